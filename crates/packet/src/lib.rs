@@ -1,0 +1,120 @@
+//! The packet as the simulator moves it: 32 bytes by value, with rare fields beside it.
+//!
+//! What lives here: [`Packet`], its [`Flags`], the side records ([`Extra`]) and, later, the wire codecs. Uses units.
+//! A packet in flight is copied from inbox to inbox; its way through the network is compiled (see `cursor`), never
+//! looked up. Look first at [`Packet`].
+
+mod extra;
+
+pub use extra::{Block, Extra, ExtraId, Extras};
+use paceline_units::{Span, Time};
+
+/// Index of a flow in the run: one sender and its receiver.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(transparent)]
+pub struct FlowId(pub u32);
+
+/// A sender's clock as it travels in a packet and comes back in its acknowledgement: units of 256 ns, modulo 2^32
+/// (18 minutes, far beyond any round trip).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct Stamp(pub u32);
+
+impl Stamp {
+    /// The stamp for `now`.
+    #[inline]
+    #[must_use]
+    pub const fn at(now: Time) -> Stamp {
+        Stamp((now.0 >> 8) as u32)
+    }
+
+    /// The time from this stamp to `now`, to 256 ns.
+    #[inline]
+    #[must_use]
+    pub const fn elapsed(self, now: Time) -> Span {
+        Span((((now.0 >> 8) as u32).wrapping_sub(self.0) as u64) << 8)
+    }
+}
+
+/// Header bits.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[repr(transparent)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// Nothing set.
+    pub const NONE: Flags = Flags(0);
+    /// Goes from receiver to sender: an acknowledgement, a report.
+    pub const ACK: Flags = Flags(1);
+    /// Opens a connection (and its acknowledgement, with `ACK`).
+    pub const SYN: Flags = Flags(1 << 1);
+    /// ECN-capable transport (RFC 3168).
+    pub const ECT: Flags = Flags(1 << 2);
+    /// Congestion experienced (RFC 3168).
+    pub const CE: Flags = Flags(1 << 3);
+    /// ECN echo: the receiver tells the sender of a mark (RFC 3168).
+    pub const ECE: Flags = Flags(1 << 4);
+    /// Congestion window reduced: the sender answers the echo (RFC 3168).
+    pub const CWR: Flags = Flags(1 << 5);
+    /// A retransmission. No header has this bit: it is for the counters.
+    pub const RETRANSMISSION: Flags = Flags(1 << 6);
+    /// Damaged on the way: the receiving host's checksum will refuse it.
+    pub const CORRUPT: Flags = Flags(1 << 7);
+    /// A copy that an impairment made.
+    pub const DUPLICATE: Flags = Flags(1 << 8);
+    /// The last segment of what the application handed over at once (TCP's PSH).
+    pub const PUSH: Flags = Flags(1 << 9);
+
+    /// Whether all bits of `other` are set.
+    #[inline]
+    #[must_use]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// With the bits of `other` set too.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// With the bits of `other` cleared.
+    #[inline]
+    #[must_use]
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+}
+
+impl core::fmt::Debug for Flags {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        const NAMES: [&str; 10] = ["ACK", "SYN", "ECT", "CE", "ECE", "CWR", "RETX", "CORRUPT", "DUP", "PUSH"];
+        let set: Vec<&str> = (0..NAMES.len()).filter(|i| self.0 >> i & 1 == 1).map(|i| NAMES[i]).collect();
+        f.write_str(&set.join("|"))
+    }
+}
+
+/// A packet in flight.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Packet {
+    /// When it is (or will be) at the place where it is now.
+    pub time: Time,
+    /// Whose it is.
+    pub flow: FlowId,
+    /// Data: the segment's number. Acknowledgement: the next segment expected (cumulative).
+    pub seq: u32,
+    /// Data: the sender's clock. Acknowledgement: the echo of the data packet's.
+    pub stamp: Stamp,
+    /// Where it goes next: an index into the run's compiled paths.
+    pub cursor: u32,
+    /// Fields that few packets carry.
+    pub extra: ExtraId,
+    /// Bytes on the wire.
+    pub size: u16,
+    /// Header bits.
+    pub flags: Flags,
+}
+
+const _: () = assert!(size_of::<Packet>() == 32, "a packet must stay two to a cache line");

@@ -1,0 +1,239 @@
+//! Reading and writing quantities: a decimal number, optional white space, a unit.
+//!
+//! | type  | units |
+//! |-------|-------|
+//! | time  | `ns` `us` (`µs`) `ms` `s` `min` `h` |
+//! | rate  | `bit/s` `kbit/s` `Mbit/s` `Gbit/s` (also `bps`, `kbps`, `Mbps`, `Gbps`, `b/s` ...), `B/s` `kB/s` `MB/s` |
+//! | size  | `B` `kB` `MB` `GB` (decimal), `KiB` `MiB` `GiB` |
+//! | ratio | `%`, or a bare number from 0 to 1 |
+
+use crate::{Rate, Ratio, Size, Span, Time};
+use core::fmt;
+use core::str::FromStr;
+
+/// Why a text is not a quantity. Its message names the text and what is accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {what}: {why}; write for example {example}")]
+pub struct ParseError {
+    text: String,
+    what: &'static str,
+    why: String,
+    example: &'static str,
+}
+
+struct Kind {
+    what: &'static str,
+    example: &'static str,
+    /// (unit, how many base units it is)
+    units: &'static [(&'static str, f64)],
+}
+
+const SPAN: Kind = Kind {
+    what: "a time",
+    example: "`50 ms`",
+    units: &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)],
+};
+const RATE: Kind = Kind {
+    what: "a rate",
+    example: "`10 Mbit/s`",
+    units: &[
+        ("bit/s", 1.0),
+        ("kbit/s", 1e3),
+        ("Mbit/s", 1e6),
+        ("Gbit/s", 1e9),
+        ("bps", 1.0),
+        ("kbps", 1e3),
+        ("Mbps", 1e6),
+        ("Gbps", 1e9),
+        ("b/s", 1.0),
+        ("kb/s", 1e3),
+        ("Mb/s", 1e6),
+        ("Gb/s", 1e9),
+        ("B/s", 8.0),
+        ("kB/s", 8e3),
+        ("MB/s", 8e6),
+        ("GB/s", 8e9),
+    ],
+};
+const SIZE: Kind = Kind {
+    what: "a size",
+    example: "`50 kB`",
+    units: &[
+        ("B", 1.0),
+        ("kB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+    ],
+};
+
+/// Splits off the number and scales it to base units; refuses what is negative, not finite, or beyond 2^63.
+fn scaled(text: &str, kind: &Kind) -> Result<f64, ParseError> {
+    let fail = |why: String| ParseError { text: text.to_owned(), what: kind.what, why, example: kind.example };
+    let trimmed = text.trim();
+    let end = trimmed
+        .char_indices()
+        .find(|&(i, c)| {
+            !(c.is_ascii_digit()
+                || matches!(c, '.' | '+' | '-')
+                || (matches!(c, 'e' | 'E') && trimmed[i + 1..].starts_with(|d: char| d.is_ascii_digit() || d == '-')))
+        })
+        .map_or(trimmed.len(), |(i, _)| i);
+    let (number, unit) = (&trimmed[..end], trimmed[end..].trim());
+    let value: f64 = number.parse().map_err(|_| fail("it does not begin with a number".into()))?;
+    if unit.is_empty() {
+        return Err(fail("the unit is missing".into()));
+    }
+    let Some(&(_, factor)) = kind.units.iter().find(|(name, _)| *name == unit) else {
+        let known: Vec<&str> = kind.units.iter().map(|(name, _)| *name).collect();
+        return Err(fail(format!("unit `{unit}` is not one of {}", known.join(", "))));
+    };
+    let base = value * factor;
+    if !base.is_finite() || !(0.0..9.2e18).contains(&base) {
+        return Err(fail("it must be zero or more, and below 2^63 base units".into()));
+    }
+    Ok(base)
+}
+
+impl FromStr for Span {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Span, ParseError> {
+        Ok(Span((scaled(text, &SPAN)? + 0.5) as u64))
+    }
+}
+
+impl FromStr for Rate {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Rate, ParseError> {
+        Ok(Rate((scaled(text, &RATE)? + 0.5) as u64))
+    }
+}
+
+impl FromStr for Size {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Size, ParseError> {
+        Ok(Size((scaled(text, &SIZE)? + 0.5) as u64))
+    }
+}
+
+impl FromStr for Ratio {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Ratio, ParseError> {
+        let fail = |why: &str| ParseError {
+            text: text.to_owned(),
+            what: "a share",
+            why: why.to_owned(),
+            example: "`1 %` or `0.01`",
+        };
+        let trimmed = text.trim();
+        let (number, factor) = match trimmed.strip_suffix('%') {
+            Some(head) => (head.trim(), 0.01),
+            None => (trimmed, 1.0),
+        };
+        let value: f64 = number.parse().map_err(|_| fail("it is neither a percentage nor a number"))?;
+        Ratio::new(value * factor).ok_or_else(|| fail("it must lie between 0 and 1 (0 % and 100 %)"))
+    }
+}
+
+impl Ratio {
+    /// A ratio, if `value` lies in [0, 1].
+    #[must_use]
+    pub fn new(value: f64) -> Option<Ratio> {
+        (0.0..=1.0).contains(&value).then_some(Ratio(value))
+    }
+}
+
+/// Writes `value` base units with the largest unit that keeps it at least 1, so that reading it gives the same back.
+fn write(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
+    for &(name, factor) in units {
+        if value >= factor && value % (factor / 1000).max(1) == 0 {
+            let (whole, rest) = (value / factor, value % factor);
+            if rest == 0 {
+                return write!(f, "{whole} {name}");
+            }
+            let thousandths = rest / (factor / 1000).max(1);
+            let text = format!("{whole}.{thousandths:03}");
+            return write!(f, "{} {name}", text.trim_end_matches('0'));
+        }
+    }
+    let (name, _) = units[units.len() - 1];
+    write!(f, "{value} {name}")
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(f, self.0, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)])
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Time::NEVER { f.write_str("never") } else { Span(self.0).fmt(f) }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(f, self.0, &[("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000), ("bit/s", 1)])
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(f, self.0, &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)])
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+macro_rules! debug_as_display {
+    ($($name:ident)*) => {$(
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { fmt::Display::fmt(self, f) }
+        }
+    )*};
+}
+debug_as_display!(Time Span Rate Size Ratio);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        assert_eq!("50 ms".parse(), Ok(Span(50_000_000)));
+        assert_eq!("1.5s".parse(), Ok(Span(1_500_000_000)));
+        assert_eq!("1e-3 s".parse(), Ok(Span(1_000_000)));
+        assert_eq!("10 Mbit/s".parse(), Ok(Rate(10_000_000)));
+        assert_eq!("1 MB/s".parse(), Ok(Rate(8_000_000)));
+        assert_eq!("50 kB".parse(), Ok(Size(50_000)));
+        assert_eq!("1 KiB".parse(), Ok(Size(1024)));
+        assert_eq!("1 %".parse(), Ok(Ratio(0.01)));
+        assert_eq!("0.25".parse(), Ok(Ratio(0.25)));
+    }
+
+    #[test]
+    fn refuses_and_says_why() {
+        for bad in ["", "ms", "5", "-5 ms", "5 parsecs", "1e40 s", "nan s"] {
+            let error = bad.parse::<Span>().unwrap_err().to_string();
+            assert!(error.contains("50 ms"), "{error}");
+        }
+        assert!("150 %".parse::<Ratio>().is_err());
+        assert!("NaN".parse::<Ratio>().is_err());
+    }
+
+    #[test]
+    fn a_display_reads_back() {
+        for n in [0, 1, 999, 1_000, 1_001, 1_500_000, 50_000_000, 61_234_567_891, 123_456_789_012_345] {
+            assert_eq!(Span(n).to_string().parse(), Ok(Span(n)), "{n}");
+            assert_eq!(Rate(n).to_string().parse(), Ok(Rate(n)), "{n}");
+            assert_eq!(Size(n).to_string().parse(), Ok(Size(n)), "{n}");
+        }
+    }
+}
