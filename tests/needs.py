@@ -1,0 +1,63 @@
+"""What a test may need of the machine: probed, and skipped with the reason when absent.
+
+    from needs import require
+    require("ns")            # first line of the test
+
+`PACELINE_NO_SKIP=1` (set by `.ci/run`) turns every such skip into a failure, so that a machine that should have
+everything cannot pass by having nothing. Rust tests have the same in `needs.rs`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+
+def _root() -> str | None:
+    return None if os.geteuid() == 0 else "needs root"
+
+
+def _netns() -> str | None:
+    if _root() is not None:
+        return "network namespaces need root"
+    if shutil.which("ip") is None:
+        return "network namespaces need the ip command (package iproute2)"
+    name = f"paceline-probe-{os.getpid()}"
+    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        return f"network namespaces are refused here: {made.stderr.strip()}"
+    subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+    return None
+
+
+def _ns() -> str | None:
+    return None if shutil.which("ns") else "needs ns-2, the command ns (package ns2)"
+
+
+def _chromium() -> str | None:
+    return None if shutil.which("chromium") else "needs chromium (package chromium)"
+
+
+_PROBES: dict[str, Callable[[], str | None]] = {"root": _root, "netns": _netns, "ns": _ns, "chromium": _chromium}
+
+
+@functools.cache
+def missing(need: str) -> str | None:
+    """Why `need` ("root", "netns", "ns", "chromium") is not to be had here; None when it is."""
+    return _PROBES[need]()
+
+
+def require(*needs: str) -> None:
+    """Skips the running test unless all of `needs` are there; fails it instead where skipping is forbidden."""
+    for need in needs:
+        reason = missing(need)
+        if reason is None:
+            continue
+        if os.environ.get("PACELINE_NO_SKIP") == "1":
+            pytest.fail(f"{reason} (PACELINE_NO_SKIP=1 forbids skipping)", pytrace=False)
+        pytest.skip(reason)

@@ -1,0 +1,19 @@
+//! What a Rust test may need of the machine; the same as `needs.py`. A test file takes it in with
+//! `#[path = "../../../tests/needs.rs"] mod needs;` and begins with `if !needs::have("ns") { return; }`.
+
+/// Whether `need` ("root", "ns", "ip") is there. When it is not, says so; panics instead where `PACELINE_NO_SKIP=1`
+/// forbids skipping.
+#[allow(clippy::disallowed_methods, reason = "a test asks the machine what it has")]
+pub fn have(need: &str) -> bool {
+    let found = match need {
+        "root" => std::process::Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout.trim_ascii() == b"0"),
+        program => std::env::var_os("PATH")
+            .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file())),
+    };
+    if !found {
+        let forbidden = std::env::var("PACELINE_NO_SKIP").is_ok_and(|v| v == "1");
+        assert!(!forbidden, "needs {need}, and PACELINE_NO_SKIP=1 forbids skipping");
+        eprintln!("skipped: needs {need}");
+    }
+    found
+}
