@@ -1,0 +1,50 @@
+# Shared by ./paceline and ./check, which source it from the root of the clone: a virtual environment in .venv with
+# Paceline installed from these sources. Nothing outside the clone is changed.
+
+stop() {
+    printf '%s: %s\n' "${0##*/}" "$1" >&2
+    exit 1
+}
+
+# Prints the first Python of at least 3.11.
+find_python() {
+    for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+            printf '%s\n' "$candidate"
+            return
+        fi
+    done
+    stop "Python 3.11 or newer is needed, and none is on the PATH."
+}
+
+# What is built and installed, as one number; the folder counts, because the installed command names it.
+fingerprint() {
+    {
+        printf '%s\n' "$PWD"
+        find crates python papers Cargo.toml Cargo.lock pyproject.toml -type f \
+            ! -path '*/__pycache__/*' ! -name '*.so' -exec cksum {} + 2>/dev/null | LC_ALL=C sort
+    } | cksum
+}
+
+# install [EXTRA]: makes .venv hold these sources, with the optional dependencies EXTRA; returns at once if it does.
+install() {
+    stamp=".venv/installed${1:+-$1}"
+    now=$(fingerprint)
+    [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$now" ] && return
+
+    command -v cargo >/dev/null 2>&1 || PATH="$PATH:$HOME/.cargo/bin"
+    command -v cargo >/dev/null 2>&1 || stop "cargo is needed to build the simulator: install Rust 1.85 or newer."
+    if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+        python=$(find_python) || exit 1
+        "$python" -c 'import ensurepip, venv' 2>/dev/null ||
+            stop "$python has no venv module: install it (on Debian and Ubuntu the package python3-venv)."
+        "$python" -m venv --clear .venv || stop "the virtual environment .venv could not be made."
+    fi
+    quiet=''
+    [ -f .venv/installed ] && quiet='--quiet'
+    echo "Building Paceline into .venv (some minutes the first time) ..." >&2
+    .venv/bin/python -m pip install --disable-pip-version-check $quiet ".${1:+[$1]}" >&2 ||
+        stop "the build failed; what pip and cargo said stands above."
+    printf '%s\n' "$now" >.venv/installed
+    printf '%s\n' "$now" >"$stamp"
+}
