@@ -1,5 +1,18 @@
-//! The engine: elements, time windows, inboxes, and named random streams.
+//! The engine: elements, time windows, inboxes, and named random streams. It has no event queue.
 //!
-//! Uses packet and units. Look first at [`random`].
+//! An [`Element`] is a host, a link, or a shared medium: a function from a time-ordered batch of packets to a
+//! time-ordered batch. Time advances in windows so short that no packet crosses a cut edge and comes back within one
+//! ([`schedule`]); each element runs once a window over its whole batch. A link that one source feeds in order is
+//! *folded*: evaluated at the moment a packet is emitted ([`Network::emit`]). The result does not depend on the window.
+//! Uses packet and units. Look first at [`Element`], then at [`Engine::run`].
 
+mod engine;
+mod inbox;
+mod network;
+mod order;
 pub mod random;
+
+pub use engine::{Element, Engine};
+pub use inbox::Inbox;
+pub use network::{DropReason, Fate, FlowDrops, Hop, Network, Totals, Way, Ways};
+pub use order::{Edge, Schedule, schedule};

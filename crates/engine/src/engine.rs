@@ -1,0 +1,133 @@
+//! The schedule: every element once per window, over its whole batch; or, for comparison, one event after the other.
+
+use crate::inbox::Inbox;
+use crate::network::{Hop, Network};
+use paceline_packet::Packet;
+use paceline_units::{Span, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A host, a link that is not folded, a shared medium: a function from a time-ordered batch to a time-ordered batch.
+pub trait Element {
+    /// What a folded link is.
+    type Hop: Hop;
+    /// Handles everything before `until`: arrivals in `inbox` and timers of its own, in order of time; at one instant
+    /// timers come first.
+    fn run(&mut self, until: Time, inbox: &mut Inbox, network: &mut Network<Self::Hop>);
+    /// When it has something to do of itself; [`Time::NEVER`] if it waits for packets.
+    fn next_wake(&self) -> Time;
+}
+
+/// Elements in an order in which no edge shorter than the window points backwards, and the network between them.
+#[derive(Debug)]
+pub struct Engine<E: Element> {
+    elements: Vec<E>,
+    /// The network; elements get it while they run.
+    pub network: Network<E::Hop>,
+    window: Span,
+    now: Time,
+    visits: u64,
+    windows: u64,
+}
+
+impl<E: Element> Engine<E> {
+    /// An engine at time zero. Within `window`, nothing that an element sends may reach an element before it (or itself).
+    #[must_use]
+    pub fn new(elements: Vec<E>, mut network: Network<E::Hop>, window: Span) -> Engine<E> {
+        for (next, element) in network.next.iter_mut().zip(&elements) {
+            *next = element.next_wake();
+        }
+        Engine { elements, network, window: Span(window.0.max(1)), now: Time::ZERO, visits: 0, windows: 0 }
+    }
+
+    /// Everything before `end` happens, window by window.
+    pub fn run(&mut self, end: Time) {
+        while self.now < end {
+            let until = (self.now + self.window).min(end);
+            let mut idle = true;
+            for i in 0..self.elements.len() {
+                if self.network.next[i] < until {
+                    idle = false;
+                    self.visit(i, until);
+                }
+            }
+            self.windows += 1;
+            self.now = until;
+            if idle {
+                let next = self.network.next.iter().copied().min().unwrap_or(Time::NEVER);
+                self.now = self.now.max(next.min(end));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn visit(&mut self, i: usize, until: Time) {
+        self.visits += 1;
+        let mut inbox = std::mem::replace(&mut self.network.inboxes[i], Inbox::in_order());
+        let element = &mut self.elements[i];
+        element.run(until, &mut inbox, &mut self.network);
+        self.network.next[i] = inbox.settle().min(element.next_wake());
+        self.network.inboxes[i] = inbox;
+    }
+
+    /// Everything before `end` happens, one event at a time from one global queue ordered by (time, element, delivering
+    /// link, emission). Slow; it is here so that tests can hold the windows against it.
+    pub fn run_by_events(&mut self, end: Time) {
+        let mut queue: BinaryHeap<Reverse<(Time, usize, u32, u64)>> = BinaryHeap::new();
+        let mut packets: Vec<Option<Packet>> = Vec::new();
+        let mut mail = Vec::new();
+        loop {
+            for i in 0..self.elements.len() {
+                self.network.inboxes[i].drain_into(&mut mail);
+                for packet in mail.drain(..) {
+                    let link = self.network.ways().delivered_by(&packet);
+                    queue.push(Reverse((packet.time, i, link, packets.len() as u64)));
+                    packets.push(Some(packet));
+                }
+            }
+            let timer = (0..self.elements.len()).map(|i| (self.elements[i].next_wake(), i)).min();
+            let arrival = queue.peek().map(|Reverse((time, i, ..))| (*time, *i));
+            let Some((time, i)) = timer.into_iter().chain(arrival).min() else { break };
+            if time >= end {
+                break;
+            }
+            let mut inbox = Inbox::in_order();
+            if arrival == Some((time, i)) {
+                if let Some(Reverse((_, _, _, number))) = queue.pop() {
+                    inbox.push(packets[number as usize].take().expect("each number is queued once"));
+                }
+            }
+            self.visits += 1;
+            let until = Time(time.0 + 1);
+            self.elements[i].run(until, &mut inbox, &mut self.network);
+            self.now = time;
+        }
+        for Reverse((_, i, _, number)) in queue.into_sorted_vec().into_iter().rev() {
+            let packet = packets[number as usize].take().expect("each number is queued once");
+            self.network.inboxes[i].push(packet);
+        }
+        self.now = end;
+    }
+
+    /// The elements.
+    pub fn elements(&self) -> &[E] {
+        &self.elements
+    }
+
+    /// The elements, to change.
+    pub fn elements_mut(&mut self) -> &mut [E] {
+        &mut self.elements
+    }
+
+    /// The length of a window.
+    #[must_use]
+    pub fn window(&self) -> Span {
+        self.window
+    }
+
+    /// How many times an element was run, and how many windows there were.
+    #[must_use]
+    pub fn visits(&self) -> (u64, u64) {
+        (self.visits, self.windows)
+    }
+}

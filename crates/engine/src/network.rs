@@ -1,0 +1,280 @@
+//! What an element sees of the network: compiled paths, folded links, and the inboxes of the others.
+
+use crate::inbox::Inbox;
+use paceline_packet::{Extras, Flags, FlowId, Packet};
+use paceline_units::Time;
+
+/// Why a packet was not delivered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum DropReason {
+    /// The queue was full.
+    Overflow,
+    /// Active queue management dropped it by probability.
+    Early,
+    /// Active queue management dropped it because its average was above the upper threshold.
+    Forced,
+    /// The loss model took it, after the queue and the transmission.
+    Loss,
+    /// The link was down.
+    Outage,
+    /// It was damaged on the way, and the receiving host's checksum found it.
+    Corrupt,
+}
+
+impl DropReason {
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [DropReason; 6] = [
+        DropReason::Overflow,
+        DropReason::Early,
+        DropReason::Forced,
+        DropReason::Loss,
+        DropReason::Outage,
+        DropReason::Corrupt,
+    ];
+
+    /// Its name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        ["overflow", "early", "forced", "loss", "outage", "corrupt"][self as usize]
+    }
+}
+
+/// What became of a packet at a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It goes on; its time is now that of its arrival at the far end.
+    Pass,
+    /// It is gone.
+    Drop(DropReason),
+    /// It goes on, and a copy of it arrives at this time.
+    Twice(Time),
+}
+
+/// A link as the engine sees it: something that a packet passes.
+pub trait Hop {
+    /// A packet reaches the link at `packet.time`.
+    fn pass(&mut self, packet: &mut Packet) -> Fate;
+}
+
+/// One step of a compiled path.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// A folded link (with [`Way::FOLDED`]) or an element.
+    place: u32,
+    /// For a link its id in the scenario; for the host at the end, the endpoint there.
+    id: u32,
+}
+
+impl Way {
+    const FOLDED: u32 = 1 << 31;
+
+    /// Through a folded link.
+    #[must_use]
+    pub const fn folded(index: u32, id: u32) -> Way {
+        Way { place: index | Way::FOLDED, id }
+    }
+
+    /// Into an element.
+    #[must_use]
+    pub const fn element(index: u32, id: u32) -> Way {
+        Way { place: index, id }
+    }
+}
+
+/// All compiled paths of a run, one behind the other. Each is an origin (so that what a host sends has a "delivering
+/// link" too), its links, and the element at its end.
+#[derive(Default, Debug)]
+pub struct Ways {
+    ways: Vec<Way>,
+}
+
+impl Ways {
+    /// Adds a path; returns the cursor with which packets start on it. `origin` takes part in the order of packets
+    /// that arrive at one instant, as the ids of links do.
+    pub fn add(&mut self, origin: u32, path: &[Way]) -> u32 {
+        self.ways.push(Way::element(0, origin));
+        let start = self.ways.len() as u32;
+        self.ways.extend_from_slice(path);
+        start
+    }
+
+    /// The id of the link that brought this packet to where it is.
+    #[inline]
+    #[must_use]
+    pub fn delivered_by(&self, packet: &Packet) -> u32 {
+        self.ways[packet.cursor as usize - 2].id
+    }
+
+    /// The endpoint that this packet, now at its last host, is for.
+    #[inline]
+    #[must_use]
+    pub fn endpoint(&self, packet: &Packet) -> u32 {
+        self.ways[packet.cursor as usize - 1].id
+    }
+}
+
+/// Counts of a whole run, for the identity: sent + duplicated = delivered + dropped + in flight.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// Emitted by hosts.
+    pub sent: u64,
+    /// Copies that impairments made.
+    pub duplicated: u64,
+    /// Handled by the host they were for.
+    pub delivered: u64,
+    /// Dropped, for whatever reason.
+    pub dropped: u64,
+}
+
+/// Losses of one flow, within the measured interval.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct FlowDrops {
+    /// Data packets dropped.
+    pub data: u64,
+    /// Acknowledgements dropped.
+    pub acks: u64,
+}
+
+/// The network between the elements.
+#[derive(Debug)]
+pub struct Network<H> {
+    pub(crate) inboxes: Vec<Inbox>,
+    /// For each element, when it next has something to do.
+    pub(crate) next: Vec<Time>,
+    hops: Vec<H>,
+    ways: Ways,
+    /// Side records of packets in flight.
+    pub extras: Extras,
+    totals: Totals,
+    drops: Vec<FlowDrops>,
+    /// Drops before this instant are not counted for their flow.
+    measured_from: Time,
+}
+
+impl<H: Hop> Network<H> {
+    /// A network of these inboxes (one an element), folded links and paths, for `flows` flows.
+    #[must_use]
+    pub fn new(inboxes: Vec<Inbox>, hops: Vec<H>, ways: Ways, flows: usize) -> Network<H> {
+        let next = vec![Time::NEVER; inboxes.len()];
+        Network {
+            inboxes,
+            next,
+            hops,
+            ways,
+            extras: Extras::default(),
+            totals: Totals::default(),
+            drops: vec![FlowDrops::default(); flows],
+            measured_from: Time::ZERO,
+        }
+    }
+
+    /// Leaves out drops before `from` in what [`Network::drops`] tells.
+    pub fn measure_from(&mut self, from: Time) {
+        self.measured_from = from;
+    }
+
+    /// A host emits a packet: it passes the folded links ahead of it and lands in the inbox behind them.
+    #[inline(always)]
+    pub fn emit(&mut self, packet: Packet) {
+        self.totals.sent += 1;
+        self.forward(packet);
+    }
+
+    /// Sends a packet on along its path.
+    #[inline(always)]
+    pub fn forward(&mut self, mut packet: Packet) {
+        loop {
+            let way = self.ways.ways[packet.cursor as usize];
+            packet.cursor += 1;
+            if way.place & Way::FOLDED == 0 {
+                return self.deliver(way.place as usize, packet);
+            }
+            match self.hops[(way.place & !Way::FOLDED) as usize].pass(&mut packet) {
+                Fate::Pass => {}
+                fate => match self.settle(fate, packet) {
+                    Some(passed) => packet = passed,
+                    None => return,
+                },
+            }
+        }
+    }
+
+    /// Carries out a link's verdict on a packet: what comes back goes on.
+    #[inline]
+    pub fn settle(&mut self, fate: Fate, packet: Packet) -> Option<Packet> {
+        match fate {
+            Fate::Pass => Some(packet),
+            Fate::Drop(reason) => {
+                self.drop(packet, reason);
+                None
+            }
+            Fate::Twice(time) => {
+                self.duplicate(packet, time);
+                Some(packet)
+            }
+        }
+    }
+
+    /// A packet ends here, undelivered.
+    #[cold]
+    pub fn drop(&mut self, packet: Packet, _reason: DropReason) {
+        self.totals.dropped += 1;
+        self.extras.take(packet.extra);
+        if packet.time >= self.measured_from {
+            let FlowId(flow) = packet.flow;
+            let drops = &mut self.drops[flow as usize];
+            if packet.flags.has(Flags::ACK) { drops.acks += 1 } else { drops.data += 1 }
+        }
+    }
+
+    #[cold]
+    fn duplicate(&mut self, packet: Packet, time: Time) {
+        self.totals.duplicated += 1;
+        let extra = self.extras.duplicate(packet.extra);
+        self.forward(Packet { time, extra, flags: packet.flags.with(Flags::DUPLICATE), ..packet });
+    }
+
+    #[inline(always)]
+    fn deliver(&mut self, element: usize, packet: Packet) {
+        let next = &mut self.next[element];
+        *next = (*next).min(packet.time);
+        self.inboxes[element].push(packet);
+    }
+
+    /// A host has handled `n` packets.
+    #[inline(always)]
+    pub fn delivered(&mut self, n: u64) {
+        self.totals.delivered += n;
+    }
+
+    /// The compiled paths.
+    #[inline(always)]
+    #[must_use]
+    pub fn ways(&self) -> &Ways {
+        &self.ways
+    }
+
+    /// Counts of the run so far.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// What flow number `flow` has lost in the measured interval.
+    #[must_use]
+    pub fn drops(&self, flow: usize) -> FlowDrops {
+        self.drops[flow]
+    }
+
+    /// Packets on their way.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.inboxes.iter().map(|inbox| inbox.len() as u64).sum()
+    }
+
+    /// The folded links.
+    pub fn hops_mut(&mut self) -> &mut [H] {
+        &mut self.hops
+    }
+}
