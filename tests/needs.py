@@ -43,7 +43,12 @@ def _chromium() -> str | None:
     return None if shutil.which("chromium") else "needs chromium (package chromium)"
 
 
-_PROBES: dict[str, Callable[[], str | None]] = {"root": _root, "netns": _netns, "ns": _ns, "chromium": _chromium}
+_PROBES: dict[str, Callable[[], str | None]] = {
+    "root": _root,
+    "netns": _netns,
+    "ns": _ns,
+    "chromium": _chromium,
+}
 
 
 @functools.cache

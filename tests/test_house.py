@@ -1,0 +1,188 @@
+"""The house: what holds for the repository as a whole, whatever the code in it does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Each crate and the crates it uses (docs/decisions/crate-arrows.md). What those use may be used too.
+USES: dict[str, set[str]] = {
+    "units": set(),
+    "packet": {"units"},
+    "engine": {"packet"},
+    "control": {"units"},
+    "flow": {"control", "engine"},
+    "path": {"engine"},
+    "apps": {"units", "engine"},
+    "sim": {"flow", "path", "apps"},
+    "live": {"sim"},
+    "python": {"live"},
+}
+WITH_IO = {"live", "python"}
+
+# Files of more than 600 lines, each with the reason why it is better whole.
+LONG: dict[str, str] = {}
+
+_SKIPPED = {"target", "out", "node_modules", "__pycache__", "build", "dist"}
+_CODE = {".rs", ".py", ".pyi", ".tcl", ".sh", ".js", ".css"}
+_TEXT = _CODE | {".md", ".toml", ".html", ".yml", ".yaml", ""}
+
+
+def _files(*suffixes: str) -> Iterator[Path]:
+    """The repository's files, those that building leaves behind excepted."""
+    for folder, below, names in os.walk(ROOT):
+        below[:] = [d for d in below if d not in _SKIPPED and (not d.startswith(".") or d == ".ci")]
+        for name in names:
+            path = Path(folder, name)
+            if (not suffixes or path.suffix in suffixes) and not name.startswith(".git"):
+                yield path
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _simulator_sources() -> Iterator[Path]:
+    for crate in USES.keys() - WITH_IO:
+        yield from (ROOT / "crates" / crate / "src").rglob("*.rs")
+
+
+def test_arrows_between_crates() -> None:
+    metadata = json.loads(
+        subprocess.run(
+            ["cargo", "metadata", "--format-version=1", "--no-deps"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+    )
+
+    def reachable(crate: str) -> set[str]:
+        direct = USES[crate]
+        return direct.union(*(reachable(used) for used in direct))
+
+    prefix = "paceline-"
+    seen = set()
+    for package in metadata["packages"]:
+        crate = package["name"].removeprefix(prefix)
+        assert crate in USES, f"crate {crate} has no place in the table USES"
+        seen.add(crate)
+        arrows = {
+            d["name"].removeprefix(prefix) for d in package["dependencies"] if d["name"].startswith(prefix)
+        }
+        wrong = arrows - reachable(crate) - {crate}
+        assert not wrong, f"crates/{crate} may not use {sorted(wrong)}"
+    assert seen == set(USES), f"crates that are gone: {sorted(set(USES) - seen)}"
+
+
+def test_every_crate_takes_the_lints_and_none_escapes_them() -> None:
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())
+    lints = workspace["workspace"]["lints"]["clippy"]
+    assert lints["disallowed_methods"] == "deny"
+    assert lints["disallowed_types"] == "deny"
+    for manifest in ROOT.glob("crates/*/Cargo.toml"):
+        assert tomllib.loads(manifest.read_text()).get("lints") == {"workspace": True}, _name(manifest)
+    escape = re.compile(r"(?:allow|expect|warn)\s*\([^)]*clippy::disallowed_")
+    system = re.compile(r"\bstd::(?:fs|net|env|process|thread)\b|\bstd::time::(?:Instant|SystemTime)\b")
+    for path in _simulator_sources():
+        text = path.read_text()
+        assert not escape.search(text), f"{_name(path)} turns off a lint that keeps the simulator sans-I/O"
+        found = system.search(text)
+        assert not found, f"{_name(path)} touches the system: {found and found.group()}"
+
+
+@pytest.mark.parametrize(
+    ("statement", "lint"),
+    [
+        ("let _ = std::time::Instant::now();", "disallowed-methods"),
+        ("let _ = std::time::SystemTime::now();", "disallowed-methods"),
+        ('let _ = std::env::var("HOME");', "disallowed-methods"),
+        ("let _ = 2.0_f64.powf(0.5);", "disallowed-methods"),
+        ("let _ = 2.0_f64.exp();", "disallowed-methods"),
+        ("let _ = std::collections::HashMap::<u8, u8>::new();", "disallowed-types"),
+        ('let _ = std::fs::File::open("x");', "disallowed-types"),
+    ],
+)
+def test_lints_bite(tmp_path: Path, statement: str, lint: str) -> None:
+    """clippy, with the project's own settings, refuses what a simulator must not do."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "lib.rs").write_text(f"/// Probe.\npub fn probe() {{ {statement} }}\n")
+    lints = re.findall(r"^disallowed_.*$", (ROOT / "Cargo.toml").read_text(), flags=re.MULTILINE)
+    (tmp_path / "Cargo.toml").write_text(
+        '[package]\nname = "probe"\nedition = "2024"\n[workspace]\n[lints.clippy]\n' + "\n".join(lints) + "\n"
+    )
+    run = subprocess.run(
+        ["cargo", "clippy", "--quiet", "--offline", "--target-dir", str(tmp_path / "target")],
+        cwd=tmp_path,
+        env={**os.environ, "CLIPPY_CONF_DIR": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode != 0, "clippy let it pass"
+    assert lint in run.stderr or lint.replace("-", "_") in run.stderr, run.stderr
+
+
+def test_every_folder_says_what_it_holds() -> None:
+    for crate in USES:
+        first = (ROOT / "crates" / crate / "src" / "lib.rs").read_text().split("\n", 1)[0]
+        assert first.startswith("//!"), f"crates/{crate}/src/lib.rs has no crate doc"
+    for package in ROOT.glob("python/**/__init__.py"):
+        assert package.read_text().startswith('"""'), f"{_name(package)} has no docstring"
+    folders = [
+        p for p in ROOT.iterdir() if p.is_dir() and p.name not in _SKIPPED and not p.name.startswith(".")
+    ]
+    folders = [p for p in folders if p.name not in {"crates", "python"}]
+    folders += [p for p in (ROOT / "papers").glob("*") if p.is_dir() and p.name not in _SKIPPED]
+    for folder in folders:
+        assert (folder / "README.md").is_file(), f"{_name(folder)} has no README.md"
+
+
+def test_no_file_grows_past_reading() -> None:
+    long = {_name(p) for p in _files(*_CODE) if len(p.read_text(errors="replace").splitlines()) > 600}
+    assert long <= LONG.keys(), f"more than 600 lines: {sorted(long - LONG.keys())}"
+    assert long >= LONG.keys(), f"no longer long, or gone: {sorted(LONG.keys() - long)}"
+
+
+def test_versions_agree() -> None:
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "version" in project.get("dynamic", []) or project["version"] == version
+    for manifest in ROOT.glob("crates/*/Cargo.toml"):
+        package = tomllib.loads(manifest.read_text())["package"]
+        assert package["version"] in ({"workspace": True}, version), _name(manifest)
+    assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_texts_name_no_machine() -> None:
+    pattern = re.compile(r"(?<![\w.~$}])/(?:work|root|home|Users|farm)/\w")
+    for path in _files(*_TEXT):
+        try:
+            found = pattern.search(path.read_text())
+        except UnicodeDecodeError:
+            continue
+        assert not found, f"{_name(path)} names a path of one machine: {found and found.group()}"
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    link = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)")
+    for path in _files(".md"):
+        for target in link.findall(path.read_text()):
+            assert (path.parent / target).exists(), f"{_name(path)} links to {target}, which is not there"
+
+
+def test_everything_executable_says_how_it_is_run() -> None:
+    for name in ("paceline", "check", ".ci/run", "bench/vs_ns2"):
+        path = ROOT / name
+        assert os.access(path, os.X_OK), f"{name} is not executable"
+        assert path.read_text().startswith("#!"), f"{name} has no #! line"
