@@ -1,0 +1,138 @@
+//! What happens to a packet after the transmitter: loss, damage, delay variation, reordering, duplication; and the
+//! outages of a link.
+
+use crate::Fate;
+use crate::loss::{Chance, LossState};
+use crate::model::LinkModel;
+use crate::waiting::Exit;
+use paceline_engine::random::Stream;
+use paceline_packet::{Flags, Packet};
+use paceline_units::{Span, Time};
+
+/// The impairments of one link at work. Each kind draws from a stream of its own, by the number of the arrival.
+#[derive(Clone, Debug)]
+pub(crate) struct Impairments {
+    loss: Option<LossState>,
+    loss_stream: Stream,
+    /// There is nothing but the loss model.
+    only_loss: bool,
+    rest: Box<Rest>,
+}
+
+#[derive(Clone, Debug)]
+struct Rest {
+    outages: Vec<(Time, Time)>,
+    /// The first outage that is not over.
+    outage: usize,
+    variation: Option<Span>,
+    variation_stream: Stream,
+    latest: Time,
+    reorder: Option<(Chance, Span)>,
+    reorder_stream: Stream,
+    duplicate: Option<Chance>,
+    duplicate_stream: Stream,
+    corrupt: Option<Chance>,
+    corrupt_stream: Stream,
+    counts: Counts,
+}
+
+/// How many packets met each impairment that does not drop, over the whole run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counts {
+    pub reordered: u64,
+    pub duplicated: u64,
+    pub corrupted: u64,
+}
+
+impl Impairments {
+    /// Those of `model`; none if it has none.
+    ///
+    /// # Panics
+    /// If a probability lies outside [0, 1], or the outages are not in order and apart.
+    pub(crate) fn new(model: &LinkModel, stream: Stream) -> Option<Impairments> {
+        let only_loss = model.delay_variation.is_none()
+            && model.reorder.is_none()
+            && model.duplicate.is_none()
+            && model.corrupt.is_none()
+            && model.outages.is_empty();
+        if only_loss && model.loss.is_none() {
+            return None;
+        }
+        assert!(
+            model.outages.iter().all(|(from, to)| from <= to) && model.outages.windows(2).all(|w| w[0].1 <= w[1].0),
+            "outages must be in order and apart"
+        );
+        Some(Impairments {
+            loss: model.loss.as_ref().map(LossState::new),
+            loss_stream: stream.fork(1),
+            only_loss,
+            rest: Box::new(Rest {
+                outages: model.outages.clone(),
+                outage: 0,
+                variation: model.delay_variation,
+                variation_stream: stream.fork(2),
+                latest: Time::ZERO,
+                reorder: model.reorder.map(|r| (Chance::new(r.rate), r.extra)),
+                reorder_stream: stream.fork(3),
+                duplicate: model.duplicate.map(Chance::new),
+                duplicate_stream: stream.fork(4),
+                corrupt: model.corrupt.map(Chance::new),
+                corrupt_stream: stream.fork(5),
+                counts: Counts::default(),
+            }),
+        })
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.rest.counts
+    }
+
+    /// How the packet that arrived as number `index` and leaves the queue at `start` leaves it.
+    #[inline]
+    pub(crate) fn exit(&mut self, index: u64, start: u64, flags: Flags) -> Exit {
+        if !self.only_loss && self.rest.is_down(Time(start)) {
+            return Exit::Outage;
+        }
+        let stream = self.loss_stream;
+        if self.loss.as_mut().is_some_and(|loss| loss.takes(stream, index, flags)) { Exit::Lost } else { Exit::Crosses }
+    }
+
+    /// What else befalls a packet that crosses; its time is the arrival without it.
+    #[inline]
+    pub(crate) fn cross(&mut self, index: u64, packet: &mut Packet) -> Fate {
+        if self.only_loss { Fate::Pass } else { self.rest.cross(index, packet) }
+    }
+}
+
+impl Rest {
+    /// Whether the link is down at `time`; times never go back.
+    fn is_down(&mut self, time: Time) -> bool {
+        while self.outages.get(self.outage).is_some_and(|&(_, to)| to <= time) {
+            self.outage += 1;
+        }
+        self.outages.get(self.outage).is_some_and(|&(from, _)| from <= time)
+    }
+
+    fn cross(&mut self, index: u64, packet: &mut Packet) -> Fate {
+        if let Some(max) = self.variation {
+            let extra = (u128::from(self.variation_stream.bits(index)) * (u128::from(max.0) + 1)) >> 64;
+            packet.time = (packet.time + Span(extra as u64)).max(self.latest);
+            self.latest = packet.time;
+        }
+        if self.corrupt.is_some_and(|chance| chance.happens(self.corrupt_stream.bits(index))) {
+            packet.flags = packet.flags.with(Flags::CORRUPT);
+            self.counts.corrupted += 1;
+        }
+        if let Some((chance, extra)) = self.reorder
+            && chance.happens(self.reorder_stream.bits(index))
+        {
+            packet.time += extra;
+            self.counts.reordered += 1;
+        }
+        if self.duplicate.is_some_and(|chance| chance.happens(self.duplicate_stream.bits(index))) {
+            self.counts.duplicated += 1;
+            return Fate::Twice(packet.time);
+        }
+        Fate::Pass
+    }
+}

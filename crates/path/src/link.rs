@@ -1,0 +1,340 @@
+//! One direction of a link: queue, transmitter, losses and impairments, propagation, and a meter.
+
+use crate::impair::{Counts, Impairments};
+use crate::meter::{Agenda, Measure, Series, Snapshot};
+use crate::model::{Limit, LinkModel, Queue};
+use crate::rate::{Constant, RateModel};
+use crate::waiting::{Exit, Waiting};
+use crate::{DropReason, Drops, LinkReport, Totals};
+use paceline_engine::random::Stream;
+use paceline_packet::Packet;
+use paceline_units::{Span, Time};
+
+/// What a link did with a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Fate {
+    /// The packet's time now is its arrival at the far end; [`Time::NEVER`] if the link never sends again (the packet
+    /// is then in flight, not lost).
+    Pass,
+    /// It does not get across; its time is unchanged.
+    Drop(DropReason),
+    /// As `Pass`, and a copy arrives at this time.
+    Twice(Time),
+}
+
+/// One direction of a link. See [`LinkModel`] for its parts.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub struct Link {
+    server: Server,
+    propagation: Span,
+    discipline: Discipline,
+    /// The next instant at which the meter has something to do.
+    boundary: u64,
+    arrivals: u64,
+    idle: u64,
+    waiting: Waiting,
+    impairments: Option<Impairments>,
+    refused: Drops,
+    marks: u64,
+    last: u64,
+    agenda: Box<Agenda>,
+    keeps_order: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Server {
+    Constant(Constant),
+}
+
+#[derive(Clone, Debug)]
+enum Discipline {
+    /// Drop-tail by packets; `u32::MAX` also for no limit.
+    Packets(u32),
+    Bytes(u64),
+}
+
+impl Link {
+    /// The link of this model, measured in `window`, drawing from `stream`.
+    ///
+    /// # Panics
+    /// If the model breaks an invariant that [`LinkModel`] states: a constant rate of zero, a share outside [0, 1],
+    /// outages out of order.
+    #[must_use]
+    pub fn new(model: &LinkModel, window: Measure, stream: Stream) -> Link {
+        let server = match &model.rate {
+            RateModel::Constant(rate) => Server::Constant(Constant::new(*rate)),
+        };
+        let discipline = match model.queue {
+            Queue::Unlimited => Discipline::Packets(u32::MAX),
+            Queue::DropTail(Limit::Packets(limit)) => Discipline::Packets(limit),
+            Queue::DropTail(Limit::Bytes(limit)) => Discipline::Bytes(limit.0),
+        };
+        let agenda = Box::new(Agenda::new(window));
+        Link {
+            server,
+            propagation: model.propagation,
+            discipline,
+            boundary: agenda.next(),
+            arrivals: 0,
+            idle: 0,
+            waiting: Waiting::new(),
+            impairments: Impairments::new(model, stream),
+            refused: Drops::default(),
+            marks: 0,
+            last: 0,
+            agenda,
+            keeps_order: model.reorder.is_none() && model.duplicate.is_none(),
+        }
+    }
+
+    /// The least time across: propagation, and the least of the delay variation (which is none).
+    #[must_use]
+    pub fn delay_floor(&self) -> Span {
+        self.propagation
+    }
+
+    /// Whether packets arrive at the far end in the order in which they were admitted, each once.
+    #[must_use]
+    pub fn keeps_order(&self) -> bool {
+        self.keeps_order
+    }
+
+    /// Takes in a packet that reaches the queue at `packet.time`. Calls must come in order of time, and before
+    /// [`Time::NEVER`].
+    #[inline]
+    pub fn admit(&mut self, packet: &mut Packet) -> Fate {
+        let (now, size) = (packet.time.0, packet.size);
+        debug_assert!(now >= self.last, "packets must reach a link in order of time");
+        if now >= self.boundary {
+            self.cross_boundaries(now);
+        }
+        self.last = now;
+        let index = self.arrivals;
+        self.arrivals += 1;
+        self.waiting.release(now);
+        let free = self.server.free();
+        if let Some(reason) = self.refuses(free > now, size) {
+            self.refused[reason] += 1;
+            return Fate::Drop(reason);
+        }
+        let (start, end) = self.server.serve(now, size);
+        let exit = match &mut self.impairments {
+            None => Exit::Crosses,
+            Some(impairments) => impairments.exit(index, start, packet.flags),
+        };
+        if start > now {
+            self.waiting.enter(now, start, size, exit);
+        } else {
+            self.idle += now - free;
+            self.waiting.leave(size, exit);
+        }
+        match exit {
+            Exit::Crosses => {
+                packet.time = Time(end) + self.propagation;
+                match &mut self.impairments {
+                    None => Fate::Pass,
+                    Some(impairments) => impairments.cross(index, packet),
+                }
+            }
+            Exit::Lost => Fate::Drop(DropReason::Loss),
+            Exit::Outage => Fate::Drop(DropReason::Outage),
+        }
+    }
+
+    /// Whether the queue discipline turns away a packet of that size. A packet that finds the link free is never
+    /// turned away: it does not wait.
+    #[inline]
+    fn refuses(&mut self, busy: bool, size: u16) -> Option<DropReason> {
+        let full = match self.discipline {
+            Discipline::Packets(limit) => self.waiting.packets() >= limit,
+            Discipline::Bytes(limit) => self.waiting.bytes() + u64::from(size) > limit,
+        };
+        (busy && full).then_some(DropReason::Overflow)
+    }
+
+    /// Everything before `time`. Nothing may have been admitted at `time` or later.
+    fn snapshot(&mut self, time: u64) -> Snapshot {
+        if time > 0 {
+            self.waiting.release(time - 1);
+        }
+        Snapshot {
+            time,
+            arrivals: self.arrivals,
+            refused: self.refused,
+            marks: self.marks,
+            gone: self.waiting.gone,
+            integrals: self.waiting.integrals_at(time),
+            idle: self.idle + time.saturating_sub(self.server.free()),
+            max: self.waiting.max,
+        }
+    }
+
+    /// Does what the meter has to do up to `now`, and finds out when it is next called for.
+    #[cold]
+    #[inline(never)]
+    fn cross_boundaries(&mut self, now: u64) {
+        while self.boundary <= now {
+            let time = self.boundary;
+            if self.agenda.from.is_none() && self.agenda.window.from.0 <= time {
+                self.agenda.from = Some(self.snapshot(time));
+                self.waiting.release(time);
+                self.waiting.max = self.waiting.packets();
+            }
+            if self.agenda.to.is_none() && self.agenda.window.to.0 <= time {
+                self.agenda.to = Some(self.snapshot(time));
+            }
+            if self.agenda.next_sample <= time {
+                self.waiting.release(time);
+                let (packets, bytes) = (self.waiting.packets(), self.waiting.bytes());
+                self.agenda.sample(time, packets, bytes);
+            }
+            self.boundary = self.agenda.next();
+        }
+    }
+
+    /// Samples the queue every `every`, from the beginning of the clock. To be called before the first packet.
+    pub fn record(&mut self, every: Span) {
+        self.agenda.record(every);
+        self.boundary = self.agenda.next();
+    }
+
+    /// What [`Link::record`] asked for, up to the end given to [`Link::finish`].
+    pub fn take_series(&mut self) -> Series {
+        core::mem::take(&mut self.agenda.series)
+    }
+
+    /// Closes the books at `end`. If the measured interval is still open it ends at `end`, or at the last arrival if
+    /// the link has been evaluated further than that.
+    ///
+    /// # Panics
+    /// If a packet vanished: arrivals must equal departures, drops and what waits.
+    pub fn finish(&mut self, end: Time) -> LinkReport {
+        let end = end.0.max(self.last);
+        self.cross_boundaries(end);
+        let closing = self.snapshot(end);
+        let (departures, _, drops) = closing.outcome();
+        let waiting = u64::from(self.waiting.packets());
+        assert_eq!(self.arrivals, departures + drops.total() + waiting, "a link lost count of its packets");
+        let Counts { reordered, duplicated, corrupted } =
+            self.impairments.as_ref().map_or_else(Counts::default, Impairments::counts);
+        let totals = Totals { arrivals: self.arrivals, departures, drops, waiting, reordered, duplicated, corrupted };
+        let to = self.agenda.to.unwrap_or(closing);
+        let from = self.agenda.from.unwrap_or(to);
+        to.report(&from, None, totals)
+    }
+}
+
+impl Server {
+    #[inline]
+    fn free(&self) -> u64 {
+        match self {
+            Server::Constant(server) => server.free(),
+        }
+    }
+
+    #[inline]
+    fn serve(&mut self, now: u64, size: u16) -> (u64, u64) {
+        match self {
+            Server::Constant(server) => server.serve(now, size),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::{Loss, On};
+    use paceline_packet::{ExtraId, Flags, FlowId, Stamp};
+    use paceline_units::{Rate, Ratio};
+
+    pub(crate) fn packet(time: u64, size: u16) -> Packet {
+        Packet {
+            time: Time(time),
+            flow: FlowId(0),
+            seq: 0,
+            stamp: Stamp(0),
+            cursor: 0,
+            extra: ExtraId::NONE,
+            size,
+            flags: Flags::NONE,
+        }
+    }
+
+    /// 1 byte/us, 1 ms of propagation.
+    fn model(limit: u32) -> LinkModel {
+        LinkModel::new(Rate(8_000_000), Span::from_millis(1), Queue::DropTail(Limit::Packets(limit)))
+    }
+
+    fn link(model: &LinkModel, window: Measure) -> Link {
+        Link::new(model, window, Stream::new(1, "link"))
+    }
+
+    #[test]
+    fn the_limit_counts_what_waits() {
+        let mut link = link(&model(2), Measure::ALL);
+        let fates: Vec<Fate> = (0..5).map(|i| link.admit(&mut packet(i, 1000))).collect();
+        assert_eq!(fates[..3], [Fate::Pass; 3]);
+        assert_eq!(fates[3..], [Fate::Drop(DropReason::Overflow); 2]);
+        // The first has been sent at 1 ms; at that instant there is room again.
+        assert_eq!(link.admit(&mut packet(1_000_000, 1000)), Fate::Pass);
+        let report = link.finish(Time(10_000_000));
+        assert_eq!((report.arrivals, report.departures, report.max_packets), (6, 4, 2));
+        assert_eq!(report.drops[DropReason::Overflow], 2);
+        assert_eq!(report.utilisation, Ratio(0.4));
+    }
+
+    #[test]
+    fn bytes_too() {
+        let mut model = model(0);
+        model.queue = Queue::DropTail(Limit::Bytes(paceline_units::Size(1500)));
+        let mut link = link(&model, Measure::ALL);
+        let pass = [9000, 1000, 501, 500, 1].map(|size| link.admit(&mut packet(0, size)) == Fate::Pass);
+        assert_eq!(pass, [true, true, false, true, false]);
+    }
+
+    #[test]
+    fn measures_only_its_interval() {
+        // Two packets at 0: the second waits from 0 to 1 ms. Measured from 0.5 to 2.5 ms; another waits 2-3 ms.
+        let window = Measure { from: Time(500_000), to: Time(2_500_000) };
+        let mut link = link(&model(9), window);
+        for at in [0, 0, 2_000_000 - 1, 2_000_000, 4_000_000] {
+            let _ = link.admit(&mut packet(at, 1000));
+        }
+        let report = link.finish(Time(9_000_000));
+        assert_eq!(report.arrivals, 2);
+        assert_eq!(report.departures, 2); // the second at 1 ms, the third at 2 ms
+        assert!((report.mean_packets - 0.5).abs() < 1e-6, "{}", report.mean_packets);
+        assert!((report.sd_bytes - 500.0).abs() < 1e-3, "{}", report.sd_bytes);
+        assert_eq!(report.utilisation, Ratio(1.0));
+        assert_eq!(report.totals.departures, 5);
+    }
+
+    #[test]
+    fn loss_takes_what_it_should_after_the_link() {
+        let mut model = model(1);
+        model.loss = Some(Loss::Uniform { rate: Ratio::ONE, on: On::Data });
+        let mut link = link(&model, Measure::ALL);
+        assert_eq!(link.admit(&mut packet(0, 1000)), Fate::Drop(DropReason::Loss));
+        let mut ack = packet(0, 40);
+        ack.flags = Flags::ACK;
+        assert_eq!(link.admit(&mut ack), Fate::Pass);
+        assert_eq!(ack.time, Time(1_000_000 + 40_000 + 1_000_000));
+        assert_eq!(link.finish(Time(5_000_000)).drops[DropReason::Loss], 1);
+    }
+
+    #[test]
+    fn records_the_queue() {
+        let mut link = link(&model(9), Measure::ALL);
+        link.record(Span(500_000));
+        for _ in 0..3 {
+            let _ = link.admit(&mut packet(100_000, 1000));
+        }
+        link.finish(Time(3_000_000));
+        let series = link.take_series();
+        assert_eq!(series.packets, [0, 2, 2, 1, 1, 0, 0]);
+        assert_eq!(series.bytes[2], 2000);
+        assert_eq!(series.time[6], Time(3_000_000));
+    }
+}

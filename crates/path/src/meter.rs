@@ -1,0 +1,200 @@
+//! What a link measured: the queue over time, and what became of the packets.
+//!
+//! A meter keeps running totals from the beginning of the clock and remembers them at the two ends of the measured
+//! interval. The link may be evaluated ahead of the global clock: every number goes by the timestamps of the events.
+
+use crate::waiting::{Gone, Integrals};
+use crate::{DropReason, Drops};
+use paceline_units::{Ratio, Size, Span, Time};
+
+/// The interval that is measured: `[from, to)`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Measure {
+    /// Its first instant.
+    pub from: Time,
+    /// The first instant after it; [`Time::NEVER`]: until the link is finished.
+    pub to: Time,
+}
+
+impl Measure {
+    /// Everything.
+    pub const ALL: Measure = Measure { from: Time::ZERO, to: Time::NEVER };
+}
+
+/// What a link measured. A packet counts as an arrival, or as dropped by the queue, when it reaches the queue; as a
+/// departure, or as lost (by the loss model or an outage), when it leaves the queue, which is when its transmission
+/// begins. The queue is what waits, without the packet in transmission.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LinkReport {
+    /// The interval measured: as asked for, but no longer than the link was used.
+    pub measured: Measure,
+    /// Time-weighted mean of the packets waiting.
+    pub mean_packets: f64,
+    /// Time-weighted standard deviation of the packets waiting.
+    pub sd_packets: f64,
+    /// Time-weighted mean of the bytes waiting.
+    pub mean_bytes: f64,
+    /// Time-weighted standard deviation of the bytes waiting.
+    pub sd_bytes: f64,
+    /// The most packets that waited at once.
+    pub max_packets: u32,
+    /// The share of the time in which a packet was in transmission. With a rate that varies: the bytes that used the
+    /// link, as a share of what it could have carried.
+    pub utilisation: Ratio,
+    /// Packets that reached the queue.
+    pub arrivals: u64,
+    /// Packets that left the queue and got across.
+    pub departures: u64,
+    /// Their bytes.
+    pub departed_bytes: Size,
+    /// Packets that did not get across, by reason.
+    pub drops: Drops,
+    /// Packets marked (ECN).
+    pub marks: u64,
+    /// The same of the whole run.
+    pub totals: Totals,
+}
+
+/// Counts of a whole run, from the beginning of the clock until the link was finished.
+/// arrivals = departures + drops + waiting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Packets that reached the queue.
+    pub arrivals: u64,
+    /// Packets that left the queue and got across.
+    pub departures: u64,
+    /// Packets that did not get across, by reason.
+    pub drops: Drops,
+    /// Packets in the queue at the end.
+    pub waiting: u64,
+    /// Packets held back by reordering.
+    pub reordered: u64,
+    /// Packets that arrive twice.
+    pub duplicated: u64,
+    /// Packets that arrive damaged.
+    pub corrupted: u64,
+}
+
+/// The queue sampled at a fixed interval, from the beginning of the clock. A sample counts what leaves at its instant
+/// as gone, and what arrives at its instant as not yet there.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Series {
+    /// When.
+    pub time: Vec<Time>,
+    /// Packets waiting.
+    pub packets: Vec<u32>,
+    /// Bytes waiting.
+    pub bytes: Vec<u64>,
+}
+
+/// Everything that has happened before some instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Snapshot {
+    pub time: u64,
+    pub arrivals: u64,
+    /// Dropped on arrival.
+    pub refused: Drops,
+    pub marks: u64,
+    pub gone: Gone,
+    pub integrals: Integrals,
+    /// Nanoseconds in which the link had nothing to send.
+    pub idle: u64,
+    pub max: u32,
+}
+
+impl Snapshot {
+    /// Packets that left the queue and got across, their bytes, and all drops.
+    pub(crate) fn outcome(&self) -> (u64, u64, Drops) {
+        let mut drops = self.refused;
+        drops[DropReason::Loss] = self.gone.packets[1];
+        drops[DropReason::Outage] = self.gone.packets[2];
+        (self.gone.packets[0], self.gone.bytes[0], drops)
+    }
+
+    /// What happened between `from` and `self`. `capacity`: the bytes that a link of varying rate could have carried.
+    pub(crate) fn report(&self, from: &Snapshot, capacity: Option<u128>, totals: Totals) -> LinkReport {
+        let length = (self.time - from.time) as f64;
+        let moments = |first: u128, second: u128| {
+            if length == 0.0 {
+                return (0.0, 0.0);
+            }
+            let mean = first as f64 / length;
+            (mean, (second as f64 / length - mean * mean).max(0.0).sqrt())
+        };
+        let (now, then) = (&self.integrals, &from.integrals);
+        let (mean_packets, sd_packets) = moments(now.packets - then.packets, now.packets2 - then.packets2);
+        let (mean_bytes, sd_bytes) = moments(now.bytes - then.bytes, now.bytes2 - then.bytes2);
+        let share = match capacity {
+            None if length == 0.0 => 0.0,
+            None => 1.0 - (self.idle - from.idle) as f64 / length,
+            Some(0) => 0.0,
+            Some(bytes) => {
+                let used: u64 = (0..4).map(|i| self.gone.bytes[i] - from.gone.bytes[i]).sum();
+                used as f64 / bytes as f64
+            }
+        };
+        let ((departures, bytes, mut drops), (departures_before, bytes_before, before)) =
+            (self.outcome(), from.outcome());
+        for reason in DropReason::ALL {
+            drops[reason] -= before[reason];
+        }
+        LinkReport {
+            measured: Measure { from: Time(from.time), to: Time(self.time) },
+            mean_packets,
+            sd_packets,
+            mean_bytes,
+            sd_bytes,
+            max_packets: self.max,
+            utilisation: Ratio(share.clamp(0.0, 1.0)),
+            arrivals: self.arrivals - from.arrivals,
+            departures: departures - departures_before,
+            departed_bytes: Size(bytes - bytes_before),
+            drops,
+            marks: self.marks - from.marks,
+            totals,
+        }
+    }
+}
+
+/// The meter's agenda: the next instants at which it has something to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Agenda {
+    pub window: Measure,
+    pub from: Option<Snapshot>,
+    pub to: Option<Snapshot>,
+    pub every: Span,
+    pub next_sample: u64,
+    pub series: Series,
+}
+
+impl Agenda {
+    pub(crate) fn new(window: Measure) -> Agenda {
+        let series = Series::default();
+        Agenda { window, from: None, to: None, every: Span::ZERO, next_sample: u64::MAX, series }
+    }
+
+    /// Asks for a sample every `every`, from the beginning of the clock.
+    ///
+    /// # Panics
+    /// If `every` is zero.
+    pub(crate) fn record(&mut self, every: Span) {
+        assert!(every > Span::ZERO, "the interval of a recording must not be zero");
+        self.every = every;
+        self.next_sample = 0;
+    }
+
+    /// Takes the sample that is due.
+    pub(crate) fn sample(&mut self, time: u64, packets: u32, bytes: u64) {
+        self.series.time.push(Time(time));
+        self.series.packets.push(packets);
+        self.series.bytes.push(bytes);
+        self.next_sample = time.saturating_add(self.every.0);
+    }
+
+    /// The next instant at which there is something to do.
+    pub(crate) fn next(&self) -> u64 {
+        let from = if self.from.is_none() { self.window.from.0 } else { u64::MAX };
+        let to = if self.to.is_none() { self.window.to.0.max(self.window.from.0) } else { u64::MAX };
+        from.min(to).min(self.next_sample)
+    }
+}

@@ -1,0 +1,85 @@
+//! What a link is, as plain data.
+
+use crate::{Loss, RateModel};
+use paceline_units::{Rate, Ratio, Size, Span, Time};
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct LinkModel {
+    /// How fast it sends.
+    pub rate: RateModel,
+    /// From the end of a transmission to the arrival at the far end.
+    pub propagation: Span,
+    /// What holds the packets that wait for the transmitter.
+    pub queue: Queue,
+    /// Packets that vanish after they have used the link.
+    pub loss: Option<Loss>,
+    /// Each packet takes up to this much longer (uniform); none overtakes another.
+    pub delay_variation: Option<Span>,
+    /// Some packets are held back, and others overtake them.
+    pub reorder: Option<Reorder>,
+    /// The share of packets that arrive twice.
+    pub duplicate: Option<Ratio>,
+    /// The share of packets that arrive damaged (`Flags::CORRUPT`).
+    pub corrupt: Option<Ratio>,
+    /// When the link is down, `[from, to)` each, in order and apart: what leaves the queue then is lost.
+    pub outages: Vec<(Time, Time)>,
+}
+
+impl LinkModel {
+    /// A link of constant rate without loss or impairments.
+    #[must_use]
+    pub fn new(rate: Rate, propagation: Span, queue: Queue) -> LinkModel {
+        LinkModel {
+            rate: RateModel::Constant(rate),
+            propagation,
+            queue,
+            loss: None,
+            delay_variation: None,
+            reorder: None,
+            duplicate: None,
+            corrupt: None,
+            outages: Vec::new(),
+        }
+    }
+
+    /// Whether a [`Pipe`](crate::Pipe) does all that this link does (its queue is then not measured).
+    #[must_use]
+    pub fn is_pipe(&self) -> bool {
+        matches!(self.rate, RateModel::Constant(_))
+            && matches!(self.queue, Queue::Unlimited)
+            && self.loss.is_none()
+            && self.delay_variation.is_none()
+            && self.reorder.is_none()
+            && self.duplicate.is_none()
+            && self.corrupt.is_none()
+            && self.outages.is_empty()
+    }
+}
+
+/// A queue discipline. All are first-in first-out; they differ in what they refuse.
+#[derive(Clone, Debug)]
+pub enum Queue {
+    /// Refuses nothing.
+    Unlimited,
+    /// Refuses what does not fit.
+    DropTail(Limit),
+}
+
+/// How much may wait. The packet in transmission does not count, as in ns-2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// At most this many packets.
+    Packets(u32),
+    /// At most this many bytes.
+    Bytes(Size),
+}
+
+/// Packets held back so that others overtake them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Reorder {
+    /// Their share.
+    pub rate: Ratio,
+    /// How much longer they take.
+    pub extra: Span,
+}

@@ -1,0 +1,67 @@
+//! The plain link: constant rate, a queue without a limit, propagation, and nothing else.
+
+use crate::rate::Constant;
+use paceline_packet::Packet;
+use paceline_units::{Rate, Span, Time};
+
+/// A link of constant rate with an unlimited first-in-first-out queue; loses nothing and is not measured. All of it
+/// is one cache line.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub struct Pipe {
+    server: Constant,
+    propagation: Span,
+    admitted: u64,
+}
+
+const _: () = assert!(size_of::<Pipe>() == 64, "a pipe is one cache line");
+
+impl Pipe {
+    /// A pipe of this rate and propagation delay.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    #[must_use]
+    pub fn new(rate: Rate, propagation: Span) -> Pipe {
+        Pipe { server: Constant::new(rate), propagation, admitted: 0 }
+    }
+
+    /// Takes in a packet that reaches the queue at `packet.time`, and sets `packet.time` to its arrival at the far
+    /// end. Calls must come in order of time.
+    #[inline]
+    pub fn admit(&mut self, packet: &mut Packet) {
+        let (_, end) = self.server.serve(packet.time.0, packet.size);
+        self.admitted += 1;
+        packet.time = Time(end) + self.propagation;
+    }
+
+    /// The least time across.
+    #[must_use]
+    pub fn delay_floor(&self) -> Span {
+        self.propagation
+    }
+
+    /// How many packets it has taken in.
+    #[must_use]
+    pub fn admitted(&self) -> u64 {
+        self.admitted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::tests::packet;
+
+    #[test]
+    fn sends_one_after_the_other() {
+        let mut pipe = Pipe::new(Rate(8_000_000), Span(500));
+        let times = [(0, 1000), (10, 1000), (5_000_000, 40)].map(|(at, size)| {
+            let mut p = packet(at, size);
+            pipe.admit(&mut p);
+            p.time.0
+        });
+        assert_eq!(times, [1_000_500, 2_000_500, 5_040_500]);
+        assert_eq!(pipe.admitted(), 3);
+    }
+}
