@@ -1,0 +1,80 @@
+"""The extension module: scenarios and runs. Use `paceline.run` and its kin, which stand on it."""
+
+from typing import final
+
+class ScenarioError(Exception):
+    """A mistake in a scenario; the message names the file, the key, the value, and what is allowed."""
+
+class Cancelled(Exception):  # noqa: N818 (not an error: somebody asked for it)
+    """The run was stopped through its `Watch`."""
+
+class InternalError(Exception):
+    """A defect of Paceline itself; the message asks to report it and gives scenario and seed."""
+
+@final
+class Scenario:
+    """A validated scenario. Immutable: `set` gives a changed copy."""
+
+    @staticmethod
+    def load(path: str) -> Scenario:
+        """Reads a TOML file and the trace files it names. Raises ScenarioError."""
+    @staticmethod
+    def parse(text: str, base_dir: str, name: str) -> Scenario:
+        """Reads TOML text; trace files are looked up from `base_dir`. Raises ScenarioError."""
+    def set(self, path: str, value: str) -> Scenario:
+        """A copy with the value at the TOML path replaced, read as TOML, else taken as text. Raises ScenarioError."""
+    def to_toml(self) -> str:
+        """The scenario with every default filled in."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    def flow_names(self) -> list[str]: ...
+
+@final
+class Watch:
+    """A handle on a run from another thread."""
+
+    def __init__(self) -> None: ...
+    def cancel(self) -> None:
+        """Makes the run raise Cancelled soon."""
+    @property
+    def progress(self) -> float:
+        """The share of the simulated time done, 0 to 1."""
+
+@final
+class Series:
+    """One recorded time series."""
+
+    @property
+    def table(self) -> str:
+        """cwnd, queue, rate or playout."""
+    @property
+    def labels(self) -> dict[str, str]:
+        """flow and instance, or link and direction."""
+    @property
+    def columns(self) -> dict[str, bytes]:
+        """Little-endian 64-bit floats by column name; names end in the unit."""
+
+@final
+class RunOutput:
+    """What a run measured and recorded."""
+
+    @property
+    def summary_json(self) -> str: ...
+    @property
+    def series(self) -> list[Series]: ...
+
+def run(
+    scenario: Scenario, seed: int, record: list[str], record_every_s: float, watch: Watch | None = None
+) -> RunOutput:
+    """Runs to the end, without the interpreter lock. Raises Cancelled, InternalError, ScenarioError, ValueError."""
+
+def schema_json() -> str:
+    """The JSON Schema of scenario files."""
+
+def schemes() -> str:
+    """The registered schemes as JSON: name, summary, source, and parameters with default, range, unit and meaning."""
+
+def version() -> str:
+    """The version of the core."""

@@ -1,0 +1,166 @@
+"""`paceline.compare`: alternatives under common seeds, and which of their differences are real."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from paceline import files
+from paceline.errors import PacelineError
+from paceline.results import IDENTITY, TABLES, Results
+from paceline.scenario import ScenarioLike
+from paceline.statistics import CONFIDENCE, holm, paired_difference
+from paceline.sweep import Progress, sweep
+
+DEFAULT_METRICS = (
+    "flows.goodput_bps",
+    "flows.rtt_mean_s",
+    "flows.loss_rate",
+    "streams.fill_s",
+    "streams.late_share",
+    "queues.mean_packets",
+    "groups.jain",
+)
+"""What is compared unless a caller says otherwise: TABLE.MEASURE."""
+
+_SUBJECT = {
+    "flows": ("flow",),
+    "streams": ("flow",),
+    "queues": ("link", "direction"),
+    "groups": ("group",),
+    "runs": (),
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The differences, a row per pair of alternatives, metric and subject, and the runs that they come from."""
+
+    table: pl.DataFrame
+    """first, second, metric, subject, unit, n, first_mean, second_mean, difference, low, high, p, p_holm, real.
+
+    difference = second - first, its mean over the seeds, low to high its 95 % interval; real: p_holm < 0.05.
+    """
+    results: Results
+
+
+def metrics_in(results: Results, metrics: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Table and measure of each metric, given as TABLE.MEASURE or MEASURE. Raises PacelineError for an unknown one."""
+    there = {
+        table: [
+            c
+            for c in results.table(table).columns
+            if c not in (*IDENTITY[table], *results.axes, "seed")
+            and results.table(table).schema[c].is_numeric()
+        ]
+        for table in TABLES
+        if len(results.table(table))
+    }
+    if metrics is None:
+        pairs = [tuple(name.split(".", 1)) for name in DEFAULT_METRICS]
+        return [(table, measure) for table, measure in pairs if measure in there.get(table, [])]
+    found = []
+    for name in metrics:
+        matches = [
+            (table, measure)
+            for table, measures in there.items()
+            for measure in measures
+            if name in (measure, f"{table}.{measure}")
+        ]
+        if not matches:
+            known = "; ".join(f"{table}: {', '.join(measures)}" for table, measures in there.items())
+            raise PacelineError(f'no metric "{name}" in these results. There are: {known}')
+        found += [match for match in matches if match not in found]
+    return found
+
+
+def differences(
+    results: Results, metrics: Sequence[str] | None = None, confidence: float = CONFIDENCE
+) -> pl.DataFrame:
+    """The table of `Comparison` from a sweep's results: every pair of its points, seed by seed.
+
+    Instances of a flow are averaged within a run first, so that a comparison is of flows by name. A seed where a
+    measure has no value on either side is left out of that comparison: see `n`.
+    """
+    axes = results.axes
+    points = results.runs.select(axes).unique(maintain_order=True).rows()
+    rows: list[dict[str, Any]] = []
+    for table, measure in metrics_in(results, metrics):
+        subject = list(_SUBJECT[table])
+        means = (
+            results.table(table)
+            .group_by([*axes, *subject, "seed"], maintain_order=True)
+            .agg(pl.col(measure).cast(pl.Float64).mean())
+        )
+        values: dict[tuple[Any, ...], dict[tuple[Any, ...], dict[int, float | None]]] = {}
+        for found in means.iter_rows():
+            point, who = found[: len(axes)], found[len(axes) : -2]
+            values.setdefault(who, {}).setdefault(point, {})[found[-2]] = found[-1]
+        for (who, by_point), (a, b) in itertools.product(values.items(), itertools.combinations(points, 2)):
+            first, second = by_point.get(a, {}), by_point.get(b, {})
+            seeds = [s for s in first if s in second]
+            d = paired_difference([first[s] for s in seeds], [second[s] for s in seeds], confidence)
+            rows.append(
+                {
+                    "first": _named(axes, a),
+                    "second": _named(axes, b),
+                    "metric": f"{table}.{measure}",
+                    "subject": " ".join(map(str, who)),
+                    "unit": files.unit_of(measure),
+                    "n": d.estimate.n,
+                    "first_mean": d.first.mean,
+                    "second_mean": d.second.mean,
+                    "difference": d.estimate.mean,
+                    "low": d.estimate.low,
+                    "high": d.estimate.high,
+                    "p": d.p_value,
+                }
+            )
+    adjusted = holm([row["p"] for row in rows])
+    for row, p in zip(rows, adjusted, strict=True):
+        row["p_holm"] = p
+        row["real"] = None if p is None else p < 1 - confidence
+    words = ("first", "second", "metric", "subject", "unit")
+    numbers = ("first_mean", "second_mean", "difference", "low", "high", "p", "p_holm")
+    schema: dict[str, Any] = {**dict.fromkeys(words, pl.String), "n": pl.Int64}
+    schema |= {**dict.fromkeys(numbers, pl.Float64), "real": pl.Boolean}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _named(axes: Sequence[str], point: Sequence[Any]) -> str:
+    if len(axes) == 1:
+        return str(point[0])
+    return ", ".join(f"{axis}={value}" for axis, value in zip(axes, point, strict=True))
+
+
+def compare(
+    scenario: ScenarioLike,
+    vary: Mapping[str, Sequence[Any]],
+    *,
+    runs: int = 10,
+    metrics: Sequence[str] | None = None,
+    seed: int | None = None,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Runs alternatives with the same seeds and compares them pair by pair: see `Comparison`.
+
+    Holm's correction covers all comparisons of the table. Raises as `sweep` does, and PacelineError if there is
+    nothing to compare.
+    """
+    if runs < 2:
+        raise PacelineError(f"a comparison needs at least 2 runs, not {runs}: one run has no interval")
+    count = 1
+    for values in vary.values():
+        count *= len(values)
+    if count < 2:
+        raise PacelineError(
+            "a comparison needs at least two alternatives: vary a path over two values or more"
+        )
+    results = sweep(scenario, vary, runs=runs, seed=seed, set=set, workers=workers, progress=progress)
+    return Comparison(differences(results, metrics), results)

@@ -1,0 +1,147 @@
+"""Files written whole or not at all, Parquet with units, and the manifest that says where numbers come from."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import platform
+import sys
+import tempfile
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from paceline import _core
+from paceline.arrow import FieldUnits
+from paceline.errors import StorageError
+
+UNITS = {
+    "_s": "s",
+    "_bps": "bit/s",
+    "_packets": "packets",
+    "_bytes": "B",
+}
+"""Unit by the end of a column's name. Counts, shares, ratios and indices have none."""
+
+
+def unit_of(column: str) -> str:
+    """The unit of a column or measure, from its name: "goodput_bps" is in "bit/s"; "" for numbers without one."""
+    return next((unit for end, unit in UNITS.items() if column.endswith(end)), "")
+
+
+def refused(path: Path, error: OSError, deed: str = "write") -> StorageError:
+    """The error for a system's refusal to `deed` the path."""
+    return StorageError(f"cannot {deed} {path}: {error.strerror or error}")
+
+
+def make_directory(path: Path) -> None:
+    """Makes a directory and its parents, and checks that it can be written. Raises StorageError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise refused(path, error, "make or write directory") from error
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Writes a file whole: a reader sees the old content or all of the new. Raises StorageError."""
+    data = content.encode() if isinstance(content, str) else content
+    # The process in the name: two at work in one directory do not disturb each other.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise refused(path, error) from error
+
+
+def read_text(path: Path) -> str:
+    """Reads UTF-8 text. Raises StorageError."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise refused(path, error, "read") from error
+    except UnicodeDecodeError as error:
+        raise StorageError(f"cannot read {path}: it is not UTF-8 text ({error.reason})") from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Reads a JSON object. Raises StorageError."""
+    try:
+        value = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise StorageError(f"{path} is damaged (line {error.lineno}: {error.msg})") from error
+    if not isinstance(value, dict):
+        raise StorageError(f"{path} does not hold a JSON object")
+    return value
+
+
+def write_parquet(path: Path, table: pl.DataFrame) -> None:
+    """Writes a table as Parquet, each column's unit in the metadata of its Arrow field. Raises StorageError."""
+    buffer = io.BytesIO()
+    units = {name: unit for name in table.columns if (unit := unit_of(name))}
+    table.write_parquet(buffer, metadata={"units": json.dumps(units)}, arrow_schema=FieldUnits(table, units))
+    write_whole(path, buffer.getvalue())
+
+
+def write_csv(path: Path, table: pl.DataFrame) -> None:
+    """Writes a table as CSV, numbers in full precision. Raises StorageError."""
+    write_whole(path, table.write_csv())
+
+
+def read_parquet(path: Path) -> pl.DataFrame:
+    """Reads a table. Raises StorageError."""
+    try:
+        return pl.read_parquet(io.BytesIO(path.read_bytes()))
+    except OSError as error:
+        raise refused(path, error, "read") from error
+    except pl.exceptions.PolarsError as error:
+        raise StorageError(f"{path} is damaged: {error}") from error
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def versions() -> dict[str, str]:
+    """Versions of Paceline and of what its numbers pass through."""
+    found = {"paceline": _core.version(), "python": platform.python_version()}
+    for library in ("polars", "numpy", "scipy", "matplotlib", "plotly"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[library] = metadata.version(library)
+    return found
+
+
+def provenance() -> dict[str, Any]:
+    """Versions, host and time, as a manifest holds them."""
+    return {
+        "versions": versions(),
+        "host": {
+            "platform": platform.platform(),
+            "machine": platform.machine(),
+            "cpu": _processor(),
+            "cores": os.cpu_count(),
+            "python": sys.version.split()[0],
+        },
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def write_json(path: Path, value: object) -> None:
+    """Writes JSON, readable and with every digit. Raises StorageError."""
+    write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")

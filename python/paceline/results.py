@@ -1,0 +1,313 @@
+"""Results of runs as Polars tables, one row per run and flow, stream, queue or group; units end the columns' names."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from paceline import _core, files
+from paceline.errors import PacelineError
+from paceline.statistics import CONFIDENCE, estimate
+
+IDENTITY: dict[str, tuple[str, ...]] = {
+    "flows": ("flow", "instance", "group", "cc", "profile", "from", "to"),
+    "streams": ("flow", "instance"),
+    "queues": ("link", "direction"),
+    "groups": ("group",),
+    "runs": (),
+}
+"""The tables, and which columns say what a row is of; the others are measures."""
+
+TABLES = tuple(IDENTITY)
+SERIES = ("cwnd", "queue", "rate", "playout")
+"""What can be recorded over time."""
+
+_WHOLE = frozenset(
+    [
+        "seed",
+        "instance",
+        "flows",
+        "elements",
+        "packets_sent",
+        "packets_delivered",
+        "packets_dropped",
+        "packets_duplicated",
+        "packets_in_flight",
+        "packets_lost",
+        "packets_retransmitted",
+        "timeouts",
+        "fast_retransmits",
+        "window_cuts",
+        "ecn_marks",
+        "bytes_delivered",
+        "transfers_started",
+        "transfers_completed",
+        "late_packets",
+        "media_packets",
+        "stalls",
+        "discarded_packets",
+        "arrivals",
+        "departures",
+        "departed_bytes",
+        "marks",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One finished run: its summary as the core gave it, and what it recorded."""
+
+    seed: int
+    summary: dict[str, Any]
+    series: dict[str, pl.DataFrame] = field(default_factory=dict)
+    labels: dict[str, Any] = field(default_factory=dict)
+    """The values of the varied paths, in a sweep."""
+
+    @staticmethod
+    def of(seed: int, output: _core.RunOutput, labels: Mapping[str, Any] | None = None) -> RunRecord:
+        """The record of a run's output."""
+        return RunRecord(
+            seed, json.loads(output.summary_json), series_tables(output.series), dict(labels or {})
+        )
+
+
+def series_tables(series: Iterable[_core.Series]) -> dict[str, pl.DataFrame]:
+    """One table per kind of recording; labels and columns side by side."""
+    frames: dict[str, list[pl.DataFrame]] = {}
+    for one in series:
+        columns = {
+            name: np.frombuffer(data, dtype="<f8").astype(np.float64, copy=sys.byteorder != "little")
+            for name, data in one.columns.items()
+        }
+        labels = [
+            pl.lit(int(value) if name == "instance" else value).alias(name)
+            for name, value in one.labels.items()
+        ]
+        frames.setdefault(one.table, []).append(
+            pl.DataFrame(columns).select(*_instance_as_integer(labels, one.labels), pl.all())
+        )
+    return {kind: pl.concat(parts) for kind, parts in frames.items()}
+
+
+def _instance_as_integer(literals: list[pl.Expr], labels: Mapping[str, str]) -> list[pl.Expr]:
+    return [e.cast(pl.Int64) if name == "instance" else e for name, e in zip(labels, literals, strict=True)]
+
+
+def _rows(table: str, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if table == "runs":
+        whole = {
+            k: v for k, v in summary.items() if not isinstance(v, list | dict) and k not in ("name", "seed")
+        }
+        return [whole | dict(summary.get("engine", {}))]
+    rows = []
+    for entry in summary.get(table, []):
+        row: dict[str, Any] = {}
+        for key, value in entry.items():
+            if isinstance(value, dict):
+                # {"drops": {"overflow": 3}} becomes drops_overflow
+                row |= {f"{key}_{k}": v for k, v in value.items()}
+            else:
+                row[key] = value
+        rows.append(row)
+    return rows
+
+
+def _dtype(table: str, column: str) -> pl.DataType | type[pl.DataType]:
+    if column in _WHOLE or column.startswith("drops_"):
+        return pl.Int64
+    return pl.String if column in IDENTITY[table] else pl.Float64
+
+
+def tabulate(table: str, records: Sequence[RunRecord]) -> pl.DataFrame:
+    """One of TABLES over some runs: varied paths, seed, what the row is of, measures. A missing value is null."""
+    labels = list(dict.fromkeys(name for record in records for name in record.labels))
+    rows: list[dict[str, Any]] = []
+    columns: dict[str, None] = {}
+    for record in records:
+        head = {**{name: record.labels.get(name) for name in labels}, "seed": record.seed}
+        for row in _rows(table, record.summary):
+            columns |= dict.fromkeys(row)
+            rows.append(head | row)
+    schema: dict[str, Any] = {name: _label_dtype(name, records) for name in labels}
+    schema["seed"] = pl.Int64
+    if not rows:
+        columns = dict.fromkeys(IDENTITY[table])
+    schema |= {column: _dtype(table, column) for column in columns}
+    return pl.DataFrame(rows, schema=schema, strict=False)
+
+
+def _label_dtype(name: str, records: Sequence[RunRecord]) -> Any:
+    kinds = {type(record.labels.get(name)) for record in records}
+    if kinds <= {bool}:
+        return pl.Boolean
+    if kinds <= {int}:
+        return pl.Int64
+    return pl.Float64 if kinds <= {int, float} else pl.String
+
+
+def summarise(
+    table: pl.DataFrame,
+    by: Sequence[str],
+    measures: Sequence[str] | None = None,
+    confidence: float = CONFIDENCE,
+) -> pl.DataFrame:
+    """Mean, standard deviation and t interval of each measure over the rows that agree in the columns `by`.
+
+    Long form: `by`, measure, unit, n, mean, sd, low, high; groups in order of first appearance. `n` counts the values
+    that were there. Measures are by default all numeric columns except `by` and the seed.
+    """
+    unknown = [name for name in (*by, *(measures or ())) if name not in table.columns]
+    if unknown:
+        raise PacelineError(f"no column {', '.join(unknown)}; there are {', '.join(table.columns)}")
+    if measures is None:
+        measures = [c for c in table.columns if c not in by and c != "seed" and table.schema[c].is_numeric()]
+    rows: list[dict[str, Any]] = []
+    groups = table.partition_by(by, maintain_order=True) if by else [table] if len(table) else []
+    for group in groups:
+        head = {name: group[name][0] for name in by}
+        for measure in measures:
+            e = estimate(group[measure].to_list(), confidence)
+            numbers = {"n": e.n, "mean": e.mean, "sd": e.sd, "low": e.low, "high": e.high}
+            rows.append(head | {"measure": measure, "unit": files.unit_of(measure)} | numbers)
+    schema: dict[str, Any] = {name: table.schema[name] for name in by}
+    schema |= {"measure": pl.String, "unit": pl.String, "n": pl.Int64}
+    schema |= dict.fromkeys(("mean", "sd", "low", "high"), pl.Float64)
+    return pl.DataFrame(rows, schema=schema)
+
+
+class Results:
+    """The results of one or more runs. Tables are Polars data frames in order of point, seed and scenario."""
+
+    def __init__(self, records: Sequence[RunRecord], manifest: Mapping[str, Any]) -> None:
+        """`manifest` as `paceline.run` and `sweep` make it; its "vary" names the axes."""
+        self.records = list(records)
+        self.manifest = dict(manifest)
+        """Scenario as resolved TOML, seeds, versions, host, time."""
+        self._tables: dict[str, pl.DataFrame] = {}
+        self._series: dict[str, pl.DataFrame] = {}
+
+    @classmethod
+    def read(cls, directory: str | Path) -> Results:
+        """The results in a run directory or a finished sweep's, as `write` left them; without `records`.
+
+        Raises PacelineError if it is not one, StorageError for a damaged one.
+        """
+        path = Path(directory)
+        if not (path / "manifest.json").is_file():
+            raise PacelineError(
+                f"{path} is not a run directory: it holds no manifest.json (run with --out makes one)"
+            )
+        results = cls([], files.read_json(path / "manifest.json"))
+        if not (path / "runs.parquet").is_file():
+            raise PacelineError(
+                f"{path} holds no results yet: a sweep writes its tables when all of its runs are done"
+            )
+        for name in TABLES:
+            results._tables[name] = files.read_parquet(path / f"{name}.parquet")
+        for kind in SERIES:
+            if (path / f"series-{kind}.parquet").is_file():
+                results._series[kind] = files.read_parquet(path / f"series-{kind}.parquet")
+        return results
+
+    @property
+    def axes(self) -> list[str]:
+        """The varied paths, in a sweep: columns of every table."""
+        named = self.manifest.get("vary", {})
+        return list(named or dict.fromkeys(name for record in self.records for name in record.labels))
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds, each once."""
+        return list(dict.fromkeys(self.runs["seed"].to_list()))
+
+    @property
+    def summaries(self) -> list[dict[str, Any]]:
+        """Each run's summary as the core gave it; empty for results read from a directory."""
+        return [record.summary for record in self.records]
+
+    def table(self, name: str) -> pl.DataFrame:
+        """The table of that name, one of flows, streams, queues, groups, runs."""
+        if name not in IDENTITY:
+            raise PacelineError(f'no table "{name}"; there are {", ".join(TABLES)}')
+        if name not in self._tables:
+            self._tables[name] = tabulate(name, self.records)
+        return self._tables[name]
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """A row per run and flow: goodput_bps, rtt_mean_s, loss_rate, ..."""
+        return self.table("flows")
+
+    @property
+    def streams(self) -> pl.DataFrame:
+        """A row per run and media stream: fill_s (null: never), late_share, stalls, ..."""
+        return self.table("streams")
+
+    @property
+    def queues(self) -> pl.DataFrame:
+        """A row per run and limited queue: time-weighted mean_packets and sd_packets, utilisation, drops by reason."""
+        return self.table("queues")
+
+    @property
+    def groups(self) -> pl.DataFrame:
+        """A row per run and Jain group: jain, goodput_bps."""
+        return self.table("groups")
+
+    @property
+    def runs(self) -> pl.DataFrame:
+        """A row per run: simulated times and the engine's account of packets."""
+        return self.table("runs")
+
+    def series(self, kind: str) -> pl.DataFrame:
+        """What was recorded over time: cwnd, queue, rate or playout; varied paths and seed first."""
+        if kind not in SERIES:
+            raise PacelineError(f'no recording "{kind}"; there are {", ".join(SERIES)}')
+        if kind in self._series:
+            return self._series[kind]
+        parts = []
+        for record in self.records:
+            if kind in record.series:
+                head = [pl.lit(value).alias(name) for name, value in record.labels.items()]
+                seed = pl.lit(record.seed, dtype=pl.Int64).alias("seed")
+                parts.append(record.series[kind].select(*head, seed, pl.all()))
+        if not parts:
+            raise PacelineError(f'{kind} was not recorded: run with record=("{kind}",), or --record {kind}')
+        self._series[kind] = pl.concat(parts)
+        return self._series[kind]
+
+    def recorded(self) -> list[str]:
+        """The kinds of time series that are there."""
+        there = set(self._series).union(*(record.series for record in self.records))
+        return [kind for kind in SERIES if kind in there]
+
+    def statistics(
+        self, table: str, by: Sequence[str] | None = None, measures: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """Mean, sd and 95 % interval over the seeds: see `summarise`. By default by the axes and the rows' identity."""
+        whole = self.table(table)
+        if by is None:
+            by = [c for c in (*self.axes, *IDENTITY[table]) if c in whole.columns]
+        return summarise(whole, by, measures)
+
+    def write(self, directory: str | Path) -> None:
+        """Writes a run directory: the tables and series as Parquet, then manifest.json. Raises StorageError."""
+        path = Path(directory)
+        files.make_directory(path)
+        for name in TABLES:
+            files.write_parquet(path / f"{name}.parquet", self.table(name))
+        for kind in self.recorded():
+            files.write_parquet(path / f"series-{kind}.parquet", self.series(kind))
+        files.write_json(path / "manifest.json", self.manifest)
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{name}: {len(self.table(name))} rows" for name in TABLES)
+        recorded = f"; recorded: {', '.join(self.recorded())}" if self.recorded() else ""
+        return f"<Results of {len(self.runs)} runs; {rows}{recorded}>"

@@ -1,0 +1,59 @@
+"""`paceline.run`: one scenario, one or more seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from paceline import _core, files
+from paceline.results import Results
+from paceline.scenario import ScenarioLike, load
+from paceline.sweep import RECORD_EVERY_S, Point, Progress, check_recordings, run_points, seeds_from
+
+
+def run(
+    scenario: ScenarioLike,
+    seed: int | None = None,
+    runs: int = 1,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
+    record: Sequence[str] = (),
+    *,
+    record_every_s: float = RECORD_EVERY_S,
+    workers: int | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Results:
+    """Runs a scenario (a TOML file's path, or a loaded one) with seeds seed, seed + 1, ..., seed + runs - 1.
+
+    `seed` is by default the scenario's; `set` replaces values at TOML paths; `record` names what to record over time
+    (cwnd, queue, rate, playout), every `record_every_s` seconds. With `out` the results are also written there.
+    Raises ScenarioError, PacelineError, StorageError, Interrupted.
+    """
+    loaded = load(scenario, set)
+    seeds = seeds_from(loaded.seed if seed is None else seed, runs)
+    manifest = {
+        "kind": "run",
+        "name": loaded.name,
+        "scenario": loaded.to_toml(),
+        "seeds": seeds,
+        "version": _core.version(),
+        "record": check_recordings(record),
+        "record_every_s": record_every_s,
+        **files.provenance(),
+    }
+    if out is not None:
+        # Before the work, not after it.
+        files.make_directory(Path(out))
+    records = run_points(
+        [Point(loaded)],
+        seeds,
+        record=record,
+        record_every_s=record_every_s,
+        workers=workers,
+        progress=progress,
+    )
+    results = Results(records, manifest)
+    if out is not None:
+        results.write(out)
+    return results

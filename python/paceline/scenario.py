@@ -1,0 +1,108 @@
+"""Scenarios: from a file, from text, or already loaded, with values replaced."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paceline._core import Scenario
+from paceline.errors import PacelineError
+
+ScenarioLike = Scenario | str | Path
+
+
+def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Scenario:
+    """The scenario of a TOML file (or one already loaded) with the values at some TOML paths replaced.
+
+    `changes` maps paths such as "flow.media.cc" to values: text as it would stand in the file ("50 ms"), numbers,
+    booleans, lists or tables. Raises ScenarioError for a mistake.
+    """
+    loaded = scenario if isinstance(scenario, Scenario) else Scenario.load(str(scenario))
+    for path, value in (changes or {}).items():
+        loaded = loaded.set(path, toml_value(value))
+    return loaded
+
+
+def parse(text: str, base_dir: str | Path = ".", name: str = "scenario") -> Scenario:
+    """The scenario of TOML text; trace files are looked up from `base_dir`. Raises ScenarioError."""
+    return Scenario.parse(text, str(base_dir), name)
+
+
+def toml_value(value: Any) -> str:
+    """A value in the notation that `Scenario.set` takes: TOML, or bare text."""
+    if isinstance(value, str):
+        return value
+    return _toml(value)
+
+
+def _toml(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float() if math.isfinite(value):
+            return repr(value)
+        case str():
+            # A JSON string is a TOML basic string.
+            return json.dumps(value, ensure_ascii=False)
+        case list() | tuple():
+            return "[" + ", ".join(_toml(v) for v in value) + "]"
+        case Mapping():
+            return "{ " + ", ".join(f"{json.dumps(str(k))} = {_toml(v)}" for k, v in value.items()) + " }"
+        case _:
+            raise PacelineError(f"{value!r} is not a value that a scenario can hold")
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """Splits "path=value". Raises PacelineError."""
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip() or not value.strip():
+        raise PacelineError(f'"{text}" is not of the form path=value, as in flow.media.cc=vegas')
+    return path.strip(), value.strip()
+
+
+def assignments(texts: list[str]) -> dict[str, str]:
+    """The values of repeated "path=value" options; the last of a path wins."""
+    return dict(assignment(text) for text in texts)
+
+
+def axis(text: str) -> tuple[str, list[str]]:
+    """Splits "path=v1,v2,..."; commas within brackets, braces or quotes do not separate. Raises PacelineError."""
+    path, values = assignment(text)
+    parts, depth, quote, start = [], 0, "", 0
+    for i, char in enumerate(values):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char in "[{":
+            depth += 1
+        elif char in "]}":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(values[start:i].strip())
+            start = i + 1
+    parts.append(values[start:].strip())
+    if not all(parts):
+        raise PacelineError(f'"{text}" has an empty value: write path=v1,v2,... without a comma at the end')
+    repeated = {v for v in parts if parts.count(v) > 1}
+    if repeated:
+        raise PacelineError(f'"{text}" names {", ".join(sorted(repeated))} more than once')
+    return path, parts
+
+
+def axes(texts: list[str]) -> dict[str, list[str]]:
+    """The axes of repeated "path=v1,v2,..." options. Raises PacelineError for a path given twice."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        path, values = axis(text)
+        if path in found:
+            raise PacelineError(f"{path} is varied twice: give its values in one option")
+        if path == "seed":
+            raise PacelineError("seed is not varied: --runs K takes K seeds, --seed N says from which on")
+        found[path] = values
+    return found

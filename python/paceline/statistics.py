@@ -1,0 +1,215 @@
+"""Statistics that hold up: means with t intervals, paired differences, Holm's correction, Jain's index, trends.
+
+Pure functions of numbers. A missing value (None or NaN: a measure that had no value in a run) is left out, and every
+result says from how many values it comes (`n`). An infinite value is an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Number = float | int | None
+
+CONFIDENCE = 0.95
+"""The confidence of intervals unless a caller says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean and what is known about it; in the unit of the values."""
+
+    n: int
+    """How many values it rests on."""
+    mean: float | None
+    """None without values."""
+    sd: float | None
+    """Sample standard deviation (n - 1); None below two values."""
+    half_width: float | None
+    """Half of the t interval of the mean; None below two values."""
+    confidence: float = CONFIDENCE
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the interval."""
+        return None if self.mean is None or self.half_width is None else self.mean - self.half_width
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the interval."""
+        return None if self.mean is None or self.half_width is None else self.mean + self.half_width
+
+    def excludes_zero(self) -> bool:
+        """Whether the interval exists and does not contain zero."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The mean of paired differences second - first, with its t test."""
+
+    estimate: Estimate
+    first: Estimate
+    second: Estimate
+    p_value: float | None
+    """Two-sided p of "the mean difference is zero"; None below two pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A least-squares line y = intercept + slope x."""
+
+    n: int
+    slope: float | None
+    """None if x takes fewer than two values."""
+    intercept: float | None
+    half_width: float | None
+    """Half of the t interval of the slope; None below three points."""
+    p_value: float | None
+    """Two-sided p of "the slope is zero"; None below three points."""
+    confidence: float = CONFIDENCE
+
+    @property
+    def sign(self) -> int:
+        """+1 or -1 if the slope's interval lies on one side of zero, else 0."""
+        if self.slope is None or self.half_width is None or abs(self.slope) <= self.half_width:
+            return 0
+        return 1 if self.slope > 0 else -1
+
+
+def present(values: Iterable[Number]) -> NDArray[np.float64]:
+    """The values that are there, in order. Raises ValueError for an infinite one."""
+    array = np.array([math.nan if v is None else float(v) for v in values], dtype=np.float64)
+    if np.isinf(array).any():
+        raise ValueError("an infinite value has no place in a mean")
+    return array[~np.isnan(array)]
+
+
+def t_quantile(confidence: float, degrees: int) -> float:
+    """The two-sided quantile of Student's t: a t-distributed value lies within plus or minus it with `confidence`."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
+    if degrees < 1:
+        raise ValueError(f"degrees of freedom must be at least 1, not {degrees}")
+    return float(special.stdtrit(degrees, 0.5 + confidence / 2))
+
+
+def _two_sided_p(mean: float, standard_error: float, degrees: int) -> float:
+    if standard_error == 0:
+        return 1.0 if mean == 0 else 0.0
+    return min(1.0, 2 * float(special.stdtr(degrees, -abs(mean) / standard_error)))
+
+
+def estimate(values: Iterable[Number], confidence: float = CONFIDENCE) -> Estimate:
+    """Mean, standard deviation and t interval of independent values."""
+    x = present(values)
+    n = len(x)
+    if n == 0:
+        return Estimate(0, None, None, None, confidence)
+    mean = _mean(x)
+    if n == 1:
+        return Estimate(1, mean, None, None, confidence)
+    sd = _sd(x, mean)
+    return Estimate(n, mean, sd, t_quantile(confidence, n - 1) * sd / math.sqrt(n), confidence)
+
+
+def _mean(x: NDArray[np.float64]) -> float:
+    # fsum is exact, so that equal values have exactly their own value as mean, whatever their order.
+    return min(max(math.fsum(x) / len(x), float(x.min())), float(x.max()))
+
+
+def _sd(x: NDArray[np.float64], mean: float) -> float:
+    # Scaled, so that squares neither overflow nor vanish.
+    deviations = x - mean
+    scale = float(np.abs(deviations).max())
+    if scale == 0:
+        return 0.0
+    return scale * math.sqrt(math.fsum((deviations / scale) ** 2) / (len(x) - 1))
+
+
+def paired_difference(
+    first: Sequence[Number], second: Sequence[Number], confidence: float = CONFIDENCE
+) -> Difference:
+    """Mean of second - first over pairs (runs with a common seed), with a t interval and a t test.
+
+    A pair with a missing value is left out whole. Raises ValueError if the lengths differ.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"pairs need two lists of one length, not {len(first)} and {len(second)}")
+    pairs = [
+        (float(a), float(b))
+        for a, b in zip(first, second, strict=True)
+        if a is not None and b is not None and not math.isnan(a) and not math.isnan(b)
+    ]
+    a = estimate([p[0] for p in pairs], confidence)
+    b = estimate([p[1] for p in pairs], confidence)
+    d = estimate([p[1] - p[0] for p in pairs], confidence)
+    p_value = None
+    if d.mean is not None and d.sd is not None:
+        p_value = _two_sided_p(d.mean, d.sd / math.sqrt(d.n), d.n - 1)
+    return Difference(d, a, b, p_value)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm's step-down correction (Holm 1979): adjusted p values in the given order.
+
+    Declaring real what has an adjusted p below q keeps the chance of even one false declaration below q, whatever the
+    dependence among the tests. A None (a test that could not be made) stays None and is not counted.
+    """
+    order = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, i) in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * p))
+        adjusted[i] = largest
+    return adjusted
+
+
+def jain(values: Iterable[Number]) -> float | None:
+    """Jain's fairness index (sum x)^2 / (n sum x^2), from 1/n to 1 (Jain, Chiu, Hawe 1984).
+
+    None if there is no value or all are zero. Raises ValueError for a negative value.
+    """
+    x = present(values)
+    if len(x) == 0 or (float(x.max(initial=0.0)) == 0 and float(x.min(initial=0.0)) == 0):
+        return None
+    if float(x.min()) < 0:
+        raise ValueError("Jain's index is of shares, which are not negative")
+    x = x / x.max()
+    return min(1.0, math.fsum(x) ** 2 / (len(x) * math.fsum(x * x)))
+
+
+def trend(x: Sequence[Number], y: Sequence[Number], confidence: float = CONFIDENCE) -> Trend:
+    """Least-squares slope of y over x with its t interval; points with a missing value are left out.
+
+    Raises ValueError if the lengths differ.
+    """
+    if len(x) != len(y):
+        raise ValueError(f"points need two lists of one length, not {len(x)} and {len(y)}")
+    points = [
+        (float(a), float(b))
+        for a, b in zip(x, y, strict=True)
+        if a is not None and b is not None and not math.isnan(a) and not math.isnan(b)
+    ]
+    n = len(points)
+    xs, ys = present(p[0] for p in points), present(p[1] for p in points)
+    if n < 2 or float(xs.min()) == float(xs.max()):
+        return Trend(n, None, None, None, None, confidence)
+    x_mean, y_mean = _mean(xs), _mean(ys)
+    dx, dy = xs - x_mean, ys - y_mean
+    spread = math.fsum(dx * dx)
+    if spread == 0:
+        return Trend(n, None, None, None, None, confidence)
+    slope = math.fsum(dx * dy) / spread
+    intercept = y_mean - slope * x_mean
+    if n < 3:
+        return Trend(n, slope, intercept, None, None, confidence)
+    residual = dy - slope * dx
+    error = math.sqrt(math.fsum(residual * residual) / (n - 2) / spread)
+    half_width = t_quantile(confidence, n - 2) * error
+    return Trend(n, slope, intercept, half_width, _two_sided_p(slope, error, n - 2), confidence)

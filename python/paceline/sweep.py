@@ -1,0 +1,313 @@
+"""Many runs at once: points times seeds on all cores, each finished run kept at once and whole, resumed where stopped.
+
+`run_points` is the engine under `paceline run --runs`, `sweep`, `compare` and `reproduce`. Threads do: the core runs
+without the interpreter lock. A run's result depends on its scenario and seed alone, and results are put together in
+the order of the request, so that the number of workers changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paceline import _core, files
+from paceline.errors import Interrupted, PacelineError, StorageError
+from paceline.results import SERIES, TABLES, Results, RunRecord
+from paceline.scenario import ScenarioLike, load
+
+RECORD_EVERY_S = 0.02
+"""Default interval of recordings, in seconds."""
+
+Progress = Callable[[float, int], None]
+"""Told about ten times a second, in the calling thread: runs done (with the running ones' shares), runs in all."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A scenario to run with each seed, and the values that tell it from the other points."""
+
+    scenario: _core.Scenario
+    labels: dict[str, Any] = field(default_factory=dict)
+
+
+def workers_of_machine() -> int:
+    """The number of cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def number(text: str) -> int | float | str:
+    """Text as the number it is, or as it stands."""
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
+        return float(text)
+    return text
+
+
+def grid(scenario: ScenarioLike, vary: Mapping[str, Sequence[Any]]) -> list[Point]:
+    """The points of a sweep: every combination of the values, the last path varying fastest.
+
+    Numbers stay numbers in the labels only if all values of their path are. Raises ScenarioError: nothing starts
+    unless every point is valid.
+    """
+    base = load(scenario)
+    labels = {}
+    for path, values in vary.items():
+        if not values:
+            raise PacelineError(f"{path} is varied over no value")
+        plain = [number(v) if isinstance(v, str) else v for v in values]
+        kinds = {type(v) for v in plain}
+        if kinds == {int, float}:
+            plain = [float(v) for v in plain]
+        elif kinds not in ({int}, {float}):
+            plain = [str(v) for v in values]
+        labels[path] = plain
+    points = []
+    for indices in itertools.product(*(range(len(values)) for values in vary.values())):
+        chosen = list(zip(vary, indices, strict=True))
+        changed = load(base, {path: vary[path][i] for path, i in chosen})
+        points.append(Point(changed, {path: labels[path][i] for path, i in chosen}))
+    return points
+
+
+class Store:
+    """A directory that keeps finished runs, each named by what made it: scenario, seed, recording, version."""
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        self.runs = self.directory / "runs"
+        files.make_directory(self.runs)
+
+    @staticmethod
+    def key(toml: str, seed: int, record: Sequence[str], every_s: float) -> str:
+        """The name of a run: a hash of everything that its result depends on."""
+        what = json.dumps([_core.version(), toml, seed, sorted(record), every_s if record else None])
+        return hashlib.sha256(what.encode()).hexdigest()[:24]
+
+    def get(self, key: str, seed: int, record: Sequence[str]) -> RunRecord | None:
+        """The finished run of that name, or None. A damaged file counts as not there."""
+        path = self.runs / f"{key}.json"
+        if not path.exists():
+            return None
+        try:
+            kept = files.read_json(path)
+            series = {
+                kind: files.read_parquet(self.runs / f"{key}-{kind}.parquet") for kind in kept["series"]
+            }
+            if kept["seed"] != seed or not set(series) <= set(record):
+                return None
+            return RunRecord(seed, kept["summary"], series)
+        except (StorageError, KeyError):
+            return None
+
+    def put(self, key: str, run: RunRecord) -> None:
+        """Keeps a finished run. The summary comes last: a run is there when it is. Raises StorageError."""
+        for kind, table in run.series.items():
+            files.write_parquet(self.runs / f"{key}-{kind}.parquet", table)
+        kept = {"seed": run.seed, "series": list(run.series), "summary": run.summary}
+        files.write_whole(self.runs / f"{key}.json", json.dumps(kept))
+
+    def clear(self) -> None:
+        """Forgets all runs."""
+        shutil.rmtree(self.runs, ignore_errors=True)
+        files.make_directory(self.runs)
+
+
+def check_recordings(record: Sequence[str]) -> list[str]:
+    """The recordings asked for, each once. Raises PacelineError for an unknown one."""
+    unknown = [kind for kind in record if kind not in SERIES]
+    if unknown:
+        raise PacelineError(f'cannot record "{unknown[0]}"; there are {", ".join(SERIES)}')
+    return [kind for kind in SERIES if kind in record]
+
+
+def seeds_from(first: int, runs: int) -> list[int]:
+    """`runs` seeds: first, first + 1, ... Raises PacelineError."""
+    if runs < 1:
+        raise PacelineError(f"the number of runs must be at least 1, not {runs}")
+    if first < 0 or first + runs > 2**63:
+        raise PacelineError(f"seeds lie between 0 and 2^63 - 1, not at {first}")
+    return list(range(first, first + runs))
+
+
+def run_points(
+    points: Sequence[Point],
+    seeds: Sequence[int],
+    *,
+    record: Sequence[str] = (),
+    record_every_s: float = RECORD_EVERY_S,
+    workers: int | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> list[RunRecord]:
+    """Runs every point with every seed; records in the order of points, then seeds.
+
+    Runs that `store` has are taken from it, others are kept there as they finish. Raises Interrupted on Ctrl-C (running
+    ones are cancelled), and whatever a run raises (the others are cancelled).
+    """
+    record = check_recordings(record)
+    workers = workers_of_machine() if workers is None else workers
+    if workers < 1:
+        raise PacelineError(f"the number of workers must be at least 1, not {workers}")
+    jobs = [(point, seed) for point in points for seed in seeds]
+    keys: list[str] = []
+    done: dict[int, RunRecord] = {}
+    if store:
+        for point in points:
+            toml = point.scenario.to_toml()
+            keys += [Store.key(toml, seed, record, record_every_s) for seed in seeds]
+        for i, (point, seed) in enumerate(jobs):
+            if kept := store.get(keys[i], seed, record):
+                done[i] = RunRecord(seed, kept.summary, kept.series, point.labels)
+    waiting = iter([i for i in range(len(jobs)) if i not in done])
+    watches: dict[int, _core.Watch] = {}
+
+    def work(i: int) -> RunRecord:
+        point, seed = jobs[i]
+        output = _core.run(point.scenario, seed, list(record), record_every_s, watches[i])
+        result = RunRecord.of(seed, output, point.labels)
+        if store:
+            store.put(keys[i], result)
+        return result
+
+    def report() -> None:
+        if progress:
+            progress(min(len(jobs), len(done) + sum(w.progress for w in watches.values())), len(jobs))
+
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="paceline")
+    running: dict[Future[RunRecord], int] = {}
+    try:
+        report()
+        while True:
+            # No more than the workers take: what is submitted early would have to be called back.
+            for i in itertools.islice(waiting, workers - len(running)):
+                watches[i] = _core.Watch()
+                running[pool.submit(work, i)] = i
+            if not running:
+                break
+            finished, _ = wait(running, timeout=0.1, return_when=FIRST_COMPLETED)
+            for future in finished:
+                i = running.pop(future)
+                del watches[i]
+                done[i] = future.result()
+            report()
+    except BaseException as error:
+        for watch in list(watches.values()):
+            watch.cancel()
+        pool.shutdown(wait=True, cancel_futures=True)
+        done |= {i: f.result() for f, i in running.items() if f.done() and f.exception() is None}
+        if isinstance(error, KeyboardInterrupt | _core.Cancelled):
+            raise Interrupted(len(done), len(jobs), str(store.directory) if store else None) from None
+        raise
+    pool.shutdown()
+    return [done[i] for i in range(len(jobs))]
+
+
+def open_sweep(directory: Path, manifest: Mapping[str, Any], *, fresh: bool = False) -> Store:
+    """The store of a sweep. Raises PacelineError if the directory holds another sweep (unless `fresh`) or other things.
+
+    The same scenario may be resumed with more runs or other values of the same paths: finished runs are used again.
+    """
+    path = directory / "manifest.json"
+    if path.exists() and not fresh:
+        old = files.read_json(path)
+        if old.get("kind") != manifest["kind"]:
+            raise PacelineError(
+                f"{directory} is the directory of a {old.get('kind', '?')}, not of a sweep: use another --out"
+            )
+        what = {
+            "scenario": "the scenario has changed",
+            "version": "Paceline has another version",
+            "record": "other recordings are asked for",
+            "record_every_s": "recordings are at another interval",
+        }
+        for key, reason in what.items():
+            if old.get(key) != manifest[key]:
+                raise PacelineError(
+                    f"{directory} holds a sweep that this one cannot resume: {reason} since then. "
+                    "Use another --out, or --fresh to start over (the finished runs there are then deleted)."
+                )
+        if list(old.get("vary", {})) != list(manifest["vary"]):
+            raise PacelineError(
+                f"{directory} holds a sweep over {', '.join(old.get('vary', {}))}, "
+                f"not {', '.join(manifest['vary'])}. Use another --out, or --fresh to start over."
+            )
+    elif directory.exists() and not path.exists() and any(directory.iterdir()):
+        raise PacelineError(f"{directory} is not empty and holds no sweep: use another --out")
+    store = Store(directory)
+    if fresh:
+        store.clear()
+    files.write_json(path, manifest)
+    return store
+
+
+def sweep(
+    scenario: ScenarioLike,
+    vary: Mapping[str, Sequence[Any]],
+    *,
+    runs: int = 10,
+    seed: int | None = None,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
+    record: Sequence[str] = (),
+    record_every_s: float = RECORD_EVERY_S,
+    workers: int | None = None,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> Results:
+    """Runs a scenario at every combination of the values in `vary`, each with the same `runs` seeds.
+
+    `vary` maps TOML paths to values; every table of the results has a column per path. With `out`, finished runs are
+    kept there and a sweep that was stopped goes on where it was; at the end the directory holds the tables too.
+    Raises ScenarioError, PacelineError, StorageError, Interrupted.
+    """
+    base = load(scenario, set)
+    points = grid(base, vary)
+    seeds = seeds_from(base.seed if seed is None else seed, runs)
+    manifest = {
+        "kind": "sweep",
+        "name": base.name,
+        "scenario": base.to_toml(),
+        "vary": {path: [str(v) for v in values] for path, values in vary.items()},
+        "seeds": seeds,
+        "version": _core.version(),
+        "record": check_recordings(record),
+        "record_every_s": record_every_s,
+        **files.provenance(),
+    }
+    store = open_sweep(Path(out), manifest, fresh=fresh) if out is not None else None
+    records = run_points(
+        points,
+        seeds,
+        record=record,
+        record_every_s=record_every_s,
+        workers=workers,
+        store=store,
+        progress=progress,
+    )
+    results = Results(records, manifest)
+    if out is not None:
+        write_tables(results, Path(out))
+    return results
+
+
+def write_tables(results: Results, directory: Path) -> None:
+    """Writes every table, and its statistics over the seeds, as Parquet and CSV. Raises StorageError."""
+    for name in TABLES:
+        for stem, table in ((name, results.table(name)), (f"{name}-statistics", results.statistics(name))):
+            files.write_parquet(directory / f"{stem}.parquet", table)
+            files.write_csv(directory / f"{stem}.csv", table)
+    for kind in results.recorded():
+        files.write_parquet(directory / f"series-{kind}.parquet", results.series(kind))
