@@ -7,12 +7,14 @@
 //! Uses packet and units. Look first at [`Element`], then at [`Engine::run`].
 
 mod engine;
+mod fate;
 mod inbox;
 mod network;
 mod order;
 pub mod random;
 
 pub use engine::{Element, Engine};
+pub use fate::{DropReason, Drops, Fate};
 pub use inbox::Inbox;
-pub use network::{DropReason, Fate, FlowDrops, Hop, Network, Totals, Way, Ways};
+pub use network::{FlowDrops, Hop, Network, Totals, Way, Ways};
 pub use order::{Edge, Schedule, schedule};

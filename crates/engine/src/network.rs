@@ -1,55 +1,9 @@
 //! What an element sees of the network: compiled paths, folded links, and the inboxes of the others.
 
+use crate::fate::{DropReason, Fate};
 use crate::inbox::Inbox;
 use paceline_packet::{Extras, Flags, FlowId, Packet};
 use paceline_units::Time;
-
-/// Why a packet was not delivered.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(u8)]
-pub enum DropReason {
-    /// The queue was full.
-    Overflow,
-    /// Active queue management dropped it by probability.
-    Early,
-    /// Active queue management dropped it because its average was above the upper threshold.
-    Forced,
-    /// The loss model took it, after the queue and the transmission.
-    Loss,
-    /// The link was down.
-    Outage,
-    /// It was damaged on the way, and the receiving host's checksum found it.
-    Corrupt,
-}
-
-impl DropReason {
-    /// All reasons, in the order of their numbers.
-    pub const ALL: [DropReason; 6] = [
-        DropReason::Overflow,
-        DropReason::Early,
-        DropReason::Forced,
-        DropReason::Loss,
-        DropReason::Outage,
-        DropReason::Corrupt,
-    ];
-
-    /// Its name in results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        ["overflow", "early", "forced", "loss", "outage", "corrupt"][self as usize]
-    }
-}
-
-/// What became of a packet at a link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// It goes on; its time is now that of its arrival at the far end.
-    Pass,
-    /// It is gone.
-    Drop(DropReason),
-    /// It goes on, and a copy of it arrives at this time.
-    Twice(Time),
-}
 
 /// A link as the engine sees it: something that a packet passes.
 pub trait Hop {

@@ -5,23 +5,10 @@ use crate::meter::{Agenda, Measure, Series, Snapshot};
 use crate::model::{Limit, LinkModel, Queue};
 use crate::rate::{Constant, RateModel};
 use crate::waiting::{Exit, Waiting};
-use crate::{DropReason, Drops, LinkReport, Totals};
+use crate::{DropReason, Drops, Fate, LinkReport, Totals};
 use paceline_engine::random::Stream;
 use paceline_packet::Packet;
 use paceline_units::{Span, Time};
-
-/// What a link did with a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[must_use]
-pub enum Fate {
-    /// The packet's time now is its arrival at the far end; [`Time::NEVER`] if the link never sends again (the packet
-    /// is then in flight, not lost).
-    Pass,
-    /// It does not get across; its time is unchanged.
-    Drop(DropReason),
-    /// As `Pass`, and a copy arrives at this time.
-    Twice(Time),
-}
 
 /// One direction of a link. See [`LinkModel`] for its parts.
 #[derive(Clone, Debug)]

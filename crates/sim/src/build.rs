@@ -1,0 +1,182 @@
+//! From a [`Model`] to elements: what stands at each place of the plan.
+
+use crate::endpoint::{Sink, Source};
+use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Unit};
+use crate::host::{EmissionClock, Host};
+use crate::model::Model;
+use crate::recorder::{HostRecorder, Recording};
+use paceline_engine::random::{Sequence, Stream};
+use paceline_engine::{Element, Engine, Fate, Hop, Inbox, Network};
+use paceline_packet::{FlowId, Packet};
+use paceline_path::{Link, Measure, Pipe, RateModel};
+use paceline_units::Time;
+
+/// A folded link.
+#[derive(Debug)]
+pub enum Folded {
+    /// The plain kind, one cache line.
+    Pipe(Pipe),
+    /// Any other.
+    Link(Box<Link>),
+}
+
+impl Hop for Folded {
+    #[inline(always)]
+    fn pass(&mut self, packet: &mut Packet) -> Fate {
+        match self {
+            Folded::Pipe(pipe) => {
+                pipe.admit(packet);
+                Fate::Pass
+            }
+            Folded::Link(link) => link.admit(packet),
+        }
+    }
+}
+
+/// An element: a host, or a link that is not folded.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // they lie in one vector, and a box would cost a miss a visit
+pub enum Node {
+    /// A host.
+    Host(Host),
+    /// A link with several sources.
+    Link(Box<Link>),
+}
+
+impl Element for Node {
+    type Hop = Folded;
+
+    #[inline(always)]
+    fn run(&mut self, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
+        match self {
+            Node::Host(host) => host.run(until, inbox, network),
+            Node::Link(link) => {
+                for packet in inbox.take(until, network.ways()) {
+                    let mut packet = *packet;
+                    match link.admit(&mut packet) {
+                        Fate::Pass => network.forward(packet),
+                        fate => {
+                            if let Some(packet) = network.settle(fate, packet) {
+                                network.forward(packet);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn next_wake(&self) -> Time {
+        match self {
+            Node::Host(host) => host.next_wake(),
+            Node::Link(_) => Time::NEVER,
+        }
+    }
+}
+
+/// An engine ready to run, and where things are in it.
+#[derive(Debug)]
+pub struct Built {
+    /// The engine.
+    pub engine: Engine<Node>,
+    /// What stands where.
+    pub plan: Plan,
+    /// For each node the element that is its host, if it has one.
+    pub hosts: Vec<Option<usize>>,
+}
+
+/// Builds the engine of a model.
+///
+/// # Errors
+/// A flow without a way to its sink; a loop of links without propagation delay.
+pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<Built, GraphError> {
+    let measure = Measure { from: Time::ZERO + model.warmup, to: Time::ZERO + model.duration };
+    let end_is_known = model.stop_after.is_empty();
+    let mut links: Vec<Option<Link>> = model
+        .links
+        .iter()
+        .map(|direction| {
+            let stream = Stream::new(model.seed, &format!("link {}", direction.label()));
+            let mut link = Link::new(&direction.model, measure, stream);
+            if recording.queue && direction.is_measured() {
+                link.record(recording.every);
+            }
+            Some(link)
+        })
+        .collect();
+    let graph = Graph {
+        nodes: model.nodes.len(),
+        arcs: model
+            .links
+            .iter()
+            .zip(&links)
+            .map(|(direction, link)| {
+                let link = link.as_ref().expect("all links are still here");
+                Arc {
+                    from: direction.from,
+                    to: direction.to,
+                    delay: link.delay_floor(),
+                    keeps_order: link.keeps_order(),
+                    // A folded link is evaluated ahead of the clock. If the run may end at any moment, its queue
+                    // could then have been measured beyond the end.
+                    may_fold: end_is_known || !direction.is_measured(),
+                }
+            })
+            .collect(),
+        flows: model.flows.iter().map(|flow| (flow.source, flow.sink)).collect(),
+    };
+    let mut plan = graph.plan(planning)?;
+    let folded = plan
+        .folded
+        .iter()
+        .map(|&arc| {
+            let direction = &model.links[arc].model;
+            match direction.rate {
+                RateModel::Constant(rate) if direction.is_pipe() => Folded::Pipe(Pipe::new(rate, direction.propagation)),
+                _ => Folded::Link(Box::new(links[arc].take().expect("an arc stands in one place"))),
+            }
+        })
+        .collect();
+    let inboxes = plan.fan_in.iter().map(|&fan_in| if fan_in { Inbox::fan_in(Time(plan.window.0)) } else { Inbox::in_order() });
+    let ways = std::mem::take(&mut plan.ways);
+    let mut network = Network::new(inboxes.collect(), folded, ways, model.flows.len());
+    network.measure_from(Time::ZERO + model.warmup);
+    let mut hosts = vec![None; model.nodes.len()];
+    let mut endpoints: Vec<(Vec<usize>, Vec<usize>)> = vec![Default::default(); model.nodes.len()];
+    for (i, flow) in model.flows.iter().enumerate() {
+        endpoints[flow.source].0.push(i);
+        endpoints[flow.sink].1.push(i);
+    }
+    let mut elements = Vec::with_capacity(plan.units.len());
+    for (i, unit) in plan.units.iter().enumerate() {
+        elements.push(match *unit {
+            Unit::Arc(arc) => Node::Link(Box::new(links[arc].take().expect("an arc stands in one place"))),
+            Unit::Host(node) => {
+                hosts[node] = Some(i);
+                Node::Host(host(model, recording, &plan, node, &endpoints[node]))
+            }
+        });
+    }
+    Ok(Built { engine: Engine::new(elements, network, plan.window), plan, hosts })
+}
+
+/// The host at `node` with these flows' sources and sinks.
+fn host(model: &Model, recording: Recording, plan: &Plan, node: usize, (sources, sinks): &(Vec<usize>, Vec<usize>)) -> Host {
+    let id = |i: usize| FlowId(i as u32);
+    let labels = |i: &usize| {
+        let flow = &model.flows[*i];
+        vec![("flow", flow.name.clone()), ("instance", flow.instance.to_string())]
+    };
+    let recorder = recording.at_hosts().then(|| {
+        let sinks = sinks.iter().map(|i| (labels(i), model.flows[*i].app.has_player())).collect();
+        Box::new(HostRecorder::new(recording, sources.iter().map(labels).collect(), sinks))
+    });
+    let draws = Sequence::new(Stream::new(model.seed, &format!("host {}", model.nodes[node])));
+    Host::new(
+        sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect(),
+        sinks.iter().map(|&i| Sink::new(&model.flows[i], id(i), plan.cursors[i].1)).collect(),
+        EmissionClock::new(model.host_delay, draws),
+        recorder,
+    )
+}

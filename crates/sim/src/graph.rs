@@ -1,0 +1,286 @@
+//! From nodes, links and flows to compiled paths: routing, folding, and the edges between elements.
+//!
+//! Knows nothing of what links and hosts do; [`crate::build`] puts the real ones in place.
+
+use paceline_engine::{Edge, Schedule, Way, Ways, schedule};
+use paceline_units::Span;
+use std::collections::{BTreeSet, VecDeque};
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct Arc {
+    /// The node it leaves.
+    pub from: usize,
+    /// The node it enters.
+    pub to: usize,
+    /// The least time across it.
+    pub delay: Span,
+    /// Whether packets leave it in the order in which they entered.
+    pub keeps_order: bool,
+    /// Whether it may be evaluated at the moment of emission.
+    pub may_fold: bool,
+}
+
+/// Nodes, arcs, and who talks to whom.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// Arcs; an arc's index is its id in ties.
+    pub arcs: Vec<Arc>,
+    /// For each flow its source and its sink.
+    pub flows: Vec<(usize, usize)>,
+}
+
+/// What an element is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// The host at this node.
+    Host(usize),
+    /// This arc, by itself.
+    Arc(usize),
+}
+
+/// A graph made ready to run.
+#[derive(Debug)]
+pub struct Plan {
+    /// The elements in the order in which they run within a window.
+    pub units: Vec<Unit>,
+    /// For each element, whether its inbox must sort (several sources, or one that reorders).
+    pub fan_in: Vec<bool>,
+    /// Folded arcs in the order of their numbers in [`Way::folded`].
+    pub folded: Vec<usize>,
+    /// Compiled paths.
+    pub ways: Ways,
+    /// For each flow the cursors with which its data and its acknowledgements start.
+    pub cursors: Vec<(u32, u32)>,
+    /// For each flow its number among the sources of its source host and among the sinks of its sink host.
+    pub endpoints: Vec<(u32, u32)>,
+    /// For each flow the arcs of its way there and of its way back.
+    pub paths: Vec<(Vec<usize>, Vec<usize>)>,
+    /// The window.
+    pub window: Span,
+}
+
+/// How to plan; the defaults are what a run uses, the rest is for tests that hold the result against other arrangements.
+#[derive(Clone, Copy, Debug)]
+pub struct Planning {
+    /// Whether to fold arcs.
+    pub fold: Fold,
+    /// Shortens the window.
+    pub window: Option<Span>,
+}
+
+/// Which arcs are folded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fold {
+    /// All that can be.
+    Possible,
+    /// None.
+    Nothing,
+}
+
+impl Default for Planning {
+    fn default() -> Planning {
+        Planning { fold: Fold::Possible, window: None }
+    }
+}
+
+/// Why a graph cannot run. Nodes and arcs are given by index.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum GraphError {
+    /// There is no way from the first node to the second, for this flow.
+    Unreachable(usize, usize, usize),
+    /// Time could not advance around this loop of arcs: none of them has a propagation delay.
+    LoopWithoutDelay(Vec<usize>),
+}
+
+/// Where the packets of a unit come from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Source {
+    Host(usize),
+    Arc(usize),
+}
+
+impl Graph {
+    /// Routes all flows (fewest links; among those, the link that stands first in the scenario), decides what is folded,
+    /// and orders the elements.
+    ///
+    /// # Errors
+    /// An unreachable sink, or a loop without delay.
+    pub fn plan(&self, planning: Planning) -> Result<Plan, GraphError> {
+        let paths = self.route()?;
+        let (arc_sources, host_sources) = self.sources(&paths);
+        let folded: Vec<bool> = (0..self.arcs.len())
+            .map(|arc| {
+                planning.fold == Fold::Possible
+                    && self.arcs[arc].may_fold
+                    && arc_sources[arc].len() == 1
+                    && arc_sources[arc].iter().all(|source| self.in_order(*source))
+            })
+            .collect();
+        let mut units: Vec<Unit> = (0..self.nodes).filter(|&n| !host_sources[n].is_empty()).map(Unit::Host).collect();
+        units.extend((0..self.arcs.len()).filter(|&a| !folded[a] && !arc_sources[a].is_empty()).map(Unit::Arc));
+        let schedule = self.order(&units, &folded, &arc_sources, &host_sources, planning.window)?;
+        let units: Vec<Unit> = schedule.order.iter().map(|&i| units[i]).collect();
+        let fan_in = units
+            .iter()
+            .map(|unit| {
+                let sources = match *unit {
+                    Unit::Host(node) => &host_sources[node],
+                    Unit::Arc(arc) => &arc_sources[arc],
+                };
+                sources.len() != 1 || !sources.iter().all(|source| self.in_order(*source))
+            })
+            .collect();
+        Ok(self.compile(units, fan_in, &folded, paths, schedule.window))
+    }
+
+    /// Whether what this source sends leaves in order. Hosts keep theirs.
+    fn in_order(&self, source: Source) -> bool {
+        match source {
+            Source::Host(_) => true,
+            Source::Arc(arc) => self.arcs[arc].keeps_order,
+        }
+    }
+
+    /// The arcs of each flow's way there and back.
+    fn route(&self) -> Result<Vec<(Vec<usize>, Vec<usize>)>, GraphError> {
+        let mut entering = vec![Vec::new(); self.nodes];
+        for (id, arc) in self.arcs.iter().enumerate() {
+            entering[arc.to].push(id);
+        }
+        let mut towards: Vec<Option<Vec<Option<usize>>>> = vec![None; self.nodes];
+        let mut way = |from: usize, to: usize, flow: usize| {
+            let first_arcs = towards[to].get_or_insert_with(|| self.first_arcs(&entering, to));
+            let (mut at, mut arcs) = (from, Vec::new());
+            while at != to {
+                let arc = first_arcs[at].ok_or(GraphError::Unreachable(from, to, flow))?;
+                arcs.push(arc);
+                at = self.arcs[arc].to;
+            }
+            Ok(arcs)
+        };
+        let flows = self.flows.iter().enumerate();
+        flows.map(|(flow, &(source, sink))| Ok((way(source, sink, flow)?, way(sink, source, flow)?))).collect()
+    }
+
+    /// For each node, the first arc on its way to `to`: breadth first from there.
+    fn first_arcs(&self, entering: &[Vec<usize>], to: usize) -> Vec<Option<usize>> {
+        let mut first = vec![None; self.nodes];
+        let mut queue = VecDeque::from([to]);
+        while let Some(node) = queue.pop_front() {
+            for &arc in &entering[node] {
+                let from = self.arcs[arc].from;
+                if from != to && first[from].is_none() {
+                    first[from] = Some(arc);
+                    queue.push_back(from);
+                }
+            }
+        }
+        first
+    }
+
+    /// Which sources feed each arc, and each host.
+    fn sources(&self, paths: &[(Vec<usize>, Vec<usize>)]) -> (Vec<BTreeSet<Source>>, Vec<BTreeSet<Source>>) {
+        let mut arcs = vec![BTreeSet::new(); self.arcs.len()];
+        let mut hosts = vec![BTreeSet::new(); self.nodes];
+        for (&(source, sink), (there, back)) in self.flows.iter().zip(paths) {
+            for (from, to, path) in [(source, sink, there), (sink, source, back)] {
+                let mut previous = Source::Host(from);
+                for &arc in path {
+                    arcs[arc].insert(previous);
+                    previous = Source::Arc(arc);
+                }
+                hosts[to].insert(previous);
+            }
+        }
+        (arcs, hosts)
+    }
+
+    fn order(
+        &self,
+        units: &[Unit],
+        folded: &[bool],
+        arc_sources: &[BTreeSet<Source>],
+        host_sources: &[BTreeSet<Source>],
+        limit: Option<Span>,
+    ) -> Result<Schedule, GraphError> {
+        let mut host_index = vec![usize::MAX; self.nodes];
+        let mut arc_index = vec![usize::MAX; self.arcs.len()];
+        for (i, unit) in units.iter().enumerate() {
+            match *unit {
+                Unit::Host(node) => host_index[node] = i,
+                Unit::Arc(arc) => arc_index[arc] = i,
+            }
+        }
+        let mut edges = Vec::new();
+        for (to, unit) in units.iter().enumerate() {
+            let sources = match *unit {
+                Unit::Host(node) => &host_sources[node],
+                Unit::Arc(arc) => &arc_sources[arc],
+            };
+            for &source in sources {
+                // Walk back over the folded arcs, each of which has one source, to the element that feeds them.
+                let (mut source, mut delay) = (source, Span::ZERO);
+                let from = loop {
+                    match source {
+                        Source::Host(node) => break host_index[node],
+                        Source::Arc(arc) => {
+                            delay += self.arcs[arc].delay;
+                            if !folded[arc] {
+                                break arc_index[arc];
+                            }
+                            source = *arc_sources[arc].first().expect("a folded arc has a source");
+                        }
+                    }
+                };
+                edges.push(Edge { from, to, delay });
+            }
+        }
+        schedule(units.len(), &edges, limit).map_err(|stuck| {
+            GraphError::LoopWithoutDelay(
+                stuck.iter().filter_map(|&i| if let Unit::Arc(arc) = units[i] { Some(arc) } else { None }).collect(),
+            )
+        })
+    }
+
+    fn compile(
+        &self,
+        units: Vec<Unit>,
+        fan_in: Vec<bool>,
+        is_folded: &[bool],
+        paths: Vec<(Vec<usize>, Vec<usize>)>,
+        window: Span,
+    ) -> Plan {
+        let mut arc_ways = vec![None; self.arcs.len()];
+        let mut host_elements = vec![0; self.nodes];
+        for (i, unit) in units.iter().enumerate() {
+            match *unit {
+                Unit::Host(node) => host_elements[node] = i as u32,
+                Unit::Arc(arc) => arc_ways[arc] = Some(Way::element(i as u32, arc as u32)),
+            }
+        }
+        let folded: Vec<usize> = (0..self.arcs.len()).filter(|&arc| is_folded[arc]).collect();
+        for (i, &arc) in folded.iter().enumerate() {
+            arc_ways[arc] = Some(Way::folded(i as u32, arc as u32));
+        }
+        let mut ways = Ways::default();
+        let (mut sources, mut sinks) = (vec![0u32; self.nodes], vec![0u32; self.nodes]);
+        let (mut cursors, mut endpoints) = (Vec::new(), Vec::new());
+        for (&(source, sink), (there, back)) in self.flows.iter().zip(&paths) {
+            let (at_source, at_sink) = (sources[source], sinks[sink]);
+            sources[source] += 1;
+            sinks[sink] += 1;
+            let mut add = |from: usize, to: usize, endpoint: u32, arcs: &[usize]| {
+                let mut steps: Vec<Way> =
+                    arcs.iter().map(|&arc| arc_ways[arc].expect("every arc on a path has a place")).collect();
+                steps.push(Way::element(host_elements[to], endpoint));
+                ways.add((self.arcs.len() + from) as u32, &steps)
+            };
+            cursors.push((add(source, sink, at_sink, there), add(sink, source, at_source, back)));
+            endpoints.push((at_source, at_sink));
+        }
+        Plan { units, fan_in, folded, ways, cursors, endpoints, paths, window }
+    }
+}

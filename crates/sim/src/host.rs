@@ -1,0 +1,160 @@
+//! Hosts: the elements in which flows begin and end.
+
+use crate::endpoint::{Sink, Source};
+use crate::recorder::HostRecorder;
+use crate::timers::Timers;
+use paceline_engine::random::Sequence;
+use paceline_engine::{DropReason, Element, Inbox, Network};
+use paceline_flow::tcp::{Segment, Transmit};
+use paceline_packet::{ExtraId, Flags, FlowId, Packet};
+use paceline_units::{Span, Time};
+
+use crate::build::Folded;
+
+/// A host: its sources, its sinks, and their timers.
+#[derive(Debug)]
+pub struct Host {
+    /// One entry an endpoint, sources first; then one for the recorder, if there is one.
+    timers: Timers,
+    /// Senders with their applications.
+    pub sources: Vec<Source>,
+    /// Receivers with their players.
+    pub sinks: Vec<Sink>,
+    clock: EmissionClock,
+    /// Samples what was asked for.
+    pub recorder: Option<Box<HostRecorder>>,
+}
+
+/// When a packet that an endpoint hands over really leaves: after a random delay, in order.
+///
+/// Real hosts do not answer in the same nanosecond each time, and simulated flows whose packets meet a drop-tail queue
+/// in lock step lose or win for that reason alone (phase effects: Floyd and Jacobson 1992).
+#[derive(Debug)]
+pub struct EmissionClock {
+    delay: Span,
+    draws: Sequence,
+    last: Time,
+}
+
+impl EmissionClock {
+    /// Delays uniform in [0, `delay`); none if that is zero.
+    #[must_use]
+    pub fn new(delay: Span, draws: Sequence) -> EmissionClock {
+        EmissionClock { delay, draws, last: Time::ZERO }
+    }
+
+    #[inline(always)]
+    fn leaves(&mut self, now: Time) -> Time {
+        if self.delay == Span::ZERO {
+            return now;
+        }
+        let wanted = Time(now.0 + (self.draws.unit() * self.delay.0 as f64) as u64);
+        self.last = self.last.max(wanted);
+        self.last
+    }
+}
+
+/// Where an endpoint's segments go: onto the flow's path, at the host's pace.
+pub struct Port<'a> {
+    pub(crate) network: &'a mut Network<Folded>,
+    pub(crate) clock: &'a mut EmissionClock,
+    pub(crate) now: Time,
+    pub(crate) flow: FlowId,
+    pub(crate) cursor: u32,
+}
+
+impl Transmit for Port<'_> {
+    #[inline(always)]
+    fn transmit(&mut self, segment: Segment) {
+        let extra = match segment.extra {
+            None => ExtraId::NONE,
+            Some(extra) => self.network.extras.put(extra),
+        };
+        self.network.emit(Packet {
+            time: self.clock.leaves(self.now),
+            flow: self.flow,
+            seq: segment.seq,
+            stamp: segment.stamp,
+            cursor: self.cursor,
+            extra,
+            size: segment.size,
+            flags: segment.flags,
+        });
+    }
+}
+
+impl Host {
+    /// A host with these endpoints.
+    #[must_use]
+    pub fn new(sources: Vec<Source>, sinks: Vec<Sink>, clock: EmissionClock, recorder: Option<Box<HostRecorder>>) -> Host {
+        let mut entries: Vec<Time> = sources.iter().map(Source::next_wake).collect();
+        entries.extend(sinks.iter().map(Sink::next_wake));
+        entries.extend(recorder.iter().map(|recorder| recorder.next_sample()));
+        Host { timers: Timers::new(entries), sources, sinks, clock, recorder }
+    }
+
+    /// Timers up to and including `to`, in order.
+    #[cold]
+    #[inline(never)]
+    fn timers(&mut self, to: Time, network: &mut Network<Folded>) {
+        while self.timers.first() <= to {
+            let (now, slot) = (self.timers.first(), self.timers.first_slot());
+            let sinks_from = self.sources.len();
+            let next = if slot < sinks_from {
+                let source = &mut self.sources[slot];
+                source.on_timer(now, network, &mut self.clock);
+                source.next_wake()
+            } else if slot < sinks_from + self.sinks.len() {
+                let sink = &mut self.sinks[slot - sinks_from];
+                sink.on_timer(now, network, &mut self.clock);
+                sink.next_wake()
+            } else if let Some(recorder) = &mut self.recorder {
+                recorder.sample(now, &self.sources, &mut self.sinks);
+                recorder.next_sample()
+            } else {
+                Time::NEVER
+            };
+            self.timers.set(slot, next);
+        }
+    }
+
+    #[inline(always)]
+    fn arrival(&mut self, packet: &Packet, network: &mut Network<Folded>) {
+        let endpoint = network.ways().endpoint(packet) as usize;
+        if packet.flags.has(Flags::CORRUPT) {
+            return network.drop(*packet, DropReason::Corrupt);
+        }
+        network.delivered(1);
+        if packet.flags.has(Flags::ACK) {
+            let source = &mut self.sources[endpoint];
+            source.on_ack(packet, network, &mut self.clock);
+            self.timers.no_later(endpoint, source.next_wake());
+        } else {
+            let sink = &mut self.sinks[endpoint];
+            sink.on_data(packet, network, &mut self.clock);
+            self.timers.no_later(self.sources.len() + endpoint, sink.next_wake());
+        }
+    }
+}
+
+impl Element for Host {
+    type Hop = Folded;
+
+    #[inline(always)]
+    fn run(&mut self, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
+        for packet in inbox.take(until, network.ways()) {
+            if self.timers.first() <= packet.time {
+                self.timers(packet.time, network);
+            }
+            self.arrival(packet, network);
+        }
+        if self.timers.first() < until {
+            self.timers(Time(until.0 - 1), network);
+        }
+    }
+
+    #[inline(always)]
+    fn next_wake(&self) -> Time {
+        self.timers.first()
+    }
+}

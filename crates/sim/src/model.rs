@@ -1,0 +1,119 @@
+//! A run, fully drawn and validated: nodes, link directions and flows as plain data.
+//!
+//! [`crate::expand`] makes it of a scenario and a seed; [`crate::build`] makes elements of it.
+
+use paceline_apps::{stream, web};
+use paceline_control::TcpController;
+use paceline_flow::tcp::TcpConfig;
+use paceline_path::{LinkModel, Queue};
+use paceline_units::{Size, Span, Time};
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The scenario's name.
+    pub name: String,
+    /// The seed of all draws.
+    pub seed: u64,
+    /// When the run ends at the latest.
+    pub duration: Span,
+    /// Flows and queues are measured from here on.
+    pub warmup: Span,
+    /// Flows (by index) whose end is also the end of the run.
+    pub stop_after: Vec<usize>,
+    /// Upper bound of the random delay of what hosts emit.
+    pub host_delay: Span,
+    /// Names of the nodes.
+    pub nodes: Vec<String>,
+    /// Directions of links.
+    pub links: Vec<LinkDirection>,
+    /// Flows.
+    pub flows: Vec<FlowModel>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct LinkDirection {
+    /// The link's name.
+    pub link: String,
+    /// `forward` or `backward`.
+    pub direction: &'static str,
+    /// The node it leaves.
+    pub from: usize,
+    /// The node it enters.
+    pub to: usize,
+    /// What it does.
+    pub model: LinkModel,
+}
+
+impl LinkDirection {
+    /// Whether its queue is limited, and so measured.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        !matches!(self.model.queue, Queue::Unlimited)
+    }
+
+    /// Its name in the streams of random numbers and in error messages.
+    #[must_use]
+    pub fn label(&self) -> String {
+        format!("{}.{}", self.link, self.direction)
+    }
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct FlowModel {
+    /// The flow's name in the scenario.
+    pub name: String,
+    /// Which of several alike.
+    pub instance: u32,
+    /// Whose Jain index it counts for.
+    pub group: String,
+    /// The scheme's name.
+    pub scheme: String,
+    /// The profile's name.
+    pub profile: &'static str,
+    /// Names of the nodes that the scenario gives as its ends.
+    pub ends: (String, String),
+    /// The node of its sender.
+    pub source: usize,
+    /// The node of its receiver.
+    pub sink: usize,
+    /// When it starts.
+    pub start: Time,
+    /// When its application stops.
+    pub stop: Time,
+    /// TCP's settings.
+    pub tcp: TcpConfig,
+    /// The controller, ready to start.
+    pub controller: TcpController,
+    /// What sends.
+    pub app: AppModel,
+}
+
+impl FlowModel {
+    /// Its name in the streams of random numbers and in labels: `media[0]`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        format!("{}[{}]", self.name, self.instance)
+    }
+}
+
+/// What sends over a connection.
+#[derive(Clone, Debug)]
+pub enum AppModel {
+    /// As fast as TCP lets it: that many bytes, or without end.
+    Ftp(Option<Size>),
+    /// Web transfers.
+    Web(web::WebModel),
+    /// A media stream with its player.
+    Stream(stream::StreamModel),
+}
+
+impl AppModel {
+    /// Whether a player sits at the receiver.
+    #[must_use]
+    pub fn has_player(&self) -> bool {
+        matches!(self, AppModel::Stream(_))
+    }
+}

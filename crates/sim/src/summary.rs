@@ -1,0 +1,158 @@
+//! The results of one run. Field names carry their units; `docs/measures.md` defines each measure.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Everything that is measured of a run unless more is asked for.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// The scenario's name.
+    pub name: String,
+    /// The seed that all random draws come from.
+    pub seed: u64,
+    /// The scenario's duration.
+    pub duration_s: f64,
+    /// What was left out at the beginning.
+    pub warmup_s: f64,
+    /// When the run ended: the duration, or earlier if it waited for a flow.
+    pub end_s: f64,
+    /// From the end of the warm-up to the end of the run.
+    pub measured_s: f64,
+    /// How the engine ran, and where all packets went.
+    pub engine: EngineSummary,
+    /// A row a flow.
+    pub flows: Vec<FlowSummary>,
+    /// A row a media stream.
+    pub streams: Vec<StreamSummary>,
+    /// A row a link direction with a limited queue.
+    pub queues: Vec<QueueSummary>,
+    /// A row a group of flows.
+    pub groups: Vec<GroupSummary>,
+}
+
+/// How the engine ran.
+#[derive(Clone, Debug, Serialize)]
+pub struct EngineSummary {
+    /// Length of a window.
+    pub window_s: f64,
+    /// Hosts and links that are not folded.
+    pub elements: usize,
+    /// Emitted by hosts in the whole run, warm-up included, as are the next four.
+    pub packets_sent: u64,
+    /// Handled by the hosts they were for.
+    pub packets_delivered: u64,
+    /// Dropped with a reason.
+    pub packets_dropped: u64,
+    /// Copies made by impairments.
+    pub packets_duplicated: u64,
+    /// On their way when the run ended.
+    pub packets_in_flight: u64,
+}
+
+/// One flow. What has no value (no round trip was measured, say) is `None`.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)] // the names are those of docs/measures.md
+pub struct FlowSummary {
+    pub flow: String,
+    pub instance: u32,
+    pub group: String,
+    pub cc: String,
+    pub profile: String,
+    pub from: String,
+    pub to: String,
+    pub propagation_rtt_s: f64,
+    pub start_s: f64,
+    pub goodput_bps: f64,
+    pub throughput_bps: f64,
+    pub packets_sent: u64,
+    pub packets_delivered: u64,
+    pub packets_lost: u64,
+    pub packets_retransmitted: u64,
+    pub loss_rate: Option<f64>,
+    pub timeouts: u64,
+    pub fast_retransmits: u64,
+    pub window_cuts: u64,
+    pub ecn_marks: u64,
+    pub rtt_mean_s: Option<f64>,
+    pub rtt_min_s: Option<f64>,
+    pub rtt_max_s: Option<f64>,
+    pub rtt_p50_s: Option<f64>,
+    pub rtt_p95_s: Option<f64>,
+    pub rtt_p99_s: Option<f64>,
+    pub cwnd_mean_packets: Option<f64>,
+    pub bytes_delivered: u64,
+    pub transfers_started: u64,
+    pub transfers_completed: u64,
+    pub transfer_time_mean_s: Option<f64>,
+}
+
+/// One media stream, from the flow's start to its end; the warm-up does not matter here.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)] // the names are those of docs/measures.md
+pub struct StreamSummary {
+    pub flow: String,
+    pub instance: u32,
+    pub fill_s: Option<f64>,
+    pub late_packets: u64,
+    pub media_packets: u64,
+    pub late_share: f64,
+    pub stalls: u64,
+    pub stall_s: f64,
+    pub discarded_packets: u64,
+    pub completed: bool,
+    pub duration_s: f64,
+    pub throughput_bps: f64,
+}
+
+/// One direction of a link with a limited queue. The queue is what waits, without the packet in transmission.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)] // the names are those of docs/measures.md
+pub struct QueueSummary {
+    pub link: String,
+    pub direction: &'static str,
+    pub mean_packets: f64,
+    pub sd_packets: f64,
+    pub mean_bytes: f64,
+    pub sd_bytes: f64,
+    pub max_packets: u64,
+    pub utilisation: f64,
+    pub arrivals: u64,
+    pub departures: u64,
+    pub departed_bytes: u64,
+    pub drops: BTreeMap<&'static str, u64>,
+    pub marks: u64,
+}
+
+/// The flows that share a group's name.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupSummary {
+    /// Its name.
+    pub group: String,
+    /// How many flows it has.
+    pub flows: u64,
+    /// Jain's fairness index of their goodputs: (sum x)^2 / (n sum x^2); `None` if all are zero.
+    pub jain: Option<f64>,
+    /// The sum of their goodputs.
+    pub goodput_bps: f64,
+}
+
+/// Jain's fairness index (Jain, Chiu, Hawe 1984); `None` without a positive value.
+#[must_use]
+pub fn jain(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::jain;
+
+    #[test]
+    fn jain_of_equals_is_one_and_of_one_hog_is_one_nth() {
+        assert_eq!(jain(&[3.0, 3.0, 3.0]), Some(1.0));
+        assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain(&[0.0]), None);
+        assert_eq!(jain(&[]), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! One lazy timer entry for each endpoint of a host.
+//!
+//! An entry may be earlier than what its endpoint waits for (the endpoint then does nothing and the entry moves on),
+//! never later. So a retransmission timer that is pushed back with every acknowledgement costs nothing.
+
+use paceline_units::Time;
+
+/// A binary heap of (entry, slot), with each slot's place in it: entries change in O(log n), ties go to the lower slot.
+#[derive(Debug, Default)]
+pub struct Timers {
+    entries: Vec<Time>,
+    heap: Vec<u32>,
+    place: Vec<u32>,
+}
+
+impl Timers {
+    /// One entry a slot.
+    #[must_use]
+    pub fn new(entries: Vec<Time>) -> Timers {
+        let n = entries.len() as u32;
+        let mut timers = Timers { entries, heap: (0..n).collect(), place: (0..n).collect() };
+        for i in (0..timers.heap.len() / 2).rev() {
+            timers.sink(i);
+        }
+        timers
+    }
+
+    /// The earliest entry.
+    #[inline(always)]
+    #[must_use]
+    pub fn first(&self) -> Time {
+        match self.heap.first() {
+            Some(&slot) => self.entries[slot as usize],
+            None => Time::NEVER,
+        }
+    }
+
+    /// The slot of the earliest entry.
+    #[must_use]
+    pub fn first_slot(&self) -> usize {
+        self.heap[0] as usize
+    }
+
+    /// The slot now waits for `time`: moves its entry if that is earlier.
+    #[inline(always)]
+    pub fn no_later(&mut self, slot: usize, time: Time) {
+        if time < self.entries[slot] {
+            self.earlier(slot, time);
+        }
+    }
+
+    #[cold]
+    fn earlier(&mut self, slot: usize, time: Time) {
+        self.entries[slot] = time;
+        self.rise(self.place[slot] as usize);
+    }
+
+    /// Sets the entry of a slot to `time`, later or earlier.
+    pub fn set(&mut self, slot: usize, time: Time) {
+        let later = time > self.entries[slot];
+        self.entries[slot] = time;
+        let at = self.place[slot] as usize;
+        if later { self.sink(at) } else { self.rise(at) }
+    }
+
+    fn before(&self, a: u32, b: u32) -> bool {
+        (self.entries[a as usize], a) < (self.entries[b as usize], b)
+    }
+
+    fn put(&mut self, at: usize, slot: u32) {
+        self.heap[at] = slot;
+        self.place[slot as usize] = at as u32;
+    }
+
+    fn rise(&mut self, mut at: usize) {
+        let slot = self.heap[at];
+        while at > 0 && self.before(slot, self.heap[(at - 1) / 2]) {
+            self.put(at, self.heap[(at - 1) / 2]);
+            at = (at - 1) / 2;
+        }
+        self.put(at, slot);
+    }
+
+    fn sink(&mut self, mut at: usize) {
+        let slot = self.heap[at];
+        loop {
+            let mut child = 2 * at + 1;
+            if child >= self.heap.len() {
+                break;
+            }
+            if child + 1 < self.heap.len() && self.before(self.heap[child + 1], self.heap[child]) {
+                child += 1;
+            }
+            if self.before(slot, self.heap[child]) {
+                break;
+            }
+            self.put(at, self.heap[child]);
+            at = child;
+        }
+        self.put(at, slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_is_the_least(start in prop::collection::vec(0u64..50, 1..20), changes in prop::collection::vec((any::<prop::sample::Index>(), 0u64..50), 0..60)) {
+            let mut plain: Vec<Time> = start.iter().map(|&t| Time(t)).collect();
+            let mut timers = Timers::new(plain.clone());
+            for (slot, time) in changes {
+                let slot = slot.index(plain.len());
+                plain[slot] = Time(time);
+                timers.set(slot, Time(time));
+                let least = plain.iter().enumerate().map(|(i, &t)| (t, i)).min().unwrap();
+                prop_assert_eq!((timers.first(), timers.first_slot()), least);
+            }
+        }
+    }
+}
