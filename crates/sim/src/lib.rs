@@ -1,1 +1,3 @@
-//!
+//! From a scenario to a run.
+
+pub mod scenario;

@@ -1,0 +1,208 @@
+//! A scenario as TOML, before it is checked: it can still be changed key by key.
+
+use super::error::{Mistake, ScenarioError, hint, join};
+use super::walk::{Node, listed};
+use std::collections::BTreeMap;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+/// The text of a scenario file, read as TOML and nothing more.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// The file's name, for messages and for the scenario's default name.
+    pub(super) file: String,
+    pub(super) table: Table,
+    /// Line of each key that stands in the file.
+    lines: BTreeMap<String, usize>,
+}
+
+impl Document {
+    /// Reads TOML. `file` is how messages name it.
+    ///
+    /// # Errors
+    /// The first syntax error, with line and column.
+    pub fn parse(text: &str, file: &str) -> Result<Document, ScenarioError> {
+        let fail = |error: &toml::de::Error| {
+            let start = error.span().map_or(0, |span| span.start).min(text.len());
+            let before = text.get(..start).unwrap_or(text);
+            let mistake = Mistake {
+                line: Some(before.matches('\n').count() + 1),
+                column: Some(before.rsplit('\n').next().unwrap_or("").chars().count() + 1),
+                key: String::new(),
+                problem: format!("not TOML: {}", error.message().replace('\n', ", ")),
+            };
+            ScenarioError { file: file.into(), mistakes: vec![mistake] }
+        };
+        let spanned = DeTable::parse(text).map_err(|error| fail(&error))?;
+        let mut lines = BTreeMap::new();
+        note_lines(spanned.get_ref(), "", &LineStarts::new(text), &mut lines);
+        let table: Table = toml::from_str(text).map_err(|error| fail(&error))?;
+        Ok(Document { file: file.into(), table, lines })
+    }
+
+    /// Sets the key at `path` (as TOML writes it: `flow.media.app.media_rate`, `flow."a b".cc`, `rate_schedule[0].at`)
+    /// to `value`, which is read as TOML if it is TOML, else taken as a text: `5`, `true`, `vegas` and `10 Mbit/s` all
+    /// mean what they seem to.
+    ///
+    /// # Errors
+    /// If the scenario file has no such key; the message names the nearest one.
+    pub fn set(&mut self, path: &str, value: &str) -> Result<(), ScenarioError> {
+        let fail = |mistake: Mistake| ScenarioError { file: self.file.clone(), mistakes: vec![mistake] };
+        let steps = split(path).map_err(|problem| fail(Mistake::new(path, problem)))?;
+        let mut table = Value::Table(self.table.clone());
+        put(&mut table, Node::root(), "", &steps, value).map_err(fail)?;
+        if let Value::Table(table) = table {
+            self.table = table;
+        }
+        let key = steps.iter().fold(String::new(), |path, step| match step {
+            Step::Key(key) => join(&path, key),
+            Step::Index(index) => format!("{path}[{index}]"),
+        });
+        self.lines.retain(|line, _| !line.starts_with(&key));
+        Ok(())
+    }
+
+    /// Gives each mistake the line of its key, or of the nearest table around it that stands in the file.
+    pub(super) fn error(&self, mut mistakes: Vec<Mistake>) -> ScenarioError {
+        for mistake in &mut mistakes {
+            mistake.line = self.lines.get(&mistake.key).copied();
+        }
+        mistakes.sort_by(|a, b| (a.line.is_none(), a.line).cmp(&(b.line.is_none(), b.line)));
+        ScenarioError { file: self.file.clone(), mistakes }
+    }
+}
+
+struct LineStarts(Vec<usize>);
+
+impl LineStarts {
+    fn new(text: &str) -> LineStarts {
+        LineStarts(text.match_indices('\n').map(|(at, _)| at).collect())
+    }
+
+    fn line(&self, at: usize) -> usize {
+        self.0.partition_point(|&newline| newline < at) + 1
+    }
+}
+
+fn note_lines(table: &DeTable<'_>, path: &str, starts: &LineStarts, lines: &mut BTreeMap<String, usize>) {
+    for (key, value) in table {
+        let here = join(path, key.get_ref());
+        note_value(value, &here, starts, lines);
+        lines.insert(here, starts.line(key.span().start));
+    }
+}
+
+fn note_value(value: &Spanned<DeValue<'_>>, path: &str, starts: &LineStarts, lines: &mut BTreeMap<String, usize>) {
+    match value.get_ref() {
+        DeValue::Table(table) => note_lines(table, path, starts, lines),
+        DeValue::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let here = format!("{path}[{index}]");
+                note_value(item, &here, starts, lines);
+                lines.insert(here, starts.line(item.span().start));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Splits `a."b c".d[0]` into its steps.
+fn split(path: &str) -> Result<Vec<Step>, String> {
+    let mut steps = Vec::new();
+    let mut rest = path.trim();
+    loop {
+        if let Some(quote @ ('"' | '\'')) = rest.chars().next() {
+            let Some((key, after)) = rest[1..].split_once(quote) else {
+                return Err(format!("the quote {quote} is not closed"));
+            };
+            steps.push(Step::Key(key.into()));
+            rest = after;
+        } else {
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            let key = rest[..end].trim();
+            if key.is_empty() {
+                return Err("not a path of keys with dots between, such as `flow.media.cc`".into());
+            }
+            steps.push(Step::Key(key.into()));
+            rest = &rest[end..];
+        }
+        while let Some(inner) = rest.strip_prefix('[') {
+            let (index, after) = inner.split_once(']').unwrap_or((inner, ""));
+            let index = index.trim().parse().map_err(|_| format!("`[{index}]` is not a place in an array"))?;
+            steps.push(Step::Index(index));
+            rest = after;
+        }
+        match rest.strip_prefix('.') {
+            Some(after) => rest = after,
+            None if rest.trim().is_empty() => return Ok(steps),
+            None => return Err(format!("`{rest}` follows where a dot is expected")),
+        }
+    }
+}
+
+/// Reads the text of a value: as TOML, if it is.
+fn read_value(text: &str, node: Node<'_>) -> Value {
+    let as_toml = toml::from_str::<Table>(&format!("value = {text}")).ok().filter(|table| table.len() == 1);
+    match as_toml.and_then(|mut table| table.remove("value")) {
+        // A name may look like a number.
+        Some(value) if value.is_str() || node.kind() != "string" => value,
+        _ => Value::String(text.into()),
+    }
+}
+
+fn put(at: &mut Value, node: Node<'_>, path: &str, steps: &[Step], text: &str) -> Result<(), Mistake> {
+    let Some((step, rest)) = steps.split_first() else {
+        *at = read_value(text, node);
+        return Ok(());
+    };
+    let key = match step {
+        Step::Index(index) => {
+            let here = format!("{path}[{index}]");
+            let item = node.get("items").map(Node::new);
+            let (Some(item), Value::Array(entries)) = (item, at) else {
+                return Err(Mistake::new(here, "there is no array here".to_owned()));
+            };
+            let count = entries.len();
+            let Some(entry) = entries.get_mut(*index) else {
+                return Err(Mistake::new(here, format!("the array has {count} entries, counted from 0")));
+            };
+            return put(entry, item, &here, rest, text);
+        }
+        Step::Key(key) => key.as_str(),
+    };
+    let here = join(path, key);
+    // A table with a kind has the keys of all its kinds here: the kind may be set later.
+    let variants: Vec<Node<'_>> = if node.name == "Draw" {
+        vec![Node::named("Uniform")]
+    } else {
+        node.variants().map_or_else(|| vec![node], |kinds| kinds.into_iter().map(|(_, variant)| variant).collect())
+    };
+    let Some(child) = variants.iter().find_map(|variant| variant.child(key)) else {
+        let mut known: Vec<&str> = variants.iter().flat_map(|variant| variant.keys()).collect();
+        known.sort_unstable();
+        known.dedup();
+        if known.is_empty() {
+            return Err(Mistake::new(here, format!("`{path}` is not a table")));
+        }
+        let hint = hint(key, known.iter().copied());
+        let known = listed(known.into_iter());
+        return Err(Mistake::new(here, format!("there is no such key{hint} (allowed here: {known})")));
+    };
+    if !at.is_table() {
+        *at = Value::Table(Table::new());
+    }
+    let Value::Table(table) = at else { return Ok(()) };
+    // Links and flows are named in the file: a new name would be a typo. A controller's parameters may be new.
+    if node.names_of().is_some() && matches!(path, "flow" | "link") && !table.contains_key(key) {
+        let hint = hint(key, table.keys().map(String::as_str));
+        let known = listed(table.keys().map(String::as_str));
+        return Err(Mistake::new(here, format!("the scenario has no such {path}{hint} (it has {known})")));
+    }
+    put(table.entry(key).or_insert_with(|| Value::Table(Table::new())), child, &here, rest, text)
+}

@@ -1,0 +1,78 @@
+//! What is wrong with a scenario file: every mistake with file, line, key, value, and what is allowed.
+
+use std::fmt;
+
+/// Why a scenario cannot be used. Its message has one line for each mistake.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ScenarioError {
+    /// The scenario file, as it was named.
+    pub file: String,
+    /// What is wrong, at least one.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// Where in the file, if it stands there: line, counted from 1.
+    pub line: Option<usize>,
+    /// Column, counted from 1, of a syntax error.
+    pub column: Option<usize>,
+    /// Path of the key, empty for a syntax error.
+    pub key: String,
+    /// What is wrong and what is allowed.
+    pub problem: String,
+}
+
+impl Mistake {
+    /// A mistake at `key`.
+    pub(super) fn new(key: impl Into<String>, problem: impl Into<String>) -> Mistake {
+        Mistake { line: None, column: None, key: key.into(), problem: problem.into() }
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, mistake) in self.mistakes.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            f.write_str(&self.file)?;
+            if let Some(line) = mistake.line {
+                write!(f, ":{line}")?;
+            }
+            if let Some(column) = mistake.column {
+                write!(f, ":{column}")?;
+            }
+            f.write_str(": ")?;
+            if !mistake.key.is_empty() {
+                write!(f, "{}: ", mistake.key)?;
+            }
+            f.write_str(&mistake.problem)?;
+        }
+        Ok(())
+    }
+}
+
+/// The name among `known` that `typed` was probably meant to be.
+pub(super) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = typed.to_lowercase().replace('_', "-");
+    known
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase().replace('_', "-")), name))
+        .filter(|&(distance, name)| distance <= name.chars().count().max(typed.chars().count()).div_ceil(3))
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// `; did you mean ...?`, or nothing.
+pub(super) fn hint<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(typed, known).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+/// Appends a key to a path, with quotes where TOML needs them.
+pub(super) fn join(path: &str, key: &str) -> String {
+    let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    let key = if bare { key.to_owned() } else { format!("{key:?}") };
+    if path.is_empty() { key } else { format!("{path}.{key}") }
+}

@@ -1,0 +1,48 @@
+//! Writes the defaults that depend on other keys into a file model, so that what follows finds every value.
+
+use super::flow::App;
+use super::link::{BackwardTable, LinkTable};
+use super::model::{File, Topology};
+use paceline_units::{Size, Span};
+
+/// Fills in `file`, whose default name is `stem`. Filling twice changes nothing more.
+pub(super) fn fill(file: &mut File, stem: &str) {
+    file.name.get_or_insert_with(|| stem.to_owned());
+    let of_hosts = if file.profile.is_ns2() { Span::ZERO } else { Span::from_micros(100) };
+    file.host_delay.get_or_insert(of_hosts);
+    if file.topology != Topology::Graph {
+        file.access.get_or_insert_default();
+    }
+    file.link.values_mut().for_each(fill_link);
+    let (first, last) = match file.topology {
+        Topology::Dumbbell => (Some("left".to_owned()), Some("right".to_owned())),
+        Topology::ParkingLot => {
+            let hops = *file.hops.get_or_insert(file.link.len() as u32);
+            (Some("r0".to_owned()), Some(format!("r{hops}")))
+        }
+        Topology::Graph => (None, None),
+    };
+    for (name, flow) in &mut file.flow {
+        flow.from = flow.from.take().or_else(|| first.clone());
+        flow.to = flow.to.take().or_else(|| last.clone());
+        let profile = *flow.profile.get_or_insert(file.profile);
+        flow.group.get_or_insert_with(|| name.clone());
+        flow.segment.get_or_insert(Size::from_bytes(if profile.is_ns2() { 1000 } else { 1460 }));
+        flow.header.get_or_insert(Size::from_bytes(if profile.is_ns2() { 0 } else { 40 }));
+        if let App::Web { mean_size, median_size: None, .. } = &mut flow.app {
+            mean_size.get_or_insert(Size::from_bytes(50_000));
+        }
+    }
+}
+
+fn fill_link(link: &mut LinkTable) {
+    let delay = *link.delay.get_or_insert_default();
+    let queue = link.queue.get_or_insert_default().clone();
+    let backward = link.backward.get_or_insert_with(|| Box::new(BackwardTable::default()));
+    if backward.rate.is_none() && backward.rate_schedule.is_none() && backward.rate_trace.is_none() {
+        backward.rate = link.rate;
+        backward.rate_schedule.clone_from(&link.rate_schedule);
+    }
+    backward.delay.get_or_insert(delay);
+    backward.queue.get_or_insert(queue);
+}

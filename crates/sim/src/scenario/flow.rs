@@ -1,0 +1,266 @@
+//! Flows in a scenario file: endpoints, TCP and its options, the application.
+
+use super::model::Profile;
+use super::values::{ClientBuffer, DelayedAck, Draw};
+use paceline_units::{Rate, Ratio, Size, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One flow, or several alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowTable {
+    /// That many flows alike: name[0], name[1], ...
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub count: u32,
+    /// Node of the sender, or the router that its host hangs on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "left; parking lot: r0; graph: required"))]
+    pub from: Option<String>,
+    /// Node of the receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "right; parking lot: the last node; graph: required"))]
+    pub to: Option<String>,
+    /// Congestion controller.
+    #[serde(default = "newreno")]
+    pub cc: String,
+    /// The controller's own parameters; `paceline schemes` lists them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, f64>,
+    /// Whose behaviour TCP follows where references differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "the scenario's"))]
+    pub profile: Option<Profile>,
+    /// When the flow starts: a time, or `{ uniform = ["0 s", "1 s"] }`, drawn for each instance. Before the duration.
+    #[serde(default = "at_once")]
+    pub start: Draw,
+    /// When the application stops sending. Later than the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "never"))]
+    pub stop: Option<Span>,
+    /// Round-trip propagation of this flow: a time, or `{ uniform = ["20 ms", "440 ms"] }`, drawn for each instance.
+    /// What the path does not have lies on the source's access link, half each way. A fixed value below the path's own
+    /// is a mistake; a drawn one counts as the path's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "the path's own"))]
+    pub rtt: Option<Draw>,
+    /// Flows of one group share a Jain index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "the flow's name"))]
+    pub group: Option<String>,
+    /// Payload of a full segment. Segment and header together are at most 65535 B.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "1460 B; 1000 B in profiles ns2 and ns2-linux", "x-min" = "1 B", "x-max" = "65535 B"))]
+    pub segment: Option<Size>,
+    /// What a data packet has on the wire beside its payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "40 B; 0 B in profiles ns2 and ns2-linux", "x-max" = "65534 B"))]
+    pub header: Option<Size>,
+    /// Size of an acknowledgement on the wire.
+    #[serde(default = "forty_bytes")]
+    #[schemars(extend("x-min" = "1 B", "x-max" = "65535 B"))]
+    pub ack_size: Size,
+    /// Initial congestion window in segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000), extend("x-default" = "by profile"))]
+    pub initial_window: Option<u32>,
+    /// The receiver's window in segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("x-default" = "never binding"))]
+    pub receive_window: Option<u32>,
+    /// How long the receiver may hold back an acknowledgement (1 ns to 10 s), or `off`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "by profile"))]
+    pub delayed_ack: Option<DelayedAck>,
+    /// How losses are repaired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "by controller"))]
+    pub recovery: Option<Recovery>,
+    /// Which partial acknowledgements restart NewReno's timer (RFC 6582, section 4).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "by profile"))]
+    pub newreno: Option<NewrenoVariant>,
+    /// Limited transmit (RFC 3042).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "by profile"))]
+    pub limited_transmit: Option<bool>,
+    /// Explicit congestion notification (RFC 3168).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "by profile"))]
+    pub ecn: Option<bool>,
+    /// Least retransmission timeout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "by profile", "x-min" = "1 us", "x-max" = "60 s"))]
+    pub min_rto: Option<Span>,
+    /// Whether the connection is opened with SYN and SYN-ACK.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "by profile"))]
+    pub handshake: Option<bool>,
+    /// Packets of a burst leave one after the other, each after a pause drawn uniformly from 0 to this (ns-2's
+    /// `overhead_`).
+    #[serde(default)]
+    #[schemars(extend("x-max" = "10 s"))]
+    pub send_overhead: Span,
+    /// What sends over the connection.
+    #[serde(default)]
+    pub app: App,
+}
+
+/// How TCP repairs losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// Fast retransmit and fast recovery (RFC 5681).
+    Reno,
+    /// NewReno (RFC 6582).
+    Newreno,
+    /// SACK (RFC 2018, RFC 6675).
+    Sack,
+}
+
+/// NewReno's two variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NewrenoVariant {
+    /// Only the first partial acknowledgement restarts the timer.
+    Impatient,
+    /// Every partial acknowledgement restarts it.
+    SlowButSteady,
+}
+
+/// What sends over a connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(extend("x-kind" = "ftp"))]
+pub enum App {
+    /// A transfer, greedy: as fast as TCP lets it.
+    Ftp {
+        /// Bytes to send.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "endless", "x-min" = "1 B", "x-max" = "1000000 GB"))]
+        size: Option<Size>,
+    },
+    /// Web-like traffic: transfers of Pareto sizes with exponential gaps.
+    Web {
+        /// Mean of the exponential gaps.
+        #[serde(default = "half_second")]
+        #[schemars(extend("x-min" = "1 us", "x-max" = "1000000 s"))]
+        gap: Span,
+        /// What a gap lies between.
+        #[serde(default)]
+        arrivals: Arrivals,
+        /// Mean size of a transfer; needs a shape above 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "50 kB, unless median_size is given", "x-min" = "1 B", "x-max" = "1000 GB"))]
+        mean_size: Option<Size>,
+        /// Instead of `mean_size`: median size of a transfer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none", "x-min" = "1 B", "x-max" = "1000 GB"))]
+        median_size: Option<Size>,
+        /// Shape of the Pareto law; the variance is infinite up to 2.
+        #[serde(default = "pareto_shape")]
+        #[schemars(range(min = 0.1, max = 100.0))]
+        shape: f64,
+        /// Larger draws are cut to this.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none", "x-min" = "1 B", "x-max" = "1000000 GB"))]
+        max_size: Option<Size>,
+    },
+    /// A stored medium: the sender hands chunks to TCP, the receiver buffers and plays.
+    Stream {
+        /// Encoding rate of the medium.
+        #[serde(default = "one_megabit")]
+        #[schemars(extend("x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
+        media_rate: Rate,
+        /// Playing time of the medium.
+        #[serde(default = "five_minutes")]
+        #[schemars(extend("x-min" = "1 ms", "x-max" = "1000000 s"))]
+        length: Span,
+        /// The sender hands data to TCP at this many times the media rate; 1 is constrained streaming.
+        #[serde(default = "eight")]
+        #[schemars(range(min = 0.001, max = 1e6))]
+        xfactor: f64,
+        /// How often it does so.
+        #[serde(default = "tenth_second")]
+        #[schemars(extend("x-min" = "1 us", "x-max" = "1000 s"))]
+        heartbeat: Span,
+        /// Play-out starts when this share of the medium's length is buffered, in playing time. More than 0.
+        #[serde(default = "five_percent")]
+        buffer: Ratio,
+        /// What the player does when data come too late.
+        #[serde(default)]
+        playout: Playout,
+        /// The most that the player holds; what exceeds it is discarded. At least what `buffer` asks for.
+        #[serde(default = "unlimited")]
+        client_buffer: ClientBuffer,
+    },
+}
+
+/// What a web client's gaps lie between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// From the last acknowledged byte to the next transfer, each on a fresh connection.
+    #[default]
+    Think,
+    /// The same on one persistent connection.
+    ThinkPersistent,
+    /// From one arrival to the next, whatever is still on its way, on one persistent connection.
+    Open,
+}
+
+/// What a player does when data come too late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Playout {
+    /// It plays on by the clock: what comes after its instant is late.
+    #[default]
+    Clock,
+    /// It stops and fills its buffer again.
+    Stall,
+}
+
+impl Default for App {
+    fn default() -> App {
+        App::Ftp { size: None }
+    }
+}
+
+const fn one() -> u32 {
+    1
+}
+fn newreno() -> String {
+    "newreno".into()
+}
+const fn at_once() -> Draw {
+    Draw::Fixed(Span::ZERO)
+}
+const fn forty_bytes() -> Size {
+    Size::from_bytes(40)
+}
+const fn half_second() -> Span {
+    Span::from_millis(500)
+}
+const fn pareto_shape() -> f64 {
+    1.2
+}
+const fn one_megabit() -> Rate {
+    Rate::from_bps(1_000_000)
+}
+const fn five_minutes() -> Span {
+    Span::from_secs(300)
+}
+const fn eight() -> f64 {
+    8.0
+}
+const fn tenth_second() -> Span {
+    Span::from_millis(100)
+}
+const fn five_percent() -> Ratio {
+    Ratio(0.05)
+}
+const fn unlimited() -> ClientBuffer {
+    ClientBuffer::Unlimited
+}

@@ -1,0 +1,27 @@
+//! The scenario file: read, checked, every default filled in.
+//!
+//! [`Document`] is the file as TOML, on which single keys can still be set. [`Scenario::check`] holds it against the
+//! schema (`walk`), then against what a schema cannot say (`rules`), and gives a [`Scenario`] with every value that
+//! a run needs, or all mistakes at once. The serde model ([`model`], [`link`], [`flow`]) is the one source: the JSON
+//! Schema and docs/scenario.md are made from it. No file is read here; trace files are asked for by name.
+
+mod document;
+mod error;
+mod fill;
+pub mod flow;
+pub mod link;
+pub mod model;
+mod resolve;
+mod rules;
+pub mod values;
+mod walk;
+
+pub use document::Document;
+pub use error::{Mistake, ScenarioError};
+pub use resolve::{Direction, Flow, Link, LinkRate, Scenario, Trace};
+
+/// The JSON Schema of a scenario file (draft 2020-12), indented.
+#[must_use]
+pub fn schema_json() -> String {
+    serde_json::to_string_pretty(walk::schema()).unwrap_or_default()
+}

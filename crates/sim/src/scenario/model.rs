@@ -1,0 +1,114 @@
+//! The scenario file as serde reads it. The doc comment of a field is its description in the JSON Schema and in
+//! docs/scenario.md; `x-default` states a default that depends on other keys, `x-min` and `x-max` bound quantities.
+
+use super::flow::FlowTable;
+use super::link::{AccessTable, LinkTable};
+use paceline_units::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One experiment: a network, the traffic on it, and how long to watch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Paceline scenario")]
+pub struct File {
+    /// Name of the scenario, used in summaries and for run directories.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "the file's name without its ending"))]
+    pub name: Option<String>,
+    /// What the scenario is for, in a sentence or two.
+    #[serde(default)]
+    pub description: String,
+    /// Seed of every random draw. Same scenario, same seed: same results, bit for bit.
+    #[serde(default = "one")]
+    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_u64))]
+    pub seed: u64,
+    /// When the run ends at the latest.
+    #[schemars(extend("x-min" = "1 us", "x-max" = "1000000 s"))]
+    pub duration: Span,
+    /// Measurements of flows and queues leave out everything before this instant; a stream's fill time and late
+    /// packets always count from the flow's start. Must be less than the duration.
+    #[serde(default)]
+    pub warmup: Span,
+    /// Name of a flow: the run also ends when every instance of it is done (transfer delivered, play-out over), looked
+    /// at every 10 ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none"))]
+    pub stop_after: Option<String>,
+    /// Whose behaviour TCP follows where references differ: default of every flow.
+    #[serde(default)]
+    pub profile: Profile,
+    /// Every packet that a host emits is delayed by a time drawn uniformly from 0 to this, order kept. It breaks the
+    /// phase effects of drop-tail queues (Floyd and Jacobson 1992).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "100 us; 0 s in profiles ns2 and ns2-linux", "x-max" = "1 s"))]
+    pub host_delay: Option<Span>,
+    /// Shape of the network.
+    #[serde(default)]
+    pub topology: Topology,
+    /// Number of links of a parking lot that are made from the template `[link.hop]`; the nodes are r0, r1, ...
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000), extend("x-default" = "as many as links hop1, hop2, ... are given"))]
+    pub hops: Option<u32>,
+    /// The links by name. A dumbbell has one, `bottleneck`, from node `left` to node `right`. A parking lot has hop1,
+    /// hop2, ... or the template `hop`. A graph has any.
+    pub link: BTreeMap<String, LinkTable>,
+    /// Links between hosts and routers: every flow instance has a pair of hosts of its own. Present by default in
+    /// dumbbell and parking lot; a graph without this table lets flows sit on the named nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<AccessTable>,
+    /// The flows by name.
+    pub flow: BTreeMap<String, FlowTable>,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+/// Whose behaviour TCP follows where references differ (docs list what each holds).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// The RFCs.
+    #[default]
+    Rfc,
+    /// ns-2's own TCP agents.
+    Ns2,
+    /// ns-2's TCP-Linux agents.
+    Ns2Linux,
+    /// A current Linux kernel.
+    Linux,
+}
+
+impl Profile {
+    /// Whether this is one of ns-2's.
+    #[must_use]
+    pub const fn is_ns2(self) -> bool {
+        matches!(self, Profile::Ns2 | Profile::Ns2Linux)
+    }
+
+    /// The profile's name in a scenario file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Profile::Rfc => "rfc",
+            Profile::Ns2 => "ns2",
+            Profile::Ns2Linux => "ns2-linux",
+            Profile::Linux => "linux",
+        }
+    }
+}
+
+/// Shape of the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topology {
+    /// One bottleneck between the routers left and right.
+    #[default]
+    Dumbbell,
+    /// Routers r0, r1, ... in a row.
+    ParkingLot,
+    /// Any links between any nodes.
+    Graph,
+}

@@ -1,0 +1,332 @@
+//! A scenario as a run needs it: nothing left to look up elsewhere in the file.
+
+use super::document::Document;
+use super::error::{Mistake, ScenarioError, join};
+use super::fill::fill;
+use super::flow::FlowTable;
+use super::link::{AccessTable, BackwardTable, LinkTable, Loss, Queue, RateTrace, Reorder, TraceEnd, TraceFormat};
+use super::model::{File, Profile, Topology};
+use super::rules::{Rules, forward};
+use super::values::Draw;
+use super::walk::{Node, walk};
+use paceline_units::{Rate, Ratio, Span, Time};
+use std::ops::Deref;
+use std::sync::Arc;
+use toml::Value;
+
+/// A checked scenario with every default filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    file: File,
+    links: Vec<Link>,
+    flows: Vec<Flow>,
+}
+
+/// A link and the nodes that it joins, both directions complete.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Its name; hops of a parking lot are hop1, hop2, ...
+    pub name: String,
+    /// Node where forward begins.
+    pub from: String,
+    /// Node where forward ends.
+    pub to: String,
+    /// From `from` to `to`.
+    pub forward: Direction,
+    /// From `to` to `from`.
+    pub backward: Direction,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Direction {
+    /// How fast it sends.
+    pub rate: LinkRate,
+    /// One-way propagation.
+    pub delay: Span,
+    /// Its queue.
+    pub queue: Queue,
+    /// Random loss.
+    pub loss: Option<Loss>,
+    /// Extra delay uniform from 0 to this, order kept; zero for none.
+    pub delay_variation: Span,
+    /// Packets that are held back.
+    pub reorder: Option<Reorder>,
+    /// Share of packets that arrive twice.
+    pub duplicate: Ratio,
+    /// Share of packets that are damaged.
+    pub corrupt: Ratio,
+    /// Times without service, ascending, half-open.
+    pub outages: Vec<(Time, Time)>,
+}
+
+/// How fast a direction sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinkRate {
+    /// Always as fast.
+    Constant(Rate),
+    /// From each instant on at that rate; the first is 0.
+    Schedule(Vec<(Time, Rate)>),
+    /// As a trace says.
+    Trace(Trace),
+}
+
+/// A trace file's contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Where it came from, as the scenario names it.
+    pub file: String,
+    /// How it is written.
+    pub format: TraceFormat,
+    /// What comes after its end.
+    pub end: TraceEnd,
+    /// The text.
+    pub text: Arc<str>,
+}
+
+/// A flow, with its name and the values that every flow has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// Its name in the file.
+    pub name: String,
+    /// Node of the sender.
+    pub from: String,
+    /// Node of the receiver.
+    pub to: String,
+    /// Its profile.
+    pub profile: Profile,
+    /// Its Jain group.
+    pub group: String,
+    /// Payload of a full segment in bytes.
+    pub segment: u32,
+    /// Bytes on the wire beside it.
+    pub header: u32,
+    table: FlowTable,
+}
+
+impl Deref for Flow {
+    type Target = FlowTable;
+    /// The flow's table; an option that is `None` is left to the profile.
+    fn deref(&self) -> &FlowTable {
+        &self.table
+    }
+}
+
+impl Scenario {
+    /// Checks a document. `read` gives the text of a trace file by its name in the scenario, or says why it cannot.
+    ///
+    /// # Errors
+    /// Every mistake found, with file, line, key, value, and what is allowed.
+    pub fn check(
+        document: &Document,
+        read: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Scenario, ScenarioError> {
+        let mut table = Value::Table(document.table.clone());
+        let mut mistakes = Vec::new();
+        walk(&mut table, Node::root(), "", &mut mistakes);
+        if !mistakes.is_empty() {
+            return Err(document.error(mistakes));
+        }
+        let mut file: File = serde_path_to_error::deserialize(table).map_err(|error| {
+            let path = error.path().to_string();
+            document.error(vec![Mistake::new(path, error.into_inner().message().to_owned())])
+        })?;
+        let mut mistakes = Rules::check(&file);
+        let stem = document.stem().to_owned();
+        if mistakes.is_empty() {
+            fill(&mut file, &stem);
+            let links = links(&file, read, &mut mistakes);
+            let flows = flows(&file);
+            mistakes.extend(least_rtts(&file, &links, &flows));
+            if mistakes.is_empty() {
+                return Ok(Scenario { file, links, flows });
+            }
+        }
+        Err(document.error(mistakes))
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.file.name.as_deref().unwrap_or_default()
+    }
+
+    /// What it is for.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.file.description
+    }
+
+    /// The seed that the file gives.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.file.seed
+    }
+
+    /// When the run ends at the latest.
+    #[must_use]
+    pub fn duration(&self) -> Span {
+        self.file.duration
+    }
+
+    /// Before this, nothing is measured.
+    #[must_use]
+    pub fn warmup(&self) -> Span {
+        self.file.warmup
+    }
+
+    /// The flow with which the run ends.
+    #[must_use]
+    pub fn stop_after(&self) -> Option<&str> {
+        self.file.stop_after.as_deref()
+    }
+
+    /// The default profile.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        self.file.profile
+    }
+
+    /// The greatest random delay that a host adds to a packet.
+    #[must_use]
+    pub fn host_delay(&self) -> Span {
+        self.file.host_delay.unwrap_or_default()
+    }
+
+    /// Shape of the network.
+    #[must_use]
+    pub fn topology(&self) -> Topology {
+        self.file.topology
+    }
+
+    /// The links: by name, hops of a parking lot by number.
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// The access links, if flows have hosts of their own.
+    #[must_use]
+    pub fn access(&self) -> Option<&AccessTable> {
+        self.file.access.as_ref()
+    }
+
+    /// The flows by name.
+    #[must_use]
+    pub fn flows(&self) -> &[Flow] {
+        &self.flows
+    }
+
+    /// The file with every default filled in; reading it gives this scenario again.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string(&self.file).unwrap_or_default()
+    }
+}
+
+fn links(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mistakes: &mut Vec<Mistake>) -> Vec<Link> {
+    let mut made = Vec::new();
+    let mut add = |name: String, table: &LinkTable, key: &str, ends: (String, String)| {
+        let mut way = |way: &BackwardTable, key: &str| direction(way, key, read, mistakes);
+        let ahead = way(&forward(table), key);
+        let back = table.backward.as_deref().cloned().unwrap_or_default();
+        let back = way(&back, &join(key, "backward"));
+        made.push(Link { name, from: ends.0, to: ends.1, forward: ahead, backward: back });
+    };
+    match file.topology {
+        Topology::ParkingLot => {
+            for hop in 1..=file.hops.unwrap_or(0) {
+                let name = format!("hop{hop}");
+                let key = if file.link.contains_key(&name) { &name } else { "hop" };
+                if let Some(table) = file.link.get(key) {
+                    let ends = (format!("r{}", hop - 1), format!("r{hop}"));
+                    add(name.clone(), table, &join("link", key), ends);
+                }
+            }
+        }
+        Topology::Dumbbell | Topology::Graph => {
+            for (name, table) in &file.link {
+                let [from, to] = table.between.clone().unwrap_or_else(|| ["left".into(), "right".into()]);
+                add(name.clone(), table, &join("link", name), (from, to));
+            }
+        }
+    }
+    made
+}
+
+fn direction(
+    way: &BackwardTable,
+    key: &str,
+    read: &mut dyn FnMut(&str) -> Result<String, String>,
+    mistakes: &mut Vec<Mistake>,
+) -> Direction {
+    let rate = if let Some(source) = &way.rate_trace {
+        let text = read(&source.file).unwrap_or_else(|problem| {
+            mistakes.push(Mistake::new(join(key, "rate_trace.file"), format!("`{}`: {problem}", source.file)));
+            String::new()
+        });
+        LinkRate::Trace(trace(source, text))
+    } else if let Some(steps) = &way.rate_schedule {
+        LinkRate::Schedule(steps.iter().map(|step| (Time::ZERO + step.at, step.rate)).collect())
+    } else {
+        LinkRate::Constant(way.rate.unwrap_or(Rate::from_bps(1)))
+    };
+    Direction {
+        rate,
+        delay: way.delay.unwrap_or_default(),
+        queue: way.queue.clone().unwrap_or_default(),
+        loss: way.loss,
+        delay_variation: way.delay_variation.map_or(Span::ZERO, |variation| variation.max),
+        reorder: way.reorder,
+        duplicate: way.duplicate.map_or(Ratio::ZERO, |share| share.rate),
+        corrupt: way.corrupt.map_or(Ratio::ZERO, |share| share.rate),
+        outages: way.outage.iter().map(|o| (Time::ZERO + o.from, Time::ZERO + o.to)).collect(),
+    }
+}
+
+fn trace(source: &RateTrace, text: String) -> Trace {
+    Trace { file: source.file.clone(), format: source.format, end: source.end, text: text.into() }
+}
+
+fn flows(file: &File) -> Vec<Flow> {
+    let flow = |(name, table): (&String, &FlowTable)| Flow {
+        name: name.clone(),
+        from: table.from.clone().unwrap_or_default(),
+        to: table.to.clone().unwrap_or_default(),
+        profile: table.profile.unwrap_or(file.profile),
+        group: table.group.clone().unwrap_or_else(|| name.clone()),
+        segment: table.segment.map_or(0, |size| size.bytes() as u32),
+        header: table.header.map_or(0, |size| size.bytes() as u32),
+        table: table.clone(),
+    };
+    file.flow.iter().map(flow).collect()
+}
+
+/// A fixed `rtt` below what the path has. In a row of routers the path is known here; in a graph whoever routes it
+/// must look.
+fn least_rtts(file: &File, links: &[Link], flows: &[Flow]) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    let Some(access) = file.access.as_ref().filter(|_| file.topology != Topology::Graph) else { return mistakes };
+    let place = |node: &str| links.iter().position(|link| link.from == node).unwrap_or(links.len());
+    for flow in flows {
+        let (a, b) = (place(&flow.from), place(&flow.to));
+        let crossed = links.get(a.min(b)..a.max(b)).unwrap_or_default();
+        let own = crossed.iter().fold(access.delay * 4, |sum, link| sum + link.forward.delay + link.backward.delay);
+        if let Some(Draw::Fixed(rtt)) = flow.rtt
+            && rtt < own
+        {
+            let key = join(&join("flow", &flow.name), "rtt");
+            mistakes.push(Mistake::new(key, format!("`{rtt}` must be at least what the path itself has, {own}")));
+        }
+    }
+    mistakes
+}
+
+impl Document {
+    /// The file's name without folders and ending.
+    fn stem(&self) -> &str {
+        let name = self.file.rsplit(['/', '\\']).next().unwrap_or("");
+        let stem = name.strip_suffix(".toml").unwrap_or(name);
+        if stem.is_empty() { "scenario" } else { stem }
+    }
+}

@@ -1,0 +1,402 @@
+//! What a schema cannot say: references between tables, bounds between keys, combinations. Each rule notes its
+//! mistakes and goes on, so that one look at the messages suffices.
+
+use super::error::{Mistake, hint, join};
+use super::flow::{App, FlowTable};
+use super::link::{BackwardTable, LinkTable, Loss, Outage, Queue, RateStep};
+use super::model::{File, Topology};
+use super::values::{ClientBuffer, Draw};
+use super::walk::listed;
+use paceline_units::{Size, Span};
+use std::collections::BTreeSet;
+
+/// The greatest round-trip propagation that a flow may ask for.
+const MOST_RTT: Span = Span::from_secs(120);
+/// The largest packet: its size is 16 bits.
+const MOST_PACKET: u64 = 65_535;
+/// The most media packets of one stream.
+const MOST_MEDIA_PACKETS: u64 = 1_000_000_000;
+
+/// Collects mistakes.
+pub(super) struct Rules {
+    /// What was found.
+    pub mistakes: Vec<Mistake>,
+}
+
+impl Rules {
+    /// Holds `file` as the user wrote it against all rules.
+    pub fn check(file: &File) -> Vec<Mistake> {
+        let mut rules = Rules { mistakes: Vec::new() };
+        rules.run(file);
+        let nodes = rules.network(file);
+        if file.flow.is_empty() {
+            rules.note("flow", "there is no flow: add a table such as `[flow.media]`");
+        }
+        for (name, flow) in &file.flow {
+            let path = join("flow", name);
+            rules.name(&path, name);
+            rules.flow(file, &path, flow, &nodes);
+        }
+        rules.mistakes
+    }
+
+    fn note(&mut self, key: impl Into<String>, problem: impl Into<String>) {
+        self.mistakes.push(Mistake::new(key, problem));
+    }
+
+    /// Names appear in paths, labels and file names.
+    fn name(&mut self, path: &str, name: &str) {
+        let fine = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || name.chars().count() > 64 || !name.chars().all(fine) {
+            self.note(path, format!("{name:?} is not a name: up to 64 letters, digits, `-`, `_` and `.`"));
+        }
+    }
+
+    fn run(&mut self, file: &File) {
+        if let Some(name) = &file.name
+            && (name.trim().is_empty() || name.chars().count() > 200 || name.contains(['/', '\\', '\0', '\n', '\r']))
+        {
+            self.note("name", format!("{name:?} must be one line of 1 to 200 characters without slashes"));
+        }
+        if file.warmup >= file.duration {
+            self.note("warmup", format!("`{}` must be less than the duration, {}", file.warmup, file.duration));
+        }
+        let Some(name) = &file.stop_after else { return };
+        let Some(flow) = file.flow.get(name) else {
+            let hint = hint(name, file.flow.keys().map(String::as_str));
+            let known = listed(file.flow.keys().map(String::as_str));
+            return self.note("stop_after", format!("`{name}` must be the name of a flow{hint} (flows: {known})"));
+        };
+        if matches!(flow.app, App::Ftp { size: None } | App::Web { .. }) {
+            self.note(
+                "stop_after",
+                format!("flow `{name}` is never done: it must be a stream, or an ftp transfer with a `size`"),
+            );
+        }
+    }
+
+    /// The links; returns the nodes.
+    fn network(&mut self, file: &File) -> BTreeSet<String> {
+        for (name, link) in &file.link {
+            let path = join("link", name);
+            self.name(&path, name);
+            self.link(&path, link, file.topology);
+        }
+        if let Some(access) = &file.access {
+            self.queue("access.queue", &access.queue);
+        }
+        if let Some(hops) = file.hops
+            && file.topology != Topology::ParkingLot
+        {
+            self.note("hops", format!("`{hops}` has a meaning only with `topology = \"parking-lot\"`"));
+        }
+        match file.topology {
+            Topology::Dumbbell => self.dumbbell(file),
+            Topology::ParkingLot => self.parking_lot(file),
+            Topology::Graph => {
+                if file.link.is_empty() {
+                    self.note("link", "a graph needs a link: add a table such as `[link.a-b]`");
+                }
+                file.link.values().filter_map(|link| link.between.clone()).flatten().collect()
+            }
+        }
+    }
+
+    fn dumbbell(&mut self, file: &File) -> BTreeSet<String> {
+        if !file.link.contains_key("bottleneck") {
+            self.note("link.bottleneck", "is required: a dumbbell's link has this name");
+        }
+        for name in file.link.keys().filter(|name| *name != "bottleneck") {
+            let hint = hint(name, ["bottleneck"]);
+            self.note(
+                join("link", name),
+                format!("a dumbbell has one link, `bottleneck`{hint} (other links need `topology = \"graph\"`)"),
+            );
+        }
+        ["left".to_owned(), "right".to_owned()].into()
+    }
+
+    fn parking_lot(&mut self, file: &File) -> BTreeSet<String> {
+        let template = file.link.contains_key("hop");
+        let hops = if template {
+            for name in file.link.keys().filter(|name| *name != "hop") {
+                self.note(join("link", name), "must not be given beside the template `[link.hop]`");
+            }
+            if file.hops.is_none() {
+                self.note("hops", "is required with the template `[link.hop]`, for example `hops = 3`");
+            }
+            file.hops.unwrap_or(1)
+        } else {
+            let hops = file.hops.unwrap_or(file.link.len() as u32);
+            if hops == 0 {
+                self.note(
+                    "link",
+                    "a parking lot needs links `hop1`, `hop2`, ... or a template `[link.hop]` and `hops`",
+                );
+            }
+            for name in file.link.keys() {
+                let number: Option<u32> = name.strip_prefix("hop").and_then(|n| n.parse().ok());
+                if !number.is_some_and(|n| (1..=hops).contains(&n) && *name == format!("hop{n}")) {
+                    self.note(
+                        join("link", name),
+                        format!("a parking lot of {hops} has the links `hop1` to `hop{hops}`"),
+                    );
+                }
+            }
+            for n in (1..=hops).filter(|n| !file.link.contains_key(&format!("hop{n}"))) {
+                self.note(format!("link.hop{n}"), "is required");
+            }
+            hops
+        };
+        (0..=hops).map(|n| format!("r{n}")).collect()
+    }
+
+    fn link(&mut self, path: &str, link: &LinkTable, topology: Topology) {
+        match (&link.between, topology) {
+            (None, Topology::Graph) => {
+                self.note(join(path, "between"), "is required in a graph, for example `between = [\"a\", \"b\"]`");
+            }
+            (Some(_), Topology::Dumbbell | Topology::ParkingLot) => {
+                self.note(join(path, "between"), "must be given only with `topology = \"graph\"`");
+            }
+            (Some([from, to]), Topology::Graph) => {
+                let path = join(path, "between");
+                self.name(&path, from);
+                self.name(&path, to);
+                if from == to {
+                    self.note(path, format!("must name two different nodes, not `{from}` twice"));
+                }
+            }
+            (None, _) => {}
+        }
+        let forward = forward(link);
+        self.rate(path, &forward, true);
+        self.direction(path, &forward);
+        if let Some(backward) = &link.backward {
+            let path = join(path, "backward");
+            self.rate(&path, backward, link.rate_trace.is_some());
+            self.direction(&path, backward);
+        } else if link.rate_trace.is_some() {
+            self.note(join(path, "backward.rate"), "is required: a trace holds for one direction only");
+        }
+    }
+
+    fn rate(&mut self, path: &str, way: &BackwardTable, required: bool) {
+        let given: Vec<&str> = [
+            way.rate.map(|_| "rate"),
+            way.rate_schedule.as_ref().map(|_| "rate_schedule"),
+            way.rate_trace.as_ref().map(|_| "rate_trace"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        match given.len() {
+            0 if required => self.note(
+                join(path, "rate"),
+                "is required (or `rate_schedule`, or `rate_trace`), for example `rate = \"10 Mbit/s\"`",
+            ),
+            0 | 1 => {}
+            _ => {
+                let given = listed(given.into_iter());
+                self.note(join(path, "rate"), format!("only one of {given} may be given"));
+            }
+        }
+        if let Some(steps) = &way.rate_schedule {
+            self.schedule(&join(path, "rate_schedule"), steps);
+        }
+    }
+
+    fn schedule(&mut self, path: &str, steps: &[RateStep]) {
+        match steps.first() {
+            None => self.note(path, "needs at least one step, `{ at = \"0 s\", rate = \"1 Mbit/s\" }`"),
+            Some(first) if first.at > Span::ZERO => {
+                self.note(format!("{path}[0].at"), format!("`{}` must be 0 s: what is the rate before?", first.at));
+            }
+            Some(_) => {}
+        }
+        for (index, pair) in steps.windows(2).enumerate() {
+            if pair[1].at <= pair[0].at {
+                let key = format!("{path}[{}].at", index + 1);
+                self.note(key, format!("`{}` must be later than the step before, {}", pair[1].at, pair[0].at));
+            }
+        }
+    }
+
+    fn direction(&mut self, path: &str, way: &BackwardTable) {
+        if let Some(queue) = &way.queue {
+            self.queue(&join(path, "queue"), queue);
+        }
+        if let Some(Loss::Uniform { rate, .. }) = way.loss
+            && rate.0 >= 1.0
+        {
+            self.note(join(path, "loss.rate"), "a link that loses everything carries nothing: less than 100 %");
+        }
+        let path = join(path, "outage");
+        let mut last: Option<Outage> = None;
+        for (index, &outage) in way.outage.iter().enumerate() {
+            if outage.from >= outage.to {
+                let key = format!("{path}[{index}].to");
+                self.note(key, format!("`{}` must be later than `from`, {}", outage.to, outage.from));
+            }
+            if last.is_some_and(|last| outage.from < last.to) {
+                let key = format!("{path}[{index}].from");
+                self.note(key, format!("`{}` must not be before the end of the outage before", outage.from));
+            }
+            last = Some(outage);
+        }
+    }
+
+    fn queue(&mut self, path: &str, queue: &Queue) {
+        let Queue::Red { min_threshold, max_threshold, weight, automatic, .. } = queue else { return };
+        if *automatic {
+            let given = [("min_threshold", min_threshold), ("max_threshold", max_threshold), ("weight", weight)];
+            for (key, _) in given.iter().filter(|(_, value)| value.is_some()) {
+                self.note(join(path, key), "must not be given with `automatic = true`");
+            }
+            return;
+        }
+        match (min_threshold, max_threshold) {
+            (None, Some(_)) => {
+                self.note(join(path, "min_threshold"), "is required where `max_threshold` is given");
+            }
+            (Some(min), Some(max)) if min >= max => {
+                self.note(join(path, "min_threshold"), format!("`{min}` must be less than max_threshold, {max}"));
+            }
+            _ => {}
+        }
+    }
+
+    fn flow(&mut self, file: &File, path: &str, flow: &FlowTable, nodes: &BTreeSet<String>) {
+        for (key, node) in [("from", &flow.from), ("to", &flow.to)] {
+            match node {
+                None if file.topology == Topology::Graph => self.note(join(path, key), "is required in a graph"),
+                Some(node) if !nodes.contains(node) => {
+                    let hint = hint(node, nodes.iter().map(String::as_str));
+                    let many = nodes.iter().take(12).map(String::as_str);
+                    let known = listed(many) + if nodes.len() > 12 { ", ..." } else { "" };
+                    self.note(join(path, key), format!("there is no node `{node}`{hint} (nodes: {known})"));
+                }
+                _ => {}
+            }
+        }
+        self.endpoints(file, path, flow);
+        self.times(file, path, flow);
+        let profile = flow.profile.unwrap_or(file.profile);
+        let segment = flow.segment.map_or(if profile.is_ns2() { 1000 } else { 1460 }, Size::bytes);
+        let header = flow.header.map_or(if profile.is_ns2() { 0 } else { 40 }, Size::bytes);
+        if segment.saturating_add(header) > MOST_PACKET {
+            self.note(
+                join(path, "segment"),
+                format!(
+                    "segment and header make {} B together, but a packet has at most {MOST_PACKET} B",
+                    segment + header
+                ),
+            );
+        }
+        self.app(&join(path, "app"), &flow.app, segment);
+    }
+
+    fn endpoints(&mut self, file: &File, path: &str, flow: &FlowTable) {
+        let (first, last) = match file.topology {
+            Topology::Dumbbell => ("left".to_owned(), "right".to_owned()),
+            Topology::ParkingLot => ("r0".to_owned(), format!("r{}", file.hops.unwrap_or(file.link.len() as u32))),
+            Topology::Graph => (String::new(), String::new()),
+        };
+        let from = flow.from.as_deref().unwrap_or(&first);
+        let to = flow.to.as_deref().unwrap_or(&last);
+        if !from.is_empty() && from == to {
+            self.note(join(path, "to"), format!("`{to}` is also where the flow comes from"));
+        }
+        if flow.rtt.is_some() && file.topology == Topology::Graph && file.access.is_none() {
+            self.note(
+                join(path, "rtt"),
+                "needs access links to lie on: add an `[access]` table, or give the delay to the graph's links",
+            );
+        }
+    }
+
+    fn times(&mut self, file: &File, path: &str, flow: &FlowTable) {
+        for (key, draw) in [("start", Some(flow.start)), ("rtt", flow.rtt)] {
+            let Some(draw) = draw else { continue };
+            let key = join(path, key);
+            if draw.least() > draw.greatest() {
+                self.note(
+                    join(&key, "uniform"),
+                    format!("`{}` must not be more than `{}`", draw.least(), draw.greatest()),
+                );
+            }
+        }
+        if flow.start.greatest() >= file.duration {
+            let text = flow.start.greatest();
+            self.note(join(path, "start"), format!("`{text}` must be before the run ends, at {}", file.duration));
+        }
+        if let Some(rtt) = flow.rtt.map(Draw::greatest)
+            && rtt > MOST_RTT
+        {
+            self.note(join(path, "rtt"), format!("`{rtt}` must be at most {MOST_RTT}"));
+        }
+        if let Some(stop) = flow.stop
+            && stop <= flow.start.greatest()
+        {
+            let start = flow.start.greatest();
+            self.note(join(path, "stop"), format!("`{stop}` must be later than the start, {start}"));
+        }
+    }
+
+    fn app(&mut self, path: &str, app: &App, segment: u64) {
+        match *app {
+            App::Ftp { .. } => {}
+            App::Web { mean_size, median_size, shape, .. } => {
+                if mean_size.is_some() && median_size.is_some() {
+                    self.note(join(path, "median_size"), "only one of `mean_size` and `median_size` may be given");
+                }
+                if median_size.is_none() && shape <= 1.0 {
+                    self.note(
+                        join(path, "shape"),
+                        format!(
+                            "`{shape}` must be more than 1: a Pareto law has no mean otherwise (or give `median_size`)"
+                        ),
+                    );
+                }
+            }
+            App::Stream { media_rate, length, buffer, client_buffer, .. } => {
+                let media = media_rate * length;
+                if media.bytes().div_ceil(segment.max(1)) > MOST_MEDIA_PACKETS || media.bytes() == 0 {
+                    let problem = format!("{media_rate} for {length} must make 1 B to {MOST_MEDIA_PACKETS} segments");
+                    self.note(join(path, "length"), problem);
+                }
+                if buffer.0 <= 0.0 {
+                    self.note(join(path, "buffer"), "must be more than 0 %");
+                }
+                let start = Size::from_bytes((media.bytes() as f64 * buffer.0) as u64);
+                if let ClientBuffer::Limited(size) = client_buffer
+                    && size < start
+                {
+                    self.note(
+                        join(path, "client_buffer"),
+                        format!(
+                            "`{size}` is less than the {start} that `buffer` waits for: play-out would never begin"
+                        ),
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The forward direction's keys, as the backward table has them.
+pub(super) fn forward(link: &LinkTable) -> BackwardTable {
+    BackwardTable {
+        rate: link.rate,
+        rate_schedule: link.rate_schedule.clone(),
+        rate_trace: link.rate_trace.clone(),
+        delay: link.delay,
+        queue: link.queue.clone(),
+        loss: link.loss,
+        delay_variation: link.delay_variation,
+        reorder: link.reorder,
+        duplicate: link.duplicate,
+        corrupt: link.corrupt,
+        outage: link.outage.clone(),
+    }
+}

@@ -1,0 +1,198 @@
+//! Values with a spelling of their own: `"50 packets"`, `"off"`, `{ uniform = ["0 s", "1 s"] }`.
+
+use paceline_units::{Size, Span};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+/// The most that a queue holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// So many packets, whatever their size.
+    Packets(u32),
+    /// So many bytes.
+    Bytes(Size),
+}
+
+/// The most packets that a limit can name.
+const MOST_PACKETS: u32 = 1_000_000_000;
+/// The most bytes that a limit can name: 1 TB.
+const MOST_BYTES: u64 = 1_000_000_000_000;
+
+impl FromStr for Limit {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Limit, String> {
+        let trimmed = text.trim();
+        let number = trimmed.strip_suffix("packets").or_else(|| trimmed.strip_suffix("packet"));
+        if let Some(number) = number {
+            let count: u32 = number
+                .trim()
+                .parse()
+                .map_err(|_| format!("`{text}` is not a whole number of packets; write for example `50 packets`"))?;
+            if !(1..=MOST_PACKETS).contains(&count) {
+                return Err(format!("`{text}` must be from 1 to {MOST_PACKETS} packets"));
+            }
+            return Ok(Limit::Packets(count));
+        }
+        let size: Size = trimmed
+            .parse()
+            .map_err(|_| format!("`{text}` is not a queue limit; write for example `50 packets` or `50 kB`"))?;
+        if !(1..=MOST_BYTES).contains(&size.bytes()) {
+            return Err(format!("`{text}` must be from 1 B to {}", Size(MOST_BYTES)));
+        }
+        Ok(Limit::Bytes(size))
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Packets(n) => write!(f, "{n} packets"),
+            Limit::Bytes(size) => write!(f, "{size}"),
+        }
+    }
+}
+
+/// How long a TCP receiver may wait before it acknowledges a lone segment (RFC 5681, section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayedAck {
+    /// Every segment is acknowledged at once.
+    Off,
+    /// Every second segment, or after this time.
+    Within(Span),
+}
+
+impl FromStr for DelayedAck {
+    type Err = String;
+    fn from_str(text: &str) -> Result<DelayedAck, String> {
+        if text.trim() == "off" {
+            return Ok(DelayedAck::Off);
+        }
+        let span: Span =
+            text.parse().map_err(|_| format!("`{text}` is neither `off` nor a time; write for example `200 ms`"))?;
+        if !(1..=10_000_000_000).contains(&span.0) {
+            return Err(format!("`{text}` must be `off`, or from 1 ns to 10 s"));
+        }
+        Ok(DelayedAck::Within(span))
+    }
+}
+
+impl fmt::Display for DelayedAck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DelayedAck::Off => f.write_str("off"),
+            DelayedAck::Within(span) => write!(f, "{span}"),
+        }
+    }
+}
+
+/// How much a player can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientBuffer {
+    /// Everything.
+    Unlimited,
+    /// So many bytes; what exceeds it is discarded.
+    Limited(Size),
+}
+
+impl FromStr for ClientBuffer {
+    type Err = String;
+    fn from_str(text: &str) -> Result<ClientBuffer, String> {
+        if text.trim() == "unlimited" {
+            return Ok(ClientBuffer::Unlimited);
+        }
+        let size: Size = text
+            .parse()
+            .map_err(|_| format!("`{text}` is neither `unlimited` nor a size; write for example `2 MB`"))?;
+        if size.bytes() == 0 {
+            return Err(format!("`{text}` must be `unlimited`, or at least 1 B"));
+        }
+        Ok(ClientBuffer::Limited(size))
+    }
+}
+
+impl fmt::Display for ClientBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClientBuffer::Unlimited => f.write_str("unlimited"),
+            ClientBuffer::Limited(size) => write!(f, "{size}"),
+        }
+    }
+}
+
+macro_rules! as_text {
+    ($($name:ident, $examples:tt;)*) => {$(
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                String::deserialize(from)?.parse().map_err(de::Error::custom)
+            }
+        }
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "examples": $examples })
+            }
+        }
+    )*};
+}
+as_text! {
+    Limit, ["50 packets", "50 kB"];
+    DelayedAck, ["200 ms", "off"];
+    ClientBuffer, ["2 MB", "unlimited"];
+}
+
+/// A time, fixed or drawn once for each instance of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Draw {
+    /// Always this.
+    Fixed(Span),
+    /// Uniform between two times.
+    Drawn(Uniform),
+}
+
+/// The bounds of a uniform draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Uniform {
+    /// Least and greatest value.
+    pub uniform: [Span; 2],
+}
+
+impl Draw {
+    /// The least value that it can take.
+    #[must_use]
+    pub const fn least(self) -> Span {
+        match self {
+            Draw::Fixed(span) => span,
+            Draw::Drawn(Uniform { uniform: [least, _] }) => least,
+        }
+    }
+
+    /// The greatest value that it can take.
+    #[must_use]
+    pub const fn greatest(self) -> Span {
+        match self {
+            Draw::Fixed(span) => span,
+            Draw::Drawn(Uniform { uniform: [_, greatest] }) => greatest,
+        }
+    }
+
+    /// The value for a draw `unit` from [0, 1).
+    #[must_use]
+    pub fn at(self, unit: f64) -> Span {
+        match self {
+            Draw::Fixed(span) => span,
+            Draw::Drawn(Uniform { uniform: [least, greatest] }) => least + (greatest - least).mul_f64(unit),
+        }
+    }
+}
