@@ -2,7 +2,20 @@
 //!
 //! A controller owns only the decision: how much may be in flight, how fast to send. The machine around it (crate
 //! `flow`) owns sequence numbers, round-trip samples, loss detection, pacing and timers. Nothing here reads a clock
-//! or does I/O. Uses units. Look first at [`Controller`], then at [`reno`], the shortest one.
+//! or does I/O. Uses units. Look first at [`Controller`], then at [`reno`], the shortest one; [`registry`] lists
+//! what there is, [`tcp`] what TCP's machine tells a controller. A controller's file has one order: citation,
+//! parameters, state, update law, trait implementation, gauges.
+
+pub mod cubic;
+pub mod registry;
+pub mod reno;
+mod scheme;
+pub mod tcp;
+pub mod vegas;
+
+pub use registry::TcpController;
+pub use scheme::{Build, Parameter, ParameterError, Profile, Recovery, Scheme, UnknownScheme};
+pub use tcp::{TcpEvent, Threshold, WindowController};
 
 use paceline_units::{Rate, Span, Time};
 
@@ -19,6 +32,12 @@ pub struct PathView {
     pub min_rtt: Span,
     /// Segments sent and not yet acknowledged (FlightSize of RFC 5681).
     pub in_flight: u32,
+    /// The next segment that the receiver expects: everything below it is acknowledged.
+    pub acked: u32,
+    /// The next segment to send in order.
+    pub next: u32,
+    /// The receiver's window in segments.
+    pub receive_window: u32,
     /// Segment payload in bytes.
     pub segment: u32,
 }

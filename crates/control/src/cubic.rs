@@ -1,0 +1,174 @@
+//! CUBIC: the window as a cubic function of the time since the last loss.
+//!
+//! Source: RFC 9438. With fast convergence (section 4.7) and the Reno-friendly region (section 4.3); without HyStart++
+//! (RFC 9406), which RFC 9438 section 4.10 leaves open: slow start is that of RFC 5681. The same under every profile.
+//! See docs/controllers/cubic.md.
+
+use crate::{Allowance, Build, Controller, Gauges, Parameter, PathView, Profile, Recovery, Scheme};
+use crate::{TcpEvent, Threshold, WindowController};
+use paceline_units::Time;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "c",
+        default: [0.4; 3],
+        min: 0.001,
+        max: 100.0,
+        unit: "segments/s^3",
+        doc: "how steeply the cubic rises (RFC 9438 section 5.1)",
+    },
+    Parameter {
+        name: "beta",
+        default: [0.7; 3],
+        min: 0.1,
+        max: 0.99,
+        unit: "1",
+        doc: "what a loss multiplies the window by (RFC 9438 section 4.6)",
+    },
+];
+
+/// The state.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    c: f64,
+    beta: f64,
+    cwnd: f64,
+    ssthresh: f64,
+    /// The window before the last reduction; after fast convergence, less (W_max).
+    w_max: f64,
+    /// When the current stage of congestion avoidance began, if it has.
+    epoch: Option<Time>,
+    /// Time from there to the plateau, in seconds (K).
+    k: f64,
+    /// The window that Reno would have (W_est).
+    w_est: f64,
+    /// The window just before the last reduction (cwnd_prior).
+    prior: f64,
+}
+
+impl Cubic {
+    /// Section 4.2: K is the time the cubic takes from the window at the epoch's start to W_max.
+    fn begin_epoch(&mut self, now: Time) {
+        self.epoch = Some(now);
+        self.w_est = self.cwnd;
+        if self.w_max <= self.cwnd {
+            self.w_max = self.cwnd;
+            self.k = 0.0;
+        } else {
+            self.k = libm::cbrt((self.w_max - self.cwnd) / self.c);
+        }
+    }
+
+    /// Congestion avoidance (sections 4.2 to 4.5).
+    fn avoid(&mut self, segments: f64, path: &PathView) {
+        if self.epoch.is_none() {
+            self.begin_epoch(path.now);
+        }
+        let began = self.epoch.unwrap_or(path.now);
+        let t = path.now.since(began).as_secs_f64();
+        let cubic = |t: f64| {
+            let d = t - self.k;
+            self.c * d * d * d + self.w_max
+        };
+        // Section 4.3: Reno's growth that is fair at this beta, until it has reached the last peak
+        let alpha = if self.w_est >= self.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
+        self.w_est += alpha * segments / self.cwnd;
+        if cubic(t) < self.w_est {
+            self.cwnd = self.cwnd.max(self.w_est);
+        } else {
+            let target = cubic(t + path.srtt.as_secs_f64()).clamp(self.cwnd, 1.5 * self.cwnd);
+            self.cwnd += segments * (target - self.cwnd) / self.cwnd;
+        }
+    }
+
+    /// Multiplicative decrease and fast convergence (sections 4.6 and 4.7).
+    fn reduce(&mut self, path: &PathView) {
+        // RFC 9438 section 4.6 prefers FlightSize, lest an idle sender keeps a window that it never used
+        let window = self.cwnd.min(f64::from(path.in_flight).max(2.0));
+        self.prior = self.cwnd;
+        self.w_max = if self.cwnd < self.w_max { self.cwnd * (1.0 + self.beta) / 2.0 } else { self.cwnd };
+        self.ssthresh = (window * self.beta).max(2.0);
+        self.epoch = None;
+    }
+}
+
+impl Build for Cubic {
+    const SCHEMES: &'static [Scheme] = &[Scheme {
+        name: "cubic",
+        summary: "CUBIC: today's default of Linux, Windows and Apple systems",
+        source: "RFC 9438",
+        recovery: [Recovery::Sack; 3],
+        parameters: PARAMETERS,
+    }];
+
+    fn build(_profile: Profile, values: &[f64]) -> Cubic {
+        Cubic {
+            c: values[0],
+            beta: values[1],
+            cwnd: 1.0,
+            ssthresh: f64::INFINITY,
+            w_max: 0.0,
+            epoch: None,
+            k: 0.0,
+            w_est: 0.0,
+            prior: 0.0,
+        }
+    }
+}
+
+impl Controller for Cubic {
+    type Feedback = TcpEvent;
+
+    fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
+        match *feedback {
+            TcpEvent::Acked { segments, in_flight, .. } => {
+                if f64::from(in_flight) + 1.0 <= self.cwnd {
+                    self.epoch = None; // section 5.8: time without a full window is not the cubic's
+                } else if self.cwnd < self.ssthresh {
+                    self.cwnd += 1.0; // RFC 5681 equation (2)
+                } else {
+                    self.avoid(f64::from(segments), path);
+                }
+            }
+            TcpEvent::Established { window } => self.cwnd = window.max(1.0),
+            TcpEvent::Duplicate => {}
+            TcpEvent::Lost { .. } | TcpEvent::EcnEcho => {
+                self.reduce(path);
+                self.cwnd = self.ssthresh;
+            }
+            TcpEvent::Deflate { segments } => self.cwnd = (self.cwnd - f64::from(segments)).max(1.0),
+            TcpEvent::Recovered { at_most } => self.cwnd = self.ssthresh.min(at_most).max(1.0),
+            TcpEvent::Timeout(threshold) => {
+                if threshold == Threshold::Cut {
+                    self.reduce(path);
+                }
+                self.epoch = None;
+                self.cwnd = 1.0;
+            }
+            TcpEvent::Idle { window } => {
+                self.cwnd = self.cwnd.min(window).max(1.0);
+                self.epoch = None;
+            }
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { window: Some(self.cwnd), ..Allowance::default() }
+    }
+
+    fn gauges(&self, to: &mut dyn Gauges) {
+        to.gauge("cwnd", self.cwnd);
+        to.gauge("ssthresh", self.ssthresh);
+        to.gauge("w_max", self.w_max);
+        to.gauge("w_est", self.w_est);
+    }
+}
+
+impl WindowController for Cubic {
+    fn window(&self) -> f64 {
+        self.cwnd
+    }
+    fn threshold(&self) -> f64 {
+        self.ssthresh
+    }
+}

@@ -1,0 +1,160 @@
+//! Reno's window: slow start, congestion avoidance, halving.
+//!
+//! Source: V. Jacobson, "Congestion avoidance and control", SIGCOMM 1988; RFC 5681. The schemes `tahoe`, `reno`,
+//! `newreno` and `sack` share this window and differ in how the machine finds and repairs losses.
+//! Profiles: `rfc` RFC 5681; `ns2` `Agent/TCP` of ns-2.35 (`windowOption_ 1`); `ns2-linux` `tcp_cong.c` of Linux
+//! 2.6.22 as ns-2.35 carries it. See docs/controllers/reno.md.
+
+use crate::{Allowance, Build, Controller, Gauges, PathView, Profile, Recovery, Scheme};
+use crate::{TcpEvent, Threshold, WindowController};
+
+/// The state: small enough to lie in the sender's own cache lines.
+#[derive(Clone, Copy, Debug)]
+pub struct Reno {
+    cwnd: f64,
+    ssthresh: f64,
+    /// Acknowledgements counted towards the next segment of window (Linux' `snd_cwnd_cnt`).
+    count: u32,
+    profile: Profile,
+}
+
+const fn scheme(name: &'static str, summary: &'static str, source: &'static str, recovery: Recovery) -> Scheme {
+    // TCP-Linux has one machine only, with SACK.
+    Scheme { name, summary, source, recovery: [recovery, recovery, Recovery::Sack], parameters: &[] }
+}
+
+impl Reno {
+    /// Multiplicative decrease: the threshold that a loss leaves.
+    #[inline]
+    fn halved(&self, path: &PathView) -> f64 {
+        match self.profile {
+            // RFC 5681 equation (4)
+            Profile::Rfc => (f64::from(path.in_flight) / 2.0).max(2.0),
+            // slowdown() with precisionReduce_: ssthresh_ is an int, at least 2
+            Profile::Ns2 => (self.cwnd.min(f64::from(path.receive_window)) / 2.0).floor().max(2.0),
+            // tcp_reno_ssthresh()
+            Profile::Ns2Linux => (self.cwnd / 2.0).floor().max(2.0),
+        }
+    }
+
+    #[cold]
+    fn lost(&mut self, path: &PathView) {
+        self.ssthresh = self.halved(path);
+        self.count = 0;
+        self.cwnd = match self.profile {
+            Profile::Rfc => self.ssthresh,
+            Profile::Ns2 => self.cwnd.min(f64::from(path.receive_window)) / 2.0,
+            // tcp_reno_min_cwnd(): the machine lowers what is in flight one by one, and the end restores ssthresh
+            Profile::Ns2Linux => (self.ssthresh / 2.0).floor(),
+        }
+        .max(1.0);
+    }
+
+    #[inline]
+    fn acked(&mut self, segments: u32, in_flight: u32) {
+        match self.profile {
+            Profile::Rfc => {
+                // a window that is not used says nothing about the path (RFC 7661 section 4.3)
+                if f64::from(in_flight) + 1.0 > self.cwnd {
+                    if self.cwnd < self.ssthresh {
+                        self.cwnd += 1.0; // RFC 5681 equation (2): min(N, SMSS)
+                    } else {
+                        self.cwnd += f64::from(segments) / self.cwnd; // RFC 5681 section 3.1, by what is acknowledged
+                    }
+                }
+            }
+            Profile::Ns2 => {
+                self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+            }
+            Profile::Ns2Linux => self.acked_linux(in_flight),
+        }
+    }
+
+    /// `tcp_reno_cong_avoid` without appropriate byte counting.
+    #[inline]
+    fn acked_linux(&mut self, in_flight: u32) {
+        if f64::from(in_flight) < self.cwnd {
+            return;
+        }
+        let window = self.cwnd as u32;
+        if self.cwnd <= self.ssthresh {
+            slow_start(&mut self.cwnd, &mut self.count);
+        } else if self.count >= window {
+            self.cwnd += 1.0;
+            self.count = 0;
+        } else {
+            self.count += 1;
+        }
+    }
+}
+
+/// `tcp_slow_start` of Linux 2.6.22: one more segment per acknowledgement; what the count holds comes on top.
+pub(crate) fn slow_start(cwnd: &mut f64, count: &mut u32) {
+    *count += *cwnd as u32;
+    while f64::from(*count) >= *cwnd {
+        *count -= *cwnd as u32;
+        *cwnd += 1.0;
+    }
+}
+
+impl Build for Reno {
+    const SCHEMES: &'static [Scheme] = &[
+        scheme("newreno", "Reno's window with NewReno's recovery", "RFC 5681, RFC 6582", Recovery::NewReno),
+        scheme("reno", "Reno: fast retransmit and fast recovery", "RFC 5681 (recovery: RFC 2581)", Recovery::Reno),
+        scheme("sack", "Reno's window with selective acknowledgements", "RFC 2018, RFC 5681, RFC 6675", Recovery::Sack),
+        scheme("tahoe", "Slow start after every loss", "Jacobson, SIGCOMM 1988", Recovery::Tahoe),
+    ];
+
+    fn build(profile: Profile, _values: &[f64]) -> Reno {
+        Reno { cwnd: 1.0, ssthresh: f64::INFINITY, count: 0, profile }
+    }
+}
+
+impl Controller for Reno {
+    type Feedback = TcpEvent;
+
+    #[inline]
+    fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
+        match *feedback {
+            TcpEvent::Acked { segments, in_flight, .. } => self.acked(segments, in_flight),
+            TcpEvent::Established { window } => self.cwnd = window.max(1.0),
+            TcpEvent::Duplicate => {}
+            TcpEvent::Lost { .. } | TcpEvent::EcnEcho => self.lost(path),
+            TcpEvent::Deflate { segments } => self.cwnd = (self.cwnd - f64::from(segments)).max(1.0),
+            TcpEvent::Recovered { at_most } => match self.profile {
+                Profile::Rfc => self.cwnd = self.ssthresh.min(at_most).max(1.0), // RFC 6582 section 3.2 step 3
+                Profile::Ns2 => {}                                               // exit_recovery_fix_ 0
+                Profile::Ns2Linux if self.cwnd < self.ssthresh => self.cwnd = self.ssthresh.min(at_most).max(1.0),
+                Profile::Ns2Linux => {}
+            },
+            TcpEvent::Timeout(threshold) => {
+                if threshold == Threshold::Cut {
+                    self.ssthresh = self.halved(path);
+                }
+                self.cwnd = 1.0;
+                self.count = 0;
+            }
+            TcpEvent::Idle { window } => self.cwnd = self.cwnd.min(window).max(1.0),
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { window: Some(self.cwnd), ..Allowance::default() }
+    }
+
+    fn gauges(&self, to: &mut dyn Gauges) {
+        to.gauge("cwnd", self.cwnd);
+        to.gauge("ssthresh", self.ssthresh);
+    }
+}
+
+impl WindowController for Reno {
+    #[inline]
+    fn window(&self) -> f64 {
+        self.cwnd
+    }
+    #[inline]
+    fn threshold(&self) -> f64 {
+        self.ssthresh
+    }
+}

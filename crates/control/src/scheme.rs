@@ -1,0 +1,233 @@
+//! Schemes: how a controller is named, parameterised, and made.
+
+use core::fmt;
+
+/// Whose behaviour: where the RFCs, ns-2 and Linux differ, each is a profile (docs/profiles.md).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Profile {
+    /// The RFCs.
+    #[default]
+    Rfc,
+    /// ns-2.35, the agents of the family `Agent/TCP`.
+    Ns2,
+    /// ns-2.35, `Agent/TCP/Linux` with SACK and timestamps (Linux 2.6.22 controllers).
+    Ns2Linux,
+}
+
+impl Profile {
+    /// All of them.
+    pub const ALL: [Profile; 3] = [Profile::Rfc, Profile::Ns2, Profile::Ns2Linux];
+
+    /// As it is written in scenarios.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Profile::Rfc => "rfc",
+            Profile::Ns2 => "ns2",
+            Profile::Ns2Linux => "ns2-linux",
+        }
+    }
+
+    /// The profile of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Profile> {
+        Profile::ALL.into_iter().find(|p| p.name() == name)
+    }
+}
+
+/// How lost segments are found and sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Recovery {
+    /// Fast retransmit, then slow start (Jacobson 1988).
+    Tahoe,
+    /// Fast recovery that ends with the first new acknowledgement (RFC 2581).
+    Reno,
+    /// Fast recovery through partial acknowledgements (RFC 6582).
+    NewReno,
+    /// Selective acknowledgements (RFC 2018, RFC 6675).
+    Sack,
+    /// Vegas' fine-grained timeouts on duplicate acknowledgements (Brakmo and Peterson 1995, section 3.1).
+    Vegas,
+}
+
+impl Recovery {
+    /// All of them.
+    pub const ALL: [Recovery; 5] =
+        [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Vegas];
+
+    /// As it is written in scenarios.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Recovery::Tahoe => "tahoe",
+            Recovery::Reno => "reno",
+            Recovery::NewReno => "newreno",
+            Recovery::Sack => "sack",
+            Recovery::Vegas => "vegas",
+        }
+    }
+
+    /// The kind of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Recovery> {
+        Recovery::ALL.into_iter().find(|r| r.name() == name)
+    }
+}
+
+/// One parameter of a controller.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Parameter {
+    /// As it is written in scenarios.
+    pub name: &'static str,
+    /// Its value unless given, for each of [`Profile::ALL`].
+    pub default: [f64; Profile::ALL.len()],
+    /// Least allowed value.
+    pub min: f64,
+    /// Greatest allowed value.
+    pub max: f64,
+    /// Its unit; `"1"` for a plain number.
+    pub unit: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+/// A controller with the machines it rides on, as users name it.
+#[derive(Clone, Copy, Debug)]
+pub struct Scheme {
+    /// As it is written in scenarios: `cc = "newreno"`.
+    pub name: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// How it finds and repairs losses unless told otherwise, for each of [`Profile::ALL`].
+    pub recovery: [Recovery; Profile::ALL.len()],
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+}
+
+impl Scheme {
+    /// How it repairs losses under `profile` unless told otherwise.
+    #[must_use]
+    pub const fn recovery(&self, profile: Profile) -> Recovery {
+        self.recovery[profile as usize]
+    }
+
+    /// The values of all parameters in the order of [`Scheme::parameters`]: those `given`, else the profile's.
+    ///
+    /// # Errors
+    /// A name that the scheme does not know, a value out of its range.
+    pub fn values(&self, profile: Profile, given: &[(&str, f64)]) -> Result<Vec<f64>, ParameterError> {
+        let mut values: Vec<f64> = self.parameters.iter().map(|p| p.default[profile as usize]).collect();
+        for &(name, value) in given {
+            let Some(i) = self.parameters.iter().position(|p| p.name == name) else {
+                return Err(ParameterError::Unknown {
+                    scheme: self.name,
+                    name: name.to_owned(),
+                    nearest: nearest(name, self.parameters.iter().map(|p| p.name)),
+                    known: self.parameters.iter().map(|p| p.name).collect(),
+                });
+            };
+            let parameter = &self.parameters[i];
+            if !(parameter.min..=parameter.max).contains(&value) {
+                return Err(ParameterError::Range { scheme: self.name, parameter: *parameter, value });
+            }
+            values[i] = value;
+        }
+        Ok(values)
+    }
+}
+
+/// How a controller is made: implemented once in each controller's file.
+pub trait Build: Sized {
+    /// The schemes that this controller serves.
+    const SCHEMES: &'static [Scheme];
+    /// A fresh controller; `values` in the order of the scheme's parameters.
+    fn build(profile: Profile, values: &[f64]) -> Self;
+}
+
+impl<C: Build> Build for Box<C> {
+    const SCHEMES: &'static [Scheme] = C::SCHEMES;
+    fn build(profile: Profile, values: &[f64]) -> Self {
+        Box::new(C::build(profile, values))
+    }
+}
+
+/// What is wrong with a scheme's parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ParameterError {
+    /// The scheme has no such parameter.
+    Unknown {
+        /// The scheme.
+        scheme: &'static str,
+        /// What was given.
+        name: String,
+        /// The known name that looks most like it.
+        nearest: Option<&'static str>,
+        /// All known names.
+        known: Vec<&'static str>,
+    },
+    /// The value is out of range.
+    Range {
+        /// The scheme.
+        scheme: &'static str,
+        /// The parameter.
+        parameter: Parameter,
+        /// What was given.
+        value: f64,
+    },
+}
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParameterError::Unknown { scheme, name, nearest, known } => {
+                write!(f, "{scheme} has no parameter `{name}`")?;
+                match nearest {
+                    Some(nearest) => write!(f, "; did you mean `{nearest}`?")?,
+                    None if known.is_empty() => write!(f, "; it has none")?,
+                    None => write!(f, "; it has {}", known.join(", "))?,
+                }
+                Ok(())
+            }
+            ParameterError::Range { scheme, parameter: p, value } => {
+                write!(f, "{scheme}: {} = {value} is not in {} to {}", p.name, p.min, p.max)
+            }
+        }
+    }
+}
+
+impl core::error::Error for ParameterError {}
+
+/// There is no scheme of that name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownScheme {
+    /// What was given.
+    pub name: String,
+    /// The known name that looks most like it.
+    pub nearest: Option<&'static str>,
+}
+
+impl fmt::Display for UnknownScheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no congestion control `{}`", self.name)?;
+        match self.nearest {
+            Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
+            None => {
+                let names: Vec<_> = crate::registry::schemes().map(|s| s.name).collect();
+                write!(f, "; there is {}", names.join(", "))
+            }
+        }
+    }
+}
+
+impl core::error::Error for UnknownScheme {}
+
+/// The candidate that looks most like `name`, if any does: at most a third of its letters differ.
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .map(|c| (strsim::damerau_levenshtein(name, c), c))
+        .filter(|(d, c)| *d <= c.len().max(3) / 3)
+        .min()
+        .map(|(_, c)| c)
+}

@@ -1,0 +1,108 @@
+//! What TCP's machine tells a controller, and what it wants to know of it.
+//!
+//! Segments are the unit throughout: a window of 10 is ten full segments. The machine inflates the window in fast
+//! recovery itself (RFC 5681 section 3.2), so a controller's window never contains duplicates, except under Vegas'
+//! own recovery, which reports each of them (see [`TcpEvent::Duplicate`]).
+
+use crate::Controller;
+use paceline_units::Span;
+
+/// What happens to the slow-start threshold at a retransmission timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Threshold {
+    /// It is cut.
+    Cut,
+    /// It stays: the same segment timed out before (RFC 5681 section 3.1), a mark has just cut it, or nothing is
+    /// outstanding.
+    Keep,
+}
+
+/// Feedback of a TCP connection.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum TcpEvent {
+    /// The connection stands; the window may open to `window` segments.
+    Established {
+        /// The initial window in segments.
+        window: f64,
+    },
+    /// An acknowledgement of new data, outside of recovery.
+    Acked {
+        /// How many segments it acknowledges.
+        segments: u32,
+        /// FlightSize before it came.
+        in_flight: u32,
+        /// The round-trip time of the newest of them, unless it is ambiguous (Karn).
+        rtt: Option<Span>,
+    },
+    /// One more duplicate in Vegas' recovery: a segment has left the network.
+    Duplicate,
+    /// A loss, found without a timeout: at most once per window of data.
+    Lost {
+        /// Duplicates so far by which the window is to be inflated; 0 where the machine inflates it.
+        duplicates: u32,
+        /// How often the lost segment had been sent.
+        transmissions: u32,
+    },
+    /// A partial acknowledgement (RFC 6582 section 3.2 step 3) took more segments than the window was inflated by.
+    Deflate {
+        /// By how many segments the window itself is to shrink.
+        segments: u32,
+    },
+    /// Recovery is over.
+    Recovered {
+        /// The window must not exceed this, or a burst would follow; infinite where there is no such limit.
+        at_most: f64,
+    },
+    /// The retransmission timer has expired.
+    Timeout(Threshold),
+    /// The receiver echoes a mark (RFC 3168), at most once per window of data.
+    EcnEcho,
+    /// Nothing has been sent for longer than the timeout (RFC 5681 section 4.1).
+    Idle {
+        /// The restart window in segments.
+        window: f64,
+    },
+}
+
+/// A controller that TCP's machine can ride on.
+pub trait WindowController: Controller<Feedback = TcpEvent> {
+    /// Congestion window in segments, fractions included; finite and at least 1.
+    fn window(&self) -> f64;
+    /// Slow-start threshold in segments; infinite at first.
+    fn threshold(&self) -> f64;
+}
+
+impl<C: Controller> Controller for Box<C> {
+    type Feedback = C::Feedback;
+    #[inline]
+    fn on_feedback(&mut self, feedback: &C::Feedback, path: &crate::PathView) {
+        (**self).on_feedback(feedback, path);
+    }
+    #[inline]
+    fn on_sent(&mut self, segment: u32, path: &crate::PathView) {
+        (**self).on_sent(segment, path);
+    }
+    fn on_timer(&mut self, path: &crate::PathView) {
+        (**self).on_timer(path);
+    }
+    fn next_timer(&self) -> Option<paceline_units::Time> {
+        (**self).next_timer()
+    }
+    fn allowance(&self) -> crate::Allowance {
+        (**self).allowance()
+    }
+    fn gauges(&self, to: &mut dyn crate::Gauges) {
+        (**self).gauges(to);
+    }
+}
+
+impl<C: WindowController> WindowController for Box<C> {
+    #[inline]
+    fn window(&self) -> f64 {
+        (**self).window()
+    }
+    #[inline]
+    fn threshold(&self) -> f64 {
+        (**self).threshold()
+    }
+}

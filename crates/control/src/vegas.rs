@@ -1,0 +1,364 @@
+//! Vegas: as many segments in the queue as asked for, no more.
+//!
+//! Source: L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", IEEE JSAC
+//! 13(8), 1995. Profiles: `rfc` the paper's form; `ns2` `Agent/TCP/Vegas` of ns-2.35; `ns2-linux` `tcp_vegas.c` of
+//! Linux 2.6.22 as ns-2.35 carries it. Its fine-grained retransmission is the machine's part
+//! ([`Recovery::Vegas`]). See docs/controllers/vegas.md.
+
+use crate::{Allowance, Build, Controller, Gauges, Parameter, PathView, Profile, Recovery, Scheme};
+use crate::{TcpEvent, Threshold, WindowController, reno};
+use paceline_units::{Span, Time};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "alpha",
+        default: [1.0, 1.0, 2.0],
+        min: 0.0,
+        max: 1000.0,
+        unit: "segments",
+        doc: "fewer than this in the queue: the window grows by one a round trip",
+    },
+    Parameter {
+        name: "beta",
+        default: [3.0, 3.0, 4.0],
+        min: 0.0,
+        max: 1000.0,
+        unit: "segments",
+        doc: "more than this in the queue: the window shrinks by one a round trip",
+    },
+    Parameter {
+        name: "gamma",
+        default: [1.0, 1.0, 1.0],
+        min: 0.0,
+        max: 1000.0,
+        unit: "segments",
+        doc: "more than this in the queue: slow start ends",
+    },
+];
+
+/// The state.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    alpha: f64,
+    beta: f64,
+    gamma: f64,
+    profile: Profile,
+    cwnd: f64,
+    ssthresh: f64,
+    /// What the window falls to when the duplicates that inflate it end (`v_newcwnd_`).
+    deflated: f64,
+    /// Least round-trip time in seconds; infinite before the first.
+    base_rtt: f64,
+    /// Sum, number and minimum of this epoch's samples in seconds.
+    sum: f64,
+    samples: u32,
+    least: f64,
+    /// The epoch ends with the acknowledgement of this segment; when it began; where the last one did.
+    epoch: u32,
+    epoch_began: Time,
+    epoch_before: u32,
+    epoch_window: f64,
+    /// Growth per acknowledgement, fixed for an epoch.
+    increment: f64,
+    /// Slow start grows in every other epoch only.
+    growing: Alternate,
+    /// Difference of the last epoch, for the plot.
+    difference: f64,
+    /// Linux: samples count only while nothing is being repaired.
+    sampling: Sampling,
+    count: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Alternate {
+    Grow,
+    Hold,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sampling {
+    Unborn,
+    On,
+    Off,
+}
+
+impl Vegas {
+    /// Once per round trip: compares expected and actual rate (section 3.2 of the paper) and decides for the next.
+    fn epoch(&mut self, path: &PathView) {
+        // segments sent in the epoch, whose acknowledgements made its samples
+        let sent = path.next.saturating_sub(self.epoch);
+        let rtt = if self.samples > 0 {
+            self.sum / f64::from(self.samples)
+        } else if self.base_rtt.is_finite() {
+            path.now.since(self.epoch_began).as_secs_f64()
+        } else {
+            path.min_rtt.as_secs_f64()
+        };
+        self.sum = 0.0;
+        self.samples = 0;
+        self.epoch = path.next;
+        self.epoch_began = path.now;
+        if rtt <= 0.0 {
+            return;
+        }
+        if rtt < self.base_rtt || sent <= 1 {
+            self.base_rtt = rtt;
+        }
+        // ns-2's last_ack_ is the newest acknowledged segment, not the next expected one
+        let outstanding = f64::from(path.next) - f64::from(path.acked) + 1.0;
+        let actual = f64::from(sent) / rtt;
+        let expected = match self.profile {
+            Profile::Rfc => self.cwnd.min(outstanding) / self.base_rtt,
+            Profile::Ns2 | Profile::Ns2Linux => outstanding / self.base_rtt,
+        };
+        let difference = (expected - actual) * self.base_rtt;
+        // ns-2 keeps it in an int
+        let difference = if self.profile == Profile::Rfc { difference } else { (difference + 0.5).trunc() };
+        self.difference = difference;
+        if self.cwnd < self.ssthresh {
+            self.growing = if self.growing == Alternate::Grow { Alternate::Hold } else { Alternate::Grow };
+            self.increment = 0.0;
+            if self.growing == Alternate::Grow {
+                if difference > self.gamma {
+                    self.ssthresh = 2.0;
+                    self.cwnd = (self.cwnd - self.cwnd / 8.0).max(2.0);
+                } else {
+                    self.increment = 1.0;
+                }
+            }
+        } else if difference > self.beta {
+            self.cwnd = (self.cwnd - 1.0).max(2.0);
+            self.increment = 0.0;
+        } else if difference < self.alpha {
+            self.increment = 1.0 / self.cwnd;
+        } else {
+            self.increment = 0.0;
+        }
+    }
+
+    fn acked(&mut self, rtt: Option<Span>, path: &PathView) {
+        if path.acked > self.epoch {
+            self.epoch(path);
+        }
+        // the threshold may be crossed before the epoch is over
+        if self.increment == 1.0 && self.cwnd >= self.ssthresh {
+            self.increment = 0.0;
+        }
+        // a window that the sender does not fill need not grow
+        let outstanding = f64::from(path.next) - f64::from(path.acked) + 1.0;
+        if self.increment > 0.0 && self.cwnd - outstanding <= 2.0 {
+            self.cwnd += self.increment;
+        }
+        if let Some(rtt) = rtt {
+            let rtt = rtt.as_secs_f64();
+            self.sum += rtt;
+            self.samples += 1;
+            if rtt > 0.0 && rtt < self.base_rtt {
+                self.base_rtt = rtt;
+            }
+        }
+    }
+
+    fn lost(&mut self, duplicates: u32, transmissions: u32, path: &PathView) {
+        let window = self.cwnd.min(f64::from(path.receive_window)).trunc();
+        self.deflated = if window <= 3.0 {
+            2.0
+        } else if transmissions > 1 {
+            (window / 2.0).trunc()
+        } else {
+            window - (window / 4.0).trunc() // section 3.1: three quarters
+        };
+        self.cwnd = self.deflated + f64::from(duplicates);
+    }
+
+    // ---- Linux
+
+    fn enable(&mut self, path: &PathView) {
+        self.sampling = Sampling::On;
+        self.epoch = path.next;
+        self.samples = 0;
+        self.least = f64::INFINITY;
+    }
+
+    fn acked_linux(&mut self, in_flight: u32, rtt: Option<Span>, path: &PathView) {
+        if self.sampling == Sampling::Unborn {
+            self.enable(path);
+        }
+        if let Some(rtt) = rtt {
+            let micros = (rtt.0 / 1000 + 1) as f64;
+            self.base_rtt = self.base_rtt.min(micros);
+            self.least = self.least.min(micros);
+            self.samples += 1;
+        }
+        if self.sampling == Sampling::Off {
+            return self.reno_linux(in_flight);
+        }
+        if path.acked <= self.epoch {
+            if self.cwnd <= self.ssthresh {
+                reno::slow_start(&mut self.cwnd, &mut self.count);
+            }
+            return;
+        }
+        let window = f64::from(self.epoch.saturating_sub(self.epoch_before));
+        let before = self.epoch_window;
+        self.epoch_before = self.epoch;
+        self.epoch = path.next;
+        self.epoch_window = self.cwnd;
+        if self.samples <= 2 {
+            self.reno_linux(in_flight);
+        } else {
+            // fixed point with one binary digit, as in the kernel
+            let target = (window * self.base_rtt * 2.0 / self.least).trunc();
+            let difference = window * 2.0 - target;
+            self.difference = difference / 2.0;
+            if self.cwnd <= self.ssthresh {
+                if difference > self.gamma * 2.0 {
+                    self.ssthresh = 2.0;
+                    self.cwnd = self.cwnd.min((target / 2.0).trunc() + 1.0);
+                }
+                reno::slow_start(&mut self.cwnd, &mut self.count);
+            } else {
+                let wanted = if difference > self.beta * 2.0 {
+                    before - 1.0
+                } else if difference < self.alpha * 2.0 {
+                    before + 1.0
+                } else {
+                    before
+                };
+                if wanted > self.cwnd {
+                    self.cwnd += 1.0;
+                } else if wanted < self.cwnd {
+                    self.cwnd -= 1.0;
+                }
+            }
+            self.cwnd = self.cwnd.max(2.0);
+        }
+        self.samples = 0;
+        self.least = f64::INFINITY;
+    }
+
+    fn reno_linux(&mut self, in_flight: u32) {
+        if f64::from(in_flight) < self.cwnd {
+            return;
+        }
+        if self.cwnd <= self.ssthresh {
+            reno::slow_start(&mut self.cwnd, &mut self.count);
+        } else if f64::from(self.count) >= self.cwnd {
+            self.cwnd += 1.0;
+            self.count = 0;
+        } else {
+            self.count += 1;
+        }
+    }
+
+    fn lost_linux(&mut self) {
+        self.ssthresh = (self.cwnd / 2.0).floor().max(2.0);
+        self.cwnd = (self.ssthresh / 2.0).floor().max(1.0);
+        self.count = 0;
+        self.sampling = Sampling::Off;
+    }
+}
+
+impl Build for Vegas {
+    const SCHEMES: &'static [Scheme] = &[Scheme {
+        name: "vegas",
+        summary: "Vegas: keeps between alpha and beta segments in the queue",
+        source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
+        recovery: [Recovery::Vegas, Recovery::Vegas, Recovery::Sack],
+        parameters: PARAMETERS,
+    }];
+
+    fn build(profile: Profile, values: &[f64]) -> Vegas {
+        Vegas {
+            alpha: values[0],
+            beta: values[1],
+            gamma: values[2],
+            profile,
+            cwnd: 1.0,
+            ssthresh: f64::INFINITY,
+            deflated: 1.0,
+            base_rtt: f64::INFINITY,
+            sum: 0.0,
+            samples: 0,
+            least: f64::INFINITY,
+            epoch: 0,
+            epoch_began: Time::ZERO,
+            epoch_before: 0,
+            epoch_window: 0.0,
+            increment: 0.0,
+            growing: Alternate::Grow,
+            difference: 0.0,
+            sampling: Sampling::Unborn,
+            count: 0,
+        }
+    }
+}
+
+impl Controller for Vegas {
+    type Feedback = TcpEvent;
+
+    fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
+        let linux = self.profile == Profile::Ns2Linux;
+        match *feedback {
+            TcpEvent::Acked { in_flight, rtt, .. } if linux => self.acked_linux(in_flight, rtt, path),
+            TcpEvent::Acked { rtt, .. } => self.acked(rtt, path),
+            TcpEvent::Established { window } => self.cwnd = window.max(1.0),
+            TcpEvent::Duplicate => self.cwnd += 1.0,
+            TcpEvent::Lost { .. } | TcpEvent::EcnEcho if linux => self.lost_linux(),
+            TcpEvent::Lost { duplicates, transmissions } => self.lost(duplicates, transmissions, path),
+            TcpEvent::EcnEcho => {
+                self.ssthresh = (self.cwnd.min(f64::from(path.receive_window)) / 2.0).floor().max(2.0);
+                self.cwnd = (self.cwnd / 2.0).max(1.0);
+            }
+            TcpEvent::Deflate { segments } => self.cwnd = (self.cwnd - f64::from(segments)).max(1.0),
+            TcpEvent::Recovered { at_most } if linux => {
+                if self.cwnd < self.ssthresh {
+                    self.cwnd = self.ssthresh.min(at_most).max(1.0);
+                }
+                self.enable(path);
+            }
+            TcpEvent::Recovered { .. } => {
+                if self.cwnd > self.deflated {
+                    self.cwnd = self.deflated.max(1.0);
+                    self.ssthresh = 2.0; // means slow start only, and that is over
+                }
+            }
+            TcpEvent::Timeout(threshold) => {
+                if linux {
+                    if threshold == Threshold::Cut {
+                        self.lost_linux();
+                    }
+                    self.cwnd = 1.0;
+                    self.count = 0;
+                } else {
+                    // also when idle: ns-2's agent does not look whether anything is outstanding
+                    self.ssthresh = (self.cwnd.min(f64::from(path.receive_window)) / 2.0).floor().max(2.0);
+                    self.cwnd = 2.0;
+                    self.deflated = 0.0;
+                }
+            }
+            TcpEvent::Idle { window } => self.cwnd = self.cwnd.min(window).max(1.0),
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { window: Some(self.cwnd), ..Allowance::default() }
+    }
+
+    fn gauges(&self, to: &mut dyn Gauges) {
+        to.gauge("cwnd", self.cwnd);
+        to.gauge("ssthresh", self.ssthresh);
+        to.gauge("diff", self.difference);
+        let unit = if self.profile == Profile::Ns2Linux { 1e-6 } else { 1.0 };
+        to.gauge("base_rtt", self.base_rtt * unit);
+    }
+}
+
+impl WindowController for Vegas {
+    fn window(&self) -> f64 {
+        self.cwnd
+    }
+    fn threshold(&self) -> f64 {
+        self.ssthresh
+    }
+}
