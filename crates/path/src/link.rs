@@ -115,7 +115,7 @@ impl Link {
             self.waiting.enter(now, start, size, exit);
         } else {
             self.idle += now - free;
-            self.waiting.leave(size, exit);
+            self.waiting.pass(size, exit);
         }
         match exit {
             Exit::Crosses => {
@@ -142,17 +142,15 @@ impl Link {
     }
 
     /// Everything before `time`. Nothing may have been admitted at `time` or later.
-    fn snapshot(&mut self, time: u64) -> Snapshot {
-        if time > 0 {
-            self.waiting.release(time - 1);
-        }
+    fn snapshot(&self, time: u64) -> Snapshot {
+        let (integrals, gone) = self.waiting.up_to(time);
         Snapshot {
             time,
             arrivals: self.arrivals,
             refused: self.refused,
             marks: self.marks,
-            gone: self.waiting.gone,
-            integrals: self.waiting.integrals_at(time),
+            gone,
+            integrals,
             idle: self.idle + time.saturating_sub(self.server.free()),
             max: self.waiting.max,
         }
@@ -202,7 +200,7 @@ impl Link {
         self.cross_boundaries(end);
         let closing = self.snapshot(end);
         let (departures, _, drops) = closing.outcome();
-        let waiting = u64::from(self.waiting.packets());
+        let waiting = self.waiting.since(&closing.gone);
         assert_eq!(self.arrivals, departures + drops.total() + waiting, "a link lost count of its packets");
         let Counts { reordered, duplicated, corrupted } =
             self.impairments.as_ref().map_or_else(Counts::default, Impairments::counts);

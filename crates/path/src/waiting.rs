@@ -23,8 +23,7 @@ struct Entry {
 }
 
 /// Integrals over time, from the beginning of the clock, of the queue in packets and in bytes, and of their squares.
-/// Units: packets or bytes (or their squares) times nanoseconds. 128 bits, so that a packet that waits for ever (it
-/// starts at 2^64 - 1) is a number like any other.
+/// Units: packets or bytes (or their squares) times nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Integrals {
     pub packets: u128,
@@ -40,6 +39,8 @@ pub(crate) struct Gone {
     pub bytes: [u64; 4],
 }
 
+/// The queue. Its sums are exact as long as all that wait have less than 2^64 byte-nanoseconds left together (1 GB
+/// for 18 s, 1 MB for 5 hours); packets that never leave are kept apart.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     /// When the first of them leaves; `u64::MAX` also when there is none.
@@ -48,11 +49,12 @@ pub(crate) struct Waiting {
     tail: u32,
     ring: Vec<Entry>,
     bytes: u64,
-    /// The sum of their starts, and of their starts times their sizes.
-    starts: u128,
-    starts_bytes: u128,
-    pub(crate) integrals: Integrals,
-    pub(crate) gone: Gone,
+    /// The sum of their starts, and of their starts times their sizes, modulo 2^64.
+    starts: u64,
+    starts_bytes: u64,
+    integrals: Integrals,
+    /// Those that have left and those that wait.
+    entered: Gone,
     pub(crate) max: u32,
 }
 
@@ -67,7 +69,7 @@ impl Waiting {
             starts: 0,
             starts_bytes: 0,
             integrals: Integrals::default(),
-            gone: Gone::default(),
+            entered: Gone::default(),
             max: 0,
         }
     }
@@ -87,49 +89,55 @@ impl Waiting {
     pub(crate) fn release(&mut self, now: u64) {
         while self.next <= now && self.head != self.tail {
             let mask = self.ring.len() - 1;
-            let entry = self.ring[self.head as usize & mask];
+            let Entry { start, size, .. } = self.ring[self.head as usize & mask];
             self.head = self.head.wrapping_add(1);
-            self.bytes -= u64::from(entry.size);
-            self.starts -= u128::from(entry.start);
-            self.starts_bytes -= u128::from(entry.start) * u128::from(entry.size);
-            self.leave(entry.size, entry.exit);
+            self.bytes -= u64::from(size);
+            self.starts = self.starts.wrapping_sub(start);
+            self.starts_bytes = self.starts_bytes.wrapping_sub(start.wrapping_mul(u64::from(size)));
+            // Behind the last one lies an old entry, or nothing: the loop's other condition looks after that.
             self.next = if self.head == self.tail { u64::MAX } else { self.ring[self.head as usize & mask].start };
         }
     }
 
-    /// Counts a packet that leaves the queue.
+    /// Counts a packet that does not wait.
     #[inline]
-    pub(crate) fn leave(&mut self, size: u16, exit: Exit) {
-        self.gone.packets[exit as usize] += 1;
-        self.gone.bytes[exit as usize] += u64::from(size);
+    pub(crate) fn pass(&mut self, size: u16, exit: Exit) {
+        self.entered.packets[exit as usize] += 1;
+        self.entered.bytes[exit as usize] += u64::from(size);
     }
 
     /// Takes in a packet at `now` that leaves at `start`, later than that and not before any other.
     #[inline]
     pub(crate) fn enter(&mut self, now: u64, start: u64, size: u16, exit: Exit) {
-        let (ahead, bytes_ahead) = (self.packets(), self.bytes);
+        self.pass(size, exit);
+        let (ahead, bytes_ahead, size64) = (self.packets(), self.bytes, u64::from(size));
         if ahead as usize == self.ring.len() {
             self.grow();
         }
         if ahead == 0 {
             self.next = start;
         }
-        let (wait, size128) = (u128::from(start - now), u128::from(size));
-        // What those ahead still wait, all together; the same weighted by their sizes.
-        let rest = self.starts - u128::from(ahead) * u128::from(now);
-        let rest_bytes = self.starts_bytes - u128::from(bytes_ahead) * u128::from(now);
-        let sums = &mut self.integrals;
-        sums.packets += wait;
-        sums.packets2 += wait + 2 * rest;
-        sums.bytes += wait * size128;
-        sums.bytes2 += (wait * size128 + 2 * rest_bytes) * size128;
-        self.starts += u128::from(start);
-        self.starts_bytes += u128::from(start) * size128;
-        self.bytes = bytes_ahead + u64::from(size);
         let mask = self.ring.len() - 1;
         self.ring[self.tail as usize & mask] = Entry { start, size, exit };
         self.tail = self.tail.wrapping_add(1);
+        self.bytes = bytes_ahead + size64;
         self.max = self.max.max(ahead + 1);
+        // What those ahead still wait, all together; the same weighted by their sizes.
+        let rest = self.starts.wrapping_sub(u64::from(ahead).wrapping_mul(now));
+        let rest_bytes = self.starts_bytes.wrapping_sub(bytes_ahead.wrapping_mul(now));
+        self.starts = self.starts.wrapping_add(start);
+        self.starts_bytes = self.starts_bytes.wrapping_add(start.wrapping_mul(size64));
+        let wait = start - now;
+        let sums = &mut self.integrals;
+        sums.packets += u128::from(wait);
+        sums.packets2 += u128::from(wait + 2 * rest);
+        sums.bytes += u128::from(wait * size64);
+        sums.bytes2 += u128::from(wait * size64 + 2 * rest_bytes) * u128::from(size64);
+    }
+
+    /// How many have been taken in that are not among those `gone`.
+    pub(crate) fn since(&self, gone: &Gone) -> u64 {
+        self.entered.packets.iter().sum::<u64>() - gone.packets.iter().sum::<u64>()
     }
 
     #[cold]
@@ -141,21 +149,25 @@ impl Waiting {
         (self.ring, self.head, self.tail) = (ring, 0, old);
     }
 
-    /// The integrals up to `time`: those of now, less what the packets that wait will add after `time`. No packet may
-    /// have arrived after `time`. Walks the ring.
-    pub(crate) fn integrals_at(&self, time: u64) -> Integrals {
-        let mut sums = self.integrals;
+    /// The integrals up to `time`, and what left before it. No packet may have arrived at `time` or later. Walks the
+    /// ring: what its packets add after `time` is taken off.
+    pub(crate) fn up_to(&self, time: u64) -> (Integrals, Gone) {
+        let (mut sums, mut gone) = (self.integrals, self.entered);
         let mask = self.ring.len() - 1;
         let mut behind = (0u128, 0u128); // packets and bytes behind the one looked at
         for i in (0..self.packets()).rev() {
-            let entry = self.ring[self.head.wrapping_add(i) as usize & mask];
-            let (rest, size) = (u128::from(entry.start.saturating_sub(time)), u128::from(entry.size));
+            let Entry { start, size, exit } = self.ring[self.head.wrapping_add(i) as usize & mask];
+            if start >= time {
+                gone.packets[exit as usize] -= 1;
+                gone.bytes[exit as usize] -= u64::from(size);
+            }
+            let (rest, size) = (u128::from(start.saturating_sub(time)), u128::from(size));
             sums.packets -= rest;
             sums.packets2 -= rest * (1 + 2 * behind.0);
             sums.bytes -= rest * size;
             sums.bytes2 -= rest * size * (size + 2 * behind.1);
             behind = (behind.0 + 1, behind.1 + size);
         }
-        sums
+        (sums, gone)
     }
 }
