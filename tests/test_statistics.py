@@ -116,7 +116,8 @@ def test_trend_is_scipys(points: list[tuple[float, float]]) -> None:
     assume(np.std(x) > 0.1)
     t = trend(x, y)
     reference = stats.linregress(x, y)
-    assume(reference.stderr > 1e-9)
+    # Closer to a perfect line, scipy loses the residual to cancellation.
+    assume(reference.stderr > 1e-5)
     assert t.slope == pytest.approx(reference.slope, rel=1e-6, abs=1e-9)
     assert t.intercept == pytest.approx(reference.intercept, rel=1e-6, abs=1e-6)
     assert t.half_width == pytest.approx(reference.stderr * t_quantile(0.95, len(x) - 2), rel=1e-5)

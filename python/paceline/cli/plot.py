@@ -1,0 +1,113 @@
+"""`paceline plot`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import polars as pl
+import typer
+
+from paceline.cli.options import kinds
+from paceline.errors import PacelineError
+from paceline.results import Results
+
+if TYPE_CHECKING:
+    from paceline.plots.timeline import Panel
+
+MOST_PANELS = 12
+FORMATS = ("svg", "png", "pdf")
+
+
+def plot(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Run directories (--out of run or sweep).", show_default=False),
+    ],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind",
+            metavar="KIND,...",
+            help="cwnd, rate, queue, playout. Default: all that were recorded.",
+            show_default=False,
+        ),
+    ] = "",
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Which run, where there are several. Default: the first.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Name of the figure. With .svg, .png or .pdf only that, else SVG and PNG. Default: in RUN.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Plot what runs recorded over time: a figure per kind, a panel per run.
+
+    \b
+    Examples:
+      paceline run examples/first.toml --record cwnd,queue --out out/first
+      paceline plot out/first
+      paceline plot out/newreno out/vegas --kind cwnd --out cwnd.svg
+    """
+    from paceline.plots import KINDS, figure, save
+
+    directories = {path: Results.read(path) for path in runs}
+    wanted = kinds(kind) or [k for k in KINDS if any(k in r.recorded() for r in directories.values())]
+    unknown = [k for k in wanted if k not in KINDS]
+    if unknown:
+        raise PacelineError(f'no kind of figure "{unknown[0]}"; there are {", ".join(KINDS)}')
+    if not wanted:
+        raise PacelineError(f"{runs[0]} recorded nothing over time: run with --record {','.join(KINDS)}")
+    base, formats = _target(out, runs[0])
+    for name in wanted:
+        drawn = figure(KINDS[name], panels(directories, name, seed))
+        target = base if out and len(wanted) == 1 else base.with_name(f"{base.name}-{name}")
+        for path in save(drawn, target, formats):
+            print(path)
+
+
+def _target(out: Path | None, run: Path) -> tuple[Path, tuple[str, ...]]:
+    if out is None:
+        return run / "plot", ("svg", "png")
+    suffix = out.suffix.lstrip(".").lower()
+    if suffix in FORMATS:
+        return out.with_suffix(""), (suffix,)
+    return out, ("svg", "png")
+
+
+def panels(directories: dict[Path, Results], kind: str, seed: int | None) -> list[Panel]:
+    """A panel per run directory, or per point of a sweep, of one seed each."""
+    from paceline.plots.timeline import Panel
+
+    found = []
+    for path, results in directories.items():
+        if kind not in results.recorded():
+            raise PacelineError(f"{path} did not record {kind}: run again with --record {kind}")
+        chosen = results.seeds[0] if seed is None else seed
+        if chosen not in results.seeds:
+            raise PacelineError(
+                f"{path} has no run with seed {chosen}; there are {', '.join(map(str, results.seeds))}"
+            )
+        data = results.series(kind).filter(pl.col("seed") == chosen)
+        name = results.manifest.get("name", path.name)
+        label = f"{name} ({path})" if len(directories) > 1 else str(name)
+        points = data.partition_by(results.axes, maintain_order=True) if results.axes else [data]
+        for point in points:
+            values = ", ".join(f"{axis} = {point[axis][0]}" for axis in results.axes)
+            found.append(Panel(f"{label}{': ' if values else ''}{values}, seed {chosen}", point))
+    if len(found) > MOST_PANELS:
+        raise PacelineError(
+            f"{len(found)} panels are too many for a figure (at most {MOST_PANELS}): plot fewer runs or points"
+        )
+    return found

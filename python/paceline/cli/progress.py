@@ -1,0 +1,66 @@
+"""Progress on stderr: a bar with the time left on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from paceline.sweep import Progress as Callback
+
+_EVERY_S = 30.0
+
+
+def duration(seconds: float) -> str:
+    """A time for people: "40 s", "12 min", "3.5 h"."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+@contextlib.contextmanager
+def progress(what: str) -> Iterator[Callback]:
+    """A callback for `run_points`, shown for as long as the block lasts."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(what)
+        return
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[runs]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(what, total=None, runs="")
+
+        def show(done: float, total: int) -> None:
+            bar.update(task, completed=done, total=total, runs=f"{int(done)}/{total} runs")
+
+        yield show
+
+
+def _lines(what: str) -> Callback:
+    began = said = time.monotonic()
+    at_first: float | None = None
+
+    def show(done: float, total: int) -> None:
+        nonlocal said, at_first
+        now = time.monotonic()
+        at_first = done if at_first is None else at_first
+        if now - said < _EVERY_S:
+            return
+        said = now
+        share = (done - at_first) / max(total - at_first, 1e-9)
+        left = f", about {duration((now - began) * (1 - share) / share)} left" if share > 0 else ""
+        print(f"{what}: {int(done)} of {total} runs{left}", file=sys.stderr, flush=True)
+
+    return show

@@ -1,0 +1,110 @@
+"""`paceline run`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from paceline import files
+from paceline.cli import show
+from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Workers, kinds
+from paceline.cli.progress import progress
+from paceline.results import IDENTITY, Results
+from paceline.running import run as run_scenario
+from paceline.scenario import assignments
+from paceline.sweep import RECORD_EVERY_S
+
+
+def run(
+    file: File,
+    seed: Seed = None,
+    runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs, each with a seed of its own.")] = 1,
+    set_: Set = None,
+    record: Record = "",
+    record_every: RecordEvery = RECORD_EVERY_S,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help="Write tables, recordings and manifest there.", show_default=False
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document instead of tables.")
+    ] = False,
+    workers: Workers = None,
+) -> None:
+    """Run a scenario and print what it measured.
+
+    With several runs, every number is a mean with the half width of its 95 % interval.
+
+    \b
+    Examples:
+      paceline run examples/first.toml
+      paceline run examples/first.toml --runs 10 --set flow.media.cc=vegas
+      paceline run examples/first.toml --record cwnd,queue --out out/first
+      paceline run examples/first.toml --json > first.json
+    """
+    with progress(file.stem) as show_progress:
+        results = run_scenario(
+            file,
+            seed=seed,
+            runs=runs,
+            set=assignments(set_ or []),
+            record=kinds(record),
+            record_every_s=record_every,
+            workers=workers,
+            out=out,
+            progress=show_progress,
+        )
+    if as_json:
+        print(json.dumps(document(results), indent=2, ensure_ascii=False, allow_nan=False))
+        return
+    console = show.stdout()
+    console.print(headline(results), markup=False)
+    for table in show.tables(results):
+        console.print(table)
+    if out:
+        console.print(f"Written to {out}.", markup=False)
+
+
+def headline(results: Results) -> str:
+    """One line that says what ran."""
+    seeds = results.seeds
+    summary = results.summaries[0]
+    span = summary.get("measured_s", summary.get("duration_s"))
+    measured = "" if span is None else f", {show.quantity('measured_s', span)} measured"
+    if len(seeds) == 1:
+        return f"{summary['name']}: seed {seeds[0]}{measured}"
+    head = f"{summary['name']}: {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}{measured}"
+    return f"{head}; mean ± half of the 95 % interval"
+
+
+def document(results: Results) -> dict[str, Any]:
+    """The JSON of `--json`.
+
+    One run: its summary and the versions. Several: the same shape, each measure replaced by
+    {"n", "mean", "sd", "low", "high"} (a 95 % interval), and the summaries in "runs".
+    """
+    if len(results.records) == 1:
+        return {**results.summaries[0], "versions": files.versions()}
+    found: dict[str, Any] = {
+        "name": results.manifest["name"],
+        "seeds": results.seeds,
+        "confidence": 0.95,
+        "versions": files.versions(),
+    }
+    for table in ("flows", "streams", "queues", "groups"):
+        identity = [c for c in IDENTITY[table] if c in results.table(table).columns]
+        rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for row in results.statistics(table).iter_rows(named=True):
+            who = {name: row[name] for name in identity}
+            entry = rows.setdefault(tuple(who.values()), who)
+            entry[row["measure"]] = {key: row[key] for key in ("n", "mean", "sd", "low", "high")}
+        found[table] = list(rows.values())
+    whole = results.statistics("runs").iter_rows(named=True)
+    found["run"] = {row["measure"]: {k: row[k] for k in ("n", "mean", "sd", "low", "high")} for row in whole}
+    found["runs"] = results.summaries
+    return found

@@ -1,0 +1,14 @@
+"""Figures of recordings over time: one kind per file, each a `Kind` that says its axes and draws one panel.
+
+`timeline.figure` puts panels together, `style` holds what all share. A new kind is one file and one line here.
+"""
+
+from __future__ import annotations
+
+from paceline.plots import cwnd, playout, queue, rate
+from paceline.plots.style import save
+from paceline.plots.timeline import Kind, figure
+
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (cwnd.KIND, rate.KIND, queue.KIND, playout.KIND)}
+
+__all__ = ["KINDS", "Kind", "figure", "save"]

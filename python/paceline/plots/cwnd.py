@@ -1,0 +1,33 @@
+"""Congestion windows over time; for a lone flow also ssthresh and what is in flight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+
+from paceline.plots.timeline import Kind, Line
+
+
+def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
+    """Draws a flow's window."""
+    data = line.data
+    axes.plot(data["time_s"], data["cwnd_packets"], **look)
+    if line.count > 1:
+        return
+    # Before the first loss ssthresh is as good as infinite; it is drawn where it lies in the figure.
+    highest = data.select(
+        pl.max_horizontal(pl.col("cwnd_packets").max(), pl.col("in_flight_packets").max())
+    ).item()
+    ssthresh = data["ssthresh_packets"].to_list()
+    inside = [v if v is not None and v <= 1.3 * (highest or 0) else float("nan") for v in ssthresh]
+    axes.plot(
+        data["time_s"], data["in_flight_packets"], color="#B8B8B8", linewidth=0.7, zorder=2, label="in flight"
+    )
+    axes.plot(
+        data["time_s"], inside, color="#D55E00", linewidth=0.9, linestyle="--", zorder=3, label="ssthresh"
+    )
+
+
+KIND = Kind("cwnd", lambda _span: "congestion window (packets)", draw, ("flow", "instance"))

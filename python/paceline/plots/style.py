@@ -1,0 +1,59 @@
+"""What all figures share: a palette safe for colour-blind readers, fonts, grids, and how they are saved."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from paceline.files import write_whole
+
+# Okabe and Ito's palette without its yellow, which is too pale for lines on white; the styles tell lines apart in grey.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+OTHERS = "#B8B8B8"
+STYLES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (4, 1.5, 1, 1.5)))
+
+# Any: the stub of matplotlib takes a mapping whose keys are literals.
+RC: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.1,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "svg.fonttype": "none",
+    # The same figure gives the same bytes.
+    "svg.hashsalt": "paceline",
+}
+
+DOTS_PER_INCH = 160
+
+
+def line_of(index: int) -> dict[str, Any]:
+    """Colour and line style of the index-th line: colours first, then styles."""
+    return {"color": PALETTE[index % len(PALETTE)], "linestyle": STYLES[index // len(PALETTE) % len(STYLES)]}
+
+
+def save(figure: Figure, path: Path, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
+    """Writes the figure as path.svg and path.png (or other formats that matplotlib has). Raises StorageError."""
+    written = []
+    for form in formats:
+        buffer = io.BytesIO()
+        metadata = {"Date": None} if form == "svg" else None
+        with mpl.rc_context(RC):
+            figure.savefig(buffer, format=form, dpi=DOTS_PER_INCH, metadata=metadata)
+        target = path.with_name(f"{path.name}.{form}")
+        write_whole(target, buffer.getvalue())
+        written.append(target)
+    return written

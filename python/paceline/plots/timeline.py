@@ -1,0 +1,111 @@
+"""A figure of one kind over time: a panel per run, in common axes, so that runs can be compared by eye."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import matplotlib as mpl
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from paceline.plots import style
+
+MOST_NAMED = 7
+"""Lines beyond this many in a panel are drawn in grey, as background, and counted in the legend."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One recorded thing in one run."""
+
+    name: str
+    data: pl.DataFrame
+    """Its recording, in order of time_s."""
+    count: int
+    """How many lines the panel has."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of figure."""
+
+    name: str
+    """The recording that it shows."""
+    y_label: Callable[[float], str]
+    """Label with unit, given the time span in seconds."""
+    draw: Callable[[Axes, Line, dict[str, object], float], None]
+    """Draws one line with the given colour and style; the last argument is the time span in seconds."""
+    by: tuple[str, str]
+    """The columns that tell lines apart."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One run: what stands over it, and the recording of the figure's kind (one seed)."""
+
+    title: str
+    data: pl.DataFrame
+
+
+def lines(kind: Kind, data: pl.DataFrame) -> list[Line]:
+    """The lines of a panel in the recording's order; a flow with one instance goes without its number."""
+    name, detail = kind.by
+    parts = data.partition_by([name, detail], maintain_order=True)
+    names = [str(part[name][0]) for part in parts]
+    details = {part[detail][0] for part in parts}
+    found = []
+    for part, who in zip(parts, names, strict=True):
+        many = names.count(who) > 1
+        extra = (f"[{part[detail][0]}]" if detail == "instance" else f" {part[detail][0]}") if many else ""
+        if detail == "direction" and not many and details != {"forward"}:
+            extra = f" {part[detail][0]}"
+        found.append(Line(f"{who}{extra}", part.sort("time_s", maintain_order=True), len(parts)))
+    return found
+
+
+def figure(kind: Kind, panels: Sequence[Panel]) -> Figure:
+    """The figure. Axes start at zero and are common to all panels."""
+    span = max((_span(panel.data) for panel in panels), default=1.0)
+    with mpl.rc_context(style.RC):
+        made = Figure(figsize=(7.2, 0.7 + 2.2 * len(panels)), layout="constrained")
+        grid = made.subplots(len(panels), 1, sharex=True, sharey=True, squeeze=False)
+        named: list[str] = []
+        for axes, panel in zip(grid[:, 0], panels, strict=True):
+            _draw_panel(axes, kind, panel, span, named)
+        grid[-1, 0].set_xlabel("time (s)")
+        grid[0, 0].set_xlim(0, max(float(_end(panel.data)) for panel in panels))
+        grid[0, 0].set_ylim(bottom=0)
+        made.supylabel(kind.y_label(span), fontsize=9)
+    return made
+
+
+def _span(data: pl.DataFrame) -> float:
+    times = data["time_s"]
+    return float(times.max() or 0.0) - float(times.min() or 0.0) if len(times) else 0.0  # type: ignore[arg-type]
+
+
+def _end(data: pl.DataFrame) -> float:
+    return float(data["time_s"].max() or 1.0) if len(data) else 1.0  # type: ignore[arg-type]
+
+
+def _draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[str]) -> None:
+    axes.set_title(panel.title)
+    found = lines(kind, panel.data)
+    shown = found if len(found) <= MOST_NAMED else found[: MOST_NAMED - 1]
+    for line in found[len(shown) :]:
+        kind.draw(axes, line, {"color": style.OTHERS, "linewidth": 0.5, "zorder": 1.5}, span)
+    handles = []
+    for line in shown:
+        # One name has one colour in all panels.
+        if line.name not in named:
+            named.append(line.name)
+        look = style.line_of(named.index(line.name))
+        kind.draw(axes, line, {**look, "zorder": 2.5}, span)
+        handles.append(Line2D([], [], label=line.name, **look))
+    if len(found) > len(shown):
+        handles.append(Line2D([], [], label=f"{len(found) - len(shown)} others", color=style.OTHERS))
+    extra = [h for h in axes.get_legend_handles_labels()[0] if not str(h.get_label()).startswith("_")]
+    axes.legend(handles=[*handles, *extra], loc="upper left", bbox_to_anchor=(1.0, 1.0))
