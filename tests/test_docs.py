@@ -1,0 +1,53 @@
+"""The documents say what the code does."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_every_measure_is_defined() -> None:
+    summary = (ROOT / "crates/sim/src/summary.rs").read_text()
+    defined = (ROOT / "docs/measures.md").read_text()
+    structures = re.findall(r"pub struct \w+ \{(.*?)\n\}", summary, flags=re.DOTALL)
+    names = {name for body in structures for name in re.findall(r"^    pub (\w+):", body, flags=re.MULTILINE)}
+    assert len(names) > 60, "summary.rs has changed its form: this test must follow"
+    places = {"name", "seed", "engine", "flows", "streams", "queues", "groups"}
+    places |= {"flow", "instance", "group", "cc", "profile", "from", "to", "link", "direction"}
+    missing = sorted(name for name in names - places if f"`{name}`" not in defined)
+    assert not missing, f"docs/measures.md does not define {missing}"
+
+
+def test_the_documented_controller_is_one_file_and_two_lines(tmp_path: Path) -> None:
+    """Does what docs/write-your-own-controller.md says, in a copy of the sources, and runs the tests there."""
+    text = (ROOT / "docs/write-your-own-controller.md").read_text()
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    (code,) = [body for kind, body in blocks if kind == "rust"]
+    module, entry = [body for kind, body in blocks if kind == "text"]
+    for name in ("Cargo.toml", "Cargo.lock", "clippy.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "crates", tmp_path / "crates")
+    control = tmp_path / "crates" / "control" / "src"
+    (control / "sqrt.rs").write_text(code.replace("use paceline_control::", "use crate::"))
+    lib = control / "lib.rs"
+    lib.write_text(
+        re.sub(r"^pub mod registry;", module + "pub mod registry;", lib.read_text(), flags=re.MULTILINE)
+    )
+    registry = control / "registry.rs"
+    listed = re.sub(r"^registry! \{\n", "registry! {\n" + entry, registry.read_text(), flags=re.MULTILINE)
+    assert entry in listed
+    registry.write_text(listed)
+    run = subprocess.run(
+        ["cargo", "test", "--quiet", "--offline", "-p", "paceline-control"],
+        cwd=tmp_path,
+        env={**os.environ, "CARGO_TARGET_DIR": str(tmp_path / "target")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
