@@ -1,0 +1,320 @@
+//! The receiving end: order, acknowledgements, selective acknowledgements.
+//!
+//! Sources: RFC 5681 section 4.2 and RFC 1122 section 4.2.3.2 (delayed acknowledgements), RFC 2018 (blocks),
+//! RFC 3168 section 6.1.3 (echo), RFC 7323 section 4.3 (which time stamp to echo).
+
+use super::{Segment, TcpConfig, Transmit};
+use paceline_control::Profile;
+use paceline_packet::{Block, Extra, Flags, Packet, Stamp};
+use paceline_units::Time;
+
+/// What an arrival has brought into order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Arrived {
+    /// Payload bytes.
+    pub bytes: u64,
+    /// Segments, a SYN without payload left out.
+    pub segments: u32,
+}
+
+/// Cumulative counts of a receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReceiverStats {
+    /// Segments received, duplicates included.
+    pub packets: u64,
+    /// Bytes on the wire received.
+    pub wire_bytes: u64,
+    /// Payload bytes in order.
+    pub bytes: u64,
+    /// Segments received that had come before.
+    pub duplicates: u64,
+    /// Acknowledgements sent.
+    pub acks: u64,
+    /// Segments that came marked (RFC 3168).
+    pub marks: u64,
+}
+
+impl ReceiverStats {
+    /// What happened after `earlier`, a copy taken before.
+    #[must_use]
+    pub fn since(&self, earlier: &ReceiverStats) -> ReceiverStats {
+        ReceiverStats {
+            packets: self.packets - earlier.packets,
+            wire_bytes: self.wire_bytes - earlier.wire_bytes,
+            bytes: self.bytes - earlier.bytes,
+            duplicates: self.duplicates - earlier.duplicates,
+            acks: self.acks - earlier.acks,
+            marks: self.marks - earlier.marks,
+        }
+    }
+}
+
+/// The receiving end of a connection.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct TcpReceiver {
+    /// Next segment expected.
+    next: u32,
+    /// Everything below has been acknowledged.
+    acked: u32,
+    /// The newest stamp to echo.
+    echo: Stamp,
+    /// Payload of a full segment; header bytes; bytes of an acknowledgement.
+    segment: u16,
+    header: u16,
+    ack_size: u16,
+    /// An acknowledgement is being delayed; it will carry this.
+    waiting: bool,
+    /// The echo is on: a mark came and no CWR since.
+    marked: bool,
+    delays: bool,
+    bare_syn: bool,
+    sack: bool,
+    linux: bool,
+    /// When a delayed acknowledgement is due.
+    due: Time,
+    stats: ReceiverStats,
+    /// Segments beyond `next`, in order, disjoint, not adjacent.
+    beyond: Vec<Block>,
+    config: Box<TcpConfig>,
+    /// Blocks in the order in which they last grew (RFC 2018 section 4).
+    recent: Vec<Block>,
+    /// Segments beyond `next` that are not full.
+    shorts: Vec<(u32, u16)>,
+    /// The connection's first segment: what lies below belongs to an earlier one.
+    base: u32,
+}
+
+impl TcpReceiver {
+    /// A receiver that waits for a connection.
+    #[must_use]
+    pub fn new(config: &TcpConfig) -> TcpReceiver {
+        TcpReceiver {
+            next: 0,
+            acked: 0,
+            echo: Stamp::default(),
+            segment: config.segment,
+            header: config.header,
+            ack_size: config.ack_size,
+            waiting: false,
+            marked: false,
+            delays: config.delayed_ack.is_some(),
+            bare_syn: config.bare_syn(),
+            sack: config.sack() || config.profile == Profile::Ns2Linux,
+            linux: config.profile == Profile::Ns2Linux,
+            due: Time::NEVER,
+            stats: ReceiverStats::default(),
+            beyond: Vec::new(),
+            config: Box::new(config.clone()),
+            recent: Vec::new(),
+            shorts: Vec::new(),
+            base: 0,
+        }
+    }
+
+    /// Counts up to now.
+    #[must_use]
+    pub fn stats(&self) -> &ReceiverStats {
+        &self.stats
+    }
+
+    /// Payload bytes in order, over all connections.
+    #[inline]
+    #[must_use]
+    pub fn bytes_in_order(&self) -> u64 {
+        self.stats.bytes
+    }
+
+    /// When [`TcpReceiver::on_timer`] should be called; it may move later without notice.
+    #[inline]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        self.due
+    }
+
+    /// A delayed acknowledgement may be due; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.due <= now {
+            self.acknowledge(Flags::NONE, out);
+        }
+    }
+
+    /// A segment has come. A SYN numbered beyond everything begins a new connection.
+    #[inline]
+    pub fn on_data(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) -> Arrived {
+        self.stats.packets += 1;
+        self.stats.wire_bytes += u64::from(packet.size);
+        let rare = Flags::SYN.0 | Flags::CE.0 | Flags::CWR.0;
+        let plain = packet.flags.0 & rare == 0 && self.beyond.is_empty() && !self.delays;
+        if !(plain && packet.seq == self.next) {
+            return self.on_data_slow(now, packet, out);
+        }
+        self.next += 1;
+        self.echo = packet.stamp;
+        let bytes = u64::from(packet.size.saturating_sub(self.header));
+        self.stats.bytes += bytes;
+        self.acknowledge(Flags::NONE, out);
+        Arrived { bytes, segments: 1 }
+    }
+
+    #[inline(never)]
+    fn on_data_slow(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) -> Arrived {
+        let seq = packet.seq;
+        let syn = packet.flags.has(Flags::SYN);
+        if syn && seq > self.base && seq >= self.next && self.beyond.last().is_none_or(|b| seq > b.end) {
+            self.restart(seq);
+        }
+        if seq < self.base || seq == u32::MAX {
+            return Arrived::default(); // of an earlier connection
+        }
+        if packet.flags.has(Flags::CWR) {
+            self.marked = false;
+        }
+        if packet.flags.has(Flags::CE) {
+            self.marked = true;
+            self.stats.marks += 1;
+        }
+        // what the left edge waits for, or older: its stamp is echoed (RFC 7323 section 4.3)
+        if seq <= self.acked {
+            let newer = (packet.stamp.0.wrapping_sub(self.echo.0) as i32) >= 0;
+            if newer || (self.linux && seq == self.acked) {
+                self.echo = packet.stamp;
+            }
+        }
+        let gap = !self.beyond.is_empty();
+        let arrived = self.insert(packet);
+        let flags = if syn { Flags::SYN } else { Flags::NONE };
+        // RFC 5681 section 4.2: only a segment in order, with no gap, may wait, and only one
+        let in_order = arrived.segments == 1 && !gap && self.beyond.is_empty();
+        if let Some(delay) = self.config.delayed_ack.filter(|_| in_order && !self.waiting && !syn) {
+            self.waiting = true;
+            self.due = now + delay;
+            return arrived;
+        }
+        self.acknowledge_from(seq, flags, out);
+        arrived
+    }
+
+    #[cold]
+    fn restart(&mut self, base: u32) {
+        self.base = base;
+        self.next = base;
+        self.acked = base;
+        self.waiting = false;
+        self.marked = false;
+        self.due = Time::NEVER;
+        self.beyond.clear();
+        self.recent.clear();
+        self.shorts.clear();
+    }
+
+    fn payload(&self, packet: &Packet) -> u16 {
+        if packet.flags.has(Flags::SYN) && self.bare_syn { 0 } else { packet.size.saturating_sub(self.header) }
+    }
+
+    /// Puts the segment where it belongs.
+    fn insert(&mut self, packet: &Packet) -> Arrived {
+        let seq = packet.seq;
+        let payload = self.payload(packet);
+        // from the end: most come there
+        let at = self.beyond.iter().rposition(|b| b.start <= seq);
+        if seq < self.next || at.is_some_and(|i| seq < self.beyond[i].end) {
+            self.stats.duplicates += 1;
+            return Arrived::default();
+        }
+        if seq == self.next {
+            let bare = u32::from(packet.flags.has(Flags::SYN) && self.bare_syn);
+            let mut arrived = Arrived { bytes: u64::from(payload), segments: 1 - bare };
+            self.next += 1;
+            if self.beyond.first().is_some_and(|b| b.start == self.next) {
+                let block = self.beyond.remove(0);
+                arrived.segments += block.end - block.start;
+                arrived.bytes += u64::from(block.end - block.start) * u64::from(self.segment);
+                let segment = u64::from(self.segment);
+                self.shorts.retain(|&(seq, size)| {
+                    if seq < block.end {
+                        arrived.bytes = arrived.bytes + u64::from(size) - segment;
+                    }
+                    seq >= block.end
+                });
+                self.next = block.end;
+            }
+            self.recent.retain(|b| b.start > self.next);
+            self.stats.bytes += arrived.bytes;
+            return arrived;
+        }
+        if payload != self.segment {
+            self.shorts.push((seq, payload));
+        }
+        let grows = at.is_some_and(|i| self.beyond[i].end == seq);
+        let after = at.map_or(0, |i| i + 1);
+        let joins = self.beyond.get(after).is_some_and(|b| b.start == seq + 1);
+        let block = match (at, grows, joins) {
+            (Some(i), true, true) => {
+                self.beyond[i].end = self.beyond[after].end;
+                self.beyond.remove(after);
+                self.beyond[i]
+            }
+            (Some(i), true, false) => {
+                self.beyond[i].end = seq + 1;
+                self.beyond[i]
+            }
+            (_, _, true) => {
+                self.beyond[after].start = seq;
+                self.beyond[after]
+            }
+            _ => {
+                let block = Block { start: seq, end: seq + 1 };
+                self.beyond.insert(after, block);
+                block
+            }
+        };
+        if self.sack {
+            self.recent.retain(|b| b.start < block.start || b.end > block.end);
+            self.recent.insert(0, block);
+            self.recent.truncate(4);
+        }
+        Arrived::default()
+    }
+
+    /// Acknowledges an arrival out of the common run; a duplicate repeats the block that holds it (RFC 2018
+    /// section 4: the first block is the one that the segment lies in).
+    fn acknowledge_from(&mut self, seq: u32, flags: Flags, out: &mut impl Transmit) {
+        if self.sack && self.recent.first().is_some_and(|b| !(b.start..b.end).contains(&seq)) {
+            if let Some(i) = self.recent.iter().position(|b| (b.start..b.end).contains(&seq)) {
+                self.recent[..=i].rotate_right(1);
+            }
+        }
+        self.acknowledge(flags, out);
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, flags: Flags, out: &mut impl Transmit) {
+        let mut flags = flags.with(Flags::ACK);
+        if self.marked {
+            flags = flags.with(Flags::ECE);
+        }
+        self.waiting = false;
+        self.due = Time::NEVER;
+        self.acked = self.next;
+        self.stats.acks += 1;
+        let (extra, more) = if self.sack && !self.beyond.is_empty() { self.blocks() } else { (None, 0) };
+        out.transmit(Segment { seq: self.next, stamp: self.echo, size: self.ack_size + more, flags, extra });
+    }
+
+    #[inline(never)]
+    fn blocks(&self) -> (Option<Extra>, u16) {
+        let mut extra = Extra::NONE;
+        let mut n = 0;
+        for block in self.recent.iter().filter(|b| b.end > self.next).take(3) {
+            extra.sack[n] = *block;
+            n += 1;
+        }
+        if n == 0 {
+            return (None, 0);
+        }
+        // RFC 2018 section 3: 8 bytes a block and 2 for the option, padded to 4; ns-2 leaves these out
+        let option = if self.config.profile == Profile::Rfc { 4 } else { 0 };
+        (Some(extra), 8 * n as u16 + option)
+    }
+}

@@ -1,0 +1,143 @@
+//! Loss recovery without selective acknowledgements: Tahoe, Reno, NewReno.
+//!
+//! Sources: RFC 5681 section 3.2, RFC 6582, RFC 3042; under `ns2` `tcp.cc`, `tcp-reno.cc` and `tcp-newreno.cc` of
+//! ns-2.35.
+
+use super::sender::{Action, DUPLICATES, Phase, TcpSender};
+use super::{PartialAcks, Transmit};
+use paceline_control::{Profile, Recovery, TcpEvent, Threshold};
+use paceline_packet::Packet;
+use paceline_units::Time;
+
+impl TcpSender {
+    /// An acknowledgement that the short way does not take.
+    pub(super) fn on_ack_classic(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) {
+        let ns2 = self.config.profile == Profile::Ns2;
+        let newreno = self.config.recovery == Recovery::NewReno;
+        if packet.seq > self.una {
+            if newreno && self.phase == Phase::Recovery && packet.seq < self.recover {
+                self.partial_ack(now, packet, out);
+                // ns-2 still counts itself among duplicates here and sends two at most
+                return self.pump(now, if ns2 { 2 } else { u32::MAX }, out);
+            }
+            let recovered = self.phase == Phase::Recovery;
+            if recovered {
+                self.phase = Phase::Open;
+                self.inflation = 0;
+                self.partial = false;
+                self.action = Action::Exited;
+            }
+            if recovered && !ns2 {
+                self.full_ack(now, packet);
+            } else {
+                let rtt = packet.stamp.elapsed(now);
+                self.new_ack(now, packet, Some(rtt));
+            }
+            return self.pump(now, u32::MAX, out);
+        }
+        if self.una == self.max {
+            return; // nothing is outstanding: not a duplicate (RFC 5681 section 2)
+        }
+        self.dupacks = self.dupacks.saturating_add(1);
+        if self.phase == Phase::Recovery {
+            self.inflation += 1; // RFC 5681 section 3.2 step 4
+        } else if self.dupacks == DUPLICATES {
+            self.fast_retransmit(now, out);
+        } else if self.dupacks < DUPLICATES && self.config.limited_transmit {
+            self.limited_transmit(now, out);
+        }
+        if self.config.recovery == Recovery::Tahoe || self.dupacks >= DUPLICATES {
+            self.pump(now, if ns2 && newreno { 2 } else { u32::MAX }, out);
+        }
+    }
+
+    /// RFC 3042: a new segment for each of the first two duplicates.
+    pub(super) fn limited_transmit(&mut self, now: Time, out: &mut impl Transmit) {
+        let edge = f64::from(self.una) + paceline_control::WindowController::window(&self.controller);
+        let allowed = f64::from(self.nxt) < edge + f64::from(self.dupacks);
+        let advertised = self.nxt < self.una.saturating_add(self.receive_window);
+        if allowed && advertised && self.nxt < self.limit {
+            let seq = self.nxt;
+            self.nxt += 1;
+            self.limited += u32::from(seq >= self.max);
+            self.emit(now, seq, out);
+        }
+    }
+
+    /// The third duplicate.
+    fn fast_retransmit(&mut self, now: Time, out: &mut impl Transmit) {
+        // once per window of data (RFC 6582 section 3.2 step 1; ns-2's bugFix_ and bugfix_ss_)
+        if self.una <= self.recover && self.una != self.base + 1 {
+            if self.action == Action::Ecn && self.config.recovery != Recovery::Tahoe {
+                // a mark has just cut the window: repair, but do not cut again (RFC 3168 section 6.1.2)
+                self.action = Action::Duplicates;
+                self.repair(now, out);
+            }
+            return;
+        }
+        self.recover = self.max;
+        self.action = Action::Duplicates;
+        if self.config.recovery == Recovery::Tahoe {
+            self.stats.fast_retransmits += 1;
+            self.tell(TcpEvent::Timeout(Threshold::Cut), now);
+            self.limited = 0;
+            self.timing = false;
+            self.nxt = self.una;
+            self.set_timer(now);
+            return; // the pump that follows begins again from the lost segment
+        }
+        self.tell(TcpEvent::Lost { duplicates: 0, transmissions: 1 }, now);
+        self.limited = 0;
+        self.repair(now, out);
+    }
+
+    /// Sends the first outstanding segment again and enters fast recovery.
+    fn repair(&mut self, now: Time, out: &mut impl Transmit) {
+        self.stats.fast_retransmits += 1;
+        self.timing = false;
+        self.set_timer(now);
+        self.phase = Phase::Recovery;
+        self.partial = false;
+        self.emit(now, self.una, out);
+        self.inflation = DUPLICATES;
+    }
+
+    /// RFC 6582 section 3.2 step 3, "partial acknowledgements".
+    fn partial_ack(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) {
+        let restart = self.config.partial_acks == PartialAcks::SlowButSteady || !self.partial;
+        self.partial = true;
+        if restart {
+            self.set_timer(now);
+        }
+        let segments = self.advance(now, packet);
+        // deflate by what is acknowledged, add one back
+        if self.inflation > segments {
+            self.inflation -= segments - 1;
+        } else {
+            let segments = segments - self.inflation;
+            self.inflation = 1;
+            self.tell(TcpEvent::Deflate { segments }, now);
+        }
+        if self.timing && packet.seq > self.timed {
+            if self.config.profile == Profile::Ns2 {
+                self.timing = false;
+                self.settle();
+            } else {
+                self.sample(now);
+            }
+        }
+        self.emit(now, self.una, out);
+    }
+
+    /// RFC 6582 section 3.2 step 3, "full acknowledgements"; Reno leaves with the first new acknowledgement.
+    fn full_ack(&mut self, now: Time, packet: &Packet) {
+        self.advance(now, packet);
+        self.dupacks = 0;
+        if self.timing && packet.seq > self.timed {
+            self.sample(now);
+        }
+        self.rearm(now);
+        let at_most = f64::from((self.max - self.una).max(1)) + 1.0;
+        self.tell(TcpEvent::Recovered { at_most }, now);
+    }
+}

@@ -1,0 +1,229 @@
+//! What a sender counts.
+
+use paceline_units::{Span, Time};
+
+/// Cumulative counts of a sender; see [`SenderStats::since`] for leaving out a warm-up.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub struct SenderStats {
+    /// Segments sent, retransmissions and SYNs included.
+    pub packets_sent: u64,
+    /// Integral of the congestion window over time: segments times seconds.
+    pub window_integral: f64,
+    /// Until when [`SenderStats::window_integral`] counts.
+    pub until: Time,
+    /// Sum of the round-trip times of acknowledged segments.
+    pub rtt_sum: Span,
+    /// Their number: one for each acknowledgement of new data.
+    pub rtt_count: u64,
+    /// The least of them; `Span::MAX` without any.
+    pub(super) rtt_least: Span,
+    /// The greatest.
+    pub rtt_max: Span,
+    /// Payload bytes acknowledged.
+    pub bytes_acked: u64,
+    /// Their distribution.
+    pub rtt: Option<Box<Histogram>>,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// Expiries of the retransmission timer with data outstanding.
+    pub timeouts: u64,
+    /// Retransmissions started by duplicates, SACKs, or Vegas' fine timer.
+    pub fast_retransmits: u64,
+    /// Reductions of the window by losses, marks and timeouts.
+    pub window_cuts: u64,
+    /// Of these, by marks.
+    pub ecn_cuts: u64,
+    /// When counting began.
+    pub from: Time,
+}
+
+impl SenderStats {
+    /// Nothing yet.
+    pub(super) fn new() -> SenderStats {
+        SenderStats {
+            packets_sent: 0,
+            window_integral: 0.0,
+            until: Time::ZERO,
+            rtt_sum: Span::ZERO,
+            rtt_count: 0,
+            rtt_least: Span::MAX,
+            rtt_max: Span::ZERO,
+            bytes_acked: 0,
+            rtt: None,
+            retransmitted: 0,
+            timeouts: 0,
+            fast_retransmits: 0,
+            window_cuts: 0,
+            ecn_cuts: 0,
+            from: Time::ZERO,
+        }
+    }
+
+    /// Counts a round-trip time.
+    #[inline]
+    pub(super) fn round_trip(&mut self, rtt: Span) {
+        self.rtt_sum += rtt;
+        self.rtt_count += 1;
+        self.rtt_max = self.rtt_max.max(rtt);
+        self.rtt_least = self.rtt_least.min(rtt);
+        self.rtt.get_or_insert_with(Box::default).count(rtt);
+    }
+
+    /// The window was `window` up to `now`.
+    #[inline]
+    pub(super) fn advance(&mut self, now: Time, window: f64) {
+        self.window_integral += window * (now.since(self.until).0 as f64 * 1e-9);
+        self.until = now;
+    }
+
+    /// What happened after `earlier`, a copy taken before. Minimum and maximum of the round-trip time come from
+    /// the distribution, to its resolution (3 %).
+    #[must_use]
+    pub fn since(&self, earlier: &SenderStats) -> SenderStats {
+        let rtt = self.rtt.as_ref().map(|h| match &earlier.rtt {
+            Some(e) => Box::new(h.since(e)),
+            None => h.clone(),
+        });
+        let (least, greatest) = match &rtt {
+            Some(h) if earlier.rtt_count > 0 => {
+                (h.quantile(0.0).unwrap_or(Span::MAX), h.quantile(1.0).unwrap_or_default())
+            }
+            _ => (self.rtt_least, self.rtt_max),
+        };
+        SenderStats {
+            packets_sent: self.packets_sent - earlier.packets_sent,
+            window_integral: self.window_integral - earlier.window_integral,
+            until: self.until,
+            rtt_sum: self.rtt_sum - earlier.rtt_sum,
+            rtt_count: self.rtt_count - earlier.rtt_count,
+            rtt_least: least,
+            rtt_max: greatest,
+            rtt,
+            retransmitted: self.retransmitted - earlier.retransmitted,
+            timeouts: self.timeouts - earlier.timeouts,
+            fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
+            window_cuts: self.window_cuts - earlier.window_cuts,
+            ecn_cuts: self.ecn_cuts - earlier.ecn_cuts,
+            bytes_acked: self.bytes_acked - earlier.bytes_acked,
+            from: earlier.until,
+        }
+    }
+
+    /// Mean congestion window in segments; `None` if no time has passed.
+    #[must_use]
+    pub fn mean_window(&self) -> Option<f64> {
+        let seconds = self.until.since(self.from).as_secs_f64();
+        (seconds > 0.0).then(|| self.window_integral / seconds)
+    }
+
+    /// Least round-trip time; `None` without a sample.
+    #[must_use]
+    pub fn rtt_min(&self) -> Option<Span> {
+        (self.rtt_count > 0).then_some(self.rtt_least)
+    }
+
+    /// Mean round-trip time; `None` without a sample.
+    #[must_use]
+    pub fn mean_rtt(&self) -> Option<Span> {
+        (self.rtt_count > 0).then(|| self.rtt_sum / self.rtt_count)
+    }
+
+    /// The round-trip time that the share `q` (0 to 1) of the samples does not exceed, to 3 %.
+    #[must_use]
+    pub fn rtt_quantile(&self, q: f64) -> Option<Span> {
+        self.rtt.as_ref()?.quantile(q)
+    }
+}
+
+/// A log-linear histogram of times: from 1 us, 32 buckets per octave.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram {
+    counts: Vec<u32>,
+}
+
+const SUB: u32 = 32;
+
+impl Histogram {
+    /// Counts one.
+    #[inline]
+    pub fn count(&mut self, time: Span) {
+        let i = Self::bucket(time);
+        if let Some(n) = self.counts.get_mut(i) {
+            *n += 1;
+        } else {
+            self.grow(i);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, i: usize) {
+        self.counts.resize(i + 1, 0);
+        self.counts[i] = 1;
+    }
+
+    #[inline]
+    fn bucket(time: Span) -> usize {
+        let us = time.0 / 1000;
+        if us < u64::from(SUB) {
+            return us as usize;
+        }
+        let octave = 63 - us.leading_zeros(); // at least 5
+        (SUB * (octave - 4)) as usize + ((us >> (octave - 5)) & u64::from(SUB - 1)) as usize
+    }
+
+    /// Where the bucket begins, in microseconds.
+    fn start(i: usize) -> u64 {
+        let (octave, sub) = ((i as u32) / SUB, (i as u64) % u64::from(SUB));
+        if octave == 0 { sub } else { (u64::from(SUB) + sub) << (octave - 1) }
+    }
+
+    /// The time below which the share `q` of those counted lie (the middle of the bucket).
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Option<Span> {
+        let total: u64 = self.counts.iter().map(|&n| u64::from(n)).sum();
+        if total == 0 {
+            return None;
+        }
+        let rank = ((q.clamp(0.0, 1.0) * total as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        let i = self.counts.iter().position(|&n| {
+            seen += u64::from(n);
+            seen >= rank
+        })?;
+        Some(Span((Self::start(i) + Self::start(i + 1)) * 500))
+    }
+
+    /// What was counted after `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Histogram) -> Histogram {
+        let before = |i| earlier.counts.get(i).copied().unwrap_or(0);
+        Histogram { counts: self.counts.iter().enumerate().map(|(i, &n)| n - before(i)).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_follow_one_another() {
+        for i in 0..1000 {
+            assert_eq!(Histogram::bucket(Span(Histogram::start(i) * 1000)), i);
+            assert!(Histogram::start(i + 1) > Histogram::start(i));
+        }
+    }
+
+    #[test]
+    fn quantiles_to_three_per_cent() {
+        let mut h = Histogram::default();
+        for i in 1..=1000 {
+            h.count(Span::from_micros(i * 50));
+        }
+        for (q, us) in [(0.5, 25_000.0), (0.95, 47_500.0), (0.99, 49_500.0)] {
+            let got = h.quantile(q).unwrap().0 as f64 / 1000.0;
+            assert!((got / us - 1.0).abs() < 0.033, "{q}: {got} {us}");
+        }
+        assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+}
