@@ -7,7 +7,6 @@ something (full disk, no permission) or Paceline has a defect, 2 a mistake of th
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import signal
 import sys
@@ -21,6 +20,7 @@ from paceline import _core
 from paceline.cli.compare import compare
 from paceline.cli.describe import schema, schemes
 from paceline.cli.plot import plot
+from paceline.cli.reproduce import reproduce
 from paceline.cli.run import run
 from paceline.cli.sweep import sweep
 from paceline.errors import PacelineError
@@ -91,8 +91,7 @@ app.command()(run)
 app.command()(sweep)
 app.command()(compare)
 app.command()(plot)
-if importlib.util.find_spec("paceline.reproduce"):
-    app.add_typer(importlib.import_module("paceline.reproduce.cli").app, name="reproduce")
+app.command()(reproduce)
 app.command()(schema)
 app.command()(schemes)
 

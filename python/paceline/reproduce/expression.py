@@ -1,0 +1,196 @@
+"""The expressions in which a paper's claims are written, over the points of its studies.
+
+    late["vegas", "10 ms"]                              the mean over the runs of one point
+    throughput["vegas", "4:10"] / throughput["vegas", "1:3"]
+    slope(throughput["newreno"], x)                     over all levels of the study; x: where they lie on its axis
+    queue["vegas", "4:10":"8:20"]                       a range of levels, both ends included
+
+Python's arithmetic, comparison-free; the functions are those of `FUNCTIONS`. Whatever an expression says, its 95 %
+interval is the jackknife's over seeds (one seed left out at a time, t distribution): all points of a study share their
+seeds, so a difference or a ratio of two points is paired. For a mean it is the ordinary t interval.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.statistics import Estimate, t_quantile
+
+Array = npt.NDArray[np.float64]
+
+
+class ExpressionError(ValueError):
+    """An expression that cannot be read, or names something that is not there; the message quotes it."""
+
+
+class Column(Protocol):
+    """A metric as an expression sees it: `late["vegas", "10 ms"]`."""
+
+    def select(self, series: str, levels: str | tuple[str | None, str | None] | None, seeds: Array) -> Array:
+        """Means over the seeds with weight 1 of one level (0-d), a range of levels, or all (1-d)."""
+
+
+def _slope(y: Array, x: Array) -> Array:
+    """Slope of the least-squares line of `y` over `x`."""
+    y, x = np.asarray(y, float), np.asarray(x, float)
+    if y.shape != x.shape or y.size < 2:
+        raise ExpressionError("slope(y, x) needs as many x as y, and at least two")
+    centred = x - x.mean()
+    return np.asarray((centred * (y - y.mean())).sum() / (centred * centred).sum())
+
+
+def _crossing(y: Array, x: Array, level: Array) -> Array:
+    """The x at which a falling y (isotonic least squares) comes down to `level`; nan if it never does."""
+    y, x = np.ravel(np.asarray(y, float)), np.ravel(np.asarray(x, float))
+    keep = np.isfinite(y) & np.isfinite(x)
+    y, x = y[keep], x[keep]
+    order = np.argsort(x, kind="stable")
+    blocks: list[list[float]] = []  # mean y, weight, mean x
+    for yi, xi in zip(y[order], x[order], strict=True):
+        blocks.append([yi, 1.0, xi])
+        while len(blocks) > 1 and blocks[-2][0] <= blocks[-1][0]:
+            y1, w1, x1 = blocks.pop()
+            y0, w0, x0 = blocks.pop()
+            w = w0 + w1
+            blocks.append([(y0 * w0 + y1 * w1) / w, w, (x0 * w0 + x1 * w1) / w])
+    if not blocks or blocks[0][0] < level or blocks[-1][0] > level:
+        return np.asarray(math.nan)
+    falling_x = np.array([b[2] for b in blocks])
+    falling_y = np.array([b[0] for b in blocks])
+    return np.asarray(np.interp(-float(level), -falling_y, falling_x))
+
+
+FUNCTIONS: dict[str, Callable[..., Array]] = {
+    "slope": _slope,
+    "crossing": _crossing,
+    "mean": lambda y: np.asarray(np.mean(y)),
+    "least": lambda y: np.asarray(np.min(y)),
+    "most": lambda y: np.asarray(np.max(y)),
+    "abs": lambda y: np.asarray(np.abs(y)),
+    "log2": lambda y: np.asarray(np.log2(y)),
+}
+"""Name -> function of the expressions: slope(y, x), crossing(y, x, level), mean, least, most, abs, log2."""
+
+_OPERATORS: dict[type[ast.operator], Callable[[Array, Array], Array]] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.Pow: np.power,
+}
+
+
+class Expression:
+    """A parsed expression. Raises `ExpressionError` for anything but arithmetic, names, subscripts and `FUNCTIONS`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self._body = ast.parse(text.strip(), mode="eval").body
+        except SyntaxError as error:
+            raise ExpressionError(f"{text!r}: {error.msg}") from None
+        self.names: set[str] = set()
+        self.selections: list[tuple[str, str, str | tuple[str | None, str | None] | None]] = []
+        self._check(self._body)
+
+    def _fail(self, what: str) -> ExpressionError:
+        return ExpressionError(f"{self.text!r}: {what}")
+
+    def _check(self, node: ast.expr) -> None:
+        match node:
+            case ast.Constant(value=value) if isinstance(value, int | float) and not isinstance(value, bool):
+                pass
+            case ast.Name(id=name):
+                self.names.add(name)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                self._check(operand)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                self._check(left)
+                self._check(right)
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+                if name not in FUNCTIONS:
+                    raise self._fail(f"no function {name!r}; there are {', '.join(sorted(FUNCTIONS))}")
+                for arg in args:
+                    self._check(arg)
+            case ast.Subscript(value=ast.Name(id=name), slice=key):
+                self.names.add(name)
+                self.selections.append((name, *self._key(key)))
+            case _:
+                raise self._fail(
+                    f"{ast.unparse(node)!r} is neither arithmetic, a name, a selection nor a function"
+                )
+
+    def _key(self, key: ast.expr) -> tuple[str, str | tuple[str | None, str | None] | None]:
+        def text(node: ast.expr | None) -> str | None:
+            if node is None:
+                return None
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                return node.value
+            raise self._fail("a selection names a series and a level in quotes")
+
+        match key:
+            case ast.Constant(value=str(series)):
+                return series, None
+            case ast.Tuple(
+                elts=[ast.Constant(value=str(series)), ast.Slice(lower=low, upper=high, step=None)]
+            ):
+                return series, (text(low), text(high))
+            case ast.Tuple(elts=[ast.Constant(value=str(series)), ast.Constant(value=str(level))]):
+                return series, level
+        raise self._fail(
+            'a selection is metric["series"], metric["series", "level"] or metric["series", "from":"to"]'
+        )
+
+    def value(self, names: Mapping[str, Column | Array], seeds: Array) -> Array:
+        """The value with the runs of those seeds whose weight is 1."""
+        return self._value(self._body, names, seeds)
+
+    def _value(self, node: ast.expr, names: Mapping[str, Column | Array], seeds: Array) -> Array:
+        match node:
+            case ast.Constant(value=value):
+                return np.asarray(float(value))  # type: ignore[arg-type]
+            case ast.Name(id=name):
+                found = names.get(name)
+                if not isinstance(found, np.ndarray):
+                    raise self._fail(f"no value {name!r} here")
+                return found
+            case ast.UnaryOp(operand=operand):
+                return -self._value(operand, names, seeds)
+            case ast.BinOp(left=left, op=op, right=right):
+                a, b = self._value(left, names, seeds), self._value(right, names, seeds)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    return np.asarray(_OPERATORS[type(op)](a, b))
+            case ast.Call(func=ast.Name(id=name), args=args):
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    return FUNCTIONS[name](*(self._value(arg, names, seeds) for arg in args))
+            case ast.Subscript(value=ast.Name(id=name), slice=key):
+                found = names.get(name)
+                if found is None or isinstance(found, np.ndarray):
+                    raise self._fail(f"no metric {name!r}; there are {', '.join(sorted(names))}")
+                return found.select(*self._key(key), seeds)
+        raise self._fail("cannot be evaluated")
+
+    def estimate(self, names: Mapping[str, Column | Array], runs: int) -> Estimate:
+        """The value over all `runs` seeds with its jackknife interval (see the module's text); without a value, and
+        without an interval below two runs or where leaving one out leaves no value."""
+        everything = np.ones(runs)
+        value = float(self.value(names, everything))
+        if not math.isfinite(value):
+            return Estimate(runs, None, None, None)
+        if runs < 2:
+            return Estimate(runs, value, None, None)
+        without = np.empty(runs)
+        for left_out in range(runs):
+            seeds = everything.copy()
+            seeds[left_out] = 0.0
+            without[left_out] = float(self.value(names, seeds))
+        if not np.isfinite(without).all():
+            return Estimate(runs, value, None, None)
+        error = math.sqrt((runs - 1) / runs * float(((without - without.mean()) ** 2).sum()))
+        return Estimate(runs, value, error * math.sqrt(runs), t_quantile(0.95, runs - 1) * error)

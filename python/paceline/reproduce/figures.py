@@ -1,0 +1,269 @@
+"""The figures of a reproduction as SVG and PNG: ours with 95 % intervals, and the published values where there are any.
+
+A published number is a hollow diamond; a bound ("under 0.5") a triangle that points to where the value must lie. No
+line joins them: the curves between the published numbers are lost.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from paceline import files
+from paceline.reproduce import measure
+from paceline.reproduce.paper import Plot, Study
+from paceline.reproduce.points import Place
+from paceline.reproduce.reproduction import Reproduction
+
+COLOURS = ("#0b6bcb", "#c2410c", "#0f766e", "#7c3aed", "#a16207", "#be185d")
+"""One colour a series, in their order; with markers and dashes, so that nothing rests on colour alone."""
+MARKERS = ("o", "s", "^", "v", "P", "X")
+
+_STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#d8dbe0",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "svg.hashsalt": "paceline",
+    "svg.fonttype": "none",
+}
+
+
+def colour(study: Study, series: int) -> int:
+    """The index of a series' colour: a dashed one has that of the solid one that it belongs to."""
+    solid = [i for i, s in enumerate(study.series) if not s.dashed]
+    if study.series[series].dashed:
+        return series - len(solid) if series >= len(solid) else series
+    # Vegas keeps its colour where it stands alone.
+    return {"newreno": 0, "vegas": 1}.get(study.series[series].key, series)
+
+
+def published_points(reproduction: Reproduction, plot: Plot) -> list[tuple[str, str, float, str | None]]:
+    """(series, level, value, bound) of every published number that belongs on the plot, each once."""
+    found = []
+    for result in reproduction.results:
+        for show in result.claim.shows:
+            if show.plot == plot.key:
+                value = show.value if show.value is not None else result.claim.published.value
+                assert value is not None  # the loader has seen to it
+                found.append((show.series, show.level, value, show.bound))
+    return list(dict.fromkeys(found))
+
+
+def _label(reproduction: Reproduction, metric: str) -> str:
+    m = reproduction.paper.metrics[metric]
+    return f"{m.label} ({m.unit})" if m.unit else m.label
+
+
+def _estimates(
+    reproduction: Reproduction, study: Study, series: str, metric: str
+) -> list[tuple[float, float, float]]:
+    """(x, mean, half width) of the levels that were run."""
+    found = []
+    for level in study.levels:
+        runs = reproduction.values.get(Place(study.key, series, level.label), {}).get(metric)
+        ours = measure.mean(runs) if runs else None
+        if ours is not None and ours.mean is not None:
+            found.append((level.x, ours.mean, ours.half_width or 0.0))
+    return found
+
+
+def _draw_line(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
+    many = len(study.levels)
+    for i, series in enumerate(study.series):
+        rows = _estimates(reproduction, study, series.key, plot.metric)
+        if not rows:
+            continue
+        x, y, half = (np.array(column) for column in zip(*rows, strict=True))
+        c = colour(study, i)
+        style = "--" if series.dashed else "-"
+        marker = MARKERS[c % len(MARKERS)]
+        axes.errorbar(
+            x, y, half, color=COLOURS[c], linestyle=style, marker=marker, markersize=4, capsize=2.5, linewidth=1.3,
+            label=series.label,
+        )  # fmt: skip
+    for series_key, level, value, bound in published_points(reproduction, plot):
+        _mark(
+            axes, study.levels[study.level(level)].x, value, bound, colour(study, _index(study, series_key))
+        )
+    if plot.log_x:
+        axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator([level.x for level in study.levels]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    labels = [
+        level.label.removesuffix(f" {study.axis_unit}") if study.axis_unit else level.label
+        for level in study.levels
+    ]
+    axes.set_xticklabels(labels, rotation=30 if many > 8 else 0)
+
+
+def _draw_bars(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
+    lying = len(study.levels) > 4
+    step = 0.8 / len(study.series)
+    for i, series in enumerate(study.series):
+        rows = _estimates(reproduction, study, series.key, plot.metric)
+        at = {level.x: n for n, level in enumerate(study.levels)}
+        places = np.array([at[x] for x, _, _ in rows]) + (i - (len(study.series) - 1) / 2) * step
+        means, half = [m for _, m, _ in rows], [h for _, _, h in rows]
+        c = COLOURS[colour(study, i)]
+        if lying:
+            axes.barh(
+                places, means, step * 0.92, xerr=half, color=c, alpha=0.8, label=series.label, capsize=2
+            )
+        else:
+            axes.bar(places, means, step * 0.92, yerr=half, color=c, alpha=0.8, label=series.label, capsize=3)
+    for series_key, level, value, bound in published_points(reproduction, plot):
+        i = _index(study, series_key)
+        place = study.level(level) + (i - (len(study.series) - 1) / 2) * step
+        _mark(axes, value if lying else place, place if lying else value, bound, colour(study, i))
+    ticks = range(len(study.levels))
+    if lying:
+        axes.set_yticks(ticks, [level.label for level in study.levels])
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+    else:
+        axes.set_xticks(ticks, [level.label for level in study.levels])
+        axes.grid(visible=False, axis="x")
+
+
+def _mark(axes: Axes, x: float, y: float, bound: str | None, c: int) -> None:
+    marker = {None: "D", "below": "v", "above": "^"}[bound]
+    axes.plot(
+        [x], [y], marker=marker, markersize=8, markerfacecolor="none", markeredgecolor=COLOURS[c], markeredgewidth=1.6,
+        linestyle="none", zorder=5,
+    )  # fmt: skip
+
+
+def _index(study: Study, key: str) -> int:
+    return next(i for i, s in enumerate(study.series) if s.key == key)
+
+
+def _draw_scatter(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
+    for i, series in enumerate(study.series):
+        xs, ys = scatter_values(reproduction, study, series.key, plot)
+        c = colour(study, i)
+        axes.plot(
+            xs, ys, linestyle="none", marker=MARKERS[c], markersize=3.5, markerfacecolor="none", color=COLOURS[c],
+            alpha=0.7, label=series.label,
+        )  # fmt: skip
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator([0.125, 0.25, 0.5, 1, 1.5, 2, 4, 8, 16]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter("{x:g}")
+    if len(plot.lines_at) == 2:
+        axes.axvline(
+            plot.lines_at[0],
+            color="#555",
+            linestyle=":",
+            linewidth=1.2,
+            label=f"published {plot.lines_at[0]:g}",
+        )
+        axes.axhline(plot.lines_at[1], color="#555", linestyle="--", linewidth=0.8)
+
+
+def scatter_values(
+    reproduction: Reproduction, study: Study, series: str, plot: Plot
+) -> tuple[list[float], list[float]]:
+    """x and y of every run of the pool's studies in one series."""
+    xs: list[float] = []
+    ys: list[float] = []
+    for key in study.pool:
+        for level in reproduction.paper.studies[key].levels:
+            measured = reproduction.values.get(Place(key, series, level.label))
+            if measured:
+                xs += measured[str(plot.over)]
+                ys += measured[plot.metric]
+    return xs, ys
+
+
+def trace(reproduction: Reproduction, place: Place) -> pl.DataFrame:
+    """Goodput over time of a point's first seed: time_s from the flow's start, mbps."""
+    table = reproduction.rates[place]
+    table = table.filter(pl.col("seed") == reproduction.seeds[0])
+    return table.select("time_s", (pl.col("goodput_bps") * 1e-6).alias("mbps"))
+
+
+def _draw_traces(figure: Figure, reproduction: Reproduction, study: Study) -> None:
+    panels = figure.subplots(len(study.series), 1, sharex=True, sharey=True, squeeze=False)
+    for panel, series in zip(panels[:, 0], study.series, strict=True):
+        for i, level in enumerate(study.levels):
+            place = Place(study.key, series.key, level.label)
+            if place in reproduction.rates:
+                table = trace(reproduction, place)
+                panel.plot(
+                    table["time_s"], table["mbps"], color=COLOURS[i % 6], linewidth=1, label=level.label
+                )
+        panel.set_title(series.label, fontsize=9, loc="left")
+        panel.set_ylabel("Goodput (Mbit/s)")
+        panel.set_ylim(bottom=0)
+    panels[-1, 0].set_xlabel("Time (s)")
+    panels[0, 0].legend(ncols=3, fontsize=8, loc="lower right", title=study.axis_label)
+
+
+def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:
+    """One plot of a study."""
+    with matplotlib.rc_context(_STYLE):
+        lying = plot.kind == "bars" and len(study.levels) > 4
+        size = (
+            (6.4, 5.2)
+            if plot.kind == "trace"
+            else (6.4, 0.42 * len(study.levels) + 1.2)
+            if lying
+            else (5.2, 3.4)
+        )
+        figure = Figure(figsize=size, layout="constrained")
+        figure.suptitle(
+            f"{study.title}: {plot.title[0].lower()}{plot.title[1:]}", fontsize=10, x=0.02, ha="left"
+        )
+        if plot.kind == "trace":
+            _draw_traces(figure, reproduction, study)
+            return figure
+        axes = figure.subplots()
+        match plot.kind:
+            case "line":
+                _draw_line(axes, reproduction, study, plot)
+            case "bars":
+                _draw_bars(axes, reproduction, study, plot)
+            case _:
+                _draw_scatter(axes, reproduction, study, plot)
+        named = f"{study.axis_label} ({study.axis_unit})" if study.axis_unit else study.axis_label
+        across = named if plot.over is None else _label(reproduction, plot.over)
+        up = _label(reproduction, plot.metric)
+        axes.set_xlabel(up if lying else across)
+        axes.set_ylabel("" if lying else up)
+        if lying:
+            axes.set_xlim(left=0)
+        else:
+            axes.set_ylim(bottom=0)
+        if published_points(reproduction, plot):
+            axes.plot(
+                [], [], marker="D", markerfacecolor="none", color="#555", linestyle="none", label="published"
+            )
+        axes.legend(fontsize=8)
+        return figure
+
+
+def write(reproduction: Reproduction, folder: Path) -> None:
+    """Writes every plot as SVG and PNG. Raises StorageError."""
+    for study in reproduction.studies():
+        for plot in study.plots:
+            with matplotlib.rc_context(_STYLE):
+                figure = draw(reproduction, study, plot)
+                for kind, metadata in (("svg", {"Date": None}), ("png", {})):
+                    buffer = io.BytesIO()
+                    figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+                    files.write_whole(folder / f"figure-{plot.key}.{kind}", buffer.getvalue())

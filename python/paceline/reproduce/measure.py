@@ -1,0 +1,143 @@
+"""A paper's metrics out of the summaries of runs, as its claims and plots ask for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paceline.reproduce.expression import Array, Column, ExpressionError
+from paceline.reproduce.paper import Claim, Metric, Paper, PaperError, Study
+from paceline.reproduce.points import Place
+from paceline.reproduce.verdict import Verdict, judge
+from paceline.statistics import Estimate, estimate
+
+Values = dict[Place, dict[str, list[float]]]
+"""Metric by metric the value of each run of a point, in the order of the seeds; nan where a run has none."""
+
+
+def _field(metric: Metric, summary: Mapping[str, Any]) -> float:
+    for row in summary.get(str(metric.table), []):
+        if all(row.get(key) == value for key, value in metric.match.items()):
+            value = row.get(metric.field)
+            if value is None and metric.if_null is not None:
+                value = row.get(metric.if_null)
+            return math.nan if value is None else float(value) * metric.scale
+    return math.nan
+
+
+def of_run(metrics: Mapping[str, Metric], summary: Mapping[str, Any]) -> dict[str, float]:
+    """Every metric of one run; nan where the run has none."""
+    found: dict[str, float] = {}
+    for key, metric in metrics.items():
+        if metric.expression is None:
+            found[key] = _field(metric, summary)
+        else:
+            names: dict[str, Column | Array] = {name: np.asarray(value) for name, value in found.items()}
+            found[key] = float(metric.expression.value(names, np.ones(1)))
+    return found
+
+
+def of_point(metrics: Mapping[str, Metric], summaries: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """Every metric of every run of a point. Raises PaperError for a metric that none of its runs has."""
+    runs = [of_run(metrics, summary) for summary in summaries]
+    found = {key: [run[key] for run in runs] for key in metrics}
+    for key, metric in metrics.items():
+        if metric.table and summaries and not any(metric.table in s for s in summaries):
+            raise PaperError(f"metric {key}: a run's summary has no {metric.table}")
+    return found
+
+
+@dataclass(frozen=True)
+class _Swept:
+    """A metric over the levels of a study: see `expression.Column`."""
+
+    study: Study
+    metric: str
+    values: Values
+
+    def _mean(self, series: str, level: str, seeds: Array) -> float:
+        runs = self.values.get(Place(self.study.key, series, level), {}).get(self.metric)
+        if runs is None or len(runs) < len(seeds):
+            raise LookupError(f"{self.study.key} at {level}, {series}")
+        kept = np.asarray(runs[: len(seeds)])[seeds > 0]
+        there = kept[np.isfinite(kept)]
+        return float(there.mean()) if there.size else math.nan
+
+    def select(self, series: str, levels: str | tuple[str | None, str | None] | None, seeds: Array) -> Array:
+        """Means over the kept seeds; raises LookupError where a point was not run."""
+        if isinstance(levels, str):
+            return np.asarray(self._mean(series, levels, seeds))
+        low, high = levels or (None, None)
+        first = 0 if low is None else self.study.level(low)
+        last = len(self.study.levels) - 1 if high is None else self.study.level(high)
+        labels = [level.label for level in self.study.levels[first : last + 1]]
+        return np.array([self._mean(series, label, seeds) for label in labels])
+
+
+@dataclass(frozen=True)
+class _Pooled:
+    """A metric over all runs of several studies: every run is a value of its own."""
+
+    studies: Sequence[Study]
+    metric: str
+    values: Values
+
+    def select(self, series: str, levels: str | tuple[str | None, str | None] | None, seeds: Array) -> Array:
+        """The values of the runs with kept seeds; raises LookupError where a point was not run."""
+        if levels is not None:
+            raise ExpressionError(f"{self.metric}: a pool of studies has no levels to choose")
+        parts = []
+        for study in self.studies:
+            for level in study.levels:
+                runs = self.values.get(Place(study.key, series, level.label), {}).get(self.metric)
+                if runs is None or len(runs) < len(seeds):
+                    raise LookupError(f"{study.key} at {level.label}, {series}")
+                parts.append(np.asarray(runs[: len(seeds)])[seeds > 0])
+        return np.concatenate(parts)
+
+
+def columns(paper: Paper, study: Study, values: Values) -> dict[str, Column | Array]:
+    """The names that a claim about the study may use: every metric, and x, where the levels lie on the axis."""
+    if study.pool:
+        pooled = [paper.studies[key] for key in study.pool]
+        return {key: _Pooled(pooled, key, values) for key in paper.metrics}
+    names: dict[str, Column | Array] = {key: _Swept(study, key, values) for key in paper.metrics}
+    names["x"] = np.array([level.x for level in study.levels])
+    return names
+
+
+@dataclass(frozen=True)
+class Result:
+    """A claim, our side of it (None: not run), and the verdict."""
+
+    claim: Claim
+    ours: Estimate | None
+    verdict: Verdict
+
+
+def results(paper: Paper, values: Values) -> list[Result]:
+    """Every claim of the paper held against the runs."""
+    found = []
+    for claim in paper.claims:
+        study = paper.studies[claim.study]
+        studies = [paper.studies[key] for key in study.pool] or [study]
+        counts = [
+            len(next(iter(v.values()), [])) for p, v in values.items() if p.study in {s.key for s in studies}
+        ]
+        ours: Estimate | None = None
+        if counts and min(counts) > 0:
+            try:
+                ours = claim.ours.estimate(columns(paper, study, values), min(counts))
+            except LookupError:
+                ours = None
+        found.append(Result(claim, ours, judge(claim.published, ours)))
+    return found
+
+
+def mean(values: Sequence[float]) -> Estimate:
+    """Mean and 95 % interval of the runs of a point that have a value."""
+    return estimate(values)

@@ -1,0 +1,283 @@
+"""The page of a reproduction: one HTML file with plots, numbers, verdicts and settings, which needs nothing but itself.
+
+plotly.js stands in it once; a content security policy forbids every request. The plots' data are also in tables, so
+that the page can be read without a pointer, without scripts, and on paper.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import plotly
+from markupsafe import Markup
+
+from paceline.reproduce import figures, measure, points
+from paceline.reproduce.paper import Plot, Study
+from paceline.reproduce.reproduction import Reproduction
+from paceline.reproduce.verdict import Kind, Outcome
+from paceline.statistics import Estimate
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_SENSIBLE_DIGITS = 6
+
+
+def number(value: float | None, half_width: float | None = None) -> str:
+    """A number with as many decimals as its half width deserves (two digits of that), else three digits."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    scale = half_width if half_width else abs(value)
+    if scale == 0:
+        return "0"
+    decimals = (1 if half_width else 2) - math.floor(math.log10(scale))
+    if value != 0 and decimals + math.floor(math.log10(abs(value))) > _SENSIBLE_DIGITS:
+        decimals = 2 - math.floor(math.log10(abs(value)))
+    text = f"{value:.{max(0, min(decimals, 6))}f}"
+    return text.replace("-", "−")
+
+
+def plus_minus(ours: Estimate | None) -> str:
+    """ "2.49 ± 0.31"; a dash where there is nothing."""
+    if ours is None or ours.mean is None:
+        return "–"
+    if ours.half_width is None:
+        return number(ours.mean)
+    return f"{number(ours.mean, ours.half_width)} ± {number(ours.half_width, ours.half_width)}"
+
+
+def _published(result: measure.Result) -> str:
+    claim = result.claim
+    if claim.published.value is not None:
+        about = "about " if claim.published.kind is Kind.ABOUT else ""
+        return f"{about}{claim.published.value:g}"
+    if claim.bound is not None:
+        return f"{'above' if (claim.published.sign or 1) > 0 else 'below'} {claim.bound:g}"
+    if claim.published.kind is Kind.TREND:
+        return "rises" if claim.published.sign == 1 else "falls"
+    return "above 0" if claim.published.sign == 1 else "below 0"
+
+
+def _ours(result: measure.Result) -> str:
+    ours, bound = result.ours, result.claim.bound
+    if bound is not None and ours is not None and ours.mean is not None:
+        # The expression is a distance from the bound; the page shows the number itself.
+        return plus_minus(Estimate(ours.n, ours.mean + bound, ours.sd, ours.half_width))
+    return plus_minus(ours)
+
+
+def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]:
+    claim = result.claim
+    says = claim.says
+    for key, label in labels.items():
+        says = says.replace(f"({key})", f"({label})").replace(f"; {key})", f"; {label})")
+    return {
+        "key": claim.key,
+        "says": says,
+        "where": claim.where,
+        "kind": str(claim.published.kind),
+        "published": _published(result),
+        "unit": claim.unit,
+        "ours": _ours(result),
+        "outcome": str(result.verdict.outcome),
+        "because": result.verdict.because,
+        "why": claim.if_differs if result.verdict.outcome is Outcome.DIFFERS else "",
+        "expression": claim.ours.text,
+    }
+
+
+def _clean(values: list[float]) -> list[float | None]:
+    return [None if not math.isfinite(v) else round(v, 6) for v in values]
+
+
+def _line_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str, Any]:
+    series = []
+    for i, one in enumerate(study.series):
+        rows = []
+        for n, level in enumerate(study.levels):
+            runs = reproduction.values.get(points.Place(study.key, one.key, level.label), {}).get(plot.metric)
+            ours = measure.mean(runs) if runs else None
+            if ours is not None and ours.mean is not None:
+                rows.append((level.x if plot.kind == "line" else n, ours.mean, ours.half_width or 0.0, n))
+        series.append(
+            {
+                "key": one.key,
+                "label": one.label,
+                "colour": figures.colour(study, i),
+                "dashed": one.dashed,
+                "x": [r[0] for r in rows],
+                "y": _clean([r[1] for r in rows]),
+                "half": _clean([r[2] for r in rows]),
+                "level": [r[3] for r in rows],
+            }
+        )
+    return {"series": series, "published": _published_data(reproduction, study, plot)}
+
+
+def _published_data(reproduction: Reproduction, study: Study, plot: Plot) -> list[dict[str, Any]]:
+    keys = [s.key for s in study.series]
+    found = []
+    for key, label, value, bound in figures.published_points(reproduction, plot):
+        i, n = keys.index(key), study.level(label)
+        text = f"{study.series[i].label}, {label}: published {f'{bound} ' if bound else ''}{value:g}"
+        found.append(
+            {
+                "series": key,
+                "colour": figures.colour(study, i),
+                "index": i,
+                "x": study.levels[n].x if plot.kind == "line" else n,
+                "y": value,
+                "bound": bound,
+                "text": text,
+            }
+        )
+    return found
+
+
+def plot_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str, Any]:
+    """What the page's script draws a plot from."""
+    metrics = reproduction.paper.metrics
+
+    def label(key: str) -> str:
+        return f"{metrics[key].label} ({metrics[key].unit})" if metrics[key].unit else metrics[key].label
+
+    axis = f"{study.axis_label} ({study.axis_unit})" if study.axis_unit else study.axis_label
+    data: dict[str, Any] = {
+        "id": f"plot-{plot.key}",
+        "study": study.key,
+        "kind": plot.kind,
+        "title": plot.title,
+        "logX": plot.log_x,
+        "levels": [level.label for level in study.levels],
+        "ticks": [level.x for level in study.levels],
+        "lines": list(plot.lines_at),
+        "x": axis,
+        "y": "Goodput (Mbit/s)" if plot.kind == "trace" else label(plot.metric),
+    }
+    if plot.kind in ("line", "bars"):
+        return data | _line_data(reproduction, study, plot)
+    series = []
+    for i, one in enumerate(study.series):
+        if plot.kind == "scatter":
+            xs, ys = figures.scatter_values(reproduction, study, one.key, plot)
+            series.append(
+                {"label": one.label, "colour": figures.colour(study, i), "x": _clean(xs), "y": _clean(ys)}
+            )
+            continue
+        for n, level in enumerate(study.levels):
+            place = points.Place(study.key, one.key, level.label)
+            if place in reproduction.rates:
+                table = figures.trace(reproduction, place)
+                series.append(
+                    {
+                        "label": level.label,
+                        "colour": n,
+                        "panel": i,
+                        "x": _clean(table["time_s"].to_list()),
+                        "y": _clean(table["mbps"].to_list()),
+                    }
+                )
+    data["series"] = series
+    if plot.kind == "scatter":
+        data["x"] = label(str(plot.over))
+    else:
+        data["x"], data["panels"] = "Time (s)", [s.label for s in study.series]
+    return data
+
+
+def _point_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]]:
+    rows = []
+    metrics = _shown_metrics(reproduction, study)
+    for place, series, level in points.places(study):
+        measured = reproduction.values.get(place)
+        if measured:
+            rows.append(
+                {
+                    "level": level.label,
+                    "series": series.label,
+                    "cells": [plus_minus(measure.mean(measured[key])) for key in metrics],
+                    "command": points.command(reproduction.paper, study, place, reproduction.runs),
+                }
+            )
+    return rows
+
+
+def _shown_metrics(reproduction: Reproduction, study: Study) -> list[str]:
+    wanted = {plot.metric for plot in study.plots} | {"throughput", "late"}
+    return [key for key in reproduction.paper.metrics if key in wanted]
+
+
+def _study_view(reproduction: Reproduction, study: Study) -> dict[str, Any]:
+    labels = {s.key: s.label for s in study.series}
+    claims = [_claim_row(r, labels) for r in reproduction.results if r.claim.study == study.key]
+    metrics = reproduction.paper.metrics
+    return {
+        "key": study.key,
+        "name": f"Figure {study.figure}" if study.figure[:1].isdigit() else "",
+        "title": study.title,
+        "text": study.text,
+        "scenario": study.scenario,
+        "plots": [plot_data(reproduction, study, plot) for plot in study.plots],
+        "claims": claims,
+        "counts": {o: sum(c["outcome"] == o for c in claims) for o in ("agrees", "differs", "open")},
+        "axis": study.axis_label,
+        "metrics": [
+            f"{metrics[k].label}{f', {metrics[k].unit}' if metrics[k].unit else ''}"
+            for k in _shown_metrics(reproduction, study)
+        ],
+        "points": _point_rows(reproduction, study),
+    }
+
+
+def plotly_source() -> str:
+    """plotly.js as the installed plotly package carries it."""
+    return (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
+
+
+def _script_json(value: object) -> Markup:
+    # A "<" inside a string could end the script element; written as an escape it is the same string.
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 (escaped for where it stands)
+
+
+def _verbatim(name: str) -> Markup:
+    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 (a file of this package)
+
+
+def render(reproduction: Reproduction) -> str:
+    """The whole page."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    paper = reproduction.paper
+    studies = [_study_view(reproduction, study) for study in reproduction.studies()]
+    commands = {
+        study.key: [
+            [row["command"] for row in _point_rows(reproduction, study)],
+            [s.key for s in study.series],
+        ]
+        for study in reproduction.studies()
+    }
+    return environment.get_template("page.html.j2").render(
+        paper=paper,
+        runs=reproduction.runs,
+        seeds=reproduction.seeds,
+        counts=reproduction.counts(),
+        total=len(reproduction.results),
+        studies=studies,
+        provenance=reproduction.provenance,
+        scenarios=reproduction.scenarios,
+        seconds=reproduction.seconds,
+        workers=reproduction.workers,
+        figure=reproduction.figure,
+        css=_verbatim("page.css"),
+        js=_verbatim("page.js"),
+        plotly=Markup(plotly_source()),  # noqa: S704 (a library, not a text of ours)
+        data=_script_json({"plots": [p for s in studies for p in s["plots"]], "commands": commands}),
+    )

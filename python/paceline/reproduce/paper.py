@@ -1,0 +1,196 @@
+"""A paper as data: what it studied (`figures.toml`), what it published (`published.toml`), and where these files lie.
+
+A **study** is a scenario swept along one axis: its *levels*, each a handful of `path = value` settings, times its
+*series* (the lines of a plot, such as the two TCP variants). A **plot** shows one metric of a study. A **claim** is one
+published statement with an expression for our side of it. Everything is read strictly: an unknown key, a claim about a
+level that no study has, or a metric that does not exist is an error that names the file and the entry (`loading`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from paceline.errors import PacelineError
+from paceline.reproduce.expression import Expression
+from paceline.reproduce.verdict import Published
+
+Settings = tuple[tuple[str, str], ...]
+"""(TOML path, value as text) in the order in which they are made."""
+
+
+class PaperError(PacelineError):
+    """A mistake in a paper's files; the message names file and entry."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a study's plots."""
+
+    key: str
+    label: str
+    settings: Settings
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Level:
+    """One stop on a study's axis: its label, where it lies on the axis, and what it sets."""
+
+    label: str
+    x: float
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of each run: a field of the summary's row that matches, times a scale; or an expression over others."""
+
+    key: str
+    label: str
+    unit: str
+    table: str | None = None
+    match: Mapping[str, str] = field(default_factory=dict)
+    field: str | None = None
+    scale: float = 1.0
+    if_null: str | None = None
+    expression: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture of a study's metric; `kind`: line, bars, trace (over time) or scatter (`over` another metric)."""
+
+    key: str
+    title: str
+    metric: str
+    kind: str
+    over: str | None = None
+    log_x: bool = False
+    lines_at: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Study:
+    """A scenario swept along one axis, or a pool: all runs of other studies taken together."""
+
+    key: str
+    figure: str
+    title: str
+    text: str
+    scenario: str | None
+    axis_label: str
+    axis_unit: str
+    series: tuple[Series, ...]
+    levels: tuple[Level, ...]
+    plots: tuple[Plot, ...]
+    pool: tuple[str, ...] = ()
+    record: bool = False
+    seconds: float = 0.1
+    """Core seconds of a run, on average, on the machine of the paper's README."""
+
+    def level(self, label: str) -> int:
+        """The index of the level so labelled. Raises KeyError."""
+        for i, level in enumerate(self.levels):
+            if level.label == label:
+                return i
+        raise KeyError(label)
+
+
+@dataclass(frozen=True)
+class Show:
+    """Where a published number is drawn: a point of a plot, or the edge of a bound."""
+
+    plot: str
+    series: str
+    level: str
+    bound: str | None = None
+    value: float | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published statement and what it is held against."""
+
+    key: str
+    figure: str
+    where: str
+    says: str
+    study: str
+    ours: Expression
+    published: Published
+    unit: str
+    shows: tuple[Show, ...]
+    if_differs: str
+    bound: float | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A paragraph of the page: what a difference comes from, as far as it is known."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Everything about one paper."""
+
+    key: str
+    folder: Path
+    title: str
+    authors: str
+    published_in: str
+    summary: str
+    metrics: Mapping[str, Metric]
+    studies: Mapping[str, Study]
+    claims: tuple[Claim, ...]
+    findings: tuple[Finding, ...]
+
+    def figures(self) -> list[str]:
+        """The figures in the order of the studies, each once."""
+        return list(dict.fromkeys(study.figure for study in self.studies.values()))
+
+    def only(self, figure: str) -> Paper:
+        """The paper with one figure's studies and claims alone: "4" also by the name of one of its plots, "4c".
+        Raises PaperError for a figure that is not there."""
+        wanted = {figure} | {s.figure for s in self.studies.values() for p in s.plots if p.key == figure}
+        studies = {k: s for k, s in self.studies.items() if s.figure in wanted}
+        if not studies:
+            raise PaperError(f"{self.key} has no figure {figure}: there are {', '.join(self.figures())}")
+        for study in list(studies.values()):
+            studies.update({k: self.studies[k] for k in study.pool})
+        studies = {k: s for k, s in self.studies.items() if k in studies}
+        claims = tuple(
+            c for c in self.claims if c.study in studies and self.studies[c.study].figure in wanted
+        )
+        return Paper(**{**self.__dict__, "studies": studies, "claims": claims})
+
+
+def folder_of_papers() -> Path:
+    """Where the papers lie: in the package, or beside it in a clone. Raises PaperError."""
+    here = Path(__file__).resolve().parent
+    for candidate in (here.parent / "papers", here.parents[2] / "papers"):
+        if candidate.is_dir():
+            return candidate
+    raise PaperError("the papers' files are not installed: install Paceline again, or work in a clone")
+
+
+def keys() -> list[str]:
+    """The papers that can be reproduced."""
+    return sorted(path.parent.name for path in folder_of_papers().glob("*/figures.toml"))
+
+
+def find_scenario(path: str) -> str:
+    """The file that "papers/KEY/NAME.toml" means: as it stands if there is such a file, else the installed one."""
+    given = Path(path)
+    if not given.exists() and given.parts[:1] == ("papers",):
+        try:
+            installed = folder_of_papers().joinpath(*given.parts[1:])
+        except PaperError:
+            return path
+        if installed.is_file():
+            return str(installed)
+    return path

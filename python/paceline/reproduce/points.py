@@ -1,0 +1,60 @@
+"""From a paper's studies to points to run, and the command that runs one of them again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from paceline import _core
+from paceline.reproduce.paper import Level, Paper, PaperError, Series, Settings, Study
+from paceline.scenario import load
+from paceline.sweep import Point
+
+FIRST_SEED = 1
+"""The first of the seeds that all points of a paper share."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a point stands: a study, and one of its series at one of its levels."""
+
+    study: str
+    series: str
+    level: str
+
+
+def places(study: Study) -> Iterator[tuple[Place, Series, Level]]:
+    """The points of a study, level by level; none of a pool."""
+    for level in study.levels:
+        for series in study.series:
+            yield Place(study.key, series.key, level.label), series, level
+
+
+def settings(study: Study, place: Place) -> Settings:
+    """What the point sets in its study's scenario: the series' settings, then the level's."""
+    series = next(s for s in study.series if s.key == place.series)
+    return series.settings + study.levels[study.level(place.level)].settings
+
+
+def point(paper: Paper, study: Study, place: Place) -> Point:
+    """The point, ready to run. Raises PaperError that names the point, around what is wrong with its scenario.
+
+    Name and description are the paper's in every point, so that the same point in two studies is one run.
+    """
+    try:
+        scenario = load(paper.folder / str(study.scenario), dict(settings(study, place)))
+        scenario = scenario.set("name", f'"{paper.key}"').set("description", '""')
+    except _core.ScenarioError as error:
+        raise PaperError(f"{paper.key}, {study.key} at {place.level}, {place.series}: {error}") from None
+    return Point(scenario, {"study": place.study, "series": place.series, "level": place.level})
+
+
+def command(paper: Paper, study: Study, place: Place, runs: int) -> str:
+    """The command line that runs the point again, with the same seeds and so the same numbers."""
+    path = Path("papers") / paper.key / str(study.scenario)
+    words = ["paceline", "run", path.as_posix()]
+    for where, value in settings(study, place):
+        words += ["--set", f"{where}={value}"]
+    return shlex.join([*words, "--seed", str(FIRST_SEED), "--runs", str(runs)])

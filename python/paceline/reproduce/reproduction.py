@@ -1,0 +1,161 @@
+"""A paper run from beginning to end: points, runs, metrics, verdicts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from paceline import _core, files
+from paceline.errors import PacelineError
+from paceline.reproduce import measure, points
+from paceline.reproduce.paper import Paper, Study
+from paceline.reproduce.points import Place
+from paceline.results import RunRecord
+from paceline.sweep import Point, Progress, Store, run_points, seeds_from, workers_of_machine
+
+RECORD_EVERY_S = 0.5
+"""The interval of recorded rates, in seconds."""
+
+
+@dataclass
+class Reproduction:
+    """What came out: values of every metric, recorded rates, verdicts, and how it was made."""
+
+    paper: Paper
+    runs: int
+    values: measure.Values
+    rates: dict[Place, pl.DataFrame]
+    """Recorded goodput (seed, time_s, goodput_bps, ...) of the points of studies that record."""
+    results: list[measure.Result]
+    provenance: dict[str, Any]
+    figure: str | None = None
+    seconds: float = 0.0
+    workers: int = 1
+    scenarios: dict[str, str] = field(default_factory=dict)
+    """Scenario file -> its text with every default filled in."""
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that all points share."""
+        return seeds_from(points.FIRST_SEED, self.runs)
+
+    def studies(self) -> list[Study]:
+        """The studies in the paper's order."""
+        return list(self.paper.studies.values())
+
+    def counts(self) -> dict[str, int]:
+        """How many claims agree, differ, are open."""
+        return {
+            outcome: sum(r.verdict.outcome == outcome for r in self.results)
+            for outcome in ("agrees", "differs", "open")
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a reproduction will run: each distinct point once, with all the places where it is shown."""
+
+    points: list[Point]
+    places: list[list[Place]]
+    recorded: list[bool]
+    runs: int
+    seconds: float
+    """Core seconds that it takes on the machine of the paper's README."""
+
+
+def plan(paper: Paper, runs: int) -> Plan:
+    """The points of all studies, those that are the same run merged. Raises PaperError for a bad scenario: nothing
+    starts unless every point is valid."""
+    found: dict[tuple[str, bool], tuple[Point, list[Place]]] = {}
+    seconds = 0.0
+    for study in paper.studies.values():
+        for place, _, _ in points.places(study):
+            point = points.point(paper, study, place)
+            key = (point.scenario.to_toml(), study.record)
+            if key not in found:
+                found[key] = (point, [])
+                seconds += study.seconds * runs
+            found[key][1].append(place)
+    return Plan(
+        [point for point, _ in found.values()],
+        [where for _, where in found.values()],
+        [recorded for _, recorded in found],
+        runs,
+        seconds,
+    )
+
+
+def seconds_on(core_seconds: float, workers: int) -> float:
+    """Wall time of so many core seconds with so many workers, on as many cores."""
+    return core_seconds / max(1, min(workers, workers_of_machine()))
+
+
+def run(
+    paper: Paper,
+    *,
+    runs: int = 10,
+    workers: int | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+    runner: Callable[..., list[RunRecord]] = run_points,
+) -> Reproduction:
+    """Runs a paper. Finished runs in `store` are used again.
+
+    Raises PaperError before anything runs, Interrupted on Ctrl-C (what had finished is in the store), StorageError.
+    """
+    if runs < 1:
+        raise PacelineError(f"the number of runs must be at least 1, not {runs}")
+    began = time.monotonic()
+    planned = plan(paper, runs)
+    seeds = seeds_from(points.FIRST_SEED, runs)
+    values: measure.Values = {}
+    rates: dict[Place, pl.DataFrame] = {}
+    total = len(planned.points) * runs
+    before = 0
+    for recorded in (False, True):
+        chosen = [i for i, r in enumerate(planned.recorded) if r is recorded]
+        if not chosen:
+            continue
+
+        def tell(done: float, _: int, before: int = before) -> None:
+            if progress:
+                progress(before + done, total)
+
+        records = runner(
+            [planned.points[i] for i in chosen],
+            seeds,
+            record=("rate",) if recorded else (),
+            record_every_s=RECORD_EVERY_S,
+            workers=workers,
+            store=store,
+            progress=tell,
+        )
+        before += len(records)
+        for n, i in enumerate(chosen):
+            own = records[n * runs : (n + 1) * runs]
+            measured = measure.of_point(paper.metrics, [record.summary for record in own])
+            for place in planned.places[i]:
+                values[place] = measured
+                if recorded:
+                    rates[place] = pl.concat(
+                        [r.series["rate"].select(pl.lit(r.seed).alias("seed"), pl.all()) for r in own]
+                    )
+    return Reproduction(
+        paper,
+        runs,
+        values,
+        rates,
+        measure.results(paper, values),
+        files.provenance(),
+        seconds=time.monotonic() - began,
+        workers=workers or workers_of_machine(),
+        scenarios={
+            study.scenario: _core.Scenario.load(str(paper.folder / study.scenario)).to_toml()
+            for study in paper.studies.values()
+            if study.scenario
+        },
+    )

@@ -1,0 +1,116 @@
+"""The tables of a reproduction: every run, every point with its intervals, every verdict, as Parquet and CSV."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from paceline import files
+from paceline.reproduce import measure, points
+from paceline.reproduce.reproduction import Reproduction
+
+
+def runs(reproduction: Reproduction) -> pl.DataFrame:
+    """A row per study, point and run: the settings' names, the seed, and every metric (units: see `metrics`)."""
+    rows: list[dict[str, Any]] = []
+    for study in reproduction.studies():
+        for place, series, level in points.places(study):
+            measured = reproduction.values.get(place, {})
+            for i, seed in enumerate(reproduction.seeds):
+                row: dict[str, Any] = {
+                    "study": study.key,
+                    "figure": study.figure,
+                    "series": series.key,
+                    "level": level.label,
+                    "x": level.x,
+                    "seed": seed,
+                }
+                rows.append(row | {key: _present(runs[i]) for key, runs in measured.items()})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _present(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def points_table(reproduction: Reproduction) -> pl.DataFrame:
+    """A row per study, point and metric: mean, sd, half width of the 95 % interval, unit, and the command to run it."""
+    rows: list[dict[str, Any]] = []
+    for study in reproduction.studies():
+        for place, series, level in points.places(study):
+            again = points.command(reproduction.paper, study, place, reproduction.runs)
+            for key, values in reproduction.values.get(place, {}).items():
+                ours = measure.mean(values)
+                rows.append(
+                    {
+                        "study": study.key,
+                        "figure": study.figure,
+                        "series": series.key,
+                        "level": level.label,
+                        "x": level.x,
+                        "metric": key,
+                        "unit": reproduction.paper.metrics[key].unit,
+                        "runs": ours.n,
+                        "mean": ours.mean,
+                        "sd": ours.sd,
+                        "half_width": ours.half_width,
+                        "command": again,
+                    }
+                )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def verdicts(reproduction: Reproduction) -> pl.DataFrame:
+    """A row per claim: what was published and where, ours with its half width, the verdict and why."""
+    rows = [
+        {
+            "claim": r.claim.key,
+            "figure": r.claim.figure,
+            "where": r.claim.where,
+            "says": r.claim.says,
+            "kind": str(r.claim.published.kind),
+            "published": r.claim.published.value,
+            "sign": {1: "+", -1: "-", None: None}[r.claim.published.sign],
+            "unit": r.claim.unit,
+            "expression": r.claim.ours.text,
+            "ours": r.ours.mean if r.ours else None,
+            "half_width": r.ours.half_width if r.ours else None,
+            "runs": r.ours.n if r.ours else 0,
+            "verdict": str(r.verdict.outcome),
+            "because": r.verdict.because,
+            "if_differs": r.claim.if_differs if r.verdict.outcome == "differs" else "",
+        }
+        for r in reproduction.results
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def rates(reproduction: Reproduction) -> pl.DataFrame | None:
+    """The recorded rates of the studies that record, or None."""
+    parts = [
+        table.select(
+            pl.lit(place.study).alias("study"),
+            pl.lit(place.series).alias("series"),
+            pl.lit(place.level).alias("level"),
+            pl.all(),
+        )
+        for place, table in reproduction.rates.items()
+    ]
+    return pl.concat(parts) if parts else None
+
+
+def write(reproduction: Reproduction, folder: Path) -> None:
+    """Writes runs, points, verdicts and rates. Raises StorageError."""
+    tables = {
+        "runs": runs(reproduction),
+        "points": points_table(reproduction),
+        "verdicts": verdicts(reproduction),
+        "rates": rates(reproduction),
+    }
+    for name, table in tables.items():
+        if table is not None:
+            files.write_parquet(folder / f"{name}.parquet", table)
+            files.write_csv(folder / f"{name}.csv", table)
