@@ -67,7 +67,7 @@ impl Document {
         for mistake in &mut mistakes {
             mistake.line = self.lines.get(&mistake.key).copied();
         }
-        mistakes.sort_by(|a, b| (a.line.is_none(), a.line).cmp(&(b.line.is_none(), b.line)));
+        mistakes.sort_by_key(|mistake| (mistake.line.is_none(), mistake.line));
         ScenarioError { file: self.file.clone(), mistakes }
     }
 }

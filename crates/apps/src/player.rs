@@ -1,0 +1,292 @@
+//! The player of a media stream: buffering, play-out, late packets or stalls.
+//!
+//! The medium is a row of packets, numbered from 0, each a segment's payload. The player buffers until `buffer` (a
+//! share of the length) is there: that is the fill time. Then packets leave the buffer at the media rate: packet i
+//! begins to play at fill + i * packet time.
+//!
+//! `clock`: a packet that arrives in order after its instant is late, of no use, and not stored; one that has not
+//! arrived when watching ends, and is due by then, is late too. `stall`: when the next packet is not there at its
+//! instant, play-out stops; it goes on when as much is buffered as at the beginning, or everything has arrived, and all
+//! later instants shift. A finite buffer discards what arrives while it is full; a discarded packet is a hole that is
+//! neither late nor a stall. Always: arrived = played + buffered + late on arrival + discarded.
+//!
+//! Nothing here needs a timer: all follows from the arrivals.
+
+use crate::stream::{Playout, StreamModel};
+use paceline_units::{Rate, Size, Span, Time};
+use std::collections::VecDeque;
+
+/// The player.
+#[derive(Clone, Debug)]
+pub struct Player {
+    model: StreamModel,
+    start: Time,
+    /// Packets of the medium.
+    packets: u64,
+    /// Packets that play-out waits for.
+    needed: u64,
+    /// The most packets that are held.
+    room: u64,
+    /// Packets that have arrived, in order.
+    arrived: u64,
+    bytes: u64,
+    late: u64,
+    discarded: u64,
+    fill: Option<Time>,
+    completed: Option<Time>,
+    /// Clock: discarded packets that were not yet due when last looked, as runs of (first, one beyond).
+    holes: VecDeque<(u64, u64)>,
+    /// Stall: whether it plays.
+    motion: Motion,
+    stalls: u64,
+    stalled: Span,
+}
+
+/// Stall: stored packets, numbered from 0 without the discarded ones, play from `first` on.
+#[derive(Clone, Copy, Debug)]
+enum Motion {
+    /// Number `first` is the next to play; stopped since then.
+    Stopped { first: u64, since: Time },
+    /// Number `first` began to play then.
+    Playing { first: u64, since: Time },
+}
+
+/// What became of a stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StreamReport {
+    /// From the flow's start to the beginning of play-out; `None` if it never began.
+    pub fill: Option<Span>,
+    /// Packets that came after their instant, or were due and never came (clock).
+    pub late_packets: u64,
+    /// Packets of the whole medium.
+    pub media_packets: u64,
+    /// Late packets by media packets, in [0, 1].
+    pub late_share: f64,
+    /// How often play-out stopped (stall).
+    pub stalls: u64,
+    /// For how long altogether, without the first buffering.
+    pub stalled: Span,
+    /// Packets that found the player's buffer full.
+    pub discarded_packets: u64,
+    /// Whether the whole medium arrived.
+    pub completed: bool,
+    /// From the flow's start to the arrival of the last packet, the end of play-out, or the end of watching, whichever
+    /// came first.
+    pub duration: Span,
+    /// Bytes that arrived in that time.
+    pub delivered: Size,
+    /// Delivered bytes over that time.
+    pub throughput: Rate,
+}
+
+/// Where every packet is that has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Arrived in order.
+    pub arrived: u64,
+    /// Begun to play.
+    pub played: u64,
+    /// Waiting to play.
+    pub buffered: u64,
+    /// Came too late to play.
+    pub late: u64,
+    /// Found the buffer full.
+    pub discarded: u64,
+}
+
+impl Player {
+    /// A player whose flow starts at `start`. A finite buffer always holds what play-out waits for.
+    #[must_use]
+    pub fn new(model: StreamModel, start: Time) -> Player {
+        let packets = model.packets();
+        let segment = model.segment.0.max(1);
+        let wanted = (model.total().0 as f64 * model.buffer.0 + 0.5) as u64;
+        let needed = wanted.div_ceil(segment).clamp(1, packets);
+        Player {
+            start,
+            packets,
+            needed,
+            room: model.client_buffer.map_or(u64::MAX, |size| (size.0 / segment).max(needed)),
+            arrived: 0,
+            bytes: 0,
+            late: 0,
+            discarded: 0,
+            fill: None,
+            completed: None,
+            holes: VecDeque::new(),
+            motion: Motion::Stopped { first: 0, since: start },
+            stalls: 0,
+            stalled: Span::ZERO,
+            model,
+        }
+    }
+
+    /// In-order data up to the byte `received` (counted from the medium's beginning) have arrived at `now`. Times must
+    /// not go back; what comes after the end of play-out does not count.
+    pub fn on_delivery(&mut self, now: Time, received: Size) {
+        if self.is_done(now) {
+            return;
+        }
+        let total = self.model.total().0;
+        self.bytes = self.bytes.max(received.0.min(total));
+        let upto = if self.bytes == total { self.packets } else { self.bytes / self.model.segment.0.max(1) };
+        if upto > self.arrived && self.model.playout == Playout::Stall {
+            self.notice_stall(now);
+        }
+        for index in self.arrived..upto {
+            match self.model.playout {
+                Playout::Clock => self.arrive_by_clock(now, index),
+                Playout::Stall => self.arrive_or_resume(now, index),
+            }
+        }
+        if self.arrived == self.packets {
+            self.completed = Some(now);
+        }
+    }
+
+    fn arrive_by_clock(&mut self, now: Time, index: u64) {
+        self.arrived = index + 1;
+        let Some(fill) = self.fill else {
+            if self.arrived >= self.needed {
+                self.fill = Some(now);
+            }
+            return;
+        };
+        if now > fill + self.model.due_after(index) {
+            self.late += 1;
+        } else if self.room < u64::MAX {
+            let due = self.model.due_within(now.since(fill));
+            while self.holes.front().is_some_and(|&(_, end)| end <= due) {
+                self.holes.pop_front();
+            }
+            if self.ahead(due, index) >= self.room {
+                self.discarded += 1;
+                match self.holes.back_mut() {
+                    Some((_, end)) if *end == index => *end += 1,
+                    _ => self.holes.push_back((index, index + 1)),
+                }
+            }
+        }
+    }
+
+    /// Clock: stored packets from number `due` on, when `arrived` have arrived.
+    fn ahead(&self, due: u64, arrived: u64) -> u64 {
+        let holes: u64 = self.holes.iter().map(|&(first, end)| end.saturating_sub(first.max(due))).sum();
+        arrived.saturating_sub(due).saturating_sub(holes)
+    }
+
+    /// Packets that were stored, played or not.
+    fn stored(&self) -> u64 {
+        self.arrived - self.late - self.discarded
+    }
+
+    /// Stall: when play-out stops for want of packets, if no more come.
+    fn runs_dry(&self) -> Option<Time> {
+        match self.motion {
+            Motion::Playing { first, since } => Some(since + self.model.due_after(self.stored() - first)),
+            Motion::Stopped { .. } => None,
+        }
+    }
+
+    fn notice_stall(&mut self, now: Time) {
+        if let Some(since) = self.runs_dry().filter(|&at| now > at) {
+            self.stalls += 1;
+            self.motion = Motion::Stopped { first: self.stored(), since };
+        }
+    }
+
+    fn arrive_or_resume(&mut self, now: Time, index: u64) {
+        let full = self.waiting(now) >= self.room;
+        self.arrived = index + 1;
+        self.discarded += u64::from(full);
+        let Motion::Stopped { first, since } = self.motion else { return };
+        if self.stored() - first >= self.needed || self.arrived == self.packets {
+            match self.fill {
+                None => self.fill = Some(now),
+                Some(_) => self.stalled += now.since(since),
+            }
+            self.motion = Motion::Playing { first, since: now };
+        }
+    }
+
+    /// Stored packets that have not begun to play at `now`.
+    fn waiting(&self, now: Time) -> u64 {
+        match (self.model.playout, self.fill, self.motion) {
+            (Playout::Clock, Some(fill), _) => self.ahead(self.model.due_within(now.since(fill)), self.arrived),
+            (Playout::Stall, _, Motion::Playing { first, since }) => {
+                self.stored().saturating_sub(first + self.model.due_within(now.since(since)))
+            }
+            (Playout::Stall, _, Motion::Stopped { first, .. }) => self.stored() - first,
+            (Playout::Clock, None, _) => self.stored(),
+        }
+    }
+
+    /// What is buffered at `now` (not before the last delivery), as playing time.
+    #[must_use]
+    pub fn buffered(&self, now: Time) -> Span {
+        self.model.due_after(self.waiting(now))
+    }
+
+    /// Where every packet is at `now` (not before the last delivery).
+    #[must_use]
+    pub fn account(&self, now: Time) -> Account {
+        let buffered = self.waiting(now);
+        Account {
+            arrived: self.arrived,
+            played: self.stored() - buffered,
+            buffered,
+            late: self.late,
+            discarded: self.discarded,
+        }
+    }
+
+    /// When play-out by the clock is over.
+    fn clock_ends(&self) -> Option<Time> {
+        let fill = self.fill.filter(|_| self.model.playout == Playout::Clock)?;
+        Some(fill + self.model.due_after(self.packets))
+    }
+
+    /// Whether nothing can change any more: everything has arrived, or play-out by the clock is over.
+    #[must_use]
+    pub fn is_done(&self, now: Time) -> bool {
+        self.completed.is_some() || self.clock_ends().is_some_and(|end| now >= end)
+    }
+
+    /// What became of the stream, watched until `end`.
+    #[must_use]
+    pub fn finish(&self, end: Time) -> StreamReport {
+        let end = [Some(end), self.completed, self.clock_ends()].into_iter().flatten().min().unwrap_or(end);
+        let (mut late, mut stalls, mut stalled) = (self.late, self.stalls, self.stalled);
+        if self.completed.is_none() {
+            match (self.model.playout, self.fill, self.motion) {
+                (Playout::Clock, Some(fill), _) if end > fill => {
+                    let due = self.model.due_within(end.since(fill) - Span(1)).min(self.packets);
+                    late += due.saturating_sub(self.arrived);
+                }
+                (Playout::Stall, Some(_), Motion::Stopped { since, .. }) => stalled += end.since(since),
+                (Playout::Stall, Some(_), Motion::Playing { .. }) => {
+                    if let Some(since) = self.runs_dry().filter(|&at| end > at) {
+                        stalls += 1;
+                        stalled += end.since(since);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let duration = end.since(self.start);
+        let per_second = self.bytes as f64 * 8.0 / duration.as_secs_f64();
+        StreamReport {
+            fill: self.fill.map(|at| at.since(self.start)),
+            late_packets: late,
+            media_packets: self.packets,
+            late_share: late as f64 / self.packets as f64,
+            stalls,
+            stalled,
+            discarded_packets: self.discarded,
+            completed: self.completed.is_some(),
+            duration,
+            delivered: Size(self.bytes),
+            throughput: Rate(if per_second.is_finite() { (per_second + 0.5) as u64 } else { 0 }),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What all senders have in common.
+
+use crate::ftp::Ftp;
+use crate::stream::StreamSender;
+use crate::web::Web;
+use paceline_units::{Size, Span, Time};
+
+/// What an application asks of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing before [`Source::next_wake`], or before more is acknowledged.
+    Wait,
+    /// Append so much to what is to be sent.
+    Send(Size),
+    /// Open a fresh connection (initial window, no history), then send so much.
+    Restart(Size),
+    /// There is always something to send from now on.
+    Endless,
+    /// It is over: withdraw what has never been sent, hand over nothing more.
+    Stop,
+}
+
+/// When an application is active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// It begins here.
+    pub start: Time,
+    /// It stops here; [`Time::NEVER`] if it does not.
+    pub stop: Time,
+}
+
+impl Period {
+    /// From `start` on, without end.
+    #[must_use]
+    pub const fn from(start: Time) -> Period {
+        Period { start, stop: Time::NEVER }
+    }
+}
+
+/// Whether amounts are handed over to the byte or in whole segments (ns-2's TCP counts packets).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rounding {
+    /// To the byte.
+    #[default]
+    Exact,
+    /// In whole segments; what is left of a transfer fills one more.
+    WholeSegments(Size),
+}
+
+impl Rounding {
+    /// `size`, rounded up.
+    #[must_use]
+    pub fn up(self, size: Size) -> Size {
+        match self {
+            Rounding::Exact => size,
+            Rounding::WholeSegments(Size(segment)) => Size(size.0.div_ceil(segment.max(1)).saturating_mul(segment)),
+        }
+    }
+
+    /// `size`, rounded down.
+    #[must_use]
+    pub fn down(self, size: Size) -> Size {
+        match self {
+            Rounding::Exact => size,
+            Rounding::WholeSegments(Size(segment)) => Size(size.0 - size.0 % segment.max(1)),
+        }
+    }
+}
+
+/// How transfers went: those that began, or ended, once measuring had begun.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transfers {
+    /// How many began.
+    pub started: u64,
+    /// How many were acknowledged to the last byte.
+    pub completed: u64,
+    /// Mean time from handing over the first byte to the acknowledgement of the last, of those completed.
+    pub mean_time: Option<Span>,
+}
+
+/// Counts transfers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    from: Time,
+    started: u64,
+    completed: u64,
+    total: u128,
+}
+
+impl Tally {
+    pub(crate) fn measure_from(&mut self, at: Time) {
+        self.from = at;
+    }
+
+    pub(crate) fn started(&mut self, now: Time) {
+        self.started += u64::from(now >= self.from);
+    }
+
+    pub(crate) fn completed(&mut self, now: Time, since: Time) {
+        if now >= self.from {
+            self.completed += 1;
+            self.total += u128::from(now.since(since).0);
+        }
+    }
+
+    pub(crate) fn read(&self) -> Transfers {
+        let mean = self.total.checked_div(u128::from(self.completed));
+        Transfers { started: self.started, completed: self.completed, mean_time: mean.map(|ns| Span(ns as u64)) }
+    }
+}
+
+/// Any sender.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A transfer, greedy.
+    Ftp(Ftp),
+    /// Web transfers.
+    Web(Web),
+    /// A media stream.
+    Stream(StreamSender),
+}
+
+impl Source {
+    /// What to do now; to be called again until it says [`Action::Wait`] or [`Action::Stop`]. `acked` is how much of
+    /// all that was handed over has been acknowledged, restarts included. Call it at [`Source::next_wake`], and
+    /// whenever everything handed over is acknowledged (more often does no harm).
+    pub fn next_action(&mut self, now: Time, acked: Size) -> Action {
+        match self {
+            Source::Ftp(ftp) => ftp.next_action(now, acked),
+            Source::Web(web) => web.next_action(now, acked),
+            Source::Stream(stream) => stream.next_action(now),
+        }
+    }
+
+    /// When to call [`Source::next_action`] next, whatever is acknowledged until then.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Time> {
+        match self {
+            Source::Ftp(ftp) => ftp.next_wake(),
+            Source::Web(web) => web.next_wake(),
+            Source::Stream(stream) => stream.next_wake(),
+        }
+    }
+
+    /// Transfers count from `at` on.
+    pub fn measure_from(&mut self, at: Time) {
+        match self {
+            Source::Ftp(ftp) => ftp.measure_from(at),
+            Source::Web(web) => web.measure_from(at),
+            Source::Stream(_) => {}
+        }
+    }
+
+    /// How its transfers went; `None` for what does not consist of transfers.
+    #[must_use]
+    pub fn transfers(&self) -> Option<Transfers> {
+        match self {
+            Source::Ftp(ftp) => ftp.transfers(),
+            Source::Web(web) => Some(web.transfers()),
+            Source::Stream(_) => None,
+        }
+    }
+}

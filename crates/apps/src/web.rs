@@ -1,0 +1,164 @@
+//! Web traffic, reduced to the side that sends the pages: transfers of Pareto sizes with exponential gaps.
+
+use crate::source::{Action, Period, Rounding, Tally, Transfers};
+use paceline_engine::random::{Sequence, Stream};
+use paceline_units::{Size, Span, Time};
+use std::collections::VecDeque;
+
+/// The largest transfer, whatever the law says: 10^15 bytes.
+const LARGEST: f64 = 1e15;
+
+/// What a gap lies between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arrivals {
+    /// From the acknowledgement of the last byte to the next transfer, each on a fresh connection.
+    #[default]
+    Think,
+    /// The same on one connection, which keeps its state.
+    ThinkPersistent,
+    /// From one arrival to the next, whatever is still on its way; all on one connection.
+    Open,
+}
+
+/// The Pareto law of transfer sizes: P(size > x) = (least / x)^shape for x >= least.
+///
+/// Its mean is least * shape / (shape - 1), infinite for shapes up to 1; its median is least * 2^(1/shape). For shape
+/// 1.2 and a mean of 50 kB the least size is 8.33 kB and the median 14.8 kB; for a median of 50 kB they are 28.1 kB
+/// and a mean of 168 kB.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pareto {
+    least: f64,
+    shape: f64,
+    greatest: f64,
+}
+
+impl Pareto {
+    /// The law with this mean; `None` if the shape is not above 1.
+    #[must_use]
+    pub fn with_mean(mean: Size, shape: f64) -> Option<Pareto> {
+        (shape > 1.0).then(|| Pareto { least: mean.0 as f64 * (shape - 1.0) / shape, shape, greatest: LARGEST })
+    }
+
+    /// The law with this median; `None` if the shape is not above 0.
+    #[must_use]
+    pub fn with_median(median: Size, shape: f64) -> Option<Pareto> {
+        let least = median.0 as f64 / libm::pow(2.0, 1.0 / shape);
+        (shape > 0.0).then_some(Pareto { least, shape, greatest: LARGEST })
+    }
+
+    /// The same law, larger draws cut to `max`.
+    #[must_use]
+    pub fn cut_at(self, max: Size) -> Pareto {
+        Pareto { greatest: LARGEST.min(max.0 as f64), ..self }
+    }
+
+    /// The least size that it gives, in bytes.
+    #[must_use]
+    pub fn least(&self) -> f64 {
+        self.least
+    }
+
+    /// A draw, rounded up to the byte, at least 1 B.
+    fn draw(&self, from: &mut Sequence) -> Size {
+        let bytes = (self.least * from.pareto(self.shape)).min(self.greatest);
+        Size((libm::ceil(bytes) as u64).max(1))
+    }
+}
+
+/// What a web source is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WebModel {
+    /// Mean of the exponential gaps.
+    pub gap: Span,
+    /// What they lie between.
+    pub arrivals: Arrivals,
+    /// Sizes.
+    pub sizes: Pareto,
+    /// Whether sizes are rounded up to whole segments.
+    pub rounding: Rounding,
+}
+
+/// A web source.
+#[derive(Clone, Debug)]
+pub struct Web {
+    model: WebModel,
+    period: Period,
+    sizes: Sequence,
+    gaps: Sequence,
+    /// When the next transfer arrives; `None` while a thinking client waits for its page.
+    next: Option<Time>,
+    /// Transfers on their way: where each ends in the sequence of all bytes, and when it began.
+    under_way: VecDeque<(u64, Time)>,
+    handed: u64,
+    stopped: bool,
+    tally: Tally,
+}
+
+impl Web {
+    /// The first transfer arrives at the period's start.
+    #[must_use]
+    pub fn new(model: WebModel, stream: Stream, period: Period) -> Web {
+        Web {
+            model,
+            period,
+            sizes: Sequence::new(stream.fork(0)),
+            gaps: Sequence::new(stream.fork(1)),
+            next: Some(period.start),
+            under_way: VecDeque::new(),
+            handed: 0,
+            stopped: false,
+            tally: Tally::default(),
+        }
+    }
+
+    /// See [`crate::Source::next_action`].
+    pub fn next_action(&mut self, now: Time, acked: Size) -> Action {
+        while let Some(&(end, since)) = self.under_way.front()
+            && acked.0 >= end
+        {
+            self.under_way.pop_front();
+            self.tally.completed(now, since);
+            if self.model.arrivals != Arrivals::Open {
+                self.next = Some(now + self.gap());
+            }
+        }
+        if self.stopped {
+            return Action::Wait;
+        }
+        if now >= self.period.stop {
+            self.stopped = true;
+            self.next = None;
+            return Action::Stop;
+        }
+        let Some(arrived) = self.next.filter(|&at| now >= at) else { return Action::Wait };
+        let size = self.model.rounding.up(self.model.sizes.draw(&mut self.sizes));
+        self.next = (self.model.arrivals == Arrivals::Open).then(|| arrived + self.gap());
+        let first = self.handed == 0;
+        self.handed = self.handed.saturating_add(size.0);
+        self.under_way.push_back((self.handed, now));
+        self.tally.started(now);
+        if self.model.arrivals == Arrivals::Think && !first { Action::Restart(size) } else { Action::Send(size) }
+    }
+
+    fn gap(&mut self) -> Span {
+        self.model.gap.mul_f64(self.gaps.exponential())
+    }
+
+    /// See [`crate::Source::next_wake`].
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Time> {
+        let stop = (!self.stopped && self.period.stop < Time::NEVER).then_some(self.period.stop);
+        [self.next, stop].into_iter().flatten().min()
+    }
+
+    /// Transfers count from `at` on.
+    pub fn measure_from(&mut self, at: Time) {
+        self.tally.measure_from(at);
+    }
+
+    /// How the transfers went.
+    #[must_use]
+    pub fn transfers(&self) -> Transfers {
+        self.tally.read()
+    }
+}

@@ -1,0 +1,175 @@
+//! Senders: what they hand over and when.
+
+use paceline_apps::stream::{Playout, StreamModel, StreamSender};
+use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
+use paceline_apps::{Action, Period, Rounding, Source};
+use paceline_engine::random::Stream;
+use paceline_units::{Rate, Ratio, Size, Span, Time};
+use proptest::prelude::*;
+
+fn web(arrivals: Arrivals, rounding: Rounding) -> Web {
+    let sizes = Pareto::with_mean(Size(50_000), 1.2).unwrap();
+    let model = WebModel { gap: Span::from_millis(500), arrivals, sizes, rounding };
+    Web::new(model, Stream::new(1, "web"), Period::from(Time(1_000_000_000)))
+}
+
+fn stream(rate: u64, xfactor: f64, heartbeat: u64, rounding: Rounding) -> StreamModel {
+    StreamModel {
+        media_rate: Rate(rate),
+        length: Span::from_secs(10),
+        xfactor,
+        heartbeat: Span(heartbeat),
+        buffer: Ratio(0.05),
+        playout: Playout::Clock,
+        client_buffer: None,
+        segment: Size(1000),
+        rounding,
+    }
+}
+
+#[test]
+fn a_thinking_client_waits_for_its_page() {
+    for (arrivals, fresh) in [(Arrivals::Think, true), (Arrivals::ThinkPersistent, false)] {
+        let mut web = web(arrivals, Rounding::Exact);
+        let mut now = web.next_wake().unwrap();
+        assert_eq!(now, Time(1_000_000_000));
+        let mut handed = 0;
+        for round in 0..100 {
+            let size = match web.next_action(now, Size(handed)) {
+                Action::Restart(size) if fresh && round > 0 => size,
+                Action::Send(size) if !fresh || round == 0 => size,
+                other => panic!("{other:?}"),
+            };
+            assert!(size.0 >= 8333);
+            handed += size.0;
+            assert_eq!(web.next_wake(), None);
+            now += Span::from_secs(2);
+            assert_eq!(web.next_action(now, Size(handed - 1)), Action::Wait);
+            assert_eq!(web.next_action(now, Size(handed)), Action::Wait);
+            now = web.next_wake().unwrap();
+        }
+        assert_eq!((web.transfers().started, web.transfers().completed), (100, 100));
+        assert_eq!(web.transfers().mean_time, Some(Span::from_secs(2)));
+    }
+}
+
+#[test]
+fn an_open_client_does_not_wait() {
+    let mut web = web(Arrivals::Open, Rounding::WholeSegments(Size(1000)));
+    let (mut now, mut sizes) = (Time::ZERO, Vec::new());
+    for _ in 0..20_000 {
+        now = web.next_wake().unwrap();
+        let Action::Send(size) = web.next_action(now, Size(0)) else { panic!() };
+        assert_eq!(size.0 % 1000, 0);
+        sizes.push(size.0);
+    }
+    let mean_gap = (now.as_secs_f64() - 1.0) / 20_000.0;
+    assert!((mean_gap - 0.5).abs() < 0.015, "{mean_gap}");
+    assert_eq!(web.transfers().completed, 0);
+    web.next_action(now, Size(sizes.iter().take(7).sum()));
+    assert_eq!(web.transfers().completed, 7);
+}
+
+/// The sizes of `n` draws, sorted.
+fn draws(sizes: Pareto, n: usize) -> Vec<u64> {
+    let model = WebModel { gap: Span(1), arrivals: Arrivals::Open, sizes, rounding: Rounding::Exact };
+    let mut web = Web::new(model, Stream::new(7, "sizes"), Period::from(Time::ZERO));
+    let mut drawn: Vec<u64> = (0..n)
+        .map(|_| {
+            let Action::Send(size) = web.next_action(web.next_wake().unwrap(), Size(0)) else { panic!() };
+            size.0
+        })
+        .collect();
+    drawn.sort_unstable();
+    drawn
+}
+
+#[test]
+fn pareto_has_the_median_and_the_mean_that_are_asked_for() {
+    let n = 100_000;
+    let drawn = draws(Pareto::with_median(Size(50_000), 1.2).unwrap(), n);
+    assert!((drawn[n / 2] as f64 / 50_000.0 - 1.0).abs() < 0.02, "{}", drawn[n / 2]);
+    // Of shape 3 the variance is finite, so that a sample's mean says something.
+    let drawn = draws(Pareto::with_mean(Size(50_000), 3.0).unwrap(), n);
+    let mean = drawn.iter().sum::<u64>() as f64 / n as f64;
+    assert!((mean / 50_000.0 - 1.0).abs() < 0.02, "{mean}");
+    assert_eq!(drawn[0], 33_334);
+    // P(size > 10 x least) = 10^-shape.
+    let drawn = draws(Pareto::with_mean(Size(60_000), 1.2).unwrap(), n);
+    let beyond = drawn.iter().filter(|&&size| size > 100_000).count() as f64 / n as f64;
+    assert!((beyond / 0.0631 - 1.0).abs() < 0.05, "{beyond}");
+    assert_eq!(draws(Pareto::with_mean(Size(60_000), 1.2).unwrap().cut_at(Size(99_000)), n)[n - 1], 99_000);
+    assert!(Pareto::with_mean(Size(1), 1.0).is_none());
+}
+
+#[test]
+fn a_stopped_source_says_so_once() {
+    let period = Period { start: Time(0), stop: Time(5_000_000_000) };
+    let mut sources = [
+        Source::Web(Web::new(
+            WebModel {
+                gap: Span::from_secs(1),
+                arrivals: Arrivals::Open,
+                sizes: Pareto::with_mean(Size(1000), 2.0).unwrap(),
+                rounding: Rounding::Exact,
+            },
+            Stream::new(1, "w"),
+            period,
+        )),
+        Source::Stream(StreamSender::new(&stream(1_000_000, 1.0, 100_000_000, Rounding::Exact), period)),
+        Source::Ftp(paceline_apps::ftp::Ftp::new(None, period)),
+    ];
+    for source in &mut sources {
+        let mut stops = 0;
+        for _ in 0..1000 {
+            let Some(now) = source.next_wake() else { break };
+            while let action = source.next_action(now, Size(0))
+                && action != Action::Wait
+            {
+                stops += usize::from(action == Action::Stop);
+            }
+        }
+        assert_eq!((stops, source.next_wake()), (1, None), "{source:?}");
+    }
+}
+
+#[test]
+fn a_chunk_is_xfactor_times_rate_times_heartbeat() {
+    let model = stream(1_000_000, 8.0, 100_000_000, Rounding::WholeSegments(Size(1000)));
+    let mut sender = StreamSender::new(&model, Period::from(Time(0)));
+    assert_eq!(sender.next_action(Time(0)), Action::Send(Size(100_000)));
+    assert_eq!(sender.next_action(Time(0)), Action::Wait);
+    assert_eq!(sender.next_wake(), Some(Time(100_000_000)));
+}
+
+proptest! {
+    /// Fractions are carried over: after k heartbeats k chunks have left, to the byte or to the segment, and in the
+    /// end exactly the medium.
+    #[test]
+    fn nothing_is_lost_to_rounding(
+        rate in 1_000u64..20_000_000,
+        xfactor in 0.3f64..10.0,
+        heartbeat in 1_000_000u64..1_000_000_000,
+        whole: bool,
+    ) {
+        let rounding = if whole { Rounding::WholeSegments(Size(1000)) } else { Rounding::Exact };
+        let model = stream(rate, xfactor, heartbeat, rounding);
+        let mut sender = StreamSender::new(&model, Period::from(Time(0)));
+        let mut handed = 0;
+        let mut last = Time::ZERO;
+        while let Some(now) = sender.next_wake() {
+            while let Action::Send(size) = sender.next_action(now) {
+                handed += size.0;
+            }
+            last = now;
+            let beats = now.0 / heartbeat + 1;
+            let wanted = (beats as f64 * xfactor * rate as f64 / 8.0 * heartbeat as f64 / 1e9).min(model.total().0 as f64);
+            let slack = if whole { 1001.0 } else { 1.01 };
+            prop_assert!((handed as f64 - wanted).abs() <= slack);
+            prop_assert_eq!(handed, sender.handed().0);
+        }
+        prop_assert_eq!(handed, model.total().0);
+        let slack = 2.0 * heartbeat as f64 / 1e9 + if whole { 8000.0 / (rate as f64 * xfactor) } else { 0.0 };
+        prop_assert!((last.as_secs_f64() - 10.0 / xfactor).abs() <= slack + 8000.0 / (rate as f64 * xfactor));
+    }
+}
