@@ -58,6 +58,15 @@ class Scenario:
             node[last] = value
         return Scenario(tree, self.name)
 
+    def set_all(self, values: list[tuple[str, str]]) -> Scenario:
+        changed = self
+        for path, value in values:
+            changed = changed.set(path, value)
+        return changed
+
+    def traces(self) -> list[tuple[str, str]]:
+        return []
+
     def to_toml(self) -> str:
         return json.dumps(self._tree, sort_keys=True)
 

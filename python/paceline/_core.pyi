@@ -23,6 +23,8 @@ class Scenario:
         """Reads TOML text; trace files are looked up from `base_dir`. Raises ScenarioError."""
     def set(self, path: str, value: str) -> Scenario:
         """A copy with the value at the TOML path replaced, read as TOML, else taken as text. Raises ScenarioError."""
+    def set_all(self, values: list[tuple[str, str]]) -> Scenario:
+        """A copy with several values replaced, checked when all are. Raises ScenarioError."""
     def to_toml(self) -> str:
         """The scenario with every default filled in."""
     @property
@@ -30,6 +32,8 @@ class Scenario:
     @property
     def seed(self) -> int: ...
     def flow_names(self) -> list[str]: ...
+    def traces(self) -> list[tuple[str, str]]:
+        """The trace files that links follow: name and text of each."""
 
 @final
 class Watch:

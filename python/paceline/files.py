@@ -57,8 +57,6 @@ def write_whole(path: Path, content: bytes | str) -> None:
     try:
         with temporary.open("wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):

@@ -8,7 +8,7 @@ from typing import Any
 
 from paceline import _core, files
 from paceline.results import Results
-from paceline.scenario import ScenarioLike, load
+from paceline.scenario import ScenarioLike, identity, load
 from paceline.sweep import RECORD_EVERY_S, Point, Progress, check_recordings, run_points, seeds_from
 
 
@@ -35,10 +35,10 @@ def run(
     manifest = {
         "kind": "run",
         "name": loaded.name,
-        "scenario": loaded.to_toml(),
+        "scenario": identity(loaded),
         "seeds": seeds,
         "version": _core.version(),
-        "record": check_recordings(record),
+        "record": check_recordings(record, record_every_s),
         "record_every_s": record_every_s,
         **files.provenance(),
     }

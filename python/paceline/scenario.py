@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -21,9 +22,18 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
     booleans, lists or tables. Raises ScenarioError for a mistake.
     """
     loaded = scenario if isinstance(scenario, Scenario) else Scenario.load(str(scenario))
-    for path, value in (changes or {}).items():
-        loaded = loaded.set(path, toml_value(value))
-    return loaded
+    return (
+        loaded.set_all([(path, toml_value(value)) for path, value in changes.items()]) if changes else loaded
+    )
+
+
+def identity(scenario: Scenario) -> str:
+    """What a run's result depends on beside its seed: the scenario with every default, and the traces' contents."""
+    parts = [scenario.to_toml()]
+    parts += [
+        f"# {file}: sha256 {hashlib.sha256(text.encode()).hexdigest()}" for file, text in scenario.traces()
+    ]
+    return "\n".join(parts)
 
 
 def parse(text: str, base_dir: str | Path = ".", name: str = "scenario") -> Scenario:

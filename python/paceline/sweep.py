@@ -22,7 +22,7 @@ from typing import Any
 from paceline import _core, files
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.results import SERIES, TABLES, Results, RunRecord
-from paceline.scenario import ScenarioLike, load
+from paceline.scenario import ScenarioLike, identity, load
 
 RECORD_EVERY_S = 0.02
 """Default interval of recordings, in seconds."""
@@ -91,9 +91,9 @@ class Store:
         files.make_directory(self.runs)
 
     @staticmethod
-    def key(toml: str, seed: int, record: Sequence[str], every_s: float) -> str:
-        """The name of a run: a hash of everything that its result depends on."""
-        what = json.dumps([_core.version(), toml, seed, sorted(record), every_s if record else None])
+    def key(scenario: str, seed: int, record: Sequence[str], every_s: float) -> str:
+        """The name of a run: a hash of everything that its result depends on; `scenario` is its identity."""
+        what = json.dumps([_core.version(), scenario, seed, sorted(record), every_s if record else None])
         return hashlib.sha256(what.encode()).hexdigest()[:24]
 
     def get(self, key: str, seed: int, record: Sequence[str]) -> RunRecord | None:
@@ -125,8 +125,12 @@ class Store:
         files.make_directory(self.runs)
 
 
-def check_recordings(record: Sequence[str]) -> list[str]:
-    """The recordings asked for, each once. Raises PacelineError for an unknown one."""
+def check_recordings(record: Sequence[str], every_s: float = RECORD_EVERY_S) -> list[str]:
+    """The recordings asked for, each once. Raises PacelineError for an unknown one, or an interval out of range."""
+    if not 1e-6 <= every_s <= 1e6:
+        raise PacelineError(
+            f"the interval of recordings must lie between 1e-6 and 1e6 seconds, not at {every_s}"
+        )
     unknown = [kind for kind in record if kind not in SERIES]
     if unknown:
         raise PacelineError(f'cannot record "{unknown[0]}"; there are {", ".join(SERIES)}')
@@ -157,7 +161,7 @@ def run_points(
     Runs that `store` has are taken from it, others are kept there as they finish. Raises Interrupted on Ctrl-C (running
     ones are cancelled), and whatever a run raises (the others are cancelled).
     """
-    record = check_recordings(record)
+    record = check_recordings(record, record_every_s)
     workers = workers_of_machine() if workers is None else workers
     if workers < 1:
         raise PacelineError(f"the number of workers must be at least 1, not {workers}")
@@ -166,8 +170,8 @@ def run_points(
     done: dict[int, RunRecord] = {}
     if store:
         for point in points:
-            toml = point.scenario.to_toml()
-            keys += [Store.key(toml, seed, record, record_every_s) for seed in seeds]
+            what = identity(point.scenario)
+            keys += [Store.key(what, seed, record, record_every_s) for seed in seeds]
         for i, (point, seed) in enumerate(jobs):
             if kept := store.get(keys[i], seed, record):
                 done[i] = RunRecord(seed, kept.summary, kept.series, point.labels)
@@ -279,11 +283,11 @@ def sweep(
     manifest = {
         "kind": "sweep",
         "name": base.name,
-        "scenario": base.to_toml(),
+        "scenario": identity(base),
         "vary": {path: [str(v) for v in values] for path, values in vary.items()},
         "seeds": seeds,
         "version": _core.version(),
-        "record": check_recordings(record),
+        "record": check_recordings(record, record_every_s),
         "record_every_s": record_every_s,
         **files.provenance(),
     }
