@@ -3,7 +3,7 @@
 use crate::impair::{Counts, Impairments};
 use crate::meter::{Agenda, Measure, Series, Snapshot};
 use crate::model::{Limit, LinkModel, Queue};
-use crate::rate::{Constant, RateModel};
+use crate::rate::Server;
 use crate::waiting::{Exit, Waiting};
 use crate::{DropReason, Drops, Fate, LinkReport, Totals};
 use paceline_engine::random::Stream;
@@ -31,11 +31,6 @@ pub struct Link {
 }
 
 #[derive(Clone, Debug)]
-enum Server {
-    Constant(Constant),
-}
-
-#[derive(Clone, Debug)]
 enum Discipline {
     /// Drop-tail by packets; `u32::MAX` also for no limit.
     Packets(u32),
@@ -50,9 +45,6 @@ impl Link {
     /// outages out of order.
     #[must_use]
     pub fn new(model: &LinkModel, window: Measure, stream: Stream) -> Link {
-        let server = match &model.rate {
-            RateModel::Constant(rate) => Server::Constant(Constant::new(*rate)),
-        };
         let discipline = match model.queue {
             Queue::Unlimited => Discipline::Packets(u32::MAX),
             Queue::DropTail(Limit::Packets(limit)) => Discipline::Packets(limit),
@@ -60,7 +52,7 @@ impl Link {
         };
         let agenda = Box::new(Agenda::new(window));
         Link {
-            server,
+            server: Server::new(&model.rate),
             propagation: model.propagation,
             discipline,
             boundary: agenda.next(),
@@ -102,31 +94,44 @@ impl Link {
         self.arrivals += 1;
         self.waiting.release(now);
         let free = self.server.free();
-        if let Some(reason) = self.refuses(free > now, size) {
+        if let Some(reason) = self.refuses(self.server.is_busy(now), size) {
             self.refused[reason] += 1;
             return Fate::Drop(reason);
         }
         let (start, end) = self.server.serve(now, size);
-        let exit = match &mut self.impairments {
-            None => Exit::Crosses,
-            Some(impairments) => impairments.exit(index, start, packet.flags),
+        self.idle += now.saturating_sub(free);
+        packet.time = Time(end) + self.propagation;
+        if self.impairments.is_some() {
+            return self.admit_impaired(index, (now, start), packet);
+        }
+        self.count(now, start, size, Exit::Crosses);
+        Fate::Pass
+    }
+
+    /// The rest of [`Link::admit`] for the packet that arrived as number `index`, where there are impairments.
+    #[inline(never)]
+    fn admit_impaired(&mut self, index: u64, (now, start): (u64, u64), packet: &mut Packet) -> Fate {
+        let Some(impairments) = &mut self.impairments else { return Fate::Pass };
+        let exit = impairments.exit(index, start, packet.flags);
+        let fate = match exit {
+            Exit::Crosses => impairments.cross(index, packet),
+            Exit::Lost => Fate::Drop(DropReason::Loss),
+            Exit::Outage => Fate::Drop(DropReason::Outage),
         };
+        if exit != Exit::Crosses {
+            packet.time = Time(now);
+        }
+        self.count(now, start, packet.size, exit);
+        fate
+    }
+
+    /// Counts an admitted packet, which waits from `now` until `start`.
+    #[inline]
+    fn count(&mut self, now: u64, start: u64, size: u16, exit: Exit) {
         if start > now {
             self.waiting.enter(now, start, size, exit);
         } else {
-            self.idle += now - free;
             self.waiting.pass(size, exit);
-        }
-        match exit {
-            Exit::Crosses => {
-                packet.time = Time(end) + self.propagation;
-                match &mut self.impairments {
-                    None => Fate::Pass,
-                    Some(impairments) => impairments.cross(index, packet),
-                }
-            }
-            Exit::Lost => Fate::Drop(DropReason::Loss),
-            Exit::Outage => Fate::Drop(DropReason::Outage),
         }
     }
 
@@ -142,7 +147,7 @@ impl Link {
     }
 
     /// Everything before `time`. Nothing may have been admitted at `time` or later.
-    fn snapshot(&self, time: u64) -> Snapshot {
+    fn snapshot(&mut self, time: u64) -> Snapshot {
         let (integrals, gone) = self.waiting.up_to(time);
         Snapshot {
             time,
@@ -200,30 +205,14 @@ impl Link {
         self.cross_boundaries(end);
         let closing = self.snapshot(end);
         let (departures, _, drops) = closing.outcome();
-        let waiting = self.waiting.since(&closing.gone);
+        let waiting = u64::from(self.waiting.packets());
         assert_eq!(self.arrivals, departures + drops.total() + waiting, "a link lost count of its packets");
         let Counts { reordered, duplicated, corrupted } =
             self.impairments.as_ref().map_or_else(Counts::default, Impairments::counts);
         let totals = Totals { arrivals: self.arrivals, departures, drops, waiting, reordered, duplicated, corrupted };
         let to = self.agenda.to.unwrap_or(closing);
         let from = self.agenda.from.unwrap_or(to);
-        to.report(&from, None, totals)
-    }
-}
-
-impl Server {
-    #[inline]
-    fn free(&self) -> u64 {
-        match self {
-            Server::Constant(server) => server.free(),
-        }
-    }
-
-    #[inline]
-    fn serve(&mut self, now: u64, size: u16) -> (u64, u64) {
-        match self {
-            Server::Constant(server) => server.serve(now, size),
-        }
+        to.report(&from, self.server.capacity(from.time, to.time), totals)
     }
 }
 

@@ -88,7 +88,7 @@ pub struct Series {
 }
 
 /// Everything that has happened before some instant.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Snapshot {
     pub time: u64,
     pub arrivals: u64,
@@ -114,16 +114,15 @@ impl Snapshot {
     /// What happened between `from` and `self`. `capacity`: the bytes that a link of varying rate could have carried.
     pub(crate) fn report(&self, from: &Snapshot, capacity: Option<u128>, totals: Totals) -> LinkReport {
         let length = (self.time - from.time) as f64;
-        let moments = |first: u128, second: u128| {
+        let moments = |i: usize| {
             if length == 0.0 {
                 return (0.0, 0.0);
             }
-            let mean = first as f64 / length;
-            (mean, (second as f64 / length - mean * mean).max(0.0).sqrt())
+            let mean = (self.integrals.first[i] - from.integrals.first[i]) / length;
+            let square = (self.integrals.second[i] - from.integrals.second[i]) / length;
+            (mean, (square - mean * mean).max(0.0).sqrt())
         };
-        let (now, then) = (&self.integrals, &from.integrals);
-        let (mean_packets, sd_packets) = moments(now.packets - then.packets, now.packets2 - then.packets2);
-        let (mean_bytes, sd_bytes) = moments(now.bytes - then.bytes, now.bytes2 - then.bytes2);
+        let ((mean_packets, sd_packets), (mean_bytes, sd_bytes)) = (moments(0), moments(1));
         let share = match capacity {
             None if length == 0.0 => 0.0,
             None => 1.0 - (self.idle - from.idle) as f64 / length,

@@ -1,12 +1,54 @@
-//! How fast a link sends, and the server that evaluates it: from when and until when a packet is in transmission.
+//! How fast a link sends, and the servers that evaluate it: from when and until when a packet is in transmission.
 
-use paceline_units::Rate;
+use crate::opportunities::{Delivery, Opportunities};
+use crate::schedule::{Schedule, Stepped};
+use paceline_units::{Rate, Time};
 
 /// How fast a link sends.
 #[derive(Clone, Debug)]
 pub enum RateModel {
     /// Always the same; not zero.
     Constant(Rate),
+    /// Steps in time.
+    Schedule(Schedule),
+    /// Instants at which some bytes can leave, and none between them.
+    Opportunities(Opportunities),
+}
+
+impl RateModel {
+    /// A single number for it: the constant rate; the mean of what repeats; the first rate above zero of a schedule
+    /// that does not. Zero if it never sends.
+    #[must_use]
+    pub fn nominal(&self) -> Rate {
+        match self {
+            RateModel::Constant(rate) => *rate,
+            RateModel::Schedule(schedule) => schedule.nominal(),
+            RateModel::Opportunities(opportunities) => opportunities.mean(),
+        }
+    }
+}
+
+/// Why a rate over time is not one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RateError {
+    /// There are no entries.
+    #[error("it has no entries")]
+    Empty,
+    /// The first step of a schedule does not begin at zero.
+    #[error("its first entry must be at 0 s, not at {0}")]
+    LateStart(Time),
+    /// An entry is not later than the one before it (for opportunities: it is earlier).
+    #[error("the entry at {0} must come after the one at {1}")]
+    Disorder(Time, Time),
+    /// A rate beyond [`Schedule::MAX_RATE`].
+    #[error("{0} is more than {max}, the highest rate of a schedule", max = Schedule::MAX_RATE)]
+    TooFast(Rate),
+    /// It repeats, and nothing ever leaves.
+    #[error("it repeats without ever carrying anything")]
+    Idle,
+    /// It repeats after a time that is zero, or not longer than its last entry.
+    #[error("it must repeat later than its last entry, at {0}")]
+    ShortPeriod(Time),
 }
 
 /// A server of constant rate. Instants are fixed point, 64 bits of nanoseconds and 64 of fraction, so that nothing of
@@ -38,6 +80,65 @@ impl Constant {
         let start = self.free.max(u128::from(now) << 64);
         self.free = start.saturating_add(self.per_byte.wrapping_mul(u128::from(size)));
         ((start >> 64) as u64, (self.free >> 64) as u64)
+    }
+}
+
+/// Any server.
+#[derive(Clone, Debug)]
+pub(crate) enum Server {
+    Constant(Constant),
+    Stepped(Box<Stepped>),
+    Delivery(Box<Delivery>),
+}
+
+impl Server {
+    /// # Panics
+    /// If a constant rate is zero.
+    pub(crate) fn new(rate: &RateModel) -> Server {
+        match rate {
+            RateModel::Constant(rate) => Server::Constant(Constant::new(*rate)),
+            RateModel::Schedule(schedule) => Server::Stepped(Box::new(Stepped::new(schedule.clone()))),
+            RateModel::Opportunities(all) => Server::Delivery(Box::new(Delivery::new(all.clone()))),
+        }
+    }
+
+    /// When everything admitted so far has been sent; `u64::MAX`: never.
+    #[inline]
+    pub(crate) fn free(&self) -> u64 {
+        match self {
+            Server::Constant(server) => server.free(),
+            Server::Stepped(server) => server.free(),
+            Server::Delivery(server) => server.free(),
+        }
+    }
+
+    /// Whether a packet that arrives at `now` must wait.
+    #[inline]
+    pub(crate) fn is_busy(&self, now: u64) -> bool {
+        match self {
+            Server::Constant(server) => server.free() > now,
+            Server::Stepped(server) => server.free() > now,
+            Server::Delivery(_) => true,
+        }
+    }
+
+    /// Sends `size` bytes that are there at `now`: start and end of the transmission, each `u64::MAX` for never.
+    #[inline]
+    pub(crate) fn serve(&mut self, now: u64, size: u16) -> (u64, u64) {
+        match self {
+            Server::Constant(server) => server.serve(now, size),
+            Server::Stepped(server) => server.serve(now, size),
+            Server::Delivery(server) => server.serve(now, size),
+        }
+    }
+
+    /// The bytes that it can carry in `[from, to)`; none for a constant rate, whose use is a matter of time alone.
+    pub(crate) fn capacity(&self, from: u64, to: u64) -> Option<u128> {
+        match self {
+            Server::Constant(_) => None,
+            Server::Stepped(server) => Some(server.schedule().capacity(from, to)),
+            Server::Delivery(server) => Some(server.opportunities().capacity(from, to)),
+        }
     }
 }
 

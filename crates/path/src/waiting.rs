@@ -1,10 +1,4 @@
 //! The packets that wait for the transmitter, as a ring in order of service.
-//!
-//! What the meter needs of them is kept in sums that an arrival updates in constant time. For first-in first-out, the
-//! packets ahead of a newcomer leave before it, so over the time that two packets wait together, the sooner start of
-//! transmission ends it. With r_i the time that packet i still waits, the integral of the queue's square is
-//! sum r_i + 2 sum_{i<j} r_i, and the second sum is known when j arrives: the starts of those ahead of it, less its
-//! own arrival for each.
 
 /// What becomes of a packet that leaves the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,14 +16,12 @@ struct Entry {
     exit: Exit,
 }
 
-/// Integrals over time, from the beginning of the clock, of the queue in packets and in bytes, and of their squares.
-/// Units: packets or bytes (or their squares) times nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Integrals over time, from the beginning of the clock, of the queue and of its square: `[packets, bytes]`, times
+/// nanoseconds. Sums of whole numbers, so exact up to 2^53 and then to about one part in 10^12.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Integrals {
-    pub packets: u128,
-    pub packets2: u128,
-    pub bytes: u128,
-    pub bytes2: u128,
+    pub first: [f64; 2],
+    pub second: [f64; 2],
 }
 
 /// Packets that have left the queue, by [`Exit`].
@@ -39,8 +31,7 @@ pub(crate) struct Gone {
     pub bytes: [u64; 4],
 }
 
-/// The queue. Its sums are exact as long as all that wait have less than 2^64 byte-nanoseconds left together (1 GB
-/// for 18 s, 1 MB for 5 hours); packets that never leave are kept apart.
+/// The queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     /// When the first of them leaves; `u64::MAX` also when there is none.
@@ -48,10 +39,10 @@ pub(crate) struct Waiting {
     head: u32,
     tail: u32,
     ring: Vec<Entry>,
-    bytes: u64,
-    /// The sum of their starts, and of their starts times their sizes, modulo 2^64.
-    starts: u64,
-    starts_bytes: u64,
+    /// What waits: `[packets, bytes]`.
+    level: [f64; 2],
+    /// Up to when the integrals reach. While nothing waits they need not be carried on.
+    reached: u64,
     integrals: Integrals,
     /// Those that have left and those that wait.
     entered: Gone,
@@ -65,9 +56,8 @@ impl Waiting {
             head: 0,
             tail: 0,
             ring: vec![Entry { start: 0, size: 0, exit: Exit::Crosses }; 16],
-            bytes: 0,
-            starts: 0,
-            starts_bytes: 0,
+            level: [0.0; 2],
+            reached: 0,
             integrals: Integrals::default(),
             entered: Gone::default(),
             max: 0,
@@ -81,7 +71,7 @@ impl Waiting {
 
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+        self.level[1] as i64 as u64
     }
 
     /// Lets go of those whose transmission begins at `now` or before.
@@ -90,11 +80,9 @@ impl Waiting {
         while self.next <= now && self.head != self.tail {
             let mask = self.ring.len() - 1;
             let Entry { start, size, .. } = self.ring[self.head as usize & mask];
+            self.integrate(start);
             self.head = self.head.wrapping_add(1);
-            self.bytes -= u64::from(size);
-            self.starts = self.starts.wrapping_sub(start);
-            self.starts_bytes = self.starts_bytes.wrapping_sub(start.wrapping_mul(u64::from(size)));
-            // Behind the last one lies an old entry, or nothing: the loop's other condition looks after that.
+            self.level = [self.level[0] - 1.0, self.level[1] - f64::from(size)];
             self.next = if self.head == self.tail { u64::MAX } else { self.ring[self.head as usize & mask].start };
         }
     }
@@ -110,7 +98,8 @@ impl Waiting {
     #[inline]
     pub(crate) fn enter(&mut self, now: u64, start: u64, size: u16, exit: Exit) {
         self.pass(size, exit);
-        let (ahead, bytes_ahead, size64) = (self.packets(), self.bytes, u64::from(size));
+        self.integrate(now);
+        let ahead = self.packets();
         if ahead as usize == self.ring.len() {
             self.grow();
         }
@@ -120,24 +109,21 @@ impl Waiting {
         let mask = self.ring.len() - 1;
         self.ring[self.tail as usize & mask] = Entry { start, size, exit };
         self.tail = self.tail.wrapping_add(1);
-        self.bytes = bytes_ahead + size64;
+        self.level = [self.level[0] + 1.0, self.level[1] + f64::from(size)];
         self.max = self.max.max(ahead + 1);
-        // What those ahead still wait, all together; the same weighted by their sizes.
-        let rest = self.starts.wrapping_sub(u64::from(ahead).wrapping_mul(now));
-        let rest_bytes = self.starts_bytes.wrapping_sub(bytes_ahead.wrapping_mul(now));
-        self.starts = self.starts.wrapping_add(start);
-        self.starts_bytes = self.starts_bytes.wrapping_add(start.wrapping_mul(size64));
-        let wait = start - now;
-        let sums = &mut self.integrals;
-        sums.packets += u128::from(wait);
-        sums.packets2 += u128::from(wait + 2 * rest);
-        sums.bytes += u128::from(wait * size64);
-        sums.bytes2 += u128::from(wait * size64 + 2 * rest_bytes) * u128::from(size64);
     }
 
-    /// How many have been taken in that are not among those `gone`.
-    pub(crate) fn since(&self, gone: &Gone) -> u64 {
-        self.entered.packets.iter().sum::<u64>() - gone.packets.iter().sum::<u64>()
+    /// Carries the integrals on to `time`, up to which the queue has been as it is.
+    #[inline]
+    fn integrate(&mut self, time: u64) {
+        // By way of i64, which is one instruction.
+        let span = (time - self.reached) as i64 as f64;
+        self.reached = time;
+        let sums = &mut self.integrals;
+        for (i, level) in self.level.into_iter().enumerate() {
+            sums.first[i] += level * span;
+            sums.second[i] += level * span * level;
+        }
     }
 
     #[cold]
@@ -149,25 +135,18 @@ impl Waiting {
         (self.ring, self.head, self.tail) = (ring, 0, old);
     }
 
-    /// The integrals up to `time`, and what left before it. No packet may have arrived at `time` or later. Walks the
-    /// ring: what its packets add after `time` is taken off.
-    pub(crate) fn up_to(&self, time: u64) -> (Integrals, Gone) {
-        let (mut sums, mut gone) = (self.integrals, self.entered);
-        let mask = self.ring.len() - 1;
-        let mut behind = (0u128, 0u128); // packets and bytes behind the one looked at
-        for i in (0..self.packets()).rev() {
-            let Entry { start, size, exit } = self.ring[self.head.wrapping_add(i) as usize & mask];
-            if start >= time {
-                gone.packets[exit as usize] -= 1;
-                gone.bytes[exit as usize] -= u64::from(size);
-            }
-            let (rest, size) = (u128::from(start.saturating_sub(time)), u128::from(size));
-            sums.packets -= rest;
-            sums.packets2 -= rest * (1 + 2 * behind.0);
-            sums.bytes -= rest * size;
-            sums.bytes2 -= rest * size * (size + 2 * behind.1);
-            behind = (behind.0 + 1, behind.1 + size);
+    /// The integrals up to `time`, and what left before it. No packet may have arrived after `time`.
+    pub(crate) fn up_to(&mut self, time: u64) -> (Integrals, Gone) {
+        if time > 0 {
+            self.release(time - 1);
         }
-        (sums, gone)
+        self.integrate(time);
+        let (mut gone, mask) = (self.entered, self.ring.len() - 1);
+        for i in 0..self.packets() {
+            let Entry { size, exit, .. } = self.ring[self.head.wrapping_add(i) as usize & mask];
+            gone.packets[exit as usize] -= 1;
+            gone.bytes[exit as usize] -= u64::from(size);
+        }
+        (self.integrals, gone)
     }
 }

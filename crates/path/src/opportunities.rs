@@ -1,0 +1,204 @@
+//! Delivery opportunities: instants at which a link can send some bytes, as recorded of cellular links.
+//!
+//! Source: Winstein, Sivaraman, Balakrishnan (NSDI 2013) and the link shell of mahimahi (Netravali et al., USENIX ATC
+//! 2015): each opportunity carries up to an MTU, small packets share one, a large packet takes several, and what
+//! nobody uses is lost.
+
+use crate::RateError;
+use paceline_units::{Rate, Size, Time};
+use std::sync::Arc;
+
+/// Instants at which a link can send some bytes; repeats after the last one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opportunities {
+    /// Instant and bytes; instants increase.
+    slots: Arc<[(u64, u64)]>,
+}
+
+impl Opportunities {
+    /// What an opportunity of a trace carries.
+    pub const BYTES: Size = Size(1500);
+
+    /// An opportunity of `size` at each of `times`, several at one time being several opportunities. The last one is
+    /// also the beginning of the next round.
+    ///
+    /// # Errors
+    /// If there is none, one is earlier than the one before, all are at zero, or the size is zero.
+    pub fn new(times: impl IntoIterator<Item = Time>, size: Size) -> Result<Opportunities, RateError> {
+        let mut slots: Vec<(u64, u64)> = Vec::new();
+        for time in times {
+            match slots.last_mut() {
+                Some(last) if last.0 > time.0 => return Err(RateError::Disorder(time, Time(last.0))),
+                Some(last) if last.0 == time.0 => last.1 = last.1.saturating_add(size.0),
+                _ => slots.push((time.0, size.0)),
+            }
+        }
+        match slots.last() {
+            None => Err(RateError::Empty),
+            Some((0, _)) => Err(RateError::ShortPeriod(Time::ZERO)),
+            Some(_) if size == Size::ZERO => Err(RateError::Idle),
+            Some(_) => Ok(Opportunities { slots: slots.into() }),
+        }
+    }
+
+    fn period(&self) -> u64 {
+        self.slots[self.slots.len() - 1].0
+    }
+
+    fn per_period(&self) -> u128 {
+        self.slots.iter().map(|slot| u128::from(slot.1)).sum()
+    }
+
+    /// The mean rate.
+    #[must_use]
+    pub fn mean(&self) -> Rate {
+        Rate((self.per_period() * 8_000_000_000 / u128::from(self.period())) as u64)
+    }
+
+    /// The instants and sizes of one round.
+    pub fn slots(&self) -> impl Iterator<Item = (Time, Size)> + '_ {
+        self.slots.iter().map(|&(at, size)| (Time(at), Size(size)))
+    }
+
+    /// The bytes of the opportunities before `time`.
+    fn carried(&self, time: u64) -> u128 {
+        // A round has its opportunities in [0, period], the next one from `period` on.
+        let (whole, rest) = (time / self.period(), time % self.period());
+        let sum = |end: usize| self.slots[..end].iter().map(|slot| u128::from(slot.1)).sum::<u128>();
+        let here = sum(self.slots.partition_point(|slot| slot.0 < rest));
+        let last = u128::from(self.slots[self.slots.len() - 1].1);
+        // At the very seam the last one of the round before is not yet before `time`.
+        let seam = if whole > 0 && rest == 0 { last } else { 0 };
+        u128::from(whole) * self.per_period() + here - seam
+    }
+
+    /// The bytes that it carries in `[from, to)`.
+    pub(crate) fn capacity(&self, from: u64, to: u64) -> u128 {
+        self.carried(to) - self.carried(from)
+    }
+}
+
+/// A server that sends at opportunities only. A packet takes the first that comes after its arrival and is not used
+/// up by those before it; at one instant, the opportunity comes before the arrival.
+#[derive(Clone, Debug)]
+pub(crate) struct Delivery {
+    opportunities: Opportunities,
+    /// The opportunity in use, when its round began, and what it has left.
+    slot: usize,
+    base: u64,
+    left: u64,
+    free: u64,
+}
+
+impl Delivery {
+    pub(crate) fn new(opportunities: Opportunities) -> Delivery {
+        let left = opportunities.slots[0].1;
+        Delivery { opportunities, slot: 0, base: 0, left, free: 0 }
+    }
+
+    pub(crate) fn opportunities(&self) -> &Opportunities {
+        &self.opportunities
+    }
+
+    #[inline]
+    pub(crate) fn free(&self) -> u64 {
+        self.free
+    }
+
+    #[inline]
+    fn at(&self) -> u64 {
+        self.base.saturating_add(self.opportunities.slots[self.slot].0)
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        self.slot += 1;
+        if self.slot == self.opportunities.slots.len() {
+            self.slot = 0;
+            self.base = self.base.saturating_add(self.opportunities.period());
+        }
+        self.left = self.opportunities.slots[self.slot].1;
+    }
+
+    /// On to the first opportunity after `now`, which is not before the present one.
+    fn seek(&mut self, now: u64) {
+        self.advance();
+        if self.at() > now {
+            return;
+        }
+        let period = self.opportunities.period();
+        self.base += (now - self.base) / period * period;
+        let position = now - self.base;
+        // The last one is at `period`, beyond any position within the round.
+        self.slot = self.opportunities.slots.partition_point(|slot| slot.0 <= position);
+        self.left = self.opportunities.slots[self.slot].1;
+    }
+
+    pub(crate) fn serve(&mut self, now: u64, size: u16) -> (u64, u64) {
+        if self.at() <= now {
+            self.seek(now);
+        } else if self.left == 0 {
+            self.advance();
+        }
+        let (start, mut need) = (self.at(), u64::from(size));
+        loop {
+            let taken = need.min(self.left);
+            (self.left, need) = (self.left - taken, need - taken);
+            if need == 0 {
+                self.free = self.at();
+                return (start, self.free);
+            }
+            self.advance();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery(times: &[u64]) -> Delivery {
+        Delivery::new(Opportunities::new(times.iter().map(|&t| Time(t)), Opportunities::BYTES).unwrap())
+    }
+
+    #[test]
+    fn small_packets_share_and_large_ones_spread() {
+        let mut server = delivery(&[10, 20, 20, 40]);
+        assert_eq!(server.serve(0, 500), (10, 10));
+        assert_eq!(server.serve(0, 1000), (10, 10));
+        assert_eq!(server.serve(1, 3500), (20, 40)); // 3000 at 20, 500 at 40
+        assert_eq!(server.serve(1, 1001), (40, 50)); // 1000 at 40, 1 at 10 of the next round
+        assert_eq!(server.serve(50, 1), (60, 60)); // the one at 50 is past
+    }
+
+    #[test]
+    fn unused_ones_are_wasted() {
+        let mut server = delivery(&[10, 20, 30]);
+        assert_eq!(server.serve(10, 1500), (20, 20));
+        assert_eq!(server.serve(20, 1500), (30, 30));
+        assert_eq!(server.serve(1_000_000_000_007, 1500), (1_000_000_000_010, 1_000_000_000_010));
+        assert_eq!(server.serve(1_000_000_000_020, 1500).0, 1_000_000_000_030);
+    }
+
+    #[test]
+    fn the_seam_of_two_rounds() {
+        let mut server = delivery(&[0, 10]);
+        assert_eq!(server.serve(0, 1500), (10, 10));
+        assert_eq!(server.serve(0, 1500), (10, 10)); // the first of the next round is at 10 too
+        assert_eq!(server.serve(0, 1500), (20, 20));
+        let all = server.opportunities().clone();
+        assert_eq!(all.mean(), Rate(3000 * 800_000_000));
+        let per_instant = |t| all.capacity(t, t + 1);
+        assert_eq!([0, 9, 10, 11, 20].map(per_instant), [1500, 0, 3000, 0, 3000]);
+        assert_eq!(all.capacity(0, 21), 7500);
+    }
+
+    #[test]
+    fn refuses_what_makes_no_sense() {
+        let make = |times: &[u64], size| Opportunities::new(times.iter().map(|&t| Time(t)), Size(size));
+        assert_eq!(make(&[], 1500), Err(RateError::Empty));
+        assert_eq!(make(&[0, 0], 1500), Err(RateError::ShortPeriod(Time::ZERO)));
+        assert_eq!(make(&[5, 4], 1500), Err(RateError::Disorder(Time(4), Time(5))));
+        assert_eq!(make(&[5], 0), Err(RateError::Idle));
+    }
+}

@@ -1,0 +1,179 @@
+//! Rate traces as text: mahimahi's packet delivery traces, and lines of `seconds Mbit/s`.
+//!
+//! In both formats blank lines are skipped, and so is what follows a `#`. Reading takes one pass and memory in
+//! proportion to the lines.
+
+use crate::{Opportunities, RateError, Schedule};
+use paceline_units::{Rate, Span, Time};
+
+/// The most lines a trace may have.
+pub const MAX_LINES: usize = 20_000_000;
+/// The latest instant of a trace: about 115 days.
+pub const MAX_TIME: Span = Span::from_secs(10_000_000);
+
+/// What a schedule of `seconds Mbit/s` does after its last line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AtEnd {
+    /// Begins again. The last line lasts as long as the one before it (one second if it is alone).
+    #[default]
+    Repeat,
+    /// Stays at the last rate.
+    Hold,
+}
+
+/// Why a text is not a trace.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TraceError {
+    /// A line is not what it should be.
+    #[error("line {line}: `{text}`: {expected}")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// Its text, or the beginning of it.
+        text: String,
+        /// What is wrong and what is expected instead.
+        expected: String,
+    },
+    /// The trace as a whole makes no sense.
+    #[error("the trace cannot be used: {0}")]
+    Whole(#[from] RateError),
+    /// It has more than [`MAX_LINES`] lines.
+    #[error("the trace has more than {MAX_LINES} lines")]
+    TooLong,
+}
+
+/// The lines that say something: number, text.
+fn lines(text: &str) -> impl Iterator<Item = Result<(usize, &str), TraceError>> {
+    text.lines().enumerate().filter_map(|(i, line)| {
+        let said = line.split_once('#').map_or(line, |(before, _)| before).trim();
+        match (i < MAX_LINES, said.is_empty()) {
+            (false, _) => Some(Err(TraceError::TooLong)),
+            (true, true) => None,
+            (true, false) => Some(Ok((i + 1, said))),
+        }
+    })
+}
+
+fn line_error(line: usize, text: &str, expected: impl Into<String>) -> TraceError {
+    let mut shown: String = text.chars().take(40).collect();
+    if shown.len() < text.len() {
+        shown.push_str("...");
+    }
+    TraceError::Line { line, text: shown, expected: expected.into() }
+}
+
+/// Reads mahimahi's format: on each line a whole number of milliseconds, an opportunity to deliver 1500 bytes at
+/// that instant; several lines may say the same; the trace begins again at its last instant.
+///
+/// # Errors
+/// [`TraceError::Line`] for a line that is not a whole number of milliseconds up to [`MAX_TIME`], or is earlier than
+/// the one before; [`TraceError::Whole`] if there is no line, or all say zero.
+pub fn parse_mahimahi(text: &str) -> Result<Opportunities, TraceError> {
+    let mut times = Vec::new();
+    for entry in lines(text) {
+        let (line, said) = entry?;
+        let fail = |expected: &str| line_error(line, said, expected);
+        // `parse` would take a sign.
+        let digits = said.bytes().all(|b| b.is_ascii_digit());
+        let ms: Option<u64> = if digits { said.parse().ok() } else { None };
+        let latest = MAX_TIME.0 / 1_000_000;
+        let Some(ms) = ms.filter(|&ms| ms <= latest) else {
+            return Err(fail(&format!("expected a whole number of milliseconds from 0 to {latest}")));
+        };
+        let time = Time(ms * 1_000_000);
+        if times.last().is_some_and(|&last| last > time) {
+            return Err(fail("expected a time that is not before that of the line before"));
+        }
+        times.push(time);
+    }
+    Ok(Opportunities::new(times, Opportunities::BYTES)?)
+}
+
+/// Reads lines of two numbers, seconds and Mbit/s: from that instant on, that rate. The first instant is taken as the
+/// beginning, whatever it is; of several lines for one instant the last one counts.
+///
+/// # Errors
+/// [`TraceError::Line`] for a line that is not two decimal numbers, zero or more, the first up to [`MAX_TIME`] and not
+/// less than on the line before, the second up to [`Schedule::MAX_RATE`]; [`TraceError::Whole`] if there is no line,
+/// or the trace repeats and all rates are zero.
+pub fn parse_seconds_mbit(text: &str, at_end: AtEnd) -> Result<Schedule, TraceError> {
+    let mut steps: Vec<(Time, Rate)> = Vec::new();
+    let mut first = None;
+    for entry in lines(text) {
+        let (line, said) = entry?;
+        let fail = |expected: &str| line_error(line, said, expected);
+        let mut fields = said.split_whitespace();
+        let (Some(seconds), Some(mbit), None) = (fields.next(), fields.next(), fields.next()) else {
+            return Err(fail("expected two numbers, seconds and Mbit/s, with white space between"));
+        };
+        let (latest, fastest) = (MAX_TIME.as_secs_f64(), Schedule::MAX_RATE.bps() / 1e6);
+        let number = |field: &str, most: f64, what: &str| {
+            let value = field.parse().ok().filter(|v| (0.0..=most).contains(v));
+            value.ok_or_else(|| fail(&format!("expected {what} from 0 to {most}, not `{field:.20}`")))
+        };
+        let at = Time::from_secs_f64(number(seconds, latest, "seconds")?);
+        let rate = Rate::from_mbps(number(mbit, fastest, "Mbit/s")?);
+        let at = Time(
+            at.0.checked_sub(*first.get_or_insert(at.0))
+                .ok_or_else(|| fail("expected a time that is not before that of the line before"))?,
+        );
+        match steps.last_mut() {
+            Some(last) if last.0 > at => {
+                return Err(fail("expected a time that is not before that of the line before"));
+            }
+            Some(last) if last.0 == at => last.1 = rate,
+            _ => steps.push((at, rate)),
+        }
+    }
+    let period = match (at_end, &steps[..]) {
+        (AtEnd::Hold, _) | (_, []) => None,
+        (AtEnd::Repeat, [_]) => Some(Span::from_secs(1)),
+        (AtEnd::Repeat, [.., before, last]) => Some(Span(last.0.0) + last.0.since(before.0)),
+    };
+    Ok(Schedule::new(&steps, period)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_mahimahi() {
+        let trace = parse_mahimahi("# a comment\n0\n\n5 # another\n5\r\n12\n").unwrap();
+        let slots: Vec<_> = trace.slots().map(|(at, size)| (at.0 / 1_000_000, size.0)).collect();
+        assert_eq!(slots, [(0, 1500), (5, 3000), (12, 1500)]);
+    }
+
+    #[test]
+    fn names_the_line() {
+        let message = |text| parse_mahimahi(text).unwrap_err().to_string();
+        assert_eq!(
+            message("0\n5\nx7\n"),
+            "line 3: `x7`: expected a whole number of milliseconds from 0 to 10000000000"
+        );
+        assert!(message("5\n\n4").starts_with("line 3: `4`: expected a time that is not before"));
+        for bad in ["-1", "+1", "1.5", "1 2", "99999999999999999999999", "1e3", "\0"] {
+            assert!(message(bad).starts_with("line 1: "), "{bad}");
+        }
+        assert_eq!(message(""), "the trace cannot be used: it has no entries");
+        assert!(message("0\n0\n").contains("must repeat later"));
+        assert!(message(&"9".repeat(1000)).len() < 200);
+    }
+
+    #[test]
+    fn reads_seconds_and_mbit() {
+        let trace = parse_seconds_mbit("10.0\t4\n10.5 0\n# end\n12 1.5\n12 2\n", AtEnd::Repeat).unwrap();
+        let steps: Vec<_> = trace.steps().map(|(at, rate)| (at.0 / 1_000_000, rate.0)).collect();
+        assert_eq!(steps, [(0, 4_000_000), (500, 0), (2000, 2_000_000)]);
+        assert_eq!(trace.period(), Some(Span::from_millis(3500)));
+        assert_eq!(parse_seconds_mbit("0 1", AtEnd::Hold).unwrap().period(), None);
+        let message = |text| parse_seconds_mbit(text, AtEnd::Repeat).unwrap_err().to_string();
+        for bad in ["1", "1 2 3", "1 x", "-1 2", "1 -2", "nan 1", "1 inf", "1e99 1", "1,2", "0 1e9", "0 é"] {
+            assert!(message(bad).starts_with("line 1: "), "{bad}");
+        }
+        for bad in ["5 1\n4 1", "5 1\n6 1\n5.5 1"] {
+            assert!(message(bad).contains("not before"), "{bad}");
+        }
+        assert!(message("0 0\n1 0\n").contains("without ever carrying"));
+    }
+}
