@@ -225,36 +225,45 @@ def open_sweep(directory: Path, manifest: Mapping[str, Any], *, fresh: bool = Fa
     The same scenario may be resumed with more runs or other values of the same paths: finished runs are used again.
     """
     path = directory / "manifest.json"
-    if path.exists() and not fresh:
+    if path.exists():
         old = files.read_json(path)
         if old.get("kind") != manifest["kind"]:
+            kind = old.get("kind", "?")
             raise PacelineError(
-                f"{directory} is the directory of a {old.get('kind', '?')}, not of a sweep: use another --out"
+                f"{directory} is the directory of a {kind}, not of a sweep: use another --out"
             )
-        what = {
-            "scenario": "the scenario has changed",
-            "version": "Paceline has another version",
-            "record": "other recordings are asked for",
-            "record_every_s": "recordings are at another interval",
-        }
-        for key, reason in what.items():
-            if old.get(key) != manifest[key]:
-                raise PacelineError(
-                    f"{directory} holds a sweep that this one cannot resume: {reason} since then. "
-                    "Use another --out, or --fresh to start over (the finished runs there are then deleted)."
-                )
-        if list(old.get("vary", {})) != list(manifest["vary"]):
-            raise PacelineError(
-                f"{directory} holds a sweep over {', '.join(old.get('vary', {}))}, "
-                f"not {', '.join(manifest['vary'])}. Use another --out, or --fresh to start over."
-            )
-    elif directory.exists() and not path.exists() and any(directory.iterdir()):
+        if not fresh:
+            _check_same(directory, old, manifest)
+    elif directory.exists() and any(directory.iterdir()):
         raise PacelineError(f"{directory} is not empty and holds no sweep: use another --out")
     store = Store(directory)
     if fresh:
         store.clear()
+    # Tables are of finished sweeps: those of the sweep before this one would be mistaken for this one's.
+    for table in [*directory.glob("*.parquet"), *directory.glob("*.csv")]:
+        table.unlink(missing_ok=True)
     files.write_json(path, manifest)
     return store
+
+
+def _check_same(directory: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    what = {
+        "scenario": "the scenario has changed",
+        "version": "Paceline has another version",
+        "record": "other recordings are asked for",
+        "record_every_s": "recordings are at another interval",
+    }
+    for key, reason in what.items():
+        if old.get(key) != new[key]:
+            raise PacelineError(
+                f"{directory} holds a sweep that this one cannot resume: {reason} since then. "
+                "Use another --out, or --fresh to start over (the finished runs there are then deleted)."
+            )
+    if list(old.get("vary", {})) != list(new["vary"]):
+        raise PacelineError(
+            f"{directory} holds a sweep over {', '.join(old.get('vary', {}))}, "
+            f"not {', '.join(new['vary'])}. Use another --out, or --fresh to start over."
+        )
 
 
 def sweep(

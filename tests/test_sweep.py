@@ -1,0 +1,304 @@
+"""Sweeps, runs and comparisons through the Python functions, with the simulator replaced by something instant where
+only the machinery matters."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import paceline
+from paceline import _core
+from paceline.comparing import differences, metrics_in
+from paceline.errors import Interrupted, PacelineError, StorageError
+from paceline.results import TABLES, Results, RunRecord
+from paceline.sweep import Point, Store, grid, number, run_points, seeds_from
+
+TEXT = """
+duration = "10 s"
+[link.bottleneck]
+rate = "2 Mbit/s"
+delay = "10 ms"
+queue = { kind = "droptail", limit = "20 packets" }
+[flow.media]
+cc = "vegas"
+count = 2
+"""
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def scenario() -> _core.Scenario:
+    return paceline.parse(TEXT, name="small")
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Replaces the simulator by one whose results depend on scenario and seed only; gives what was run."""
+    made: list[tuple[str, int]] = []
+
+    def run(scenario: _core.Scenario, seed: int, record: list[str], every: float, watch: Any) -> Any:
+        made.append((scenario.to_toml(), seed))
+        base = 4e6 if 'cc = "vegas"' in scenario.to_toml() else 3e6
+        # Not a round number, so that it shows if a digit is lost; different delays shuffle the order of finishing.
+        goodput = base + 1e5 * ((seed * 2654435761) % 97) / 97
+        time.sleep(0.001 * (seed % 3))
+        flow = {"flow": "media", "instance": 0, "cc": "x", "goodput_bps": goodput, "rtt_mean_s": None}
+        summary = {"name": "small", "duration_s": 10.0, "flows": [flow], "engine": {"packets_sent": seed}}
+        return SimpleNamespace(summary_json=json.dumps(summary), series=[])
+
+    monkeypatch.setattr(_core, "run", run)
+    return made
+
+
+def same(a: Results, b: Results) -> None:
+    for name in TABLES:
+        assert_frame_equal(a.table(name), b.table(name), check_exact=True)
+
+
+def test_a_grid_is_every_combination_and_valid_before_anything_runs(scenario: _core.Scenario) -> None:
+    points = grid(scenario, {"flow.media.count": ["1", "3"], "flow.media.cc": ["vegas", "newreno"]})
+    assert [p.labels for p in points] == [
+        {"flow.media.count": 1, "flow.media.cc": "vegas"},
+        {"flow.media.count": 1, "flow.media.cc": "newreno"},
+        {"flow.media.count": 3, "flow.media.cc": "vegas"},
+        {"flow.media.count": 3, "flow.media.cc": "newreno"},
+    ]
+    with pytest.raises(_core.ScenarioError, match="count"):
+        grid(scenario, {"flow.media.count": ["1", "-1"]})
+    with pytest.raises(PacelineError, match="no value"):
+        grid(scenario, {"flow.media.count": []})
+
+
+def test_labels_are_numbers_only_if_all_are() -> None:
+    assert [number(t) for t in ("5", "-0.5", "1e3", "5 ms", "0x10", "nan")] == [
+        5,
+        -0.5,
+        1000.0,
+        "5 ms",
+        "0x10",
+        "nan",
+    ]
+
+
+def test_axes_of_numbers_and_text(scenario: _core.Scenario) -> None:
+    mixed = grid(
+        scenario, {"link.bottleneck.loss": ['{kind="uniform",rate="1 %"}', '{kind="uniform",rate="2 %"}']}
+    )
+    assert all(isinstance(p.labels["link.bottleneck.loss"], str) for p in mixed)
+
+
+def test_one_and_two_workers_give_the_same(scenario: _core.Scenario, calls: list[Any]) -> None:
+    vary = {"flow.media.cc": ["vegas", "newreno"]}
+    one = paceline.sweep(scenario, vary, runs=8, workers=1)
+    two = paceline.sweep(scenario, vary, runs=8, workers=2)
+    same(one, two)
+    assert one.flows.select("flow.media.cc", "seed").rows() == [
+        (cc, seed) for cc in ("vegas", "newreno") for seed in range(1, 9)
+    ]
+
+
+def test_a_stopped_sweep_goes_on_and_ends_as_if_never_stopped(
+    scenario: _core.Scenario, calls: list[Any], tmp_path: Path
+) -> None:
+    vary = {"flow.media.cc": ["vegas", "newreno"]}
+    whole = paceline.sweep(scenario, vary, runs=6, out=tmp_path / "whole")
+
+    def stop(done: float, _total: int) -> None:
+        if done >= 5:
+            raise KeyboardInterrupt
+
+    calls.clear()
+    with pytest.raises(Interrupted) as caught:
+        paceline.sweep(scenario, vary, runs=6, out=tmp_path / "cut", workers=2, progress=stop)
+    kept = len(list((tmp_path / "cut" / "runs").glob("*.json")))
+    assert 5 <= caught.value.finished <= kept < 12
+    assert not (tmp_path / "cut" / "flows.parquet").exists()
+
+    calls.clear()
+    resumed = paceline.sweep(scenario, vary, runs=6, out=tmp_path / "cut")
+    assert len(calls) == 12 - kept
+    same(resumed, whole)
+    for name in ("flows.parquet", "flows.csv", "flows-statistics.csv", "runs.parquet"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    same(Results.read(tmp_path / "cut"), whole)
+
+
+def test_more_runs_or_values_use_what_is_there(
+    scenario: _core.Scenario, calls: list[Any], tmp_path: Path
+) -> None:
+    paceline.sweep(scenario, {"flow.media.cc": ["vegas"]}, runs=3, out=tmp_path)
+    calls.clear()
+    paceline.sweep(scenario, {"flow.media.cc": ["vegas", "newreno"]}, runs=4, out=tmp_path)
+    assert len(calls) == 1 + 4
+
+
+def test_another_sweep_is_not_resumed(scenario: _core.Scenario, calls: list[Any], tmp_path: Path) -> None:
+    vary = {"flow.media.cc": ["vegas"]}
+    paceline.sweep(scenario, vary, runs=2, out=tmp_path)
+    changed = scenario.set("duration", "11 s")
+    with pytest.raises(PacelineError, match="the scenario has changed"):
+        paceline.sweep(changed, vary, runs=2, out=tmp_path)
+    with pytest.raises(PacelineError, match=r"holds a sweep over flow\.media\.cc"):
+        paceline.sweep(scenario, {"flow.media.count": [1]}, runs=2, out=tmp_path)
+    with pytest.raises(PacelineError, match="other recordings"):
+        paceline.sweep(scenario, vary, runs=2, out=tmp_path, record=["cwnd"])
+    calls.clear()
+    paceline.sweep(changed, vary, runs=2, out=tmp_path, fresh=True)
+    assert len(calls) == 2
+    assert len(list((tmp_path / "runs").glob("*.json"))) == 2
+
+
+def test_a_directory_of_something_else_is_left_alone(
+    scenario: _core.Scenario, calls: list[Any], tmp_path: Path
+) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    for fresh in (False, True):
+        with pytest.raises(PacelineError, match="not empty"):
+            paceline.sweep(scenario, {"flow.media.cc": ["vegas"]}, out=tmp_path, fresh=fresh)
+    paceline.run(scenario, out=tmp_path / "run")
+    for fresh in (False, True):
+        with pytest.raises(PacelineError, match="directory of a run"):
+            paceline.sweep(scenario, {"flow.media.cc": ["vegas"]}, out=tmp_path / "run", fresh=fresh)
+
+
+def test_a_damaged_run_is_run_again(scenario: _core.Scenario, calls: list[Any], tmp_path: Path) -> None:
+    vary = {"flow.media.cc": ["vegas"]}
+    first = paceline.sweep(scenario, vary, runs=2, out=tmp_path)
+    victim = next((tmp_path / "runs").glob("*.json"))
+    victim.write_text(victim.read_text()[:40])
+    calls.clear()
+    same(paceline.sweep(scenario, vary, runs=2, out=tmp_path), first)
+    assert len(calls) == 1
+
+
+def test_the_error_of_a_run_stops_the_others(
+    scenario: _core.Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled = threading.Event()
+
+    class Watch:
+        progress = 0.5
+
+        def cancel(self) -> None:
+            cancelled.set()
+
+    def run(_scenario: Any, seed: int, *_: Any) -> Any:
+        if seed == 2:
+            raise _core.InternalError("Paceline has a defect: seed 2")
+        assert cancelled.wait(10)
+        raise _core.Cancelled
+
+    monkeypatch.setattr(_core, "run", run)
+    monkeypatch.setattr(_core, "Watch", Watch)
+    with pytest.raises(_core.InternalError, match="seed 2"):
+        run_points([Point(scenario)], [1, 2, 3], workers=2)
+
+
+def test_what_cannot_be_stored_is_said_and_the_rest_is_kept(
+    scenario: _core.Scenario, calls: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path)
+    real, count = store.put, [0]
+
+    def put(key: str, run: RunRecord) -> None:
+        count[0] += 1
+        if count[0] > 3:
+            raise StorageError("cannot write x: No space left on device")
+        real(key, run)
+
+    monkeypatch.setattr(store, "put", put)
+    with pytest.raises(StorageError, match="No space left"):
+        run_points([Point(scenario)], list(range(8)), workers=1, store=store)
+    assert len(list(store.runs.glob("*.json"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("first", "runs", "what"), [(0, 0, "at least 1"), (-1, 1, "seeds lie"), (2**63, 1, "seeds lie")]
+)
+def test_absurd_seeds_are_refused(first: int, runs: int, what: str) -> None:
+    with pytest.raises(PacelineError, match=what):
+        seeds_from(first, runs)
+
+
+def test_absurd_requests_are_refused(scenario: _core.Scenario) -> None:
+    with pytest.raises(PacelineError, match='cannot record "speed"'):
+        paceline.run(scenario, record=["speed"])
+    with pytest.raises(PacelineError, match="interval of recordings"):
+        paceline.run(scenario, record=["cwnd"], record_every_s=0)
+    with pytest.raises(PacelineError, match="workers"):
+        paceline.run(scenario, workers=0)
+    with pytest.raises(PacelineError, match="at least 2 runs"):
+        paceline.compare(scenario, {"flow.media.cc": ["vegas", "newreno"]}, runs=1)
+    with pytest.raises(PacelineError, match="two alternatives"):
+        paceline.compare(scenario, {"flow.media.cc": ["vegas"]})
+
+
+def test_a_comparison_finds_what_is_there(scenario: _core.Scenario, calls: list[Any]) -> None:
+    vary = {"flow.media.cc": ["vegas", "newreno"]}
+    comparison = paceline.compare(scenario, vary, runs=5, metrics=["goodput_bps", "rtt_mean_s"])
+    goodput, rtt = comparison.table.to_dicts()
+    # The stand-in adds the same noise under a seed: paired, the difference is exact.
+    assert (goodput["first"], goodput["second"], goodput["n"]) == ("vegas", "newreno", 5)
+    assert goodput["difference"] == pytest.approx(-1e6)
+    assert goodput["low"] <= goodput["difference"] <= goodput["high"]
+    assert goodput["real"] is True
+    assert (rtt["n"], rtt["real"], rtt["p_holm"]) == (0, None, None)
+
+
+def test_holm_counts_all_comparisons() -> None:
+    rows = []
+    for cc, shift in (("a", 0.0), ("b", 1.0), ("c", 1.1)):
+        for seed, noise in enumerate((0.0, 0.3, -0.2, 0.1)):
+            summary = {"flows": [{"flow": "f", "instance": 0, "goodput_bps": shift + noise * (1 + shift)}]}
+            rows.append(RunRecord(seed, summary, {}, {"cc": cc}))
+    table = differences(Results(rows, {"vary": {"cc": ["a", "b", "c"]}}), ["goodput_bps"])
+    assert table.select("first", "second").rows() == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert (table["p_holm"] >= table["p"]).all()
+    assert table["p_holm"].min() == pytest.approx(3 * float(table["p"].min()))  # type: ignore[arg-type]
+
+
+def test_an_unknown_metric_is_named(scenario: _core.Scenario, calls: list[Any]) -> None:
+    results = paceline.sweep(scenario, {"flow.media.cc": ["vegas"]}, runs=1)
+    with pytest.raises(PacelineError, match=r'no metric "speed".*flows: goodput_bps'):
+        metrics_in(results, ["speed"])
+    assert metrics_in(results, ["flows.goodput_bps"]) == [("flows", "goodput_bps")]
+
+
+def test_instances_are_averaged_within_a_run_before_comparing() -> None:
+    rows = []
+    for cc in ("a", "b"):
+        for seed in (1, 2):
+            flows = [{"flow": "f", "instance": i, "goodput_bps": float(i + seed)} for i in range(3)]
+            rows.append(RunRecord(seed, {"flows": flows}, {}, {"cc": cc}))
+    table = differences(Results(rows, {"vary": {"cc": ["a", "b"]}}), ["goodput_bps"])
+    assert table["n"].to_list() == [2]
+    assert table["first_mean"].to_list() == [2.5]
+
+
+def test_progress_counts_up_to_the_end(scenario: _core.Scenario, calls: list[Any]) -> None:
+    seen: list[tuple[float, int]] = []
+    paceline.run(scenario, runs=4, progress=lambda done, total: seen.append((done, total)))
+    assert seen[0] == (0, 4)
+    assert seen[-1] == (4, 4)
+
+
+def test_manifests_say_where_numbers_come_from(
+    scenario: _core.Scenario, calls: list[Any], tmp_path: Path
+) -> None:
+    paceline.run(scenario, seed=7, runs=2, out=tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["seeds"] == [7, 8]
+    assert manifest["scenario"] == scenario.to_toml()
+    assert manifest["versions"]["paceline"] == paceline.__version__
+    assert set(manifest["host"]) >= {"platform", "cpu", "cores", "python"}
+    assert pl.read_parquet(tmp_path / "flows.parquet")["seed"].to_list() == [7, 8]
