@@ -11,6 +11,10 @@ import tomllib
 from typing import Any
 
 
+_KEYS = {"name", "description", "seed", "duration", "warmup", "stop_after", "profile", "topology"}
+_KEYS |= {"access", "flow", "link", "delay_ms", "crash"}
+
+
 class ScenarioError(Exception):
     pass
 
@@ -31,7 +35,7 @@ class Scenario:
         if "duration" not in tree:
             raise ScenarioError(f"{name}: duration is required")
         for key in tree:
-            if key not in {"name", "seed", "duration", "flow", "link", "delay_ms", "crash"}:
+            if key not in _KEYS:
                 raise ScenarioError(f'{name}: unknown key "{key}"; the nearest known one is "duration"')
 
     @staticmethod

@@ -1,0 +1,177 @@
+"""The papers' own files: they load, their scenarios say what they claim to say, and mistakes are named."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paceline.reproduce import loading, paper, points
+
+PAPERS = paper.folder_of_papers()
+# What a scenario of the paper changes in default.toml; all else must be as it stands there.
+DIFFERS: dict[str, set[str]] = {
+    "basic.toml": {"flow.ftp", "flow.web"},
+    "queue.toml": {"link.bottleneck.queue", "link.bottleneck.backward"},
+    "loss.toml": {"link.bottleneck.loss"},
+    "alpha-beta.toml": {"flow.media.cc", "flow.media.params"},
+    "red-media-rate.toml": {"link.bottleneck.queue", "link.bottleneck.backward"},
+}
+
+
+def leaves(tree: dict[str, Any], path: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in tree.items():
+        here = f"{path}.{key}" if path else key
+        if isinstance(value, dict) and here.count(".") < 3:
+            found |= leaves(value, here)
+        found[here] = json.dumps(value, sort_keys=True)
+    return found
+
+
+@pytest.mark.parametrize("key", paper.keys())
+def test_every_paper_loads_and_has_claims(key: str) -> None:
+    found = loading.load(key)
+    assert found.claims
+    assert {c.study for c in found.claims} <= found.studies.keys()
+    for study in found.studies.values():
+        assert study.plots, study.key
+        for part in (p for p in found.claims if p.study == study.key):
+            assert part.says.endswith(")") or "." not in part.says[-1], part.key
+    names = [plot.key for study in found.studies.values() for plot in study.plots]
+    assert len(names) == len(set(names))
+
+
+def test_scenarios_of_vegas_streaming_differ_only_where_they_say() -> None:
+    folder = PAPERS / "vegas-streaming"
+    default = leaves(tomllib.loads((folder / "default.toml").read_text()))
+    for path in folder.glob("*.toml"):
+        if path.name in ("default.toml", "figures.toml", "published.toml"):
+            continue
+        mine = leaves(tomllib.loads(path.read_text()))
+        other = {k for k in default.keys() | mine.keys() if default.get(k) != mine.get(k)} - {"description"}
+        allowed = DIFFERS.get(path.name, set())
+        # A table differs where something within it does.
+        surplus = {
+            k
+            for k in other
+            if not any(k == a or k.startswith(a + ".") or a.startswith(k + ".") for a in allowed)
+        }
+        assert not surplus, f"{path.name} differs from default.toml in {sorted(surplus)}"
+
+
+def test_every_scenario_is_used() -> None:
+    found = loading.load("vegas-streaming")
+    used = {study.scenario for study in found.studies.values()}
+    there = {p.name for p in found.folder.glob("*.toml")} - {"figures.toml", "published.toml"}
+    assert there == used - {None}
+
+
+def test_one_figure_alone() -> None:
+    whole = loading.load("vegas-streaming")
+    assert list(whole.only("4").studies) == ["latency"]
+    assert list(whole.only("4c").studies) == ["latency"]
+    assert {c.figure for c in whole.only("5").claims} == {"5"}
+    assert "background" in whole.only("viable").studies, "a pool needs the studies it draws from"
+    assert {c.study for c in whole.only("viable").claims} == {"viable"}
+    with pytest.raises(paper.PaperError, match="no figure 99: there are 3, 4"):
+        whole.only("99")
+
+
+def test_the_command_holds_scenario_settings_and_seeds() -> None:
+    found = loading.load("vegas-streaming")
+    study = found.studies["latency"]
+    words = shlex.split(points.command(found, study, points.Place("latency", "vegas", "10 ms"), 10))
+    assert words[:3] == ["paceline", "run", "papers/vegas-streaming/latency.toml"]
+    assert "flow.media.cc=vegas" in words
+    assert "flow.media.rtt=10 ms" in words
+    assert words[-4:] == ["--seed", "1", "--runs", "10"]
+
+
+def test_papers_are_found_from_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Path(paper.find_scenario("papers/vegas-streaming/default.toml")).is_file()
+    assert paper.find_scenario("papers/vegas-streaming/nothing.toml") == "papers/vegas-streaming/nothing.toml"
+    mine = tmp_path / "papers" / "vegas-streaming" / "default.toml"
+    mine.parent.mkdir(parents=True)
+    mine.touch()
+    assert paper.find_scenario("papers/vegas-streaming/default.toml") == "papers/vegas-streaming/default.toml"
+
+
+FIGURES = """
+[paper]
+title = "A paper"
+authors = "Somebody"
+published_in = "Nowhere"
+summary = "Of nothing."
+[metric.goodput]
+label = "Goodput"
+unit = "Mbit/s"
+table = "flows"
+match = { flow = "media" }
+field = "goodput_bps"
+scale = 1e-6
+[[series]]
+key = "newreno"
+label = "NewReno"
+[study.one]
+figure = "1"
+title = "One"
+scenario = "one.toml"
+axis = { label = "Rate", path = "link.bottleneck.rate", values = ["1 Mbit/s", "2 Mbit/s"], x = [1, 2] }
+plot = [{ key = "1a", title = "Goodput", metric = "goodput" }]
+"""
+PUBLISHED = """
+[[claim]]
+key = "c"
+figure = "1"
+where = "section 1"
+says = "It rises"
+kind = "trend"
+sign = "+"
+study = "one"
+ours = 'slope(goodput["newreno"], x)'
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("figures.toml", 'metric = "goodput"', 'metric = "speed"', r"study.one.plot\[0\]: no metric 'speed'"),
+        ("figures.toml", 'scenario = "one.toml"', 'scenario = "two.toml"', "no scenario file two.toml"),
+        ("figures.toml", "x = [1, 2]", "x = [1]", "values, labels and x must be of one length"),
+        ("figures.toml", 'figure = "1"', 'figure = "1"\nfigur = 2', "unknown figur"),
+        ("figures.toml", "scale = 1e-6", 'scale = "a"', "metric.goodput.scale: must be int or float"),
+        ("figures.toml", "[paper]", "[paper", "figures.toml: "),
+        ("published.toml", 'sign = "+"', 'sign = "up"', r"claim\[0\] c.sign: \+ or -"),
+        ("published.toml", 'kind = "trend"', 'kind = "about"', "about: needs a published number"),
+        (
+            "published.toml",
+            'kind = "trend"',
+            'kind = "guess"',
+            "printed, about, ordering, trend, not 'guess'",
+        ),
+        ("published.toml", 'study = "one"', 'study = "two"', "no study 'two'; there are one"),
+        ("published.toml", 'goodput["newreno"]', 'goodput["vegas"]', "no series 'vegas'"),
+        ("published.toml", 'goodput["newreno"]', 'speed["newreno"]', "no metric speed"),
+        ("published.toml", ", x)", ", x", "never closed"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, file: str, old: str, new: str, message: str) -> None:
+    folder = tmp_path / "some"
+    folder.mkdir()
+    texts = {"figures.toml": FIGURES, "published.toml": PUBLISHED, "one.toml": 'duration = "1 s"\n'}
+    assert old in texts[file]
+    for name, text in texts.items():
+        (folder / name).write_text(text.replace(old, new) if name == file else text)
+    with pytest.raises(paper.PaperError, match=message):
+        loading.load("some", tmp_path)
+
+
+def test_an_unknown_paper_names_the_known_ones() -> None:
+    with pytest.raises(paper.PaperError, match=r"no paper 'vegas': there are .*vegas-streaming"):
+        loading.load("vegas")

@@ -1,0 +1,165 @@
+"""Verdicts and the expressions of claims: each kind can say agrees and differs; the edges lie where the rules say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paceline.reproduce.expression import Array, Column, Expression, ExpressionError
+from paceline.reproduce.verdict import ABOUT_SHARE, Kind, Outcome, Published, judge
+from paceline.statistics import Estimate, estimate
+
+finite = st.floats(-1e6, 1e6)
+positive = st.floats(1e-3, 1e6)
+width = st.floats(0, 1e3)
+
+
+def ours(value: float, half_width: float) -> Estimate:
+    return Estimate(10, value, half_width, half_width)
+
+
+@given(finite, positive, width)
+def test_printed_agrees_up_to_half_a_digit_and_the_half_width(
+    value: float, digit: float, half: float
+) -> None:
+    published = Published(Kind.PRINTED, value, digit)
+    allowed = digit / 2 + half
+    assert judge(published, ours(value + 0.99 * allowed, half)).outcome is Outcome.AGREES
+    assert judge(published, ours(value - 0.99 * allowed, half)).outcome is Outcome.AGREES
+    assert judge(published, ours(value + 1.01 * allowed + 1e-3, half)).outcome is Outcome.DIFFERS
+    assert judge(published, ours(value - 1.01 * allowed - 1e-3, half)).outcome is Outcome.DIFFERS
+
+
+@given(positive, st.sampled_from([1, -1]), width)
+def test_about_agrees_up_to_its_share_and_the_half_width(size: float, sign: int, half: float) -> None:
+    value = sign * size
+    published = Published(Kind.ABOUT, value)
+    allowed = ABOUT_SHARE * size + half
+    assert judge(published, ours(value + 0.99 * allowed, half)).outcome is Outcome.AGREES
+    assert judge(published, ours(value - 1.01 * allowed - 1e-9, half)).outcome is Outcome.DIFFERS
+
+
+@given(st.sampled_from([Kind.ORDERING, Kind.TREND]), st.sampled_from([1, -1]), positive, width)
+def test_signs_need_an_interval_without_zero(kind: Kind, sign: int, value: float, half: float) -> None:
+    published = Published(kind, sign=sign)
+    agrees = value > half
+    assert (judge(published, ours(sign * value, half)).outcome is Outcome.AGREES) == agrees
+    assert judge(published, ours(-sign * value, half)).outcome is Outcome.DIFFERS
+    assert judge(published, ours(0.0, half)).outcome is Outcome.DIFFERS
+
+
+@pytest.mark.parametrize(
+    "published",
+    [Published(Kind.PRINTED, 8, 1), Published(Kind.ABOUT, 8), Published(Kind.ORDERING, sign=1)],
+)
+def test_without_a_number_nothing_is_said(published: Published) -> None:
+    for missing in (None, Estimate(0, None, None, None), Estimate(1, 8.0, None, None)):
+        assert judge(published, missing).outcome is Outcome.OPEN
+
+
+def test_the_edge_itself_agrees() -> None:
+    assert judge(Published(Kind.PRINTED, 0.5, 0.1), ours(0.55, 0.0)).outcome is Outcome.AGREES
+    assert judge(Published(Kind.ABOUT, 8), ours(9.2, 0.0)).outcome is Outcome.AGREES
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "digit", "sign"),
+    [
+        (Kind.PRINTED, 8.0, None, None),
+        (Kind.PRINTED, None, 1.0, None),
+        (Kind.ABOUT, 0.0, None, None),
+        (Kind.ABOUT, 8.0, 1.0, None),
+        (Kind.ABOUT, 8.0, None, 1),
+        (Kind.ORDERING, None, None, None),
+        (Kind.TREND, 1.0, None, 1),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(
+    kind: Kind, value: float | None, digit: float | None, sign: int | None
+) -> None:
+    with pytest.raises(ValueError, match=str(kind)):
+        Published(kind, value, digit, sign)
+
+
+class Runs:
+    """A column of one series "a" with levels "l0", "l1", ...: a row of runs each."""
+
+    def __init__(self, rows: list[list[float]]) -> None:
+        self.rows = np.array(rows)
+
+    def select(self, series: str, levels: str | tuple[str | None, str | None] | None, seeds: Array) -> Array:
+        assert series == "a"
+        means = np.asarray(self.rows[:, seeds > 0].mean(axis=1))
+        if isinstance(levels, str):
+            return np.asarray(means[int(levels[1:])])
+        low, high = levels or (None, None)
+        return means[int(low[1:]) if low else 0 : int(high[1:]) + 1 if high else None]
+
+
+def names(rows: list[list[float]]) -> dict[str, Column | Array]:
+    return {"late": Runs(rows), "x": np.arange(1.0, len(rows) + 1)}
+
+
+runs = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
+
+
+@given(runs)
+def test_the_jackknife_of_a_mean_is_its_t_interval(values: list[float]) -> None:
+    mine = Expression('late["a", "l0"]').estimate(names([values]), len(values))
+    other = estimate(values)
+    assert mine.mean == pytest.approx(other.mean, abs=1e-9)
+    assert mine.half_width == pytest.approx(other.half_width, rel=1e-6, abs=1e-6)
+
+
+@given(runs, st.floats(-100, 100))
+def test_differences_are_paired(values: list[float], offset: float) -> None:
+    """What all points of a seed have in common does not widen the interval of their difference."""
+    rows = [[v + offset for v in values], values]
+    found = Expression('late["a", "l0"] - late["a", "l1"]').estimate(names(rows), len(values))
+    assert found.mean == pytest.approx(offset, abs=1e-6)
+    assert found.half_width == pytest.approx(0, abs=1e-6)
+
+
+def test_slopes_ranges_and_functions() -> None:
+    rows = names([[1.0, 1.0], [3.0, 3.0], [5.0, 5.0]])
+    seeds = np.ones(2)
+    for text, value in {
+        'slope(late["a"], x)': 2.0,
+        'slope(late["a"], log2(x))': float(np.polyfit(np.log2([1, 2, 3]), [1, 3, 5], 1)[0]),
+        'mean(late["a", "l1":"l2"])': 4.0,
+        'most(late["a", :"l1"]) / least(late["a", "l1":])': 1.0,
+        '-abs(late["a", "l0"] - 3) ** 2': -4.0,
+    }.items():
+        assert float(Expression(text).value(rows, seeds)) == pytest.approx(value, abs=1e-3)
+
+
+def test_crossing_of_a_noisy_fall() -> None:
+    x = np.array([0.5, 0.8, 1.0, 1.2, 1.5, 2.0])
+    late = np.array([90.0, 70.0, 75.0, 30.0, 5.0, 0.0])
+    rows: dict[str, Column | Array] = {"y": late, "x": x}
+    found = float(Expression("crossing(y, x, 10)").value(rows, np.ones(1)))
+    assert 1.2 < found < 1.5
+    assert math.isnan(float(Expression("crossing(y, x, 99)").value(rows, np.ones(1))))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        'late.x["a"]',
+        'late["a"] < 1',
+        "open(x)",
+        "late[0]",
+        'late["a", 1]',
+        "[1]",
+        "1 +",
+        "True",
+    ],
+)
+def test_nothing_but_arithmetic(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        Expression(text)
