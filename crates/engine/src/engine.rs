@@ -119,6 +119,17 @@ impl<E: Element> Engine<E> {
         &mut self.elements
     }
 
+    /// The elements and the network, to change both.
+    pub fn parts_mut(&mut self) -> (&mut [E], &mut Network<E::Hop>) {
+        (&mut self.elements, &mut self.network)
+    }
+
+    /// Everything before this instant has happened.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
     /// The length of a window.
     #[must_use]
     pub fn window(&self) -> Span {

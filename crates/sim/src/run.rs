@@ -1,0 +1,270 @@
+//! One run from beginning to end.
+
+use crate::build::{Built, Folded, Node, build};
+use crate::endpoint::{Sink, Source};
+use crate::graph::{GraphError, Planning, Unit};
+use crate::host::Host;
+use crate::model::Model;
+use crate::recorder::{Recording, Series};
+use crate::report::{self, Before};
+use crate::summary::Summary;
+use paceline_path::{Link, LinkReport};
+use paceline_units::{Span, Time};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A run's link to the outside: how far it is, and a way to end it.
+#[derive(Debug, Default)]
+pub struct Watch {
+    cancelled: AtomicBool,
+    /// Share of the duration that is over, in millionths.
+    progress: AtomicU64,
+}
+
+impl Watch {
+    /// Asks the run to end soon, without a result.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// The share of the duration that has been simulated.
+    #[must_use]
+    pub fn progress(&self) -> f64 {
+        self.progress.load(Ordering::Relaxed) as f64 / 1e6
+    }
+}
+
+/// How to run a model.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOptions<'a> {
+    /// What to record.
+    pub recording: Recording,
+    /// Who watches.
+    pub watch: Option<&'a Watch>,
+    /// How to arrange elements; the default is the fast way.
+    pub planning: Planning,
+    /// How to schedule them; the default is the fast way.
+    pub schedule: ScheduleKind,
+}
+
+impl Default for RunOptions<'_> {
+    fn default() -> Self {
+        RunOptions {
+            recording: Recording::NOTHING,
+            watch: None,
+            planning: Planning::default(),
+            schedule: ScheduleKind::Windows,
+        }
+    }
+}
+
+/// How elements are scheduled. Both give the same results, bit for bit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScheduleKind {
+    /// Window by window.
+    Windows,
+    /// Event by event: slow, for tests.
+    Events,
+}
+
+/// What a run gives.
+#[derive(Clone, Debug)]
+pub struct RunOutput {
+    /// The measures.
+    pub summary: Summary,
+    /// What was recorded.
+    pub series: Vec<Series>,
+}
+
+/// Why a run gave nothing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RunError {
+    /// Its [`Watch`] was told to cancel.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// A flow's ends are not connected.
+    #[error("flow `{flow}`: there is no way from `{from}` to `{to}`; add a link between them")]
+    Unreachable {
+        /// The flow.
+        flow: String,
+        /// A node.
+        from: String,
+        /// Another.
+        to: String,
+    },
+    /// Links form a loop without any propagation delay.
+    #[error("links {links} form a loop without propagation delay; give at least one of them `delay` > 0")]
+    LoopWithoutDelay {
+        /// The links of the loop, and those fed by it.
+        links: String,
+    },
+}
+
+/// Runs a model to its end.
+///
+/// # Errors
+/// It was cancelled, or its graph cannot run.
+///
+/// # Panics
+/// If a packet vanished: sent + duplicated = delivered + dropped + in flight is checked at the end of every run.
+pub fn run(model: &Model, options: &RunOptions<'_>) -> Result<RunOutput, RunError> {
+    let mut built =
+        build(model, options.recording, options.planning).map_err(|error| in_words(model, error))?;
+    let (warm, latest) = (Time::ZERO + model.warmup, Time::ZERO + model.duration);
+    advance(&mut built, model, options, warm)?;
+    let before = Before::take(model, &mut built, warm);
+    let end = if model.stop_after.is_empty() {
+        advance(&mut built, model, options, latest)?;
+        latest
+    } else {
+        until_done(&mut built, model, options, latest)?
+    };
+    let links = finish_links(model, &mut built, end);
+    check_identity(&built);
+    let summary = report::summary(model, &mut built, &before, &links, end);
+    let series = take_series(model, built, end);
+    Ok(RunOutput { summary, series })
+}
+
+/// Simulates up to `to`, in steps between which the watch is looked at.
+fn advance(built: &mut Built, model: &Model, options: &RunOptions<'_>, to: Time) -> Result<(), RunError> {
+    if options.schedule == ScheduleKind::Events {
+        built.engine.run_by_events(to);
+        return Ok(());
+    }
+    let Some(watch) = options.watch else {
+        built.engine.run(to);
+        return Ok(());
+    };
+    let step = Span((model.duration.0 / 500).max(10_000_000));
+    while built.engine.now() < to {
+        if watch.cancelled.load(Ordering::Relaxed) {
+            return Err(RunError::Cancelled);
+        }
+        built.engine.run((built.engine.now() + step).min(to));
+        let share = built.engine.now().0 as f64 / model.duration.0 as f64;
+        watch.progress.store((share * 1e6) as u64, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// How often a run that waits for a flow looks at it.
+const LOOK: Span = Span::from_millis(10);
+
+/// Simulates until the flows that the scenario waits for are done, looking at every multiple of [`LOOK`].
+fn until_done(built: &mut Built, model: &Model, options: &RunOptions<'_>, latest: Time) -> Result<Time, RunError> {
+    let mut now = Time::ZERO + model.warmup;
+    while now < latest {
+        if model.stop_after.iter().all(|&flow| ends(model, built, flow).is_done(now)) {
+            return Ok(now);
+        }
+        now = Time((now.0 / LOOK.0 + 1) * LOOK.0).min(latest);
+        advance(built, model, options, now)?;
+    }
+    Ok(latest)
+}
+
+/// The two ends of a flow.
+pub(crate) struct Ends<'a> {
+    pub(crate) source: &'a Source,
+    pub(crate) sink: &'a Sink,
+}
+
+impl Ends<'_> {
+    /// Whether the flow is over: what was to be sent has arrived, and what was to be played has been.
+    fn is_done(&self, now: Time) -> bool {
+        self.sink.player_is_done(now).unwrap_or_else(|| self.source.is_done())
+    }
+}
+
+fn host<'a>(built: &'a Built, node: usize) -> &'a Host {
+    match built.hosts[node].map(|i| &built.engine.elements()[i]) {
+        Some(Node::Host(host)) => host,
+        _ => unreachable!("the ends of flows are hosts"),
+    }
+}
+
+/// Both ends of flow number `flow`.
+pub(crate) fn ends<'a>(model: &Model, built: &'a Built, flow: usize) -> Ends<'a> {
+    let (source, sink) = built.plan.endpoints[flow];
+    Ends {
+        source: &host(built, model.flows[flow].source).sources[source as usize],
+        sink: &host(built, model.flows[flow].sink).sinks[sink as usize],
+    }
+}
+
+/// The link at each place, with what it measured, and its recording.
+fn links(built: &mut Built) -> Vec<(usize, &mut Link)> {
+    let mut links = Vec::new();
+    let (elements, network) = built.engine.parts_mut();
+    for (unit, element) in built.plan.units.iter().zip(elements) {
+        if let (Unit::Arc(arc), Node::Link(link)) = (unit, element) {
+            links.push((*arc, &mut **link));
+        }
+    }
+    for (arc, hop) in built.plan.folded.iter().zip(network.hops_mut()) {
+        if let Folded::Link(link) = hop {
+            links.push((*arc, &mut **link));
+        }
+    }
+    links.sort_by_key(|(arc, _)| *arc);
+    links
+}
+
+fn finish_links(model: &Model, built: &mut Built, end: Time) -> Vec<(usize, LinkReport)> {
+    let links = links(built).into_iter().filter(|(arc, _)| model.links[*arc].is_measured());
+    links.map(|(arc, link)| (arc, link.finish(end))).collect()
+}
+
+/// Nothing vanishes: every packet is delivered, dropped with a reason, or still on its way.
+fn check_identity(built: &Built) {
+    let totals = built.engine.network.totals();
+    let in_flight = built.engine.network.in_flight();
+    assert_eq!(
+        totals.sent + totals.duplicated,
+        totals.delivered + totals.dropped + in_flight,
+        "packets vanished: {totals:?}, {in_flight} in flight"
+    );
+}
+
+fn take_series(model: &Model, mut built: Built, end: Time) -> Vec<Series> {
+    let mut series = Vec::new();
+    for (arc, link) in links(&mut built) {
+        let recorded = link.take_series();
+        if recorded.time.is_empty() {
+            continue;
+        }
+        let direction = &model.links[arc];
+        let labels = vec![("link", direction.link.clone()), ("direction", direction.direction.to_owned())];
+        let mut table = Series::new("queue", labels, &["time_s", "packets", "bytes"]);
+        for ((time, packets), bytes) in recorded.time.iter().zip(&recorded.packets).zip(&recorded.bytes) {
+            if *time <= end {
+                table.push(&[time.as_secs_f64(), f64::from(*packets), *bytes as f64]);
+            }
+        }
+        series.push(table);
+    }
+    for element in built.engine.elements_mut() {
+        if let Node::Host(host) = element {
+            if let Some(recorder) = host.recorder.take() {
+                series.extend(recorder.into_series());
+            }
+        }
+    }
+    series.sort_by(|a, b| (a.table, &a.labels).cmp(&(b.table, &b.labels)));
+    series
+}
+
+fn in_words(model: &Model, error: GraphError) -> RunError {
+    match error {
+        GraphError::Unreachable(from, to, flow) => RunError::Unreachable {
+            flow: model.flows[flow].name.clone(),
+            from: model.nodes[from].clone(),
+            to: model.nodes[to].clone(),
+        },
+        GraphError::LoopWithoutDelay(arcs) => {
+            let mut names: Vec<String> = arcs.iter().map(|&arc| format!("`{}`", model.links[arc].link)).collect();
+            names.dedup();
+            RunError::LoopWithoutDelay { links: names.join(", ") }
+        }
+    }
+}
