@@ -145,7 +145,10 @@ impl Graph {
     }
 
     /// The arcs of each flow's way there and back.
-    fn route(&self) -> Result<Vec<(Vec<usize>, Vec<usize>)>, GraphError> {
+    ///
+    /// # Errors
+    /// A flow whose ends are not connected.
+    pub fn route(&self) -> Result<Vec<(Vec<usize>, Vec<usize>)>, GraphError> {
         let mut entering = vec![Vec::new(); self.nodes];
         for (id, arc) in self.arcs.iter().enumerate() {
             entering[arc.to].push(id);

@@ -1,3 +1,34 @@
-//! From a scenario to a run.
+//! From a scenario to a run, and from a run to its results.
+//!
+//! [`scenario`] reads and checks the file; [`expand()`] draws a run of it as plain data ([`model`]); [`build()`] plans the
+//! graph ([`graph`]) and puts hosts and links in place; [`run()`] lets time pass and collects the [`summary`] and what
+//! was recorded. Uses flow, path, apps; does no I/O. Look first at [`simulate`].
 
+pub mod build;
+pub mod endpoint;
+pub mod expand;
+pub mod graph;
+pub mod host;
+mod links;
+pub mod model;
+pub mod recorder;
+mod report;
+pub mod run;
 pub mod scenario;
+pub mod summary;
+mod timers;
+
+pub use build::build;
+pub use expand::expand;
+pub use recorder::{Recording, Series};
+pub use run::{RunError, RunOptions, RunOutput, ScheduleKind, Watch, run};
+pub use scenario::Scenario;
+pub use summary::Summary;
+
+/// Runs a scenario once, with this seed.
+///
+/// # Errors
+/// What only the whole graph shows (ends that are not connected, loops without delay), or that it was cancelled.
+pub fn simulate(scenario: &Scenario, seed: u64, options: &RunOptions<'_>) -> Result<RunOutput, RunError> {
+    run(&expand(scenario, seed)?, options)
+}

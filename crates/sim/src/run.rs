@@ -1,6 +1,7 @@
 //! One run from beginning to end.
 
 use crate::build::{Built, Folded, Node, build};
+use crate::expand::ExpandError;
 use crate::endpoint::{Sink, Source};
 use crate::graph::{GraphError, Planning, Unit};
 use crate::host::Host;
@@ -81,16 +82,9 @@ pub enum RunError {
     /// Its [`Watch`] was told to cancel.
     #[error("the run was cancelled")]
     Cancelled,
-    /// A flow's ends are not connected.
-    #[error("flow `{flow}`: there is no way from `{from}` to `{to}`; add a link between them")]
-    Unreachable {
-        /// The flow.
-        flow: String,
-        /// A node.
-        from: String,
-        /// Another.
-        to: String,
-    },
+    /// The scenario does not make a network that can run.
+    #[error(transparent)]
+    Scenario(#[from] ExpandError),
     /// Links form a loop without any propagation delay.
     #[error("links {links} form a loop without propagation delay; give at least one of them `delay` > 0")]
     LoopWithoutDelay {
@@ -256,11 +250,12 @@ fn take_series(model: &Model, mut built: Built, end: Time) -> Vec<Series> {
 
 fn in_words(model: &Model, error: GraphError) -> RunError {
     match error {
-        GraphError::Unreachable(from, to, flow) => RunError::Unreachable {
+        GraphError::Unreachable(from, to, flow) => ExpandError::Unreachable {
             flow: model.flows[flow].name.clone(),
             from: model.nodes[from].clone(),
             to: model.nodes[to].clone(),
-        },
+        }
+        .into(),
         GraphError::LoopWithoutDelay(arcs) => {
             let mut names: Vec<String> = arcs.iter().map(|&arc| format!("`{}`", model.links[arc].link)).collect();
             names.dedup();

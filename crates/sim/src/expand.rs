@@ -1,0 +1,239 @@
+//! From a scenario and a seed to a [`Model`]: hosts, access links, instances, and everything that is drawn once a run.
+
+use crate::graph::{Arc, Graph, GraphError};
+use crate::links::{access_model, link_model};
+use crate::model::{AppModel, FlowModel, LinkDirection, Model};
+use crate::scenario::flow::{App, NewrenoVariant, Recovery as RecoveryKey};
+use crate::scenario::link::AccessTable;
+use crate::scenario::values::{DelayedAck, Draw, Uniform};
+use crate::scenario::model::Profile as ProfileKey;
+use crate::scenario::{Flow, Scenario};
+use paceline_control::{Profile, Recovery, TcpController, scheme};
+use paceline_engine::random::Stream;
+use paceline_flow::tcp::{PartialAcks, TcpConfig};
+use paceline_units::{Span, Time};
+
+/// Why a checked scenario still cannot be run.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ExpandError {
+    /// A controller or parameter is unknown, or out of range.
+    #[error("flow.{flow}: {problem}")]
+    Controller {
+        /// The flow.
+        flow: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A fixed round-trip time is below what the path has.
+    #[error("flow.{flow}.rtt: `{rtt}` must be at least what the path itself has, {own}")]
+    ShortRtt {
+        /// The flow.
+        flow: String,
+        /// What it asks for.
+        rtt: Span,
+        /// What its path has.
+        own: Span,
+    },
+    /// A flow's ends are not connected.
+    #[error("flow.{flow}: there is no way from `{from}` to `{to}`; add a link between them")]
+    Unreachable {
+        /// The flow.
+        flow: String,
+        /// Where it begins.
+        from: String,
+        /// Where it ends.
+        to: String,
+    },
+}
+
+/// Draws a run of `scenario` under `seed`.
+///
+/// # Errors
+/// What only the whole graph shows: unreachable ends, a fixed `rtt` below the path's own in a graph.
+pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
+    let mut model = Model {
+        name: scenario.name().to_owned(),
+        seed,
+        duration: scenario.duration(),
+        warmup: scenario.warmup(),
+        stop_after: Vec::new(),
+        host_delay: scenario.host_delay(),
+        nodes: Vec::new(),
+        links: Vec::new(),
+        flows: Vec::new(),
+    };
+    for link in scenario.links() {
+        let (from, to) = (model.node(&link.from), model.node(&link.to));
+        for (direction, from, to, way) in [("forward", from, to, &link.forward), ("backward", to, from, &link.backward)] {
+            model.links.push(LinkDirection { link: link.name.clone(), direction, from, to, model: link_model(way) });
+        }
+    }
+    let mut wishes = Vec::new();
+    for flow in scenario.flows() {
+        for instance in 0..flow.count {
+            let index = model.flows.len();
+            let made = instance_of(&mut model, flow, instance, scenario.access())?;
+            model.flows.push(made);
+            if scenario.stop_after() == Some(flow.name.as_str()) {
+                model.stop_after.push(index);
+            }
+            wishes.push(flow.rtt);
+        }
+    }
+    stretch(&mut model, &wishes)?;
+    Ok(model)
+}
+
+impl Model {
+    fn node(&mut self, name: &str) -> usize {
+        match self.nodes.iter().position(|known| known == name) {
+            Some(node) => node,
+            None => self.add_node(name.to_owned()),
+        }
+    }
+
+    fn add_node(&mut self, name: String) -> usize {
+        self.nodes.push(name);
+        self.nodes.len() - 1
+    }
+
+    /// A host of its own at `router`: an access link there (`up` from the host) and back.
+    fn host(&mut self, name: String, router: usize, access: &AccessTable) -> usize {
+        let host = self.add_node(name.clone());
+        for (direction, from, to) in [("up", host, router), ("down", router, host)] {
+            let model = access_model(access);
+            self.links.push(LinkDirection { link: format!("access {name}"), direction, from, to, model });
+        }
+        host
+    }
+}
+
+/// A value that is fixed, or drawn from a stream of that name.
+fn draw(value: Draw, seed: u64, name: &str) -> Span {
+    match value {
+        Draw::Fixed(span) => span,
+        Draw::Drawn(Uniform { uniform: [low, high] }) => low + (high - low).mul_f64(Stream::new(seed, name).unit(0)),
+    }
+}
+
+fn instance_of(
+    model: &mut Model,
+    flow: &Flow,
+    instance: u32,
+    access: Option<&AccessTable>,
+) -> Result<FlowModel, ExpandError> {
+    let label = format!("{}[{instance}]", flow.name);
+    let (from, to) = (model.node(&flow.from), model.node(&flow.to));
+    let (source, sink) = match access {
+        None => (from, to),
+        Some(access) => {
+            (model.host(format!("{label}.source"), from, access), model.host(format!("{label}.sink"), to, access))
+        }
+    };
+    let start = Time::ZERO + draw(flow.start, model.seed, &format!("start {label}"));
+    let profile = profile(flow.profile);
+    let problem = |problem: String| ExpandError::Controller { flow: flow.name.clone(), problem };
+    let scheme = scheme(&flow.cc).map_err(|error| problem(error.to_string()))?;
+    let params: Vec<(&str, f64)> = flow.params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let controller = TcpController::new(scheme, profile, &params).map_err(|error| problem(error.to_string()))?;
+    let tcp = tcp_config(flow, TcpConfig::new(profile, scheme));
+    Ok(FlowModel {
+        name: flow.name.clone(),
+        instance,
+        group: flow.group.clone(),
+        scheme: flow.cc.clone(),
+        profile: profile.name(),
+        ends: (flow.from.clone(), flow.to.clone()),
+        source,
+        sink,
+        start,
+        stop: flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop),
+        app: app(&flow.app, &tcp),
+        tcp,
+        controller,
+    })
+}
+
+fn profile(key: ProfileKey) -> Profile {
+    match key {
+        ProfileKey::Rfc => Profile::Rfc,
+        ProfileKey::Ns2 => Profile::Ns2,
+        ProfileKey::Ns2Linux => Profile::Ns2Linux,
+    }
+}
+
+/// The profile's settings with what the scenario says otherwise.
+fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
+    TcpConfig {
+        segment: flow.segment as u16,
+        header: flow.header as u16,
+        ack_size: flow.ack_size.bytes() as u16,
+        initial_window: flow.initial_window.unwrap_or(defaults.initial_window),
+        receive_window: flow.receive_window.unwrap_or(defaults.receive_window),
+        delayed_ack: match flow.delayed_ack {
+            None => defaults.delayed_ack,
+            Some(DelayedAck::Off) => None,
+            Some(DelayedAck::Within(span)) => Some(span),
+        },
+        recovery: match flow.recovery {
+            None => defaults.recovery,
+            Some(RecoveryKey::Reno) => Recovery::Reno,
+            Some(RecoveryKey::Newreno) => Recovery::NewReno,
+            Some(RecoveryKey::Sack) => Recovery::Sack,
+        },
+        partial_acks: match flow.newreno {
+            None => defaults.partial_acks,
+            Some(NewrenoVariant::Impatient) => PartialAcks::Impatient,
+            Some(NewrenoVariant::SlowButSteady) => PartialAcks::SlowButSteady,
+        },
+        limited_transmit: flow.limited_transmit.unwrap_or(defaults.limited_transmit),
+        ecn: flow.ecn.unwrap_or(defaults.ecn),
+        min_rto: flow.min_rto.unwrap_or(defaults.min_rto),
+        handshake: flow.handshake.unwrap_or(defaults.handshake),
+        send_overhead: flow.send_overhead,
+        ..defaults
+    }
+}
+
+fn app(app: &App, _tcp: &TcpConfig) -> AppModel {
+    match app {
+        App::Ftp { size } => AppModel::Ftp(*size),
+        _ => AppModel::Ftp(None),
+    }
+}
+
+/// Puts what a flow's round trip lacks on its source's access link, half each way.
+fn stretch(model: &mut Model, wishes: &[Option<Draw>]) -> Result<(), ExpandError> {
+    let paths = arcs(model).route().map_err(|error| match error {
+        GraphError::Unreachable(_, _, flow) => {
+            let flow = &model.flows[flow];
+            ExpandError::Unreachable { flow: flow.name.clone(), from: flow.ends.0.clone(), to: flow.ends.1.clone() }
+        }
+        GraphError::LoopWithoutDelay(_) => unreachable!("routing does not look for loops"),
+    })?;
+    for (flow, wish) in wishes.iter().enumerate() {
+        let Some(wish) = *wish else { continue };
+        let (there, back) = &paths[flow];
+        let own = there.iter().chain(back).fold(Span::ZERO, |sum, &arc| sum + model.links[arc].model.propagation);
+        let rtt = draw(wish, model.seed, &format!("rtt {}", model.flows[flow].label()));
+        if rtt < own && matches!(wish, Draw::Fixed(_)) {
+            return Err(ExpandError::ShortRtt { flow: model.flows[flow].name.clone(), rtt, own });
+        }
+        let missing = rtt - own;
+        for (arc, part) in [(there.first(), missing / 2), (back.last(), missing - missing / 2)] {
+            let arc = *arc.expect("the ends of a flow are different nodes");
+            model.links[arc].model.propagation += part;
+        }
+    }
+    Ok(())
+}
+
+/// The graph as far as routing needs it.
+fn arcs(model: &Model) -> Graph {
+    let arc = |link: &LinkDirection| Arc { from: link.from, to: link.to, delay: Span::ZERO, keeps_order: true, may_fold: true };
+    Graph {
+        nodes: model.nodes.len(),
+        arcs: model.links.iter().map(arc).collect(),
+        flows: model.flows.iter().map(|flow| (flow.source, flow.sink)).collect(),
+    }
+}

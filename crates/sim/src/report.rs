@@ -1,0 +1,171 @@
+//! From the state at the end of a run, and a copy from the end of its warm-up, to the summary.
+
+use crate::build::{Built, Node};
+use crate::model::{FlowModel, Model};
+use crate::run::ends;
+use crate::summary::{EngineSummary, FlowSummary, GroupSummary, QueueSummary, StreamSummary, Summary, jain};
+use paceline_engine::DropReason;
+use paceline_flow::tcp::{ReceiverStats, SenderStats};
+use paceline_path::LinkReport;
+use paceline_units::{Span, Time};
+use std::collections::BTreeMap;
+
+/// The counts of all endpoints at the end of the warm-up.
+pub struct Before {
+    at: Time,
+    flows: Vec<(SenderStats, ReceiverStats)>,
+}
+
+impl Before {
+    /// Copies the counts at `now`.
+    pub fn take(model: &Model, built: &mut Built, now: Time) -> Before {
+        account(built, now);
+        let counts = |flow| {
+            let ends = ends(model, built, flow);
+            (ends.source.sender.stats().clone(), *ends.sink.receiver.stats())
+        };
+        Before { at: now, flows: (0..model.flows.len()).map(counts).collect() }
+    }
+}
+
+/// Brings the senders' integrals up to `now`.
+fn account(built: &mut Built, now: Time) {
+    for element in built.engine.elements_mut() {
+        if let Node::Host(host) = element {
+            host.sources.iter_mut().filter(|source| source.has_started(now)).for_each(|source| source.sender.account(now));
+        }
+    }
+}
+
+/// The summary of a run that ended at `end`.
+pub fn summary(model: &Model, built: &mut Built, before: &Before, links: &[(usize, LinkReport)], end: Time) -> Summary {
+    account(built, end);
+    let flows: Vec<FlowSummary> = (0..model.flows.len()).map(|flow| flow_summary(model, built, before, flow, end)).collect();
+    let totals = built.engine.network.totals();
+    Summary {
+        name: model.name.clone(),
+        seed: model.seed,
+        duration_s: model.duration.as_secs_f64(),
+        warmup_s: model.warmup.as_secs_f64(),
+        end_s: end.as_secs_f64(),
+        measured_s: end.since(before.at).as_secs_f64(),
+        engine: EngineSummary {
+            window_s: built.engine.window().as_secs_f64(),
+            elements: built.engine.elements().len(),
+            packets_sent: totals.sent,
+            packets_delivered: totals.delivered,
+            packets_dropped: totals.dropped,
+            packets_duplicated: totals.duplicated,
+            packets_in_flight: built.engine.network.in_flight(),
+        },
+        streams: (0..model.flows.len()).filter_map(|flow| stream_summary(model, built, flow, end)).collect(),
+        queues: links.iter().map(|(arc, report)| queue_summary(model, *arc, report)).collect(),
+        groups: groups(&flows),
+        flows,
+    }
+}
+
+fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end: Time) -> FlowSummary {
+    let flow = &model.flows[index];
+    let ends = ends(model, built, index);
+    let (sent_before, received_before) = &before.flows[index];
+    let sent = ends.source.sender.stats().since(sent_before);
+    let received = ends.sink.receiver.stats().since(received_before);
+    let lost = built.engine.network.drops(index).data;
+    let active = flow.stop.min(end).since(flow.start.max(before.at)).as_secs_f64();
+    let per_second = |bytes: u64| if active > 0.0 { bytes as f64 * 8.0 / active } else { 0.0 };
+    let (there, back) = &built.plan.paths[index];
+    let propagation = there.iter().chain(back).fold(Span::ZERO, |sum, &arc| sum + model.links[arc].model.propagation);
+    let transfers = ends.source.transfers();
+    let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
+    FlowSummary {
+        flow: flow.name.clone(),
+        instance: flow.instance,
+        group: flow.group.clone(),
+        cc: flow.scheme.clone(),
+        profile: flow.profile.to_owned(),
+        from: flow.ends.0.clone(),
+        to: flow.ends.1.clone(),
+        propagation_rtt_s: propagation.as_secs_f64(),
+        start_s: flow.start.as_secs_f64(),
+        goodput_bps: per_second(received.bytes),
+        throughput_bps: per_second(received.wire_bytes),
+        packets_sent: sent.packets_sent,
+        packets_delivered: received.packets,
+        packets_lost: lost,
+        packets_retransmitted: sent.retransmitted,
+        loss_rate: (sent.packets_sent > 0).then(|| lost as f64 / sent.packets_sent as f64),
+        timeouts: sent.timeouts,
+        fast_retransmits: sent.fast_retransmits,
+        window_cuts: sent.window_cuts,
+        ecn_marks: received.marks,
+        rtt_mean_s: seconds(sent.mean_rtt()),
+        rtt_min_s: seconds(sent.rtt_min),
+        rtt_max_s: (sent.rtt_count > 0).then(|| sent.rtt_max.as_secs_f64()),
+        rtt_p50_s: seconds(sent.rtt_quantile(0.5)),
+        rtt_p95_s: seconds(sent.rtt_quantile(0.95)),
+        rtt_p99_s: seconds(sent.rtt_quantile(0.99)),
+        cwnd_mean_packets: sent.mean_window(),
+        bytes_delivered: received.bytes,
+        transfers_started: transfers.started,
+        transfers_completed: transfers.completed,
+        transfer_time_mean_s: seconds(transfers.mean_time),
+    }
+}
+
+fn stream_summary(model: &Model, built: &Built, index: usize, end: Time) -> Option<StreamSummary> {
+    let FlowModel { name, instance, start, .. } = &model.flows[index];
+    let report = ends(model, built, index).sink.stream_report(end)?;
+    let duration = report.ended.since(*start).as_secs_f64();
+    Some(StreamSummary {
+        flow: name.clone(),
+        instance: *instance,
+        fill_s: report.fill.map(Span::as_secs_f64),
+        late_packets: report.late_packets,
+        media_packets: report.media_packets,
+        late_share: report.late_packets as f64 / report.media_packets.max(1) as f64,
+        stalls: report.stalls,
+        stall_s: report.stalled.as_secs_f64(),
+        discarded_packets: report.discarded_packets,
+        completed: report.completed,
+        duration_s: duration,
+        throughput_bps: if duration > 0.0 { report.delivered_bytes as f64 * 8.0 / duration } else { 0.0 },
+    })
+}
+
+fn queue_summary(model: &Model, arc: usize, report: &LinkReport) -> QueueSummary {
+    let link = &model.links[arc];
+    QueueSummary {
+        link: link.link.clone(),
+        direction: link.direction,
+        mean_packets: report.mean_packets,
+        sd_packets: report.sd_packets,
+        mean_bytes: report.mean_bytes,
+        sd_bytes: report.sd_bytes,
+        max_packets: u64::from(report.max_packets),
+        utilisation: report.utilisation.0,
+        arrivals: report.arrivals,
+        departures: report.departures,
+        departed_bytes: report.departed_bytes.bytes(),
+        drops: DropReason::ALL
+            .into_iter()
+            .filter(|reason| *reason != DropReason::Corrupt) // found by hosts, not by links
+            .map(|reason| (reason.name(), report.drops[reason]))
+            .collect(),
+        marks: report.marks,
+    }
+}
+
+fn groups(flows: &[FlowSummary]) -> Vec<GroupSummary> {
+    let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for flow in flows {
+        groups.entry(&flow.group).or_default().push(flow.goodput_bps);
+    }
+    let group = |(group, goodputs): (&str, Vec<f64>)| GroupSummary {
+        group: group.to_owned(),
+        flows: goodputs.len() as u64,
+        jain: jain(&goodputs),
+        goodput_bps: goodputs.iter().sum(),
+    };
+    groups.into_iter().map(group).collect()
+}
