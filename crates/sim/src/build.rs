@@ -169,7 +169,7 @@ fn host(model: &Model, recording: Recording, plan: &Plan, node: usize, (sources,
         vec![("flow", flow.name.clone()), ("instance", flow.instance.to_string())]
     };
     let recorder = recording.at_hosts().then(|| {
-        let sinks = sinks.iter().map(|i| (labels(i), model.flows[*i].app.has_player())).collect();
+        let sinks = sinks.iter().map(|i| (labels(i), model.flows[*i].stream.is_some())).collect();
         Box::new(HostRecorder::new(recording, sources.iter().map(labels).collect(), sinks))
     });
     let draws = Sequence::new(Stream::new(model.seed, &format!("host {}", model.nodes[node])));

@@ -2,12 +2,14 @@
 
 use crate::build::Folded;
 use crate::host::{EmissionClock, Port};
-use crate::model::{AppModel, FlowModel};
+use crate::model::FlowModel;
+use paceline_apps::player::{Player, StreamReport};
+use paceline_apps::{Action, Source as App, Transfers};
 use paceline_engine::Network;
 use paceline_engine::random::Stream;
 use paceline_flow::tcp::{TcpReceiver, TcpSender};
 use paceline_packet::{FlowId, Packet};
-use paceline_units::{Span, Time};
+use paceline_units::{Size, Span, Time};
 
 /// A sender with its application.
 #[derive(Debug)]
@@ -16,22 +18,13 @@ pub struct Source {
     pub sender: TcpSender,
     flow: FlowId,
     cursor: u32,
-    /// When the application next does something of itself: starts, writes, stops.
+    /// When the application next does something of itself.
     app_wake: Time,
-    app: Sending,
-    start: Time,
-    stop: Time,
-}
-
-/// The state of an application.
-#[derive(Debug)]
-enum Sending {
-    /// Not started; then this.
-    Waiting(AppModel),
-    /// Everything has been handed over.
-    HandedOver,
-    /// Stopped by the scenario.
-    Stopped,
+    /// Whether the application wants to know when everything is acknowledged.
+    curious: bool,
+    started: bool,
+    stopped: bool,
+    app: Box<App>,
 }
 
 impl Source {
@@ -44,9 +37,10 @@ impl Source {
             flow: id,
             cursor,
             app_wake: flow.start,
-            app: Sending::Waiting(flow.app.clone()),
-            start: flow.start,
-            stop: flow.stop,
+            curious: flow.app.transfers().is_some(),
+            started: false,
+            stopped: false,
+            app: Box::new(flow.app.clone()),
         }
     }
 
@@ -59,14 +53,25 @@ impl Source {
 
     /// Whether the flow has begun.
     #[must_use]
-    pub fn has_started(&self, now: Time) -> bool {
-        self.start <= now
+    pub fn has_started(&self) -> bool {
+        self.started
     }
 
-    /// Whether all that the application will ever send has been delivered.
+    /// Whether all that the application will ever send has been acknowledged.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        matches!(self.app, Sending::HandedOver | Sending::Stopped) && self.sender.acked_all()
+        self.started && self.sender.acked_all() && (self.stopped || self.app.next_wake().is_none())
+    }
+
+    /// How the application's transfers went; all zero for what does not consist of transfers.
+    #[must_use]
+    pub fn transfers(&self) -> Transfers {
+        self.app.transfers().unwrap_or_default()
+    }
+
+    /// Transfers count from `at` on.
+    pub fn measure_from(&mut self, at: Time) {
+        self.app.measure_from(at);
     }
 
     /// An acknowledgement has come.
@@ -75,38 +80,45 @@ impl Source {
         let extra = network.extras.take(packet.extra);
         let mut port = Port { network, clock, now: packet.time, flow: self.flow, cursor: self.cursor };
         self.sender.on_ack(packet.time, packet, extra.as_ref(), &mut port);
+        if self.curious && self.sender.acked_all() {
+            self.ask_app(packet.time, &mut port);
+        }
     }
 
     /// The time that [`Source::next_wake`] named has come, or an earlier one.
     pub fn on_timer(&mut self, now: Time, network: &mut Network<Folded>, clock: &mut EmissionClock) {
         let mut port = Port { network, clock, now, flow: self.flow, cursor: self.cursor };
         if self.app_wake <= now {
-            self.app_timer(now, &mut port);
+            self.ask_app(now, &mut port);
         }
         self.sender.on_timer(now, &mut port);
     }
 
-    fn app_timer(&mut self, now: Time, port: &mut Port<'_>) {
-        if let Sending::Waiting(app) = &self.app {
-            let app = app.clone();
+    /// Carries out what the application wants, until it wants nothing more for now.
+    #[cold]
+    fn ask_app(&mut self, now: Time, port: &mut Port<'_>) {
+        if !self.started {
+            self.started = true;
             self.sender.start(now, port);
-            self.app = match app {
-                AppModel::Ftp(None) => {
-                    self.sender.supply_endless(now, port);
-                    Sending::HandedOver
-                }
-                AppModel::Ftp(Some(size)) => {
+        }
+        loop {
+            match self.app.next_action(now, Size(self.sender.stats().bytes_acked)) {
+                Action::Wait => break,
+                Action::Send(size) => self.sender.supply(size.bytes(), now, port),
+                Action::Endless => self.sender.supply_endless(now, port),
+                Action::Restart(size) => {
+                    self.sender.restart(now);
                     self.sender.supply(size.bytes(), now, port);
-                    Sending::HandedOver
+                    self.sender.start(now, port);
                 }
-            };
+                Action::Stop => {
+                    self.sender.stop();
+                    self.stopped = true;
+                    break;
+                }
+            }
         }
-        self.app_wake = self.stop;
-        if self.stop <= now {
-            self.sender.stop();
-            self.app = Sending::Stopped;
-            self.app_wake = Time::NEVER;
-        }
+        self.app_wake = self.app.next_wake().unwrap_or(Time::NEVER);
     }
 }
 
@@ -117,13 +129,15 @@ pub struct Sink {
     pub receiver: TcpReceiver,
     flow: FlowId,
     cursor: u32,
+    player: Option<Box<Player>>,
 }
 
 impl Sink {
     /// The sink of a flow; its acknowledgements start with `cursor`.
     #[must_use]
     pub fn new(flow: &FlowModel, id: FlowId, cursor: u32) -> Sink {
-        Sink { receiver: TcpReceiver::new(&flow.tcp), flow: id, cursor }
+        let player = flow.stream.map(|model| Box::new(Player::new(model, flow.start)));
+        Sink { receiver: TcpReceiver::new(&flow.tcp), flow: id, cursor, player }
     }
 
     /// When [`Sink::on_timer`] is needed next.
@@ -136,8 +150,12 @@ impl Sink {
     /// A data packet has come.
     #[inline(always)]
     pub fn on_data(&mut self, packet: &Packet, network: &mut Network<Folded>, clock: &mut EmissionClock) {
+        network.extras.take(packet.extra);
         let mut port = Port { network, clock, now: packet.time, flow: self.flow, cursor: self.cursor };
         self.receiver.on_data(packet.time, packet, &mut port);
+        if let Some(player) = &mut self.player {
+            player.on_delivery(packet.time, Size(self.receiver.bytes_in_order()));
+        }
     }
 
     /// The time that [`Sink::next_wake`] named has come, or an earlier one.
@@ -148,7 +166,19 @@ impl Sink {
 
     /// How much playing time the player holds; `None` without a player.
     #[must_use]
-    pub fn buffered(&mut self, _now: Time) -> Option<Span> {
-        None
+    pub fn buffered(&self, now: Time) -> Option<Span> {
+        self.player.as_ref().map(|player| player.buffered(now))
+    }
+
+    /// Whether the play-out is over; `None` without a player.
+    #[must_use]
+    pub fn player_is_done(&self, now: Time) -> Option<bool> {
+        self.player.as_ref().map(|player| player.is_done(now))
+    }
+
+    /// What became of the stream; `None` without a player.
+    #[must_use]
+    pub fn stream_report(&self, end: Time) -> Option<StreamReport> {
+        self.player.as_ref().map(|player| player.finish(end))
     }
 }

@@ -2,16 +2,22 @@
 
 use crate::graph::{Arc, Graph, GraphError};
 use crate::links::{access_model, link_model};
-use crate::model::{AppModel, FlowModel, LinkDirection, Model};
-use crate::scenario::flow::{App, NewrenoVariant, Recovery as RecoveryKey};
+use crate::model::{FlowModel, LinkDirection, Model};
+use crate::scenario::flow::{
+    App, Arrivals as ArrivalsKey, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey,
+};
 use crate::scenario::link::AccessTable;
-use crate::scenario::values::{DelayedAck, Draw, Uniform};
+use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::model::Profile as ProfileKey;
 use crate::scenario::{Flow, Scenario};
+use paceline_apps::ftp::Ftp;
+use paceline_apps::stream::{Playout, StreamModel, StreamSender};
+use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
+use paceline_apps::{Period, Rounding};
 use paceline_control::{Profile, Recovery, TcpController, scheme};
 use paceline_engine::random::Stream;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
-use paceline_units::{Span, Time};
+use paceline_units::{Size, Span, Time};
 
 /// Why a checked scenario still cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -137,6 +143,8 @@ fn instance_of(
     let params: Vec<(&str, f64)> = flow.params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     let controller = TcpController::new(scheme, profile, &params).map_err(|error| problem(error.to_string()))?;
     let tcp = tcp_config(flow, TcpConfig::new(profile, scheme));
+    let period = Period { start, stop: flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop) };
+    let (app, stream) = app(&flow.app, &tcp, period, Stream::new(model.seed, &format!("app {label}")));
     Ok(FlowModel {
         name: flow.name.clone(),
         instance,
@@ -147,8 +155,9 @@ fn instance_of(
         source,
         sink,
         start,
-        stop: flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop),
-        app: app(&flow.app, &tcp),
+        stop: period.stop,
+        app,
+        stream,
         tcp,
         controller,
     })
@@ -195,10 +204,51 @@ fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
     }
 }
 
-fn app(app: &App, _tcp: &TcpConfig) -> AppModel {
+/// The application, and the stream that its player plays.
+fn app(app: &App, tcp: &TcpConfig, period: Period, stream: Stream) -> (paceline_apps::Source, Option<StreamModel>) {
+    let segment = Size::from_bytes(u64::from(tcp.segment));
+    let rounding = if tcp.whole_segments { Rounding::WholeSegments(segment) } else { Rounding::Exact };
     match app {
-        App::Ftp { size } => AppModel::Ftp(*size),
-        _ => AppModel::Ftp(None),
+        App::Ftp { size } => (paceline_apps::Source::Ftp(Ftp::new(size.map(|size| rounding.up(size)), period)), None),
+        App::Web { gap, arrivals, mean_size, median_size, shape, max_size } => {
+            let law = match (mean_size, median_size) {
+                (_, Some(median)) => Pareto::with_median(*median, *shape),
+                (Some(mean), None) => Pareto::with_mean(*mean, *shape),
+                (None, None) => None,
+            };
+            let law = law.expect("a checked scenario has a size, and for a mean a shape above 1");
+            let model = WebModel {
+                gap: *gap,
+                arrivals: match arrivals {
+                    ArrivalsKey::Think => Arrivals::Think,
+                    ArrivalsKey::ThinkPersistent => Arrivals::ThinkPersistent,
+                    ArrivalsKey::Open => Arrivals::Open,
+                },
+                sizes: max_size.map_or(law, |max| law.cut_at(max)),
+                rounding,
+            };
+            (paceline_apps::Source::Web(Web::new(model, stream, period)), None)
+        }
+        App::Stream { media_rate, length, xfactor, heartbeat, buffer, playout, client_buffer } => {
+            let model = StreamModel {
+                media_rate: *media_rate,
+                length: *length,
+                xfactor: *xfactor,
+                heartbeat: *heartbeat,
+                buffer: *buffer,
+                playout: match playout {
+                    PlayoutKey::Clock => Playout::Clock,
+                    PlayoutKey::Stall => Playout::Stall,
+                },
+                client_buffer: match client_buffer {
+                    ClientBuffer::Unlimited => None,
+                    ClientBuffer::Size(size) => Some(*size),
+                },
+                segment,
+                rounding,
+            };
+            (paceline_apps::Source::Stream(StreamSender::new(&model, period)), Some(model))
+        }
     }
 }
 

@@ -109,7 +109,7 @@ impl Host {
                 sink.on_timer(now, network, &mut self.clock);
                 sink.next_wake()
             } else if let Some(recorder) = &mut self.recorder {
-                recorder.sample(now, &self.sources, &mut self.sinks);
+                recorder.sample(now, &self.sources, &self.sinks);
                 recorder.next_sample()
             } else {
                 Time::NEVER

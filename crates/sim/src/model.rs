@@ -2,11 +2,11 @@
 //!
 //! [`crate::expand`] makes it of a scenario and a seed; [`crate::build`] makes elements of it.
 
-use paceline_apps::{stream, web};
+use paceline_apps::stream::StreamModel;
 use paceline_control::TcpController;
 use paceline_flow::tcp::TcpConfig;
 use paceline_path::{LinkModel, Queue};
-use paceline_units::{Size, Span, Time};
+use paceline_units::{Span, Time};
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -88,7 +88,9 @@ pub struct FlowModel {
     /// The controller, ready to start.
     pub controller: TcpController,
     /// What sends.
-    pub app: AppModel,
+    pub app: paceline_apps::Source,
+    /// The stream that its player plays, if it carries one.
+    pub stream: Option<StreamModel>,
 }
 
 impl FlowModel {
@@ -96,24 +98,5 @@ impl FlowModel {
     #[must_use]
     pub fn label(&self) -> String {
         format!("{}[{}]", self.name, self.instance)
-    }
-}
-
-/// What sends over a connection.
-#[derive(Clone, Debug)]
-pub enum AppModel {
-    /// As fast as TCP lets it: that many bytes, or without end.
-    Ftp(Option<Size>),
-    /// Web transfers.
-    Web(web::WebModel),
-    /// A media stream with its player.
-    Stream(stream::StreamModel),
-}
-
-impl AppModel {
-    /// Whether a player sits at the receiver.
-    #[must_use]
-    pub fn has_player(&self) -> bool {
-        matches!(self, AppModel::Stream(_))
     }
 }

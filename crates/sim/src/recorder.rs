@@ -116,16 +116,16 @@ impl HostRecorder {
     }
 
     /// Takes one sample of everything.
-    pub fn sample(&mut self, now: Time, sources: &[Source], sinks: &mut [Sink]) {
+    pub fn sample(&mut self, now: Time, sources: &[Source], sinks: &[Sink]) {
         let time = now.as_secs_f64();
         for (series, source) in self.windows.iter_mut().zip(sources) {
-            if source.has_started(now) {
+            if source.has_started() {
                 let mut row = WindowRow::default();
                 source.sender.gauges(&mut row);
                 series.push(&[time, row.cwnd, row.ssthresh, row.srtt, row.in_flight]);
             }
         }
-        for ((series, before), sink) in self.rates.iter_mut().zip(sinks.iter()) {
+        for ((series, before), sink) in self.rates.iter_mut().zip(sinks) {
             let bytes = sink.receiver.bytes_in_order();
             if now > Time::ZERO {
                 series.push(&[time, (bytes - *before) as f64 * 8.0 / self.recording.every.as_secs_f64()]);

@@ -32,7 +32,7 @@ impl Before {
 fn account(built: &mut Built, now: Time) {
     for element in built.engine.elements_mut() {
         if let Node::Host(host) = element {
-            host.sources.iter_mut().filter(|source| source.has_started(now)).for_each(|source| source.sender.account(now));
+            host.sources.iter_mut().filter(|source| source.has_started()).for_each(|source| source.sender.account(now));
         }
     }
 }
@@ -114,22 +114,21 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
 }
 
 fn stream_summary(model: &Model, built: &Built, index: usize, end: Time) -> Option<StreamSummary> {
-    let FlowModel { name, instance, start, .. } = &model.flows[index];
+    let FlowModel { name, instance, .. } = &model.flows[index];
     let report = ends(model, built, index).sink.stream_report(end)?;
-    let duration = report.ended.since(*start).as_secs_f64();
     Some(StreamSummary {
         flow: name.clone(),
         instance: *instance,
         fill_s: report.fill.map(Span::as_secs_f64),
         late_packets: report.late_packets,
         media_packets: report.media_packets,
-        late_share: report.late_packets as f64 / report.media_packets.max(1) as f64,
+        late_share: report.late_share,
         stalls: report.stalls,
         stall_s: report.stalled.as_secs_f64(),
         discarded_packets: report.discarded_packets,
         completed: report.completed,
-        duration_s: duration,
-        throughput_bps: if duration > 0.0 { report.delivered_bytes as f64 * 8.0 / duration } else { 0.0 },
+        duration_s: report.duration.as_secs_f64(),
+        throughput_bps: report.throughput.bps(),
     })
 }
 
