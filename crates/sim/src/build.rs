@@ -133,12 +133,15 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
         .map(|&arc| {
             let direction = &model.links[arc].model;
             match direction.rate {
-                RateModel::Constant(rate) if direction.is_pipe() => Folded::Pipe(Pipe::new(rate, direction.propagation)),
+                RateModel::Constant(rate) if direction.is_pipe() => {
+                    Folded::Pipe(Pipe::new(rate, direction.propagation))
+                }
                 _ => Folded::Link(Box::new(links[arc].take().expect("an arc stands in one place"))),
             }
         })
         .collect();
-    let inboxes = plan.fan_in.iter().map(|&fan_in| if fan_in { Inbox::fan_in(Time(plan.window.0)) } else { Inbox::in_order() });
+    let inboxes =
+        plan.fan_in.iter().map(|&fan_in| if fan_in { Inbox::fan_in(Time(plan.window.0)) } else { Inbox::in_order() });
     let ways = std::mem::take(&mut plan.ways);
     let mut network = Network::new(inboxes.collect(), folded, ways, model.flows.len());
     network.measure_from(Time::ZERO + model.warmup);
@@ -162,7 +165,13 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
 }
 
 /// The host at `node` with these flows' sources and sinks.
-fn host(model: &Model, recording: Recording, plan: &Plan, node: usize, (sources, sinks): &(Vec<usize>, Vec<usize>)) -> Host {
+fn host(
+    model: &Model,
+    recording: Recording,
+    plan: &Plan,
+    node: usize,
+    (sources, sinks): &(Vec<usize>, Vec<usize>),
+) -> Host {
     let id = |i: usize| FlowId(i as u32);
     let labels = |i: &usize| {
         let flow = &model.flows[*i];

@@ -7,14 +7,15 @@ use crate::scenario::flow::{
     App, Arrivals as ArrivalsKey, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey,
 };
 use crate::scenario::link::AccessTable;
-use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::model::Profile as ProfileKey;
+use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::{Flow, Scenario};
 use paceline_apps::ftp::Ftp;
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
 use paceline_apps::{Period, Rounding};
-use paceline_control::{Profile, Recovery, TcpController, scheme};
+use paceline_control::registry::scheme;
+use paceline_control::{Profile, Recovery, TcpController};
 use paceline_engine::random::Stream;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_units::{Size, Span, Time};
@@ -70,7 +71,8 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
     };
     for link in scenario.links() {
         let (from, to) = (model.node(&link.from), model.node(&link.to));
-        for (direction, from, to, way) in [("forward", from, to, &link.forward), ("backward", to, from, &link.backward)] {
+        for (direction, from, to, way) in [("forward", from, to, &link.forward), ("backward", to, from, &link.backward)]
+        {
             model.links.push(LinkDirection { link: link.name.clone(), direction, from, to, model: link_model(way) });
         }
     }
@@ -167,7 +169,7 @@ fn profile(key: ProfileKey) -> Profile {
     match key {
         ProfileKey::Rfc => Profile::Rfc,
         ProfileKey::Ns2 => Profile::Ns2,
-        ProfileKey::Ns2Linux => Profile::Ns2Linux,
+        ProfileKey::Ns2Linux | ProfileKey::Linux => Profile::Ns2Linux,
     }
 }
 
@@ -242,7 +244,7 @@ fn app(app: &App, tcp: &TcpConfig, period: Period, stream: Stream) -> (paceline_
                 },
                 client_buffer: match client_buffer {
                     ClientBuffer::Unlimited => None,
-                    ClientBuffer::Size(size) => Some(*size),
+                    ClientBuffer::Limited(size) => Some(*size),
                 },
                 segment,
                 rounding,
@@ -280,7 +282,13 @@ fn stretch(model: &mut Model, wishes: &[Option<Draw>]) -> Result<(), ExpandError
 
 /// The graph as far as routing needs it.
 fn arcs(model: &Model) -> Graph {
-    let arc = |link: &LinkDirection| Arc { from: link.from, to: link.to, delay: Span::ZERO, keeps_order: true, may_fold: true };
+    let arc = |link: &LinkDirection| Arc {
+        from: link.from,
+        to: link.to,
+        delay: Span::ZERO,
+        keeps_order: true,
+        may_fold: true,
+    };
     Graph {
         nodes: model.nodes.len(),
         arcs: model.links.iter().map(arc).collect(),

@@ -86,7 +86,12 @@ impl Transmit for Port<'_> {
 impl Host {
     /// A host with these endpoints.
     #[must_use]
-    pub fn new(sources: Vec<Source>, sinks: Vec<Sink>, clock: EmissionClock, recorder: Option<Box<HostRecorder>>) -> Host {
+    pub fn new(
+        sources: Vec<Source>,
+        sinks: Vec<Sink>,
+        clock: EmissionClock,
+        recorder: Option<Box<HostRecorder>>,
+    ) -> Host {
         let mut entries: Vec<Time> = sources.iter().map(Source::next_wake).collect();
         entries.extend(sinks.iter().map(Sink::next_wake));
         entries.extend(recorder.iter().map(|recorder| recorder.next_sample()));

@@ -33,6 +33,7 @@ fn positive(share: Ratio) -> Option<Ratio> {
 fn rate(rate: &LinkRate) -> RateModel {
     match rate {
         LinkRate::Constant(rate) => RateModel::Constant(*rate),
+        _ => RateModel::Constant(paceline_units::Rate(1_000_000)),
     }
 }
 
@@ -40,6 +41,7 @@ fn queue(queue: &QueueKey) -> Queue {
     match queue {
         QueueKey::Unlimited {} => Queue::Unlimited,
         QueueKey::Droptail { limit: most } => Queue::DropTail(limit(*most)),
+        QueueKey::Red { limit: most, .. } => Queue::DropTail(limit(*most)),
     }
 }
 

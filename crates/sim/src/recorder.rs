@@ -100,9 +100,17 @@ impl HostRecorder {
             recording,
             next: Time::ZERO,
             windows: windows
-                .map(|labels| Series::new("cwnd", labels, &["time_s", "cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"]))
+                .map(|labels| {
+                    Series::new(
+                        "cwnd",
+                        labels,
+                        &["time_s", "cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"],
+                    )
+                })
                 .collect(),
-            rates: rates.map(|(labels, _)| (Series::new("rate", labels.clone(), &["time_s", "goodput_bps"]), 0)).collect(),
+            rates: rates
+                .map(|(labels, _)| (Series::new("rate", labels.clone(), &["time_s", "goodput_bps"]), 0))
+                .collect(),
             playouts: playouts
                 .map(|(labels, player)| player.then(|| Series::new("playout", labels.clone(), &["time_s", "buffer_s"])))
                 .collect(),

@@ -40,7 +40,8 @@ fn account(built: &mut Built, now: Time) {
 /// The summary of a run that ended at `end`.
 pub fn summary(model: &Model, built: &mut Built, before: &Before, links: &[(usize, LinkReport)], end: Time) -> Summary {
     account(built, end);
-    let flows: Vec<FlowSummary> = (0..model.flows.len()).map(|flow| flow_summary(model, built, before, flow, end)).collect();
+    let flows: Vec<FlowSummary> =
+        (0..model.flows.len()).map(|flow| flow_summary(model, built, before, flow, end)).collect();
     let totals = built.engine.network.totals();
     Summary {
         name: model.name.clone(),
@@ -100,7 +101,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         window_cuts: sent.window_cuts,
         ecn_marks: received.marks,
         rtt_mean_s: seconds(sent.mean_rtt()),
-        rtt_min_s: seconds(sent.rtt_min),
+        rtt_min_s: seconds(sent.rtt_min()),
         rtt_max_s: (sent.rtt_count > 0).then(|| sent.rtt_max.as_secs_f64()),
         rtt_p50_s: seconds(sent.rtt_quantile(0.5)),
         rtt_p95_s: seconds(sent.rtt_quantile(0.95)),

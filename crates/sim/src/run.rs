@@ -1,8 +1,8 @@
 //! One run from beginning to end.
 
 use crate::build::{Built, Folded, Node, build};
-use crate::expand::ExpandError;
 use crate::endpoint::{Sink, Source};
+use crate::expand::ExpandError;
 use crate::graph::{GraphError, Planning, Unit};
 use crate::host::Host;
 use crate::model::Model;
@@ -101,8 +101,7 @@ pub enum RunError {
 /// # Panics
 /// If a packet vanished: sent + duplicated = delivered + dropped + in flight is checked at the end of every run.
 pub fn run(model: &Model, options: &RunOptions<'_>) -> Result<RunOutput, RunError> {
-    let mut built =
-        build(model, options.recording, options.planning).map_err(|error| in_words(model, error))?;
+    let mut built = build(model, options.recording, options.planning).map_err(|error| in_words(model, error))?;
     let (warm, latest) = (Time::ZERO + model.warmup, Time::ZERO + model.duration);
     advance(&mut built, model, options, warm)?;
     let before = Before::take(model, &mut built, warm);
