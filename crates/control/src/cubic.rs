@@ -131,7 +131,7 @@ impl Controller for Cubic {
                 }
             }
             TcpEvent::Established { window } => self.cwnd = window.max(1.0),
-            TcpEvent::Duplicate => {}
+            TcpEvent::Duplicate | TcpEvent::Repaired { .. } => {}
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho => {
                 self.reduce(path);
                 self.cwnd = self.ssthresh;

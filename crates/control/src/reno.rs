@@ -13,7 +13,7 @@ use crate::{TcpEvent, Threshold, WindowController};
 pub struct Reno {
     cwnd: f64,
     ssthresh: f64,
-    /// Acknowledgements counted towards the next segment of window (Linux' `snd_cwnd_cnt`).
+    /// Segments acknowledged, counted towards the next one of window (Linux' `bytes_acked`).
     count: u32,
     profile: Profile,
 }
@@ -66,33 +66,36 @@ impl Reno {
             Profile::Ns2 => {
                 self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
             }
-            Profile::Ns2Linux => self.acked_linux(in_flight),
+            Profile::Ns2Linux => self.acked_linux(segments, in_flight),
         }
     }
 
-    /// `tcp_reno_cong_avoid` without appropriate byte counting.
+    /// `tcp_reno_cong_avoid` with `sysctl_tcp_abc` 1, which is what ns-2 carries.
     #[inline]
-    fn acked_linux(&mut self, in_flight: u32) {
-        if f64::from(in_flight) < self.cwnd {
-            return;
-        }
-        let window = self.cwnd as u32;
-        if self.cwnd <= self.ssthresh {
-            slow_start(&mut self.cwnd, &mut self.count);
-        } else if self.count >= window {
-            self.cwnd += 1.0;
-            self.count = 0;
-        } else {
-            self.count += 1;
-        }
+    fn acked_linux(&mut self, segments: u32, in_flight: u32) {
+        self.count = self.count.saturating_add(segments);
+        grow_linux(&mut self.cwnd, self.ssthresh, &mut self.count, in_flight);
     }
 }
 
-/// `tcp_slow_start` of Linux 2.6.22: one more segment per acknowledgement; what the count holds comes on top.
-pub(crate) fn slow_start(cwnd: &mut f64, count: &mut u32) {
-    *count += *cwnd as u32;
-    while f64::from(*count) >= *cwnd {
+/// Linux 2.6.22 with appropriate byte counting: one segment per acknowledgement in slow start, one per window of
+/// acknowledged segments beyond it; nothing while the window is not used. `count`: segments acknowledged so far.
+pub(crate) fn grow_linux(cwnd: &mut f64, ssthresh: f64, count: &mut u32, in_flight: u32) {
+    if f64::from(in_flight) < *cwnd {
+        return;
+    }
+    if *cwnd <= ssthresh {
+        slow_start(cwnd, count);
+    } else if f64::from(*count) >= *cwnd {
         *count -= *cwnd as u32;
+        *cwnd += 1.0;
+    }
+}
+
+/// `tcp_slow_start` of Linux 2.6.22 with appropriate byte counting.
+pub(crate) fn slow_start(cwnd: &mut f64, count: &mut u32) {
+    if *count > 0 {
+        *count = 0;
         *cwnd += 1.0;
     }
 }
@@ -118,6 +121,7 @@ impl Controller for Reno {
         match *feedback {
             TcpEvent::Acked { segments, in_flight, .. } => self.acked(segments, in_flight),
             TcpEvent::Established { window } => self.cwnd = window.max(1.0),
+            TcpEvent::Repaired { segments, .. } => self.count = self.count.saturating_add(segments),
             TcpEvent::Duplicate => {}
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho => self.lost(path),
             TcpEvent::Deflate { segments } => self.cwnd = (self.cwnd - f64::from(segments)).max(1.0),

@@ -34,6 +34,13 @@ pub enum TcpEvent {
         /// The round-trip time of the newest of them, unless it is ambiguous (Karn).
         rtt: Option<Span>,
     },
+    /// An acknowledgement of new data during recovery, under `ns2-linux`; the other machines keep it to themselves.
+    Repaired {
+        /// How many segments it acknowledges.
+        segments: u32,
+        /// The round-trip time of the newest of them, unless it is ambiguous (Karn).
+        rtt: Option<Span>,
+    },
     /// One more duplicate in Vegas' recovery: a segment has left the network.
     Duplicate,
     /// A loss, found without a timeout: at most once per window of data.

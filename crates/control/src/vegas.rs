@@ -180,18 +180,13 @@ impl Vegas {
         self.least = f64::INFINITY;
     }
 
-    fn acked_linux(&mut self, in_flight: u32, rtt: Option<Span>, path: &PathView) {
+    fn acked_linux(&mut self, segments: u32, in_flight: u32, rtt: Option<Span>, path: &PathView) {
         if self.sampling == Sampling::Unborn {
             self.enable(path);
         }
-        if let Some(rtt) = rtt {
-            let micros = (rtt.0 / 1000 + 1) as f64;
-            self.base_rtt = self.base_rtt.min(micros);
-            self.least = self.least.min(micros);
-            self.samples += 1;
-        }
+        self.sample_linux(segments, rtt);
         if self.sampling == Sampling::Off {
-            return self.reno_linux(in_flight);
+            return reno::grow_linux(&mut self.cwnd, self.ssthresh, &mut self.count, in_flight);
         }
         if path.acked <= self.epoch {
             if self.cwnd <= self.ssthresh {
@@ -205,7 +200,7 @@ impl Vegas {
         self.epoch = path.next;
         self.epoch_window = self.cwnd;
         if self.samples <= 2 {
-            self.reno_linux(in_flight);
+            reno::grow_linux(&mut self.cwnd, self.ssthresh, &mut self.count, in_flight);
         } else {
             // fixed point with one binary digit, as in the kernel
             let target = (window * self.base_rtt * 2.0 / self.least).trunc();
@@ -237,17 +232,14 @@ impl Vegas {
         self.least = f64::INFINITY;
     }
 
-    fn reno_linux(&mut self, in_flight: u32) {
-        if f64::from(in_flight) < self.cwnd {
-            return;
-        }
-        if self.cwnd <= self.ssthresh {
-            reno::slow_start(&mut self.cwnd, &mut self.count);
-        } else if f64::from(self.count) >= self.cwnd {
-            self.cwnd += 1.0;
-            self.count = 0;
-        } else {
-            self.count += 1;
+    /// `tcp_vegas_pkts_acked`: samples in microseconds, never zero.
+    fn sample_linux(&mut self, segments: u32, rtt: Option<Span>) {
+        self.count = self.count.saturating_add(segments);
+        if let Some(rtt) = rtt {
+            let micros = (rtt.0 / 1000 + 1) as f64;
+            self.base_rtt = self.base_rtt.min(micros);
+            self.least = self.least.min(micros);
+            self.samples += 1;
         }
     }
 
@@ -300,7 +292,10 @@ impl Controller for Vegas {
     fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
         let linux = self.profile == Profile::Ns2Linux;
         match *feedback {
-            TcpEvent::Acked { in_flight, rtt, .. } if linux => self.acked_linux(in_flight, rtt, path),
+            TcpEvent::Acked { segments, in_flight, rtt } if linux => {
+                self.acked_linux(segments, in_flight, rtt, path);
+            }
+            TcpEvent::Repaired { segments, rtt } => self.sample_linux(segments, rtt),
             TcpEvent::Acked { rtt, .. } => self.acked(rtt, path),
             TcpEvent::Established { window } => self.cwnd = window.max(1.0),
             TcpEvent::Duplicate => self.cwnd += 1.0,

@@ -222,7 +222,7 @@ impl TcpSender {
             // TCP-Linux does not wait for its SYN
             self.tell(TcpEvent::Established { window }, now);
         }
-        self.pump(now, u32::MAX, out);
+        self.pump_any(now, out);
     }
 
     /// An application writes `bytes`: whole segments and, unless it fits, a short last one.
@@ -260,7 +260,7 @@ impl TcpSender {
             self.tell(TcpEvent::Idle { window }, now); // RFC 5681 section 4.1
         }
         if self.dupacks == 0 {
-            self.pump(now, u32::MAX, out);
+            self.pump_any(now, out);
         }
     }
 
@@ -295,7 +295,8 @@ impl TcpSender {
     /// Integrates the window up to `now`.
     #[inline]
     pub fn account(&mut self, now: Time) {
-        self.stats.advance(now, self.controller.window());
+        let window = if self.profile == Profile::Ns2Linux { self.shown_linux() } else { self.controller.window() };
+        self.stats.advance(now, window);
     }
 
     /// The controller.
@@ -662,7 +663,7 @@ impl TcpSender {
 
     /// The retransmission timer has expired.
     #[cold]
-    pub(super) fn expired(&mut self, now: Time, out: &mut impl Transmit) {
+    fn expired(&mut self, now: Time, out: &mut impl Transmit) {
         if self.linux.is_some() {
             return self.expired_linux(now, out);
         }
