@@ -38,3 +38,57 @@ fn what_is_written_reads_back_the_same() {
     let again = check(&scenario.to_toml()).unwrap_or_else(|e| panic!("{e}\n{}", scenario.to_toml()));
     assert_eq!(scenario, again);
 }
+
+#[test]
+fn single_keys_can_be_set() {
+    let mut document = Document::parse(SMALL, "test.toml").unwrap();
+    for (path, value) in [
+        ("duration", "90 s"),
+        ("flow.media.cc", "newreno"),
+        ("flow.media.app.media_rate", "2 Mbit/s"),
+        ("flow.media.start", "{ uniform = [\"0 s\", \"1 s\"] }"),
+        ("flow.media.start.uniform[1]", "3 s"),
+        ("link.bottleneck.queue.kind", "red"),
+        ("link.bottleneck.queue.max_p", "0.2"),
+        ("link.bottleneck.backward.delay", "5 ms"),
+        ("flow.media.count", "3"),
+        ("name", "17"),
+        ("access.delay", "1 ms"),
+    ] {
+        document.set(path, value).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let scenario = Scenario::check(&document, &mut |_| Err(String::new())).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(scenario.duration(), Span::from_secs(90));
+    assert_eq!(scenario.name(), "17");
+    let flow = &scenario.flows()[0];
+    assert_eq!((flow.cc.as_str(), flow.count, flow.start.greatest()), ("newreno", 3, Span::from_secs(3)));
+    assert_eq!(scenario.links()[0].backward.delay, Span::from_millis(5));
+    assert!(scenario.to_toml().contains("max_p = 0.2"));
+}
+
+#[test]
+fn a_path_that_is_not_there_is_refused() {
+    let mut document = Document::parse(SMALL, "test.toml").unwrap();
+    let mut says = |path: &str| document.set(path, "1").unwrap_err().to_string();
+    assert_eq!(
+        says("flow.medai.cc"),
+        "test.toml: flow.medai: the scenario has no such flow; did you mean `media`? (it has `media`)"
+    );
+    assert!(says("flow.media.ap.kind").contains("did you mean `app`?"), "{}", says("flow.media.ap.kind"));
+    assert!(says("link.bottleneck.queue.mx_p").contains("did you mean `max_p`?"));
+    assert!(says("duration.x").contains("`duration` is not a table"), "{}", says("duration.x"));
+    assert!(says("flow.media.start[0]").contains("there is no array here"));
+    assert!(says("").contains("not a path"));
+    assert!(says("flow..cc").contains("not a path"));
+    assert!(says("flow.\"media.cc").contains("not closed"));
+    assert_eq!(document.set("flow.\"media\".cc", "cubic"), Ok(()));
+    assert_eq!(document.set("flow.media.params.beta", "5"), Ok(()));
+}
+
+#[test]
+fn what_was_set_has_no_line() {
+    let mut document = Document::parse(SMALL, "test.toml").unwrap();
+    document.set("flow.media.app.xfactor", "-1").unwrap();
+    let error = Scenario::check(&document, &mut |_| Err(String::new())).unwrap_err();
+    assert_eq!(error.to_string(), "test.toml: flow.media.app.xfactor: `-1` must be from 0.001 to 1000000");
+}

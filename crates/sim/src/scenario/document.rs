@@ -14,6 +14,8 @@ pub struct Document {
     pub(super) table: Table,
     /// Line of each key that stands in the file.
     lines: BTreeMap<String, usize>,
+    /// Keys that were set since.
+    set: Vec<String>,
 }
 
 impl Document {
@@ -37,7 +39,7 @@ impl Document {
         let mut lines = BTreeMap::new();
         note_lines(spanned.get_ref(), "", &LineStarts::new(text), &mut lines);
         let table: Table = toml::from_str(text).map_err(|error| fail(&error))?;
-        Ok(Document { file: file.into(), table, lines })
+        Ok(Document { file: file.into(), table, lines, set: Vec::new() })
     }
 
     /// Sets the key at `path` (as TOML writes it: `flow.media.app.media_rate`, `flow."a b".cc`, `rate_schedule[0].at`)
@@ -58,18 +60,34 @@ impl Document {
             Step::Key(key) => join(&path, key),
             Step::Index(index) => format!("{path}[{index}]"),
         });
-        self.lines.retain(|line, _| !line.starts_with(&key));
+        self.set.push(key);
         Ok(())
     }
 
     /// Gives each mistake the line of its key, or of the nearest table around it that stands in the file.
     pub(super) fn error(&self, mut mistakes: Vec<Mistake>) -> ScenarioError {
         for mistake in &mut mistakes {
-            mistake.line = self.lines.get(&mistake.key).copied();
+            mistake.line = self.line(&mistake.key);
         }
         mistakes.sort_by_key(|mistake| (mistake.line.is_none(), mistake.line));
         ScenarioError { file: self.file.clone(), mistakes }
     }
+}
+
+impl Document {
+    /// The line of a key, or of the nearest table around it; none for what was set and does not stand in the file.
+    fn line(&self, key: &str) -> Option<usize> {
+        if self.set.iter().any(|set| within(key, set)) {
+            return None;
+        }
+        let around = key.char_indices().rev().filter(|&(_, c)| c == '.' || c == '[').map(|(end, _)| &key[..end]);
+        [key].into_iter().chain(around).find_map(|key| self.lines.get(key).copied())
+    }
+}
+
+/// Whether the path `key` is `outer` or lies in it.
+fn within(key: &str, outer: &str) -> bool {
+    key.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 struct LineStarts(Vec<usize>);

@@ -60,7 +60,10 @@ pub(super) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>)
     known
         .into_iter()
         .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase().replace('_', "-")), name))
-        .filter(|&(distance, name)| distance <= name.chars().count().max(typed.chars().count()).div_ceil(3))
+        .filter(|&(distance, name)| {
+            let length = name.chars().count().max(typed.chars().count());
+            distance < length && distance <= (length / 3).max(1)
+        })
         .min()
         .map(|(_, name)| name)
 }

@@ -1,8 +1,11 @@
 //! Writes the defaults that depend on other keys into a file model, so that what follows finds every value.
 
-use super::flow::App;
+use super::flow::{App, FlowTable, NewrenoVariant};
 use super::link::{BackwardTable, LinkTable};
 use super::model::{File, Topology};
+use super::values::DelayedAck;
+use paceline_control::registry::scheme;
+use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_units::{Size, Span};
 
 /// Fills in `file`, whose default name is `stem`. Filling twice changes nothing more.
@@ -27,12 +30,33 @@ pub(super) fn fill(file: &mut File, stem: &str) {
         flow.to = flow.to.take().or_else(|| last.clone());
         let profile = *flow.profile.get_or_insert(file.profile);
         flow.group.get_or_insert_with(|| name.clone());
-        flow.segment.get_or_insert(Size::from_bytes(if profile.is_ns2() { 1000 } else { 1460 }));
-        flow.header.get_or_insert(Size::from_bytes(if profile.is_ns2() { 0 } else { 40 }));
+        if let (Some(profile), Ok(scheme)) = (profile.control(), scheme(&flow.cc)) {
+            fill_tcp(flow, &TcpConfig::new(profile, scheme));
+            for parameter in scheme.parameters {
+                let value = parameter.default[profile as usize];
+                flow.params.entry(parameter.name.to_owned()).or_insert(value);
+            }
+        }
         if let App::Web { mean_size, median_size: None, .. } = &mut flow.app {
             mean_size.get_or_insert(Size::from_bytes(50_000));
         }
     }
+}
+
+fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {
+    flow.segment.get_or_insert(Size::from_bytes(tcp.segment.into()));
+    flow.header.get_or_insert(Size::from_bytes(tcp.header.into()));
+    flow.initial_window.get_or_insert(tcp.initial_window);
+    flow.receive_window.get_or_insert(tcp.receive_window);
+    flow.delayed_ack.get_or_insert(tcp.delayed_ack.map_or(DelayedAck::Off, DelayedAck::Within));
+    flow.newreno.get_or_insert(match tcp.partial_acks {
+        PartialAcks::Impatient => NewrenoVariant::Impatient,
+        PartialAcks::SlowButSteady => NewrenoVariant::SlowButSteady,
+    });
+    flow.limited_transmit.get_or_insert(tcp.limited_transmit);
+    flow.ecn.get_or_insert(tcp.ecn);
+    flow.min_rto.get_or_insert(tcp.min_rto);
+    flow.handshake.get_or_insert(tcp.handshake);
 }
 
 fn fill_link(link: &mut LinkTable) {

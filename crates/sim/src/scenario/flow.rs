@@ -68,7 +68,7 @@ pub struct FlowTable {
     pub initial_window: Option<u32>,
     /// The receiver's window in segments.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000_000_000), extend("x-default" = "never binding"))]
+    #[schemars(range(min = 1, max = 2_000_000_000), extend("x-default" = "never binding"))]
     pub receive_window: Option<u32>,
     /// How long the receiver may hold back an acknowledgement (1 ns to 10 s), or `off`.
     #[serde(skip_serializing_if = "Option::is_none")]

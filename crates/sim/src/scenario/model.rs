@@ -25,7 +25,7 @@ pub struct File {
     #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_u64))]
     pub seed: u64,
     /// When the run ends at the latest.
-    #[schemars(extend("x-min" = "1 us", "x-max" = "1000000 s"))]
+    #[schemars(extend("x-min" = "1 us", "x-max" = "1000000 s", "examples" = ["60 s"]))]
     pub duration: Span,
     /// Measurements of flows and queues leave out everything before this instant; a stream's fill time and late
     /// packets always count from the flow's start. Must be less than the duration.
@@ -86,6 +86,12 @@ impl Profile {
     #[must_use]
     pub const fn is_ns2(self) -> bool {
         matches!(self, Profile::Ns2 | Profile::Ns2Linux)
+    }
+
+    /// The same profile in crate `control`.
+    #[must_use]
+    pub fn control(self) -> Option<paceline_control::Profile> {
+        paceline_control::Profile::from_name(self.name())
     }
 
     /// The profile's name in a scenario file.

@@ -262,7 +262,8 @@ fn direction(
 ) -> Direction {
     let rate = if let Some(source) = &way.rate_trace {
         let text = read(&source.file).unwrap_or_else(|problem| {
-            mistakes.push(Mistake::new(join(key, "rate_trace.file"), format!("`{}`: {problem}", source.file)));
+            mistakes
+                .push(Mistake::new(join(&join(key, "rate_trace"), "file"), format!("`{}`: {problem}", source.file)));
             String::new()
         });
         LinkRate::Trace(trace(source, text))

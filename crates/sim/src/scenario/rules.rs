@@ -4,9 +4,10 @@
 use super::error::{Mistake, hint, join};
 use super::flow::{App, FlowTable};
 use super::link::{BackwardTable, LinkTable, Loss, Outage, Queue, RateStep};
-use super::model::{File, Topology};
+use super::model::{File, Profile, Topology};
 use super::values::{ClientBuffer, Draw};
 use super::walk::listed;
+use paceline_control::registry::{scheme, schemes};
 use paceline_units::{Size, Span};
 use std::collections::BTreeSet;
 
@@ -14,6 +15,8 @@ use std::collections::BTreeSet;
 const MOST_RTT: Span = Span::from_secs(120);
 /// The largest packet: its size is 16 bits.
 const MOST_PACKET: u64 = 65_535;
+/// The most hops of a parking lot.
+const MOST_HOPS: u32 = 1000;
 /// The most media packets of one stream.
 const MOST_MEDIA_PACKETS: u64 = 1_000_000_000;
 
@@ -127,7 +130,9 @@ impl Rules {
             }
             file.hops.unwrap_or(1)
         } else {
-            let hops = file.hops.unwrap_or(file.link.len() as u32);
+            let numbers = file.link.keys().filter_map(|name| name.strip_prefix("hop")?.parse().ok());
+            let highest: u32 = numbers.filter(|&n| n <= MOST_HOPS).max().unwrap_or(file.link.len() as u32);
+            let hops = file.hops.unwrap_or(highest);
             if hops == 0 {
                 self.note(
                     "link",
@@ -177,7 +182,7 @@ impl Rules {
             self.rate(&path, backward, link.rate_trace.is_some());
             self.direction(&path, backward);
         } else if link.rate_trace.is_some() {
-            self.note(join(path, "backward.rate"), "is required: a trace holds for one direction only");
+            self.note(join(&join(path, "backward"), "rate"), "is required: a trace holds for one direction only");
         }
     }
 
@@ -229,7 +234,10 @@ impl Rules {
         if let Some(Loss::Uniform { rate, .. }) = way.loss
             && rate.0 >= 1.0
         {
-            self.note(join(path, "loss.rate"), "a link that loses everything carries nothing: less than 100 %");
+            self.note(
+                join(&join(path, "loss"), "rate"),
+                "a link that loses everything carries nothing: less than 100 %",
+            );
         }
         let path = join(path, "outage");
         let mut last: Option<Outage> = None;
@@ -270,7 +278,8 @@ impl Rules {
         for (key, node) in [("from", &flow.from), ("to", &flow.to)] {
             match node {
                 None if file.topology == Topology::Graph => self.note(join(path, key), "is required in a graph"),
-                Some(node) if !nodes.contains(node) => {
+                // Without any node, links have mistakes of their own.
+                Some(node) if !nodes.contains(node) && !nodes.is_empty() => {
                     let hint = hint(node, nodes.iter().map(String::as_str));
                     let many = nodes.iter().take(12).map(String::as_str);
                     let known = listed(many) + if nodes.len() > 12 { ", ..." } else { "" };
@@ -293,7 +302,40 @@ impl Rules {
                 ),
             );
         }
+        self.controller(path, flow, profile);
         self.app(&join(path, "app"), &flow.app, segment);
+    }
+
+    fn controller(&mut self, path: &str, flow: &FlowTable, profile: Profile) {
+        if profile.control().is_none() {
+            let known = listed(paceline_control::Profile::ALL.iter().map(|profile| profile.name()));
+            self.note(join(path, "profile"), format!("`{}` is not there yet: must be one of {known}", profile.name()));
+        }
+        let Ok(scheme) = scheme(&flow.cc) else {
+            let names = || schemes().map(|scheme| scheme.name);
+            let hint = hint(&flow.cc, names());
+            return self.note(join(path, "cc"), format!("`{}` must be one of {}{hint}", flow.cc, listed(names())));
+        };
+        for (name, value) in &flow.params {
+            let key = join(&join(path, "params"), name);
+            let names = || scheme.parameters.iter().map(|parameter| parameter.name);
+            match scheme.parameters.iter().find(|parameter| parameter.name == name) {
+                Some(p) if !(p.min..=p.max).contains(value) => {
+                    self.note(key, format!("`{value}` must be from {} to {}", p.min, p.max));
+                }
+                Some(_) => {}
+                None if scheme.parameters.is_empty() => {
+                    self.note(key, format!("`{}` has no parameters", scheme.name));
+                }
+                None => {
+                    let hint = hint(name, names());
+                    self.note(
+                        key,
+                        format!("`{}` has no such parameter{hint} (it has {})", scheme.name, listed(names())),
+                    );
+                }
+            }
+        }
     }
 
     fn endpoints(&mut self, file: &File, path: &str, flow: &FlowTable) {

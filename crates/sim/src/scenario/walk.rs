@@ -215,10 +215,14 @@ fn walk_table(table: &mut toml::Table, node: Node<'_>, path: &str, mistakes: &mu
     }
     for required in node.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str) {
         if !table.contains_key(required) {
-            let example = node
-                .child(required)
-                .and_then(example)
-                .map_or_else(String::new, |e| format!(", for example `{required} = {e}`"));
+            let child = node.child(required);
+            let example = match child.and_then(example) {
+                Some(value) => format!(", for example `{required} = {value}`"),
+                None if child.is_some_and(|child| child.names_of().is_some()) => {
+                    format!(": add a table such as `[{}.name]`", join(path, required))
+                }
+                None => String::new(),
+            };
             mistakes.push(Mistake::new(join(path, required), format!("is required{example}")));
         }
     }
@@ -331,12 +335,23 @@ fn plain(value: &Value, node: Node<'_>) -> Result<(), String> {
     }
 }
 
+/// A bound as people write it: `1`, not `1.0`.
+pub(super) fn number_text(number: &Json) -> String {
+    match (number.as_i64(), number.as_u64(), number.as_f64()) {
+        (Some(whole), _, _) => whole.to_string(),
+        (_, Some(whole), _) => whole.to_string(),
+        (_, _, Some(real)) if real != 0.0 && !(1e-4..1e16).contains(&real.abs()) => format!("{real:e}"),
+        (_, _, Some(real)) => real.to_string(),
+        _ => number.to_string(),
+    }
+}
+
 fn within(number: f64, value: &Value, node: Node<'_>) -> Result<(), String> {
     let (low, high) = (node.get("minimum").and_then(Json::as_f64), node.get("maximum").and_then(Json::as_f64));
     if low.is_none_or(|low| number >= low) && high.is_none_or(|high| number <= high) {
         return Ok(());
     }
-    let bound = |key| node.get(key).map(Json::to_string).unwrap_or_default();
+    let bound = |key| node.get(key).map(number_text).unwrap_or_default();
     Err(match (low, high) {
         (Some(_), Some(_)) => format!("`{value}` must be from {} to {}", bound("minimum"), bound("maximum")),
         (Some(_), None) => format!("`{value}` must be at least {}", bound("minimum")),
