@@ -5,7 +5,7 @@
 
 use paceline_engine::random::Stream;
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
-use paceline_path::{Fate, Limit, Link, LinkModel, Loss, Measure, On, Pipe, Queue};
+use paceline_path::{Fate, Limit, Link, LinkModel, Loss, Measure, On, Pipe, Queue, RedModel};
 use paceline_units::{Rate, Ratio, Span, Time};
 use std::hint::black_box;
 use std::time::Instant;
@@ -74,6 +74,7 @@ fn main() {
     link("drop-tail, never waits", |m| m.rate = paceline_path::RateModel::Constant(Rate::from_mbps(1e5)));
     link("drop-tail, overloaded", |m| m.rate = paceline_path::RateModel::Constant(Rate::from_mbps(7.0)));
     link("drop-tail by bytes", |m| m.queue = Queue::DropTail(Limit::Bytes(paceline_units::Size(50_000))));
+    link("RED", |m| m.queue = Queue::Red(RedModel::new(Limit::Packets(50))));
     link("drop-tail, loss 1 %", |m| m.loss = Some(Loss::Uniform { rate: Ratio(0.01), on: On::All }));
     link("drop-tail, delay variation", |m| m.delay_variation = Some(Span::from_millis(5)));
 }

@@ -4,10 +4,11 @@ use crate::impair::{Counts, Impairments};
 use crate::meter::{Agenda, Measure, Series, Snapshot};
 use crate::model::{Limit, LinkModel, Queue};
 use crate::rate::Server;
+use crate::red::{Arrival, Red, Verdict};
 use crate::waiting::{Exit, Waiting};
 use crate::{DropReason, Drops, Fate, LinkReport, Totals};
 use paceline_engine::random::Stream;
-use paceline_packet::Packet;
+use paceline_packet::{Flags, Packet};
 use paceline_units::{Span, Time};
 
 /// One direction of a link. See [`LinkModel`] for its parts.
@@ -35,6 +36,7 @@ enum Discipline {
     /// Drop-tail by packets; `u32::MAX` also for no limit.
     Packets(u32),
     Bytes(u64),
+    Red(Box<Red>, Stream),
 }
 
 impl Link {
@@ -45,10 +47,14 @@ impl Link {
     /// outages out of order.
     #[must_use]
     pub fn new(model: &LinkModel, window: Measure, stream: Stream) -> Link {
-        let discipline = match model.queue {
+        let discipline = match &model.queue {
             Queue::Unlimited => Discipline::Packets(u32::MAX),
-            Queue::DropTail(Limit::Packets(limit)) => Discipline::Packets(limit),
+            Queue::DropTail(Limit::Packets(limit)) => Discipline::Packets(*limit),
             Queue::DropTail(Limit::Bytes(limit)) => Discipline::Bytes(limit.0),
+            Queue::Red(red) => {
+                let red = Red::new(red, model.rate.nominal(), model.propagation);
+                Discipline::Red(Box::new(red), stream.fork(6))
+            }
         };
         let agenda = Box::new(Agenda::new(window));
         Link {
@@ -94,9 +100,18 @@ impl Link {
         self.arrivals += 1;
         self.waiting.release(now);
         let free = self.server.free();
-        if let Some(reason) = self.refuses(self.server.is_busy(now), size) {
-            self.refused[reason] += 1;
-            return Fate::Drop(reason);
+        let full = match self.discipline {
+            Discipline::Packets(limit) => self.waiting.packets() >= limit,
+            Discipline::Bytes(limit) => self.waiting.bytes() + u64::from(size) > limit,
+            Discipline::Red(..) => match self.ask_red(index, packet) {
+                Some(reason) => return Fate::Drop(reason),
+                None => false,
+            },
+        };
+        // A packet that finds the link free does not wait, so no limit concerns it.
+        if full && self.server.is_busy(now) {
+            self.refused[DropReason::Overflow] += 1;
+            return Fate::Drop(DropReason::Overflow);
         }
         let (start, end) = self.server.serve(now, size);
         self.idle += now.saturating_sub(free);
@@ -135,15 +150,32 @@ impl Link {
         }
     }
 
-    /// Whether the queue discipline turns away a packet of that size. A packet that finds the link free is never
-    /// turned away: it does not wait.
-    #[inline]
-    fn refuses(&mut self, busy: bool, size: u16) -> Option<DropReason> {
-        let full = match self.discipline {
-            Discipline::Packets(limit) => self.waiting.packets() >= limit,
-            Discipline::Bytes(limit) => self.waiting.bytes() + u64::from(size) > limit,
-        };
-        (busy && full).then_some(DropReason::Overflow)
+    /// What RED does with a packet, beside marking it: the reason if it drops it.
+    #[inline(never)]
+    fn ask_red(&mut self, index: u64, packet: &mut Packet) -> Option<DropReason> {
+        let Discipline::Red(red, draws) = &mut self.discipline else { return None };
+        let (now, free, packets) = (packet.time.0, self.server.free(), self.waiting.packets());
+        let verdict = red.arrive(Arrival {
+            now,
+            size: packet.size,
+            capable: packet.flags.has(Flags::ECT),
+            packets,
+            bytes: self.waiting.bytes(),
+            idle: (packets == 0 && free <= now).then(|| now - free),
+            draw: draws.bits(index),
+        });
+        match verdict {
+            Verdict::Pass => None,
+            Verdict::Mark => {
+                packet.flags = packet.flags.with(Flags::CE);
+                self.marks += 1;
+                None
+            }
+            Verdict::Drop(reason) => {
+                self.refused[reason] += 1;
+                Some(reason)
+            }
+        }
     }
 
     /// Everything before `time`. Nothing may have been admitted at `time` or later.
@@ -220,7 +252,7 @@ impl Link {
 pub(crate) mod tests {
     use super::*;
     use crate::{Loss, On};
-    use paceline_packet::{ExtraId, Flags, FlowId, Stamp};
+    use paceline_packet::{ExtraId, FlowId, Stamp};
     use paceline_units::{Rate, Ratio};
 
     pub(crate) fn packet(time: u64, size: u16) -> Packet {

@@ -1,6 +1,6 @@
 //! What a link is, as plain data.
 
-use crate::{Loss, RateModel};
+use crate::{Loss, RateModel, RedModel};
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// One direction of a link.
@@ -64,6 +64,8 @@ pub enum Queue {
     Unlimited,
     /// Refuses what does not fit.
     DropTail(Limit),
+    /// Random Early Detection: drops or marks at random before the queue is full.
+    Red(RedModel),
 }
 
 /// How much may wait. The packet in transmission does not count, as in ns-2.

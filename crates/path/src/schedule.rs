@@ -80,7 +80,8 @@ impl Schedule {
 
     /// What it carries from zero to `time`, in 10^-9 bits.
     fn carried(&self, time: u64) -> u128 {
-        let (whole, rest) = if self.period > 0 { (time / self.period, time % self.period) } else { (0, time) };
+        let whole = time.checked_div(self.period).unwrap_or(0);
+        let rest = time - whole * self.period;
         let mut sum = u128::from(whole) * self.per_period;
         for (i, &(at, rate)) in self.steps.iter().enumerate() {
             let end = self.steps.get(i + 1).map_or(u64::MAX, |next| next.0).min(rest);

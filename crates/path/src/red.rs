@@ -1,0 +1,452 @@
+//! Random Early Detection.
+//!
+//! Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4), 1993; "gentle":
+//! Floyd 2000; adaptive: Floyd, Gummadi, Shenker 2001; marking: RFC 3168. Where these leave room, this does as ns-2.35
+//! (queue/red.cc, behaviour only): the order of its checks, counting from the last drop, idle time, automatic settings.
+
+use crate::DropReason;
+use crate::loss::Chance;
+use crate::model::Limit;
+use paceline_units::{Rate, Ratio, Size, Span};
+
+/// RED's parameters. [`RedModel::new`] has ns-2.35's defaults.
+#[derive(Clone, Debug)]
+pub struct RedModel {
+    /// How much may wait, whatever the average. In byte mode a limit in packets is that many mean packets.
+    pub limit: Limit,
+    /// The average queue, in (mean) packets, from which packets are dropped; none: half of what arrives in
+    /// `target_delay`, but at least 5.
+    pub min_threshold: Option<f64>,
+    /// The average queue at which the probability reaches `max_p`; none: three times the minimum.
+    pub max_threshold: Option<f64>,
+    /// The weight of a new sample in the average; none: 1 - exp(-1/(10 r c)), where c is the link's packets per second
+    /// and r three times the link's delay and packet time, at least 0.1 s.
+    pub weight: Option<f64>,
+    /// The probability at the maximum threshold (ns-2: 1/linterm).
+    pub max_p: Ratio,
+    /// Above the maximum threshold the probability grows to 1 at twice the threshold, instead of being 1.
+    pub gentle: bool,
+    /// Leave at least 1/p packets between drops.
+    pub wait: bool,
+    /// What is counted.
+    pub mode: RedMode,
+    /// The size of a mean packet: the unit of byte mode and of idle time.
+    pub mean_packet: Size,
+    /// Idle time counts as packets of this size; none: of mean size. (ns-2 uses its `idle_pktsize_` only when
+    /// `cautious_` is 3.)
+    pub idle_packet: Option<Size>,
+    /// Mark packets of ECN-capable transports instead of dropping them.
+    pub ecn: bool,
+    /// Mark only while the probability is below this; above it, and always above the maximum threshold, drop
+    /// (RFC 3168 section 7 allows both). None: mark up to the maximum threshold (twice that when gentle).
+    pub mark_below: Option<Ratio>,
+    /// See `min_threshold`.
+    pub target_delay: Span,
+    /// Adapt `max_p`.
+    pub adaptive: Option<AdaptiveRed>,
+}
+
+/// What RED counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RedMode {
+    /// The queue in packets; all packets have the same probability.
+    Packets,
+    /// The queue in bytes; a packet's probability is in proportion to its size.
+    #[default]
+    Bytes,
+}
+
+/// Adaptive RED: keeps the average in the middle fifth between the thresholds by moving `max_p`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AdaptiveRed {
+    /// Added to `max_p`, but no more than a quarter of it.
+    pub increase: f64,
+    /// `max_p` is multiplied by this.
+    pub decrease: f64,
+    /// The least time between changes.
+    pub interval: Span,
+    /// The most that `max_p` grows to.
+    pub top: Ratio,
+    /// The least that it falls to; none: 0.01, or less on fast links (one packet of 1000 bytes in 0.1 s).
+    pub bottom: Option<Ratio>,
+}
+
+impl RedModel {
+    /// ns-2.35's defaults: automatic thresholds and weight, byte mode with packets of 500 bytes, gentle, wait, 1/10.
+    #[must_use]
+    pub fn new(limit: Limit) -> RedModel {
+        RedModel {
+            limit,
+            min_threshold: None,
+            max_threshold: None,
+            weight: None,
+            max_p: Ratio(0.1),
+            gentle: true,
+            wait: true,
+            mode: RedMode::Bytes,
+            mean_packet: Size(500),
+            idle_packet: None,
+            ecn: false,
+            mark_below: Some(Ratio(0.1)),
+            target_delay: Span::from_millis(5),
+            adaptive: None,
+        }
+    }
+}
+
+impl Default for AdaptiveRed {
+    /// ns-2.35's.
+    fn default() -> AdaptiveRed {
+        let interval = Span::from_millis(500);
+        AdaptiveRed { increase: 0.01, decrease: 0.9, interval, top: Ratio(0.5), bottom: None }
+    }
+}
+
+/// What a packet meets on its arrival.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub now: u64,
+    pub size: u16,
+    /// It is of an ECN-capable transport.
+    pub capable: bool,
+    /// Packets and bytes waiting.
+    pub packets: u32,
+    pub bytes: u64,
+    /// For how long the link has had nothing to send; none if it is busy.
+    pub idle: Option<u64>,
+    /// 64 random bits.
+    pub draw: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    Pass,
+    Mark,
+    Drop(DropReason),
+}
+
+/// RED at work. Thresholds and average are in packets or bytes, as the mode says.
+#[derive(Clone, Debug)]
+pub(crate) struct Red {
+    limit: Limit,
+    min: f64,
+    max: f64,
+    keep: f64,
+    weight: f64,
+    max_p: f64,
+    gentle_slope: f64,
+    gentle_offset: f64,
+    gentle: bool,
+    wait: bool,
+    bytes: bool,
+    mean_packet: f64,
+    /// Packets that could be sent in a nanosecond of idle time.
+    idle_rate: f64,
+    mark_below: f64,
+    adaptive: Option<(AdaptiveRed, f64)>,
+    adapted: u64,
+    average: f64,
+    /// Packets and bytes since the last drop, and whether the average has been above the minimum since before.
+    count: u64,
+    count_bytes: u64,
+    above: bool,
+}
+
+impl Red {
+    /// For a link of this nominal rate (zero counts as 1 bit/s) and propagation delay: both go into settings only.
+    ///
+    /// # Panics
+    /// If a threshold or the weight is negative or not a number, the weight is above 1, or the mean packet is empty.
+    pub(crate) fn new(model: &RedModel, rate: Rate, propagation: Span) -> Red {
+        let mean_packet = model.mean_packet.bytes() as f64;
+        assert!(mean_packet > 0.0, "a mean packet must have a size");
+        // ns-2: ptc, the packets per second that the link carries.
+        let per_second = rate.bps().max(1.0) / (8.0 * mean_packet);
+        let weight = model.weight.unwrap_or_else(|| {
+            let rtt = (3.0 * (propagation.as_secs_f64() + 1.0 / per_second)).max(0.1);
+            1.0 - libm::exp(-1.0 / (10.0 * rtt * per_second))
+        });
+        let min = model.min_threshold.unwrap_or((model.target_delay.as_secs_f64() * per_second / 2.0).max(5.0));
+        let max = model.max_threshold.unwrap_or(3.0 * min);
+        assert!(min >= 0.0 && max >= 0.0 && (0.0..=1.0).contains(&weight), "RED's thresholds or weight make no sense");
+        let bytes = model.mode == RedMode::Bytes;
+        let unit = if bytes { mean_packet } else { 1.0 };
+        let (min, max) = (min * unit, max * unit);
+        let max_p = model.max_p.0;
+        let bottom = |given: Option<Ratio>| given.map_or((80_000.0 / rate.bps().max(1.0)).min(0.01), |ratio| ratio.0);
+        Red {
+            limit: match model.limit {
+                Limit::Packets(n) if bytes => Limit::Bytes(Size(u64::from(n) * model.mean_packet.bytes())),
+                limit => limit,
+            },
+            min,
+            max,
+            keep: 1.0 - weight,
+            weight,
+            max_p,
+            // As ns-2, from the max_p of the beginning also when it adapts.
+            gentle_slope: (1.0 - max_p) / max,
+            gentle_offset: 2.0 * max_p - 1.0,
+            gentle: model.gentle,
+            wait: model.wait,
+            bytes,
+            mean_packet,
+            idle_rate: rate.bps().max(1.0)
+                / (8e9 * model.idle_packet.unwrap_or(model.mean_packet).bytes().max(1) as f64),
+            mark_below: match (model.ecn, model.mark_below) {
+                (false, _) => 0.0,
+                (true, None) => f64::INFINITY,
+                (true, Some(ratio)) => ratio.0,
+            },
+            adaptive: model.adaptive.map(|adaptive| (adaptive, bottom(adaptive.bottom))),
+            adapted: 0,
+            average: 0.0,
+            count: 0,
+            count_bytes: 0,
+            above: false,
+        }
+    }
+
+    /// What to do with a packet.
+    pub(crate) fn arrive(&mut self, packet: Arrival) -> Verdict {
+        let queue = if self.bytes { packet.bytes } else { u64::from(packet.packets) };
+        self.update_average(queue as f64, &packet);
+        self.count += 1;
+        self.count_bytes += u64::from(packet.size);
+        let mut verdict = Verdict::Pass;
+        // As ns-2: more than one packet, or more than one byte.
+        if self.average >= self.min && queue > 1 {
+            if self.above {
+                verdict = self.draw(&packet);
+            } else {
+                // Just crossed the minimum from below: count from here.
+                (self.count, self.count_bytes, self.above) = (1, u64::from(packet.size), true);
+            }
+        } else {
+            self.above = false;
+        }
+        let full = match self.limit {
+            Limit::Packets(limit) => packet.packets >= limit,
+            Limit::Bytes(limit) if self.bytes => packet.bytes >= limit.0,
+            Limit::Bytes(limit) => packet.bytes + u64::from(packet.size) > limit.0,
+        };
+        if full && packet.idle.is_none() {
+            verdict = Verdict::Drop(DropReason::Overflow);
+        }
+        if verdict != Verdict::Pass {
+            (self.count, self.count_bytes) = (0, 0);
+        }
+        verdict
+    }
+
+    /// The weighted average, in which idle time counts as the packets that could have been sent in it, each of
+    /// which would have found the queue empty.
+    fn update_average(&mut self, queue: f64, packet: &Arrival) {
+        let missed = packet.idle.map_or(0, |span| (span as f64 * self.idle_rate) as u64);
+        self.average = self.average * power(self.keep, missed + 1) + self.weight * queue;
+        let Some((adaptive, bottom)) = self.adaptive else { return };
+        if packet.now <= self.adapted.saturating_add(adaptive.interval.0) {
+            return;
+        }
+        let margin = 0.4 * (self.max - self.min);
+        if self.average < self.min + margin && self.max_p > bottom {
+            self.max_p *= adaptive.decrease;
+            self.adapted = packet.now;
+        } else if self.average > self.max - margin && self.max_p < adaptive.top.0 {
+            self.max_p += adaptive.increase.min(0.25 * self.max_p);
+            self.adapted = packet.now;
+        }
+    }
+
+    /// The probability at the present average (the paper's p_b).
+    fn probability(&self) -> f64 {
+        let p = if self.average < self.max {
+            self.max_p * (self.average - self.min) / (self.max - self.min)
+        } else if self.gentle {
+            self.gentle_slope * self.average + self.gentle_offset
+        } else {
+            1.0
+        };
+        p.min(1.0)
+    }
+
+    /// Spreads the drops: uniform gaps instead of geometric ones (the paper's p_a; with `wait`, twice as far apart).
+    fn spread(&self, p: f64, size: u16) -> f64 {
+        // Whole packets, as ns-2.
+        let count = if self.bytes { (self.count_bytes as f64 / self.mean_packet).floor() } else { self.count as f64 };
+        let due = count * p;
+        let p = match (self.wait, due) {
+            (true, due) if due < 1.0 => 0.0,
+            (true, due) if due < 2.0 => p / (2.0 - due),
+            (false, due) if due < 1.0 => p / (1.0 - due),
+            _ => 1.0,
+        };
+        if self.bytes && p < 1.0 { (p * f64::from(size) / self.mean_packet).min(1.0) } else { p.min(1.0) }
+    }
+
+    /// Draws for a packet while the average is above the minimum.
+    fn draw(&self, packet: &Arrival) -> Verdict {
+        let forced = self.average >= if self.gentle { 2.0 * self.max } else { self.max };
+        let p = self.probability();
+        if !Chance::new(Ratio(self.spread(p, packet.size))).happens(packet.draw) {
+            return Verdict::Pass;
+        }
+        if packet.capable && p < self.mark_below && !forced {
+            return Verdict::Mark;
+        }
+        Verdict::Drop(if forced { DropReason::Forced } else { DropReason::Early })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn average(&self) -> f64 {
+        self.average
+    }
+}
+
+/// `base` to the power of `n`, by squaring: the same bits on every machine.
+fn power(mut base: f64, mut n: u64) -> f64 {
+    let mut result = 1.0;
+    while n > 0 {
+        if n & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        n >>= 1;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_engine::random::Stream;
+
+    fn classic() -> RedModel {
+        RedModel {
+            min_threshold: Some(5.0),
+            max_threshold: Some(15.0),
+            weight: Some(0.002),
+            mode: RedMode::Packets,
+            mean_packet: Size(1000),
+            ..RedModel::new(Limit::Packets(50))
+        }
+    }
+
+    fn red(model: &RedModel) -> Red {
+        Red::new(model, Rate::from_mbps(8.0), Span::from_millis(20)) // 1000 packets of 1000 bytes per second
+    }
+
+    fn arrival(packets: u32, draw: u64) -> Arrival {
+        Arrival { now: 0, size: 1000, capable: false, packets, bytes: u64::from(packets) * 1000, idle: None, draw }
+    }
+
+    const LUCKY: u64 = u64::MAX;
+    const UNLUCKY: u64 = 0;
+
+    #[test]
+    fn automatic_settings() {
+        // ns-2: ptc = 10e6/(8*1000) = 1250/s; 5 ms * 1250 / 2 = 3.1 < 5; rtt = 3 (0.025 + 0.0008) = 0.0774 -> 0.1.
+        let model = RedModel { mean_packet: Size(1000), ..RedModel::new(Limit::Packets(50)) };
+        let red = Red::new(&model, Rate::from_mbps(10.0), Span::from_millis(25));
+        assert_eq!((red.min, red.max), (5000.0, 15_000.0));
+        assert!((red.weight - (1.0 - libm::exp(-1.0 / 1250.0))).abs() < 1e-15);
+        // 100 Mbit/s with packets of 500 bytes and 100 ms: ptc 25,000; 62.5 packets; rtt 0.30012.
+        let red = Red::new(&RedModel::new(Limit::Packets(50)), Rate::from_mbps(100.0), Span::from_millis(100));
+        assert_eq!((red.min, red.max), (31_250.0, 93_750.0));
+        assert!((red.weight - 1.332_8e-5).abs() < 1e-9, "{}", red.weight);
+    }
+
+    #[test]
+    fn the_average_by_hand() {
+        let mut red = red(&RedModel { weight: Some(0.25), ..classic() });
+        let mut after = |packets, idle| {
+            red.arrive(Arrival { idle, ..arrival(packets, LUCKY) });
+            red.average()
+        };
+        assert_eq!(after(4, None), 1.0);
+        assert_eq!(after(8, None), 0.75 + 2.0);
+        // 2.5 ms idle: two packets could have gone, and then this one finds nobody.
+        assert_eq!(after(0, Some(2_500_000)), 2.75 * 0.75 * 0.75 * 0.75);
+    }
+
+    #[test]
+    fn the_probability_by_hand() {
+        let mut red = red(&classic());
+        for (average, p) in
+            [(5.0, 0.0), (10.0, 0.05), (14.0, 0.09), (15.0, 0.1), (22.5, 0.55), (30.0, 1.0), (40.0, 1.0)]
+        {
+            red.average = average;
+            assert!((red.probability() - p).abs() < 1e-12, "{average}");
+        }
+        red.gentle = false;
+        red.average = 15.0;
+        assert_eq!(red.probability(), 1.0);
+        // p_b = 0.05: with wait nothing before 20 packets, then 0.05/(2 - 0.05 n); without, 0.05/(1 - 0.05 n).
+        for (wait, count, p) in [(true, 19, 0.0), (true, 20, 0.05), (true, 30, 0.1), (true, 40, 1.0), (false, 10, 0.1)]
+        {
+            (red.wait, red.count) = (wait, count);
+            assert!((red.spread(0.05, 1000) - p).abs() < 1e-12, "{wait} {count}");
+        }
+        (red.bytes, red.wait, red.count_bytes) = (true, false, 10_999);
+        assert!((red.spread(0.05, 500) - 0.05).abs() < 1e-12);
+    }
+
+    /// The share of packets dropped while the queue stays at ten packets.
+    fn share(model: &RedModel) -> f64 {
+        let (mut red, draws, n) =
+            (red(&RedModel { weight: Some(1.0), ..model.clone() }), Stream::new(1, "red"), 400_000);
+        let drops = (0..n).filter(|&i| red.arrive(arrival(10, draws.bits(i))) != Verdict::Pass).count();
+        drops as f64 / n as f64
+    }
+
+    #[test]
+    fn drops_as_often_as_analysis_says() {
+        // p_b = 0.05 at an average of 10. Gaps are uniform on 1..19 without wait: mean 10. With wait on 20..39: 29.5.
+        // 400,000 packets give 0.4 % and 0.2 % of standard error.
+        assert!((share(&RedModel { wait: false, ..classic() }) * 10.0 - 1.0).abs() < 0.015);
+        assert!((share(&classic()) * 29.5 - 1.0).abs() < 0.01);
+        assert_eq!(share(&RedModel { min_threshold: Some(11.0), ..classic() }), 0.0);
+    }
+
+    #[test]
+    fn names_what_it_does() {
+        let model = RedModel { weight: Some(1.0), wait: false, ..classic() };
+        let mut red = red(&model);
+        assert_eq!(red.arrive(arrival(10, UNLUCKY)), Verdict::Pass); // the first above the minimum
+        assert_eq!(red.arrive(arrival(10, UNLUCKY)), Verdict::Drop(DropReason::Early));
+        assert_eq!(red.arrive(arrival(31, LUCKY)), Verdict::Drop(DropReason::Forced));
+        assert_eq!(red.arrive(arrival(50, LUCKY)), Verdict::Drop(DropReason::Overflow));
+        assert_eq!(red.arrive(arrival(1, UNLUCKY)), Verdict::Pass);
+    }
+
+    #[test]
+    fn marks_who_can_hear_it() {
+        let model = RedModel { weight: Some(1.0), wait: false, ecn: true, mark_below: None, ..classic() };
+        let mut red = red(&model);
+        let capable = |packets| Arrival { capable: true, ..arrival(packets, UNLUCKY) };
+        red.arrive(capable(10));
+        assert_eq!(red.arrive(capable(10)), Verdict::Mark);
+        assert_eq!(red.arrive(arrival(10, UNLUCKY)), Verdict::Drop(DropReason::Early));
+        assert_eq!(red.arrive(capable(20)), Verdict::Mark);
+        assert_eq!(red.arrive(capable(31)), Verdict::Drop(DropReason::Forced));
+        assert_eq!(red.arrive(capable(50)), Verdict::Drop(DropReason::Overflow));
+        red.mark_below = 0.1; // ns-2's default
+        assert_eq!(red.arrive(capable(10)), Verdict::Mark);
+        assert_eq!(red.arrive(capable(20)), Verdict::Drop(DropReason::Early));
+    }
+
+    #[test]
+    fn adapts() {
+        let model = RedModel { weight: Some(1.0), adaptive: Some(AdaptiveRed::default()), ..classic() };
+        let mut red = red(&model);
+        let mut at = |ms: u64, packets| {
+            red.arrive(Arrival { now: ms * 1_000_000, ..arrival(packets, LUCKY) });
+            red.max_p
+        };
+        assert_eq!(at(500, 6), 0.1);
+        assert_eq!(at(501, 6), 0.1 * 0.9);
+        assert_eq!(at(900, 14), 0.1 * 0.9);
+        assert_eq!(at(1002, 14), 0.1 * 0.9 + 0.01);
+        assert_eq!(at(2000, 10), 0.1 * 0.9 + 0.01);
+    }
+}
