@@ -64,8 +64,9 @@ impl Constant {
     /// If the rate is zero.
     pub(crate) fn new(rate: Rate) -> Constant {
         assert!(rate.0 > 0, "a constant rate must not be zero");
-        // At most 2^97; times a size below 2^16 it stays below 2^113.
-        Constant { free: 0, per_byte: (8_000_000_000u128 << 64) / u128::from(rate.0) }
+        // At most 2^97; times a size below 2^16 it stays below 2^113. Rounded up, so that a time that is a whole
+        // number of nanoseconds stays one (1000 bytes at 10 Mbit/s), instead of falling short of it.
+        Constant { free: 0, per_byte: (8_000_000_000u128 << 64).div_ceil(u128::from(rate.0)) }
     }
 
     /// When everything admitted so far has been sent.
@@ -153,6 +154,13 @@ mod tests {
             server.serve(0, 1000);
         }
         assert_eq!(server.free(), (8_000_000_000u128 * 1_000_000_000 / 3_700_000) as u64);
+    }
+
+    #[test]
+    fn round_numbers_stay_round() {
+        for (rate, size, span) in [(10_000_000, 1000, 800_000), (3_700_000, 37, 80_000), (3, 3, 8_000_000_000)] {
+            assert_eq!(Constant::new(Rate(rate)).serve(0, size).1, span);
+        }
     }
 
     #[test]

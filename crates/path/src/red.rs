@@ -156,7 +156,8 @@ impl Red {
     /// For a link of this nominal rate (zero counts as 1 bit/s) and propagation delay: both go into settings only.
     ///
     /// # Panics
-    /// If a threshold or the weight is negative or not a number, the weight is above 1, or the mean packet is empty.
+    /// If a threshold is negative, the maximum is zero or less than the minimum, the weight lies outside [0, 1], or
+    /// the mean packet is empty.
     pub(crate) fn new(model: &RedModel, rate: Rate, propagation: Span) -> Red {
         let mean_packet = model.mean_packet.bytes() as f64;
         assert!(mean_packet > 0.0, "a mean packet must have a size");
@@ -168,7 +169,8 @@ impl Red {
         });
         let min = model.min_threshold.unwrap_or((model.target_delay.as_secs_f64() * per_second / 2.0).max(5.0));
         let max = model.max_threshold.unwrap_or(3.0 * min);
-        assert!(min >= 0.0 && max >= 0.0 && (0.0..=1.0).contains(&weight), "RED's thresholds or weight make no sense");
+        assert!(min >= 0.0 && max >= min && max > 0.0, "RED's thresholds make no sense: {min} and {max}");
+        assert!((0.0..=1.0).contains(&weight), "RED's weight must lie between 0 and 1, not {weight}");
         let bytes = model.mode == RedMode::Bytes;
         let unit = if bytes { mean_packet } else { 1.0 };
         let (min, max) = (min * unit, max * unit);

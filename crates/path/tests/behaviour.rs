@@ -1,0 +1,174 @@
+//! Links as a whole: queueing theory, impairments, RED and ECN on a link, conservation.
+
+use paceline_engine::random::Stream;
+use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
+use paceline_path::{DropReason, Fate, Limit, Link, LinkModel, Loss, Measure, On, Queue, RedMode, RedModel, Reorder};
+use paceline_units::{Rate, Ratio, Size, Span, Time};
+use proptest::prelude::*;
+
+fn packet(time: u64, size: u16, flags: Flags) -> Packet {
+    let (flow, seq, stamp, cursor, extra) = (FlowId(0), 0, Stamp(0), 0, ExtraId::NONE);
+    Packet { time: Time(time), flow, seq, stamp, cursor, extra, size, flags }
+}
+
+fn plain(queue: Queue) -> LinkModel {
+    LinkModel::new(Rate::from_mbps(8.0), Span::from_millis(10), queue)
+}
+
+/// Packets of 1000 bytes (1 ms each) at Poisson instants with this mean gap; calls `see` with each and its fate.
+fn poisson(link: &mut Link, gap: f64, count: u64, flags: Flags, mut see: impl FnMut(u64, &Packet, Fate)) -> Time {
+    let (draws, mut now) = (Stream::new(7, "poisson"), 0.0);
+    for i in 0..count {
+        now += draws.exponential(i) * gap;
+        let mut p = packet(now as u64, 1000, flags);
+        let fate = link.admit(&mut p);
+        see(now as u64, &p, fate);
+    }
+    Time(now as u64)
+}
+
+#[test]
+fn the_mean_queue_of_an_m_d_1_system() {
+    let mut link = Link::new(&plain(Queue::Unlimited), Measure::ALL, Stream::new(1, "link"));
+    let end = poisson(&mut link, 1e6 / 0.8, 2_000_000, Flags::NONE, |_, _, _| ());
+    let report = link.finish(end);
+    // Pollaczek-Khinchine: rho^2 / (2 (1 - rho)) wait. Some 0.5 % of standard error.
+    assert!((report.mean_packets / 1.6 - 1.0).abs() < 0.02, "{}", report.mean_packets);
+    assert!((report.mean_bytes / report.mean_packets / 1000.0 - 1.0).abs() < 1e-9);
+    assert!((report.utilisation.0 - 0.8).abs() < 0.003, "{}", report.utilisation);
+}
+
+#[test]
+fn red_on_a_link_keeps_the_queue_short_and_marks_instead_of_dropping() {
+    let red = RedModel {
+        min_threshold: Some(5.0),
+        max_threshold: Some(15.0),
+        weight: Some(0.02),
+        mode: RedMode::Packets,
+        mean_packet: Size(1000),
+        mark_below: None,
+        ..RedModel::new(Limit::Packets(100))
+    };
+    let run = |ecn: bool, flags: Flags| {
+        let mut link = Link::new(
+            &plain(Queue::Red(RedModel { ecn, ..red.clone() })),
+            Measure { from: Time(1_000_000_000), to: Time::NEVER },
+            Stream::new(1, "link"),
+        );
+        let mut marked = 0;
+        let end = poisson(&mut link, 1e6 / 1.1, 100_000, flags, |at, p, fate| {
+            marked += u64::from(at >= 1_000_000_000 && p.flags.has(Flags::CE) && fate == Fate::Pass);
+        });
+        let report = link.finish(end);
+        assert_eq!(report.marks, marked);
+        report
+    };
+    let dropping = run(false, Flags::ECT);
+    // 10 % too much: the drop probability settles where the rest fits, below twice the maximum threshold.
+    assert!((12.0..25.0).contains(&dropping.mean_packets), "{}", dropping.mean_packets);
+    assert!(dropping.drops[DropReason::Early] > 8_000 && dropping.drops[DropReason::Overflow] == 0);
+    assert_eq!(dropping.marks, 0);
+    let marking = run(true, Flags::ECT);
+    // Nobody slows down for a mark, so the average reaches twice the threshold, and there RED must drop.
+    assert!(marking.marks > 20_000 && marking.drops[DropReason::Early] == 0, "{marking:?}");
+    assert!(marking.drops[DropReason::Forced] > 8_000);
+    assert_eq!(run(true, Flags::NONE), dropping);
+}
+
+#[test]
+fn impairments_meet_the_share_they_should() {
+    let mut model = plain(Queue::Unlimited);
+    model.loss = Some(Loss::Uniform { rate: Ratio(0.02), on: On::All });
+    model.reorder = Some(Reorder { rate: Ratio(0.05), extra: Span::from_millis(20) });
+    model.duplicate = Some(Ratio(0.1));
+    model.corrupt = Some(Ratio(0.2));
+    let mut link = Link::new(&model, Measure::ALL, Stream::new(1, "link"));
+    assert!(!link.keeps_order());
+    assert_eq!(link.delay_floor(), Span::from_millis(10));
+    let (mut twice, mut damaged, mut overtaken, mut latest) = (0, 0, 0, Time::ZERO);
+    let end = poisson(&mut link, 2e6, 100_000, Flags::NONE, |_, p, fate| {
+        twice += u64::from(fate == Fate::Twice(p.time));
+        damaged += u64::from(p.flags.has(Flags::CORRUPT));
+        overtaken += u64::from(!matches!(fate, Fate::Drop(_)) && p.time < latest);
+        latest = latest.max(p.time);
+    });
+    let report = link.finish(end);
+    let (totals, n) = (report.totals, report.departures as f64);
+    assert_eq!((totals.duplicated, totals.corrupted), (twice, damaged));
+    let shares = [(totals.drops[DropReason::Loss] as f64 / 1e5, 0.02), (totals.reordered as f64 / n, 0.05)];
+    let more = [(twice as f64 / n, 0.1), (damaged as f64 / n, 0.2)];
+    for (got, want) in shares.into_iter().chain(more) {
+        assert!((got - want).abs() < 4.0 * (want / 1e5f64).sqrt(), "{got} {want}");
+    }
+    assert!(overtaken > 10_000);
+}
+
+#[test]
+fn an_outage_loses_what_leaves_the_queue_in_it() {
+    let mut model = plain(Queue::DropTail(Limit::Packets(10)));
+    let ms = |n: u64| Time(n * 1_000_000);
+    model.outages = vec![(ms(2), ms(4)), (ms(7), ms(8))];
+    let mut link = Link::new(&model, Measure::ALL, Stream::new(1, "link"));
+    let fates: Vec<bool> = (0..10).map(|_| link.admit(&mut packet(0, 1000, Flags::NONE)) == Fate::Pass).collect();
+    // They leave the queue at 0, 1, ... 9 ms.
+    assert_eq!(fates, [true, true, false, false, true, true, true, false, true, true]);
+    let report = link.finish(ms(20));
+    assert_eq!((report.drops[DropReason::Outage], report.departures), (3, 7));
+    assert_eq!(report.utilisation, Ratio(0.5));
+}
+
+#[test]
+fn draws_depend_on_the_number_of_the_arrival_alone() {
+    let mut model = plain(Queue::DropTail(Limit::Packets(5)));
+    model.loss = Some(Loss::Uniform { rate: Ratio(0.3), on: On::Data });
+    let lost = |gap: u64, flags: Flags| -> Vec<bool> {
+        let mut link = Link::new(&model, Measure::ALL, Stream::new(1, "link"));
+        let mut one = |i| link.admit(&mut packet(i * gap, 1000, flags)) == Fate::Drop(DropReason::Loss);
+        (0..200).map(&mut one).collect()
+    };
+    assert_eq!(lost(2_000_000, Flags::NONE), lost(1_000_000, Flags::NONE));
+    assert!(lost(2_000_000, Flags::ACK).iter().all(|lost| !lost));
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_link_nothing_vanishes(
+        gaps in prop::collection::vec((0..2_000_000u64, 1..2000u16, any::<bool>()), 1..200),
+        (limit, red) in (1..20u32, any::<bool>()),
+        (loss, duplicate, reorder) in (0.0..1.0f64, prop::option::of(0.0..1.0f64), prop::option::of(0.0..1.0f64)),
+        (variation, outage) in (prop::option::of(0..20_000_000u64), prop::option::of(0..50_000_000u64)),
+        seed: u64,
+    ) {
+        let limit = Limit::Packets(limit);
+        let mut model = plain(if red { Queue::Red(RedModel::new(limit)) } else { Queue::DropTail(limit) });
+        model.loss = Some(Loss::Uniform { rate: Ratio(loss), on: On::Data });
+        model.duplicate = duplicate.map(Ratio);
+        model.reorder = reorder.map(|rate| Reorder { rate: Ratio(rate), extra: Span::from_millis(3) });
+        model.delay_variation = variation.map(Span);
+        model.outages = outage.map(|at| (Time(at), Time(at + 20_000_000))).into_iter().collect();
+        let mut link = Link::new(&model, Measure::ALL, Stream::new(seed, "link"));
+        let (mut now, mut passed, mut dropped, mut latest) = (0, 0, [0u64; DropReason::COUNT], Time::ZERO);
+        for (gap, size, ack) in gaps.iter().copied() {
+            now += gap;
+            let mut p = packet(now, size, if ack { Flags::ACK } else { Flags::NONE });
+            match link.admit(&mut p) {
+                Fate::Drop(reason) => {
+                    prop_assert_eq!(p.time, Time(now));
+                    dropped[reason.index()] += 1;
+                }
+                Fate::Pass | Fate::Twice(_) => {
+                    prop_assert!(p.time >= Time(now) + link.delay_floor());
+                    prop_assert!(!link.keeps_order() || p.time >= latest);
+                    latest = p.time;
+                    passed += 1;
+                }
+            }
+        }
+        let report = link.finish(Time(now + 10_000_000_000));
+        prop_assert_eq!(report.totals.waiting, 0);
+        prop_assert_eq!((report.arrivals, report.departures), (gaps.len() as u64, passed));
+        for reason in DropReason::ALL {
+            prop_assert_eq!(report.drops[reason], dropped[reason.index()], "{}", reason.name());
+        }
+    }
+}
