@@ -1,6 +1,6 @@
 //! What an element sees of the network: compiled paths, folded links, and the inboxes of the others.
 
-use crate::fate::{DropReason, Fate};
+use crate::fate::{DropReason, Drops, Fate};
 use crate::inbox::Inbox;
 use paceline_packet::{Extras, Flags, FlowId, Packet};
 use paceline_units::Time;
@@ -77,8 +77,8 @@ pub struct Totals {
     pub duplicated: u64,
     /// Handled by the host they were for.
     pub delivered: u64,
-    /// Dropped, for whatever reason.
-    pub dropped: u64,
+    /// Dropped, by reason.
+    pub dropped: Drops,
 }
 
 /// Losses of one flow, within the measured interval.
@@ -104,6 +104,16 @@ pub struct Network<H> {
     drops: Vec<FlowDrops>,
     /// Drops before this instant are not counted for their flow.
     measured_from: Time,
+    /// When the run ends. Folded links are evaluated ahead of the clock; what they do from then on does not count.
+    end: Time,
+    beyond: Beyond,
+}
+
+/// What folded links have done to packets after the end of the run.
+#[derive(Clone, Copy, Default, Debug)]
+struct Beyond {
+    dropped: u64,
+    duplicated: u64,
 }
 
 impl<H: Hop> Network<H> {
@@ -120,12 +130,16 @@ impl<H: Hop> Network<H> {
             totals: Totals::default(),
             drops: vec![FlowDrops::default(); flows],
             measured_from: Time::ZERO,
+            end: Time::NEVER,
+            beyond: Beyond::default(),
         }
     }
 
-    /// Leaves out drops before `from` in what [`Network::drops`] tells.
-    pub fn measure_from(&mut self, from: Time) {
+    /// Leaves out what happens at links before `from` in what [`Network::drops`] tells, and what happens there from
+    /// `end` on in all counts.
+    pub fn measure(&mut self, from: Time, end: Time) {
         self.measured_from = from;
+        self.end = end;
     }
 
     /// A host emits a packet: it passes the folded links ahead of it and lands in the inbox behind them.
@@ -144,9 +158,10 @@ impl<H: Hop> Network<H> {
             if way.place & Way::FOLDED == 0 {
                 return self.deliver(way.place as usize, packet);
             }
+            let at = packet.time;
             match self.hops[(way.place & !Way::FOLDED) as usize].pass(&mut packet) {
                 Fate::Pass => {}
-                fate => match self.settle(fate, packet) {
+                fate => match self.settle(fate, packet, at) {
                     Some(passed) => packet = passed,
                     None => return,
                 },
@@ -154,28 +169,32 @@ impl<H: Hop> Network<H> {
         }
     }
 
-    /// Carries out a link's verdict on a packet: what comes back goes on.
+    /// Carries out a link's verdict on a packet that reached it `at` that time: what comes back goes on.
     #[inline]
-    pub fn settle(&mut self, fate: Fate, packet: Packet) -> Option<Packet> {
+    pub fn settle(&mut self, fate: Fate, packet: Packet, at: Time) -> Option<Packet> {
         match fate {
             Fate::Pass => Some(packet),
             Fate::Drop(reason) => {
-                self.drop(packet, reason);
+                self.drop(packet, reason, at);
                 None
             }
             Fate::Twice(time) => {
-                self.duplicate(packet, time);
+                self.duplicate(packet, time, at);
                 Some(packet)
             }
         }
     }
 
-    /// A packet ends here, undelivered.
+    /// A packet ends `at` that time, undelivered.
     #[cold]
-    pub fn drop(&mut self, packet: Packet, _reason: DropReason) {
-        self.totals.dropped += 1;
+    pub fn drop(&mut self, packet: Packet, reason: DropReason, at: Time) {
         self.extras.take(packet.extra);
-        if packet.time >= self.measured_from {
+        if at >= self.end {
+            self.beyond.dropped += 1;
+            return;
+        }
+        self.totals.dropped[reason] += 1;
+        if at >= self.measured_from {
             let FlowId(flow) = packet.flow;
             let drops = &mut self.drops[flow as usize];
             if packet.flags.has(Flags::ACK) { drops.acks += 1 } else { drops.data += 1 }
@@ -183,8 +202,8 @@ impl<H: Hop> Network<H> {
     }
 
     #[cold]
-    fn duplicate(&mut self, packet: Packet, time: Time) {
-        self.totals.duplicated += 1;
+    fn duplicate(&mut self, packet: Packet, time: Time, at: Time) {
+        *if at >= self.end { &mut self.beyond.duplicated } else { &mut self.totals.duplicated } += 1;
         let extra = self.extras.duplicate(packet.extra);
         self.forward(Packet { time, extra, flags: packet.flags.with(Flags::DUPLICATE), ..packet });
     }
@@ -224,7 +243,8 @@ impl<H: Hop> Network<H> {
     /// Packets on their way.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        self.inboxes.iter().map(|inbox| inbox.len() as u64).sum()
+        let waiting: u64 = self.inboxes.iter().map(|inbox| inbox.len() as u64).sum();
+        waiting + self.beyond.dropped - self.beyond.duplicated
     }
 
     /// The folded links.

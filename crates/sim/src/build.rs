@@ -52,11 +52,11 @@ impl Element for Node {
             Node::Host(host) => host.run(until, inbox, network),
             Node::Link(link) => {
                 for packet in inbox.take(until, network.ways()) {
-                    let mut packet = *packet;
+                    let (mut packet, at) = (*packet, packet.time);
                     match link.admit(&mut packet) {
                         Fate::Pass => network.forward(packet),
                         fate => {
-                            if let Some(packet) = network.settle(fate, packet) {
+                            if let Some(packet) = network.settle(fate, packet, at) {
                                 network.forward(packet);
                             }
                         }
@@ -118,9 +118,9 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
                     to: direction.to,
                     delay: link.delay_floor(),
                     keeps_order: link.keeps_order(),
-                    // A folded link is evaluated ahead of the clock. If the run may end at any moment, its queue
-                    // could then have been measured beyond the end.
-                    may_fold: end_is_known || !direction.is_measured(),
+                    // A folded link is evaluated ahead of the clock. If the run may end at any moment, it could then
+                    // have been measured, and have dropped packets, beyond the end.
+                    may_fold: end_is_known || direction.model.is_pipe(),
                 }
             })
             .collect(),
@@ -144,7 +144,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
         plan.fan_in.iter().map(|&fan_in| if fan_in { Inbox::fan_in(Time(plan.window.0)) } else { Inbox::in_order() });
     let ways = std::mem::take(&mut plan.ways);
     let mut network = Network::new(inboxes.collect(), folded, ways, model.flows.len());
-    network.measure_from(Time::ZERO + model.warmup);
+    network.measure(measure.from, measure.to);
     let mut hosts = vec![None; model.nodes.len()];
     let mut endpoints: Vec<(Vec<usize>, Vec<usize>)> = vec![Default::default(); model.nodes.len()];
     for (i, flow) in model.flows.iter().enumerate() {

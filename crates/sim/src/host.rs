@@ -127,7 +127,7 @@ impl Host {
     fn arrival(&mut self, packet: &Packet, network: &mut Network<Folded>) {
         let endpoint = network.ways().endpoint(packet) as usize;
         if packet.flags.has(Flags::CORRUPT) {
-            return network.drop(*packet, DropReason::Corrupt);
+            return network.drop(*packet, DropReason::Corrupt, packet.time);
         }
         network.delivered(1);
         if packet.flags.has(Flags::ACK) {

@@ -4,7 +4,7 @@ use crate::build::{Built, Node};
 use crate::model::{FlowModel, Model};
 use crate::run::ends;
 use crate::summary::{EngineSummary, FlowSummary, GroupSummary, QueueSummary, StreamSummary, Summary, jain};
-use paceline_engine::DropReason;
+use paceline_engine::{DropReason, Drops};
 use paceline_flow::tcp::{ReceiverStats, SenderStats};
 use paceline_path::LinkReport;
 use paceline_units::{Span, Time};
@@ -55,7 +55,8 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, links: &[(usiz
             elements: built.engine.elements().len(),
             packets_sent: totals.sent,
             packets_delivered: totals.delivered,
-            packets_dropped: totals.dropped,
+            packets_dropped: totals.dropped.total(),
+            drops: by_reason(&totals.dropped),
             packets_duplicated: totals.duplicated,
             packets_in_flight: built.engine.network.in_flight(),
         },
@@ -147,13 +148,13 @@ fn queue_summary(model: &Model, arc: usize, report: &LinkReport) -> QueueSummary
         arrivals: report.arrivals,
         departures: report.departures,
         departed_bytes: report.departed_bytes.bytes(),
-        drops: DropReason::ALL
-            .into_iter()
-            .filter(|reason| *reason != DropReason::Corrupt) // found by hosts, not by links
-            .map(|reason| (reason.name(), report.drops[reason]))
-            .collect(),
+        drops: by_reason(&report.drops),
         marks: report.marks,
     }
+}
+
+fn by_reason(drops: &Drops) -> BTreeMap<&'static str, u64> {
+    DropReason::ALL.into_iter().map(|reason| (reason.name(), drops[reason])).collect()
 }
 
 fn groups(flows: &[FlowSummary]) -> Vec<GroupSummary> {

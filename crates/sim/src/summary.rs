@@ -43,6 +43,8 @@ pub struct EngineSummary {
     pub packets_delivered: u64,
     /// Dropped with a reason.
     pub packets_dropped: u64,
+    /// The same by reason; `corrupt` is found by hosts and stands in no link's drops.
+    pub drops: BTreeMap<&'static str, u64>,
     /// Copies made by impairments.
     pub packets_duplicated: u64,
     /// On their way when the run ended.

@@ -1,0 +1,177 @@
+//! The engine's oracle: the result does not depend on the window, on folding, or on windows at all.
+//!
+//! Named topologies, and random graphs whose delays and rates are round numbers, so that ties and events on window
+//! borders abound, run under the longest window, a seventh of it, one of a microsecond, without folding, and event by
+//! event; every number of the summary and every recorded value must be the same to the last bit.
+
+use paceline_engine::random::{Sequence, Stream};
+use paceline_sim::graph::{Fold, Planning};
+use paceline_sim::model::Model;
+use paceline_sim::scenario::Document;
+use paceline_sim::{Recording, RunError, RunOptions, Scenario, ScheduleKind, expand, run};
+use paceline_units::Span;
+use std::fmt::Write;
+
+/// Everything that a run gives, as text, but for how the engine ran.
+fn fingerprint(model: &Model, planning: Planning, schedule: ScheduleKind) -> Result<String, RunError> {
+    let recording = Recording::of(&Recording::NAMES, Span::from_millis(7)).unwrap();
+    let output = run(model, &RunOptions { recording, planning, schedule, ..RunOptions::default() })?;
+    let mut summary = output.summary;
+    summary.engine.window_s = 0.0;
+    summary.engine.elements = 0;
+    Ok(format!("{}\n{:?}", serde_json::to_string_pretty(&summary).unwrap(), output.series))
+}
+
+/// Runs the model in every arrangement. Returns the packets that it sent, or `None` if its graph cannot run.
+fn same_in_all_arrangements(model: &Model, what: &str) -> Option<u64> {
+    let plain = Planning::default();
+    let reference = match fingerprint(model, plain, ScheduleKind::Windows) {
+        Ok(reference) => reference,
+        Err(RunError::LoopWithoutDelay { .. }) => return None,
+        Err(error) => panic!("{what}: {error}"),
+    };
+    let output = run(model, &RunOptions::default()).unwrap();
+    let window = Span::from_secs_f64(output.summary.engine.window_s);
+    let unfolded = Planning { fold: Fold::Nothing, window: None };
+    let arrangements = [
+        ("a seventh of the window", Planning { window: Some(window / 7), ..plain }, ScheduleKind::Windows),
+        ("windows of 1 us", Planning { window: Some(Span::from_micros(1)), ..plain }, ScheduleKind::Windows),
+        ("no folding", unfolded, ScheduleKind::Windows),
+        ("no folding, a seventh", Planning { window: Some(window / 7), ..unfolded }, ScheduleKind::Windows),
+        ("an event queue", plain, ScheduleKind::Events),
+        ("an event queue, no folding", unfolded, ScheduleKind::Events),
+    ];
+    for (name, planning, schedule) in arrangements {
+        let other = fingerprint(model, planning, schedule).unwrap();
+        if other != reference {
+            let line = reference.lines().zip(other.lines()).find(|(a, b)| a != b);
+            panic!("{what}: {name} gives another result: {line:.300?}");
+        }
+    }
+    Some(output.summary.engine.packets_sent)
+}
+
+fn model(text: &str, seed: u64) -> Model {
+    let document = Document::parse(text, "oracle.toml").unwrap();
+    let scenario = Scenario::check(&document, &mut |_| Err("no files here".into()));
+    expand(&scenario.unwrap_or_else(|error| panic!("{error}\n{text}")), seed).unwrap()
+}
+
+#[test]
+fn named_topologies() {
+    let flows = "[flow.a]\ncount = 3\n[flow.b]\ncount = 2\ncc = \"vegas\"\nstart = \"100 ms\"\n[flow.c]\ncc = \"sack\"\n\
+                 [flow.c.app]\nkind = \"web\"\ngap = \"50 ms\"\n[flow.d]\n[flow.d.app]\nkind = \"stream\"\nlength = \"20 s\"\n";
+    let bottleneck = "rate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nqueue = { kind = \"droptail\", limit = \"20 packets\" }\n";
+    for (name, head) in [
+        ("dumbbell", format!("[link.bottleneck]\n{bottleneck}")),
+        ("dumbbell, no host delay", format!("host_delay = \"0 s\"\n[link.bottleneck]\n{bottleneck}")),
+        ("dumbbell that ends with a flow", format!("stop_after = \"d\"\n[link.bottleneck]\n{bottleneck}")),
+        ("dumbbell with access delay", format!("[access]\ndelay = \"1 ms\"\n[link.bottleneck]\n{bottleneck}")),
+        ("parking lot", format!("topology = \"parking-lot\"\nhops = 3\n[link.hop]\n{bottleneck}")),
+        (
+            "impaired",
+            format!(
+                "[link.bottleneck]\n{bottleneck}loss = {{ kind = \"uniform\", rate = \"1 %\" }}\n\
+                 delay_variation = {{ max = \"2 ms\" }}\nreorder = {{ rate = \"1 %\", extra = \"3 ms\" }}\n\
+                 duplicate = {{ rate = \"1 %\" }}\ncorrupt = {{ rate = \"1 %\" }}\n\
+                 outage = [{{ from = \"1 s\", to = \"1100 ms\" }}]\n\
+                 backward = {{ reorder = {{ rate = \"5 %\", extra = \"4 ms\" }} }}\n"
+            ),
+        ),
+    ] {
+        let text = format!("duration = \"2 s\"\nwarmup = \"300 ms\"\n{head}{flows}");
+        for seed in 1..=2 {
+            let sent = same_in_all_arrangements(&model(&text, seed), name).expect("there is a delay");
+            assert!(sent > 1000, "{name}: only {sent} packets");
+        }
+    }
+}
+
+/// A random graph with random flows, all in round numbers.
+fn random_scenario(seed: u64) -> String {
+    let mut draws = Sequence::new(Stream::new(seed, "random graph"));
+    let mut below = |n: usize| (draws.unit() * n as f64) as usize;
+    let (routers, hosts) = (2 + below(5), 2 + below(8));
+    let delays = ["0 s", "0 s", "1 us", "500 us", "1 ms", "1 ms", "5 ms", "20 ms"];
+    let rates = ["8 Mbit/s", "8 Mbit/s", "16 Mbit/s", "80 Mbit/s", "100 Mbit/s", "3.7 Mbit/s"];
+    let no_delay = below(4) == 0;
+    let profile = ["rfc", "ns2"][below(2)];
+    let host_delay = ["0 s", "0 s", "100 us"][below(3)];
+    let warmup = ["0 s", "250 ms"][below(2)];
+    let mut text = format!(
+        "duration = \"1 s\"\nwarmup = \"{warmup}\"\ntopology = \"graph\"\nprofile = \"{profile}\"\nhost_delay = \"{host_delay}\"\n"
+    );
+    let mut edges: Vec<(String, String)> = (1..routers).map(|i| (format!("r{}", below(i)), format!("r{i}"))).collect();
+    for _ in 0..below(3) {
+        let (a, b) = (below(routers), below(routers));
+        if a != b {
+            edges.push((format!("r{a}"), format!("r{b}")));
+        }
+    }
+    let inner = edges.len();
+    for host in 0..hosts {
+        for _ in 0..1 + usize::from(below(5) == 0) {
+            edges.push((format!("h{host}"), format!("r{}", below(routers))));
+        }
+    }
+    for (i, (a, b)) in edges.iter().enumerate() {
+        let delay = if no_delay && i >= inner { "0 s" } else { delays[below(8)] };
+        let _ = write!(
+            text,
+            "[link.l{i}]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"{}\"\ndelay = \"{delay}\"\n",
+            rates[below(6)]
+        );
+        let limit = 3 + below(40);
+        let queue = match below(if i < inner { 4 } else { 1 }) {
+            0 => "{ kind = \"unlimited\" }".to_owned(),
+            1 => format!(
+                "{{ kind = \"red\", limit = \"{limit} packets\", min_threshold = {}, max_threshold = {}, weight = 0.01 }}",
+                limit as f64 / 8.0,
+                limit as f64 / 2.0
+            ),
+            _ => format!("{{ kind = \"droptail\", limit = \"{limit} packets\" }}"),
+        };
+        let _ = writeln!(text, "queue = {queue}");
+        if below(4) == 0 {
+            text.push_str("loss = { kind = \"uniform\", rate = \"1 %\" }\n");
+        }
+        if below(8) == 0 {
+            text.push_str("reorder = { rate = \"2 %\", extra = \"1 ms\" }\n");
+        }
+        if below(8) == 0 {
+            text.push_str("duplicate = { rate = \"2 %\" }\n");
+        }
+    }
+    for flow in 0..1 + below(12) {
+        let (a, b) = (below(hosts), below(hosts));
+        if a == b {
+            continue;
+        }
+        let cc = ["newreno", "reno", "sack", "vegas", "cubic"][below(5)];
+        let start = ["0 s", "0 s", "100 ms", "200 ms"][below(4)];
+        let _ = write!(text, "[flow.f{flow}]\nfrom = \"h{a}\"\nto = \"h{b}\"\ncc = \"{cc}\"\nstart = \"{start}\"\n");
+        let _ = writeln!(text, "delayed_ack = \"{}\"\necn = {}", ["off", "40 ms"][below(2)], below(2) == 0);
+        match below(4) {
+            0 => text.push_str("app = { kind = \"web\", gap = \"20 ms\", mean_size = \"20 kB\" }\n"),
+            1 => text.push_str("app = { kind = \"ftp\", size = \"200 kB\" }\n"),
+            _ => {}
+        }
+    }
+    text.push_str("[flow.last]\nfrom = \"h0\"\nto = \"h1\"\n");
+    text
+}
+
+#[test]
+fn random_graphs() {
+    let graphs = 120;
+    let (mut ran, mut packets) = (0, 0);
+    for seed in 1..=graphs {
+        let text = random_scenario(seed);
+        if let Some(sent) = same_in_all_arrangements(&model(&text, seed), &format!("graph {seed}")) {
+            ran += 1;
+            packets += sent;
+        }
+    }
+    assert!(ran * 2 > graphs, "only {ran} of {graphs} graphs could run");
+    assert!(packets > 2_000 * ran, "{packets} packets in {ran} graphs");
+}
