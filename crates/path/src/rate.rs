@@ -5,7 +5,7 @@ use crate::schedule::{Schedule, Stepped};
 use paceline_units::{Rate, Time};
 
 /// How fast a link sends.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum RateModel {
     /// Always the same; not zero.
     Constant(Rate),

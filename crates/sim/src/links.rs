@@ -1,15 +1,15 @@
 //! From a scenario's links to the models of crate `path`.
 
+use crate::scenario::Direction;
 use crate::scenario::link::{AccessTable, Loss as LossKey, LossOn, Queue as QueueKey};
 use crate::scenario::values::Limit as LimitKey;
-use crate::scenario::{Direction, LinkRate};
-use paceline_path::{Limit, LinkModel, Loss, On, Queue, RateModel, Reorder};
+use paceline_path::{Limit, LinkModel, Loss, On, Queue, Reorder};
 use paceline_units::{Ratio, Span};
 
 /// One direction of a link.
 pub fn link_model(way: &Direction) -> LinkModel {
     LinkModel {
-        rate: rate(&way.rate),
+        rate: way.rate.clone(),
         propagation: way.delay,
         queue: queue(&way.queue),
         loss: way.loss.map(loss),
@@ -28,13 +28,6 @@ pub fn access_model(access: &AccessTable) -> LinkModel {
 
 fn positive(share: Ratio) -> Option<Ratio> {
     (share > Ratio::ZERO).then_some(share)
-}
-
-fn rate(rate: &LinkRate) -> RateModel {
-    match rate {
-        LinkRate::Constant(rate) => RateModel::Constant(*rate),
-        _ => RateModel::Constant(paceline_units::Rate(1_000_000)),
-    }
 }
 
 fn queue(queue: &QueueKey) -> Queue {

@@ -1,6 +1,7 @@
 //! The scenario file: defaults, round trip, single keys set.
 
-use paceline_sim::scenario::{Document, LinkRate, Scenario};
+use paceline_path::RateModel;
+use paceline_sim::scenario::{Document, Scenario};
 use paceline_units::{Rate, Span};
 
 fn check(text: &str) -> Result<Scenario, String> {
@@ -25,7 +26,7 @@ fn defaults_are_filled_in() {
     assert_eq!(scenario.host_delay(), Span::from_micros(100));
     let link = &scenario.links()[0];
     assert_eq!((link.from.as_str(), link.to.as_str()), ("left", "right"));
-    assert_eq!(link.backward.rate, LinkRate::Constant(Rate::from_bps(10_000_000)));
+    assert_eq!(link.backward.rate, RateModel::Constant(Rate::from_bps(10_000_000)));
     assert_eq!(link.backward.delay, Span::from_millis(25));
     let flow = &scenario.flows()[0];
     assert_eq!((flow.segment, flow.header, flow.count), (1460, 40, 1));

@@ -18,7 +18,7 @@ mod walk;
 
 pub use document::Document;
 pub use error::{Mistake, ScenarioError};
-pub use resolve::{Direction, Flow, Link, LinkRate, Scenario, Trace};
+pub use resolve::{Direction, Flow, Link, Scenario};
 
 /// The JSON Schema of a scenario file (draft 2020-12), indented.
 #[must_use]

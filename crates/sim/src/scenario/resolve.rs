@@ -9,9 +9,10 @@ use super::model::{File, Profile, Topology};
 use super::rules::{Rules, forward};
 use super::values::Draw;
 use super::walk::{Node, walk};
+use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
+use paceline_path::{RateModel, Schedule};
 use paceline_units::{Rate, Ratio, Span, Time};
 use std::ops::Deref;
-use std::sync::Arc;
 use toml::Value;
 
 /// A checked scenario with every default filled in.
@@ -41,7 +42,7 @@ pub struct Link {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
     /// How fast it sends.
-    pub rate: LinkRate,
+    pub rate: RateModel,
     /// One-way propagation.
     pub delay: Span,
     /// Its queue.
@@ -58,30 +59,6 @@ pub struct Direction {
     pub corrupt: Ratio,
     /// Times without service, ascending, half-open.
     pub outages: Vec<(Time, Time)>,
-}
-
-/// How fast a direction sends.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LinkRate {
-    /// Always as fast.
-    Constant(Rate),
-    /// From each instant on at that rate; the first is 0.
-    Schedule(Vec<(Time, Rate)>),
-    /// As a trace says.
-    Trace(Trace),
-}
-
-/// A trace file's contents.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
-    /// Where it came from, as the scenario names it.
-    pub file: String,
-    /// How it is written.
-    pub format: TraceFormat,
-    /// What comes after its end.
-    pub end: TraceEnd,
-    /// The text.
-    pub text: Arc<str>,
 }
 
 /// A flow, with its name and the values that every flow has.
@@ -260,17 +237,21 @@ fn direction(
     read: &mut dyn FnMut(&str) -> Result<String, String>,
     mistakes: &mut Vec<Mistake>,
 ) -> Direction {
+    let mut made = |at: &str, rate: Result<RateModel, String>| {
+        rate.unwrap_or_else(|problem| {
+            mistakes.push(Mistake::new(join(key, at), problem));
+            RateModel::Constant(Rate::from_bps(1))
+        })
+    };
     let rate = if let Some(source) = &way.rate_trace {
-        let text = read(&source.file).unwrap_or_else(|problem| {
-            mistakes
-                .push(Mistake::new(join(&join(key, "rate_trace"), "file"), format!("`{}`: {problem}", source.file)));
-            String::new()
-        });
-        LinkRate::Trace(trace(source, text))
+        let rate = read(&source.file).and_then(|text| trace(source, &text));
+        made("rate_trace", rate.map_err(|problem| format!("`{}`: {problem}", source.file)))
     } else if let Some(steps) = &way.rate_schedule {
-        LinkRate::Schedule(steps.iter().map(|step| (Time::ZERO + step.at, step.rate)).collect())
+        let steps: Vec<(Time, Rate)> = steps.iter().map(|step| (Time::ZERO + step.at, step.rate)).collect();
+        let schedule = Schedule::new(&steps, None).map_err(|error| error.to_string());
+        made("rate_schedule", schedule.map(RateModel::Schedule))
     } else {
-        LinkRate::Constant(way.rate.unwrap_or(Rate::from_bps(1)))
+        RateModel::Constant(way.rate.unwrap_or(Rate::from_bps(1)))
     };
     Direction {
         rate,
@@ -285,8 +266,16 @@ fn direction(
     }
 }
 
-fn trace(source: &RateTrace, text: String) -> Trace {
-    Trace { file: source.file.clone(), format: source.format, end: source.end, text: text.into() }
+fn trace(source: &RateTrace, text: &str) -> Result<RateModel, String> {
+    let end = match source.end {
+        TraceEnd::Loop => AtEnd::Repeat,
+        TraceEnd::Hold => AtEnd::Hold,
+    };
+    let made = match source.format {
+        TraceFormat::Mahimahi => parse_mahimahi(text).map(RateModel::Opportunities),
+        TraceFormat::SecondsMbit => parse_seconds_mbit(text, end).map(RateModel::Schedule),
+    };
+    made.map_err(|error| error.to_string())
 }
 
 fn flows(file: &File) -> Vec<Flow> {

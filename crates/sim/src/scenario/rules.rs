@@ -3,11 +3,12 @@
 
 use super::error::{Mistake, hint, join};
 use super::flow::{App, FlowTable};
-use super::link::{BackwardTable, LinkTable, Loss, Outage, Queue, RateStep};
+use super::link::{BackwardTable, LinkTable, Loss, Outage, Queue, RateStep, RateTrace, TraceEnd, TraceFormat};
 use super::model::{File, Profile, Topology};
 use super::values::{ClientBuffer, Draw};
 use super::walk::listed;
 use paceline_control::registry::{scheme, schemes};
+use paceline_flow::tcp::TcpConfig;
 use paceline_units::{Size, Span};
 use std::collections::BTreeSet;
 
@@ -206,6 +207,10 @@ impl Rules {
                 self.note(join(path, "rate"), format!("only one of {given} may be given"));
             }
         }
+        if let Some(RateTrace { format: TraceFormat::Mahimahi, end: TraceEnd::Hold, .. }) = way.rate_trace {
+            let problem = "`hold` has no meaning for a mahimahi trace, which always begins again: must be `loop`";
+            self.note(join(&join(path, "rate_trace"), "end"), problem);
+        }
         if let Some(steps) = &way.rate_schedule {
             self.schedule(&join(path, "rate_schedule"), steps);
         }
@@ -291,8 +296,10 @@ impl Rules {
         self.endpoints(file, path, flow);
         self.times(file, path, flow);
         let profile = flow.profile.unwrap_or(file.profile);
-        let segment = flow.segment.map_or(if profile.is_ns2() { 1000 } else { 1460 }, Size::bytes);
-        let header = flow.header.map_or(if profile.is_ns2() { 0 } else { 40 }, Size::bytes);
+        // Segment and header do not depend on the controller, which may not even be known.
+        let tcp = schemes().next().zip(profile.control()).map(|(any, profile)| TcpConfig::new(profile, any));
+        let segment = flow.segment.map_or(tcp.as_ref().map_or(0, |tcp| tcp.segment.into()), Size::bytes);
+        let header = flow.header.map_or(tcp.as_ref().map_or(0, |tcp| tcp.header.into()), Size::bytes);
         if segment.saturating_add(header) > MOST_PACKET {
             self.note(
                 join(path, "segment"),
