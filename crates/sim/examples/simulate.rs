@@ -1,4 +1,5 @@
-//! Runs a scenario file once and prints its summary as JSON; on stderr the time that the simulation itself took.
+//! Runs a scenario file and prints its summary as JSON; on stderr the time that the simulation itself took, and on
+//! Linux the process's peak memory.
 //!
 //! `cargo run --release -p paceline-sim --example simulate -- FILE [SEED] [PATH=VALUE ...]`
 
@@ -37,5 +38,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let departures: u64 = summary.queues.iter().filter(|q| q.direction == "forward").map(|q| q.departures).sum();
     println!("{}", serde_json::to_string(&summary)?);
     eprintln!("{best:.4} s, {:.1} ns per packet over the measured queues", best * 1e9 / departures.max(1) as f64);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if let Some(peak) = status.lines().find_map(|line| line.strip_prefix("VmHWM:")) {
+        eprintln!("peak memory {}", peak.trim());
+    }
     Ok(())
 }
