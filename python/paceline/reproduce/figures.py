@@ -178,15 +178,17 @@ def _draw_scatter(axes: Axes, reproduction: Reproduction, study: Study, plot: Pl
 def scatter_values(
     reproduction: Reproduction, study: Study, series: str, plot: Plot
 ) -> tuple[list[float], list[float]]:
-    """x and y of every run of the pool's studies in one series."""
+    """x and y of every point of the pool's studies in one series: means over its runs."""
     xs: list[float] = []
     ys: list[float] = []
     for key in study.pool:
         for level in reproduction.paper.studies[key].levels:
             measured = reproduction.values.get(Place(key, series, level.label))
             if measured:
-                xs += measured[str(plot.over)]
-                ys += measured[plot.metric]
+                x, y = measure.mean(measured[str(plot.over)]).mean, measure.mean(measured[plot.metric]).mean
+                if x is not None and y is not None:
+                    xs.append(x)
+                    ys.append(y)
     return xs, ys
 
 

@@ -59,7 +59,8 @@ class _Swept:
     metric: str
     values: Values
 
-    def _mean(self, series: str, level: str, seeds: Array) -> float:
+    def mean(self, series: str, level: str, seeds: Array) -> float:
+        """The mean over the kept seeds; raises LookupError where the point was not run."""
         runs = self.values.get(Place(self.study.key, series, level), {}).get(self.metric)
         if runs is None or len(runs) < len(seeds):
             raise LookupError(f"{self.study.key} at {level}, {series}")
@@ -68,36 +69,31 @@ class _Swept:
         return float(there.mean()) if there.size else math.nan
 
     def select(self, series: str, levels: str | tuple[str | None, str | None] | None, seeds: Array) -> Array:
-        """Means over the kept seeds; raises LookupError where a point was not run."""
+        """Means over the kept seeds."""
         if isinstance(levels, str):
-            return np.asarray(self._mean(series, levels, seeds))
+            return np.asarray(self.mean(series, levels, seeds))
         low, high = levels or (None, None)
         first = 0 if low is None else self.study.level(low)
         last = len(self.study.levels) - 1 if high is None else self.study.level(high)
         labels = [level.label for level in self.study.levels[first : last + 1]]
-        return np.array([self._mean(series, label, seeds) for label in labels])
+        return np.array([self.mean(series, label, seeds) for label in labels])
 
 
 @dataclass(frozen=True)
 class _Pooled:
-    """A metric over all runs of several studies: every run is a value of its own."""
+    """A metric over all points of several studies: the mean of each point is a value of its own."""
 
     studies: Sequence[Study]
     metric: str
     values: Values
 
     def select(self, series: str, levels: str | tuple[str | None, str | None] | None, seeds: Array) -> Array:
-        """The values of the runs with kept seeds; raises LookupError where a point was not run."""
+        """The means of all points over the kept seeds."""
         if levels is not None:
             raise ExpressionError(f"{self.metric}: a pool of studies has no levels to choose")
-        parts = []
-        for study in self.studies:
-            for level in study.levels:
-                runs = self.values.get(Place(study.key, series, level.label), {}).get(self.metric)
-                if runs is None or len(runs) < len(seeds):
-                    raise LookupError(f"{study.key} at {level.label}, {series}")
-                parts.append(np.asarray(runs[: len(seeds)])[seeds > 0])
-        return np.concatenate(parts)
+        return np.concatenate(
+            [_Swept(s, self.metric, self.values).select(series, None, seeds) for s in self.studies]
+        )
 
 
 def columns(paper: Paper, study: Study, values: Values) -> dict[str, Column | Array]:

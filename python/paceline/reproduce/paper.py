@@ -73,7 +73,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Study:
-    """A scenario swept along one axis, or a pool: all runs of other studies taken together."""
+    """A scenario swept along one axis, or a pool: all points of other studies taken together."""
 
     key: str
     figure: str
