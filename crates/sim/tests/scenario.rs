@@ -93,3 +93,10 @@ fn what_was_set_has_no_line() {
     let error = Scenario::check(&document, &mut |_| Err(String::new())).unwrap_err();
     assert_eq!(error.to_string(), "test.toml: flow.media.app.xfactor: `-1` must be from 0.001 to 1000000");
 }
+
+#[test]
+fn an_unknown_controller_gets_the_list() {
+    let error = check(&SMALL.replace("\"vegas\"", "\"my-own\"")).unwrap_err();
+    assert!(error.starts_with("test.toml:7: flow.media.cc: `my-own` must be one of `"), "{error}");
+    assert!(error.contains("`vegas`"), "{error}");
+}

@@ -11,6 +11,14 @@ pub struct ScenarioError {
     pub mistakes: Vec<Mistake>,
 }
 
+impl ScenarioError {
+    /// Something is wrong with the file as a whole: it cannot be read.
+    #[must_use]
+    pub fn of_file(file: &str, problem: &str) -> ScenarioError {
+        ScenarioError { file: file.into(), mistakes: vec![Mistake::new("", problem)] }
+    }
+}
+
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {

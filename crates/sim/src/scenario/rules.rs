@@ -1,7 +1,7 @@
 //! What a schema cannot say: references between tables, bounds between keys, combinations. Each rule notes its
 //! mistakes and goes on, so that one look at the messages suffices.
 
-use super::error::{Mistake, hint, join};
+use super::error::{Mistake, hint, join, nearest};
 use super::flow::{App, FlowTable};
 use super::link::{BackwardTable, LinkTable, Loss, Outage, Queue, RateStep, RateTrace, TraceEnd, TraceFormat};
 use super::model::{File, Profile, Topology};
@@ -320,8 +320,11 @@ impl Rules {
         }
         let Ok(scheme) = scheme(&flow.cc) else {
             let names = || schemes().map(|scheme| scheme.name);
-            let hint = hint(&flow.cc, names());
-            return self.note(join(path, "cc"), format!("`{}` must be one of {}{hint}", flow.cc, listed(names())));
+            let problem = match nearest(&flow.cc, names()) {
+                Some(name) => format!("`{}` is not known; did you mean `{name}`?", flow.cc),
+                None => format!("`{}` must be one of {}", flow.cc, listed(names())),
+            };
+            return self.note(join(path, "cc"), problem);
         };
         for (name, value) in &flow.params {
             let key = join(&join(path, "params"), name);

@@ -1,0 +1,60 @@
+//! Scenario files on disk.
+
+use paceline_sim::scenario::{Document, Scenario, ScenarioError};
+use std::io::Read as _;
+use std::path::Path;
+
+/// The largest scenario file that is read.
+const MOST_SCENARIO: u64 = 16 << 20;
+/// The largest trace file that is read.
+const MOST_TRACE: u64 = 512 << 20;
+
+/// Reads and checks a scenario file, and the trace files that it names.
+///
+/// # Errors
+/// Every mistake in it, or why a file cannot be read.
+pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
+    check(&open(path)?, path.parent().unwrap_or(Path::new("")))
+}
+
+/// Reads a scenario file as TOML, so that keys can still be set.
+///
+/// # Errors
+/// A syntax error, or why the file cannot be read.
+pub fn open(path: &Path) -> Result<Document, ScenarioError> {
+    let shown = path.display().to_string();
+    let text = read(path, MOST_SCENARIO).map_err(|problem| ScenarioError::of_file(&shown, &problem))?;
+    Document::parse(&text, &shown)
+}
+
+/// Checks a scenario whose trace files lie relative to `folder`.
+///
+/// # Errors
+/// Every mistake in it, or why a trace file cannot be read.
+pub fn check(document: &Document, folder: &Path) -> Result<Scenario, ScenarioError> {
+    Scenario::check(document, &mut |file| read(&folder.join(file), MOST_TRACE))
+}
+
+/// The text of a file, or why there is none.
+fn read(path: &Path, most: u64) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    #[expect(clippy::disallowed_types, reason = "the crate that reads files")]
+    let file = std::fs::File::open(path);
+    let read = file.and_then(|file| {
+        if file.metadata()?.is_dir() {
+            return Err(std::io::ErrorKind::IsADirectory.into());
+        }
+        file.take(most + 1).read_to_end(&mut bytes)
+    });
+    if let Err(error) = read {
+        return Err(format!("cannot be read: {error}"));
+    }
+    if bytes.len() as u64 > most {
+        return Err(format!("is larger than {} MB", most >> 20));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count() + 1;
+        format!("is not UTF-8 text (line {line})")
+    })?;
+    Ok(text)
+}
