@@ -10,7 +10,6 @@ import time
 import tomllib
 from typing import Any
 
-
 _KEYS = {"name", "description", "seed", "duration", "warmup", "stop_after", "profile", "topology"}
 _KEYS |= {"access", "flow", "link", "delay_ms", "crash"}
 

@@ -13,6 +13,7 @@ import functools
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 
 import pytest
@@ -35,6 +36,18 @@ def _netns() -> str | None:
     return None
 
 
+def _tmpfs() -> str | None:
+    if _root() is not None:
+        return "mounting a small disk needs root"
+    with tempfile.TemporaryDirectory() as where:
+        command = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", where]
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        if made.returncode != 0:
+            return f"mounting a small disk is refused here: {made.stderr.strip()}"
+        subprocess.run(["umount", where], capture_output=True, check=False)
+    return None
+
+
 def _ns() -> str | None:
     return None if shutil.which("ns") else "needs ns-2, the command ns (package ns2)"
 
@@ -46,6 +59,7 @@ def _chromium() -> str | None:
 _PROBES: dict[str, Callable[[], str | None]] = {
     "root": _root,
     "netns": _netns,
+    "tmpfs": _tmpfs,
     "ns": _ns,
     "chromium": _chromium,
 }
@@ -53,7 +67,7 @@ _PROBES: dict[str, Callable[[], str | None]] = {
 
 @functools.cache
 def missing(need: str) -> str | None:
-    """Why `need` ("root", "netns", "ns", "chromium") is not to be had here; None when it is."""
+    """Why `need` ("root", "netns", "tmpfs", "ns", "chromium") is not to be had here; None when it is."""
     return _PROBES[need]()
 
 

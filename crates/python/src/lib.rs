@@ -1,0 +1,46 @@
+//! The extension module `paceline._core`: scenarios and runs for Python, and nothing else.
+//!
+//! Thin on purpose: it turns Python's arguments into calls of `paceline-live` and `paceline-sim`, their errors into
+//! exceptions, their panics into `InternalError`, and releases the interpreter lock while a run lasts. Its Python face
+//! is typed in `python/paceline/_core.pyi`. Look first at `run.rs`.
+
+mod describe;
+mod panics;
+mod run;
+mod scenario;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(
+    paceline._core,
+    ScenarioError,
+    PyException,
+    "A mistake in a scenario; the message names the file, the key, the value, and what is allowed."
+);
+create_exception!(paceline._core, Cancelled, PyException, "The run was stopped through its `Watch`.");
+create_exception!(
+    paceline._core,
+    InternalError,
+    PyException,
+    "A defect of Paceline itself; the message asks to report it and gives scenario and seed."
+);
+
+/// Paceline's core.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    panics::keep_to_ourselves();
+    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add("Cancelled", module.py().get_type::<Cancelled>())?;
+    module.add("InternalError", module.py().get_type::<InternalError>())?;
+    module.add_class::<scenario::Scenario>()?;
+    module.add_class::<run::Watch>()?;
+    module.add_class::<run::Series>()?;
+    module.add_class::<run::RunOutput>()?;
+    module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::schema_json, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::schemes, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::version, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! Running a scenario.
+
+use crate::scenario::Scenario;
+use crate::{Cancelled, InternalError, ScenarioError, panics};
+use paceline_sim::{Recording, RunError, RunOptions};
+use paceline_units::Span;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::sync::Arc;
+
+/// A handle on a run from another thread.
+#[pyclass(frozen, module = "paceline._core")]
+#[derive(Default)]
+pub struct Watch {
+    watch: Arc<paceline_sim::Watch>,
+}
+
+#[pymethods]
+impl Watch {
+    #[new]
+    fn new() -> Watch {
+        Watch::default()
+    }
+
+    /// Makes the run raise Cancelled soon.
+    fn cancel(&self) {
+        self.watch.cancel();
+    }
+
+    /// The share of the simulated time that is done.
+    #[getter]
+    fn progress(&self) -> f64 {
+        self.watch.progress()
+    }
+}
+
+/// One recorded time series.
+#[pyclass(frozen, module = "paceline._core")]
+pub struct Series {
+    series: paceline_sim::Series,
+}
+
+#[pymethods]
+impl Series {
+    /// Its kind.
+    #[getter]
+    fn table(&self) -> &'static str {
+        self.series.table
+    }
+
+    /// What it belongs to.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let labels = PyDict::new(py);
+        for (name, value) in &self.series.labels {
+            labels.set_item(name, value)?;
+        }
+        Ok(labels)
+    }
+
+    /// Little-endian 64-bit floats by column name.
+    #[getter]
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let columns = PyDict::new(py);
+        for (name, values) in &self.series.columns {
+            let bytes = PyBytes::new_with(py, values.len() * 8, |to| {
+                for (slot, value) in to.chunks_exact_mut(8).zip(values) {
+                    slot.copy_from_slice(&value.to_le_bytes());
+                }
+                Ok(())
+            })?;
+            columns.set_item(name, bytes)?;
+        }
+        Ok(columns)
+    }
+}
+
+/// What a run measured and recorded.
+#[pyclass(frozen, module = "paceline._core")]
+pub struct RunOutput {
+    #[pyo3(get)]
+    summary_json: String,
+    #[pyo3(get)]
+    series: Vec<Py<Series>>,
+}
+
+/// Runs a scenario to its end, without the interpreter lock.
+#[pyfunction]
+#[pyo3(signature = (scenario, seed, record, record_every_s, watch = None))]
+#[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+pub fn run(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seed: u64,
+    record: Vec<String>,
+    record_every_s: f64,
+    watch: Option<Py<Watch>>,
+) -> PyResult<RunOutput> {
+    // At most once a nanosecond, at least once in a hundred years.
+    if !(1e-9..=3.2e9).contains(&record_every_s) {
+        return Err(PyValueError::new_err(format!("record_every_s = {record_every_s} is not in 1e-9 to 3.2e9")));
+    }
+    let names: Vec<&str> = record.iter().map(String::as_str).collect();
+    let recording = Recording::of(&names, Span::from_secs_f64(record_every_s)).map_err(|unknown| {
+        let known = Recording::NAMES.join(", ");
+        PyValueError::new_err(format!("record: there is no `{unknown}`; there are {known}"))
+    })?;
+    let checked = Arc::clone(&scenario.checked);
+    let finished = py.detach(|| {
+        panics::guarded(|| {
+            let options =
+                RunOptions { recording, watch: watch.as_ref().map(|w| &*w.get().watch), ..RunOptions::default() };
+            let output = paceline_sim::simulate(&checked, seed, &options)?;
+            let summary = serde_json::to_string(&output.summary);
+            Ok((summary, output.series))
+        })
+    });
+    let name = scenario.checked.name();
+    let defect = |what: &str| {
+        InternalError::new_err(format!(
+            "Paceline has a defect: {what}. Please report it with the scenario `{name}` and seed {seed}."
+        ))
+    };
+    match finished {
+        Err(panic) => Err(defect(&panic)),
+        Ok(Err(RunError::Cancelled)) => Err(Cancelled::new_err("the run was cancelled")),
+        Ok(Err(error)) => Err(ScenarioError::new_err(format!("{name}: {error}"))),
+        Ok(Ok((Err(error), _))) => Err(defect(&error.to_string())),
+        Ok(Ok((Ok(summary_json), series))) => {
+            let series = series.into_iter().map(|series| Py::new(py, Series { series })).collect::<PyResult<_>>()?;
+            Ok(RunOutput { summary_json, series })
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Scenarios, with the files they come from.
+
+use crate::{InternalError, ScenarioError, panics};
+use paceline_sim::scenario::{self as core, Document};
+use pyo3::prelude::*;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A checked scenario; `set` and `set_all` give changed copies.
+#[pyclass(frozen, module = "paceline._core")]
+pub struct Scenario {
+    document: Document,
+    file: String,
+    base: PathBuf,
+    /// The trace files that were read: name and text.
+    traces: Vec<(String, String)>,
+    pub checked: Arc<core::Scenario>,
+}
+
+impl Scenario {
+    fn check(document: Document, file: String, base: PathBuf) -> PyResult<Scenario> {
+        let mut traces = Vec::new();
+        let mut read = |name: &str| {
+            let text = text_of(&base.join(name))?;
+            traces.push((name.to_owned(), text.clone()));
+            Ok(text)
+        };
+        let checked = panics::guarded(|| core::Scenario::check(&document, &mut read))
+            .map_err(|panic| InternalError::new_err(defect(&panic)))?
+            .map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        // What only the expanded scenario shows is an error now too: nothing of a sweep starts with a bad point in it.
+        panics::guarded(|| paceline_sim::expand(&checked, checked.seed()).map(drop))
+            .map_err(|panic| InternalError::new_err(defect(&panic)))?
+            .map_err(|error| ScenarioError::new_err(format!("{file}: {error}")))?;
+        traces.dedup();
+        Ok(Scenario { document, file, base, traces, checked: Arc::new(checked) })
+    }
+
+    fn parsed(text: &str, file: &str, base: PathBuf) -> PyResult<Scenario> {
+        let document = panics::guarded(|| Document::parse(text, file))
+            .map_err(|panic| InternalError::new_err(defect(&panic)))?
+            .map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        Scenario::check(document, file.to_owned(), base)
+    }
+}
+
+fn defect(panic: &str) -> String {
+    format!("Paceline has a defect: {panic}. Please report it with the scenario.")
+}
+
+/// A file as text, or why it cannot be had.
+fn text_of(path: &Path) -> Result<String, String> {
+    let bytes = std::fs::read(path).map_err(|error| {
+        let text = error.to_string();
+        text.split(" (os error").next().unwrap_or(&text).to_owned()
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count() + 1;
+        format!("line {line} is not UTF-8 text")
+    })
+}
+
+#[pymethods]
+impl Scenario {
+    /// Reads a TOML file and the trace files it names.
+    #[staticmethod]
+    fn load(path: &str) -> PyResult<Scenario> {
+        let text = text_of(Path::new(path)).map_err(|why| ScenarioError::new_err(format!("{path}: {why}")))?;
+        let base = Path::new(path).parent().unwrap_or(Path::new("")).to_path_buf();
+        Scenario::parsed(&text, path, base)
+    }
+
+    /// Reads TOML text; trace files are looked up from `base_dir`.
+    #[staticmethod]
+    fn parse(text: &str, base_dir: &str, name: &str) -> PyResult<Scenario> {
+        Scenario::parsed(text, name, base_dir.into())
+    }
+
+    /// A copy with the value at a TOML path replaced.
+    fn set(&self, path: &str, value: &str) -> PyResult<Scenario> {
+        self.set_all(vec![(path.to_owned(), value.to_owned())])
+    }
+
+    /// A copy with several values replaced, checked when all are.
+    #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+    fn set_all(&self, values: Vec<(String, String)>) -> PyResult<Scenario> {
+        let mut document = self.document.clone();
+        for (path, value) in &values {
+            panics::guarded(|| document.set(path, value))
+                .map_err(|panic| InternalError::new_err(defect(&panic)))?
+                .map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        }
+        Scenario::check(document, self.file.clone(), self.base.clone())
+    }
+
+    /// The scenario with every default filled in.
+    fn to_toml(&self) -> String {
+        self.checked.to_toml()
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.checked.name()
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.checked.seed()
+    }
+
+    /// Names of the flows.
+    fn flow_names(&self) -> Vec<&str> {
+        self.checked.flows().iter().map(|flow| flow.name.as_str()).collect()
+    }
+
+    /// The trace files that the links follow: name and text of each.
+    fn traces(&self) -> Vec<(&str, &str)> {
+        self.traces.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Scenario {}>", self.checked.name())
+    }
+}

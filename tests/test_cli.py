@@ -1,0 +1,321 @@
+"""The command line as a user has it: another process, the real simulator."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from needs import require
+
+SMALL = """
+name = "small"
+duration = "5 s"
+[link.bottleneck]
+rate = "2 Mbit/s"
+delay = "10 ms"
+queue = { kind = "droptail", limit = "20 packets" }
+[flow.media]
+cc = "vegas"
+[flow.media.app]
+kind = "stream"
+media_rate = "500 kbit/s"
+length = "4 s"
+[flow.bulk]
+cc = "newreno"
+start = { uniform = ["0 s", "1 s"] }
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+Done = subprocess.CompletedProcess[str]
+Command = Callable[..., Done]
+
+
+def paceline(*arguments: object) -> Done:
+    """The command in a process of its own."""
+    command = [sys.executable, "-m", "paceline", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def here(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command in this process, which saves half a second each time."""
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def call(*arguments: object) -> Done:
+        from paceline.cli import app
+
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            app([str(a) for a in arguments], prog_name="paceline")
+        out, err = capfd.readouterr()
+        code = ended.value.code
+        return subprocess.CompletedProcess(
+            list(map(str, arguments)), code if isinstance(code, int) else 0, out, err
+        )
+
+    return call
+
+
+def refused(done: Done, *words: str, code: int = 2) -> None:
+    """The command said what is wrong, in a few lines on stderr, and nothing on stdout."""
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert 0 < len(done.stderr.splitlines()) <= 8
+    for word in words:
+        assert word in done.stderr
+
+
+def test_json_is_one_document_and_nothing_else(small: Path) -> None:
+    done = paceline("run", small, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert found["seed"] == 1
+    assert {f["flow"] for f in found["flows"]} == {"media", "bulk"}
+    assert {"goodput_bps", "packets_sent", "rtt_p95_s", "cwnd_mean_packets"} <= found["flows"][0].keys()
+    assert {"fill_s", "late_share", "stalls"} <= found["streams"][0].keys()
+    assert {"mean_packets", "sd_bytes", "drops", "utilisation"} <= found["queues"][0].keys()
+    assert 0 < found["groups"][0]["jain"] <= 1
+    assert found["versions"]["paceline"]
+
+
+def test_json_of_several_runs_has_intervals(here: Command, small: Path) -> None:
+    found = json.loads(here("run", small, "--json", "--runs", 4, "--seed", 9).stdout)
+    assert found["seeds"] == [9, 10, 11, 12]
+    goodput = next(f for f in found["flows"] if f["flow"] == "bulk")["goodput_bps"]
+    assert goodput["n"] == 4
+    assert goodput["low"] < goodput["mean"] < goodput["high"]
+    values = [next(f for f in run["flows"] if f["flow"] == "bulk")["goodput_bps"] for run in found["runs"]]
+    assert goodput["mean"] == pytest.approx(sum(values) / 4)
+
+
+def test_same_seed_same_bits_whatever_the_workers(here: Command, small: Path, tmp_path: Path) -> None:
+    runs = [
+        json.loads(here("run", small, "--json", "--runs", 4, "--workers", workers).stdout)
+        for workers in (1, 2)
+    ]
+    assert runs[0] == runs[1]
+    assert runs[0]["runs"][0] != runs[0]["runs"][1]
+
+
+def test_tables_are_for_people(here: Command, small: Path) -> None:
+    one, several = here("run", small), here("run", small, "--runs", 3)
+    for done in (one, several):
+        assert done.returncode == 0, done.stderr
+        for word in ("Flows", "Streams", "Queues", "Groups", "media", "vegas", "bit/s", "Jain"):
+            assert word in done.stdout
+    assert "±" in several.stdout
+    assert "±" not in one.stdout
+
+
+def test_set_changes_a_value(here: Command, small: Path) -> None:
+    found = json.loads(
+        here("run", small, "--json", "--set", "flow.media.cc=cubic", "--set", "duration=3 s").stdout
+    )
+    assert found["duration_s"] == 3
+    assert {f["cc"] for f in found["flows"]} == {"cubic", "newreno"}
+
+
+def test_recordings_and_figures(here: Command, small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = here("run", small, "--record", "cwnd,queue,rate,playout", "--out", out)
+    assert done.returncode == 0, done.stderr
+    cwnd = pl.read_parquet(out / "series-cwnd.parquet")
+    assert cwnd.columns[:4] == ["seed", "flow", "instance", "time_s"]
+    assert json.loads((out / "manifest.json").read_text())["seeds"] == [1]
+    done = here("plot", out)
+    assert done.returncode == 0, done.stderr
+    for kind in ("cwnd", "queue", "rate", "playout"):
+        assert (out / f"plot-{kind}.png").stat().st_size > 5000
+        assert (out / f"plot-{kind}.svg").read_text().startswith("<?xml")
+    done = here("plot", out, out, "--kind", "cwnd", "--out", tmp_path / "both.svg")
+    assert done.stdout.strip() == str(tmp_path / "both.svg")
+
+
+def test_nothing_is_recorded_unasked(here: Command, small: Path, tmp_path: Path) -> None:
+    here("run", small, "--out", tmp_path / "run")
+    assert not list((tmp_path / "run").glob("series-*"))
+    refused(here("plot", tmp_path / "run"), "recorded nothing", "--record")
+    refused(here("plot", tmp_path / "run", "--kind", "speed"), "no kind of figure")
+    refused(here("plot", tmp_path), "not a run directory")
+
+
+def test_schema_and_schemes(here: Command) -> None:
+    schema = json.loads(here("schema").stdout)
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    listed = json.loads(here("schemes", "--json").stdout)
+    assert {"newreno", "vegas", "cubic"} <= {s["name"] for s in listed}
+    table = here("schemes").stdout
+    assert "vegas" in table
+    assert "alpha" in table
+
+
+@pytest.mark.parametrize("command", ["run", "sweep", "compare", "plot", "schema", "schemes"])
+def test_help_has_examples(here: Command, command: str) -> None:
+    done = here(command, "--help")
+    assert done.returncode == 0
+    assert "Example" in done.stdout
+    assert f"paceline {command}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("duration=-3 s", ["duration", "-3 s"]),
+        ("flow.media.ccc=vegas", ["flow.media.ccc", "did you mean `cc`"]),
+        ("flow.media.cc=vegsa", ["vegsa", "did you mean `vegas`"]),
+        ("flow.medai.cc=vegas", ["flow.medai", "did you mean `media`"]),
+        ("link.bottleneck.rate=fast", ["link.bottleneck.rate", "fast"]),
+        ("nonsense", ["nonsense", "path=value"]),
+    ],
+)
+def test_mistakes_are_named_and_nothing_starts(
+    here: Command, small: Path, tmp_path: Path, change: str, words: list[str]
+) -> None:
+    refused(here("run", small, "--set", change, "--out", tmp_path / "out"), *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_bad_point_stops_a_sweep_before_it_starts(here: Command, small: Path, tmp_path: Path) -> None:
+    done = here("sweep", small, "--vary", "flow.media.cc=vegas,newrenno", "--out", tmp_path / "out")
+    refused(done, "newrenno", "did you mean `newreno`")
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_are_not_scenarios(here: Command, tmp_path: Path) -> None:
+    refused(here("run", tmp_path / "none.toml"), "none.toml", "No such file")
+    refused(here("run", tmp_path), str(tmp_path))
+    (tmp_path / "bad.toml").write_text("duration = = 5")
+    refused(here("run", tmp_path / "bad.toml"), "bad.toml:1:12")
+    (tmp_path / "bytes.toml").write_bytes(b"name = 1\n\xff\xfe")
+    refused(here("run", tmp_path / "bytes.toml"), "line 2", "UTF-8")
+
+
+def test_absurd_options_are_refused(here: Command, small: Path) -> None:
+    refused(here("run", small, "--runs", 0), "at least 1")
+    refused(here("run", small, "--workers", -1), "workers")
+    refused(here("run", small, "--seed", -1), "seeds")
+    refused(here("run", small, "--record", "speed"), "speed")
+    refused(here("run", small, "--runs", "many"), "--runs", "integer")
+    refused(here("compare", small, "--vary", "flow.media.cc=vegas,cubic", "--runs", 1), "at least 2")
+    refused(
+        here("compare", small, "--vary", "flow.media.cc=vegas,cubic", "--runs", 2, "--metric", "x"),
+        "no metric",
+    )
+
+
+def test_full_standard_output(small: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "paceline", "run", small, "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_reader_who_leaves_early(small: Path) -> None:
+    script = f'"{sys.executable}" -m paceline schema | head -n 1'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    require("tmpfs")
+    where = tmp_path / "disk"
+    where.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", where], check=True)
+    yield where
+    subprocess.run(["umount", where], check=True)
+
+
+def test_a_full_disk_keeps_what_has_finished(here: Command, small: Path, tiny_disk: Path) -> None:
+    out = tiny_disk / "sweep"
+    vary = ("--vary", "flow.media.cc=vegas,newreno", "--runs", 20, "--out", out)
+    refused(here("sweep", small, *vary), "No space left on device", code=1)
+    kept = list((out / "runs").glob("*.json"))
+    assert kept
+    for path in kept:
+        json.loads(path.read_text())
+    assert not list((out / "runs").glob(".*"))
+    refused(here("run", small, "--record", "cwnd,queue", "--out", tiny_disk / "run"), "No space left", code=1)
+
+
+def test_an_unwritable_place(here: Command, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused(here("run", small, "--out", tmp_path / "file" / "out"), "file", code=1)
+    refused(
+        here("sweep", small, "--vary", "flow.media.cc=vegas", "--out", "/proc/none/out"),
+        "/proc/none",
+        code=1,
+    )
+
+
+def test_compare_says_which_differences_are_real(here: Command, small: Path, tmp_path: Path) -> None:
+    vary = ("--vary", "flow.media.cc=newreno,vegas", "--runs", 4)
+    done = here("compare", small, *vary, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "after Holm's correction" in done.stdout
+    assert (tmp_path / "out" / "differences.csv").exists()
+    found = json.loads(here("compare", small, *vary, "--json", "--metric", "goodput_bps").stdout)
+    assert {d["metric"] for d in found["differences"]} == {"flows.goodput_bps", "groups.goodput_bps"}
+    assert all(d["n"] == 4 for d in found["differences"])
+
+
+def test_an_interrupted_sweep_keeps_its_runs_and_resumes_to_the_same_bits(tmp_path: Path) -> None:
+    scenario = tmp_path / "long.toml"
+    scenario.write_text(
+        SMALL.replace('duration = "5 s"', 'duration = "300 s"').replace("2 Mbit/s", "20 Mbit/s")
+    )
+    options = ["sweep", str(scenario), "--vary", "flow.media.cc=vegas,newreno", "--runs", "8"]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert paceline(*options, "--out", whole).returncode == 0
+
+    process = subprocess.Popen(
+        [sys.executable, "-m", "paceline", *options, "--out", str(cut), "--workers", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while len(list((cut / "runs").glob("*.json"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    kept = list((cut / "runs").glob("*.json"))
+    assert process.returncode == 130, stderr
+    assert "same command again" in stderr
+    assert "Traceback" not in stderr
+    assert 2 <= len(kept) < 16
+    for path in kept:
+        json.loads(path.read_text())
+
+    before = {path: path.stat().st_mtime_ns for path in kept}
+    assert paceline(*options, "--out", cut).returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in kept} == before
+    for table in sorted(whole.glob("*.parquet")) + sorted(whole.glob("*.csv")):
+        assert (cut / table.name).read_bytes() == table.read_bytes(), table.name
