@@ -161,7 +161,8 @@ impl TcpReceiver {
     fn on_data_slow(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) -> Arrived {
         let seq = packet.seq;
         let syn = packet.flags.has(Flags::SYN);
-        if syn && seq > self.base && seq >= self.next && self.beyond.last().is_none_or(|b| seq > b.end) {
+        if syn && seq > self.base {
+            // only a connection's first segment is a SYN: what came ahead of it is sent again
             self.restart(seq);
         }
         if seq < self.base || seq == u32::MAX {
