@@ -1,10 +1,10 @@
 //! What happens to a packet after the transmitter: loss, damage, delay variation, reordering, duplication; and the
 //! outages of a link.
 
-use crate::Fate;
 use crate::loss::{Chance, LossState};
 use crate::model::LinkModel;
 use crate::waiting::Exit;
+use crate::{DropReason, Fate};
 use paceline_engine::random::Stream;
 use paceline_packet::{Flags, Packet};
 use paceline_units::{Span, Time};
@@ -87,25 +87,28 @@ impl Impairments {
         self.rest.counts
     }
 
-    /// How the packet that arrived as number `index` and leaves the queue at `start` leaves it.
+    /// What the packet that arrived as number `index` at `now`, and leaves the queue at `start`, meets: how it leaves
+    /// the queue, and what becomes of it. Its time is the arrival at the far end if nothing intervenes.
     #[inline]
-    pub(crate) fn exit(&mut self, index: u64, start: u64, flags: Flags) -> Exit {
-        if !self.only_loss && self.rest.is_down(Time(start)) {
-            return Exit::Outage;
-        }
+    pub(crate) fn meet(&mut self, index: u64, (now, start): (u64, u64), packet: &mut Packet) -> (Exit, Fate) {
         let stream = self.loss_stream;
-        if self.loss.as_mut().is_some_and(|loss| loss.takes(stream, index, flags)) { Exit::Lost } else { Exit::Crosses }
-    }
-
-    /// What else befalls a packet that crosses; its time is the arrival without it.
-    #[inline]
-    pub(crate) fn cross(&mut self, index: u64, packet: &mut Packet) -> Fate {
-        if self.only_loss { Fate::Pass } else { self.rest.cross(index, packet) }
+        let down = !self.only_loss && self.rest.is_down(Time(start));
+        let lost = self.loss.as_mut().is_some_and(|loss| loss.takes(stream, index, packet.flags));
+        if down || lost {
+            packet.time = Time(now);
+        }
+        match (down, lost) {
+            (true, _) => (Exit::Outage, Fate::Drop(DropReason::Outage)),
+            (false, true) => (Exit::Lost, Fate::Drop(DropReason::Loss)),
+            (false, false) if self.only_loss => (Exit::Crosses, Fate::Pass),
+            (false, false) => (Exit::Crosses, self.rest.cross(index, packet)),
+        }
     }
 }
 
 impl Rest {
     /// Whether the link is down at `time`; times never go back.
+    #[inline(never)]
     fn is_down(&mut self, time: Time) -> bool {
         while self.outages.get(self.outage).is_some_and(|&(_, to)| to <= time) {
             self.outage += 1;
@@ -113,6 +116,7 @@ impl Rest {
         self.outages.get(self.outage).is_some_and(|&(from, _)| from <= time)
     }
 
+    #[inline(never)]
     fn cross(&mut self, index: u64, packet: &mut Packet) -> Fate {
         if let Some(max) = self.variation {
             let extra = (u128::from(self.variation_stream.bits(index)) * (u128::from(max.0) + 1)) >> 64;

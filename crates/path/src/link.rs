@@ -3,37 +3,45 @@
 use crate::impair::{Counts, Impairments};
 use crate::meter::{Agenda, Measure, Series, Snapshot};
 use crate::model::{Limit, LinkModel, Queue};
-use crate::rate::Server;
+use crate::rate::{Constant, Server};
 use crate::red::{Arrival, Red, Verdict};
 use crate::waiting::{Exit, Waiting};
 use crate::{DropReason, Drops, Fate, LinkReport, Totals};
 use paceline_engine::random::Stream;
 use paceline_packet::{Flags, Packet};
-use paceline_units::{Span, Time};
+use paceline_units::{Rate, Span, Time};
 
 /// One direction of a link. See [`LinkModel`] for its parts.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Link {
-    server: Server,
+    /// The server, unless there is a special one, and the limit of drop-tail in packets (`u32::MAX`: none).
+    server: Constant,
+    limit: u32,
     propagation: Span,
-    discipline: Discipline,
     /// The next instant at which the meter has something to do.
     boundary: u64,
     arrivals: u64,
     idle: u64,
+    last: u64,
     waiting: Waiting,
-    impairments: Option<Impairments>,
     refused: Drops,
     marks: u64,
-    last: u64,
+    /// What a link has beyond a constant rate and drop-tail by packets.
+    special: Option<Box<Special>>,
     agenda: Box<Agenda>,
     keeps_order: bool,
 }
 
 #[derive(Clone, Debug)]
+struct Special {
+    server: Server,
+    discipline: Discipline,
+    impairments: Option<Impairments>,
+}
+
+#[derive(Clone, Debug)]
 enum Discipline {
-    /// Drop-tail by packets; `u32::MAX` also for no limit.
     Packets(u32),
     Bytes(u64),
     Red(Box<Red>, Stream),
@@ -47,28 +55,39 @@ impl Link {
     /// outages out of order.
     #[must_use]
     pub fn new(model: &LinkModel, window: Measure, stream: Stream) -> Link {
+        let limit = match model.queue {
+            Queue::DropTail(Limit::Packets(limit)) => limit,
+            _ => u32::MAX,
+        };
         let discipline = match &model.queue {
-            Queue::Unlimited => Discipline::Packets(u32::MAX),
-            Queue::DropTail(Limit::Packets(limit)) => Discipline::Packets(*limit),
+            Queue::Unlimited | Queue::DropTail(Limit::Packets(_)) => Discipline::Packets(limit),
             Queue::DropTail(Limit::Bytes(limit)) => Discipline::Bytes(limit.0),
             Queue::Red(red) => {
                 let red = Red::new(red, model.rate.nominal(), model.propagation);
                 Discipline::Red(Box::new(red), stream.fork(6))
             }
         };
+        let impairments = Impairments::new(model, stream);
+        let (server, special) = match (Server::new(&model.rate), &discipline, &impairments) {
+            (Server::Constant(server), Discipline::Packets(_), None) => (server, None),
+            (server, _, _) => {
+                // The one beside it is not used.
+                (Constant::new(Rate(1)), Some(Box::new(Special { server, discipline, impairments })))
+            }
+        };
         let agenda = Box::new(Agenda::new(window));
         Link {
-            server: Server::new(&model.rate),
+            server,
+            limit,
             propagation: model.propagation,
-            discipline,
             boundary: agenda.next(),
             arrivals: 0,
             idle: 0,
+            last: 0,
             waiting: Waiting::new(),
-            impairments: Impairments::new(model, stream),
             refused: Drops::default(),
             marks: 0,
-            last: 0,
+            special,
             agenda,
             keeps_order: model.reorder.is_none() && model.duplicate.is_none(),
         }
@@ -99,83 +118,75 @@ impl Link {
         let index = self.arrivals;
         self.arrivals += 1;
         self.waiting.release(now);
+        if self.special.is_some() {
+            return self.admit_special(index, packet);
+        }
         let free = self.server.free();
-        let full = match self.discipline {
-            Discipline::Packets(limit) => self.waiting.packets() >= limit,
-            Discipline::Bytes(limit) => self.waiting.bytes() + u64::from(size) > limit,
-            Discipline::Red(..) => match self.ask_red(index, packet) {
-                Some(reason) => return Fate::Drop(reason),
-                None => false,
-            },
+        let end = if free > now {
+            if self.waiting.packets() >= self.limit {
+                self.refused[DropReason::Overflow] += 1;
+                return Fate::Drop(DropReason::Overflow);
+            }
+            self.waiting.enter(now, free, size, Exit::Crosses);
+            self.server.append(size)
+        } else {
+            self.idle += now - free;
+            self.waiting.pass(size, Exit::Crosses);
+            self.server.begin(now, size)
         };
-        // A packet that finds the link free does not wait, so no limit concerns it.
-        if full && self.server.is_busy(now) {
-            self.refused[DropReason::Overflow] += 1;
-            return Fate::Drop(DropReason::Overflow);
-        }
-        let (start, end) = self.server.serve(now, size);
-        self.idle += now.saturating_sub(free);
         packet.time = Time(end) + self.propagation;
-        if self.impairments.is_some() {
-            return self.admit_impaired(index, (now, start), packet);
-        }
-        self.count(now, start, size, Exit::Crosses);
         Fate::Pass
     }
 
-    /// The rest of [`Link::admit`] for the packet that arrived as number `index`, where there are impairments.
+    /// The rest of [`Link::admit`] for any server, discipline and impairments.
     #[inline(never)]
-    fn admit_impaired(&mut self, index: u64, (now, start): (u64, u64), packet: &mut Packet) -> Fate {
-        let Some(impairments) = &mut self.impairments else { return Fate::Pass };
-        let exit = impairments.exit(index, start, packet.flags);
-        let fate = match exit {
-            Exit::Crosses => impairments.cross(index, packet),
-            Exit::Lost => Fate::Drop(DropReason::Loss),
-            Exit::Outage => Fate::Drop(DropReason::Outage),
+    fn admit_special(&mut self, index: u64, packet: &mut Packet) -> Fate {
+        let Some(special) = &mut self.special else { return Fate::Pass };
+        let (now, size, packets) = (packet.time.0, packet.size, self.waiting.packets());
+        let (free, bytes) = (special.server.free(), self.waiting.bytes());
+        let full = match &mut special.discipline {
+            Discipline::Packets(limit) => packets >= *limit,
+            Discipline::Bytes(limit) => bytes + u64::from(size) > *limit,
+            Discipline::Red(red, draws) => {
+                let capable = packet.flags.has(Flags::ECT);
+                let idle = (packets == 0 && free <= now).then(|| now - free);
+                match red.arrive(Arrival { now, size, capable, packets, bytes, idle, draw: draws.bits(index) }) {
+                    Verdict::Pass => {}
+                    Verdict::Mark => {
+                        packet.flags = packet.flags.with(Flags::CE);
+                        self.marks += 1;
+                    }
+                    Verdict::Drop(reason) => {
+                        self.refused[reason] += 1;
+                        return Fate::Drop(reason);
+                    }
+                }
+                false
+            }
         };
-        if exit != Exit::Crosses {
-            packet.time = Time(now);
+        // A packet that finds the link free does not wait, so no limit concerns it.
+        if full && special.server.is_busy(now) {
+            self.refused[DropReason::Overflow] += 1;
+            return Fate::Drop(DropReason::Overflow);
         }
-        self.count(now, start, packet.size, exit);
-        fate
-    }
-
-    /// Counts an admitted packet, which waits from `now` until `start`.
-    #[inline]
-    fn count(&mut self, now: u64, start: u64, size: u16, exit: Exit) {
+        let (start, end) = special.server.serve(now, size);
+        self.idle += now.saturating_sub(free);
+        packet.time = Time(end) + self.propagation;
+        let (exit, fate) = match &mut special.impairments {
+            None => (Exit::Crosses, Fate::Pass),
+            Some(impairments) => impairments.meet(index, (now, start), packet),
+        };
         if start > now {
             self.waiting.enter(now, start, size, exit);
         } else {
             self.waiting.pass(size, exit);
         }
+        fate
     }
 
-    /// What RED does with a packet, beside marking it: the reason if it drops it.
-    #[inline(never)]
-    fn ask_red(&mut self, index: u64, packet: &mut Packet) -> Option<DropReason> {
-        let Discipline::Red(red, draws) = &mut self.discipline else { return None };
-        let (now, free, packets) = (packet.time.0, self.server.free(), self.waiting.packets());
-        let verdict = red.arrive(Arrival {
-            now,
-            size: packet.size,
-            capable: packet.flags.has(Flags::ECT),
-            packets,
-            bytes: self.waiting.bytes(),
-            idle: (packets == 0 && free <= now).then(|| now - free),
-            draw: draws.bits(index),
-        });
-        match verdict {
-            Verdict::Pass => None,
-            Verdict::Mark => {
-                packet.flags = packet.flags.with(Flags::CE);
-                self.marks += 1;
-                None
-            }
-            Verdict::Drop(reason) => {
-                self.refused[reason] += 1;
-                Some(reason)
-            }
-        }
+    /// When everything admitted so far has been sent.
+    fn free(&self) -> u64 {
+        self.special.as_ref().map_or_else(|| self.server.free(), |special| special.server.free())
     }
 
     /// Everything before `time`. Nothing may have been admitted at `time` or later.
@@ -188,7 +199,7 @@ impl Link {
             marks: self.marks,
             gone,
             integrals,
-            idle: self.idle + time.saturating_sub(self.server.free()),
+            idle: self.idle + time.saturating_sub(self.free()),
             max: self.waiting.max,
         }
     }
@@ -239,12 +250,16 @@ impl Link {
         let (departures, _, drops) = closing.outcome();
         let waiting = u64::from(self.waiting.packets());
         assert_eq!(self.arrivals, departures + drops.total() + waiting, "a link lost count of its packets");
-        let Counts { reordered, duplicated, corrupted } =
-            self.impairments.as_ref().map_or_else(Counts::default, Impairments::counts);
+        let Counts { reordered, duplicated, corrupted } = self
+            .special
+            .as_ref()
+            .and_then(|s| s.impairments.as_ref())
+            .map_or_else(Counts::default, Impairments::counts);
         let totals = Totals { arrivals: self.arrivals, departures, drops, waiting, reordered, duplicated, corrupted };
         let to = self.agenda.to.unwrap_or(closing);
         let from = self.agenda.from.unwrap_or(to);
-        to.report(&from, self.server.capacity(from.time, to.time), totals)
+        let capacity = self.special.as_ref().and_then(|special| special.server.capacity(from.time, to.time));
+        to.report(&from, capacity, totals)
     }
 }
 
@@ -253,7 +268,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::{Loss, On};
     use paceline_packet::{ExtraId, FlowId, Stamp};
-    use paceline_units::{Rate, Ratio};
+    use paceline_units::Ratio;
 
     pub(crate) fn packet(time: u64, size: u16) -> Packet {
         Packet {

@@ -84,6 +84,24 @@ impl Constant {
     }
 }
 
+impl Constant {
+    /// As [`Constant::serve`] for a packet that must wait: the end of its transmission, which starts at `free`.
+    #[inline]
+    pub(crate) fn append(&mut self, size: u16) -> u64 {
+        self.free = self.free.saturating_add(self.per_byte.wrapping_mul(u128::from(size)));
+        (self.free >> 64) as u64
+    }
+
+    /// As [`Constant::serve`] for a packet that need not wait: the end of its transmission, which starts at `now`.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: u64, size: u16) -> u64 {
+        // Both have come to the same nanosecond: what is left of it counts.
+        let fraction = if self.free() == now { u128::from(self.free as u64) } else { 0 };
+        self.free = (u128::from(now) << 64) | fraction;
+        self.append(size)
+    }
+}
+
 /// Any server.
 #[derive(Clone, Debug)]
 pub(crate) enum Server {

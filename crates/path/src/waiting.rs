@@ -31,6 +31,42 @@ pub(crate) struct Gone {
     pub bytes: [u64; 4],
 }
 
+/// How much waits, and its integrals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// What waits: `[packets, bytes]`.
+    now: [f64; 2],
+    /// Up to when the integrals reach. While nothing waits they need not be carried on.
+    reached: u64,
+    integrals: Integrals,
+}
+
+impl Level {
+    /// Carries the integrals on to `time`, up to which the level has been as it is.
+    #[inline]
+    fn integrate(&mut self, time: u64) {
+        // By way of i64, which is one instruction.
+        let span = (time - self.reached) as i64 as f64;
+        self.reached = time;
+        for (i, level) in self.now.into_iter().enumerate() {
+            self.integrals.first[i] += level * span;
+            self.integrals.second[i] += level * span * level;
+        }
+    }
+
+    #[inline]
+    fn rise(&mut self, time: u64, size: u16) {
+        self.integrate(time);
+        self.now = [self.now[0] + 1.0, self.now[1] + f64::from(size)];
+    }
+
+    #[inline]
+    fn fall(&mut self, time: u64, size: u16) {
+        self.integrate(time);
+        self.now = [self.now[0] - 1.0, self.now[1] - f64::from(size)];
+    }
+}
+
 /// The queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
@@ -39,11 +75,7 @@ pub(crate) struct Waiting {
     head: u32,
     tail: u32,
     ring: Vec<Entry>,
-    /// What waits: `[packets, bytes]`.
-    level: [f64; 2],
-    /// Up to when the integrals reach. While nothing waits they need not be carried on.
-    reached: u64,
-    integrals: Integrals,
+    level: Level,
     /// Those that have left and those that wait.
     entered: Gone,
     pub(crate) max: u32,
@@ -56,9 +88,7 @@ impl Waiting {
             head: 0,
             tail: 0,
             ring: vec![Entry { start: 0, size: 0, exit: Exit::Crosses }; 16],
-            level: [0.0; 2],
-            reached: 0,
-            integrals: Integrals::default(),
+            level: Level::default(),
             entered: Gone::default(),
             max: 0,
         }
@@ -71,19 +101,27 @@ impl Waiting {
 
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
-        self.level[1] as i64 as u64
+        self.level.now[1] as i64 as u64
     }
 
     /// Lets go of those whose transmission begins at `now` or before.
     #[inline]
     pub(crate) fn release(&mut self, now: u64) {
-        while self.next <= now && self.head != self.tail {
-            let mask = self.ring.len() - 1;
-            let Entry { start, size, .. } = self.ring[self.head as usize & mask];
-            self.integrate(start);
-            self.head = self.head.wrapping_add(1);
-            self.level = [self.level[0] - 1.0, self.level[1] - f64::from(size)];
-            self.next = if self.head == self.tail { u64::MAX } else { self.ring[self.head as usize & mask].start };
+        if self.next <= now {
+            let (mut level, mut head, mask) = (self.level, self.head, self.ring.len() - 1);
+            while head != self.tail {
+                let Entry { start, size, .. } = self.ring[head as usize & mask];
+                self.next = start;
+                if start > now {
+                    break;
+                }
+                level.fall(start, size);
+                head = head.wrapping_add(1);
+            }
+            if head == self.tail {
+                self.next = u64::MAX;
+            }
+            (self.level, self.head) = (level, head);
         }
     }
 
@@ -98,7 +136,7 @@ impl Waiting {
     #[inline]
     pub(crate) fn enter(&mut self, now: u64, start: u64, size: u16, exit: Exit) {
         self.pass(size, exit);
-        self.integrate(now);
+        self.level.rise(now, size);
         let ahead = self.packets();
         if ahead as usize == self.ring.len() {
             self.grow();
@@ -109,21 +147,7 @@ impl Waiting {
         let mask = self.ring.len() - 1;
         self.ring[self.tail as usize & mask] = Entry { start, size, exit };
         self.tail = self.tail.wrapping_add(1);
-        self.level = [self.level[0] + 1.0, self.level[1] + f64::from(size)];
         self.max = self.max.max(ahead + 1);
-    }
-
-    /// Carries the integrals on to `time`, up to which the queue has been as it is.
-    #[inline]
-    fn integrate(&mut self, time: u64) {
-        // By way of i64, which is one instruction.
-        let span = (time - self.reached) as i64 as f64;
-        self.reached = time;
-        let sums = &mut self.integrals;
-        for (i, level) in self.level.into_iter().enumerate() {
-            sums.first[i] += level * span;
-            sums.second[i] += level * span * level;
-        }
     }
 
     #[cold]
@@ -140,13 +164,13 @@ impl Waiting {
         if time > 0 {
             self.release(time - 1);
         }
-        self.integrate(time);
+        self.level.integrate(time);
         let (mut gone, mask) = (self.entered, self.ring.len() - 1);
         for i in 0..self.packets() {
             let Entry { size, exit, .. } = self.ring[self.head.wrapping_add(i) as usize & mask];
             gone.packets[exit as usize] -= 1;
             gone.bytes[exit as usize] -= u64::from(size);
         }
-        (self.integrals, gone)
+        (self.level.integrals, gone)
     }
 }
