@@ -5,6 +5,7 @@
 //! a run needs, or all mistakes at once. The serde model ([`model`], [`link`], [`flow`]) is the one source: the JSON
 //! Schema and docs/scenario.md are made from it. No file is read here; trace files are asked for by name.
 
+mod docs;
 mod document;
 mod error;
 mod fill;
@@ -16,6 +17,7 @@ mod rules;
 pub mod values;
 mod walk;
 
+pub use docs::reference;
 pub use document::Document;
 pub use error::{Mistake, ScenarioError};
 pub use resolve::{Direction, Flow, Link, Scenario};

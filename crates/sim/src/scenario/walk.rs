@@ -100,6 +100,11 @@ impl<'a> Node<'a> {
         self.inner.get("oneOf")?.as_array()?.iter().map(|c| c.get("const").and_then(Json::as_str)).collect()
     }
 
+    /// The alternatives of a closed set, each with its description.
+    pub fn alternatives(self) -> &'a [Json] {
+        self.inner.get("oneOf").and_then(Json::as_array).map_or(&[], Vec::as_slice)
+    }
+
     /// The variants of a table with a `kind`: names and schemas.
     pub fn variants(self) -> Option<Vec<(&'a str, Node<'a>)>> {
         self.inner.get("x-kind")?;

@@ -1,0 +1,194 @@
+//! docs/scenario.md, made from the schema: every key with type, default, range and meaning.
+
+use super::walk::{Node, listed, number_text};
+use serde_json::Value as Json;
+use std::fmt::Write as _;
+
+const INTRODUCTION: &str = "\
+<!-- Made from the schema by a test of crate sim: PACELINE_BLESS=1 cargo test -p paceline-sim --test docs -->
+# The scenario file
+
+A scenario is a TOML file: a network, the flows on it, and how long to watch. Every key has a default unless it is
+required. A key that is not listed here is a mistake, and a message says which one was probably meant. The same as a
+JSON Schema: `paceline schema`. Commented examples: [examples/](../examples/README.md).
+
+Quantities are texts with a unit: times `\"50 ms\"` (`ns us ms s min h`), rates `\"10 Mbit/s\"` (`bit/s kbit/s Mbit/s
+Gbit/s`, also `B/s kB/s MB/s`), sizes `\"50 kB\"` (`B kB MB GB`, decimal, and `KiB MiB GiB`). Shares are `\"1 %\"` or a
+number from 0 to 1. Times of a run count from its start.
+
+`--set` and `--vary` name a key by its path: `flow.media.app.media_rate`, `link.bottleneck.queue.kind`,
+`link.bottleneck.rate_schedule[0].rate`.
+";
+
+/// The page.
+#[must_use]
+pub fn reference() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    let mut done: Vec<&str> = Vec::new();
+    section(&mut page, "The file", "", Node::root(), &mut done);
+    page
+}
+
+/// A table's keys, then the tables in it.
+fn section<'a>(page: &mut String, title: &str, path: &str, node: Node<'a>, done: &mut Vec<&'a str>) {
+    let _ = write!(page, "\n## {title}\n");
+    paragraph(page, node);
+    match node.variants() {
+        Some(variants) => {
+            let default = node.get("x-kind").and_then(Json::as_str).unwrap_or_default();
+            for (kind, variant) in &variants {
+                let note = if *kind == default { " (the default)" } else { "" };
+                let _ = write!(page, "\n### `kind = \"{kind}\"`{note}\n");
+                paragraph(page, *variant);
+                keys(page, *variant);
+            }
+            for (_, variant) in variants {
+                inner_sections(page, path, variant, done);
+            }
+        }
+        None => {
+            keys(page, node);
+            inner_sections(page, path, node, done);
+        }
+    }
+}
+
+fn paragraph(page: &mut String, node: Node<'_>) {
+    if let Some(text) = node.get("description").and_then(Json::as_str) {
+        let _ = write!(page, "\n{}\n", one_line(text));
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The tables that a table's keys hold, each once in the page.
+fn inner_sections<'a>(page: &mut String, path: &str, node: Node<'a>, done: &mut Vec<&'a str>) {
+    for key in node.keys() {
+        let Some(child) = node.child(key) else { continue };
+        let (inner, here) = match (child.names_of().map(Node::new), child.get("items").map(Node::new)) {
+            (Some(named), _) => (named, format!("{path}{key}.NAME")),
+            (_, Some(item)) => (item, format!("{path}{key}")),
+            _ => (child, format!("{path}{key}")),
+        };
+        let is_table = !inner.keys().is_empty() || inner.variants().is_some();
+        if !is_table || done.contains(&inner.name) {
+            continue;
+        }
+        done.push(inner.name);
+        if inner.name == "BackwardTable" {
+            let _ = write!(
+                page,
+                "\n## `[{here}]`\n\n{} Keys as in `[link.NAME]`, without `between` and `backward`.\n",
+                text_of(child)
+            );
+            continue;
+        }
+        let brackets =
+            if child.get("items").is_some() { format!("An entry of `{here}`") } else { format!("`[{here}]`") };
+        section(page, &brackets, &format!("{here}."), inner, done);
+    }
+}
+
+fn text_of(node: Node<'_>) -> String {
+    one_line(node.get("description").and_then(Json::as_str).unwrap_or_default())
+}
+
+/// The rows of a table.
+fn keys(page: &mut String, node: Node<'_>) {
+    let keys: Vec<&str> = node.keys().into_iter().filter(|key| *key != "kind").collect();
+    if keys.is_empty() {
+        page.push_str("\nNo further keys.\n");
+        return;
+    }
+    page.push_str("\n| key | type | default | range | meaning |\n|---|---|---|---|---|\n");
+    for key in keys {
+        let Some(child) = node.child(key) else { continue };
+        let required = node.get("required").and_then(Json::as_array).is_some_and(|all| all.iter().any(|k| k == key));
+        let default = match (required, child.get("x-default").and_then(Json::as_str), child.get("default")) {
+            (true, ..) => "required".to_owned(),
+            (_, Some(text), _) => text.to_owned(),
+            (_, _, Some(Json::String(text))) if text.is_empty() => "empty".to_owned(),
+            (_, _, Some(value)) => format!("`{}`", toml_text(value)),
+            (_, _, None) => "none".to_owned(),
+        };
+        let _ = writeln!(page, "| `{key}` | {} | {default} | {} | {} |", kind(child), range(child), meaning(child));
+    }
+}
+
+/// A JSON value as TOML writes it.
+fn toml_text(value: &Json) -> String {
+    match value {
+        Json::Number(_) => number_text(value),
+        Json::Object(entries) => {
+            let inner: Vec<String> =
+                entries.iter().map(|(key, value)| format!("{key} = {}", toml_text(value))).collect();
+            format!("{{ {} }}", inner.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn kind(node: Node<'_>) -> String {
+    let known = match node.name {
+        "Span" => "time",
+        "Rate" => "rate",
+        "Size" => "size",
+        "Ratio" => "share",
+        "Limit" => "packets or size",
+        "DelayedAck" => "time or `\"off\"`",
+        "ClientBuffer" => "size or `\"unlimited\"`",
+        "Draw" => "time, or `{ uniform = [time, time] }`",
+        _ => "",
+    };
+    if !known.is_empty() {
+        return known.to_owned();
+    }
+    if node.choices().is_some() {
+        return "choice".into();
+    }
+    match node.kind() {
+        "string" => "text".into(),
+        "integer" => "whole number".into(),
+        "number" => "number".into(),
+        "boolean" => "`true` or `false`".into(),
+        "array" => match node.get("items").map(Node::new) {
+            Some(item) if !item.keys().is_empty() => "array of tables".into(),
+            _ => "array of texts".into(),
+        },
+        _ if node.names_of().is_some_and(|inner| Node::new(inner).kind() == "number") => "table of numbers".into(),
+        _ if node.names_of().is_some() => "tables by name".into(),
+        _ => "table".into(),
+    }
+}
+
+fn range(node: Node<'_>) -> String {
+    let text = |key: &str| node.get(key).and_then(Json::as_str).map(str::to_owned);
+    let number = |key: &str| node.get(key).map(number_text);
+    let low = text("x-min").or_else(|| number("minimum"));
+    let high = text("x-max").or_else(|| number("maximum"));
+    match (low, high, node.choices()) {
+        (_, _, Some(choices)) => listed(choices.into_iter()),
+        (Some(low), Some(high), _) => format!("{low} to {high}"),
+        (Some(low), None, _) => format!("at least {low}"),
+        (None, Some(high), _) => format!("at most {high}"),
+        (None, None, _) if node.name == "Ratio" => "0 to 1".into(),
+        _ => String::new(),
+    }
+}
+
+fn meaning(node: Node<'_>) -> String {
+    let mut text = text_of(node);
+    if node.choices().is_some() {
+        let variants = node.alternatives();
+        let said: Vec<String> = variants
+            .iter()
+            .filter_map(|v| Some(format!("`{}`: {}", v["const"].as_str()?, one_line(v["description"].as_str()?))))
+            .collect();
+        if !said.is_empty() {
+            text = format!("{text} {}", said.join(" "));
+        }
+    }
+    text.replace('|', "\\|")
+}
