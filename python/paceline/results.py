@@ -106,23 +106,23 @@ def _rows(table: str, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
         whole = {
             k: v for k, v in summary.items() if not isinstance(v, list | dict) and k not in ("name", "seed")
         }
-        return [whole | dict(summary.get("engine", {}))]
-    rows = []
-    for entry in summary.get(table, []):
-        row: dict[str, Any] = {}
-        for key, value in entry.items():
-            if isinstance(value, dict):
-                # {"drops": {"overflow": 3}} becomes drops_overflow
-                row |= {f"{key}_{k}": v for k, v in value.items()}
-            else:
-                row[key] = value
-        rows.append(row)
-    return rows
+        return [whole | _flat(summary.get("engine", {}))]
+    return [_flat(entry) for entry in summary.get(table, [])]
+
+
+def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """{"drops": {"overflow": 3}} becomes {"drops_overflow": 3}."""
+    row: dict[str, Any] = {}
+    for key, value in entry.items():
+        row |= {f"{key}_{k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value}
+    return row
 
 
 def _dtype(table: str, column: str) -> pl.DataType | type[pl.DataType]:
     if column in _WHOLE or column.startswith("drops_"):
         return pl.Int64
+    if column == "completed":
+        return pl.Boolean
     return pl.String if column in IDENTITY[table] else pl.Float64
 
 

@@ -32,7 +32,15 @@ pub fn open(path: &Path) -> Result<Document, ScenarioError> {
 /// # Errors
 /// Every mistake in it, or why a trace file cannot be read.
 pub fn check(document: &Document, folder: &Path) -> Result<Scenario, ScenarioError> {
-    Scenario::check(document, &mut |file| read(&folder.join(file), MOST_TRACE))
+    Scenario::check(document, &mut |file| trace(&folder.join(file)))
+}
+
+/// The text of a trace file.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn trace(path: &Path) -> Result<String, String> {
+    read(path, MOST_TRACE)
 }
 
 /// The text of a file, or why there is none.
@@ -47,7 +55,9 @@ fn read(path: &Path, most: u64) -> Result<String, String> {
         file.take(most + 1).read_to_end(&mut bytes)
     });
     if let Err(error) = read {
-        return Err(format!("cannot be read: {error}"));
+        let error = error.to_string();
+        // "No such file or directory (os error 2)": the number helps nobody.
+        return Err(format!("cannot be read: {}", error.split(" (os error").next().unwrap_or(&error)));
     }
     if bytes.len() as u64 > most {
         return Err(format!("is larger than {} MB", most >> 20));

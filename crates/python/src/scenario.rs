@@ -1,6 +1,7 @@
 //! Scenarios, with the files they come from.
 
 use crate::{InternalError, ScenarioError, panics};
+use paceline_live::scenario::{open, trace};
 use paceline_sim::scenario::{self as core, Document};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
@@ -21,43 +22,26 @@ impl Scenario {
     fn check(document: Document, file: String, base: PathBuf) -> PyResult<Scenario> {
         let mut traces = Vec::new();
         let mut read = |name: &str| {
-            let text = text_of(&base.join(name))?;
+            let text = trace(&base.join(name))?;
             traces.push((name.to_owned(), text.clone()));
             Ok(text)
         };
-        let checked = panics::guarded(|| core::Scenario::check(&document, &mut read))
-            .map_err(|panic| InternalError::new_err(defect(&panic)))?
-            .map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        let checked = tried(|| core::Scenario::check(&document, &mut read))?;
         // What only the expanded scenario shows is an error now too: nothing of a sweep starts with a bad point in it.
-        panics::guarded(|| paceline_sim::expand(&checked, checked.seed()).map(drop))
-            .map_err(|panic| InternalError::new_err(defect(&panic)))?
-            .map_err(|error| ScenarioError::new_err(format!("{file}: {error}")))?;
+        tried(|| paceline_sim::expand(&checked, checked.seed()).map(drop).map_err(|error| format!("{file}: {error}")))?;
         traces.dedup();
         Ok(Scenario { document, file, base, traces, checked: Arc::new(checked) })
     }
+}
 
-    fn parsed(text: &str, file: &str, base: PathBuf) -> PyResult<Scenario> {
-        let document = panics::guarded(|| Document::parse(text, file))
-            .map_err(|panic| InternalError::new_err(defect(&panic)))?
-            .map_err(|error| ScenarioError::new_err(error.to_string()))?;
-        Scenario::check(document, file.to_owned(), base)
+/// The result of `work`, its error and a panic in it as exceptions.
+fn tried<T, E: ToString>(work: impl FnOnce() -> Result<T, E>) -> PyResult<T> {
+    match panics::guarded(work) {
+        Ok(result) => result.map_err(|error| ScenarioError::new_err(error.to_string())),
+        Err(panic) => {
+            Err(InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it with the scenario.")))
+        }
     }
-}
-
-fn defect(panic: &str) -> String {
-    format!("Paceline has a defect: {panic}. Please report it with the scenario.")
-}
-
-/// A file as text, or why it cannot be had.
-fn text_of(path: &Path) -> Result<String, String> {
-    let bytes = std::fs::read(path).map_err(|error| {
-        let text = error.to_string();
-        text.split(" (os error").next().unwrap_or(&text).to_owned()
-    })?;
-    String::from_utf8(bytes).map_err(|error| {
-        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count() + 1;
-        format!("line {line} is not UTF-8 text")
-    })
 }
 
 #[pymethods]
@@ -65,15 +49,16 @@ impl Scenario {
     /// Reads a TOML file and the trace files it names.
     #[staticmethod]
     fn load(path: &str) -> PyResult<Scenario> {
-        let text = text_of(Path::new(path)).map_err(|why| ScenarioError::new_err(format!("{path}: {why}")))?;
+        let document = tried(|| open(Path::new(path)))?;
         let base = Path::new(path).parent().unwrap_or(Path::new("")).to_path_buf();
-        Scenario::parsed(&text, path, base)
+        Scenario::check(document, path.to_owned(), base)
     }
 
     /// Reads TOML text; trace files are looked up from `base_dir`.
     #[staticmethod]
     fn parse(text: &str, base_dir: &str, name: &str) -> PyResult<Scenario> {
-        Scenario::parsed(text, name, base_dir.into())
+        let document = tried(|| Document::parse(text, name))?;
+        Scenario::check(document, name.to_owned(), base_dir.into())
     }
 
     /// A copy with the value at a TOML path replaced.
@@ -86,9 +71,7 @@ impl Scenario {
     fn set_all(&self, values: Vec<(String, String)>) -> PyResult<Scenario> {
         let mut document = self.document.clone();
         for (path, value) in &values {
-            panics::guarded(|| document.set(path, value))
-                .map_err(|panic| InternalError::new_err(defect(&panic)))?
-                .map_err(|error| ScenarioError::new_err(error.to_string()))?;
+            tried(|| document.set(path, value))?;
         }
         Scenario::check(document, self.file.clone(), self.base.clone())
     }
