@@ -186,12 +186,7 @@ fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
             Some(DelayedAck::Off) => None,
             Some(DelayedAck::Within(span)) => Some(span),
         },
-        recovery: match flow.recovery {
-            None => defaults.recovery,
-            Some(RecoveryKey::Reno) => Recovery::Reno,
-            Some(RecoveryKey::Newreno) => Recovery::NewReno,
-            Some(RecoveryKey::Sack) => Recovery::Sack,
-        },
+        recovery: flow.recovery.map_or(defaults.recovery, RecoveryKey::control),
         partial_acks: match flow.newreno {
             None => defaults.partial_acks,
             Some(NewrenoVariant::Impatient) => PartialAcks::Impatient,

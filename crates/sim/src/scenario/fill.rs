@@ -1,6 +1,6 @@
 //! Writes the defaults that depend on other keys into a file model, so that what follows finds every value.
 
-use super::flow::{App, FlowTable, NewrenoVariant};
+use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::link::{BackwardTable, LinkTable};
 use super::model::{File, Topology};
 use super::values::DelayedAck;
@@ -49,6 +49,7 @@ fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {
     flow.initial_window.get_or_insert(tcp.initial_window);
     flow.receive_window.get_or_insert(tcp.receive_window);
     flow.delayed_ack.get_or_insert(tcp.delayed_ack.map_or(DelayedAck::Off, DelayedAck::Within));
+    flow.recovery.get_or_insert(Recovery::from_control(tcp.recovery));
     flow.newreno.get_or_insert(match tcp.partial_acks {
         PartialAcks::Impatient => NewrenoVariant::Impatient,
         PartialAcks::SlowButSteady => NewrenoVariant::SlowButSteady,

@@ -23,11 +23,12 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "right; parking lot: the last node; graph: required"))]
     pub to: Option<String>,
-    /// Congestion controller.
+    /// Congestion controller: `paceline schemes` lists them.
     #[serde(default = "newreno")]
     pub cc: String,
     /// The controller's own parameters; `paceline schemes` lists them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-default" = "by controller and profile"))]
     pub params: BTreeMap<String, f64>,
     /// Whose behaviour TCP follows where references differ.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,9 +75,9 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "by profile"))]
     pub delayed_ack: Option<DelayedAck>,
-    /// How losses are repaired.
+    /// How losses are found and repaired.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "by controller"))]
+    #[schemars(extend("x-default" = "by controller and profile"))]
     pub recovery: Option<Recovery>,
     /// Which partial acknowledgements restart NewReno's timer (RFC 6582, section 4).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,16 +109,46 @@ pub struct FlowTable {
     pub app: App,
 }
 
-/// How TCP repairs losses.
+/// How TCP finds and repairs losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// Fast retransmit and fast recovery (RFC 5681).
+    /// Fast retransmit, then slow start (Jacobson 1988).
+    Tahoe,
+    /// Fast recovery that ends with the first new acknowledgement (RFC 2581).
     Reno,
-    /// NewReno (RFC 6582).
+    /// Fast recovery through partial acknowledgements (RFC 6582).
     Newreno,
-    /// SACK (RFC 2018, RFC 6675).
+    /// Selective acknowledgements (RFC 2018, RFC 6675).
     Sack,
+    /// Vegas' fine-grained timeouts on duplicate acknowledgements (Brakmo and Peterson 1995).
+    Vegas,
+}
+
+impl Recovery {
+    /// The same in crate `control`.
+    #[must_use]
+    pub const fn control(self) -> paceline_control::Recovery {
+        match self {
+            Recovery::Tahoe => paceline_control::Recovery::Tahoe,
+            Recovery::Reno => paceline_control::Recovery::Reno,
+            Recovery::Newreno => paceline_control::Recovery::NewReno,
+            Recovery::Sack => paceline_control::Recovery::Sack,
+            Recovery::Vegas => paceline_control::Recovery::Vegas,
+        }
+    }
+
+    /// From crate `control`.
+    #[must_use]
+    pub const fn from_control(recovery: paceline_control::Recovery) -> Recovery {
+        match recovery {
+            paceline_control::Recovery::Tahoe => Recovery::Tahoe,
+            paceline_control::Recovery::Reno => Recovery::Reno,
+            paceline_control::Recovery::NewReno => Recovery::Newreno,
+            paceline_control::Recovery::Sack => Recovery::Sack,
+            paceline_control::Recovery::Vegas => Recovery::Vegas,
+        }
+    }
 }
 
 /// NewReno's two variants.

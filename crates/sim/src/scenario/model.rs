@@ -57,6 +57,7 @@ pub struct File {
     /// Links between hosts and routers: every flow instance has a pair of hosts of its own. Present by default in
     /// dumbbell and parking lot; a graph without this table lets flows sit on the named nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "present, unless the topology is a graph"))]
     pub access: Option<AccessTable>,
     /// The flows by name.
     pub flow: BTreeMap<String, FlowTable>,
