@@ -53,8 +53,8 @@ def compare(
 
     \b
     Examples:
-      paceline compare examples/first.toml --vary flow.media.cc=newreno,vegas --runs 10
-      paceline compare examples/first.toml --vary flow.media.cc=newreno,vegas,cubic --metric late_share
+      paceline compare examples/coffee-shop.toml --vary flow.film.cc=newreno,vegas --runs 10
+      paceline compare examples/coffee-shop.toml --vary flow.film.cc=newreno,vegas,cubic --metric late_share
     """
     if out:
         files.make_directory(out)

@@ -56,8 +56,8 @@ def plot(
 
     \b
     Examples:
-      paceline run examples/first.toml --record cwnd,queue --out out/first
-      paceline plot out/first
+      paceline run examples/coffee-shop.toml --record cwnd,queue --out out/coffee
+      paceline plot out/coffee
       paceline plot out/newreno out/vegas --kind cwnd --out cwnd.svg
     """
     from paceline.plots import KINDS, figure, save

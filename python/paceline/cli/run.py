@@ -42,10 +42,10 @@ def run(
 
     \b
     Examples:
-      paceline run examples/first.toml
-      paceline run examples/first.toml --runs 10 --set flow.media.cc=vegas
-      paceline run examples/first.toml --record cwnd,queue --out out/first
-      paceline run examples/first.toml --json > first.json
+      paceline run examples/coffee-shop.toml
+      paceline run examples/coffee-shop.toml --runs 10 --set flow.film.cc=vegas
+      paceline run examples/coffee-shop.toml --record cwnd,queue --out out/coffee
+      paceline run examples/coffee-shop.toml --json > coffee.json
     """
     with progress(file.stem) as show_progress:
         results = run_scenario(

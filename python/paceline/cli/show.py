@@ -98,12 +98,14 @@ def _digits(value: float, half: float | None) -> str:
     if half is None:
         if value == int(value) and abs(value) < 1e7:
             return str(int(value))
-        decimals = max(0, 3 - math.ceil(math.log10(abs(value)))) if value else 0
-        return f"{value:.{min(decimals, 6)}f}"
+        if 0 < abs(value) < 1e-4:
+            return "< 0.0001" if value > 0 else "> -0.0001"
+        decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+        return f"{value:.{min(decimals, 5)}f}"
     if half == 0:
         return f"{_digits(value, None)} ± 0"
     # The half width to two digits, the mean to the same place.
-    decimals = min(6, max(0, 1 - math.floor(math.log10(half))))
+    decimals = min(4, max(0, 1 - math.floor(math.log10(half))))
     return f"{value:.{decimals}f} ± {half:.{decimals}f}"
 
 

@@ -31,8 +31,12 @@ def averaged(data: pl.DataFrame, length_s: float) -> pl.DataFrame:
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
     """Draws a flow's goodput: each mean over the time that it stands for."""
-    means = averaged(line.data, bin_s(span_s))
-    axes.step(means["time_s"], means["goodput_bps"] / 1e6, where="pre", **look)
+    length = bin_s(span_s)
+    means = averaged(line.data, length)
+    if means.is_empty():
+        return
+    times, rates = means["time_s"].to_list(), (means["goodput_bps"] / 1e6).to_list()
+    axes.step([times[0] - length, *times], [rates[0], *rates], where="pre", **look)
 
 
 KIND = Kind(

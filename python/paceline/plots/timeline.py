@@ -54,6 +54,8 @@ def lines(kind: Kind, data: pl.DataFrame) -> list[Line]:
     """The lines of a panel in the recording's order; a flow with one instance goes without its number."""
     name, detail = kind.by
     parts = data.partition_by([name, detail], maintain_order=True)
+    if detail == "direction":
+        parts.sort(key=lambda part: (part[name][0], part[detail][0] != "forward"))
     names = [str(part[name][0]) for part in parts]
     details = {part[detail][0] for part in parts}
     found = []
@@ -76,7 +78,7 @@ def figure(kind: Kind, panels: Sequence[Panel]) -> Figure:
         for axes, panel in zip(grid[:, 0], panels, strict=True):
             _draw_panel(axes, kind, panel, span, named)
         grid[-1, 0].set_xlabel("time (s)")
-        grid[0, 0].set_xlim(0, max(float(_end(panel.data)) for panel in panels))
+        grid[0, 0].set_xlim(0, max(_end(panel.data) for panel in panels))
         grid[0, 0].set_ylim(bottom=0)
         made.supylabel(kind.y_label(span), fontsize=9)
     return made
@@ -88,7 +90,11 @@ def _span(data: pl.DataFrame) -> float:
 
 
 def _end(data: pl.DataFrame) -> float:
-    return float(data["time_s"].max() or 1.0) if len(data) else 1.0  # type: ignore[arg-type]
+    """The end of the recording: one interval after its last sample, which holds until then."""
+    times = data["time_s"].unique().sort()
+    if len(times) < 2:
+        return 1.0
+    return float(times[-1]) + float(times[-1] - times[-2])
 
 
 def _draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[str]) -> None:
@@ -103,7 +109,8 @@ def _draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[s
         if line.name not in named:
             named.append(line.name)
         look = style.line_of(named.index(line.name))
-        kind.draw(axes, line, {**look, "zorder": 2.5}, span)
+        # The first lie on top: of two alike, the later would hide the earlier whole.
+        kind.draw(axes, line, {**look, "zorder": 2.9 - 0.05 * named.index(line.name)}, span)
         handles.append(Line2D([], [], label=line.name, **look))
     if len(found) > len(shown):
         handles.append(Line2D([], [], label=f"{len(found) - len(shown)} others", color=style.OTHERS))
