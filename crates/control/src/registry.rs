@@ -33,7 +33,7 @@ macro_rules! registry {
 
         impl Controller for TcpController {
             type Feedback = TcpEvent;
-            #[inline]
+            #[inline(always)]
             fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
                 match self { $(TcpController::$variant(c) => c.on_feedback(feedback, path)),+ }
             }

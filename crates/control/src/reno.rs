@@ -116,7 +116,7 @@ impl Build for Reno {
 impl Controller for Reno {
     type Feedback = TcpEvent;
 
-    #[inline]
+    #[inline(always)]
     fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
         match *feedback {
             TcpEvent::Acked { segments, in_flight, .. } => self.acked(segments, in_flight),

@@ -150,7 +150,7 @@ impl Vegas {
             self.cwnd += self.increment;
         }
         if let Some(rtt) = rtt {
-            let rtt = rtt.as_secs_f64();
+            let rtt = rtt.0 as f64 * 1e-9;
             self.sum += rtt;
             self.samples += 1;
             if rtt > 0.0 && rtt < self.base_rtt {

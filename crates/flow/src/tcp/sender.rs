@@ -67,7 +67,7 @@ pub struct TcpSender {
     pub(super) phase: Phase,
     /// A segment's round trip is being timed (Karn: it has been sent once).
     pub(super) timing: bool,
-    /// Segments need a second look when sent: short ones, SYNs, ECN, send times.
+    /// Segments need a second look when sent: short ones, SYNs, ECN.
     pub(super) special: bool,
     wire: u16,
     spaced: bool,
@@ -80,6 +80,8 @@ pub struct TcpSender {
     rto: Span,
     pub(super) controller: TcpController,
     last_sent: Time,
+    pub(super) clock: Option<Box<Clock>>,
+    pub(super) fine: Option<Box<FineTimer>>,
     pub(super) stats: SenderStats,
     // ---- rarely used from here
     pub(super) rtt: Rtt,
@@ -104,10 +106,8 @@ pub struct TcpSender {
     pub(super) config: Box<TcpConfig>,
     /// Segments that are not full, in order: number and payload.
     shorts: VecDeque<(u32, u16)>,
-    pub(super) clock: Option<Box<Clock>>,
     pub(super) sack: Option<Box<Sack>>,
     pub(super) linux: Option<Box<Linux>>,
-    pub(super) fine: Option<Box<FineTimer>>,
     fresh: TcpController,
 }
 
@@ -347,9 +347,13 @@ impl TcpSender {
             self.sample(now);
         }
         self.timer = if ack == self.max && self.profile == Profile::Rfc { Time::NEVER } else { now + self.rto };
-        let path = self.path(now, in_flight);
-        self.controller.on_feedback(&TcpEvent::Acked { segments, in_flight, rtt: Some(rtt) }, &path);
-        self.pump(now, u32::MAX, out);
+        if self.fine.is_some() {
+            self.vegas_in_order(now, segments, in_flight);
+        } else {
+            let path = self.path(now, in_flight);
+            self.controller.on_feedback(&TcpEvent::Acked { segments, in_flight, rtt: Some(rtt) }, &path);
+        }
+        self.fill(now, u32::MAX, out);
     }
 
     #[inline(never)]
@@ -377,11 +381,12 @@ impl TcpSender {
     /// Whether the next acknowledgement in order may take the short way.
     pub(super) fn requick(&mut self) {
         let standing = self.receive_window == self.config.receive_window.max(1);
-        self.special = self.config.ecn || self.clock.is_some() || !self.shorts.is_empty() || self.una <= self.base;
+        self.special = self.config.ecn || !self.shorts.is_empty() || self.una <= self.base;
         self.quick = standing
             && self.phase == Phase::Open
             && self.una > self.base
-            && self.clock.is_none()
+            && self.linux.is_none()
+            && self.fine.as_ref().is_none_or(|f| f.is_calm() && self.dupacks == 0 && self.una > self.base + 1)
             && self.shorts.is_empty()
             && self.sack.as_ref().is_none_or(|s| s.is_clear());
     }
@@ -492,6 +497,7 @@ impl TcpSender {
     }
 
     /// Tells the controller something rare.
+    #[inline(never)]
     pub(super) fn tell(&mut self, event: TcpEvent, now: Time) {
         match event {
             TcpEvent::Lost { .. } | TcpEvent::Timeout(_) => self.stats.window_cuts += 1,
@@ -527,8 +533,14 @@ impl TcpSender {
     }
 
     /// Sends what the window allows, at most `burst` segments.
-    #[inline]
+    #[inline(never)]
     pub(super) fn pump(&mut self, now: Time, burst: u32, out: &mut impl Transmit) {
+        self.fill(now, burst, out);
+    }
+
+    /// Sends what the window allows.
+    #[inline(always)]
+    fn fill(&mut self, now: Time, burst: u32, out: &mut impl Transmit) {
         let end = self.una.saturating_add(self.window()).min(self.limit);
         if self.nxt >= end {
             return;
@@ -540,7 +552,7 @@ impl TcpSender {
         while self.nxt < end {
             let seq = self.nxt;
             self.nxt += 1;
-            self.emit(now, seq, out);
+            self.put(now, seq, out);
         }
     }
 
@@ -558,9 +570,15 @@ impl TcpSender {
         false
     }
 
-    /// Sends the segment `seq`, for the first time or again.
-    #[inline]
+    /// Sends the segment `seq` out of the common run.
+    #[inline(never)]
     pub(super) fn emit(&mut self, now: Time, seq: u32, out: &mut impl Transmit) {
+        self.put(now, seq, out);
+    }
+
+    /// Sends the segment `seq`, for the first time or again.
+    #[inline(always)]
+    fn put(&mut self, now: Time, seq: u32, out: &mut impl Transmit) {
         let mut flags = Flags::NONE;
         let mut size = self.wire;
         // ns-2's Vegas has an output of its own, which does not restart a pending timer
@@ -577,7 +595,10 @@ impl TcpSender {
             self.again(seq);
         }
         if self.special {
-            (flags, size) = self.dress(now, seq, flags);
+            (flags, size) = self.dress(seq, flags);
+        }
+        if let Some(clock) = &mut self.clock {
+            clock.sent(seq, now);
         }
         if seq + 1 == self.limit {
             flags = flags.with(Flags::PUSH);
@@ -602,9 +623,9 @@ impl TcpSender {
         }
     }
 
-    /// Size and flags of a segment that may be special; notes its send time where those are kept.
+    /// Size and flags of a segment that may be special.
     #[inline(never)]
-    fn dress(&mut self, now: Time, seq: u32, mut flags: Flags) -> (Flags, u16) {
+    fn dress(&mut self, seq: u32, mut flags: Flags) -> (Flags, u16) {
         let mut size = self.wire;
         if seq == self.base {
             flags = flags.with(Flags::SYN);
@@ -625,9 +646,6 @@ impl TcpSender {
                     self.cwr = false;
                 }
             }
-        }
-        if let Some(clock) = &mut self.clock {
-            clock.sent(seq, now);
         }
         (flags, size)
     }

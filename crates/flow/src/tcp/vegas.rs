@@ -5,7 +5,7 @@
 
 use super::Transmit;
 use super::sender::{Action, DUPLICATES, TcpSender};
-use paceline_control::{Profile, TcpEvent};
+use paceline_control::{Controller, Profile, TcpEvent};
 use paceline_packet::Packet;
 use paceline_units::{Span, Time};
 
@@ -36,6 +36,11 @@ impl FineTimer {
         *sd += error.abs() - *sd / 4.0;
         self.timeout = (*sa / 4.0 + *sd) / 2.0;
         self.timeout += self.timeout / 16.0;
+    }
+
+    /// Whether no acknowledgement needs to look at the timer.
+    pub(super) fn is_calm(&self) -> bool {
+        self.worried == 0 && self.smoothed.is_some()
     }
 
     pub(super) fn window_changed(&mut self, now: Time) {
@@ -71,6 +76,23 @@ impl TcpSender {
         }
     }
 
+    /// The common case: new data acknowledged, nothing lost of late. The left edge has moved already.
+    #[inline]
+    pub(super) fn vegas_in_order(&mut self, now: Time, segments: u32, in_flight: u32) {
+        let una = self.una;
+        let entry = self.clock.as_mut().and_then(|clock| {
+            let entry = clock.get(una - 1);
+            clock.trim(una);
+            entry
+        });
+        let rtt = entry.filter(|e| e.1 == 1).map(|(sent, _)| now.since(sent));
+        let path = self.path(now, in_flight);
+        self.controller.on_feedback(&TcpEvent::Acked { segments, in_flight, rtt }, &path);
+        if let (Some(rtt), Some(fine)) = (rtt.filter(|r| *r > Span::ZERO), &mut self.fine) {
+            fine.sample(rtt.0 as f64 * 1e-9);
+        }
+    }
+
     fn vegas_new_ack(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) {
         let ns2 = self.config.profile == Profile::Ns2;
         if ns2 && self.una == self.base + 1 && self.config.handshake {
@@ -92,7 +114,7 @@ impl TcpSender {
             clock.trim(packet.seq);
         }
         if let Some(rtt) = rtt.filter(|r| *r > Span::ZERO) {
-            self.fine().sample(rtt.as_secs_f64());
+            self.fine().sample(rtt.0 as f64 * 1e-9);
         }
         // section 3.1: the first and second acknowledgement after a retransmission look at the timer too
         if self.fine().worried > 0 {
