@@ -139,7 +139,7 @@ const SLOTS: u64 = 32;
 /// Unsorted time slots of about a window each, sorted when opened, and a list for what lies beyond them.
 #[derive(Debug)]
 pub struct Fanin {
-    slots: Vec<Vec<Packet>>,
+    slots: [Vec<Packet>; SLOTS as usize],
     /// Number of the first slot that may hold packets.
     current: u64,
     /// A slot is 2^shift nanoseconds.
@@ -149,13 +149,13 @@ pub struct Fanin {
     far_first: Time,
     open: Vec<Packet>,
     scratch: Vec<Packet>,
-    counts: Vec<u32>,
+    counts: Box<[u32; 2049]>,
 }
 
 impl Fanin {
     fn new(shift: u32) -> Fanin {
         Fanin {
-            slots: (0..SLOTS).map(|_| Vec::new()).collect(),
+            slots: [const { Vec::new() }; SLOTS as usize],
             current: 0,
             shift,
             in_slots: 0,
@@ -163,7 +163,7 @@ impl Fanin {
             far_first: Time::NEVER,
             open: Vec::new(),
             scratch: Vec::new(),
-            counts: Vec::new(),
+            counts: Box::new([0; 2049]),
         }
     }
 
@@ -216,6 +216,7 @@ impl Fanin {
             }
             self.in_slots -= before - slot.len();
         }
+        let from = self.current << self.shift;
         self.current = self.current.max(until.0 >> self.shift);
         if self.far_first != Time::NEVER
             && (self.far_first < until || (self.far_first.0 >> self.shift) - self.current < SLOTS)
@@ -225,7 +226,39 @@ impl Fanin {
                 if packet.time < until { self.open.push(packet) } else { self.push(packet) }
             }
         }
-        sort(&mut self.open, &mut self.scratch, &mut self.counts, ways);
+        self.sort(from, until.0, ways);
+    }
+
+    /// Sorts what is open by (time, delivering link), stably: one counting pass over the leading bits of the time, then
+    /// insertion. All times lie in [from, to).
+    fn sort(&mut self, from: u64, to: u64, ways: &Ways) {
+        let n = self.open.len();
+        if n > 24 {
+            let bits = (usize::BITS - n.leading_zeros()).min(11);
+            let shift = (64 - (to - 1 - from).leading_zeros()).saturating_sub(bits);
+            let bucket = |packet: &Packet| ((packet.time.0 - from) >> shift) as usize & ((1 << bits) - 1);
+            let counts = &mut self.counts[..(1 << bits) + 1];
+            counts.fill(0);
+            for packet in &self.open {
+                counts[bucket(packet)] += 1;
+            }
+            let mut place = 0;
+            for count in counts.iter_mut() {
+                place += std::mem::replace(count, place);
+            }
+            if self.scratch.len() < n {
+                self.scratch.resize(n, self.open[0]);
+            }
+            let scratch = &mut self.scratch[..n];
+            for packet in &self.open {
+                let place = &mut counts[bucket(packet)];
+                scratch[*place as usize] = *packet;
+                *place += 1;
+            }
+            self.scratch.truncate(n);
+            std::mem::swap(&mut self.open, &mut self.scratch);
+        }
+        insertion_sort(&mut self.open, ways);
     }
 
     /// When the first packet comes, or earlier.
@@ -243,45 +276,17 @@ impl Fanin {
     }
 }
 
-/// Sorts by (time, delivering link), stably: one counting pass over the leading bits of the time, then insertion.
-fn sort(packets: &mut Vec<Packet>, scratch: &mut Vec<Packet>, counts: &mut Vec<u32>, ways: &Ways) {
-    let before =
-        |a: &Packet, b: &Packet| a.time < b.time || (a.time == b.time && ways.delivered_by(a) < ways.delivered_by(b));
-    let n = packets.len();
-    let (mut sorted, mut first, mut last) = (true, u64::MAX, 0);
-    for i in 0..n {
-        first = first.min(packets[i].time.0);
-        last = last.max(packets[i].time.0);
-        sorted &= i == 0 || !before(&packets[i], &packets[i - 1]);
-    }
-    if sorted {
-        return;
-    }
-    if n > 24 {
-        let bits = (usize::BITS - n.leading_zeros()).min(11);
-        let shift = (64 - (last - first).leading_zeros()).saturating_sub(bits);
-        let buckets = 1usize << bits;
-        counts.clear();
-        counts.resize(buckets + 1, 0);
-        for packet in packets.iter() {
-            counts[((packet.time.0 - first) >> shift) as usize + 1] += 1;
+/// Stable, and cheap where little is out of place.
+fn insertion_sort(packets: &mut [Packet], ways: &Ways) {
+    let after =
+        |a: &Packet, b: &Packet| a.time > b.time || (a.time == b.time && ways.delivered_by(a) > ways.delivered_by(b));
+    for i in 1..packets.len() {
+        if !after(&packets[i - 1], &packets[i]) {
+            continue;
         }
-        for i in 0..buckets {
-            counts[i + 1] += counts[i];
-        }
-        scratch.clear();
-        scratch.resize(n, packets[0]);
-        for packet in packets.iter() {
-            let place = &mut counts[((packet.time.0 - first) >> shift) as usize];
-            scratch[*place as usize] = *packet;
-            *place += 1;
-        }
-        std::mem::swap(packets, scratch);
-    }
-    for i in 1..n {
         let packet = packets[i];
         let mut j = i;
-        while j > 0 && before(&packet, &packets[j - 1]) {
+        while j > 0 && after(&packets[j - 1], &packet) {
             packets[j] = packets[j - 1];
             j -= 1;
         }

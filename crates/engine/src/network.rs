@@ -90,12 +90,18 @@ pub struct FlowDrops {
     pub acks: u64,
 }
 
+/// Where packets for an element go in.
+#[derive(Debug)]
+pub(crate) struct Door {
+    /// When the element next has something to do.
+    pub(crate) next: Time,
+    pub(crate) inbox: Inbox,
+}
+
 /// The network between the elements.
 #[derive(Debug)]
 pub struct Network<H> {
-    pub(crate) inboxes: Vec<Inbox>,
-    /// For each element, when it next has something to do.
-    pub(crate) next: Vec<Time>,
+    pub(crate) doors: Vec<Door>,
     hops: Vec<H>,
     ways: Ways,
     /// Side records of packets in flight.
@@ -120,10 +126,8 @@ impl<H: Hop> Network<H> {
     /// A network of these inboxes (one an element), folded links and paths, for `flows` flows.
     #[must_use]
     pub fn new(inboxes: Vec<Inbox>, hops: Vec<H>, ways: Ways, flows: usize) -> Network<H> {
-        let next = vec![Time::NEVER; inboxes.len()];
         Network {
-            inboxes,
-            next,
+            doors: inboxes.into_iter().map(|inbox| Door { next: Time::NEVER, inbox }).collect(),
             hops,
             ways,
             extras: Extras::default(),
@@ -210,15 +214,15 @@ impl<H: Hop> Network<H> {
 
     #[inline(always)]
     fn deliver(&mut self, element: usize, packet: Packet) {
-        let next = &mut self.next[element];
-        *next = (*next).min(packet.time);
-        self.inboxes[element].push(packet);
+        let door = &mut self.doors[element];
+        door.next = door.next.min(packet.time);
+        door.inbox.push(packet);
     }
 
-    /// A host has handled `n` packets.
+    /// A host has handled a packet.
     #[inline(always)]
-    pub fn delivered(&mut self, n: u64) {
-        self.totals.delivered += n;
+    pub fn delivered(&mut self) {
+        self.totals.delivered += 1;
     }
 
     /// The compiled paths.
@@ -243,7 +247,7 @@ impl<H: Hop> Network<H> {
     /// Packets on their way.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        let waiting: u64 = self.inboxes.iter().map(|inbox| inbox.len() as u64).sum();
+        let waiting: u64 = self.doors.iter().map(|door| door.inbox.len() as u64).sum();
         waiting + self.beyond.dropped - self.beyond.duplicated
     }
 

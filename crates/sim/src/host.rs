@@ -125,11 +125,11 @@ impl Host {
 
     #[inline(always)]
     fn arrival(&mut self, packet: &Packet, network: &mut Network<Folded>) {
-        let endpoint = network.ways().endpoint(packet) as usize;
         if packet.flags.has(Flags::CORRUPT) {
             return network.drop(*packet, DropReason::Corrupt, packet.time);
         }
-        network.delivered(1);
+        let endpoint = network.ways().endpoint(packet) as usize;
+        network.delivered();
         if packet.flags.has(Flags::ACK) {
             let source = &mut self.sources[endpoint];
             source.on_ack(packet, network, &mut self.clock);

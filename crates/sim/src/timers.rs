@@ -11,6 +11,7 @@ pub struct Timers {
     entries: Vec<Time>,
     heap: Vec<u32>,
     place: Vec<u32>,
+    first: Time,
 }
 
 impl Timers {
@@ -18,10 +19,11 @@ impl Timers {
     #[must_use]
     pub fn new(entries: Vec<Time>) -> Timers {
         let n = entries.len() as u32;
-        let mut timers = Timers { entries, heap: (0..n).collect(), place: (0..n).collect() };
+        let mut timers = Timers { entries, heap: (0..n).collect(), place: (0..n).collect(), first: Time::NEVER };
         for i in (0..timers.heap.len() / 2).rev() {
             timers.sink(i);
         }
+        timers.note_first();
         timers
     }
 
@@ -29,10 +31,11 @@ impl Timers {
     #[inline(always)]
     #[must_use]
     pub fn first(&self) -> Time {
-        match self.heap.first() {
-            Some(&slot) => self.entries[slot as usize],
-            None => Time::NEVER,
-        }
+        self.first
+    }
+
+    fn note_first(&mut self) {
+        self.first = self.heap.first().map_or(Time::NEVER, |&slot| self.entries[slot as usize]);
     }
 
     /// The slot of the earliest entry.
@@ -53,6 +56,7 @@ impl Timers {
     fn earlier(&mut self, slot: usize, time: Time) {
         self.entries[slot] = time;
         self.rise(self.place[slot] as usize);
+        self.note_first();
     }
 
     /// Sets the entry of a slot to `time`, later or earlier.
@@ -60,7 +64,12 @@ impl Timers {
         let later = time > self.entries[slot];
         self.entries[slot] = time;
         let at = self.place[slot] as usize;
-        if later { self.sink(at) } else { self.rise(at) }
+        if later {
+            self.sink(at)
+        } else {
+            self.rise(at)
+        }
+        self.note_first();
     }
 
     fn before(&self, a: u32, b: u32) -> bool {
