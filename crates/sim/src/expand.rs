@@ -15,7 +15,7 @@ use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
 use paceline_apps::{Period, Rounding};
 use paceline_control::registry::scheme;
-use paceline_control::{Profile, Recovery, TcpController};
+use paceline_control::{Profile, TcpController};
 use paceline_engine::random::Stream;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_units::{Size, Span, Time};

@@ -85,8 +85,14 @@ fn inner_sections<'a>(page: &mut String, path: &str, node: Node<'a>, done: &mut 
             );
             continue;
         }
-        let brackets =
-            if child.get("items").is_some() { format!("An entry of `{here}`") } else { format!("`[{here}]`") };
+        // Several keys may hold the same kind of table.
+        let alike = node.keys().into_iter().filter(|other| node.child(other).is_some_and(|c| c.name == child.name));
+        let titles: Vec<String> = alike.map(|other| format!("`[{path}{other}]`")).collect();
+        let brackets = match child.get("items") {
+            Some(_) => format!("An entry of `{here}`"),
+            None if titles.len() > 1 && !child.name.is_empty() => titles.join(", "),
+            None => format!("`[{here}]`"),
+        };
         section(page, &brackets, &format!("{here}."), inner, done);
     }
 }

@@ -1,0 +1,231 @@
+//! The rules of a scenario's network: links, rates, queues, and what each topology asks for.
+
+use super::error::{hint, join};
+use super::link::{BackwardTable, LinkTable, Loss, Outage, Queue, RateStep, RateTrace, TraceEnd, TraceFormat};
+use super::model::{File, Topology};
+use super::rules::Rules;
+use super::walk::listed;
+use paceline_units::Span;
+use std::collections::BTreeSet;
+
+/// The most hops of a parking lot.
+const MOST_HOPS: u32 = 1000;
+
+impl Rules {
+    /// The links; returns the nodes.
+    pub(super) fn network(&mut self, file: &File) -> BTreeSet<String> {
+        for (name, link) in &file.link {
+            let path = join("link", name);
+            self.name(&path, name);
+            self.link(&path, link, file.topology);
+        }
+        if let Some(access) = &file.access {
+            self.queue("access.queue", &access.queue);
+        }
+        if let Some(hops) = file.hops
+            && file.topology != Topology::ParkingLot
+        {
+            self.note("hops", format!("`{hops}` has a meaning only with `topology = \"parking-lot\"`"));
+        }
+        match file.topology {
+            Topology::Dumbbell => self.dumbbell(file),
+            Topology::ParkingLot => self.parking_lot(file),
+            Topology::Graph => {
+                if file.link.is_empty() {
+                    self.note("link", "a graph needs a link: add a table such as `[link.a-b]`");
+                }
+                file.link.values().filter_map(|link| link.between.clone()).flatten().collect()
+            }
+        }
+    }
+
+    fn dumbbell(&mut self, file: &File) -> BTreeSet<String> {
+        if !file.link.contains_key("bottleneck") {
+            self.note("link.bottleneck", "is required: a dumbbell's link has this name");
+        }
+        for name in file.link.keys().filter(|name| *name != "bottleneck") {
+            let hint = hint(name, ["bottleneck"]);
+            self.note(
+                join("link", name),
+                format!("a dumbbell has one link, `bottleneck`{hint} (other links need `topology = \"graph\"`)"),
+            );
+        }
+        ["left".to_owned(), "right".to_owned()].into()
+    }
+
+    fn parking_lot(&mut self, file: &File) -> BTreeSet<String> {
+        let template = file.link.contains_key("hop");
+        let hops = if template {
+            for name in file.link.keys().filter(|name| *name != "hop") {
+                self.note(join("link", name), "must not be given beside the template `[link.hop]`");
+            }
+            if file.hops.is_none() {
+                self.note("hops", "is required with the template `[link.hop]`, for example `hops = 3`");
+            }
+            file.hops.unwrap_or(1)
+        } else {
+            let numbers = file.link.keys().filter_map(|name| name.strip_prefix("hop")?.parse().ok());
+            let highest: u32 = numbers.filter(|&n| n <= MOST_HOPS).max().unwrap_or(file.link.len() as u32);
+            let hops = file.hops.unwrap_or(highest);
+            if hops == 0 {
+                self.note(
+                    "link",
+                    "a parking lot needs links `hop1`, `hop2`, ... or a template `[link.hop]` and `hops`",
+                );
+            }
+            for name in file.link.keys() {
+                let number: Option<u32> = name.strip_prefix("hop").and_then(|n| n.parse().ok());
+                if !number.is_some_and(|n| (1..=hops).contains(&n) && *name == format!("hop{n}")) {
+                    self.note(
+                        join("link", name),
+                        format!("a parking lot of {hops} has the links `hop1` to `hop{hops}`"),
+                    );
+                }
+            }
+            for n in (1..=hops).filter(|n| !file.link.contains_key(&format!("hop{n}"))) {
+                self.note(format!("link.hop{n}"), "is required");
+            }
+            hops
+        };
+        (0..=hops).map(|n| format!("r{n}")).collect()
+    }
+
+    fn link(&mut self, path: &str, link: &LinkTable, topology: Topology) {
+        match (&link.between, topology) {
+            (None, Topology::Graph) => {
+                self.note(join(path, "between"), "is required in a graph, for example `between = [\"a\", \"b\"]`");
+            }
+            (Some(_), Topology::Dumbbell | Topology::ParkingLot) => {
+                self.note(join(path, "between"), "must be given only with `topology = \"graph\"`");
+            }
+            (Some([from, to]), Topology::Graph) => {
+                let path = join(path, "between");
+                self.name(&path, from);
+                self.name(&path, to);
+                if from == to {
+                    self.note(path, format!("must name two different nodes, not `{from}` twice"));
+                }
+            }
+            (None, _) => {}
+        }
+        let forward = forward(link);
+        self.rate(path, &forward, true);
+        self.direction(path, &forward);
+        if let Some(backward) = &link.backward {
+            let path = join(path, "backward");
+            self.rate(&path, backward, link.rate_trace.is_some());
+            self.direction(&path, backward);
+        } else if link.rate_trace.is_some() {
+            self.note(join(&join(path, "backward"), "rate"), "is required: a trace holds for one direction only");
+        }
+    }
+
+    fn rate(&mut self, path: &str, way: &BackwardTable, required: bool) {
+        let given: Vec<&str> = [
+            way.rate.map(|_| "rate"),
+            way.rate_schedule.as_ref().map(|_| "rate_schedule"),
+            way.rate_trace.as_ref().map(|_| "rate_trace"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        match given.len() {
+            0 if required => self.note(
+                join(path, "rate"),
+                "is required (or `rate_schedule`, or `rate_trace`), for example `rate = \"10 Mbit/s\"`",
+            ),
+            0 | 1 => {}
+            _ => {
+                let given = listed(given.into_iter());
+                self.note(join(path, "rate"), format!("only one of {given} may be given"));
+            }
+        }
+        if let Some(RateTrace { format: TraceFormat::Mahimahi, end: TraceEnd::Hold, .. }) = way.rate_trace {
+            let problem = "`hold` has no meaning for a mahimahi trace, which always begins again: must be `loop`";
+            self.note(join(&join(path, "rate_trace"), "end"), problem);
+        }
+        if let Some(steps) = &way.rate_schedule {
+            self.schedule(&join(path, "rate_schedule"), steps);
+        }
+    }
+
+    fn schedule(&mut self, path: &str, steps: &[RateStep]) {
+        match steps.first() {
+            None => self.note(path, "needs at least one step, `{ at = \"0 s\", rate = \"1 Mbit/s\" }`"),
+            Some(first) if first.at > Span::ZERO => {
+                self.note(format!("{path}[0].at"), format!("`{}` must be 0 s: what is the rate before?", first.at));
+            }
+            Some(_) => {}
+        }
+        for (index, pair) in steps.windows(2).enumerate() {
+            if pair[1].at <= pair[0].at {
+                let key = format!("{path}[{}].at", index + 1);
+                self.note(key, format!("`{}` must be later than the step before, {}", pair[1].at, pair[0].at));
+            }
+        }
+    }
+
+    fn direction(&mut self, path: &str, way: &BackwardTable) {
+        if let Some(queue) = &way.queue {
+            self.queue(&join(path, "queue"), queue);
+        }
+        if let Some(Loss::Uniform { rate, .. }) = way.loss
+            && rate.0 >= 1.0
+        {
+            self.note(
+                join(&join(path, "loss"), "rate"),
+                "a link that loses everything carries nothing: less than 100 %",
+            );
+        }
+        let path = join(path, "outage");
+        let mut last: Option<Outage> = None;
+        for (index, &outage) in way.outage.iter().enumerate() {
+            if outage.from >= outage.to {
+                let key = format!("{path}[{index}].to");
+                self.note(key, format!("`{}` must be later than `from`, {}", outage.to, outage.from));
+            }
+            if last.is_some_and(|last| outage.from < last.to) {
+                let key = format!("{path}[{index}].from");
+                self.note(key, format!("`{}` must not be before the end of the outage before", outage.from));
+            }
+            last = Some(outage);
+        }
+    }
+
+    fn queue(&mut self, path: &str, queue: &Queue) {
+        let Queue::Red { min_threshold, max_threshold, weight, automatic, .. } = queue else { return };
+        if *automatic {
+            let given = [("min_threshold", min_threshold), ("max_threshold", max_threshold), ("weight", weight)];
+            for (key, _) in given.iter().filter(|(_, value)| value.is_some()) {
+                self.note(join(path, key), "must not be given with `automatic = true`");
+            }
+            return;
+        }
+        match (min_threshold, max_threshold) {
+            (None, Some(_)) => {
+                self.note(join(path, "min_threshold"), "is required where `max_threshold` is given");
+            }
+            (Some(min), Some(max)) if min >= max => {
+                self.note(join(path, "min_threshold"), format!("`{min}` must be less than max_threshold, {max}"));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The forward direction's keys, as the backward table has them.
+pub(super) fn forward(link: &LinkTable) -> BackwardTable {
+    BackwardTable {
+        rate: link.rate,
+        rate_schedule: link.rate_schedule.clone(),
+        rate_trace: link.rate_trace.clone(),
+        delay: link.delay,
+        queue: link.queue.clone(),
+        loss: link.loss,
+        delay_variation: link.delay_variation,
+        reorder: link.reorder,
+        duplicate: link.duplicate,
+        corrupt: link.corrupt,
+        outage: link.outage.clone(),
+    }
+}
