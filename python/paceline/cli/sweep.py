@@ -59,7 +59,7 @@ def sweep(
     \b
     Examples:
       paceline sweep examples/coffee-shop.toml --vary flow.film.cc=newreno,vegas --runs 10
-      paceline sweep examples/coffee-shop.toml --vary "link.bottleneck.delay=10 ms,50 ms" --vary flow.film.cc=newreno,vegas
+      paceline sweep examples/coffee-shop.toml --vary "link.bottleneck.delay=10 ms,50 ms" --runs 5
       paceline sweep examples/coffee-shop.toml --vary flow.browsing.count=5,10,20 --workers 4 --out out/browsing
     """
     changes, varied = assignments(set_ or []), axes(vary)

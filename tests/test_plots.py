@@ -1,0 +1,95 @@
+"""Figures over time: what is drawn is what was recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from paceline.plots import KINDS, figure, save
+from paceline.plots.rate import averaged, bin_s
+from paceline.plots.style import PALETTE
+from paceline.plots.timeline import MOST_NAMED, Panel, lines
+
+
+def recorded(kind: str, flows: int = 2, samples: int = 500) -> pl.DataFrame:
+    times = np.arange(samples) * 0.02
+    parts = []
+    for i in range(flows):
+        values = 10 + i + np.sin(times)
+        columns = {
+            "cwnd": ["cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"],
+            "rate": ["goodput_bps"],
+            "queue": ["packets", "bytes"],
+            "playout": ["buffer_s"],
+        }[kind]
+        who = (
+            {"link": "b", "direction": ["backward", "forward"][i % 2]}
+            if kind == "queue"
+            else {"flow": "f", "instance": i}
+        )
+        head = [pl.lit(value).alias(name) for name, value in who.items()]
+        data = pl.DataFrame({"time_s": times, **dict.fromkeys(columns, values)})
+        parts.append(data.select(*head, pl.all()))
+    return pl.concat(parts)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_every_kind_has_labels_units_a_legend_and_axes_from_zero(kind: str, tmp_path: Path) -> None:
+    made = figure(KINDS[kind], [Panel("one", recorded(kind)), Panel("two", recorded(kind, samples=400))])
+    first, second = made.axes
+    assert first.get_ylim()[0] == 0
+    assert first.get_ylim() == second.get_ylim()
+    assert first.get_xlim() == pytest.approx((0, 10.0))
+    assert second.get_xlabel() == "time (s)"
+    label = made.get_supylabel()
+    assert "(" in label
+    assert label.endswith(")")
+    legend = first.get_legend()
+    assert legend is not None
+    assert len(legend.get_texts()) >= 2
+    paths = save(made, tmp_path / kind)
+    assert [p.suffix for p in paths] == [".svg", ".png"]
+    assert all(p.stat().st_size > 1000 for p in paths)
+
+
+def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        save(figure(KINDS["cwnd"], [Panel("one", recorded("cwnd"))]), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_many_flows_are_counted_not_named() -> None:
+    made = figure(KINDS["cwnd"], [Panel("many", recorded("cwnd", flows=30))])
+    legend = made.axes[0].get_legend()
+    assert legend is not None
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert len(texts) == MOST_NAMED
+    assert texts[-1] == "24 others"
+    assert len(made.axes[0].lines) == 30
+
+
+def test_lines_have_names_and_forward_comes_first() -> None:
+    assert [line.name for line in lines(KINDS["cwnd"], recorded("cwnd", flows=1))] == ["f"]
+    assert [line.name for line in lines(KINDS["cwnd"], recorded("cwnd"))] == ["f[0]", "f[1]"]
+    assert [line.name for line in lines(KINDS["queue"], recorded("queue"))] == ["b forward", "b backward"]
+    assert len(set(PALETTE)) == len(PALETTE)
+
+
+@pytest.mark.parametrize(
+    ("span", "length"), [(1.0, 0.02), (10.0, 0.05), (60.0, 0.5), (300.0, 2.0), (1e6, 60.0)]
+)
+def test_bins_are_round_and_few(span: float, length: float) -> None:
+    assert bin_s(span) == length
+
+
+def test_averages_keep_the_total() -> None:
+    times = np.round(np.arange(1, 501) * 0.02, 9)
+    rates = np.arange(500.0)
+    means = averaged(pl.DataFrame({"time_s": times, "goodput_bps": rates}), 0.5)
+    assert means["time_s"].to_list() == pytest.approx(np.arange(1, 21) * 0.5)
+    assert float(means["goodput_bps"].sum()) * 0.5 == pytest.approx(rates.sum() * 0.02)
+    # The first bin is of the 25 samples that end at 0.02 to 0.5 s.
+    assert means["goodput_bps"][0] == pytest.approx(12.0)
