@@ -204,10 +204,11 @@ fn compare(
     );
     let got =
         [(mean_packets, want.mean[0]), (mean_bytes, want.mean[1]), (sd_packets, want.sd[0]), (sd_bytes, want.sd[1])];
+    let want_mean = |i: usize| want.mean[i - 2];
     for (i, (got, want)) in got.into_iter().enumerate() {
-        // A deviation is the root of a difference: half the digits.
-        let tolerance = if i < 2 { 1e-12 } else { 1e-6 };
-        prop_assert!((got - want).abs() <= tolerance * want.max(1.0), "moment {}: {} against {}", i, got, want);
+        // A deviation is the root of a difference of squares near the mean's: half the digits.
+        let tolerance = if i < 2 { 1e-12 * want.max(1.0) } else { 1e-6 * (want + want_mean(i)).max(1.0) };
+        prop_assert!((got - want).abs() <= tolerance, "moment {}: {} against {}", i, got, want);
     }
     let series = link.take_series();
     prop_assert_eq!(series.time.len() as u64, end / 777_777 + 1);
