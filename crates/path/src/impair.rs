@@ -1,7 +1,7 @@
 //! What happens to a packet after the transmitter: loss, damage, delay variation, reordering, duplication; and the
 //! outages of a link.
 
-use crate::loss::{Chance, LossState};
+use crate::loss::{Chance, Losses};
 use crate::model::LinkModel;
 use crate::waiting::Exit;
 use crate::{DropReason, Fate};
@@ -12,11 +12,9 @@ use paceline_units::{Span, Time};
 /// The impairments of one link at work. Each kind draws from a stream of its own, by the number of the arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct Impairments {
-    loss: Option<LossState>,
-    loss_stream: Stream,
-    /// There is nothing but the loss model.
-    only_loss: bool,
-    rest: Box<Rest>,
+    loss: Option<Losses>,
+    /// What there is besides.
+    rest: Option<Box<Rest>>,
 }
 
 #[derive(Clone, Debug)]
@@ -45,63 +43,68 @@ pub(crate) struct Counts {
 }
 
 impl Impairments {
-    /// Those of `model`; none if it has none.
+    /// Those of `model`.
     ///
     /// # Panics
     /// If a probability lies outside [0, 1], or the outages are not in order and apart.
-    pub(crate) fn new(model: &LinkModel, stream: Stream) -> Option<Impairments> {
-        let only_loss = model.delay_variation.is_none()
-            && model.reorder.is_none()
-            && model.duplicate.is_none()
-            && model.corrupt.is_none()
-            && model.outages.is_empty();
-        if only_loss && model.loss.is_none() {
-            return None;
-        }
+    pub(crate) fn new(model: &LinkModel, stream: Stream) -> Impairments {
         assert!(
             model.outages.iter().all(|(from, to)| from <= to) && model.outages.windows(2).all(|w| w[0].1 <= w[1].0),
             "outages must be in order and apart"
         );
-        Some(Impairments {
-            loss: model.loss.as_ref().map(LossState::new),
-            loss_stream: stream.fork(1),
-            only_loss,
-            rest: Box::new(Rest {
-                outages: model.outages.clone(),
-                outage: 0,
-                variation: model.delay_variation,
-                variation_stream: stream.fork(2),
-                latest: Time::ZERO,
-                reorder: model.reorder.map(|r| (Chance::new(r.rate), r.extra)),
-                reorder_stream: stream.fork(3),
-                duplicate: model.duplicate.map(Chance::new),
-                duplicate_stream: stream.fork(4),
-                corrupt: model.corrupt.map(Chance::new),
-                corrupt_stream: stream.fork(5),
-                counts: Counts::default(),
-            }),
-        })
+        let nothing = model.delay_variation.is_none()
+            && model.reorder.is_none()
+            && model.duplicate.is_none()
+            && model.corrupt.is_none()
+            && model.outages.is_empty();
+        let rest = Rest {
+            outages: model.outages.clone(),
+            outage: 0,
+            variation: model.delay_variation,
+            variation_stream: stream.fork(2),
+            latest: Time::ZERO,
+            reorder: model.reorder.map(|r| (Chance::new(r.rate), r.extra)),
+            reorder_stream: stream.fork(3),
+            duplicate: model.duplicate.map(Chance::new),
+            duplicate_stream: stream.fork(4),
+            corrupt: model.corrupt.map(Chance::new),
+            corrupt_stream: stream.fork(5),
+            counts: Counts::default(),
+        };
+        Impairments {
+            loss: model.loss.as_ref().map(|loss| Losses::new(loss, stream.fork(1))),
+            rest: (!nothing).then(|| Box::new(rest)),
+        }
+    }
+
+    /// Whether there is nothing but a loss model, or not even that.
+    pub(crate) fn is_only_loss(&self) -> bool {
+        self.rest.is_none()
+    }
+
+    /// The loss model alone.
+    pub(crate) fn into_loss(self) -> Option<Losses> {
+        self.loss
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        self.rest.counts
+        self.rest.as_ref().map_or_else(Counts::default, |rest| rest.counts)
     }
 
     /// What the packet that arrived as number `index` at `now`, and leaves the queue at `start`, meets: how it leaves
     /// the queue, and what becomes of it. Its time is the arrival at the far end if nothing intervenes.
     #[inline]
     pub(crate) fn meet(&mut self, index: u64, (now, start): (u64, u64), packet: &mut Packet) -> (Exit, Fate) {
-        let stream = self.loss_stream;
-        let down = !self.only_loss && self.rest.is_down(Time(start));
-        let lost = self.loss.as_mut().is_some_and(|loss| loss.takes(stream, index, packet.flags));
+        let down = self.rest.as_mut().is_some_and(|rest| rest.is_down(Time(start)));
+        let lost = self.loss.as_mut().is_some_and(|loss| loss.take(index, packet.flags));
         if down || lost {
             packet.time = Time(now);
         }
-        match (down, lost) {
-            (true, _) => (Exit::Outage, Fate::Drop(DropReason::Outage)),
-            (false, true) => (Exit::Lost, Fate::Drop(DropReason::Loss)),
-            (false, false) if self.only_loss => (Exit::Crosses, Fate::Pass),
-            (false, false) => (Exit::Crosses, self.rest.cross(index, packet)),
+        match (down, lost, &mut self.rest) {
+            (true, _, _) => (Exit::Outage, Fate::Drop(DropReason::Outage)),
+            (false, true, _) => (Exit::Lost, Fate::Drop(DropReason::Loss)),
+            (false, false, None) => (Exit::Crosses, Fate::Pass),
+            (false, false, Some(rest)) => (Exit::Crosses, rest.cross(index, packet)),
         }
     }
 }

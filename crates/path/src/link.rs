@@ -1,6 +1,7 @@
 //! One direction of a link: queue, transmitter, losses and impairments, propagation, and a meter.
 
 use crate::impair::{Counts, Impairments};
+use crate::loss::Losses;
 use crate::meter::{Agenda, Measure, Series, Snapshot};
 use crate::model::{Limit, LinkModel, Queue};
 use crate::rate::{Constant, Server};
@@ -19,6 +20,8 @@ pub struct Link {
     server: Constant,
     limit: u32,
     propagation: Span,
+    /// The loss model, if there is nothing special besides.
+    loss: Option<Losses>,
     /// The next instant at which the meter has something to do.
     boundary: u64,
     arrivals: u64,
@@ -37,7 +40,7 @@ pub struct Link {
 struct Special {
     server: Server,
     discipline: Discipline,
-    impairments: Option<Impairments>,
+    impairments: Impairments,
 }
 
 #[derive(Clone, Debug)]
@@ -68,11 +71,13 @@ impl Link {
             }
         };
         let impairments = Impairments::new(model, stream);
-        let (server, special) = match (Server::new(&model.rate), &discipline, &impairments) {
-            (Server::Constant(server), Discipline::Packets(_), None) => (server, None),
-            (server, _, _) => {
-                // The one beside it is not used.
-                (Constant::new(Rate(1)), Some(Box::new(Special { server, discipline, impairments })))
+        let (server, loss, special) = match (Server::new(&model.rate), &discipline) {
+            (Server::Constant(server), Discipline::Packets(_)) if impairments.is_only_loss() => {
+                (server, impairments.into_loss(), None)
+            }
+            (server, _) => {
+                // The constant one beside it is not used.
+                (Constant::new(Rate(1)), None, Some(Box::new(Special { server, discipline, impairments })))
             }
         };
         let agenda = Box::new(Agenda::new(window));
@@ -80,6 +85,7 @@ impl Link {
             server,
             limit,
             propagation: model.propagation,
+            loss,
             boundary: agenda.next(),
             arrivals: 0,
             idle: 0,
@@ -122,20 +128,31 @@ impl Link {
             return self.admit_special(index, packet);
         }
         let free = self.server.free();
-        let end = if free > now {
+        let (exit, end) = if free > now {
             if self.waiting.packets() >= self.limit {
                 self.refused[DropReason::Overflow] += 1;
                 return Fate::Drop(DropReason::Overflow);
             }
-            self.waiting.enter(now, free, size, Exit::Crosses);
-            self.server.append(size)
+            let exit = self.loss_takes(index, packet);
+            self.waiting.enter(now, free, size, exit);
+            (exit, self.server.append(size))
         } else {
+            let exit = self.loss_takes(index, packet);
             self.idle += now - free;
-            self.waiting.pass(size, Exit::Crosses);
-            self.server.begin(now, size)
+            self.waiting.pass(size, exit);
+            (exit, self.server.begin(now, size))
         };
+        if exit != Exit::Crosses {
+            return Fate::Drop(DropReason::Loss);
+        }
         packet.time = Time(end) + self.propagation;
         Fate::Pass
+    }
+
+    #[inline]
+    fn loss_takes(&mut self, index: u64, packet: &Packet) -> Exit {
+        let lost = self.loss.as_mut().is_some_and(|loss| loss.take(index, packet.flags));
+        if lost { Exit::Lost } else { Exit::Crosses }
     }
 
     /// The rest of [`Link::admit`] for any server, discipline and impairments.
@@ -172,10 +189,7 @@ impl Link {
         let (start, end) = special.server.serve(now, size);
         self.idle += now.saturating_sub(free);
         packet.time = Time(end) + self.propagation;
-        let (exit, fate) = match &mut special.impairments {
-            None => (Exit::Crosses, Fate::Pass),
-            Some(impairments) => impairments.meet(index, (now, start), packet),
-        };
+        let (exit, fate) = special.impairments.meet(index, (now, start), packet);
         if start > now {
             self.waiting.enter(now, start, size, exit);
         } else {
@@ -250,11 +264,8 @@ impl Link {
         let (departures, _, drops) = closing.outcome();
         let waiting = u64::from(self.waiting.packets());
         assert_eq!(self.arrivals, departures + drops.total() + waiting, "a link lost count of its packets");
-        let Counts { reordered, duplicated, corrupted } = self
-            .special
-            .as_ref()
-            .and_then(|s| s.impairments.as_ref())
-            .map_or_else(Counts::default, Impairments::counts);
+        let Counts { reordered, duplicated, corrupted } =
+            self.special.as_ref().map_or_else(Counts::default, |special| special.impairments.counts());
         let totals = Totals { arrivals: self.arrivals, departures, drops, waiting, reordered, duplicated, corrupted };
         let to = self.agenda.to.unwrap_or(closing);
         let from = self.agenda.from.unwrap_or(to);

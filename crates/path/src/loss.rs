@@ -57,24 +57,31 @@ impl Chance {
     }
 }
 
-/// A loss model at work.
+/// A loss model at work, with the stream it draws from.
 #[derive(Clone, Debug)]
-pub(crate) enum LossState {
+pub(crate) struct Losses {
+    state: LossState,
+    stream: Stream,
+}
+
+#[derive(Clone, Debug)]
+enum LossState {
     Uniform { chance: Chance, on: On },
 }
 
-impl LossState {
-    pub(crate) fn new(loss: &Loss) -> LossState {
-        match *loss {
+impl Losses {
+    pub(crate) fn new(loss: &Loss, stream: Stream) -> Losses {
+        let state = match *loss {
             Loss::Uniform { rate, on } => LossState::Uniform { chance: Chance::new(rate), on },
-        }
+        };
+        Losses { state, stream }
     }
 
     /// Whether the packet that arrived as number `index` is lost.
     #[inline]
-    pub(crate) fn takes(&mut self, stream: Stream, index: u64, flags: Flags) -> bool {
-        match *self {
-            LossState::Uniform { chance, on } => on.covers(flags) && chance.happens(stream.bits(index)),
+    pub(crate) fn take(&mut self, index: u64, flags: Flags) -> bool {
+        match self.state {
+            LossState::Uniform { chance, on } => on.covers(flags) && chance.happens(self.stream.bits(index)),
         }
     }
 }
@@ -97,9 +104,9 @@ mod tests {
     fn only_on_what_it_covers() {
         let stream = Stream::new(1, "loss");
         for (on, data, acks) in [(On::All, true, true), (On::Data, true, false), (On::Acks, false, true)] {
-            let mut loss = LossState::new(&Loss::Uniform { rate: Ratio::ONE, on });
-            assert_eq!(loss.takes(stream, 0, Flags::NONE), data);
-            assert_eq!(loss.takes(stream, 0, Flags::ACK.with(Flags::ECE)), acks);
+            let mut loss = Losses::new(&Loss::Uniform { rate: Ratio::ONE, on }, stream);
+            assert_eq!(loss.take(0, Flags::NONE), data);
+            assert_eq!(loss.take(0, Flags::ACK.with(Flags::ECE)), acks);
         }
     }
 }
