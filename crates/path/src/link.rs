@@ -258,8 +258,10 @@ impl Link {
     /// # Panics
     /// If a packet vanished: arrivals must equal departures, drops and what waits.
     pub fn finish(&mut self, end: Time) -> LinkReport {
+        let asked = end;
         let end = end.0.max(self.last);
         self.cross_boundaries(end);
+        self.agenda.cut(asked);
         let closing = self.snapshot(end);
         let (departures, _, drops) = closing.outcome();
         let waiting = u64::from(self.waiting.packets());
@@ -368,5 +370,9 @@ pub(crate) mod tests {
         assert_eq!(series.packets, [0, 2, 2, 1, 1, 0, 0]);
         assert_eq!(series.bytes[2], 2000);
         assert_eq!(series.time[6], Time(3_000_000));
+        link.record(Span(500_000));
+        let _ = link.admit(&mut packet(9_000_000, 1000));
+        link.finish(Time(8_000_000));
+        assert_eq!(link.take_series().time.last(), Some(&Time(8_000_000)));
     }
 }

@@ -190,6 +190,14 @@ impl Agenda {
         self.next_sample = time.saturating_add(self.every.0);
     }
 
+    /// Forgets samples after `end`.
+    pub(crate) fn cut(&mut self, end: Time) {
+        let kept = self.series.time.partition_point(|&time| time <= end);
+        self.series.time.truncate(kept);
+        self.series.packets.truncate(kept);
+        self.series.bytes.truncate(kept);
+    }
+
     /// The next instant at which there is something to do.
     pub(crate) fn next(&self) -> u64 {
         let from = if self.from.is_none() { self.window.from.0 } else { u64::MAX };
