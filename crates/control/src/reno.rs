@@ -28,8 +28,8 @@ impl Reno {
     #[inline]
     fn halved(&self, path: &PathView) -> f64 {
         match self.profile {
-            // RFC 5681 equation (4)
-            Profile::Rfc => (f64::from(path.in_flight) / 2.0).max(2.0),
+            // RFC 5681 equation (4); in a long recovery more is unacknowledged than the window ever let into the network
+            Profile::Rfc => (f64::from(path.in_flight).min(self.cwnd) / 2.0).max(2.0),
             // slowdown() with precisionReduce_: ssthresh_ is an int, at least 2
             Profile::Ns2 => (self.cwnd.min(f64::from(path.receive_window)) / 2.0).floor().max(2.0),
             // tcp_reno_ssthresh()

@@ -91,6 +91,8 @@ impl Vegas {
             self.sum / f64::from(self.samples)
         } else if self.base_rtt.is_finite() {
             path.now.since(self.epoch_began).as_secs_f64()
+        } else if self.profile == Profile::Rfc {
+            0.0 // a SYN is smaller than a segment: no base for one
         } else {
             path.min_rtt.as_secs_f64()
         };
@@ -104,13 +106,14 @@ impl Vegas {
         if rtt < self.base_rtt || sent <= 1 {
             self.base_rtt = rtt;
         }
-        // ns-2's last_ack_ is the newest acknowledged segment, not the next expected one
-        let outstanding = f64::from(path.next) - f64::from(path.acked) + 1.0;
         let actual = f64::from(sent) / rtt;
-        let expected = match self.profile {
-            Profile::Rfc => self.cwnd.min(outstanding) / self.base_rtt,
-            Profile::Ns2 | Profile::Ns2Linux => outstanding / self.base_rtt,
+        let window = match self.profile {
+            // what was sent in the epoch is the window, if the window was used
+            Profile::Rfc => f64::from(sent),
+            // ns-2's last_ack_ is the newest acknowledged segment, not the next expected one
+            Profile::Ns2 | Profile::Ns2Linux => f64::from(path.next) - f64::from(path.acked) + 1.0,
         };
+        let expected = window / self.base_rtt;
         let difference = (expected - actual) * self.base_rtt;
         // ns-2 keeps it in an int
         let difference = if self.profile == Profile::Rfc { difference } else { (difference + 0.5).trunc() };

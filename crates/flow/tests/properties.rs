@@ -47,6 +47,9 @@ fn setting() -> impl Strategy<Value = (TcpConfig, TcpController)> {
         })
 }
 
+/// SACK blocks, and a receive window.
+type Extras = ([(u32, u32); 3], Option<u32>);
+
 #[derive(Clone, Debug)]
 enum Event {
     /// An acknowledgement: of this share of what was sent, with these SACK blocks.
@@ -55,7 +58,7 @@ enum Event {
         beyond: i32,
         flags: u16,
         stamp: u32,
-        blocks: Option<([(u32, u32); 3], Option<u32>)>,
+        blocks: Option<Extras>,
     },
     /// Time passes, and the timer is asked.
     Wait {

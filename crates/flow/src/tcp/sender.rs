@@ -170,7 +170,7 @@ impl TcpSender {
         self.nxt = base;
         self.max = base;
         self.base = base;
-        self.limit = base + u32::from(config.bare_syn());
+        self.limit = base;
         self.receive_window = config.receive_window.max(1);
         self.inflation = 0;
         self.dupacks = 0;
@@ -209,7 +209,7 @@ impl TcpSender {
         self.stopped = false;
     }
 
-    /// Starts sending; before it, supplied data waits.
+    /// Starts sending; before it, supplied data waits, and after it the SYN waits for data.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         if self.stats.packets_sent == 0 {
             self.stats.until = now;
@@ -233,6 +233,9 @@ impl TcpSender {
         let segment = u64::from(self.segment);
         let (full, rest) = (bytes / segment, bytes % segment);
         let segments = u32::try_from(full + u64::from(rest > 0)).unwrap_or(u32::MAX);
+        if self.limit == self.base && self.config.bare_syn() {
+            self.limit += 1; // the SYN waits for something to say
+        }
         self.limit = self.limit.saturating_add(segments).min(ENDLESS);
         if rest > 0 && !self.config.whole_segments && self.limit < ENDLESS {
             self.shorts.push_back((self.limit - 1, rest as u16));
