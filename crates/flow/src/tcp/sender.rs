@@ -38,7 +38,7 @@ pub(super) enum Action {
     Ecn,
 }
 
-/// Whether the window carries an acknowledgement clock that may grow it.
+/// So many duplicates tell of a loss (RFC 5681 section 3.2, RFC 6675's DupThresh).
 pub(super) const DUPLICATES: u32 = 3;
 
 /// Unlimited supply: more segments than a connection can number.
@@ -262,9 +262,7 @@ impl TcpSender {
             let window = f64::from(self.config.initial_window);
             self.tell(TcpEvent::Idle { window }, now); // RFC 5681 section 4.1
         }
-        if self.dupacks == 0 {
-            self.pump_any(now, out);
-        }
+        self.pump_any(now, out);
     }
 
     /// The application stops: what has not been sent yet never will be. What has, is still repaired.
