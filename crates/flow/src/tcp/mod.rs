@@ -3,11 +3,14 @@
 //! Segments are numbered, not bytes: a connection's first segment is its SYN, then come data segments of
 //! `segment` payload bytes, but for the last of a write, which may be shorter. The caller owns the clock and the
 //! network: it hands in acknowledgements, data and the time, and takes segments through [`Transmit`].
-//! Look first at [`TcpSender::on_ack`]; then at `recovery.rs` for what losses do; [`TcpConfig`] has every setting.
+//! Look first at [`TcpSender::on_ack`] (`ack.rs`), then at `output.rs` for sending and timers, at `recovery.rs` for what
+//! losses do; [`TcpConfig`] has every setting.
 
+mod ack;
 mod clock;
 mod config;
 mod linux;
+mod output;
 mod receiver;
 mod recovery;
 mod rtt;

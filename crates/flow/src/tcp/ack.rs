@@ -1,0 +1,208 @@
+//! Acknowledgements: the common case, in order, and what all kinds of recovery share.
+
+use super::Transmit;
+use super::rtt::Limits;
+use super::sender::{Action, Phase, TcpSender};
+use paceline_control::{Controller, PathView, Profile, Recovery, TcpEvent};
+use paceline_packet::{Extra, Flags, Packet};
+use paceline_units::{Span, Time};
+
+impl TcpSender {
+    /// An acknowledgement has come.
+    #[inline]
+    pub fn on_ack(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+        let ack = packet.seq;
+        let plain = packet.flags.0 & (Flags::ECE.0 | Flags::SYN.0) == 0 && extra.is_none();
+        if !(self.quick && plain && ack > self.una && ack <= self.max) {
+            return self.on_ack_slow(now, packet, extra, out);
+        }
+        self.account(now);
+        let in_flight = self.nxt - self.una;
+        let segments = ack - self.una;
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+        self.dupacks = 0;
+        self.stats.bytes_acked += u64::from(segments) * u64::from(self.segment);
+        let rtt = packet.stamp.elapsed(now);
+        self.stats.round_trip(rtt);
+        if self.timing && ack > self.timed {
+            self.sample(now);
+        }
+        self.timer = if ack == self.max && self.profile == Profile::Rfc { Time::NEVER } else { now + self.rto };
+        if self.fine.is_some() {
+            self.vegas_in_order(now, segments, in_flight);
+        } else {
+            let path = self.path(now, in_flight);
+            self.controller.on_feedback(&TcpEvent::Acked { segments, in_flight, rtt: Some(rtt) }, &path);
+        }
+        self.fill(now, u32::MAX, out);
+    }
+
+    #[inline(never)]
+    pub(super) fn on_ack_slow(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+        if packet.seq < self.una || packet.seq > self.max || self.first_sent == Time::NEVER {
+            return; // stale, or of something never sent
+        }
+        self.account(now);
+        let window = extra.and_then(|e| e.window).unwrap_or(self.config.receive_window).max(1);
+        if window != self.receive_window {
+            self.receive_window = window;
+        }
+        if packet.flags.has(Flags::ECE) && self.config.ecn && self.profile != Profile::Ns2Linux {
+            self.marked(now, packet.seq);
+        }
+        match self.config.recovery {
+            _ if self.linux.is_some() => self.on_ack_linux(now, packet, extra, out),
+            Recovery::Tahoe | Recovery::Reno | Recovery::NewReno => self.on_ack_classic(now, packet, out),
+            Recovery::Sack => self.on_ack_sack(now, packet, extra, out),
+            Recovery::Vegas => self.on_ack_vegas(now, packet, out),
+        }
+        self.requick();
+    }
+
+    /// Whether the next acknowledgement in order may take the short way.
+    pub(super) fn requick(&mut self) {
+        let standing = self.receive_window == self.config.receive_window.max(1);
+        self.special = self.config.ecn || !self.shorts.is_empty() || self.una <= self.base;
+        self.quick = standing
+            && self.phase == Phase::Open
+            && self.una > self.base
+            && self.linux.is_none()
+            && self.fine.as_ref().is_none_or(|f| f.is_calm() && self.dupacks == 0 && self.una > self.base + 1)
+            && self.shorts.is_empty()
+            && self.sack.as_ref().is_none_or(|s| s.is_clear());
+    }
+
+    /// An acknowledgement of new data outside of recovery: all kinds but TCP-Linux'.
+    pub(super) fn new_ack(&mut self, now: Time, packet: &Packet, rtt: Option<Span>) {
+        let in_flight = self.nxt.saturating_sub(self.una);
+        let segments = self.advance(now, packet);
+        self.dupacks = 0;
+        self.limited = 0;
+        if self.timing && packet.seq > self.timed {
+            self.sample(now);
+        }
+        self.rearm(now);
+        let held_back = packet.flags.has(Flags::ECE) && self.config.ecn;
+        if !held_back {
+            let path = self.path(now, in_flight);
+            self.controller.on_feedback(&TcpEvent::Acked { segments, in_flight, rtt }, &path);
+        }
+        if self.una == self.base + 1 && self.config.handshake && self.fine_established() {
+            if self.stats.timeouts > 0 && self.profile == Profile::Rfc && self.rtt.srtt() == Span::ZERO {
+                let limits = self.limits();
+                self.rtt.after_lost_syn(&limits);
+                self.rto = self.rtt.timeout();
+            }
+            let window = f64::from(self.config.initial_window);
+            self.tell(TcpEvent::Established { window }, now);
+        }
+    }
+
+    /// ns-2's Vegas opens its window one acknowledgement later.
+    pub(super) fn fine_established(&self) -> bool {
+        self.fine.is_none() || self.profile != Profile::Ns2
+    }
+
+    /// Moves the left edge, counts what was acknowledged and its round trip. Gives the number of segments.
+    pub(super) fn advance(&mut self, now: Time, packet: &Packet) -> u32 {
+        let ack = packet.seq;
+        let segments = ack - self.una;
+        let mut bytes = u64::from(segments) * u64::from(self.segment);
+        if self.una == self.base && self.config.bare_syn() {
+            bytes -= u64::from(self.segment);
+        }
+        while let Some(&(seq, size)) = self.shorts.front() {
+            if seq >= ack {
+                break;
+            }
+            bytes -= u64::from(self.segment) - u64::from(size);
+            self.shorts.pop_front();
+        }
+        self.stats.bytes_acked += bytes;
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+        let rtt = packet.stamp.elapsed(now);
+        if rtt < Span::from_secs(600) {
+            self.stats.round_trip(rtt);
+        }
+        segments
+    }
+
+    /// The timed segment has been acknowledged.
+    #[inline]
+    pub(super) fn sample(&mut self, now: Time) {
+        self.timing = false;
+        let limits = self.limits();
+        self.rtt.settle(&limits);
+        self.rtt.sample(now, self.timed_at, self.phase_of_tick, &limits);
+        self.rto = self.rtt.timeout();
+    }
+
+    /// Timing ends without a sample, which settles the backing off all the same (ns-2, partial acknowledgements).
+    pub(super) fn settle(&mut self) {
+        let limits = self.limits();
+        self.rtt.settle(&limits);
+        self.rto = self.rtt.timeout();
+    }
+
+    #[inline]
+    pub(super) fn limits(&self) -> Limits {
+        Limits { min: self.config.min_rto, max: self.config.max_rto }
+    }
+
+    /// Restarts the retransmission timer (RFC 6298 (5.2), (5.3); ns-2 lets it run when nothing is outstanding).
+    pub(super) fn rearm(&mut self, now: Time) {
+        let done = self.una == self.max && self.profile == Profile::Rfc;
+        self.timer = if done { Time::NEVER } else { now + self.rto };
+    }
+
+    pub(super) fn set_timer(&mut self, now: Time) {
+        self.rto = self.rtt.timeout();
+        self.timer = now + self.rto;
+    }
+
+    /// What the controller may see.
+    #[inline]
+    pub(super) fn path(&self, now: Time, in_flight: u32) -> PathView {
+        PathView {
+            now,
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.variation(),
+            min_rtt: self.stats.rtt_least,
+            in_flight,
+            acked: self.una,
+            next: self.nxt,
+            receive_window: self.receive_window,
+            segment: self.segment,
+        }
+    }
+
+    /// Tells the controller something rare.
+    #[inline(never)]
+    pub(super) fn tell(&mut self, event: TcpEvent, now: Time) {
+        match event {
+            TcpEvent::Lost { .. } | TcpEvent::Timeout(_) => self.stats.window_cuts += 1,
+            TcpEvent::EcnEcho => {
+                self.stats.window_cuts += 1;
+                self.stats.ecn_cuts += 1;
+            }
+            _ => {}
+        }
+        // FlightSize: what limited transmit sent is left out (RFC 5681 section 3.2 step 2)
+        let path = self.path(now, (self.max - self.una).saturating_sub(self.limited));
+        self.controller.on_feedback(&event, &path);
+    }
+
+    /// The receiver has seen a mark: one reduction per window of data (RFC 3168 section 6.1.2).
+    #[cold]
+    pub(super) fn marked(&mut self, now: Time, ack: u32) {
+        if ack <= self.recover && self.action != Action::Timeout || self.phase == Phase::Recovery {
+            return;
+        }
+        self.recover = self.max;
+        self.action = Action::Ecn;
+        self.cwr = true;
+        self.tell(TcpEvent::EcnEcho, now);
+    }
+}

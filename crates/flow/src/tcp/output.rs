@@ -1,0 +1,211 @@
+//! Sending what the window allows, and the timers.
+
+use super::sender::{Action, Phase, TcpSender};
+use super::{Segment, Transmit};
+use paceline_control::{Controller, Profile, Recovery, TcpController, TcpEvent, Threshold, WindowController};
+use paceline_packet::{Flags, Stamp};
+use paceline_units::Time;
+
+impl TcpSender {
+    /// What may be in flight: the window and what duplicates add, within the receiver's.
+    #[inline]
+    pub(super) fn window(&self) -> u32 {
+        (self.controller.window() as u32).saturating_add(self.inflation).min(self.receive_window)
+    }
+
+    /// Sends what the window allows, at most `burst` segments.
+    #[inline(never)]
+    pub(super) fn pump(&mut self, now: Time, burst: u32, out: &mut impl Transmit) {
+        self.fill(now, burst, out);
+    }
+
+    /// Sends what the window allows.
+    #[inline(always)]
+    pub(super) fn fill(&mut self, now: Time, burst: u32, out: &mut impl Transmit) {
+        let end = self.una.saturating_add(self.window()).min(self.limit);
+        if self.nxt >= end {
+            return;
+        }
+        if self.spaced && !self.may_send(now) {
+            return;
+        }
+        let end = end.min(self.nxt.saturating_add(burst));
+        while self.nxt < end {
+            let seq = self.nxt;
+            self.nxt += 1;
+            self.put(now, seq, out);
+        }
+    }
+
+    /// With `send_overhead`: whether the wait is over; begins one if not (ns-2's `delsnd_timer_`).
+    #[cold]
+    pub(super) fn may_send(&mut self, now: Time) -> bool {
+        if !self.spaced {
+            return true;
+        }
+        if self.delayed == Time::NEVER {
+            let wait = self.config.send_overhead.mul_f64(self.stream.unit(self.draws));
+            self.draws += 1;
+            self.delayed = now + wait;
+        }
+        false
+    }
+
+    /// Sends the segment `seq` out of the common run.
+    #[inline(never)]
+    pub(super) fn emit(&mut self, now: Time, seq: u32, out: &mut impl Transmit) {
+        self.put(now, seq, out);
+    }
+
+    /// Sends the segment `seq`, for the first time or again.
+    #[inline(always)]
+    fn put(&mut self, now: Time, seq: u32, out: &mut impl Transmit) {
+        let mut flags = Flags::NONE;
+        let mut size = self.wire;
+        // ns-2's Vegas has an output of its own, which does not restart a pending timer
+        let first = self.una == self.max && self.fine.is_none();
+        if seq >= self.max {
+            self.max = seq + 1;
+            if !self.timing {
+                self.timing = true;
+                self.timed = seq;
+                self.timed_at = now;
+            }
+        } else {
+            flags = Flags::RETRANSMISSION;
+            self.again(seq);
+        }
+        if self.special {
+            (flags, size) = self.dress(seq, flags);
+        }
+        if let Some(clock) = &mut self.clock {
+            clock.sent(seq, now);
+        }
+        if seq + 1 == self.limit {
+            flags = flags.with(Flags::PUSH);
+        }
+        if self.timer == Time::NEVER || first {
+            self.timer = now + self.rto;
+        }
+        self.last_sent = now;
+        self.stats.packets_sent += 1;
+        if !matches!(self.controller, TcpController::Reno(_)) {
+            let path = self.path(now, self.max - self.una);
+            self.controller.on_sent(seq, &path);
+        }
+        out.transmit(Segment { seq, stamp: Stamp::at(now), size, flags, extra: None });
+    }
+
+    #[cold]
+    fn again(&mut self, seq: u32) {
+        self.stats.retransmitted += 1;
+        if self.timing && seq == self.timed && self.profile == Profile::Rfc {
+            self.timing = false; // Karn's algorithm (RFC 6298 section 3)
+        }
+    }
+
+    /// Size and flags of a segment that may be special.
+    #[inline(never)]
+    fn dress(&mut self, seq: u32, mut flags: Flags) -> (Flags, u16) {
+        let mut size = self.wire;
+        if seq == self.base {
+            flags = flags.with(Flags::SYN);
+            if self.config.bare_syn() {
+                size = self.config.ack_size;
+            }
+        }
+        if let Ok(i) = self.shorts.binary_search_by_key(&seq, |&(seq, _)| seq) {
+            size = self.shorts[i].1.saturating_add(self.config.header);
+        }
+        if self.config.ecn && seq != self.base {
+            let again = flags.has(Flags::RETRANSMISSION);
+            // RFC 3168 section 6.1.5: retransmissions are not ECN-capable; ns-2's are
+            if !again || self.profile == Profile::Ns2 {
+                flags = flags.with(Flags::ECT);
+                if self.cwr {
+                    flags = flags.with(Flags::CWR);
+                    self.cwr = false;
+                }
+            }
+        }
+        (flags, size)
+    }
+
+    /// A timer may have expired; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.delayed <= now {
+            self.account(now);
+            self.delayed = Time::NEVER;
+            self.spaced = false; // forced: everything that the window allows
+            self.pump_any(now, out);
+            self.spaced = true;
+        }
+        if self.timer <= now {
+            self.account(now);
+            self.expired(now, out);
+            self.requick();
+        }
+    }
+
+    /// Sends by the rules of the present phase.
+    pub(super) fn pump_any(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.linux.is_some() {
+            self.pump_linux(now, out);
+        } else if self.sack.is_some() && self.phase == Phase::Recovery {
+            self.pump_sack(now, out);
+        } else {
+            self.pump(now, u32::MAX, out);
+        }
+    }
+
+    /// The retransmission timer has expired.
+    #[cold]
+    pub(super) fn expired(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.linux.is_some() {
+            return self.expired_linux(now, out);
+        }
+        let outstanding = self.una < self.max;
+        if !outstanding && self.profile == Profile::Rfc {
+            self.timer = Time::NEVER;
+            return;
+        }
+        let vegas = self.fine.is_some();
+        if outstanding {
+            self.stats.timeouts += 1;
+        }
+        if outstanding || vegas {
+            // RFC 5681 section 3.1: once per segment; ns-2: not right after a mark
+            let keep = match self.profile {
+                Profile::Rfc => self.action == Action::Timeout && self.rtt.backed_off(),
+                _ => self.action == Action::Ecn,
+            };
+            self.tell(TcpEvent::Timeout(if keep { Threshold::Keep } else { Threshold::Cut }), now);
+            self.cwr |= self.config.ecn;
+            let limits = self.limits();
+            self.rtt.back_off(&limits);
+            self.set_timer(now);
+        } else {
+            // ns-2's timer runs on when nothing is outstanding: slow start after idle (slow_start_restart_)
+            self.tell(TcpEvent::Idle { window: 1.0 }, now);
+            self.timer = Time::NEVER;
+        }
+        self.limited = 0;
+        self.recover = self.max;
+        self.action = Action::Timeout;
+        self.phase = Phase::Open;
+        self.inflation = 0;
+        self.partial = false;
+        if self.config.recovery != Recovery::Tahoe || self.profile == Profile::Rfc {
+            self.dupacks = 0;
+        }
+        self.nxt = self.una;
+        self.timing = false;
+        if let Some(sack) = &mut self.sack {
+            sack.timed_out(self.una);
+        }
+        if let Some(fine) = &mut self.fine {
+            fine.window_changed(now);
+        }
+        self.pump(now, u32::MAX, out);
+    }
+}
