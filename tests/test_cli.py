@@ -319,3 +319,13 @@ def test_an_interrupted_sweep_keeps_its_runs_and_resumes_to_the_same_bits(tmp_pa
     assert {path: path.stat().st_mtime_ns for path in kept} == before
     for table in sorted(whole.glob("*.parquet")) + sorted(whole.glob("*.csv")):
         assert (cut / table.name).read_bytes() == table.read_bytes(), table.name
+
+
+def test_a_defect_asks_for_a_report(here: Command, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from paceline import _core
+
+    def broken(*_: object) -> None:
+        raise _core.InternalError("Paceline has a defect: x. Please report it with the scenario `s` and seed 1.")
+
+    monkeypatch.setattr(_core, "run", broken)
+    refused(here("run", small), "Please report it", code=1)

@@ -26,6 +26,7 @@ from paceline.cli.show import quantity
         ("mean_packets", 1e-6, None, "< 0.0001"),
         ("mean_packets", 100.0, 250.0, "100 ± 250"),
         ("jain", 0.9954, 0.0057, "0.9954 ± 0.0057"),
+        ("jain", 0.98, 1e-6, "0.9800 ± < 0.0001"),
         ("jain", 1.0, None, "1"),
         ("packets_sent", 23_875.0, None, "23875"),
         ("packets_sent", 23_875.4, 2_055.2, "23875 ± 2055"),

@@ -96,6 +96,8 @@ def differences(
             .group_by([*axes, *subject, "seed"], maintain_order=True)
             .agg(pl.col(measure).cast(pl.Float64).mean())
         )
+        if metrics is None:
+            means = _worth_comparing(results, table, means)
         values: dict[tuple[Any, ...], dict[tuple[Any, ...], dict[int, float | None]]] = {}
         for found in means.iter_rows():
             point, who = found[: len(axes)], found[len(axes) : -2]
@@ -129,6 +131,17 @@ def differences(
     schema: dict[str, Any] = {**dict.fromkeys(words, pl.String), "n": pl.Int64}
     schema |= {**dict.fromkeys(numbers, pl.Float64), "real": pl.Boolean}
     return pl.DataFrame(rows, schema=schema)
+
+
+def _worth_comparing(results: Results, table: str, means: pl.DataFrame) -> pl.DataFrame:
+    """Without what nobody asked for and what would only make Holm's correction stricter: queues of the way back, and
+    the Jain index of groups of one flow."""
+    if table == "queues":
+        return means.filter(pl.col("direction") == "forward")
+    if table == "groups" and "flows" in results.groups.columns:
+        alone = results.groups.group_by("group").agg(pl.col("flows").max()).filter(pl.col("flows") < 2)
+        return means.filter(~pl.col("group").is_in(alone["group"].to_list()))
+    return means
 
 
 def _named(axes: Sequence[str], point: Sequence[Any]) -> str:

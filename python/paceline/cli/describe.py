@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -45,7 +45,7 @@ def schemes(
     show.stdout().print(table, markup=False)
 
 
-def parameter(p: dict[str, object]) -> str:
+def parameter(p: dict[str, Any]) -> str:
     """One line on a parameter: name, default, range, meaning."""
-    unit = f" {p['unit']}" if p.get("unit") else ""
-    return f"{p['name']} = {p['default']}{unit} ({p.get('min')} to {p.get('max')}): {p['doc']}"
+    unit = "" if p["unit"] == "1" else f" {p['unit']}"
+    return f"{p['name']} = {p['default']:g}{unit} ({p['min']:g} to {p['max']:g}): {p['doc']}"

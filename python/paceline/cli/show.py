@@ -106,6 +106,8 @@ def _digits(value: float, half: float | None) -> str:
         return f"{_digits(value, None)} ± 0"
     # The half width to two digits, the mean to the same place.
     decimals = min(4, max(0, 1 - math.floor(math.log10(half))))
+    if half < 5e-5:
+        return f"{value:.4f} ± < 0.0001"
     return f"{value:.{decimals}f} ± {half:.{decimals}f}"
 
 

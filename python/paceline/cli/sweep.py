@@ -20,11 +20,17 @@ from paceline.sweep import RECORD_EVERY_S
 from paceline.sweep import sweep as run_sweep
 
 _SHOWN = {
-    "flows": (("goodput_bps", "goodput"), ("rtt_mean_s", "RTT"), ("loss_rate", "loss")),
-    "streams": (("fill_s", "fill time"), ("late_share", "late")),
-    "queues": (("mean_packets", "queue"), ("utilisation", "utilisation")),
+    "flows": ("Flows", (("goodput_bps", "goodput"), ("rtt_mean_s", "RTT"), ("loss_rate", "loss"))),
+    "streams": (
+        "Streams",
+        (("throughput_bps", "throughput"), ("fill_s", "fill time"), ("late_share", "late")),
+    ),
+    "queues": (
+        "Queues (packets)",
+        (("mean_packets", "mean"), ("sd_packets", "sd"), ("utilisation", "utilisation")),
+    ),
 }
-_NAMED_BY = {"flows": ["flow"], "streams": ["flow"], "queues": ["link", "direction"]}
+_NAMED_BY = {"flows": "flow", "streams": "flow", "queues": "link"}
 
 
 def sweep(
@@ -91,39 +97,39 @@ def sweep(
     console.print(
         f"{points} points, {len(results.seeds)} runs each; mean ± half of the 95 % interval", markup=False
     )
-    console.print(table(results))
+    for table in tables(results):
+        console.print(table)
     console.print(f"Tables (Parquet, CSV) and runs are in {directory}.", markup=False)
 
 
-def table(results: Results) -> Table:
-    """A row per point: the varied values, then the main measures of each flow, stream and queue by name."""
-    found = Table()
-    for axis in results.axes:
-        found.add_column(axis)
-    cells: list[pl.DataFrame] = []
-    points = results.runs.select(results.axes).unique(maintain_order=True)
-    for name, measures in _SHOWN.items():
+def tables(results: Results) -> list[Table]:
+    """A table each of flows, streams and queues by name: a row per point and name, points apart."""
+    found = []
+    for name, (title, measures) in _SHOWN.items():
         data = results.table(name)
-        for who in data.select(_NAMED_BY[name]).unique(maintain_order=True).iter_rows(named=True):
-            mine = data.filter(*(pl.col(key) == value for key, value in who.items()))
-            if name == "queues" and who["direction"] == "backward":
-                # Of interest in few scenarios; the tables have it.
-                continue
-            for measure, head in measures:
-                if measure in mine.columns and mine[measure].null_count() < len(mine):
-                    found.add_column(f"{' '.join(who.values())}\n{head}", justify="right")
-                    # Instances of a flow are averaged within a run: runs are what is independent.
-                    by = [*results.axes, "seed"]
-                    cells.append(
-                        mine.group_by(by, maintain_order=True).agg(pl.col(measure).cast(pl.Float64).mean())
-                    )
-    for row in points.iter_rows():
-        texts = []
-        for cell in cells:
-            here = cell.filter(
-                *(pl.col(axis) == value for axis, value in zip(results.axes, row, strict=True))
-            )
-            e = estimate(here[here.columns[-1]].to_list())
-            texts.append(show.quantity(here.columns[-1], e.mean, e.half_width))
-        found.add_row(*map(str, row), *texts)
+        if name == "queues":
+            # The other way is of interest in few scenarios; --out has it.
+            data = data.filter(pl.col("direction") == "forward")
+        shown = [(m, head) for m, head in measures if m in data.columns and data[m].null_count() < len(data)]
+        if data.is_empty() or not shown:
+            continue
+        table = Table(title=title, title_justify="left", title_style="bold")
+        for axis in results.axes:
+            table.add_column(axis)
+        who = _NAMED_BY[name]
+        table.add_column(who)
+        for _, head in shown:
+            table.add_column(head, justify="right")
+        # Instances of a flow are averaged within a run: runs are what is independent.
+        means = data.group_by([*results.axes, who, "seed"], maintain_order=True).agg(
+            pl.col(measure).cast(pl.Float64).mean() for measure, _ in shown
+        )
+        for point in means.partition_by(results.axes, maintain_order=True):
+            table.add_section()
+            for n, rows in enumerate(point.partition_by(who, maintain_order=True)):
+                estimates = [(m, estimate(rows[m].to_list())) for m, _ in shown]
+                cells = [show.quantity(m, e.mean, e.half_width) for m, e in estimates]
+                at = [str(rows[axis][0]) if n == 0 else "" for axis in results.axes]
+                table.add_row(*at, str(rows[who][0]), *cells)
+        found.append(table)
     return found

@@ -170,9 +170,9 @@ class Paper:
 
 
 def folder_of_papers() -> Path:
-    """Where the papers lie: in the package, or beside it in a clone. Raises PaperError."""
+    """Where the papers lie: beside the package in a clone, else in it. Raises PaperError."""
     here = Path(__file__).resolve().parent
-    for candidate in (here.parent / "papers", here.parents[2] / "papers"):
+    for candidate in (here.parents[2] / "papers", here.parent / "papers"):
         if candidate.is_dir():
             return candidate
     raise PaperError("the papers' files are not installed: install Paceline again, or work in a clone")
