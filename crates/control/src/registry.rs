@@ -1,8 +1,8 @@
 //! The registry: one line per controller.
 //!
 //! From the line come the choice in scenarios (`cc = "..."`), the parameter schema, the conformance test and the
-//! dispatch. Adding a controller: a file that implements [`Build`](crate::Build) and
-//! [`WindowController`](crate::WindowController), its `mod` line, and one line in the list below. Small state lies
+//! dispatch. Adding a controller: a file that implements [`Build`] and
+//! [`WindowController`], its `mod` line, and one line in the list below. Small state lies
 //! in the sender itself; a controller whose state is larger than two dozen bytes is boxed.
 
 use crate::scheme::nearest;

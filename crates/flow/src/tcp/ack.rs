@@ -16,7 +16,7 @@ impl TcpSender {
         if !(self.quick && plain && ack > self.una && ack <= self.max) {
             return self.on_ack_slow(now, packet, extra, out);
         }
-        self.account(now);
+        self.integrate(now);
         let in_flight = self.nxt - self.una;
         let segments = ack - self.una;
         self.una = ack;
@@ -43,7 +43,7 @@ impl TcpSender {
         if packet.seq < self.una || packet.seq > self.max || self.first_sent == Time::NEVER {
             return; // stale, or of something never sent
         }
-        self.account(now);
+        self.integrate(now);
         let window = extra.and_then(|e| e.window).unwrap_or(self.config.receive_window).max(1);
         if window != self.receive_window {
             self.receive_window = window;

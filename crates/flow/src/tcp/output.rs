@@ -134,14 +134,14 @@ impl TcpSender {
     /// A timer may have expired; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.delayed <= now {
-            self.account(now);
+            self.integrate(now);
             self.delayed = Time::NEVER;
             self.spaced = false; // forced: everything that the window allows
             self.pump_any(now, out);
             self.spaced = true;
         }
         if self.timer <= now {
-            self.account(now);
+            self.integrate(now);
             self.expired(now, out);
             self.requick();
         }

@@ -109,6 +109,9 @@ pub struct TcpSender {
     fresh: TcpController,
 }
 
+// What an acknowledgement in order touches: two cache lines, and one of counts up to the histogram.
+const _: () = assert!(core::mem::offset_of!(TcpSender, stats) <= 120);
+
 impl TcpSender {
     /// A sender that has not started. `stream` feeds the little randomness there is: `send_overhead`, ns-2's tick.
     #[must_use]
@@ -213,7 +216,7 @@ impl TcpSender {
             self.stats.until = now;
             self.stats.from = now;
         }
-        self.account(now);
+        self.integrate(now);
         self.first_sent = now;
         let window = f64::from(self.config.initial_window);
         if !self.config.handshake || self.profile == Profile::Ns2Linux {
@@ -255,6 +258,9 @@ impl TcpSender {
         if self.first_sent == Time::NEVER {
             return; // not started
         }
+        if self.max == self.base {
+            self.first_sent = now;
+        }
         let idle = self.una == self.max && self.max > self.base;
         if self.profile == Profile::Rfc && idle && now.since(self.last_sent) > self.rto {
             let window = f64::from(self.config.initial_window);
@@ -291,9 +297,15 @@ impl TcpSender {
         &self.stats
     }
 
-    /// Integrates the window up to `now`.
-    #[inline]
+    /// Integrates the window up to `now`, so that [`TcpSender::stats`] is complete; before the start there is none.
     pub fn account(&mut self, now: Time) {
+        if self.first_sent != Time::NEVER || self.stats.packets_sent > 0 {
+            self.integrate(now);
+        }
+    }
+
+    #[inline]
+    pub(super) fn integrate(&mut self, now: Time) {
         let window = if self.profile == Profile::Ns2Linux { self.shown_linux() } else { self.controller.window() };
         self.stats.advance(now, window);
     }

@@ -106,7 +106,8 @@ impl SenderStats {
             window_cuts: self.window_cuts - earlier.window_cuts,
             ecn_cuts: self.ecn_cuts - earlier.ecn_cuts,
             bytes_acked: self.bytes_acked - earlier.bytes_acked,
-            from: earlier.until,
+            // a flow that began after the warm-up counts from its beginning
+            from: earlier.until.max(self.from),
         }
     }
 
