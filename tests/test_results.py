@@ -75,6 +75,18 @@ def test_statistics_leave_out_what_is_missing_and_count() -> None:
     assert (empty["n"], empty["mean"], empty["low"]) == (0, None, None)
 
 
+def test_what_shares_a_run_counts_once() -> None:
+    records = []
+    for seed in (1, 2, 3):
+        one = summary(0.0)
+        one["flows"] = [{"flow": "f", "instance": i, "group": "g", "goodput_bps": seed + i} for i in range(5)]
+        records.append(RunRecord(seed, one))
+    results = Results(records, {})
+    (row,) = results.statistics("flows", by=["group"], measures=["goodput_bps"]).to_dicts()
+    assert (row["n"], row["mean"], row["sd"]) == (3, 4.0, 1.0)
+    assert len(results.statistics("flows", measures=["goodput_bps"])) == 5
+
+
 def test_statistics_name_an_unknown_column() -> None:
     with pytest.raises(PacelineError, match="no column speed; there are"):
         summarise(made().flows, ["flow"], ["speed"])

@@ -162,7 +162,8 @@ def summarise(
     """Mean, standard deviation and t interval of each measure over the rows that agree in the columns `by`.
 
     Long form: `by`, measure, unit, n, mean, sd, low, high; groups in order of first appearance. `n` counts the values
-    that were there. Measures are by default all numeric columns except `by` and the seed.
+    that were there; it is for the caller to see that they are independent. Measures are by default all numeric
+    columns except `by` and the seed.
     """
     unknown = [name for name in (*by, *(measures or ())) if name not in table.columns]
     if unknown:
@@ -291,10 +292,18 @@ class Results:
     def statistics(
         self, table: str, by: Sequence[str] | None = None, measures: Sequence[str] | None = None
     ) -> pl.DataFrame:
-        """Mean, sd and 95 % interval over the seeds: see `summarise`. By default by the axes and the rows' identity."""
+        """Mean, sd and 95 % interval over the seeds: see `summarise`. By default by the axes and the rows' identity.
+
+        Where several rows of a seed fall into one group (the instances of a flow, say), their mean counts once: runs
+        are independent of each other, what shares a run is not.
+        """
         whole = self.table(table)
         if by is None:
             by = [c for c in (*self.axes, *IDENTITY[table]) if c in whole.columns]
+        keys = [*by, "seed"]
+        if all(c in whole.columns for c in keys) and len(whole) > whole.select(keys).n_unique():
+            numbers = [c for c, kind in whole.schema.items() if c not in keys and kind.is_numeric()]
+            whole = whole.group_by(keys, maintain_order=True).agg(pl.col(numbers).cast(pl.Float64).mean())
         return summarise(whole, by, measures)
 
     def write(self, directory: str | Path) -> None:
