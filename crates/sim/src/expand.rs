@@ -7,15 +7,14 @@ use crate::scenario::flow::{
     App, Arrivals as ArrivalsKey, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey,
 };
 use crate::scenario::link::AccessTable;
-use crate::scenario::model::Profile as ProfileKey;
 use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::{Flow, Scenario};
 use paceline_apps::ftp::Ftp;
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
 use paceline_apps::{Period, Rounding};
+use paceline_control::TcpController;
 use paceline_control::registry::scheme;
-use paceline_control::{Profile, TcpController};
 use paceline_engine::random::Stream;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_units::{Size, Span, Time};
@@ -139,7 +138,7 @@ fn instance_of(
         }
     };
     let start = Time::ZERO + draw(flow.start, model.seed, &format!("start {label}"));
-    let profile = profile(flow.profile);
+    let profile = flow.profile.control();
     let problem = |problem: String| ExpandError::Controller { flow: flow.name.clone(), problem };
     let scheme = scheme(&flow.cc).map_err(|error| problem(error.to_string()))?;
     let params: Vec<(&str, f64)> = flow.params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
@@ -163,14 +162,6 @@ fn instance_of(
         tcp,
         controller,
     })
-}
-
-fn profile(key: ProfileKey) -> Profile {
-    match key {
-        ProfileKey::Rfc => Profile::Rfc,
-        ProfileKey::Ns2 => Profile::Ns2,
-        ProfileKey::Ns2Linux | ProfileKey::Linux => Profile::Ns2Linux,
-    }
 }
 
 /// The profile's settings with what the scenario says otherwise.

@@ -30,7 +30,8 @@ pub(super) fn fill(file: &mut File, stem: &str) {
         flow.to = flow.to.take().or_else(|| last.clone());
         let profile = *flow.profile.get_or_insert(file.profile);
         flow.group.get_or_insert_with(|| name.clone());
-        if let (Some(profile), Ok(scheme)) = (profile.control(), scheme(&flow.cc)) {
+        if let Ok(scheme) = scheme(&flow.cc) {
+            let profile = profile.control();
             fill_tcp(flow, &TcpConfig::new(profile, scheme));
             for parameter in scheme.parameters {
                 let value = parameter.default[profile as usize];

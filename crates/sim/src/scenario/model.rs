@@ -67,7 +67,7 @@ const fn one() -> u64 {
     1
 }
 
-/// Whose behaviour TCP follows where references differ (docs list what each holds).
+/// Whose behaviour TCP follows where references differ (docs/profiles.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
@@ -78,8 +78,6 @@ pub enum Profile {
     Ns2,
     /// ns-2's TCP-Linux agents.
     Ns2Linux,
-    /// A current Linux kernel.
-    Linux,
 }
 
 impl Profile {
@@ -91,19 +89,18 @@ impl Profile {
 
     /// The same profile in crate `control`.
     #[must_use]
-    pub fn control(self) -> Option<paceline_control::Profile> {
-        paceline_control::Profile::from_name(self.name())
+    pub const fn control(self) -> paceline_control::Profile {
+        match self {
+            Profile::Rfc => paceline_control::Profile::Rfc,
+            Profile::Ns2 => paceline_control::Profile::Ns2,
+            Profile::Ns2Linux => paceline_control::Profile::Ns2Linux,
+        }
     }
 
     /// The profile's name in a scenario file.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Profile::Rfc => "rfc",
-            Profile::Ns2 => "ns2",
-            Profile::Ns2Linux => "ns2-linux",
-            Profile::Linux => "linux",
-        }
+        self.control().name()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::error::{Mistake, hint, join, nearest};
 use super::flow::{App, FlowTable};
-use super::model::{File, Profile, Topology};
+use super::model::{File, Topology};
 use super::values::{ClientBuffer, Draw};
 use super::walk::listed;
 use paceline_control::registry::{scheme, schemes};
@@ -94,7 +94,7 @@ impl Rules {
         self.times(file, path, flow);
         let profile = flow.profile.unwrap_or(file.profile);
         // Segment and header do not depend on the controller, which may not even be known.
-        let tcp = schemes().next().zip(profile.control()).map(|(any, profile)| TcpConfig::new(profile, any));
+        let tcp = schemes().next().map(|any| TcpConfig::new(profile.control(), any));
         let segment = flow.segment.map_or(tcp.as_ref().map_or(0, |tcp| tcp.segment.into()), Size::bytes);
         let header = flow.header.map_or(tcp.as_ref().map_or(0, |tcp| tcp.header.into()), Size::bytes);
         if segment.saturating_add(header) > MOST_PACKET {
@@ -106,15 +106,11 @@ impl Rules {
                 ),
             );
         }
-        self.controller(path, flow, profile);
+        self.controller(path, flow);
         self.app(&join(path, "app"), &flow.app, segment);
     }
 
-    fn controller(&mut self, path: &str, flow: &FlowTable, profile: Profile) {
-        if profile.control().is_none() {
-            let known = listed(paceline_control::Profile::ALL.iter().map(|profile| profile.name()));
-            self.note(join(path, "profile"), format!("`{}` is not there yet: must be one of {known}", profile.name()));
-        }
+    fn controller(&mut self, path: &str, flow: &FlowTable) {
         let Ok(scheme) = scheme(&flow.cc) else {
             let names = || schemes().map(|scheme| scheme.name);
             let problem = match nearest(&flow.cc, names()) {
