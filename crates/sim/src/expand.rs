@@ -72,14 +72,21 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
         let (from, to) = (model.node(&link.from), model.node(&link.to));
         for (direction, from, to, way) in [("forward", from, to, &link.forward), ("backward", to, from, &link.backward)]
         {
-            model.links.push(LinkDirection { link: link.name.clone(), direction, from, to, model: link_model(way) });
+            model.links.push(LinkDirection {
+                link: link.name.clone(),
+                direction,
+                from,
+                to,
+                model: link_model(way, scenario.profile()),
+            });
         }
     }
     let mut wishes = Vec::new();
     for flow in scenario.flows() {
         for instance in 0..flow.count {
             let index = model.flows.len();
-            let made = instance_of(&mut model, flow, instance, scenario.access())?;
+            let access = scenario.access().map(|access| (access, scenario.profile()));
+            let made = instance_of(&mut model, flow, instance, access)?;
             model.flows.push(made);
             if scenario.stop_after() == Some(flow.name.as_str()) {
                 model.stop_after.push(index);
@@ -105,15 +112,18 @@ impl Model {
     }
 
     /// A host of its own at `router`: an access link there (`up` from the host) and back.
-    fn host(&mut self, name: String, router: usize, access: &AccessTable) -> usize {
+    fn host(&mut self, name: String, router: usize, (access, profile): Access<'_>) -> usize {
         let host = self.add_node(name.clone());
         for (direction, from, to) in [("up", host, router), ("down", router, host)] {
-            let model = access_model(access);
+            let model = access_model(access, profile);
             self.links.push(LinkDirection { link: format!("access {name}"), direction, from, to, model });
         }
         host
     }
 }
+
+/// The access links, and the profile that says how their queues count.
+type Access<'a> = (&'a AccessTable, ProfileKey);
 
 /// A value that is fixed, or drawn from a stream of that name.
 fn draw(value: Draw, seed: u64, name: &str) -> Span {
@@ -127,7 +137,7 @@ fn instance_of(
     model: &mut Model,
     flow: &Flow,
     instance: u32,
-    access: Option<&AccessTable>,
+    access: Option<Access<'_>>,
 ) -> Result<FlowModel, ExpandError> {
     let label = format!("{}[{instance}]", flow.name);
     let (from, to) = (model.node(&flow.from), model.node(&flow.to));

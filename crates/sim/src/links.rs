@@ -1,17 +1,18 @@
 //! From a scenario's links to the models of crate `path`.
 
 use crate::scenario::Direction;
-use crate::scenario::link::{AccessTable, Loss as LossKey, LossOn, Queue as QueueKey};
+use crate::scenario::link::{AccessTable, Loss as LossKey, LossOn, Queue as QueueKey, RedMode as ModeKey};
+use crate::scenario::model::Profile;
 use crate::scenario::values::Limit as LimitKey;
-use paceline_path::{Limit, LinkModel, Loss, On, Queue, Reorder};
-use paceline_units::{Ratio, Span};
+use paceline_path::{Limit, LinkModel, Loss, On, Queue, RedMode, RedModel, Reorder};
+use paceline_units::{Ratio, Size, Span};
 
 /// One direction of a link.
-pub fn link_model(way: &Direction) -> LinkModel {
+pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
     LinkModel {
         rate: way.rate.clone(),
         propagation: way.delay,
-        queue: queue(&way.queue),
+        queue: queue(&way.queue, profile),
         loss: way.loss.map(loss),
         delay_variation: (way.delay_variation > Span::ZERO).then_some(way.delay_variation),
         reorder: way.reorder.map(|reorder| Reorder { rate: reorder.rate, extra: reorder.extra }),
@@ -22,19 +23,45 @@ pub fn link_model(way: &Direction) -> LinkModel {
 }
 
 /// One direction of an access link.
-pub fn access_model(access: &AccessTable) -> LinkModel {
-    LinkModel::new(access.rate, access.delay, queue(&access.queue))
+pub fn access_model(access: &AccessTable, profile: Profile) -> LinkModel {
+    LinkModel::new(access.rate, access.delay, queue(&access.queue, profile))
 }
 
 fn positive(share: Ratio) -> Option<Ratio> {
     (share > Ratio::ZERO).then_some(share)
 }
 
-fn queue(queue: &QueueKey) -> Queue {
+fn queue(queue: &QueueKey, profile: Profile) -> Queue {
     match queue {
         QueueKey::Unlimited {} => Queue::Unlimited,
-        QueueKey::Droptail { limit: most } => Queue::DropTail(limit(*most)),
-        QueueKey::Red { limit: most, .. } => Queue::DropTail(limit(*most)),
+        QueueKey::Droptail { limit: most } => Queue::DropTail(drop_tail_limit(limit(*most), profile)),
+        QueueKey::Red {
+            limit: most,
+            min_threshold,
+            max_threshold,
+            weight,
+            max_p,
+            gentle,
+            wait,
+            mode,
+            mean_packet,
+            ecn,
+            automatic: _, // then thresholds and weight are absent
+        } => Queue::Red(RedModel {
+            min_threshold: *min_threshold,
+            max_threshold: *max_threshold,
+            weight: *weight,
+            max_p: Ratio(*max_p),
+            gentle: *gentle,
+            wait: *wait,
+            mode: match mode {
+                ModeKey::Packets => RedMode::Packets,
+                ModeKey::Bytes => RedMode::Bytes,
+            },
+            mean_packet: *mean_packet,
+            ecn: *ecn,
+            ..RedModel::new(limit(*most))
+        }),
     }
 }
 
@@ -42,6 +69,16 @@ fn limit(limit: LimitKey) -> Limit {
     match limit {
         LimitKey::Packets(packets) => Limit::Packets(packets),
         LimitKey::Bytes(size) => Limit::Bytes(size),
+    }
+}
+
+/// ns-2's drop-tail queue refuses the packet that would fill it, so it holds one less than its limit
+/// (queue/drop-tail.cc; its RED holds all of it).
+fn drop_tail_limit(limit: Limit, profile: Profile) -> Limit {
+    match limit {
+        Limit::Packets(packets) if profile.is_ns2() => Limit::Packets(packets - 1),
+        Limit::Bytes(Size(bytes)) if profile.is_ns2() => Limit::Bytes(Size(bytes - 1)),
+        other => other,
     }
 }
 

@@ -1,0 +1,275 @@
+//! The whole simulator under the profiles `ns2` and `ns2-linux` against ns-2.35's own results (`ns2/*.csv`, and the
+//! single-flow grid of crate flow): means over 10 seeds, with 95 % half widths.
+//!
+//! One flow: within 3 % or the joint 95 % interval, whichever is larger. The dumbbell of "TCP Vegas Performance with
+//! Streaming Media": 10 % or the joint interval. There some five hundred pairs of means are compared, of which a
+//! twentieth would miss a 95 % interval by chance if nothing differed at all; so of all pairs at most a twentieth may
+//! miss it, and none a 99.9 % interval. `--nocapture` prints the tables.
+
+use paceline_sim::scenario::Document;
+use paceline_sim::{RunOptions, Scenario, Summary, simulate};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Student's t for 95 % and 99.9 %, and 9 degrees of freedom.
+const T: f64 = 2.262;
+const T_999: f64 = 4.781;
+const SEEDS: u64 = 10;
+
+/// One row of a results file.
+struct Row<'a> {
+    header: Vec<&'a str>,
+    cells: Vec<&'a str>,
+}
+
+impl<'a> Row<'a> {
+    fn all(csv: &'a str) -> Vec<Row<'a>> {
+        let mut lines = csv.lines();
+        let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+        lines.map(|line| Row { header: header.clone(), cells: line.split(',').collect() }).collect()
+    }
+
+    fn text(&self, name: &str) -> &'a str {
+        self.header.iter().position(|h| *h == name).map_or("", |i| self.cells[i])
+    }
+
+    fn number(&self, name: &str) -> f64 {
+        self.text(name).parse().unwrap_or(0.0)
+    }
+}
+
+type Measure = (&'static str, &'static str, fn(&Summary) -> f64);
+
+/// How near means must be: within this share of ns-2's, or the joint interval.
+struct Tolerance {
+    share: f64,
+    /// The last digit of the files.
+    digit: f64,
+}
+
+/// How many pairs of means were compared, and which miss their 95 % and their 99.9 % interval.
+#[derive(Default)]
+struct Misses {
+    compared: usize,
+    at_95: Vec<String>,
+    at_999: Vec<String>,
+}
+
+/// Runs `scenario` of every row under all seeds and holds the means of `measures` against the row's columns.
+fn compare<'a>(
+    rows: &[Row<'a>],
+    scenario: impl Fn(&Row<'a>) -> String + Sync,
+    measures: &[Measure],
+    tolerance: &Tolerance,
+) -> Misses {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let Some(row) = rows.get(i) else { break };
+            let mut misses = Misses::default();
+            let line = check(row, &scenario(row), measures, tolerance, &mut misses);
+            done.lock().unwrap().push((i, line, misses));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let mut done = done.into_inner().unwrap();
+    done.sort_by_key(|(i, ..)| *i);
+    assert!(done.len() == rows.len() && !rows.is_empty());
+    let mut all = Misses::default();
+    for (_, line, misses) in done {
+        println!("{line}");
+        all.compared += misses.compared;
+        all.at_95.extend(misses.at_95);
+        all.at_999.extend(misses.at_999);
+    }
+    all
+}
+
+fn check(row: &Row, text: &str, measures: &[Measure], tolerance: &Tolerance, misses: &mut Misses) -> String {
+    let document = Document::parse(text, "ns2.toml").unwrap();
+    let scenario = Scenario::check(&document, &mut |_| Err(String::new())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let random = row.number("runs") > 1.0;
+    let seeds = if random { SEEDS } else { 1 };
+    let runs: Vec<Summary> =
+        (1..=seeds).map(|seed| simulate(&scenario, seed, &RunOptions::default()).unwrap().summary).collect();
+    let mut line = row.cells[..row.cells.len().min(8)].join(" ");
+    for (name, column, value) in measures {
+        let n = runs.len() as f64;
+        let mean = runs.iter().map(value).sum::<f64>() / n;
+        let square = runs.iter().map(|run| (value(run) - mean) * (value(run) - mean)).sum::<f64>();
+        let half = if random { T * (square / (n - 1.0) / n).sqrt() } else { 0.0 };
+        let (theirs, their_half) = (row.number(&format!("{column}_mean")), row.number(&format!("{column}_ci95")));
+        let joint = (half * half + their_half * their_half).sqrt();
+        let least = (tolerance.share * theirs).max(tolerance.digit);
+        let allowed = least.max(joint);
+        misses.compared += 1;
+        line += &format!("  {name} {mean:.4} ({theirs:.4} ± {allowed:.4})");
+        if (mean - theirs).abs() > allowed {
+            line += " MISSES";
+            misses.at_95.push(format!("{line} [{name}]"));
+        }
+        if (mean - theirs).abs() > least.max(joint * T_999 / T) {
+            misses.at_999.push(format!("{line} [{name}]"));
+        }
+    }
+    line
+}
+
+fn queue_loss(summary: &Summary) -> f64 {
+    let queue = &summary.queues[0];
+    queue.drops["overflow"] as f64 + queue.drops["early"] as f64 + queue.drops["forced"] as f64
+}
+
+const SINGLE: [Measure; 4] = [
+    ("goodput", "goodput_mbps", |s| s.flows[0].goodput_bps / 1e6),
+    ("loss", "lossrate_total", |s| (queue_loss(s) + s.queues[0].drops["loss"] as f64) / s.queues[0].arrivals as f64),
+    ("queue", "meanq", |s| s.queues[0].mean_packets),
+    ("cwnd", "cwnd", |s| s.flows[0].cwnd_mean_packets.unwrap_or(0.0)),
+];
+
+/// `A.tcl`: one flow, 120 s of which 20 s are warm-up.
+fn single(row: &Row) -> String {
+    let (kind, loss) = (row.text("kind"), row.number("loss"));
+    let (mut profile, mut more) = ("ns2", String::new());
+    let mut cc = kind;
+    if let Some(linux) = kind.strip_prefix("lx-") {
+        (profile, cc) = ("ns2-linux", linux);
+    } else if let Some(thresholds) = kind.strip_prefix("vegas") {
+        let (alpha, beta) = thresholds.split_once(':').unwrap_or(("1", "3"));
+        (cc, more) = ("vegas", format!("params = {{ alpha = {alpha}, beta = {beta} }}\n"));
+    } else if let Some(plain) = kind.strip_suffix("-da") {
+        (cc, more) = (plain, "delayed_ack = \"100 ms\"\n".into());
+    }
+    let cc = if cc == "sack1" { "sack" } else { cc };
+    if loss > 0.0 {
+        more += "start = { uniform = [\"0 s\", \"1 s\"] }\n";
+    }
+    format!(
+        "duration = \"120 s\"\nwarmup = \"20 s\"\nprofile = \"{profile}\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\n\
+         delay = \"{} ms\"\nqueue = {{ kind = \"droptail\", limit = \"50 packets\" }}\n\
+         loss = {{ kind = \"uniform\", rate = {loss:?} }}\nbackward = {{ queue = {{ kind = \"unlimited\" }} }}\n\
+         [flow.a]\ncc = \"{cc}\"\n{more}",
+        row.number("rtt") / 2.0
+    )
+}
+
+/// Kinds that this project's TCP has; ns-2's TFRC, RAP and Veno come with their own controllers.
+fn is_tcp(row: &Row) -> bool {
+    !["tfrc", "rap", "lx-veno"].contains(&row.text("kind"))
+}
+
+#[test]
+fn one_flow_without_loss() {
+    let mut rows = Row::all(include_str!("../../flow/tests/ns2/A_noloss_summary.csv"));
+    rows.retain(is_tcp);
+    single_grid(&rows);
+}
+
+/// Every single mean must fit.
+fn single_grid(rows: &[Row]) {
+    // the files give loss rates to 1e-6
+    let misses = compare(rows, single, &SINGLE, &Tolerance { share: 0.03, digit: 1e-6 });
+    assert!(misses.at_95.is_empty(), "these differ from ns-2:\n{}", misses.at_95.join("\n"));
+}
+
+#[test]
+fn one_flow_with_random_loss() {
+    let mut rows = Row::all(include_str!("../../flow/tests/ns2/A_loss_summary.csv"));
+    rows.retain(is_tcp);
+    single_grid(&rows);
+}
+
+const STREAMING: [Measure; 5] = [
+    ("throughput", "thr_mbps", |s| s.streams[0].throughput_bps / 1e6),
+    ("queue", "meanq", |s| s.queues[0].mean_packets),
+    ("sd", "sdq", |s| s.queues[0].sd_packets),
+    ("loss", "qloss", |s| queue_loss(s) / s.queues[0].arrivals as f64),
+    ("utilisation", "util", |s| s.queues[0].utilisation),
+];
+
+/// `C2.tcl`: the streaming paper's dumbbell, with the background's delay on its access links.
+fn streaming(row: &Row) -> String {
+    let queue = match row.text("queue") {
+        "dt" => "{ kind = \"droptail\", limit = \"50 packets\" }".to_owned(),
+        "redauto" => {
+            "{ kind = \"red\", limit = \"50 packets\", mode = \"bytes\", mean_packet = \"1000 B\", automatic = true }"
+                .into()
+        }
+        red => {
+            let (min, max) = if red == "red1040" { (10, 40) } else { (5, 15) };
+            format!(
+                "{{ kind = \"red\", limit = \"50 packets\", min_threshold = {min}, max_threshold = {max}, weight = 0.002, \
+                 gentle = {}, mean_packet = \"{} B\" }}",
+                red != "red515ng",
+                if red == "red515ng" { 500 } else { 1000 }
+            )
+        }
+    };
+    let params = if row.text("kind") == "vegas8:8" { "cc = \"vegas\"\nparams = { alpha = 8, beta = 8 }" } else { "" };
+    let overhead = format!("send_overhead = \"{} s\"", row.number("ovh"));
+    let background = "start = { uniform = [\"0 s\", \"5 s\"] }\nrtt = { uniform = [\"20 ms\", \"440 ms\"] }";
+    let (delay, core) = match row.text("rttmode") {
+        "core" => (row.number("rtt") / 2.0, true),
+        _ => (1.0, false),
+    };
+    assert!(!core || row.number("rtt") >= 20.0);
+    let arrivals = match row.text("http") {
+        "thinkp" => "think-persistent",
+        other => other,
+    };
+    let mut text = format!(
+        "duration = \"430 s\"\nwarmup = \"10 s\"\nstop_after = \"media\"\nprofile = \"ns2\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\n\
+         delay = \"{delay} ms\"\nqueue = {queue}\nloss = {{ kind = \"uniform\", rate = {:?} }}\n\
+         backward = {{ queue = {{ kind = \"droptail\", limit = \"50 packets\" }} }}\n\
+         [flow.media]\n{params}\nstart = \"10 s\"\nrtt = \"{} ms\"\n{overhead}\n\
+         [flow.media.app]\nkind = \"stream\"\nmedia_rate = \"{} Mbit/s\"\n",
+        row.number("loss"),
+        row.number("rtt"),
+        row.number("rate")
+    );
+    if row.number("nftp") > 0.0 {
+        text += &format!("[flow.ftp]\ncount = {}\n{background}\n{overhead}\n", row.text("nftp"));
+    }
+    if row.number("nhttp") > 0.0 {
+        text += &format!(
+            "[flow.web]\ncount = {}\n{background}\n{overhead}\n[flow.web.app]\nkind = \"web\"\narrivals = \"{arrivals}\"\n",
+            row.text("nhttp")
+        );
+    }
+    text
+}
+
+/// Rows whose packets have no header beside their 1000 B, sent with the jitter that breaks phase effects.
+fn comparable(row: &Row) -> bool {
+    row.text("hdr") == "0" && (row.number("ovh") > 0.0 || row.number("nftp") == 0.0)
+}
+
+#[test]
+fn the_streaming_dumbbell() {
+    let mut rows = Vec::new();
+    for csv in [
+        include_str!("ns2/C_fig3_summary.csv"),
+        include_str!("ns2/C_ovh_variants_summary.csv"),
+        include_str!("ns2/C_open_fig4_summary.csv"),
+        include_str!("ns2/C_ovh_fig4_summary.csv"),
+        include_str!("ns2/C_open_fig5_summary.csv"),
+        include_str!("ns2/C_ovh_fig5_summary.csv"),
+        include_str!("ns2/C_open_fig6_summary.csv"),
+        include_str!("ns2/C_ovh_fig6_summary.csv"),
+        include_str!("ns2/C_open_fig7_summary.csv"),
+        include_str!("ns2/C_ovh_fig7_summary.csv"),
+    ] {
+        rows.extend(Row::all(csv).into_iter().filter(comparable));
+    }
+    let misses = compare(&rows, streaming, &STREAMING, &Tolerance { share: 0.1, digit: 1e-6 });
+    println!("{} compared, {} miss their 95 % interval", misses.compared, misses.at_95.len());
+    assert!(misses.compared > 500);
+    assert!(misses.at_999.is_empty(), "these differ from ns-2:\n{}", misses.at_999.join("\n"));
+    let most = misses.compared / 20;
+    assert!(misses.at_95.len() <= most, "more than {most} differ from ns-2:\n{}", misses.at_95.join("\n"));
+}
