@@ -41,6 +41,9 @@ pub enum Unit {
     Arc(usize),
 }
 
+/// The arcs of a flow's way there and of its way back.
+pub type Path = (Vec<usize>, Vec<usize>);
+
 /// A graph made ready to run.
 #[derive(Debug)]
 pub struct Plan {
@@ -57,7 +60,7 @@ pub struct Plan {
     /// For each flow its number among the sources of its source host and among the sinks of its sink host.
     pub endpoints: Vec<(u32, u32)>,
     /// For each flow the arcs of its way there and of its way back.
-    pub paths: Vec<(Vec<usize>, Vec<usize>)>,
+    pub paths: Vec<Path>,
     /// The window.
     pub window: Span,
 }
@@ -148,7 +151,7 @@ impl Graph {
     ///
     /// # Errors
     /// A flow whose ends are not connected.
-    pub fn route(&self) -> Result<Vec<(Vec<usize>, Vec<usize>)>, GraphError> {
+    pub fn route(&self) -> Result<Vec<Path>, GraphError> {
         let mut entering = vec![Vec::new(); self.nodes];
         for (id, arc) in self.arcs.iter().enumerate() {
             entering[arc.to].push(id);
@@ -185,7 +188,7 @@ impl Graph {
     }
 
     /// Which sources feed each arc, and each host.
-    fn sources(&self, paths: &[(Vec<usize>, Vec<usize>)]) -> (Vec<BTreeSet<Source>>, Vec<BTreeSet<Source>>) {
+    fn sources(&self, paths: &[Path]) -> (Vec<BTreeSet<Source>>, Vec<BTreeSet<Source>>) {
         let mut arcs = vec![BTreeSet::new(); self.arcs.len()];
         let mut hosts = vec![BTreeSet::new(); self.nodes];
         for (&(source, sink), (there, back)) in self.flows.iter().zip(paths) {
@@ -248,14 +251,7 @@ impl Graph {
         })
     }
 
-    fn compile(
-        &self,
-        units: Vec<Unit>,
-        fan_in: Vec<bool>,
-        is_folded: &[bool],
-        paths: Vec<(Vec<usize>, Vec<usize>)>,
-        window: Span,
-    ) -> Plan {
+    fn compile(&self, units: Vec<Unit>, fan_in: Vec<bool>, is_folded: &[bool], paths: Vec<Path>, window: Span) -> Plan {
         let mut arc_ways = vec![None; self.arcs.len()];
         let mut host_elements = vec![0; self.nodes];
         for (i, unit) in units.iter().enumerate() {

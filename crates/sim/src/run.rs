@@ -169,7 +169,7 @@ impl Ends<'_> {
     }
 }
 
-fn host<'a>(built: &'a Built, node: usize) -> &'a Host {
+fn host(built: &Built, node: usize) -> &Host {
     match built.hosts[node].map(|i| &built.engine.elements()[i]) {
         Some(Node::Host(host)) => host,
         _ => unreachable!("the ends of flows are hosts"),
