@@ -3,7 +3,7 @@
 use super::Transmit;
 use super::rtt::Limits;
 use super::sender::{Action, Phase, TcpSender};
-use paceline_control::{Controller, PathView, Profile, Recovery, TcpEvent};
+use paceline_control::{Controller, PathView, Profile, Recovery, TcpController, TcpEvent};
 use paceline_packet::{Extra, Flags, Packet};
 use paceline_units::{Span, Time};
 
@@ -29,7 +29,9 @@ impl TcpSender {
             self.sample(now);
         }
         self.timer = if ack == self.max && self.profile == Profile::Rfc { Time::NEVER } else { now + self.rto };
-        if self.fine.is_some() {
+        if let TcpController::Reno(reno) = &mut self.controller {
+            reno.acked(segments, in_flight); // spared the view of the path: a tenth of the cost
+        } else if self.fine.is_some() {
             self.vegas_in_order(now, segments, in_flight);
         } else {
             let path = self.path(now, in_flight);
