@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from paceline.reproduce import loading, paper, points
+from paceline.reproduce import loading, points, where
 
-PAPERS = paper.folder_of_papers()
+PAPERS = where.folder_of_papers()
 # What a scenario of the paper changes in default.toml; all else must be as it stands there.
 DIFFERS: dict[str, set[str]] = {
     "basic.toml": {"flow.ftp", "flow.web"},
@@ -33,7 +33,7 @@ def leaves(tree: dict[str, Any], path: str = "") -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("key", paper.keys())
+@pytest.mark.parametrize("key", where.keys())
 def test_every_paper_loads_and_has_claims(key: str) -> None:
     found = loading.load(key)
     assert found.claims
@@ -78,7 +78,7 @@ def test_one_figure_alone() -> None:
     assert {c.figure for c in whole.only("5").claims} == {"5"}
     assert "background" in whole.only("viable").studies, "a pool needs the studies it draws from"
     assert {c.study for c in whole.only("viable").claims} == {"viable"}
-    with pytest.raises(paper.PaperError, match="no figure 99: there are 3, 4"):
+    with pytest.raises(where.PaperError, match="no figure 99: there are 3, 4"):
         whole.only("99")
 
 
@@ -94,12 +94,12 @@ def test_the_command_holds_scenario_settings_and_seeds() -> None:
 
 def test_papers_are_found_from_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    assert Path(paper.find_scenario("papers/vegas-streaming/default.toml")).is_file()
-    assert paper.find_scenario("papers/vegas-streaming/nothing.toml") == "papers/vegas-streaming/nothing.toml"
+    assert Path(where.find_scenario("papers/vegas-streaming/default.toml")).is_file()
+    assert where.find_scenario("papers/vegas-streaming/nothing.toml") == "papers/vegas-streaming/nothing.toml"
     mine = tmp_path / "papers" / "vegas-streaming" / "default.toml"
     mine.parent.mkdir(parents=True)
     mine.touch()
-    assert paper.find_scenario("papers/vegas-streaming/default.toml") == "papers/vegas-streaming/default.toml"
+    assert where.find_scenario("papers/vegas-streaming/default.toml") == "papers/vegas-streaming/default.toml"
 
 
 FIGURES = """
@@ -168,10 +168,10 @@ def test_mistakes_are_named(tmp_path: Path, file: str, old: str, new: str, messa
     assert old in texts[file]
     for name, text in texts.items():
         (folder / name).write_text(text.replace(old, new) if name == file else text)
-    with pytest.raises(paper.PaperError, match=message):
+    with pytest.raises(where.PaperError, match=message):
         loading.load("some", tmp_path)
 
 
 def test_an_unknown_paper_names_the_known_ones() -> None:
-    with pytest.raises(paper.PaperError, match=r"no paper 'vegas': there are .*vegas-streaming"):
+    with pytest.raises(where.PaperError, match=r"no paper 'vegas': there are .*vegas-streaming"):
         loading.load("vegas")

@@ -11,6 +11,7 @@ from typing import Any
 
 from paceline._core import Scenario
 from paceline.errors import PacelineError
+from paceline.reproduce.where import find_scenario
 
 ScenarioLike = Scenario | str | Path
 
@@ -19,9 +20,10 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
     """The scenario of a TOML file (or one already loaded) with the values at some TOML paths replaced.
 
     `changes` maps paths such as "flow.media.cc" to values: text as it would stand in the file ("50 ms"), numbers,
-    booleans, lists or tables. Raises ScenarioError for a mistake.
+    booleans, lists or tables. "papers/KEY/NAME.toml" is found in an installed package too. Raises ScenarioError for a
+    mistake.
     """
-    loaded = scenario if isinstance(scenario, Scenario) else Scenario.load(str(scenario))
+    loaded = scenario if isinstance(scenario, Scenario) else Scenario.load(find_scenario(str(scenario)))
     return (
         loaded.set_all([(path, toml_value(value)) for path, value in changes.items()]) if changes else loaded
     )

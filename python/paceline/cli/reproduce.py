@@ -11,7 +11,7 @@ from rich.table import Table
 
 from paceline.cli.progress import duration, progress
 from paceline.errors import Interrupted, PacelineError
-from paceline.reproduce import loading
+from paceline.reproduce import loading, where
 from paceline.reproduce import paper as papers
 
 DEFAULT_RUNS = 10
@@ -58,12 +58,12 @@ def reproduce(
       paceline reproduce vegas-streaming --figure 5 --runs 30 --out out/red
     """
     if listing:
-        for key in [paper] if paper else papers.keys():
+        for key in [paper] if paper else where.keys():
             _list(loading.load(key), runs, workers)
         return
     if paper is None:
         raise PacelineError(
-            f"which paper? There are {', '.join(papers.keys())}; see paceline reproduce --list"
+            f"which paper? There are {', '.join(where.keys())}; see paceline reproduce --list"
         )
     _reproduce(paper, figure, runs, workers, out or Path("out") / paper)
 

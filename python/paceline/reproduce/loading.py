@@ -14,15 +14,14 @@ from paceline.reproduce.paper import (
     Level,
     Metric,
     Paper,
-    PaperError,
     Plot,
     Series,
     Settings,
     Show,
     Study,
-    folder_of_papers,
 )
 from paceline.reproduce.verdict import Kind, Published
+from paceline.reproduce.where import PaperError, folder_of_papers
 from paceline.scenario import toml_value
 
 

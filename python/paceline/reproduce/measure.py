@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from paceline.reproduce.expression import Array, Column, ExpressionError
-from paceline.reproduce.paper import Claim, Metric, Paper, PaperError, Study
+from paceline.reproduce.paper import Claim, Metric, Paper, Study
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Verdict, judge
+from paceline.reproduce.where import PaperError
 from paceline.statistics import Estimate, estimate
 
 Values = dict[Place, dict[str, list[float]]]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paceline import _core
-from paceline.reproduce.paper import Level, Paper, PaperError, Series, Settings, Study
+from paceline.reproduce.paper import Level, Paper, Series, Settings, Study
+from paceline.reproduce.where import PaperError
 from paceline.scenario import load
 from paceline.sweep import Point
 
@@ -44,8 +45,8 @@ def point(paper: Paper, study: Study, place: Place) -> Point:
     Name and description are the paper's in every point, so that the same point in two studies is one run.
     """
     try:
-        scenario = load(paper.folder / str(study.scenario), dict(settings(study, place)))
-        scenario = scenario.set("name", f'"{paper.key}"').set("description", '""')
+        changes = {**dict(settings(study, place)), "name": f'"{paper.key}"', "description": '""'}
+        scenario = load(paper.folder / str(study.scenario), changes)
     except _core.ScenarioError as error:
         raise PaperError(f"{paper.key}, {study.key} at {place.level}, {place.series}: {error}") from None
     return Point(scenario, {"study": place.study, "series": place.series, "level": place.level})
