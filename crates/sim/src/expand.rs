@@ -7,6 +7,7 @@ use crate::scenario::flow::{
     App, Arrivals as ArrivalsKey, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey,
 };
 use crate::scenario::link::AccessTable;
+use crate::scenario::model::Profile;
 use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::{Flow, Scenario};
 use paceline_apps::ftp::Ftp;
@@ -123,7 +124,7 @@ impl Model {
 }
 
 /// The access links, and the profile that says how their queues count.
-type Access<'a> = (&'a AccessTable, ProfileKey);
+type Access<'a> = (&'a AccessTable, Profile);
 
 /// A value that is fixed, or drawn from a stream of that name.
 fn draw(value: Draw, seed: u64, name: &str) -> Span {
