@@ -71,6 +71,13 @@ def test_many_flows_are_counted_not_named() -> None:
     assert len(made.axes[0].lines) == 30
 
 
+def test_lone_flows_come_before_crowds_and_instances_in_order() -> None:
+    crowd = recorded("cwnd", flows=12)
+    lone = recorded("cwnd", flows=1).with_columns(flow=pl.lit("z"))
+    names = [line.name for line in lines(KINDS["cwnd"], pl.concat([crowd, lone]).sort("time_s"))]
+    assert names == ["z", *(f"f[{i}]" for i in range(12))]
+
+
 def test_lines_have_names_and_forward_comes_first() -> None:
     assert [line.name for line in lines(KINDS["cwnd"], recorded("cwnd", flows=1))] == ["f"]
     assert [line.name for line in lines(KINDS["cwnd"], recorded("cwnd"))] == ["f[0]", "f[1]"]

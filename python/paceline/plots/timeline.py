@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -51,11 +52,17 @@ class Panel:
 
 
 def lines(kind: Kind, data: pl.DataFrame) -> list[Line]:
-    """The lines of a panel in the recording's order; a flow with one instance goes without its number."""
+    """The lines of a panel; a flow with one instance goes without its number.
+
+    Flows of few instances come first: a lone stream is of more interest than the tenth of twenty web clients.
+    """
     name, detail = kind.by
     parts = data.partition_by([name, detail], maintain_order=True)
     if detail == "direction":
         parts.sort(key=lambda part: (part[name][0], part[detail][0] != "forward"))
+    else:
+        instances = Counter(part[name][0] for part in parts)
+        parts.sort(key=lambda part: (instances[part[name][0]], part[name][0], part[detail][0]))
     names = [str(part[name][0]) for part in parts]
     details = {part[detail][0] for part in parts}
     found = []
