@@ -156,19 +156,26 @@ impl Graph {
         for (id, arc) in self.arcs.iter().enumerate() {
             entering[arc.to].push(id);
         }
-        let mut towards: Vec<Option<Vec<Option<usize>>>> = vec![None; self.nodes];
-        let mut way = |from: usize, to: usize, flow: usize| {
-            let first_arcs = towards[to].get_or_insert_with(|| self.first_arcs(&entering, to));
-            let (mut at, mut arcs) = (from, Vec::new());
+        // By destination, so that one destination's routes are kept at a time: all of them would be nodes squared.
+        let mut trips: Vec<(usize, usize, usize, usize)> = Vec::with_capacity(2 * self.flows.len());
+        for (flow, &(source, sink)) in self.flows.iter().enumerate() {
+            trips.extend([(sink, source, flow, 0), (source, sink, flow, 1)]);
+        }
+        trips.sort_unstable();
+        let mut paths: Vec<[Vec<usize>; 2]> = vec![Default::default(); self.flows.len()];
+        let mut towards = (usize::MAX, Vec::new());
+        for (to, from, flow, direction) in trips {
+            if towards.0 != to {
+                towards = (to, self.first_arcs(&entering, to));
+            }
+            let mut at = from;
             while at != to {
-                let arc = first_arcs[at].ok_or(GraphError::Unreachable(from, to, flow))?;
-                arcs.push(arc);
+                let arc = towards.1[at].ok_or(GraphError::Unreachable(from, to, flow))?;
+                paths[flow][direction].push(arc);
                 at = self.arcs[arc].to;
             }
-            Ok(arcs)
-        };
-        let flows = self.flows.iter().enumerate();
-        flows.map(|(flow, &(source, sink))| Ok((way(source, sink, flow)?, way(sink, source, flow)?))).collect()
+        }
+        Ok(paths.into_iter().map(|[there, back]| (there, back)).collect())
     }
 
     /// For each node, the first arc on its way to `to`: breadth first from there.
