@@ -7,13 +7,14 @@ use paceline_units::Time;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Fate {
-    /// The packet's time now is its arrival at the far end; [`Time::NEVER`] if the link never sends again (the packet
-    /// is then in flight, not lost).
+    /// The packet's time now is its arrival at the far end.
     Pass,
     /// It does not get across; its time is unchanged.
     Drop(DropReason),
     /// As `Pass`, and a copy arrives at this time.
     Twice(Time),
+    /// The link never sends again: the packet stays in its queue, in flight for ever.
+    Held,
 }
 
 /// Why a packet did not get across.

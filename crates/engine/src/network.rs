@@ -113,6 +113,8 @@ pub struct Network<H> {
     /// When the run ends. Folded links are evaluated ahead of the clock; what they do from then on does not count.
     end: Time,
     beyond: Beyond,
+    /// Packets that wait at a link that never sends again.
+    held: u64,
 }
 
 /// What folded links have done to packets after the end of the run.
@@ -136,6 +138,7 @@ impl<H: Hop> Network<H> {
             measured_from: Time::ZERO,
             end: Time::NEVER,
             beyond: Beyond::default(),
+            held: 0,
         }
     }
 
@@ -185,6 +188,11 @@ impl<H: Hop> Network<H> {
             Fate::Twice(time) => {
                 self.duplicate(packet, time, at);
                 Some(packet)
+            }
+            Fate::Held => {
+                self.held += 1;
+                self.extras.take(packet.extra);
+                None
             }
         }
     }
@@ -248,7 +256,7 @@ impl<H: Hop> Network<H> {
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         let waiting: u64 = self.doors.iter().map(|door| door.inbox.len() as u64).sum();
-        waiting + self.beyond.dropped - self.beyond.duplicated
+        waiting + self.held + self.beyond.dropped - self.beyond.duplicated
     }
 
     /// The folded links.

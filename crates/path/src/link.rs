@@ -111,8 +111,7 @@ impl Link {
         self.keeps_order
     }
 
-    /// Takes in a packet that reaches the queue at `packet.time`. Calls must come in order of time, and before
-    /// [`Time::NEVER`].
+    /// Takes in a packet that reaches the queue at `packet.time`. Calls must come in order of time.
     #[inline]
     pub fn admit(&mut self, packet: &mut Packet) -> Fate {
         let (now, size) = (packet.time.0, packet.size);
@@ -195,7 +194,7 @@ impl Link {
         } else {
             self.waiting.pass(size, exit);
         }
-        fate
+        if end == u64::MAX { Fate::Held } else { fate }
     }
 
     /// When everything admitted so far has been sent.

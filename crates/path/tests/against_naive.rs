@@ -178,7 +178,8 @@ fn compare(
             prop_assert_eq!(fate, Fate::Drop(DropReason::Overflow), "at {}", arrival);
             dropped.push(arrival);
         } else {
-            prop_assert_eq!(fate, Fate::Pass, "at {}", arrival);
+            let held = end == u64::MAX;
+            prop_assert_eq!(fate, if held { Fate::Held } else { Fate::Pass }, "at {}", arrival);
             prop_assert_eq!(p.time, Time(end) + model.propagation, "at {} {}", arrival, size);
             sent.push(Sent { arrival, start, end, size });
         }

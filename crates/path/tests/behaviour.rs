@@ -193,6 +193,7 @@ proptest! {
                     prop_assert_eq!(p.time, Time(now));
                     dropped[reason.index()] += 1;
                 }
+                Fate::Held => prop_assert!(false, "the rate is never zero"),
                 Fate::Pass | Fate::Twice(_) => {
                     prop_assert!(p.time >= Time(now) + link.delay_floor());
                     prop_assert!(!link.keeps_order() || p.time >= latest);

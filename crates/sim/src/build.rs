@@ -13,12 +13,15 @@ use paceline_units::Time;
 
 /// A folded link.
 #[derive(Debug)]
+#[repr(align(64))]
 pub enum Folded {
     /// The plain kind, one cache line.
     Pipe(Pipe),
     /// Any other.
     Link(Box<Link>),
 }
+
+const _: () = assert!(size_of::<Folded>() == 64, "a folded link is one cache line");
 
 impl Hop for Folded {
     #[inline(always)]

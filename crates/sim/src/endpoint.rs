@@ -13,15 +13,18 @@ use paceline_units::{Size, Span, Time};
 
 /// A sender with its application.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Source {
-    /// TCP's half of it.
-    pub sender: TcpSender,
-    flow: FlowId,
-    cursor: u32,
+    /// When its entry in the host's timers lies: never later than [`Source::next_wake`].
+    pub(crate) entry: Time,
     /// When the application next does something of itself.
     app_wake: Time,
+    flow: FlowId,
+    cursor: u32,
     /// Whether the application wants to know when everything is acknowledged.
     curious: bool,
+    /// TCP's half of it.
+    pub sender: TcpSender,
     started: bool,
     stopped: bool,
     app: Box<App>,
@@ -36,6 +39,7 @@ impl Source {
             sender: TcpSender::new(&flow.tcp, flow.controller.clone(), stream),
             flow: id,
             cursor,
+            entry: flow.start,
             app_wake: flow.start,
             curious: flow.app.transfers().is_some(),
             started: false,
@@ -124,12 +128,15 @@ impl Source {
 
 /// A receiver with its player, if the flow carries a stream.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Sink {
-    /// TCP's half of it.
-    pub receiver: TcpReceiver,
+    /// When its entry in the host's timers lies: never later than [`Sink::next_wake`].
+    pub(crate) entry: Time,
     flow: FlowId,
     cursor: u32,
     player: Option<Box<Player>>,
+    /// TCP's half of it.
+    pub receiver: TcpReceiver,
 }
 
 impl Sink {
@@ -137,7 +144,7 @@ impl Sink {
     #[must_use]
     pub fn new(flow: &FlowModel, id: FlowId, cursor: u32) -> Sink {
         let player = flow.stream.map(|model| Box::new(Player::new(model, flow.start)));
-        Sink { receiver: TcpReceiver::new(&flow.tcp), flow: id, cursor, player }
+        Sink { entry: Time::NEVER, flow: id, cursor, player, receiver: TcpReceiver::new(&flow.tcp) }
     }
 
     /// When [`Sink::on_timer`] is needed next.

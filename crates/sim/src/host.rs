@@ -92,8 +92,8 @@ impl Host {
         clock: EmissionClock,
         recorder: Option<Box<HostRecorder>>,
     ) -> Host {
-        let mut entries: Vec<Time> = sources.iter().map(Source::next_wake).collect();
-        entries.extend(sinks.iter().map(Sink::next_wake));
+        let mut entries: Vec<Time> = sources.iter().map(|source| source.entry).collect();
+        entries.extend(sinks.iter().map(|sink| sink.entry));
         entries.extend(recorder.iter().map(|recorder| recorder.next_sample()));
         Host { timers: Timers::new(entries), sources, sinks, clock, recorder }
     }
@@ -108,11 +108,13 @@ impl Host {
             let next = if slot < sinks_from {
                 let source = &mut self.sources[slot];
                 source.on_timer(now, network, &mut self.clock);
-                source.next_wake()
+                source.entry = source.next_wake();
+                source.entry
             } else if slot < sinks_from + self.sinks.len() {
                 let sink = &mut self.sinks[slot - sinks_from];
                 sink.on_timer(now, network, &mut self.clock);
-                sink.next_wake()
+                sink.entry = sink.next_wake();
+                sink.entry
             } else if let Some(recorder) = &mut self.recorder {
                 recorder.sample(now, &self.sources, &self.sinks);
                 recorder.next_sample()
@@ -133,11 +135,19 @@ impl Host {
         if packet.flags.has(Flags::ACK) {
             let source = &mut self.sources[endpoint];
             source.on_ack(packet, network, &mut self.clock);
-            self.timers.no_later(endpoint, source.next_wake());
+            let wake = source.next_wake();
+            if wake < source.entry {
+                source.entry = wake;
+                self.timers.earlier(endpoint, wake);
+            }
         } else {
             let sink = &mut self.sinks[endpoint];
             sink.on_data(packet, network, &mut self.clock);
-            self.timers.no_later(self.sources.len() + endpoint, sink.next_wake());
+            let wake = sink.next_wake();
+            if wake < sink.entry {
+                sink.entry = wake;
+                self.timers.earlier(self.sources.len() + endpoint, wake);
+            }
         }
     }
 }

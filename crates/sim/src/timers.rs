@@ -44,16 +44,9 @@ impl Timers {
         self.heap[0] as usize
     }
 
-    /// The slot now waits for `time`: moves its entry if that is earlier.
-    #[inline(always)]
-    pub fn no_later(&mut self, slot: usize, time: Time) {
-        if time < self.entries[slot] {
-            self.earlier(slot, time);
-        }
-    }
-
+    /// Moves the entry of a slot to `time`, which is earlier.
     #[cold]
-    fn earlier(&mut self, slot: usize, time: Time) {
+    pub fn earlier(&mut self, slot: usize, time: Time) {
         self.entries[slot] = time;
         self.rise(self.place[slot] as usize);
         self.note_first();

@@ -175,3 +175,18 @@ fn random_graphs() {
     assert!(ran * 2 > graphs, "only {ran} of {graphs} graphs could run");
     assert!(packets > 2_000 * ran, "{packets} packets in {ran} graphs");
 }
+
+/// A rate that stays at zero holds packets for ever: they are in flight, whatever links lie behind.
+#[test]
+fn a_link_that_never_sends_again() {
+    let text = "duration = \"4 s\"\ntopology = \"graph\"\n\
+                [link.one]\nbetween = [\"a\", \"b\"]\ndelay = \"5 ms\"\n\
+                rate_trace = { file = \"dies\", format = \"seconds-mbit\", end = \"hold\" }\n\
+                backward = { rate = \"8 Mbit/s\" }\n\
+                [link.two]\nbetween = [\"b\", \"c\"]\nrate = \"4 Mbit/s\"\ndelay = \"5 ms\"\n\
+                [flow.f]\nfrom = \"a\"\nto = \"c\"\n";
+    let document = Document::parse(text, "oracle.toml").unwrap();
+    let scenario = Scenario::check(&document, &mut |_| Ok("0 8\n2 0\n".into())).unwrap_or_else(|e| panic!("{e}"));
+    let sent = same_in_all_arrangements(&expand(&scenario, 1).unwrap(), "a dying link").unwrap();
+    assert!(sent > 500, "{sent}");
+}

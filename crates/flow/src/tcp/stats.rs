@@ -23,7 +23,7 @@ pub struct SenderStats {
     /// Payload bytes acknowledged.
     pub bytes_acked: u64,
     /// Their distribution.
-    pub rtt: Option<Box<Histogram>>,
+    pub rtt: Histogram,
     /// Segments sent again.
     pub retransmitted: u64,
     /// Expiries of the retransmission timer with data outstanding.
@@ -50,7 +50,7 @@ impl SenderStats {
             rtt_least: Span::MAX,
             rtt_max: Span::ZERO,
             bytes_acked: 0,
-            rtt: None,
+            rtt: Histogram::default(),
             retransmitted: 0,
             timeouts: 0,
             fast_retransmits: 0,
@@ -67,7 +67,7 @@ impl SenderStats {
         self.rtt_count += 1;
         self.rtt_max = self.rtt_max.max(rtt);
         self.rtt_least = self.rtt_least.min(rtt);
-        self.rtt.get_or_insert_with(Box::default).count(rtt);
+        self.rtt.count(rtt);
     }
 
     /// The window was `window` up to `now`.
@@ -81,15 +81,11 @@ impl SenderStats {
     /// the distribution, to its resolution (3 %).
     #[must_use]
     pub fn since(&self, earlier: &SenderStats) -> SenderStats {
-        let rtt = self.rtt.as_ref().map(|h| match &earlier.rtt {
-            Some(e) => Box::new(h.since(e)),
-            None => h.clone(),
-        });
-        let (least, greatest) = match &rtt {
-            Some(h) if earlier.rtt_count > 0 => {
-                (h.quantile(0.0).unwrap_or(Span::MAX), h.quantile(1.0).unwrap_or_default())
-            }
-            _ => (self.rtt_least, self.rtt_max),
+        let rtt = self.rtt.since(&earlier.rtt);
+        let (least, greatest) = if earlier.rtt_count > 0 {
+            (rtt.quantile(0.0).unwrap_or(Span::MAX), rtt.quantile(1.0).unwrap_or_default())
+        } else {
+            (self.rtt_least, self.rtt_max)
         };
         SenderStats {
             packets_sent: self.packets_sent - earlier.packets_sent,
@@ -133,7 +129,7 @@ impl SenderStats {
     /// The round-trip time that the share `q` (0 to 1) of the samples does not exceed, to 3 %.
     #[must_use]
     pub fn rtt_quantile(&self, q: f64) -> Option<Span> {
-        self.rtt.as_ref()?.quantile(q)
+        self.rtt.quantile(q)
     }
 }
 
