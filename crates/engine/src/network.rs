@@ -158,41 +158,38 @@ impl<H: Hop> Network<H> {
 
     /// Sends a packet on along its path.
     #[inline(always)]
-    pub fn forward(&mut self, mut packet: Packet) {
+    pub fn forward(&mut self, packet: Packet) {
+        // What changes on the way is kept apart, so that the packet is written once, as a whole, into the inbox. Read
+        // back in large pieces just after it was written in small ones, it would stall the processor each time.
+        let Packet { mut time, mut cursor, mut flags, flow, seq, stamp, extra, size } = packet;
         loop {
-            let way = self.ways.ways[packet.cursor as usize];
-            packet.cursor += 1;
+            let way = self.ways.ways[cursor as usize];
+            cursor += 1;
+            let mut packet = Packet { time, flow, seq, stamp, cursor, extra, size, flags };
             if way.place & Way::FOLDED == 0 {
                 return self.deliver(way.place as usize, packet);
             }
-            let at = packet.time;
             match self.hops[(way.place & !Way::FOLDED) as usize].pass(&mut packet) {
-                Fate::Pass => {}
-                fate => match self.settle(fate, packet, at) {
-                    Some(passed) => packet = passed,
-                    None => return,
-                },
+                Fate::Pass => (time, flags) = (packet.time, packet.flags),
+                fate => return self.settle(fate, packet, time),
             }
         }
     }
 
-    /// Carries out a link's verdict on a packet that reached it `at` that time: what comes back goes on.
-    #[inline]
-    pub fn settle(&mut self, fate: Fate, packet: Packet, at: Time) -> Option<Packet> {
+    /// Carries out a link's verdict on a packet that reached it `at` that time; what is left of it goes on.
+    #[cold]
+    #[inline(never)]
+    pub fn settle(&mut self, fate: Fate, packet: Packet, at: Time) {
         match fate {
-            Fate::Pass => Some(packet),
-            Fate::Drop(reason) => {
-                self.drop(packet, reason, at);
-                None
-            }
+            Fate::Pass => self.forward(packet),
+            Fate::Drop(reason) => self.drop(packet, reason, at),
             Fate::Twice(time) => {
                 self.duplicate(packet, time, at);
-                Some(packet)
+                self.forward(packet);
             }
             Fate::Held => {
                 self.held += 1;
                 self.extras.take(packet.extra);
-                None
             }
         }
     }

@@ -31,9 +31,21 @@ impl Hop for Folded {
                 pipe.admit(packet);
                 Fate::Pass
             }
-            Folded::Link(link) => link.admit(packet),
+            Folded::Link(link) => admit(link, packet),
         }
     }
+}
+
+/// [`Link::admit`] on a copy, of which what a link changes comes back. So the packet itself never has to lie in memory
+/// while it is passed on: fields written one by one and then copied as a whole stall the processor, which cannot forward
+/// several small stores to one large load (18 of 116 ns per delivered packet).
+#[inline(always)]
+fn admit(link: &mut Link, packet: &mut Packet) -> Fate {
+    let mut copy = *packet;
+    let fate = link.admit(&mut copy);
+    packet.time = copy.time;
+    packet.flags = copy.flags;
+    fate
 }
 
 /// An element: a host, or a link that is not folded.
@@ -56,13 +68,9 @@ impl Element for Node {
             Node::Link(link) => {
                 for packet in inbox.take(until, network.ways()) {
                     let (mut packet, at) = (*packet, packet.time);
-                    match link.admit(&mut packet) {
+                    match admit(link, &mut packet) {
                         Fate::Pass => network.forward(packet),
-                        fate => {
-                            if let Some(packet) = network.settle(fate, packet, at) {
-                                network.forward(packet);
-                            }
-                        }
+                        fate => network.settle(fate, packet, at),
                     }
                 }
             }
