@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from paceline import _core
 from paceline.cli import app
 from paceline.reproduce import loading, measure, points, where
 from paceline.reproduce.points import Place
 from paceline.scenario import assignments, load
 from paceline.sweep import run_points, seeds_from
 
-pytestmark = pytest.mark.skipif("fake" in _core.__name__, reason="needs the built core")
 RUNS = 2
 
 

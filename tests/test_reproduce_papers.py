@@ -19,6 +19,7 @@ DIFFERS: dict[str, set[str]] = {
     "queue.toml": {"link.bottleneck.queue", "link.bottleneck.backward"},
     "loss.toml": {"link.bottleneck.loss"},
     "alpha-beta.toml": {"flow.media.cc", "flow.media.params"},
+    "client-buffer.toml": {"flow.media.app.media_rate"},
     "red-media-rate.toml": {"link.bottleneck.queue", "link.bottleneck.backward"},
 }
 

@@ -80,7 +80,8 @@ def _reproduce(key: str, figure: str | None, runs: int, workers: int | None, out
     at_a_time = workers if workers is not None else workers_of_machine()
     takes = duration(reproduction.seconds_on(planned.seconds, at_a_time))
     console.print(
-        f"{key}: {len(planned.points)} points, {runs} runs each; about {takes} with {at_a_time} at a time.",
+        f"{key}: {len(planned.points)} points, {runs} runs each: about {takes} with {at_a_time} at a time,"
+        " and some more to draw.",
         markup=False,
     )
     store = Store(out)

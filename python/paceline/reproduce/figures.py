@@ -97,9 +97,8 @@ def _draw_line(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot)
             label=series.label,
         )  # fmt: skip
     for series_key, level, value, bound in published_points(reproduction, plot):
-        _mark(
-            axes, study.levels[study.level(level)].x, value, bound, colour(study, _index(study, series_key))
-        )
+        edge = COLOURS[colour(study, _index(study, series_key))]
+        _mark(axes, study.levels[study.level(level)].x, value, bound, edge)
     if plot.log_x:
         axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator([level.x for level in study.levels]))
@@ -129,7 +128,8 @@ def _draw_bars(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot)
     for series_key, level, value, bound in published_points(reproduction, plot):
         i = _index(study, series_key)
         place = study.level(level) + (i - (len(study.series) - 1) / 2) * step
-        _mark(axes, value if lying else place, place if lying else value, bound, colour(study, i))
+        # On bars a mark in the bar's own colour would not be seen.
+        _mark(axes, value if lying else place, place if lying else value, bound, "#1b1f24")
     ticks = range(len(study.levels))
     if lying:
         axes.set_yticks(ticks, [level.label for level in study.levels])
@@ -140,11 +140,11 @@ def _draw_bars(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot)
         axes.grid(visible=False, axis="x")
 
 
-def _mark(axes: Axes, x: float, y: float, bound: str | None, c: int) -> None:
+def _mark(axes: Axes, x: float, y: float, bound: str | None, edge: str) -> None:
     marker = {None: "D", "below": "v", "above": "^"}[bound]
     axes.plot(
-        [x], [y], marker=marker, markersize=8, markerfacecolor="none", markeredgecolor=COLOURS[c], markeredgewidth=1.6,
-        linestyle="none", zorder=5,
+        [x], [y], marker=marker, markersize=8, markerfacecolor="white", markeredgecolor=edge, markeredgewidth=1.6,
+        linestyle="none", zorder=5, clip_on=False,
     )  # fmt: skip
 
 
@@ -202,7 +202,8 @@ def trace(reproduction: Reproduction, place: Place) -> pl.DataFrame:
 def _draw_traces(figure: Figure, reproduction: Reproduction, study: Study) -> None:
     panels = figure.subplots(len(study.series), 1, sharex=True, sharey=True, squeeze=False)
     for panel, series in zip(panels[:, 0], study.series, strict=True):
-        for i, level in enumerate(study.levels):
+        # The longest run first, so that the shorter ones lie on top of it.
+        for i, level in reversed(list(enumerate(study.levels))):
             place = Place(study.key, series.key, level.label)
             if place in reproduction.rates:
                 table = trace(reproduction, place)
@@ -213,7 +214,7 @@ def _draw_traces(figure: Figure, reproduction: Reproduction, study: Study) -> No
         panel.set_ylabel("Goodput (Mbit/s)")
         panel.set_ylim(bottom=0)
     panels[-1, 0].set_xlabel("Time (s)")
-    panels[0, 0].legend(ncols=3, fontsize=8, loc="lower right", title=study.axis_label)
+    panels[0, 0].legend(ncols=3, fontsize=8, loc="lower right", title=study.axis_label, reverse=True)
 
 
 def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:

@@ -22,19 +22,20 @@ from paceline.reproduce.verdict import Kind, Outcome
 from paceline.statistics import Estimate
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_SENSIBLE_DIGITS = 6
+_SENSIBLE_DIGITS = 3
 
 
 def number(value: float | None, half_width: float | None = None) -> str:
-    """A number with as many decimals as its half width deserves (two digits of that), else three digits."""
+    """A number with the decimals that its half width deserves (two digits of that, four of its own at most), else three
+    digits."""
     if value is None or not math.isfinite(value):
         return "–"
     scale = half_width if half_width else abs(value)
     if scale == 0:
         return "0"
     decimals = (1 if half_width else 2) - math.floor(math.log10(scale))
-    if value != 0 and decimals + math.floor(math.log10(abs(value))) > _SENSIBLE_DIGITS:
-        decimals = 2 - math.floor(math.log10(abs(value)))
+    if value != 0:
+        decimals = min(decimals, _SENSIBLE_DIGITS - math.floor(math.log10(abs(value))))
     text = f"{value:.{max(0, min(decimals, 6))}f}"
     return text.replace("-", "−")
 
@@ -82,7 +83,9 @@ def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]
         "unit": claim.unit,
         "ours": _ours(result),
         "outcome": str(result.verdict.outcome),
-        "because": result.verdict.because,
+        "because": result.verdict.because
+        if claim.bound is None
+        else result.verdict.because.replace("zero", f"{claim.bound:g}"),
         "why": claim.if_differs if result.verdict.outcome is Outcome.DIFFERS else "",
         "expression": claim.ours.text,
     }
@@ -215,7 +218,7 @@ def _study_view(reproduction: Reproduction, study: Study) -> dict[str, Any]:
     metrics = reproduction.paper.metrics
     return {
         "key": study.key,
-        "name": f"Figure {study.figure}" if study.figure[:1].isdigit() else "",
+        "name": f"Figure {study.figure}" if study.figure.isdigit() else "",
         "title": study.title,
         "text": study.text,
         "scenario": study.scenario,

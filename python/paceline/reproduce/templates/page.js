@@ -27,11 +27,13 @@
     if (hidden.has("published")) return [];
     const own = plot.published.filter((p) => shown(p.series));
     if (!own.length) return [];
-    const symbols = { above: "triangle-up-open", below: "triangle-down-open" };
+    const symbols = { above: "triangle-up", below: "triangle-down" };
+    // On bars a mark in the bar's own colour would not be seen.
+    const pen = (p) => (plot.kind === "bars" ? css("--text") : colour(p.colour));
     return [{ type: "scatter", mode: "markers", name: "published", hovertemplate: "%{text}<extra></extra>",
-      text: own.map((p) => p.text), ...at(own),
-      marker: { size: 12, symbol: own.map((p) => symbols[p.bound] || "diamond-open"),
-        color: own.map((p) => colour(p.colour)), line: { width: 2, color: own.map((p) => colour(p.colour)) } } }];
+      text: own.map((p) => p.text), ...at(own), cliponaxis: false,
+      marker: { size: 11, symbol: own.map((p) => symbols[p.bound] || "diamond"),
+        color: css("--page"), line: { width: 2, color: own.map(pen) } } }];
   }
 
   function line(plot) {
@@ -76,8 +78,9 @@
 
   function trace(plot) {
     const layout = { grid: { rows: plot.panels.length, columns: 1, pattern: "coupled", roworder: "top to bottom" },
-      xaxis: axis(plot.x), annotations: [] };
-    const traces = plot.series.map((s) => ({ type: "scatter", mode: "lines", name: s.label, x: s.x, y: s.y,
+      xaxis: axis(plot.x), legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, traceorder: "reversed" } };
+    // The longest run first, so that the shorter ones lie on top of it.
+    const traces = [...plot.series].reverse().map((s) => ({ type: "scatter", mode: "lines", name: s.label, x: s.x, y: s.y,
       yaxis: s.panel ? `y${s.panel + 1}` : "y", legendgroup: s.label, showlegend: s.panel === 0,
       line: { color: colour(s.colour), width: 1.6, dash: DASHES[s.panel] },
       hovertemplate: "%{x:.1f} s: %{y:.3g} Mbit/s<extra>%{fullData.name}</extra>" }));
