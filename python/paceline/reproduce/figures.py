@@ -35,6 +35,7 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.color": "#d8dbe0",
     "grid.linewidth": 0.6,
     "legend.frameon": False,

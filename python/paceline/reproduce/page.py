@@ -46,7 +46,12 @@ def plus_minus(ours: Estimate | None) -> str:
         return "–"
     if ours.half_width is None:
         return number(ours.mean)
-    return f"{number(ours.mean, ours.half_width)} ± {number(ours.half_width, ours.half_width)}"
+    mean = number(ours.mean, ours.half_width)
+    decimals = len(mean.partition(".")[2])
+    half = f"{ours.half_width:.{decimals}f}"
+    if ours.half_width and not float(half):
+        half = f"less than {10.0**-decimals:.{decimals}f}"
+    return f"{mean} ± {half if ours.half_width else '0'}"
 
 
 def _published(result: measure.Result) -> str:
