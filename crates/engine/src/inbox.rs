@@ -175,14 +175,10 @@ impl Fanin {
             self.slots[(slot % SLOTS) as usize].push(packet);
             self.in_slots += 1;
         } else {
-            self.push_far(packet);
+            // Not in a function of its own: that would take the packet's address, and keep it in memory for all.
+            self.far_first = self.far_first.min(packet.time);
+            self.far.push(packet);
         }
-    }
-
-    #[cold]
-    fn push_far(&mut self, packet: Packet) {
-        self.far_first = self.far_first.min(packet.time);
-        self.far.push(packet);
     }
 
     fn open(&mut self, until: Time, ways: &Ways) {

@@ -165,13 +165,17 @@ impl<H: Hop> Network<H> {
         loop {
             let way = self.ways.ways[cursor as usize];
             cursor += 1;
-            let mut packet = Packet { time, flow, seq, stamp, cursor, extra, size, flags };
             if way.place & Way::FOLDED == 0 {
+                let packet = Packet { time, flow, seq, stamp, cursor, extra, size, flags };
                 return self.deliver(way.place as usize, packet);
             }
-            match self.hops[(way.place & !Way::FOLDED) as usize].pass(&mut packet) {
-                Fate::Pass => (time, flags) = (packet.time, packet.flags),
-                fate => return self.settle(fate, packet, time),
+            let mut passing = Packet { time, flow, seq, stamp, cursor, extra, size, flags };
+            let fate = self.hops[(way.place & !Way::FOLDED) as usize].pass(&mut passing);
+            let at = time;
+            (time, flags) = (passing.time, passing.flags);
+            if fate != Fate::Pass {
+                let packet = Packet { time, flow, seq, stamp, cursor, extra, size, flags };
+                return self.settle(fate, packet, at);
             }
         }
     }
