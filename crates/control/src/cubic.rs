@@ -1,17 +1,21 @@
 //! CUBIC: the window as a cubic function of the time since the last loss.
 //!
 //! Source: RFC 9438. With fast convergence (section 4.7) and the Reno-friendly region (section 4.3); without HyStart++
-//! (RFC 9406), which RFC 9438 section 4.10 leaves open: slow start is that of RFC 5681. The same under every profile.
+//! (RFC 9406), which RFC 9438 section 4.10 leaves open: slow start is that of RFC 5681. Under `linux` the kernel's
+//! `tcp_cubic.c` instead, with its HyStart (`cubic/linux.rs`). The same under all other profiles.
 //! See docs/controllers/cubic.md.
+
+mod linux;
 
 use crate::{Allowance, Build, Controller, Gauges, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController};
+use linux::Kernel;
 use paceline_units::Time;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "c",
-        default: [0.4; 3],
+        default: [0.4, 0.4, 0.4, 410.0 / 1024.0],
         min: 0.001,
         max: 100.0,
         unit: "segments/s^3",
@@ -19,7 +23,7 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "beta",
-        default: [0.7; 3],
+        default: [0.7, 0.7, 0.7, 717.0 / 1024.0],
         min: 0.1,
         max: 0.99,
         unit: "1",
@@ -44,6 +48,8 @@ pub struct Cubic {
     w_est: f64,
     /// The window just before the last reduction (cwnd_prior).
     prior: f64,
+    /// Under `linux`: the kernel's own state.
+    kernel: Option<Kernel>,
 }
 
 impl Cubic {
@@ -81,6 +87,11 @@ impl Cubic {
         }
     }
 
+    fn undo(&mut self, window: f64, threshold: f64) {
+        self.cwnd = self.cwnd.max(window);
+        self.ssthresh = self.ssthresh.max(threshold);
+    }
+
     /// Multiplicative decrease and fast convergence (sections 4.6 and 4.7).
     fn reduce(&mut self, path: &PathView) {
         // RFC 9438 section 4.6 prefers FlightSize, lest an idle sender keeps a window that it never used
@@ -97,11 +108,11 @@ impl Build for Cubic {
         name: "cubic",
         summary: "CUBIC: today's default of Linux, Windows and Apple systems",
         source: "RFC 9438",
-        recovery: [Recovery::Sack; 3],
+        recovery: [Recovery::Sack; Profile::ALL.len()],
         parameters: PARAMETERS,
     }];
 
-    fn build(_profile: Profile, values: &[f64]) -> Cubic {
+    fn build(profile: Profile, values: &[f64]) -> Cubic {
         Cubic {
             c: values[0],
             beta: values[1],
@@ -112,6 +123,7 @@ impl Build for Cubic {
             k: 0.0,
             w_est: 0.0,
             prior: 0.0,
+            kernel: (profile == Profile::Linux).then(Kernel::default),
         }
     }
 }
@@ -120,6 +132,9 @@ impl Controller for Cubic {
     type Feedback = TcpEvent;
 
     fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
+        if self.kernel.is_some() {
+            return self.on_feedback_kernel(feedback, path);
+        }
         match *feedback {
             TcpEvent::Acked { segments, in_flight, .. } => {
                 if f64::from(in_flight) + 1.0 <= self.cwnd {
@@ -145,10 +160,17 @@ impl Controller for Cubic {
                 self.epoch = None;
                 self.cwnd = 1.0;
             }
+            TcpEvent::Undo { window, threshold } => self.undo(window, threshold),
             TcpEvent::Idle { window } => {
                 self.cwnd = self.cwnd.min(window).max(1.0);
                 self.epoch = None;
             }
+        }
+    }
+
+    fn on_sent(&mut self, _segment: u32, path: &PathView) {
+        if self.kernel.is_some() {
+            self.on_sent_kernel(path);
         }
     }
 

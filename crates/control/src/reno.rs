@@ -3,7 +3,7 @@
 //! Source: V. Jacobson, "Congestion avoidance and control", SIGCOMM 1988; RFC 5681. The schemes `tahoe`, `reno`,
 //! `newreno` and `sack` share this window and differ in how the machine finds and repairs losses.
 //! Profiles: `rfc` RFC 5681; `ns2` `Agent/TCP` of ns-2.35 (`windowOption_ 1`); `ns2-linux` `tcp_cong.c` of Linux
-//! 2.6.22 as ns-2.35 carries it. See docs/controllers/reno.md.
+//! 2.6.22 as ns-2.35 carries it; `linux` that of a current kernel. See docs/controllers/reno.md.
 
 use crate::{Allowance, Build, Controller, Gauges, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController};
@@ -19,8 +19,9 @@ pub struct Reno {
 }
 
 const fn scheme(name: &'static str, summary: &'static str, source: &'static str, recovery: Recovery) -> Scheme {
-    // TCP-Linux has one machine only, with SACK.
-    Scheme { name, summary, source, recovery: [recovery, recovery, Recovery::Sack], parameters: &[] }
+    // TCP-Linux and the kernel have one machine only, with SACK.
+    let recovery = [recovery, recovery, Recovery::Sack, Recovery::Sack];
+    Scheme { name, summary, source, recovery, parameters: &[] }
 }
 
 impl Reno {
@@ -33,7 +34,7 @@ impl Reno {
             // slowdown() with precisionReduce_: ssthresh_ is an int, at least 2
             Profile::Ns2 => (self.cwnd.min(f64::from(path.receive_window)) / 2.0).floor().max(2.0),
             // tcp_reno_ssthresh()
-            Profile::Ns2Linux => (self.cwnd / 2.0).floor().max(2.0),
+            Profile::Ns2Linux | Profile::Linux => (self.cwnd / 2.0).floor().max(2.0),
         }
     }
 
@@ -42,7 +43,7 @@ impl Reno {
         self.ssthresh = self.halved(path);
         self.count = 0;
         self.cwnd = match self.profile {
-            Profile::Rfc => self.ssthresh,
+            Profile::Rfc | Profile::Linux => self.ssthresh,
             Profile::Ns2 => self.cwnd.min(f64::from(path.receive_window)) / 2.0,
             // tcp_reno_min_cwnd(): the machine lowers what is in flight one by one, and the end restores ssthresh
             Profile::Ns2Linux => (self.ssthresh / 2.0).floor(),
@@ -67,13 +68,16 @@ impl Reno {
             Profile::Ns2 => {
                 self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
             }
-            Profile::Ns2Linux => self.acked_linux(segments, in_flight),
+            Profile::Ns2Linux | Profile::Linux => self.acked_linux(segments, in_flight),
         }
     }
 
-    /// `tcp_reno_cong_avoid` with `sysctl_tcp_abc` 1, which is what ns-2 carries.
+    /// `tcp_reno_cong_avoid`; under `ns2-linux` with `sysctl_tcp_abc` 1, which is what ns-2 carries.
     #[inline]
     fn acked_linux(&mut self, segments: u32, in_flight: u32) {
+        if self.profile == Profile::Linux {
+            return grow_kernel(&mut self.cwnd, self.ssthresh, &mut self.count, segments, in_flight);
+        }
         self.count = self.count.saturating_add(segments);
         grow_linux(&mut self.cwnd, self.ssthresh, &mut self.count, in_flight);
     }
@@ -90,6 +94,42 @@ pub(crate) fn grow_linux(cwnd: &mut f64, ssthresh: f64, count: &mut u32, in_flig
     } else if f64::from(*count) >= *cwnd {
         *count -= *cwnd as u32;
         *cwnd += 1.0;
+    }
+}
+
+/// `tcp_reno_cong_avoid` of a current kernel: slow start by what is acknowledged, up to the threshold; one segment per
+/// window of acknowledged segments beyond it; nothing while the window is not used (RFC 7661).
+pub(crate) fn grow_kernel(cwnd: &mut f64, ssthresh: f64, count: &mut u32, segments: u32, in_flight: u32) {
+    if f64::from(in_flight) < *cwnd {
+        return;
+    }
+    let segments = slow_start_kernel(cwnd, ssthresh, segments);
+    avoid_kernel(cwnd, *cwnd, count, segments);
+}
+
+/// `tcp_slow_start`: what is left of `segments` counts for congestion avoidance.
+pub(crate) fn slow_start_kernel(cwnd: &mut f64, ssthresh: f64, segments: u32) -> u32 {
+    if *cwnd >= ssthresh {
+        return segments;
+    }
+    let grown = (*cwnd + f64::from(segments)).min(ssthresh.floor().max(*cwnd));
+    let left = segments - ((grown - *cwnd) as u32).min(segments);
+    *cwnd = grown;
+    left
+}
+
+/// `tcp_cong_avoid_ai`: one segment for every `per` of those acknowledged.
+pub(crate) fn avoid_kernel(cwnd: &mut f64, per: f64, count: &mut u32, segments: u32) {
+    if f64::from(*count) >= per {
+        // left over from a time when fewer were asked for
+        *count = 0;
+        *cwnd += 1.0;
+    }
+    *count = count.saturating_add(segments);
+    if f64::from(*count) >= per {
+        let more = (f64::from(*count) / per).floor();
+        *count -= ((more * per) as u32).min(*count);
+        *cwnd += more;
     }
 }
 
@@ -122,15 +162,22 @@ impl Controller for Reno {
         match *feedback {
             TcpEvent::Acked { segments, in_flight, .. } => self.acked(segments, in_flight),
             TcpEvent::Established { window } => self.cwnd = window.max(1.0),
-            TcpEvent::Repaired { segments, .. } => self.count = self.count.saturating_add(segments),
+            TcpEvent::Repaired { segments, .. } => {
+                if self.profile != Profile::Linux {
+                    self.count = self.count.saturating_add(segments);
+                }
+            }
             TcpEvent::Duplicate => {}
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho => self.lost(path),
             TcpEvent::Deflate { segments } => self.cwnd = (self.cwnd - f64::from(segments)).max(1.0),
             TcpEvent::Recovered { at_most } => match self.profile {
                 Profile::Rfc => self.cwnd = self.ssthresh.min(at_most).max(1.0), // RFC 6582 section 3.2 step 3
                 Profile::Ns2 => {}                                               // exit_recovery_fix_ 0
-                Profile::Ns2Linux if self.cwnd < self.ssthresh => self.cwnd = self.ssthresh.min(at_most).max(1.0),
-                Profile::Ns2Linux => {}
+                Profile::Ns2Linux | Profile::Linux => {
+                    if self.cwnd < self.ssthresh {
+                        self.cwnd = self.ssthresh.min(at_most).max(1.0);
+                    }
+                }
             },
             TcpEvent::Timeout(threshold) => {
                 if threshold == Threshold::Cut {
@@ -139,7 +186,16 @@ impl Controller for Reno {
                 self.cwnd = 1.0;
                 self.count = 0;
             }
-            TcpEvent::Idle { window } => self.cwnd = self.cwnd.min(window).max(1.0),
+            TcpEvent::Undo { window, threshold } => {
+                self.cwnd = self.cwnd.max(window);
+                self.ssthresh = self.ssthresh.max(threshold);
+            }
+            TcpEvent::Idle { window } => {
+                if self.profile == Profile::Linux {
+                    self.ssthresh = self.ssthresh.max(0.75 * self.cwnd); // tcp_current_ssthresh (RFC 2861)
+                }
+                self.cwnd = self.cwnd.min(window).max(1.0);
+            }
         }
     }
 

@@ -12,11 +12,13 @@ pub enum Profile {
     Ns2,
     /// ns-2.35, `Agent/TCP/Linux` with SACK and timestamps (Linux 2.6.22 controllers).
     Ns2Linux,
+    /// A current Linux kernel: RACK-TLP, PRR, CUBIC with HyStart.
+    Linux,
 }
 
 impl Profile {
     /// All of them.
-    pub const ALL: [Profile; 3] = [Profile::Rfc, Profile::Ns2, Profile::Ns2Linux];
+    pub const ALL: [Profile; 4] = [Profile::Rfc, Profile::Ns2, Profile::Ns2Linux, Profile::Linux];
 
     /// As it is written in scenarios.
     #[must_use]
@@ -25,6 +27,7 @@ impl Profile {
             Profile::Rfc => "rfc",
             Profile::Ns2 => "ns2",
             Profile::Ns2Linux => "ns2-linux",
+            Profile::Linux => "linux",
         }
     }
 

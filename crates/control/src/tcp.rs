@@ -29,12 +29,14 @@ pub enum TcpEvent {
     Acked {
         /// How many segments it acknowledges.
         segments: u32,
-        /// FlightSize before it came.
+        /// FlightSize before it came. Under `linux`: not below the window if the window is what limits the sender
+        /// (`tcp_is_cwnd_limited`), else below it.
         in_flight: u32,
         /// The round-trip time of the newest of them, unless it is ambiguous (Karn).
         rtt: Option<Span>,
     },
-    /// An acknowledgement of new data during recovery, under `ns2-linux`; the other machines keep it to themselves.
+    /// An acknowledgement of new data during recovery, under `ns2-linux` and `linux`; the other machines keep it to
+    /// themselves.
     Repaired {
         /// How many segments it acknowledges.
         segments: u32,
@@ -59,6 +61,13 @@ pub enum TcpEvent {
     Recovered {
         /// The window must not exceed this, or a burst would follow; infinite where there is no such limit.
         at_most: f64,
+    },
+    /// The last reduction was for nothing: what had seemed lost has arrived late (RFC 4015). Under `linux` only.
+    Undo {
+        /// The window before the reduction.
+        window: f64,
+        /// The slow-start threshold before it.
+        threshold: f64,
     },
     /// The retransmission timer has expired.
     Timeout(Threshold),

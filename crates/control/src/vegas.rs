@@ -2,8 +2,10 @@
 //!
 //! Source: L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", IEEE JSAC
 //! 13(8), 1995. Profiles: `rfc` the paper's form; `ns2` `Agent/TCP/Vegas` of ns-2.35; `ns2-linux` `tcp_vegas.c` of
-//! Linux 2.6.22 as ns-2.35 carries it. Its fine-grained retransmission is the machine's part
+//! Linux 2.6.22 as ns-2.35 carries it; `linux` that of a current kernel (`vegas/linux.rs`). Its fine-grained retransmission is the machine's part
 //! ([`Recovery::Vegas`]). See docs/controllers/vegas.md.
+
+mod linux;
 
 use crate::{Allowance, Build, Controller, Gauges, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController, reno};
@@ -12,7 +14,7 @@ use paceline_units::{Span, Time};
 const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "alpha",
-        default: [1.0, 1.0, 2.0],
+        default: [1.0, 1.0, 2.0, 2.0],
         min: 0.0,
         max: 1000.0,
         unit: "segments",
@@ -20,7 +22,7 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "beta",
-        default: [3.0, 3.0, 4.0],
+        default: [3.0, 3.0, 4.0, 4.0],
         min: 0.0,
         max: 1000.0,
         unit: "segments",
@@ -28,7 +30,7 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "gamma",
-        default: [1.0, 1.0, 1.0],
+        default: [1.0; Profile::ALL.len()],
         min: 0.0,
         max: 1000.0,
         unit: "segments",
@@ -111,7 +113,7 @@ impl Vegas {
             // what was sent in the epoch is the window, if the window was used
             Profile::Rfc => f64::from(sent),
             // ns-2's last_ack_ is the newest acknowledged segment, not the next expected one
-            Profile::Ns2 | Profile::Ns2Linux => f64::from(path.next) - f64::from(path.acked) + 1.0,
+            _ => f64::from(path.next) - f64::from(path.acked) + 1.0,
         };
         let expected = window / self.base_rtt;
         let difference = (expected - actual) * self.base_rtt;
@@ -174,7 +176,12 @@ impl Vegas {
         self.cwnd = self.deflated + f64::from(duplicates);
     }
 
-    // ---- Linux
+    fn undo(&mut self, window: f64, threshold: f64) {
+        self.cwnd = self.cwnd.max(window);
+        self.ssthresh = self.ssthresh.max(threshold);
+    }
+
+    // ---- Linux 2.6.22
 
     fn enable(&mut self, path: &PathView) {
         self.sampling = Sampling::On;
@@ -259,7 +266,7 @@ impl Build for Vegas {
         name: "vegas",
         summary: "Vegas: keeps between alpha and beta segments in the queue",
         source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
-        recovery: [Recovery::Vegas, Recovery::Vegas, Recovery::Sack],
+        recovery: [Recovery::Vegas, Recovery::Vegas, Recovery::Sack, Recovery::Sack],
         parameters: PARAMETERS,
     }];
 
@@ -295,6 +302,7 @@ impl Controller for Vegas {
     fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
         let linux = self.profile == Profile::Ns2Linux;
         match *feedback {
+            _ if self.profile == Profile::Linux => self.on_feedback_kernel(feedback, path),
             TcpEvent::Acked { segments, in_flight, rtt } if linux => {
                 self.acked_linux(segments, in_flight, rtt, path);
             }
@@ -335,6 +343,7 @@ impl Controller for Vegas {
                     self.deflated = 0.0;
                 }
             }
+            TcpEvent::Undo { window, threshold } => self.undo(window, threshold),
             TcpEvent::Idle { window } => self.cwnd = self.cwnd.min(window).max(1.0),
         }
     }
@@ -347,7 +356,7 @@ impl Controller for Vegas {
         to.gauge("cwnd", self.cwnd);
         to.gauge("ssthresh", self.ssthresh);
         to.gauge("diff", self.difference);
-        let unit = if self.profile == Profile::Ns2Linux { 1e-6 } else { 1.0 };
+        let unit = if matches!(self.profile, Profile::Ns2Linux | Profile::Linux) { 1e-6 } else { 1.0 };
         to.gauge("base_rtt", self.base_rtt * unit);
     }
 }

@@ -180,7 +180,7 @@ fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
     TcpConfig {
         segment: flow.segment as u16,
         header: flow.header as u16,
-        ack_size: flow.ack_size.bytes() as u16,
+        ack_size: flow.ack_size.map_or(defaults.ack_size, |size| size.bytes() as u16),
         initial_window: flow.initial_window.unwrap_or(defaults.initial_window),
         receive_window: flow.receive_window.unwrap_or(defaults.receive_window),
         delayed_ack: match flow.delayed_ack {

@@ -213,7 +213,7 @@ fn good() -> impl Strategy<Value = String> {
         }),
     ];
     let cc = "(reno|newreno|sack|vegas|cubic)";
-    let profile = "(rfc|ns2|ns2-linux)";
+    let profile = "(rfc|ns2|ns2-linux|linux)";
     (1u64..1_000_000_000_000, 0u64..1_000_000_000, queue, app, cc, profile, 1u32..100, 0.0f64..0.99).prop_map(
         |(rate, delay, queue, app, cc, profile, count, loss)| {
             format!(

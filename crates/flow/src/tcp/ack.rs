@@ -50,11 +50,15 @@ impl TcpSender {
         if window != self.receive_window {
             self.receive_window = window;
         }
-        if packet.flags.has(Flags::ECE) && self.config.ecn && self.profile != Profile::Ns2Linux {
+        if packet.flags.has(Flags::ECE)
+            && self.config.ecn
+            && !matches!(self.profile, Profile::Ns2Linux | Profile::Linux)
+        {
             self.marked(now, packet.seq);
         }
         match self.config.recovery {
             _ if self.linux.is_some() => self.on_ack_linux(now, packet, extra, out),
+            _ if self.kernel.is_some() => self.on_ack_kernel(now, packet, extra, out),
             Recovery::Tahoe | Recovery::Reno | Recovery::NewReno => self.on_ack_classic(now, packet, out),
             Recovery::Sack => self.on_ack_sack(now, packet, extra, out),
             Recovery::Vegas => self.on_ack_vegas(now, packet, out),
@@ -70,6 +74,7 @@ impl TcpSender {
             && self.phase == Phase::Open
             && self.una > self.base
             && self.linux.is_none()
+            && self.kernel.is_none()
             && self.fine.as_ref().is_none_or(|f| f.is_calm() && self.dupacks == 0 && self.una > self.base + 1)
             && self.shorts.is_empty()
             && self.sack.as_ref().is_none_or(|s| s.is_clear());

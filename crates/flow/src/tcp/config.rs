@@ -76,6 +76,16 @@ impl TcpConfig {
         };
         match profile {
             Profile::Rfc => rfc,
+            Profile::Linux => TcpConfig {
+                segment: 1448, // with time stamps (RFC 7323)
+                header: 52,
+                ack_size: 52,
+                initial_window: 10, // RFC 6928
+                delayed_ack: Some(Span::from_millis(40)),
+                min_rto: Span::from_millis(200),
+                max_rto: Span::from_secs(120),
+                ..rfc
+            },
             Profile::Ns2 | Profile::Ns2Linux => TcpConfig {
                 segment: 1000,
                 header: 0,
@@ -98,7 +108,7 @@ impl TcpConfig {
     /// Whether the receiver reports blocks that arrived out of order.
     #[must_use]
     pub fn sack(&self) -> bool {
-        self.recovery == Recovery::Sack
+        self.recovery == Recovery::Sack || matches!(self.profile, Profile::Ns2Linux | Profile::Linux)
     }
 
     /// Bytes on the wire of a full segment.

@@ -4,19 +4,26 @@
 //! `segment` payload bytes, but for the last of a write, which may be shorter. The caller owns the clock and the
 //! network: it hands in acknowledgements, data and the time, and takes segments through [`Transmit`].
 //! Look first at [`TcpSender::on_ack`] (`ack.rs`), then at `output.rs` for sending and timers, at `recovery.rs` for what
-//! losses do; [`TcpConfig`] has every setting.
+//! losses do; [`TcpConfig`] has every setting. Profile `linux` has a machine of its own, `kernel.rs`.
 
 mod ack;
+mod board;
 mod clock;
 mod config;
+mod episode;
+mod kernel;
 mod linux;
+mod mdev;
 mod output;
+mod prr;
+mod rack;
 mod receiver;
 mod recovery;
 mod rtt;
 mod sack;
 mod sender;
 mod stats;
+mod tlp;
 mod vegas;
 
 pub use config::{PartialAcks, TcpConfig};

@@ -151,6 +151,8 @@ impl TcpSender {
     pub(super) fn pump_any(&mut self, now: Time, out: &mut impl Transmit) {
         if self.linux.is_some() {
             self.pump_linux(now, out);
+        } else if self.kernel.is_some() {
+            self.pump_kernel(now, out);
         } else if self.sack.is_some() && self.phase == Phase::Recovery {
             self.pump_sack(now, out);
         } else {
@@ -163,6 +165,9 @@ impl TcpSender {
     pub(super) fn expired(&mut self, now: Time, out: &mut impl Transmit) {
         if self.linux.is_some() {
             return self.expired_linux(now, out);
+        }
+        if self.kernel.is_some() {
+            return self.expired_kernel(now, out);
         }
         let outstanding = self.una < self.max;
         if !outstanding && self.profile == Profile::Rfc {

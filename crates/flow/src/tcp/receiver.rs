@@ -1,7 +1,8 @@
 //! The receiving end: order, acknowledgements, selective acknowledgements.
 //!
 //! Sources: RFC 5681 section 4.2 and RFC 1122 section 4.2.3.2 (delayed acknowledgements), RFC 2018 (blocks),
-//! RFC 3168 section 6.1.3 (echo), RFC 7323 section 4.3 (which time stamp to echo).
+//! RFC 3168 section 6.1.3 (echo), RFC 7323 section 4.3 (which time stamp to echo); under `linux` also RFC 2883 (DSACK) and
+//! the kernel's quick acknowledgements.
 
 use super::{Segment, TcpConfig, Transmit};
 use paceline_control::Profile;
@@ -71,6 +72,10 @@ pub struct TcpReceiver {
     bare_syn: bool,
     sack: bool,
     linux: bool,
+    /// Profile `linux`.
+    kernel: bool,
+    /// Under `linux`: so many segments more are acknowledged at once.
+    quick: u8,
     /// When a delayed acknowledgement is due.
     due: Time,
     stats: ReceiverStats,
@@ -83,7 +88,12 @@ pub struct TcpReceiver {
     shorts: Vec<(u32, u16)>,
     /// The connection's first segment: what lies below belongs to an earlier one.
     base: u32,
+    /// When the last data came.
+    last: Time,
 }
+
+/// `TCP_MAX_QUICKACKS`: a sender in slow start needs every acknowledgement.
+const QUICK: u8 = 16;
 
 impl TcpReceiver {
     /// A receiver that waits for a connection.
@@ -100,8 +110,10 @@ impl TcpReceiver {
             marked: false,
             delays: config.delayed_ack.is_some(),
             bare_syn: config.bare_syn(),
-            sack: config.sack() || config.profile == Profile::Ns2Linux,
+            sack: config.sack(),
             linux: config.profile == Profile::Ns2Linux,
+            kernel: config.profile == Profile::Linux,
+            quick: if config.profile == Profile::Linux { QUICK } else { 0 },
             due: Time::NEVER,
             stats: ReceiverStats::default(),
             beyond: Vec::new(),
@@ -109,6 +121,7 @@ impl TcpReceiver {
             recent: Vec::new(),
             shorts: Vec::new(),
             base: 0,
+            last: Time::ZERO,
         }
     }
 
@@ -160,6 +173,9 @@ impl TcpReceiver {
     #[inline(never)]
     fn on_data_slow(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) -> Arrived {
         let seq = packet.seq;
+        if self.kernel {
+            self.look_for_pause(now);
+        }
         let syn = packet.flags.has(Flags::SYN);
         if syn && seq > self.base {
             // only a connection's first segment is a SYN: what came ahead of it is sent again
@@ -183,17 +199,33 @@ impl TcpReceiver {
             }
         }
         let gap = !self.beyond.is_empty();
+        let duplicates = self.stats.duplicates;
         let arrived = self.insert(packet);
         let flags = if syn { Flags::SYN } else { Flags::NONE };
         // RFC 5681 section 4.2: only a segment in order, with no gap, may wait, and only one
         let in_order = arrived.segments == 1 && !gap && self.beyond.is_empty();
         if let Some(delay) = self.config.delayed_ack.filter(|_| in_order && !self.waiting && !syn) {
-            self.waiting = true;
-            self.due = now + delay;
+            if self.quick == 0 {
+                self.waiting = true;
+                self.due = now + delay;
+                return arrived;
+            }
+            self.quick -= 1;
+        }
+        if arrived == Arrived::default() && duplicates != self.stats.duplicates && self.kernel {
+            self.acknowledge_twice(seq, flags, out);
             return arrived;
         }
         self.acknowledge_from(seq, flags, out);
         arrived
+    }
+
+    /// `tcp_event_data_recv`: after a pause longer than a timeout the sender begins again with slow start.
+    fn look_for_pause(&mut self, now: Time) {
+        let pause = now.since(core::mem::replace(&mut self.last, now));
+        if pause > self.config.min_rto {
+            self.quick = QUICK;
+        }
     }
 
     #[cold]
@@ -207,6 +239,7 @@ impl TcpReceiver {
         self.beyond.clear();
         self.recent.clear();
         self.shorts.clear();
+        self.quick = if self.kernel { QUICK } else { 0 };
     }
 
     fn payload(&self, packet: &Packet) -> u16 {
@@ -289,6 +322,25 @@ impl TcpReceiver {
         self.acknowledge(flags, out);
     }
 
+    /// Tells of a segment that had come before: the first block is the duplicate's (RFC 2883 section 4).
+    #[cold]
+    fn acknowledge_twice(&mut self, seq: u32, flags: Flags, out: &mut impl Transmit) {
+        let mut acks: Vec<Segment> = Vec::new();
+        self.acknowledge_from(seq, flags, &mut acks);
+        for mut ack in acks {
+            let mut extra = ack.extra.unwrap_or(Extra::NONE);
+            extra.sack = [Block { start: seq, end: seq + 1 }, extra.sack[0], extra.sack[1]];
+            ack.size = self.ack_size + Self::option(extra.blocks().count());
+            ack.extra = Some(extra);
+            out.transmit(ack);
+        }
+    }
+
+    /// Bytes of a SACK option (RFC 2018 section 3): 8 a block and 2, padded to 4.
+    fn option(blocks: usize) -> u16 {
+        8 * blocks as u16 + 4
+    }
+
     #[inline]
     fn acknowledge(&mut self, flags: Flags, out: &mut impl Transmit) {
         let mut flags = flags.with(Flags::ACK);
@@ -314,8 +366,8 @@ impl TcpReceiver {
         if n == 0 {
             return (None, 0);
         }
-        // RFC 2018 section 3: 8 bytes a block and 2 for the option, padded to 4; ns-2 leaves these out
-        let option = if self.config.profile == Profile::Rfc { 4 } else { 0 };
-        (Some(extra), 8 * n as u16 + option)
+        // ns-2 counts the blocks alone
+        let ns2 = matches!(self.config.profile, Profile::Ns2 | Profile::Ns2Linux);
+        (Some(extra), if ns2 { 8 * n as u16 } else { Self::option(n) })
     }
 }

@@ -1,4 +1,5 @@
-//! Round-trip estimate and retransmission timeout: RFC 6298, ns-2's ticks, TCP-Linux' milliseconds.
+//! Round-trip estimate and retransmission timeout: RFC 6298, ns-2's ticks, TCP-Linux' milliseconds. Profile `linux`
+//! estimates by itself (`mdev.rs`).
 
 use paceline_control::Profile;
 use paceline_units::{Span, Time};
@@ -25,7 +26,18 @@ pub(super) struct Rtt {
 impl Rtt {
     /// Before any sample: `initial` is the timeout.
     pub(super) fn new(profile: Profile, initial: Span) -> Rtt {
+        // the kernel's estimate comes in nanoseconds, as that of the RFC
+        let profile = if profile == Profile::Linux { Profile::Rfc } else { profile };
         Rtt { srtt: 0, rttvar: 0, base: initial.0, rto: initial.0, backoff: 1, profile }
+    }
+
+    /// An estimate made elsewhere, which ends backing off. `margin`: what the timeout adds to `srtt`.
+    pub(super) fn set(&mut self, srtt: Span, margin: Span, limits: &Limits) {
+        self.srtt = srtt.0;
+        self.rttvar = margin.0 / 4;
+        self.base = (srtt + margin).0;
+        self.backoff = 1;
+        self.update(limits);
     }
 
     /// The timeout to set a timer to.
@@ -59,7 +71,7 @@ impl Rtt {
     pub(super) fn sample(&mut self, now: Time, sent: Time, phase: u64, limits: &Limits) {
         let rtt = now.since(sent).0;
         match self.profile {
-            Profile::Rfc => {
+            Profile::Rfc | Profile::Linux => {
                 // RFC 6298 (2.2), (2.3)
                 if self.srtt == 0 {
                     self.srtt = rtt.max(1);

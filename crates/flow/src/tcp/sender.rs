@@ -4,6 +4,7 @@
 //! `recovery` (Tahoe, Reno, NewReno), `sack`, `linux`, `vegas`.
 
 use super::clock::Clock;
+use super::kernel::Kernel;
 use super::linux::Linux;
 use super::rtt::Rtt;
 use super::sack::Sack;
@@ -106,6 +107,8 @@ pub struct TcpSender {
     pub(super) shorts: VecDeque<(u32, u16)>,
     pub(super) sack: Option<Box<Sack>>,
     pub(super) linux: Option<Box<Linux>>,
+    /// Profile `linux`.
+    pub(super) kernel: Option<Box<Kernel>>,
     fresh: TcpController,
 }
 
@@ -157,6 +160,7 @@ impl TcpSender {
             clock: None,
             sack: None,
             linux: None,
+            kernel: None,
             fine: None,
             fresh: controller,
         };
@@ -193,10 +197,12 @@ impl TcpSender {
         self.draws += 1;
         self.shorts.clear();
         let linux = config.profile == Profile::Ns2Linux;
-        self.clock = (linux || config.recovery == Recovery::Vegas).then(|| Box::new(Clock::new(base)));
-        self.sack = (!linux && config.recovery == Recovery::Sack).then(|| Box::new(Sack::new(base)));
+        let kernel = config.profile == Profile::Linux;
+        self.clock = (linux || !kernel && config.recovery == Recovery::Vegas).then(|| Box::new(Clock::new(base)));
+        self.sack = (!linux && !kernel && config.recovery == Recovery::Sack).then(|| Box::new(Sack::new(base)));
         self.linux = linux.then(Box::default);
-        self.fine = (!linux && config.recovery == Recovery::Vegas).then(Box::default);
+        self.kernel = kernel.then(|| Box::new(Kernel::new(base)));
+        self.fine = (!linux && !kernel && config.recovery == Recovery::Vegas).then(Box::default);
         self.requick();
     }
 
@@ -265,6 +271,8 @@ impl TcpSender {
         if self.profile == Profile::Rfc && idle && now.since(self.last_sent) > self.rto {
             let window = f64::from(self.config.initial_window);
             self.tell(TcpEvent::Idle { window }, now); // RFC 5681 section 4.1
+        } else if idle && self.kernel.is_some() {
+            self.idle_kernel(now);
         }
         self.pump_any(now, out);
     }
@@ -306,8 +314,16 @@ impl TcpSender {
 
     #[inline]
     pub(super) fn integrate(&mut self, now: Time) {
-        let window = if self.profile == Profile::Ns2Linux { self.shown_linux() } else { self.controller.window() };
+        let window = match self.profile {
+            Profile::Ns2Linux | Profile::Linux => self.shown(),
+            _ => self.controller.window(),
+        };
         self.stats.advance(now, window);
+    }
+
+    #[cold]
+    fn shown(&self) -> f64 {
+        if self.kernel.is_some() { self.shown_kernel() } else { self.shown_linux() }
     }
 
     /// The controller.

@@ -47,6 +47,7 @@ pub(super) fn fill(file: &mut File, stem: &str) {
 fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {
     flow.segment.get_or_insert(Size::from_bytes(tcp.segment.into()));
     flow.header.get_or_insert(Size::from_bytes(tcp.header.into()));
+    flow.ack_size.get_or_insert(Size::from_bytes(tcp.ack_size.into()));
     flow.initial_window.get_or_insert(tcp.initial_window);
     flow.receive_window.get_or_insert(tcp.receive_window);
     flow.delayed_ack.get_or_insert(tcp.delayed_ack.map_or(DelayedAck::Off, DelayedAck::Within));

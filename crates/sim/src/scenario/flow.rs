@@ -53,16 +53,16 @@ pub struct FlowTable {
     pub group: Option<String>,
     /// Payload of a full segment. Segment and header together are at most 65535 B.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "1460 B; 1000 B in profiles ns2 and ns2-linux", "x-min" = "1 B", "x-max" = "65535 B"))]
+    #[schemars(extend("x-default" = "1460 B; 1448 B in profile linux, 1000 B in ns2 and ns2-linux", "x-min" = "1 B", "x-max" = "65535 B"))]
     pub segment: Option<Size>,
     /// What a data packet has on the wire beside its payload.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "40 B; 0 B in profiles ns2 and ns2-linux", "x-max" = "65534 B"))]
+    #[schemars(extend("x-default" = "40 B; 52 B in profile linux, 0 B in ns2 and ns2-linux", "x-max" = "65534 B"))]
     pub header: Option<Size>,
     /// Size of an acknowledgement on the wire.
-    #[serde(default = "forty_bytes")]
-    #[schemars(extend("x-min" = "1 B", "x-max" = "65535 B"))]
-    pub ack_size: Size,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "40 B; 52 B in profile linux", "x-min" = "1 B", "x-max" = "65535 B"))]
+    pub ack_size: Option<Size>,
     /// Initial congestion window in segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000), extend("x-default" = "by profile"))]
@@ -267,9 +267,6 @@ fn newreno() -> String {
 }
 const fn at_once() -> Draw {
     Draw::Fixed(Span::ZERO)
-}
-const fn forty_bytes() -> Size {
-    Size::from_bytes(40)
 }
 const fn half_second() -> Span {
     Span::from_millis(500)

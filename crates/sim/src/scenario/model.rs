@@ -78,6 +78,8 @@ pub enum Profile {
     Ns2,
     /// ns-2's TCP-Linux agents.
     Ns2Linux,
+    /// A current Linux kernel.
+    Linux,
 }
 
 impl Profile {
@@ -94,6 +96,7 @@ impl Profile {
             Profile::Rfc => paceline_control::Profile::Rfc,
             Profile::Ns2 => paceline_control::Profile::Ns2,
             Profile::Ns2Linux => paceline_control::Profile::Ns2Linux,
+            Profile::Linux => paceline_control::Profile::Linux,
         }
     }
 

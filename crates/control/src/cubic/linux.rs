@@ -1,0 +1,215 @@
+//! CUBIC as a current kernel has it (`net/ipv4/tcp_cubic.c`): whole segments, and HyStart.
+//!
+//! Sources: the behaviour of that file; S. Ha, I. Rhee, "Taming the elephants: new TCP slow start", Computer Networks
+//! 55(9), 2011 (HyStart). It differs from RFC 9438 in the growth (a number of acknowledgements per segment, at least
+//! 2), in the reduction (of cwnd, not of FlightSize), in Reno's estimate (whole segments), in the growth before the
+//! first loss (at least a segment for every 20 acknowledged), and in slow start.
+
+use super::Cubic;
+use crate::{PathView, TcpEvent, Threshold, reno};
+use paceline_units::{Span, Time};
+
+/// `hystart_low_window`: HyStart looks at windows from here on.
+const LOW_WINDOW: f64 = 16.0;
+/// `hystart_ack_delta_us`: acknowledgements this near to one another are of one train.
+const TRAIN_GAP: Span = Span::from_millis(2);
+/// `hystart_ack_delay`: what a host's batching may add; the kernel's value below 2 Gbit/s.
+const TRAIN_SLACK: Span = Span::from_millis(1);
+/// `HYSTART_MIN_SAMPLES`, `HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`.
+const SAMPLES: u32 = 8;
+const DELAY_LEAST: Span = Span::from_millis(4);
+const DELAY_MOST: Span = Span::from_millis(16);
+/// `HZ / 32`: how long an unchanged window's growth is not worked out anew.
+const PAUSE: Span = Span::from_micros(31_250);
+/// Samples this soon after a reduction may be of the queue before it (`HZ`).
+const SETTLE: Span = Span::from_secs(1);
+
+/// What the kernel keeps beside the window.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kernel {
+    /// Acknowledged segments counted towards the next segment of window, and how many that takes.
+    count: u32,
+    per: f64,
+    /// Acknowledged segments counted towards Reno's estimate.
+    reno: f64,
+    /// Window and time at the last working out.
+    worked: Option<(f64, Time)>,
+    last_sent: Time,
+    least: Option<Span>,
+    /// HyStart: the round ends with this segment; when it began; the train's last acknowledgement.
+    round_end: u32,
+    round_began: Time,
+    train: Time,
+    round_least: Option<Span>,
+    samples: u32,
+    found: bool,
+}
+
+impl Kernel {
+    fn begin_round(&mut self, path: &PathView) {
+        self.round_end = path.next;
+        self.round_began = path.now;
+        self.train = path.now;
+        self.round_least = None;
+        self.samples = 0;
+    }
+
+    /// `hystart_update`: whether slow start should end here.
+    fn full(&mut self, delay: Span, least: Span, window: f64, path: &PathView) -> bool {
+        if path.acked > self.round_end {
+            self.begin_round(path);
+        }
+        if window < LOW_WINDOW {
+            return false;
+        }
+        // a train of acknowledgements as long as half the path: the path is full both ways
+        if path.now.since(self.train) <= TRAIN_GAP {
+            self.train = path.now;
+            if path.now.since(self.round_began).0 > (least + TRAIN_SLACK).0 / 2 {
+                return true;
+            }
+        }
+        // the round's least delay has grown by an eighth: a queue
+        let round = self.round_least.map_or(delay, |r| r.min(delay));
+        self.round_least = Some(round);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        round > least + Span(least.0 / 8).max(DELAY_LEAST).min(DELAY_MOST)
+    }
+}
+
+impl Cubic {
+    pub(super) fn on_feedback_kernel(&mut self, feedback: &TcpEvent, path: &PathView) {
+        match *feedback {
+            TcpEvent::Acked { segments, in_flight, rtt } => {
+                self.sample_kernel(rtt, path);
+                self.acked_kernel(segments, in_flight, path);
+            }
+            TcpEvent::Repaired { rtt, .. } => self.sample_kernel(rtt, path),
+            TcpEvent::Established { window } => {
+                self.cwnd = window.max(1.0);
+                self.kernel().begin_round(path);
+            }
+            TcpEvent::Lost { .. } | TcpEvent::EcnEcho => {
+                self.reduce_kernel();
+                self.cwnd = self.ssthresh;
+            }
+            TcpEvent::Timeout(threshold) => {
+                if threshold == Threshold::Cut {
+                    self.reduce_kernel();
+                }
+                // cubictcp_state: TCP_CA_Loss forgets everything
+                self.cwnd = 1.0;
+                self.w_max = 0.0;
+                self.w_est = 0.0;
+                self.epoch = None;
+                let last_sent = self.kernel().last_sent;
+                *self.kernel() = Kernel { last_sent, ..Kernel::default() };
+                self.kernel().begin_round(path);
+            }
+            TcpEvent::Recovered { at_most } => {
+                if self.cwnd < self.ssthresh {
+                    self.cwnd = self.ssthresh.min(at_most).max(1.0);
+                }
+            }
+            TcpEvent::Undo { window, threshold } => self.undo(window, threshold),
+            TcpEvent::Idle { window } => {
+                self.ssthresh = self.ssthresh.max(0.75 * self.cwnd); // tcp_current_ssthresh (RFC 2861)
+                self.cwnd = self.cwnd.min(window).max(1.0);
+            }
+            TcpEvent::Deflate { .. } | TcpEvent::Duplicate => {}
+        }
+    }
+
+    /// `CA_EVENT_TX_START`: time without anything in flight is not the cubic's.
+    pub(super) fn on_sent_kernel(&mut self, path: &PathView) {
+        let last = core::mem::replace(&mut self.kernel().last_sent, path.now);
+        if path.in_flight <= 1 {
+            let idle = path.now.since(last);
+            self.epoch = self.epoch.map(|began| (began + idle).min(path.now));
+        }
+    }
+
+    fn kernel(&mut self) -> &mut Kernel {
+        self.kernel.get_or_insert_default()
+    }
+
+    /// `cubictcp_acked`.
+    fn sample_kernel(&mut self, rtt: Option<Span>, path: &PathView) {
+        let Some(delay) = rtt else { return };
+        if self.epoch.is_some_and(|began| path.now.since(began) < SETTLE) {
+            return;
+        }
+        let (window, slow) = (self.cwnd, self.cwnd < self.ssthresh);
+        let kernel = self.kernel();
+        let delay = delay.max(Span::from_micros(1));
+        let least = kernel.least.map_or(delay, |l| l.min(delay));
+        kernel.least = Some(least);
+        if slow && !kernel.found && kernel.full(delay, least, window, path) {
+            kernel.found = true;
+            self.ssthresh = window;
+        }
+    }
+
+    /// `cubictcp_cong_avoid`.
+    fn acked_kernel(&mut self, segments: u32, in_flight: u32, path: &PathView) {
+        if f64::from(in_flight) < self.cwnd {
+            return;
+        }
+        let left = reno::slow_start_kernel(&mut self.cwnd, self.ssthresh, segments);
+        if left == 0 {
+            return;
+        }
+        self.work_out(left, path);
+        let mut cwnd = self.cwnd;
+        let kernel = self.kernel();
+        reno::avoid_kernel(&mut cwnd, kernel.per, &mut kernel.count, left);
+        self.cwnd = cwnd;
+    }
+
+    /// `bictcp_update`: how many acknowledged segments the next segment of window takes.
+    fn work_out(&mut self, segments: u32, path: &PathView) {
+        let (cwnd, now) = (self.cwnd, path.now);
+        self.kernel().reno += f64::from(segments);
+        if self.kernel().worked.is_some_and(|(window, at)| window == cwnd && now.since(at) <= PAUSE) {
+            return;
+        }
+        self.kernel().worked = Some((cwnd, now));
+        if self.epoch.is_none() {
+            self.epoch = Some(now);
+            self.kernel().reno = f64::from(segments);
+            self.w_est = cwnd;
+            self.prior = self.w_max.max(cwnd); // the plateau
+            self.k = libm::cbrt((self.prior - cwnd) / self.c);
+        }
+        let least = self.kernel().least.unwrap_or(path.srtt);
+        let t = (now.since(self.epoch.unwrap_or(now)) + least).as_secs_f64();
+        let d = t - self.k;
+        let target = (self.prior + (self.c * d * d * d).trunc()).max(0.0);
+        let mut per = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
+        if self.w_max == 0.0 {
+            per = per.min(20.0); // nothing is known of the path yet
+        }
+        // Reno's estimate: 8 (1 + beta) / 3 (1 - beta) eighths of a window for each segment of it
+        let scale = (8.0 * (1.0 + self.beta) / (3.0 * (1.0 - self.beta))).floor();
+        let step = (cwnd * scale / 8.0).floor().max(1.0);
+        let whole = ((self.kernel().reno / step).ceil() - 1.0).max(0.0);
+        self.kernel().reno -= whole * step;
+        self.w_est += whole;
+        if self.w_est > cwnd {
+            per = per.min((cwnd / (self.w_est - cwnd)).floor());
+        }
+        self.kernel().per = per.max(2.0);
+    }
+
+    /// `cubictcp_recalc_ssthresh`, with fast convergence.
+    fn reduce_kernel(&mut self) {
+        let cwnd = self.cwnd;
+        self.w_max = if cwnd < self.w_max { (cwnd * (1.0 + self.beta) / 2.0).floor() } else { cwnd };
+        self.ssthresh = (cwnd * self.beta).floor().max(2.0);
+        self.epoch = None;
+        self.kernel().count = 0;
+    }
+}

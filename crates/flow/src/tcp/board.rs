@@ -1,0 +1,343 @@
+//! What is known of each outstanding segment, in order of number and in order of transmission, as Linux keeps it.
+//!
+//! Sources: RFC 8985 section 5.2 (per-segment state), RFC 2018; the counters are those of `tcp_packets_in_flight` in
+//! `include/net/tcp.h`: what is out, less what was reported, less what is lost, and what of that was sent again.
+
+use paceline_packet::Block;
+use paceline_units::Time;
+use std::collections::VecDeque;
+
+/// No segment.
+const NONE: u32 = u32::MAX;
+
+/// The receiver has reported it.
+const SACKED: u8 = 1;
+/// It counts as lost.
+const LOST: u8 = 1 << 1;
+/// A retransmission of it is in flight.
+const AGAIN: u8 = 1 << 2;
+/// It has been sent again at some time.
+const EVER: u8 = 1 << 3;
+/// It stands in the list by time.
+const LISTED: u8 = 1 << 4;
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    sent: Time,
+    /// Neighbours in order of transmission.
+    earlier: u32,
+    later: u32,
+    marks: u8,
+}
+
+/// A segment that an acknowledgement has told of for the first time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Delivered {
+    pub(super) seq: u32,
+    pub(super) sent: Time,
+    /// It had been sent again: which of its transmissions arrived is not known.
+    pub(super) again: bool,
+}
+
+/// The outstanding segments.
+#[derive(Debug)]
+pub(super) struct Board {
+    slots: VecDeque<Slot>,
+    first: u32,
+    /// The list by time of those in flight: its ends.
+    oldest: u32,
+    newest: u32,
+    sacked: u32,
+    lost: u32,
+    again: u32,
+    /// Lost and not sent again yet; below `cursor` there is none of these.
+    waiting: u32,
+    cursor: u32,
+    /// One past the highest segment ever reported or acknowledged.
+    forward: u32,
+    /// The blocks of the last acknowledgement that had any.
+    seen: [Block; 3],
+}
+
+impl Board {
+    pub(super) fn new(first: u32) -> Board {
+        Board {
+            slots: VecDeque::new(),
+            first,
+            oldest: NONE,
+            newest: NONE,
+            sacked: 0,
+            lost: 0,
+            again: 0,
+            waiting: 0,
+            cursor: first,
+            forward: first,
+            seen: [Block::default(); 3],
+        }
+    }
+
+    fn place(&self, seq: u32) -> Option<usize> {
+        let i = seq.checked_sub(self.first)? as usize;
+        (i < self.slots.len()).then_some(i)
+    }
+
+    /// Changes marks, and the counters with them.
+    fn mark(&mut self, i: usize, marks: u8) {
+        let old = self.slots[i].marks;
+        let one = |set: bool| u32::from(set);
+        let waits = |m: u8| m & (LOST | AGAIN) == LOST;
+        let change = |count: &mut u32, was: bool, is: bool| *count = *count + one(is) - one(was);
+        change(&mut self.sacked, old & SACKED != 0, marks & SACKED != 0);
+        change(&mut self.lost, old & LOST != 0, marks & LOST != 0);
+        change(&mut self.again, old & AGAIN != 0, marks & AGAIN != 0);
+        change(&mut self.waiting, waits(old), waits(marks));
+        self.slots[i].marks = marks;
+    }
+
+    fn unlink(&mut self, i: usize) {
+        let Slot { earlier, later, marks, .. } = self.slots[i];
+        if marks & LISTED == 0 {
+            return;
+        }
+        self.slots[i].marks &= !LISTED;
+        match self.place(earlier) {
+            Some(e) => self.slots[e].later = later,
+            None => self.oldest = later,
+        }
+        match self.place(later) {
+            Some(l) => self.slots[l].earlier = earlier,
+            None => self.newest = earlier,
+        }
+    }
+
+    fn link_newest(&mut self, seq: u32, i: usize) {
+        let newest = core::mem::replace(&mut self.newest, seq);
+        match self.place(newest) {
+            Some(n) => self.slots[n].later = seq,
+            None => self.oldest = seq,
+        }
+        let slot = &mut self.slots[i];
+        (slot.earlier, slot.later) = (newest, NONE);
+        slot.marks |= LISTED;
+    }
+
+    fn link_oldest(&mut self, seq: u32, i: usize) {
+        let oldest = core::mem::replace(&mut self.oldest, seq);
+        match self.place(oldest) {
+            Some(o) => self.slots[o].earlier = seq,
+            None => self.newest = seq,
+        }
+        let slot = &mut self.slots[i];
+        (slot.earlier, slot.later) = (NONE, oldest);
+        slot.marks |= LISTED;
+    }
+
+    /// The segment leaves, for the first time or again.
+    pub(super) fn sent(&mut self, seq: u32, now: Time) {
+        if self.slots.is_empty() {
+            self.first = seq;
+        }
+        if let Some(i) = self.place(seq) {
+            self.unlink(i);
+            self.slots[i].sent = now;
+            self.mark(i, self.slots[i].marks | AGAIN | EVER);
+            self.link_newest(seq, i);
+        } else if seq == self.first + self.slots.len() as u32 {
+            self.slots.push_back(Slot { sent: now, earlier: NONE, later: NONE, marks: 0 });
+            self.link_newest(seq, self.slots.len() - 1);
+        }
+    }
+
+    /// Everything below `una` is acknowledged; tells what had not been reported.
+    pub(super) fn acked(&mut self, una: u32, mut news: impl FnMut(Delivered)) {
+        while self.first < una && !self.slots.is_empty() {
+            let marks = self.slots[0].marks;
+            let delivered = Delivered { seq: self.first, sent: self.slots[0].sent, again: marks & EVER != 0 };
+            self.unlink(0);
+            self.mark(0, 0);
+            self.slots.pop_front();
+            self.first += 1;
+            if marks & SACKED == 0 {
+                news(delivered);
+            }
+        }
+        self.first = self.first.max(una);
+        self.forward = self.forward.max(una);
+    }
+
+    /// The receiver has what lies in `blocks`; tells what is news.
+    pub(super) fn reported(&mut self, blocks: [Block; 3], mut news: impl FnMut(Delivered)) {
+        for block in blocks {
+            let end = block.end.min(self.first + self.slots.len() as u32);
+            let start = block.start.max(self.first.saturating_add(1)); // or the left edge would have moved
+            if start >= end {
+                continue;
+            }
+            // what the last acknowledgement said too needs no second look
+            let inner = self.seen.iter().find(|s| s.start < s.end && start <= s.start && s.end <= end).copied();
+            let inner = inner.unwrap_or(Block { start, end: start });
+            for seq in (start..inner.start.max(start)).chain(inner.end.max(start)..end) {
+                self.report(seq, &mut news);
+            }
+            self.forward = self.forward.max(end);
+        }
+        self.seen = blocks;
+    }
+
+    fn report(&mut self, seq: u32, news: &mut impl FnMut(Delivered)) {
+        let Some(i) = self.place(seq) else { return };
+        let Slot { sent, marks, .. } = self.slots[i];
+        if marks & SACKED == 0 {
+            self.unlink(i);
+            self.mark(i, marks & EVER | SACKED);
+            news(Delivered { seq, sent, again: marks & EVER != 0 });
+        }
+    }
+
+    /// The segment counts as lost, it or its retransmission. Says whether it was a retransmission.
+    pub(super) fn lose(&mut self, seq: u32) -> bool {
+        let Some(i) = self.place(seq) else { return false };
+        let marks = self.slots[i].marks;
+        if marks & SACKED != 0 {
+            return false;
+        }
+        self.unlink(i);
+        self.mark(i, self.slots[i].marks & !AGAIN | LOST);
+        self.cursor = self.cursor.min(seq);
+        marks & AGAIN != 0
+    }
+
+    /// A retransmission timeout (RFC 8985 section 6.3): lost is the first segment, and what `old` says; all, if the
+    /// receiver has thrown away what it had reported (RFC 2018 section 8).
+    pub(super) fn timed_out(&mut self, old: impl Fn(Time) -> bool) {
+        self.seen = [Block::default(); 3];
+        let renounced = self.slots.front().is_some_and(|s| s.marks & SACKED != 0);
+        for i in 0..self.slots.len() {
+            let Slot { sent, marks, .. } = self.slots[i];
+            if renounced {
+                self.mark(i, marks & !SACKED);
+            }
+            if renounced || i == 0 || old(sent) {
+                self.lose(self.first + i as u32);
+            }
+        }
+    }
+
+    /// Nothing was lost after all (`tcp_undo_cwnd_reduction`).
+    pub(super) fn found(&mut self) {
+        for i in (0..self.slots.len()).rev() {
+            let marks = self.slots[i].marks;
+            if marks & LOST != 0 {
+                self.mark(i, marks & !LOST);
+                if marks & LISTED == 0 {
+                    self.link_oldest(self.first + i as u32, i);
+                }
+            }
+        }
+    }
+
+    /// The next segment to send again, in order of number.
+    pub(super) fn next_lost(&mut self) -> Option<u32> {
+        if self.waiting == 0 {
+            return None;
+        }
+        self.cursor = self.cursor.max(self.first);
+        loop {
+            let slot = self.slots.get((self.cursor - self.first) as usize)?;
+            if slot.marks & (LOST | AGAIN) == LOST {
+                return Some(self.cursor);
+            }
+            self.cursor += 1;
+        }
+    }
+
+    /// The segment that was sent longest ago and is in flight, and when; then the one after it.
+    pub(super) fn oldest(&self) -> Option<(u32, Time)> {
+        self.place(self.oldest).map(|i| (self.oldest, self.slots[i].sent))
+    }
+
+    pub(super) fn after(&self, seq: u32) -> Option<(u32, Time)> {
+        let later = self.slots[self.place(seq)?].later;
+        self.place(later).map(|i| (later, self.slots[i].sent))
+    }
+
+    /// When the first outstanding segment was last sent, and whether it was sent again.
+    pub(super) fn head(&self) -> Option<(Time, bool)> {
+        self.slots.front().map(|s| (s.sent, s.marks & EVER != 0))
+    }
+
+    /// Segments in flight.
+    pub(super) fn in_flight(&self) -> u32 {
+        self.slots.len() as u32 - self.sacked - self.lost + self.again
+    }
+
+    /// Segments out, reported, lost, and sent again.
+    pub(super) fn out(&self) -> u32 {
+        self.slots.len() as u32
+    }
+    pub(super) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+    pub(super) fn lost(&self) -> u32 {
+        self.lost
+    }
+    pub(super) fn again(&self) -> u32 {
+        self.again
+    }
+    pub(super) fn forward(&self) -> u32 {
+        self.forward
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(start: u32, end: u32) -> [Block; 3] {
+        [Block { start, end }, Block::default(), Block::default()]
+    }
+
+    fn order(board: &Board) -> Vec<u32> {
+        core::iter::successors(board.oldest(), |&(seq, _)| board.after(seq)).map(|(seq, _)| seq).collect()
+    }
+
+    #[test]
+    fn counts_what_is_in_flight_and_keeps_the_order_of_transmission() {
+        let mut board = Board::new(1);
+        for seq in 1..9 {
+            board.sent(seq, Time(u64::from(seq)));
+        }
+        assert_eq!((board.in_flight(), order(&board)), (8, (1..9).collect()));
+        let mut news = Vec::new();
+        board.reported(block(3, 5), |d| news.push(d.seq));
+        board.reported(block(3, 7), |d| news.push(d.seq)); // only what is new
+        assert_eq!((news, board.in_flight()), (vec![3, 4, 5, 6], 4));
+        board.lose(2);
+        board.lose(1);
+        assert_eq!((board.in_flight(), order(&board), board.next_lost()), (2, vec![7, 8], Some(1)));
+        board.sent(1, Time(20));
+        assert_eq!((board.in_flight(), order(&board), board.next_lost()), (3, vec![7, 8, 1], Some(2)));
+        assert!(board.lose(1), "the retransmission is lost too");
+        board.sent(1, Time(30));
+        board.sent(2, Time(31));
+        assert_eq!((board.in_flight(), board.next_lost()), (4, None));
+        let mut acked = Vec::new();
+        board.acked(7, |d| acked.push((d.seq, d.again)));
+        assert_eq!((acked, board.in_flight(), order(&board)), (vec![(1, true), (2, true)], 2, vec![7, 8]));
+        assert_eq!((board.sacked(), board.lost(), board.again()), (0, 0, 0));
+    }
+
+    #[test]
+    fn rfc_2018_8_a_receiver_that_renounces() {
+        let mut board = Board::new(0);
+        for seq in 0..4 {
+            board.sent(seq, Time(0));
+        }
+        board.reported(block(1, 3), |_| {});
+        board.acked(1, |_| {});
+        board.timed_out(|_| false);
+        assert_eq!((board.sacked(), board.lost(), board.in_flight()), (0, 3, 0));
+        board.found();
+        assert_eq!((board.lost(), order(&board)), (0, vec![1, 2, 3]));
+    }
+}

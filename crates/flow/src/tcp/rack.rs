@@ -1,0 +1,212 @@
+//! RACK: a segment is lost if one sent later has arrived, and time for reordering has passed since (RFC 8985).
+
+use super::board::{Board, Delivered};
+use super::sender::DUPLICATES;
+use paceline_units::{Span, Time};
+
+/// So many recoveries without a DSACK, and the reordering window is its least again (RFC 8985 section 6.2 step 4).
+const PERSISTENCE: u32 = 16;
+
+/// The state of RFC 8985 section 5.3.
+#[derive(Debug)]
+pub(super) struct Rack {
+    /// The most recently sent segment that has arrived: when it was sent, its number, its round trip.
+    newest: Option<(Time, u32)>,
+    rtt: Span,
+    pub(super) min_rtt: Option<Span>,
+    /// A segment has arrived since the last look for losses.
+    pub(super) advanced: bool,
+    pub(super) reordering_seen: bool,
+    /// DSACKs count once a round, which ends with this segment.
+    dsack_round: Option<u32>,
+    multiple: u32,
+    persist: u32,
+}
+
+/// What a look for losses has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Found {
+    /// Retransmissions among the segments now lost.
+    pub(super) again: u32,
+    /// How long until the next look, if some must wait.
+    pub(super) wait: Option<Span>,
+}
+
+impl Rack {
+    pub(super) fn new() -> Rack {
+        Rack {
+            newest: None,
+            rtt: Span::ZERO,
+            min_rtt: None,
+            advanced: false,
+            reordering_seen: false,
+            dsack_round: None,
+            multiple: 1,
+            persist: 0,
+        }
+    }
+
+    /// Sections 6.2 step 1 and 2: a segment has arrived. `highest`: one past the highest that had arrived before.
+    pub(super) fn arrived(&mut self, now: Time, delivered: &Delivered, highest: u32) {
+        let Delivered { seq, sent, again } = *delivered;
+        let rtt = now.since(sent);
+        // step 3: below what had arrived, and sent once
+        if seq < highest && !again {
+            self.reordering_seen = true;
+        }
+        if !again {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |m| m.min(rtt)));
+        } else if self.min_rtt.is_some_and(|m| rtt < m) {
+            return; // the original has arrived, not its retransmission (step 2)
+        }
+        self.advanced = true;
+        self.rtt = rtt;
+        if self.newest.is_none_or(|newest| (sent, seq) > newest) {
+            self.newest = Some((sent, seq));
+        }
+    }
+
+    /// Section 6.2 step 4, the part that adapts to DSACKs. `una` and `next`: the edges of what is outstanding.
+    pub(super) fn adapt(&mut self, dsack: bool, una: u32, next: u32) {
+        if self.dsack_round.is_some_and(|round| una >= round) {
+            self.dsack_round = None;
+        }
+        if dsack && self.dsack_round.is_none() {
+            self.dsack_round = Some(next);
+            self.multiple = (self.multiple + 1).min(255); // Linux keeps a byte
+            self.persist = PERSISTENCE;
+        }
+    }
+
+    /// A recovery is over.
+    pub(super) fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.multiple = 1;
+        }
+    }
+
+    /// The reordering window: nothing while no reordering has been seen and a recovery goes on, or so much has been
+    /// reported that a fast retransmission is due; else a quarter of the least round trip, at most SRTT.
+    pub(super) fn window(&self, recovering: bool, sacked: u32, srtt: Span) -> Span {
+        if !self.reordering_seen && (recovering || sacked >= DUPLICATES) {
+            return Span::ZERO;
+        }
+        let least = self.min_rtt.unwrap_or(Span::ZERO).0;
+        Span((least * u64::from(self.multiple) / 4).min(srtt.0))
+    }
+
+    /// How long ago a segment must have been sent that counts as lost at once.
+    pub(super) fn limit(&self, window: Span) -> Span {
+        self.rtt + window
+    }
+
+    /// Section 6.2 step 5: marks what is lost, in order of transmission.
+    pub(super) fn detect(&mut self, now: Time, board: &mut Board, window: Span) -> Found {
+        self.advanced = false;
+        let mut found = Found::default();
+        let Some(newest) = self.newest else { return found };
+        let limit = self.limit(window);
+        let mut at = board.oldest();
+        while let Some((seq, sent)) = at.filter(|&(seq, sent)| (sent, seq) < newest) {
+            at = board.after(seq);
+            let elapsed = now.since(sent);
+            if elapsed >= limit {
+                found.again += u32::from(board.lose(seq));
+            } else {
+                let wait = Span(limit.0 - elapsed.0);
+                found.wait = Some(found.wait.map_or(wait, |w| w.max(wait)));
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_packet::Block;
+
+    fn ms(n: u64) -> Time {
+        Time(n * 1_000_000)
+    }
+
+    /// Ten segments, one a millisecond from 0 on; all those of `arrive` are reported at `now`.
+    fn after(rack: &mut Rack, arrive: &[(u32, u32)], now: Time) -> Board {
+        let mut board = Board::new(0);
+        for seq in 0..10 {
+            board.sent(seq, ms(u64::from(seq)));
+        }
+        for &(start, end) in arrive {
+            let blocks = [Block { start, end }, Block::default(), Block::default()];
+            let highest = board.forward();
+            board.reported(blocks, |d| rack.arrived(now, &d, highest));
+        }
+        board
+    }
+
+    #[test]
+    fn rfc_8985_6_2_step_5_lost_is_what_was_sent_before_and_long_enough_ago() {
+        let mut rack = Rack::new();
+        let mut board = after(&mut rack, &[(3, 6)], ms(105));
+        assert!(rack.advanced);
+        // three reported: no reordering window; 5 was sent at 5 ms and took 100 ms
+        let window = rack.window(false, board.sacked(), Span::from_millis(100));
+        assert_eq!(window, Span::ZERO);
+        let found = rack.detect(ms(105), &mut board, window);
+        assert_eq!((board.lost(), found), (3, Found::default()));
+        assert_eq!(board.oldest().map(|o| o.0), Some(6), "what was sent later is not judged");
+    }
+
+    #[test]
+    fn rfc_8985_6_2_step_4_the_reordering_window() {
+        let srtt = Span::from_millis(100);
+        let mut rack = Rack::new();
+        let mut board = after(&mut rack, &[(3, 5)], ms(104));
+        // two reported: a quarter of the least round trip, and a timer for the rest
+        let window = rack.window(false, board.sacked(), srtt);
+        assert_eq!(window, Span::from_millis(25));
+        let found = rack.detect(ms(104), &mut board, window);
+        // 4 took 100 ms; 2 was sent 102 ms ago and may take 125
+        assert_eq!((board.lost(), found.wait), (0, Some(Span::from_millis(23))));
+        rack.detect(ms(127), &mut board, window);
+        assert_eq!(board.lost(), 3);
+        // recovery has begun and nothing was reordered: no waiting
+        assert_eq!(rack.window(true, 0, srtt), Span::ZERO);
+        let _ = after(&mut rack, &[(3, 5), (2, 3)], ms(104));
+        assert!(rack.reordering_seen, "step 3");
+        assert_eq!(rack.window(true, 5, srtt), Span::from_millis(25));
+    }
+
+    #[test]
+    fn rfc_8985_6_2_step_4_grows_with_dsacks_once_a_round() {
+        let srtt = Span::from_millis(100);
+        let mut rack = Rack::new();
+        let _ = after(&mut rack, &[(3, 5), (2, 3)], ms(104));
+        rack.adapt(true, 0, 10);
+        rack.adapt(true, 5, 12); // the same round
+        assert_eq!(rack.window(false, 0, srtt), Span::from_millis(50));
+        rack.adapt(true, 10, 20);
+        assert_eq!(rack.window(false, 0, srtt), Span::from_millis(75));
+        for round in 2..9 {
+            rack.adapt(true, round * 10, round * 10 + 10);
+        }
+        assert_eq!(rack.window(false, 0, srtt), srtt, "at most SRTT");
+        for _ in 0..15 {
+            rack.recovered();
+        }
+        assert_eq!(rack.window(false, 0, srtt), srtt);
+        rack.recovered();
+        assert_eq!(rack.window(false, 0, srtt), Span::from_millis(25), "16 recoveries without a DSACK");
+    }
+
+    #[test]
+    fn rfc_8985_6_2_step_2_a_round_trip_below_the_least_is_of_the_original() {
+        let mut rack = Rack::new();
+        rack.arrived(ms(100), &Delivered { seq: 0, sent: ms(0), again: false }, 0);
+        rack.arrived(ms(110), &Delivered { seq: 1, sent: ms(90), again: true }, 1);
+        assert_eq!(rack.newest, Some((ms(0), 0)));
+        rack.arrived(ms(190), &Delivered { seq: 1, sent: ms(90), again: true }, 1);
+        assert_eq!(rack.newest, Some((ms(90), 1)));
+    }
+}
