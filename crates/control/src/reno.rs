@@ -73,7 +73,7 @@ impl Reno {
     }
 
     /// `tcp_reno_cong_avoid`; under `ns2-linux` with `sysctl_tcp_abc` 1, which is what ns-2 carries.
-    #[inline]
+    #[inline(never)]
     fn acked_linux(&mut self, segments: u32, in_flight: u32) {
         if self.profile == Profile::Linux {
             return grow_kernel(&mut self.cwnd, self.ssthresh, &mut self.count, segments, in_flight);

@@ -72,10 +72,6 @@ pub struct TcpReceiver {
     bare_syn: bool,
     sack: bool,
     linux: bool,
-    /// Profile `linux`.
-    kernel: bool,
-    /// Under `linux`: so many segments more are acknowledged at once.
-    quick: u8,
     /// When a delayed acknowledgement is due.
     due: Time,
     stats: ReceiverStats,
@@ -88,7 +84,9 @@ pub struct TcpReceiver {
     shorts: Vec<(u32, u16)>,
     /// The connection's first segment: what lies below belongs to an earlier one.
     base: u32,
-    /// When the last data came.
+    /// Profile `linux`: so many segments more are acknowledged at once; when the last data came.
+    kernel: bool,
+    quick: u8,
     last: Time,
 }
 
