@@ -228,6 +228,8 @@ impl Graph {
             }
         }
         let mut edges = Vec::new();
+        // The arcs that an edge without delay stands for.
+        let mut instant: Vec<(usize, usize, Vec<usize>)> = Vec::new();
         for (to, unit) in units.iter().enumerate() {
             let sources = match *unit {
                 Unit::Host(node) => &host_sources[node],
@@ -235,12 +237,13 @@ impl Graph {
             };
             for &source in sources {
                 // Walk back over the folded arcs, each of which has one source, to the element that feeds them.
-                let (mut source, mut delay) = (source, Span::ZERO);
+                let (mut source, mut delay, mut arcs) = (source, Span::ZERO, Vec::new());
                 let from = loop {
                     match source {
                         Source::Host(node) => break host_index[node],
                         Source::Arc(arc) => {
                             delay += self.arcs[arc].delay;
+                            arcs.push(arc);
                             if !folded[arc] {
                                 break arc_index[arc];
                             }
@@ -249,13 +252,12 @@ impl Graph {
                     }
                 };
                 edges.push(Edge { from, to, delay });
+                if delay == Span::ZERO {
+                    instant.push((from, to, arcs));
+                }
             }
         }
-        schedule(units.len(), &edges, limit).map_err(|stuck| {
-            GraphError::LoopWithoutDelay(
-                stuck.iter().filter_map(|&i| if let Unit::Arc(arc) = units[i] { Some(arc) } else { None }).collect(),
-            )
-        })
+        schedule(units.len(), &edges, limit).map_err(|stuck| GraphError::LoopWithoutDelay(a_loop(&stuck, &instant)))
     }
 
     fn compile(&self, units: Vec<Unit>, fan_in: Vec<bool>, is_folded: &[bool], paths: Vec<Path>, window: Span) -> Plan {
@@ -289,4 +291,20 @@ impl Graph {
         }
         Plan { units, fan_in, folded, ways, cursors, endpoints, paths, window }
     }
+}
+
+/// The arcs of a loop among the elements `stuck`, each of which such an `instant` edge (from, to, its arcs) enters; what
+/// is merely fed by the loop is left out.
+fn a_loop(stuck: &[usize], instant: &[(usize, usize, Vec<usize>)]) -> Vec<usize> {
+    let enters = |at: usize| instant.iter().find(|(from, to, _)| *to == at && stuck.contains(from));
+    let mut trail: Vec<(usize, &[usize])> = Vec::new();
+    let Some(mut at) = stuck.first().copied() else { return Vec::new() };
+    while let Some((from, _, arcs)) = enters(at) {
+        if let Some(began) = trail.iter().position(|&(seen, _)| seen == at) {
+            return trail[began..].iter().flat_map(|&(_, arcs)| arcs).copied().collect();
+        }
+        trail.push((at, arcs));
+        at = *from;
+    }
+    Vec::new()
 }

@@ -74,7 +74,9 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let sent = ends.source.sender.stats().since(sent_before);
     let received = ends.sink.receiver.stats().since(received_before);
     let lost = built.engine.network.drops(index).data;
-    let active = flow.stop.min(end).since(flow.start.max(before.at)).as_secs_f64();
+    // what was under way at the stop still arrives, and no rate may count it without the time that it took
+    let until = flow.stop.max(received.last).min(end);
+    let active = until.since(flow.start.max(before.at)).as_secs_f64();
     let per_second = |bytes: u64| if active > 0.0 { bytes as f64 * 8.0 / active } else { 0.0 };
     let (there, back) = &built.plan.paths[index];
     let propagation = there.iter().chain(back).fold(Span::ZERO, |sum, &arc| sum + model.links[arc].model.propagation);

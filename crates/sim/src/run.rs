@@ -88,7 +88,7 @@ pub enum RunError {
     /// Links form a loop without any propagation delay.
     #[error("links {links} form a loop without propagation delay; give at least one of them `delay` > 0")]
     LoopWithoutDelay {
-        /// The links of the loop, and those fed by it.
+        /// The links of the loop.
         links: String,
     },
 }
@@ -256,8 +256,10 @@ fn in_words(model: &Model, error: GraphError) -> RunError {
         }
         .into(),
         GraphError::LoopWithoutDelay(arcs) => {
-            let mut names: Vec<String> = arcs.iter().map(|&arc| format!("`{}`", model.links[arc].link)).collect();
-            names.dedup();
+            let mut arcs: Vec<&str> = arcs.iter().map(|&arc| model.links[arc].link.as_str()).collect();
+            arcs.sort_unstable();
+            arcs.dedup();
+            let names: Vec<String> = arcs.iter().map(|name| format!("`{name}`")).collect();
             RunError::LoopWithoutDelay { links: names.join(", ") }
         }
     }

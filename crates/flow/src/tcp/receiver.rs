@@ -33,6 +33,8 @@ pub struct ReceiverStats {
     pub acks: u64,
     /// Segments that came marked (RFC 3168).
     pub marks: u64,
+    /// When the last segment came; zero before the first.
+    pub last: Time,
 }
 
 impl ReceiverStats {
@@ -46,6 +48,7 @@ impl ReceiverStats {
             duplicates: self.duplicates - earlier.duplicates,
             acks: self.acks - earlier.acks,
             marks: self.marks - earlier.marks,
+            last: self.last,
         }
     }
 }
@@ -154,6 +157,7 @@ impl TcpReceiver {
     #[inline]
     pub fn on_data(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) -> Arrived {
         self.stats.packets += 1;
+        self.stats.last = now;
         self.stats.wire_bytes += u64::from(packet.size);
         let rare = Flags::SYN.0 | Flags::CE.0 | Flags::CWR.0;
         let plain = packet.flags.0 & rare == 0 && self.beyond.is_empty() && !self.delays;
