@@ -146,7 +146,7 @@ impl Controller for Cubic {
                 }
             }
             TcpEvent::Established { window } => self.cwnd = window.max(1.0),
-            TcpEvent::Duplicate | TcpEvent::Repaired { .. } => {}
+            TcpEvent::Duplicate | TcpEvent::Repaired { .. } | TcpEvent::Resumed { .. } => {}
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho => {
                 self.reduce(path);
                 self.cwnd = self.ssthresh;
@@ -165,12 +165,6 @@ impl Controller for Cubic {
                 self.cwnd = self.cwnd.min(window).max(1.0);
                 self.epoch = None;
             }
-        }
-    }
-
-    fn on_sent(&mut self, _segment: u32, path: &PathView) {
-        if self.kernel.is_some() {
-            self.on_sent_kernel(path);
         }
     }
 

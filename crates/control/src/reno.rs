@@ -167,7 +167,7 @@ impl Controller for Reno {
                     self.count = self.count.saturating_add(segments);
                 }
             }
-            TcpEvent::Duplicate => {}
+            TcpEvent::Duplicate | TcpEvent::Resumed { .. } => {}
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho => self.lost(path),
             TcpEvent::Deflate { segments } => self.cwnd = (self.cwnd - f64::from(segments)).max(1.0),
             TcpEvent::Recovered { at_most } => match self.profile {

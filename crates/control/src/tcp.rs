@@ -73,6 +73,11 @@ pub enum TcpEvent {
     Timeout(Threshold),
     /// The receiver echoes a mark (RFC 3168), at most once per window of data.
     EcnEcho,
+    /// Sending begins again after nothing was in flight for so long (`CA_EVENT_TX_START`). Under `linux` only.
+    Resumed {
+        /// Since the last segment left.
+        idle: Span,
+    },
     /// Nothing has been sent for longer than the timeout (RFC 5681 section 4.1).
     Idle {
         /// The restart window in segments.

@@ -310,6 +310,7 @@ impl Controller for Vegas {
             TcpEvent::Acked { rtt, .. } => self.acked(rtt, path),
             TcpEvent::Established { window } => self.cwnd = window.max(1.0),
             TcpEvent::Duplicate => self.cwnd += 1.0,
+            TcpEvent::Resumed { .. } => {}
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho if linux => self.lost_linux(),
             TcpEvent::Lost { duplicates, transmissions } => self.lost(duplicates, transmissions, path),
             TcpEvent::EcnEcho => {

@@ -34,7 +34,6 @@ pub(super) struct Kernel {
     reno: f64,
     /// Window and time at the last working out.
     worked: Option<(f64, Time)>,
-    last_sent: Time,
     least: Option<Span>,
     /// HyStart: the round ends with this segment; when it began; the train's last acknowledgement.
     round_end: u32,
@@ -105,8 +104,7 @@ impl Cubic {
                 self.w_max = 0.0;
                 self.w_est = 0.0;
                 self.epoch = None;
-                let last_sent = self.kernel().last_sent;
-                *self.kernel() = Kernel { last_sent, ..Kernel::default() };
+                *self.kernel() = Kernel::default();
                 self.kernel().begin_round(path);
             }
             TcpEvent::Recovered { at_most } => {
@@ -115,20 +113,13 @@ impl Cubic {
                 }
             }
             TcpEvent::Undo { window, threshold } => self.undo(window, threshold),
+            // time without anything in flight is not the cubic's
+            TcpEvent::Resumed { idle } => self.epoch = self.epoch.map(|began| (began + idle).min(path.now)),
             TcpEvent::Idle { window } => {
                 self.ssthresh = self.ssthresh.max(0.75 * self.cwnd); // tcp_current_ssthresh (RFC 2861)
                 self.cwnd = self.cwnd.min(window).max(1.0);
             }
             TcpEvent::Deflate { .. } | TcpEvent::Duplicate => {}
-        }
-    }
-
-    /// `CA_EVENT_TX_START`: time without anything in flight is not the cubic's.
-    pub(super) fn on_sent_kernel(&mut self, path: &PathView) {
-        let last = core::mem::replace(&mut self.kernel().last_sent, path.now);
-        if path.in_flight <= 1 {
-            let idle = path.now.since(last);
-            self.epoch = self.epoch.map(|began| (began + idle).min(path.now));
         }
     }
 

@@ -44,6 +44,7 @@ impl Vegas {
                 self.cwnd = self.cwnd.min(window).max(1.0);
                 self.enable(path); // CA_EVENT_CWND_RESTART
             }
+            TcpEvent::Resumed { .. } => self.enable(path), // CA_EVENT_TX_START
             TcpEvent::Deflate { .. } | TcpEvent::Duplicate => {}
         }
     }

@@ -141,6 +141,9 @@ impl TcpSender {
                 break;
             }
             let first = self.una == self.max;
+            if first && self.max > self.base {
+                self.tell(TcpEvent::Resumed { idle: now.since(self.last_sent) }, now);
+            }
             let seq = self.nxt;
             self.nxt += 1;
             self.send_kernel(k, now, seq, out);
