@@ -79,8 +79,8 @@ fn named_topologies() {
             ),
         ),
     ] {
-        let text = format!("duration = \"2 s\"\nwarmup = \"300 ms\"\n{head}{flows}");
-        for seed in 1..=2 {
+        for (seed, profile) in [(1, "rfc"), (2, "rfc"), (1, "linux")] {
+            let text = format!("duration = \"2 s\"\nwarmup = \"300 ms\"\nprofile = \"{profile}\"\n{head}{flows}");
             let sent = same_in_all_arrangements(&model(&text, seed), name).expect("there is a delay");
             assert!(sent > 1000, "{name}: only {sent} packets");
         }
@@ -95,7 +95,7 @@ fn random_scenario(seed: u64) -> String {
     let delays = ["0 s", "0 s", "1 us", "500 us", "1 ms", "1 ms", "5 ms", "20 ms"];
     let rates = ["8 Mbit/s", "8 Mbit/s", "16 Mbit/s", "80 Mbit/s", "100 Mbit/s", "3.7 Mbit/s"];
     let no_delay = below(4) == 0;
-    let profile = ["rfc", "ns2"][below(2)];
+    let profile = ["rfc", "ns2", "linux"][below(3)];
     let host_delay = ["0 s", "0 s", "100 us"][below(3)];
     let warmup = ["0 s", "250 ms"][below(2)];
     let mut text = format!(
