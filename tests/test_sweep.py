@@ -16,7 +16,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import paceline
-from paceline import _core
+from paceline import _core, files
 from paceline.comparing import differences, metrics_in
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.results import TABLES, Results, RunRecord
@@ -156,6 +156,24 @@ def test_another_sweep_is_not_resumed(scenario: _core.Scenario, calls: list[Any]
     paceline.sweep(changed, vary, runs=2, out=tmp_path, fresh=True)
     assert len(calls) == 2
     assert len(list((tmp_path / "runs").glob("*.json"))) == 2
+
+
+def test_runs_of_another_build_are_not_used_again(
+    scenario: _core.Scenario, calls: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vary = {"flow.media.cc": ["vegas"]}
+    paceline.sweep(scenario, vary, runs=2, out=tmp_path)
+    points, store = [Point(scenario)], Store(tmp_path)
+    run_points(points, [1, 2], store=store)
+    calls.clear()
+    run_points(points, [1, 2], store=store)
+    assert not calls
+    # The same version number, but somebody has changed a controller.
+    monkeypatch.setattr(files, "build", lambda: "0.1.0+changed")
+    with pytest.raises(PacelineError, match="built anew"):
+        paceline.sweep(scenario, vary, runs=2, out=tmp_path)
+    run_points(points, [1, 2], store=store)
+    assert len(calls) == 2
 
 
 def test_a_directory_of_something_else_is_left_alone(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import io
 import json
 import os
@@ -114,6 +116,16 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+@functools.cache
+def build() -> str:
+    """Version and build of the simulator: two builds of one version, with a controller changed, are told apart."""
+    try:
+        content = Path(_core.__file__).read_bytes()
+    except OSError as error:
+        raise refused(Path(_core.__file__), error, "read") from error
+    return f"{_core.version()}+{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def versions() -> dict[str, str]:

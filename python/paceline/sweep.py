@@ -93,7 +93,7 @@ class Store:
     @staticmethod
     def key(scenario: str, seed: int, record: Sequence[str], every_s: float) -> str:
         """The name of a run: a hash of everything that its result depends on; `scenario` is its identity."""
-        what = json.dumps([_core.version(), scenario, seed, sorted(record), every_s if record else None])
+        what = json.dumps([files.build(), scenario, seed, sorted(record), every_s if record else None])
         return hashlib.sha256(what.encode()).hexdigest()[:24]
 
     def get(self, key: str, seed: int, record: Sequence[str]) -> RunRecord | None:
@@ -249,7 +249,7 @@ def open_sweep(directory: Path, manifest: Mapping[str, Any], *, fresh: bool = Fa
 def _check_same(directory: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     what = {
         "scenario": "the scenario has changed",
-        "version": "Paceline has another version",
+        "build": "Paceline is another version, or was built anew from changed sources,",
         "record": "other recordings are asked for",
         "record_every_s": "recordings are at another interval",
     }
@@ -296,6 +296,7 @@ def sweep(
         "vary": {path: [str(v) for v in values] for path, values in vary.items()},
         "seeds": seeds,
         "version": _core.version(),
+        "build": files.build(),
         "record": check_recordings(record, record_every_s),
         "record_every_s": record_every_s,
         **files.provenance(),

@@ -28,7 +28,10 @@ impl Scenario {
         };
         let checked = tried(|| core::Scenario::check(&document, &mut read))?;
         // What only the expanded scenario shows is an error now too: nothing of a sweep starts with a bad point in it.
-        tried(|| paceline_sim::expand(&checked, checked.seed()).map(drop).map_err(|error| format!("{file}: {error}")))?;
+        tried(|| {
+            let model = paceline_sim::expand(&checked, checked.seed()).map_err(|error| format!("{file}: {error}"))?;
+            paceline_sim::run::check(&model).map_err(|error| format!("{file}: {error}"))
+        })?;
         traces.dedup();
         Ok(Scenario { document, file, base, traces, checked: Arc::new(checked) })
     }

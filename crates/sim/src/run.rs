@@ -77,7 +77,7 @@ pub struct RunOutput {
 }
 
 /// Why a run gave nothing.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum RunError {
     /// Its [`Watch`] was told to cancel.
     #[error("the run was cancelled")]
@@ -91,16 +91,47 @@ pub enum RunError {
         /// The links of the loop.
         links: String,
     },
+    /// Its recordings would not fit in memory.
+    #[error(
+        "the recordings would hold {values} numbers, more than {MOST_RECORDED}: record fewer kinds, or every {every} s at \
+         the least"
+    )]
+    TooMuchRecorded {
+        /// Numbers in all recordings together.
+        values: u64,
+        /// The shortest interval with which they fit, in whole milliseconds, as seconds.
+        every: f64,
+    },
+}
+
+/// The most numbers, of 8 bytes each, that one run may record.
+const MOST_RECORDED: u64 = 250_000_000;
+
+/// Whether what is to be recorded fits in memory.
+fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> {
+    let flows = model.flows.len() as u64;
+    let streams = model.flows.iter().filter(|flow| flow.stream.is_some()).count() as u64;
+    let queues = model.links.iter().filter(|link| link.is_measured()).count() as u64;
+    let (cwnd, rate) = (u64::from(recording.cwnd), u64::from(recording.rate));
+    let (playout, queue) = (u64::from(recording.playout), u64::from(recording.queue));
+    let columns = 5 * cwnd * flows + 2 * rate * flows + 2 * playout * streams + 3 * queue * queues;
+    let values = columns.saturating_mul(model.duration.0 / recording.every.0);
+    if values <= MOST_RECORDED {
+        return Ok(());
+    }
+    let every = model.duration.as_secs_f64() * columns as f64 / MOST_RECORDED as f64;
+    Err(RunError::TooMuchRecorded { values, every: (every * 1e3).ceil() / 1e3 })
 }
 
 /// Runs a model to its end.
 ///
 /// # Errors
-/// It was cancelled, or its graph cannot run.
+/// It was cancelled, its graph cannot run, or its recordings would not fit in memory.
 ///
 /// # Panics
 /// If a packet vanished: sent + duplicated = delivered + dropped + in flight is checked at the end of every run.
 pub fn run(model: &Model, options: &RunOptions<'_>) -> Result<RunOutput, RunError> {
+    check_recording(model, options.recording)?;
     let mut built = build(model, options.recording, options.planning).map_err(|error| in_words(model, error))?;
     let (warm, latest) = (Time::ZERO + model.warmup, Time::ZERO + model.duration);
     advance(&mut built, model, options, warm)?;
@@ -118,6 +149,15 @@ pub fn run(model: &Model, options: &RunOptions<'_>) -> Result<RunOutput, RunErro
     Ok(RunOutput { summary, series })
 }
 
+/// Whether a model can run at all: what only its whole graph shows.
+///
+/// # Errors
+/// Links that form a loop without delay.
+pub fn check(model: &Model) -> Result<(), RunError> {
+    let built = build(model, Recording::NOTHING, Planning::default());
+    built.map(drop).map_err(|error| in_words(model, error))
+}
+
 /// Simulates up to `to`, in steps between which the watch is looked at.
 fn advance(built: &mut Built, model: &Model, options: &RunOptions<'_>, to: Time) -> Result<(), RunError> {
     if options.schedule == ScheduleKind::Events {
@@ -128,17 +168,26 @@ fn advance(built: &mut Built, model: &Model, options: &RunOptions<'_>, to: Time)
         built.engine.run(to);
         return Ok(());
     };
-    let step = Span((model.duration.0 / 500).max(10_000_000));
+    // As far as some 100,000 packets go: neither a long run nor a fast link keeps the watch waiting for more than an
+    // instant, and sparse packets cost few looks.
+    let longest = Span((model.duration.0 / 500).max(SHORTEST_STEP.0));
+    let mut step = SHORTEST_STEP;
     while built.engine.now() < to {
         if watch.cancelled.load(Ordering::Relaxed) {
             return Err(RunError::Cancelled);
         }
+        let before = built.engine.network.totals().sent;
         built.engine.run((built.engine.now() + step).min(to));
+        let sent = built.engine.network.totals().sent - before;
+        step = if sent < 100_000 { Span(step.0 * 2).min(longest) } else { Span(step.0 / 2).max(SHORTEST_STEP) };
         let share = built.engine.now().0 as f64 / model.duration.0 as f64;
         watch.progress.store((share * 1e6) as u64, Ordering::Relaxed);
     }
     Ok(())
 }
+
+/// The least time that is simulated between two looks at a [`Watch`].
+const SHORTEST_STEP: Span = Span::from_millis(10);
 
 /// How often a run that waits for a flow looks at it.
 const LOOK: Span = Span::from_millis(10);

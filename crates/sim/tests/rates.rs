@@ -1,13 +1,18 @@
-//! What no measure may exceed, and what an impossible network is told.
+//! What no measure may exceed, and what an impossible run is told.
 
 use paceline_sim::scenario::{Document, Scenario};
-use paceline_sim::{RunOptions, RunOutput, expand, run};
+use paceline_sim::{Recording, RunOptions, RunOutput, Watch, expand, run};
+use paceline_units::Span;
 
 fn outcome(text: &str) -> Result<RunOutput, String> {
+    with(text, &RunOptions::default())
+}
+
+fn with(text: &str, options: &RunOptions<'_>) -> Result<RunOutput, String> {
     let document = Document::parse(text, "test.toml").map_err(|e| e.to_string())?;
     let scenario = Scenario::check(&document, &mut |file| Err(format!("no file {file}"))).map_err(|e| e.to_string())?;
     let model = expand(&scenario, 1).map_err(|e| e.to_string())?;
-    run(&model, &RunOptions::default()).map_err(|e| e.to_string())
+    run(&model, options).map_err(|e| e.to_string())
 }
 
 #[test]
@@ -36,4 +41,30 @@ fn a_loop_without_delay_names_its_links_and_no_others() {
         "links `access a[0].sink`, `access a[0].source`, `bottleneck` form a loop without propagation delay; give at \
          least one of them `delay` > 0"
     );
+}
+
+#[test]
+fn recordings_that_do_not_fit_are_refused_before_the_run() {
+    let text = "duration = \"1000 s\"\n[link.bottleneck]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[flow.a]\ncount = 10";
+    let recording = Recording::of(&["cwnd"], Span::from_micros(1)).unwrap();
+    assert_eq!(
+        with(text, &RunOptions { recording, ..RunOptions::default() }).unwrap_err(),
+        "the recordings would hold 50000000000 numbers, more than 250000000: record fewer kinds, or every 0.001 s at \
+         the least"
+    );
+}
+
+#[test]
+fn the_longest_run_ends_soon_when_cancelled() {
+    let text = "duration = \"1000000 s\"\n[link.bottleneck]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[flow.a]";
+    let watch = Watch::default();
+    let result = std::thread::scope(|scope| {
+        let running = scope.spawn(|| with(text, &RunOptions { watch: Some(&watch), ..RunOptions::default() }));
+        while watch.progress() == 0.0 && !running.is_finished() {
+            std::thread::yield_now();
+        }
+        watch.cancel();
+        running.join().unwrap()
+    });
+    assert_eq!(result.unwrap_err(), "the run was cancelled");
 }

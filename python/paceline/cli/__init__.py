@@ -32,7 +32,8 @@ class Guarded(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except (PacelineError, _core.ScenarioError) as error:
             raise fail(str(error), getattr(error, "exit_code", 2)) from None
         except _core.InternalError as error:

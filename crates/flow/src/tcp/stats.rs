@@ -77,13 +77,14 @@ impl SenderStats {
         self.until = now;
     }
 
-    /// What happened after `earlier`, a copy taken before. Minimum and maximum of the round-trip time come from
-    /// the distribution, to its resolution (3 %).
+    /// What happened after `earlier`, a copy taken before. Minimum and maximum of the round-trip time are then bounds
+    /// from the distribution, to its resolution (3 %): no sample lies outside of them.
     #[must_use]
     pub fn since(&self, earlier: &SenderStats) -> SenderStats {
         let rtt = self.rtt.since(&earlier.rtt);
         let (least, greatest) = if earlier.rtt_count > 0 {
-            (rtt.quantile(0.0).unwrap_or(Span::MAX), rtt.quantile(1.0).unwrap_or_default())
+            let (least, greatest) = rtt.bounds().unwrap_or((Span::MAX, Span::ZERO));
+            (least.max(self.rtt_least), greatest.min(self.rtt_max))
         } else {
             (self.rtt_least, self.rtt_max)
         };
@@ -191,6 +192,14 @@ impl Histogram {
         Some(Span((Self::start(i) + Self::start(i + 1)) * 500))
     }
 
+    /// Where the lowest filled bucket begins and the highest ends.
+    #[must_use]
+    pub fn bounds(&self) -> Option<(Span, Span)> {
+        let lowest = self.counts.iter().position(|&n| n > 0)?;
+        let highest = self.counts.iter().rposition(|&n| n > 0)?;
+        Some((Span(Self::start(lowest) * 1000), Span(Self::start(highest + 1) * 1000)))
+    }
+
     /// What was counted after `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Histogram) -> Histogram {
@@ -209,6 +218,19 @@ mod tests {
             assert_eq!(Histogram::bucket(Span(Histogram::start(i) * 1000)), i);
             assert!(Histogram::start(i + 1) > Histogram::start(i));
         }
+    }
+
+    #[test]
+    fn extremes_after_a_warm_up_enclose_the_mean() {
+        let mut stats = SenderStats::new();
+        stats.round_trip(Span::from_micros(700_000));
+        let before = stats.clone();
+        stats.round_trip(Span::from_micros(546_677));
+        let after = stats.since(&before);
+        let mean = after.mean_rtt().unwrap();
+        assert_eq!(mean, Span::from_micros(546_677));
+        assert!(after.rtt_min().unwrap() <= mean && mean <= after.rtt_max, "{:?} {:?}", after.rtt_min(), after.rtt_max);
+        assert!(after.rtt_max < Span::from_micros(570_000));
     }
 
     #[test]
