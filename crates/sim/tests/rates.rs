@@ -68,3 +68,32 @@ fn the_longest_run_ends_soon_when_cancelled() {
     });
     assert_eq!(result.unwrap_err(), "the run was cancelled");
 }
+
+#[test]
+fn marks_replace_drops_under_every_profile() {
+    for profile in ["rfc", "ns2", "ns2-linux", "linux"] {
+        for cc in ["newreno", "cubic"] {
+            let text = format!(
+                "
+                duration = \"60 s\"
+                warmup = \"10 s\"
+                [link.bottleneck]
+                rate = \"10 Mbit/s\"
+                delay = \"20 ms\"
+                queue = {{ kind = \"red\", ecn = true, min_threshold = 10, max_threshold = 30, weight = 0.02 }}
+                [flow.a]
+                profile = \"{profile}\"
+                cc = \"{cc}\"
+                count = 4
+                ecn = true
+                "
+            );
+            let summary = outcome(&text).unwrap().summary;
+            let queue = &summary.queues[0];
+            let cuts: u64 = summary.flows.iter().map(|flow| flow.window_cuts).sum();
+            assert!(queue.utilisation > 0.9, "{profile} {cc}: {}", queue.utilisation);
+            assert_eq!(queue.drops.values().sum::<u64>(), 0, "{profile} {cc}");
+            assert!((queue.marks / 3..=queue.marks + 4).contains(&cuts), "{profile} {cc}: {cuts} of {}", queue.marks);
+        }
+    }
+}

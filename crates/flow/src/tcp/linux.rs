@@ -300,6 +300,7 @@ impl TcpSender {
         }
         self.recover = self.max;
         self.action = Action::Duplicates;
+        self.cwr = self.config.ecn; // else the receiver would echo one mark for ever (RFC 3168 section 6.1.2)
         self.linux().halving = self.controller.window() as u32;
         self.phase = Phase::Recovery;
         if lost {
@@ -358,6 +359,7 @@ impl TcpSender {
         } else {
             self.stats.timeouts += 1;
             self.tell(TcpEvent::Timeout(Threshold::Cut), now);
+            self.cwr |= self.config.ecn;
             self.recover = self.max;
             self.phase = Phase::Loss;
             let (una, nxt) = (self.una, self.nxt);
