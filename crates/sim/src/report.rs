@@ -118,7 +118,8 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
 }
 
 fn stream_summary(model: &Model, built: &Built, index: usize, end: Time) -> Option<StreamSummary> {
-    let FlowModel { name, instance, .. } = &model.flows[index];
+    let FlowModel { name, instance, stream, .. } = &model.flows[index];
+    let total = stream.as_ref()?.total().bytes();
     let report = ends(model, built, index).sink.stream_report(end)?;
     Some(StreamSummary {
         flow: name.clone(),
@@ -126,7 +127,8 @@ fn stream_summary(model: &Model, built: &Built, index: usize, end: Time) -> Opti
         fill_s: report.fill.map(Span::as_secs_f64),
         late_packets: report.late_packets,
         media_packets: report.media_packets,
-        late_share: report.late_share,
+        late_share: report.fill.map(|_| report.late_share),
+        undelivered_share: 1.0 - report.delivered.bytes().min(total) as f64 / total.max(1) as f64,
         stalls: report.stalls,
         stall_s: report.stalled.as_secs_f64(),
         discarded_packets: report.discarded_packets,

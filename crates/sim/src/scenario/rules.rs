@@ -2,12 +2,13 @@
 //! mistakes and goes on, so that one look at the messages suffices.
 
 use super::error::{Mistake, hint, join, nearest};
-use super::flow::{App, FlowTable};
-use super::model::{File, Topology};
+use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
+use super::model::{File, Profile, Topology};
 use super::values::{ClientBuffer, Draw};
 use super::walk::listed;
 use paceline_control::registry::{scheme, schemes};
-use paceline_flow::tcp::TcpConfig;
+use paceline_control::{Recovery as ControlRecovery, Scheme};
+use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_units::{Size, Span};
 use std::collections::BTreeSet;
 
@@ -17,6 +18,8 @@ const MOST_RTT: Span = Span::from_secs(120);
 const MOST_PACKET: u64 = 65_535;
 /// The most media packets of one stream.
 const MOST_MEDIA_PACKETS: u64 = 1_000_000_000;
+/// The most segments of one transfer: their numbers are 32 bits.
+const MOST_SEGMENTS: u64 = 4_000_000_000;
 
 /// Collects mistakes.
 pub(super) struct Rules {
@@ -106,11 +109,11 @@ impl Rules {
                 ),
             );
         }
-        self.controller(path, flow);
+        self.controller(path, flow, profile);
         self.app(&join(path, "app"), &flow.app, segment);
     }
 
-    fn controller(&mut self, path: &str, flow: &FlowTable) {
+    fn controller(&mut self, path: &str, flow: &FlowTable, profile: Profile) {
         let Ok(scheme) = scheme(&flow.cc) else {
             let names = || schemes().map(|scheme| scheme.name);
             let problem = match nearest(&flow.cc, names()) {
@@ -137,6 +140,49 @@ impl Rules {
                         format!("`{}` has no such parameter{hint} (it has {})", scheme.name, listed(names())),
                     );
                 }
+            }
+        }
+        let value = |name: &str| {
+            let default = scheme.parameters.iter().find(|p| p.name == name)?.default[profile.control() as usize];
+            Some(flow.params.get(name).copied().unwrap_or(default))
+        };
+        if let (Some(alpha), Some(beta)) = (value("alpha"), value("beta"))
+            && alpha > beta
+        {
+            self.note(join(path, "params"), format!("alpha, `{alpha}`, must be at most beta, `{beta}`"));
+        }
+        self.effects(path, flow, scheme, profile);
+    }
+
+    /// What is given but would change nothing: a comparison over it would compare a flow with itself.
+    fn effects(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme, profile: Profile) {
+        let defaults = TcpConfig::new(profile.control(), scheme);
+        let own = matches!(profile, Profile::Linux | Profile::Ns2Linux);
+        let who = format!("`{}` under profile `{}`", scheme.name, profile.name());
+        if own && scheme.name == "tahoe" {
+            self.note(join(path, "cc"), format!("`tahoe` is not there under profile `{}`", profile.name()));
+        }
+        let recovery = flow.recovery.map_or(defaults.recovery, Recovery::control);
+        if recovery != defaults.recovery && (own || defaults.recovery == ControlRecovery::Vegas) {
+            let problem = format!("{who} repairs losses its own way; leave `{}` out", recovery.name());
+            self.note(join(path, "recovery"), problem);
+        }
+        let mut useless = |key: &str, value: &str| {
+            self.note(join(path, key), format!("`{value}` has no effect on {who}; leave the key out"));
+        };
+        let newreno = match defaults.partial_acks {
+            PartialAcks::Impatient => NewrenoVariant::Impatient,
+            PartialAcks::SlowButSteady => NewrenoVariant::SlowButSteady,
+        };
+        if flow.newreno.is_some_and(|variant| variant != newreno) && (own || recovery != ControlRecovery::NewReno) {
+            useless("newreno", if newreno == NewrenoVariant::Impatient { "slow-but-steady" } else { "impatient" });
+        }
+        if profile == Profile::Linux {
+            if let Some(limited) = flow.limited_transmit.filter(|limited| *limited != defaults.limited_transmit) {
+                useless("limited_transmit", &limited.to_string());
+            }
+            if flow.send_overhead > Span::ZERO {
+                self.note(join(path, "send_overhead"), "is ns-2's, and not there under profile `linux`; leave it out");
             }
         }
     }
@@ -190,7 +236,12 @@ impl Rules {
 
     fn app(&mut self, path: &str, app: &App, segment: u64) {
         match *app {
-            App::Ftp { .. } => {}
+            App::Ftp { size } => {
+                if let Some(size) = size.filter(|size| size.bytes().div_ceil(segment.max(1)) > MOST_SEGMENTS) {
+                    let problem = format!("`{size}` in segments of {segment} B is more than {MOST_SEGMENTS} segments");
+                    self.note(join(path, "size"), problem);
+                }
+            }
             App::Web { mean_size, median_size, shape, .. } => {
                 if mean_size.is_some() && median_size.is_some() {
                     self.note(join(path, "median_size"), "only one of `mean_size` and `median_size` may be given");
