@@ -331,3 +331,19 @@ def test_a_defect_asks_for_a_report(here: Command, small: Path, monkeypatch: pyt
 
     monkeypatch.setattr(_core, "run", broken)
     refused(here("run", small), "Please report it", code=1)
+
+
+def test_a_run_leaves_foreign_directories_alone(small: Path, tmp_path: Path) -> None:
+    full = tmp_path / "thesis"
+    full.mkdir()
+    (full / "thesis.tex").write_text("years of work")
+    done = paceline("run", small, "--out", full)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is not empty and holds no run" in " ".join(done.stderr.split())
+    assert [path.name for path in full.iterdir()] == ["thesis.tex"]
+
+
+def test_a_recording_needs_somewhere_to_go(small: Path) -> None:
+    done = paceline("run", small, "--record", "cwnd")
+    assert done.returncode == 2
+    assert "add --out DIR" in " ".join(done.stderr.split())

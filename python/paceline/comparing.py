@@ -119,13 +119,15 @@ def differences(
                     "difference": d.estimate.mean,
                     "low": d.estimate.low,
                     "high": d.estimate.high,
-                    "p": d.p_value,
+                    # What is the same seed by seed needs no test, and would only make the correction stricter.
+                    "p": None if d.estimate.low == d.estimate.high == 0 else d.p_value,
                 }
             )
     adjusted = holm([row["p"] for row in rows])
     for row, p in zip(rows, adjusted, strict=True):
         row["p_holm"] = p
-        row["real"] = None if p is None else p < 1 - confidence
+        same = row["low"] == row["high"] == 0
+        row["real"] = False if same else None if p is None else p < 1 - confidence
     words = ("first", "second", "metric", "subject", "unit")
     numbers = ("first_mean", "second_mean", "difference", "low", "high", "p", "p_holm")
     schema: dict[str, Any] = {**dict.fromkeys(words, pl.String), "n": pl.Int64}

@@ -7,9 +7,24 @@ from pathlib import Path
 from typing import Any
 
 from paceline import _core, files
+from paceline.errors import PacelineError
 from paceline.results import Results
 from paceline.scenario import ScenarioLike, identity, load
 from paceline.sweep import RECORD_EVERY_S, Point, Progress, check_recordings, run_points, seeds_from
+
+
+def claim(directory: Path) -> None:
+    """Makes a run directory, or takes over that of an earlier run. Raises PacelineError if it holds something else."""
+    manifest = directory / "manifest.json"
+    if manifest.exists():
+        kind = files.read_json(manifest).get("kind", "?")
+        if kind != "run":
+            raise PacelineError(f"{directory} is the directory of a {kind}, not of a run: use another --out")
+        return files.make_directory(directory)
+    files.make_directory(directory)
+    if any(directory.iterdir()):
+        raise PacelineError(f"{directory} is not empty and holds no run: use another --out")
+    return None
 
 
 def run(
@@ -44,7 +59,7 @@ def run(
     }
     if out is not None:
         # Before the work, not after it.
-        files.make_directory(Path(out))
+        claim(Path(out))
     records = run_points(
         [Point(loaded)],
         seeds,

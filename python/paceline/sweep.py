@@ -211,7 +211,9 @@ def run_points(
         for watch in list(watches.values()):
             watch.cancel()
         pool.shutdown(wait=True, cancel_futures=True)
-        done |= {i: f.result() for f, i in running.items() if f.done() and f.exception() is None}
+        done |= {
+            i: f.result() for f, i in running.items() if f.done() and not f.cancelled() and not f.exception()
+        }
         if isinstance(error, KeyboardInterrupt | _core.Cancelled):
             raise Interrupted(len(done), len(jobs), str(store.directory) if store else None) from None
         raise

@@ -12,10 +12,11 @@ from paceline import files
 from paceline.cli import show
 from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Workers, kinds
 from paceline.cli.progress import progress
+from paceline.errors import PacelineError
 from paceline.results import IDENTITY, Results
 from paceline.running import run as run_scenario
 from paceline.scenario import assignments
-from paceline.sweep import RECORD_EVERY_S
+from paceline.sweep import RECORD_EVERY_S, check_recordings
 
 
 def run(
@@ -47,6 +48,8 @@ def run(
       paceline run examples/coffee-shop.toml --record cwnd,queue --out out/coffee
       paceline run examples/coffee-shop.toml --json > coffee.json
     """
+    if check_recordings(kinds(record), record_every) and out is None:
+        raise PacelineError("--record without --out would throw the recording away: add --out DIR")
     with progress(file.stem) as show_progress:
         results = run_scenario(
             file,

@@ -204,7 +204,9 @@ impl TcpSender {
     /// The receiver has seen a mark: one reduction per window of data (RFC 3168 section 6.1.2).
     #[cold]
     pub(super) fn marked(&mut self, now: Time, ack: u32) {
-        if ack <= self.recover && self.action != Action::Timeout || self.phase == Phase::Recovery {
+        // ns-2 cuts again after a timeout (tcp.cc, ecn())
+        let again = self.action == Action::Timeout && self.profile == Profile::Ns2;
+        if ack <= self.recover && !again || self.phase == Phase::Recovery {
             return;
         }
         self.recover = self.max;
