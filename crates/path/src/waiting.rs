@@ -34,8 +34,10 @@ pub(crate) struct Gone {
 /// How much waits, and its integrals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
-    /// What waits: `[packets, bytes]`.
-    now: [f64; 2],
+    /// What waits. Whole numbers of two sizes, so that they are read as they were written: two equal ones are read as
+    /// one vector just after they were written apart, for which the processor waits.
+    packets: u32,
+    bytes: u64,
     /// Up to when the integrals reach. While nothing waits they need not be carried on.
     reached: u64,
     integrals: Integrals,
@@ -48,7 +50,8 @@ impl Level {
         // By way of i64, which is one instruction.
         let span = (time - self.reached) as i64 as f64;
         self.reached = time;
-        for (i, level) in self.now.into_iter().enumerate() {
+        let now = [f64::from(self.packets), self.bytes as i64 as f64];
+        for (i, level) in now.into_iter().enumerate() {
             self.integrals.first[i] += level * span;
             self.integrals.second[i] += level * span * level;
         }
@@ -57,13 +60,15 @@ impl Level {
     #[inline]
     fn rise(&mut self, time: u64, size: u16) {
         self.integrate(time);
-        self.now = [self.now[0] + 1.0, self.now[1] + f64::from(size)];
+        self.packets += 1;
+        self.bytes += u64::from(size);
     }
 
     #[inline]
     fn fall(&mut self, time: u64, size: u16) {
         self.integrate(time);
-        self.now = [self.now[0] - 1.0, self.now[1] - f64::from(size)];
+        self.packets -= 1;
+        self.bytes -= u64::from(size);
     }
 }
 
@@ -101,7 +106,7 @@ impl Waiting {
 
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
-        self.level.now[1] as i64 as u64
+        self.level.bytes
     }
 
     /// Lets go of those whose transmission begins at `now` or before.
