@@ -26,8 +26,6 @@ pub struct Engine<E: Element> {
     pub network: Network<E::Hop>,
     window: Span,
     now: Time,
-    visits: u64,
-    windows: u64,
 }
 
 impl<E: Element> Engine<E> {
@@ -37,7 +35,7 @@ impl<E: Element> Engine<E> {
         for (door, element) in network.doors.iter_mut().zip(&elements) {
             door.next = element.next_wake();
         }
-        Engine { elements, network, window: Span(window.0.max(1)), now: Time::ZERO, visits: 0, windows: 0 }
+        Engine { elements, network, window: Span(window.0.max(1)), now: Time::ZERO }
     }
 
     /// Everything before `end` happens, window by window.
@@ -51,7 +49,6 @@ impl<E: Element> Engine<E> {
                     self.visit(i, until);
                 }
             }
-            self.windows += 1;
             self.now = until;
             if idle {
                 let next = self.network.doors.iter().map(|door| door.next).min().unwrap_or(Time::NEVER);
@@ -62,7 +59,6 @@ impl<E: Element> Engine<E> {
 
     #[inline(always)]
     fn visit(&mut self, i: usize, until: Time) {
-        self.visits += 1;
         let mut inbox = std::mem::replace(&mut self.network.doors[i].inbox, Inbox::in_order());
         let element = &mut self.elements[i];
         element.run(until, &mut inbox, &mut self.network);
@@ -96,7 +92,6 @@ impl<E: Element> Engine<E> {
                     inbox.push(packets[number as usize].take().expect("each number is queued once"));
                 }
             }
-            self.visits += 1;
             let until = Time(time.0 + 1);
             self.elements[i].run(until, &mut inbox, &mut self.network);
             self.now = time;
@@ -133,11 +128,5 @@ impl<E: Element> Engine<E> {
     #[must_use]
     pub fn window(&self) -> Span {
         self.window
-    }
-
-    /// How many times an element was run, and how many windows there were.
-    #[must_use]
-    pub fn visits(&self) -> (u64, u64) {
-        (self.visits, self.windows)
     }
 }

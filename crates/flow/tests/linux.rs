@@ -1,11 +1,14 @@
 //! Profile `linux`, rule by rule, on the machines alone: RACK-TLP (RFC 8985), PRR (RFC 6937), undoing (RFC 4015), delayed
 //! acknowledgements, DSACK (RFC 2883).
 
+mod segments;
+
 use paceline_control::{Profile, TcpController, WindowController, registry};
 use paceline_engine::random::Stream;
 use paceline_flow::tcp::{Segment, TcpConfig, TcpReceiver, TcpSender};
-use paceline_packet::{Block, Extra, ExtraId, Flags, FlowId, Packet, Stamp};
+use paceline_packet::{Block, Extra, Flags, Stamp};
 use paceline_units::{Span, Time};
+use segments::packet;
 
 /// A sender whose acknowledgements the test writes; time in milliseconds.
 struct Bench {
@@ -20,19 +23,6 @@ fn ms(n: u64) -> Span {
 
 fn config(scheme: &str) -> TcpConfig {
     TcpConfig::new(Profile::Linux, registry::scheme(scheme).unwrap())
-}
-
-fn packet(now: Time, s: &Segment) -> Packet {
-    Packet {
-        time: now,
-        flow: FlowId(0),
-        seq: s.seq,
-        stamp: s.stamp,
-        cursor: 0,
-        extra: ExtraId::NONE,
-        size: s.size,
-        flags: s.flags,
-    }
 }
 
 impl Bench {

@@ -1,10 +1,13 @@
 //! The RFCs' rules, one by one, on the machines alone: segments in, segments out.
 
+mod segments;
+
 use paceline_control::{Gauges, Profile, TcpController, WindowController, registry};
 use paceline_engine::random::Stream;
 use paceline_flow::tcp::{PartialAcks, Segment, TcpConfig, TcpReceiver, TcpSender};
-use paceline_packet::{Block, Extra, ExtraId, Flags, FlowId, Packet, Stamp};
+use paceline_packet::{Block, Extra, Flags, Stamp};
 use paceline_units::{Span, Time};
+use segments::packet;
 
 /// A sender whose acknowledgements the test writes.
 struct Bench {
@@ -20,19 +23,6 @@ fn config(scheme: &str) -> TcpConfig {
 
 fn ms(n: u64) -> Span {
     Span::from_millis(n)
-}
-
-fn to_packet(now: Time, s: &Segment) -> Packet {
-    Packet {
-        time: now,
-        flow: FlowId(0),
-        seq: s.seq,
-        stamp: s.stamp,
-        cursor: 0,
-        extra: ExtraId::NONE,
-        size: s.size,
-        flags: s.flags,
-    }
 }
 
 impl Bench {
@@ -67,7 +57,7 @@ impl Bench {
         }
         let ack = Segment { seq: next, stamp: Stamp::at(self.sent), size: 40, flags, extra: None };
         let extra = (!blocks.is_empty()).then_some(&extra);
-        self.sender.on_ack(self.now, &to_packet(self.now, &ack), extra, &mut self.out);
+        self.sender.on_ack(self.now, &packet(self.now, &ack), extra, &mut self.out);
     }
 
     /// Numbers of what was sent since the last look.
@@ -196,7 +186,7 @@ fn rfc_6298_5_7_lost_syn() {
     assert!(out[1].flags.has(Flags::SYN) && out[1].flags.has(Flags::RETRANSMISSION));
     let now = Time::ZERO + ms(1100);
     let ack = Segment { seq: 1, stamp: out[1].stamp, size: 40, flags: Flags::ACK.with(Flags::SYN), extra: None };
-    sender.on_ack(now, &to_packet(now, &ack), None, &mut out);
+    sender.on_ack(now, &packet(now, &ack), None, &mut out);
     assert_eq!(sender.next_wake().since(now), Span::from_secs(3));
 }
 
@@ -212,7 +202,7 @@ fn rfc_5681_4_1_restart_after_idle() {
         now += ms(10);
         for s in core::mem::take(&mut out) {
             let ack = Segment { seq: s.seq + 1, size: 40, flags: Flags::ACK, ..s };
-            sender.on_ack(now, &to_packet(now, &ack), None, &mut out);
+            sender.on_ack(now, &packet(now, &ack), None, &mut out);
         }
     }
     assert!(sender.controller().window() > 20.0);
@@ -220,7 +210,7 @@ fn rfc_5681_4_1_restart_after_idle() {
     assert!(sender.controller().window() > 20.0, "not idle for a whole timeout yet");
     let ack = Segment { seq: out[0].seq + 1, size: 40, flags: Flags::ACK, ..out[0] };
     now += ms(910);
-    sender.on_ack(now, &to_packet(now, &ack), None, &mut out);
+    sender.on_ack(now, &packet(now, &ack), None, &mut out);
     sender.supply(100_000, now + ms(1100), &mut out);
     assert_eq!(sender.controller().window(), 3.0);
 }
@@ -306,7 +296,7 @@ fn rfc_3168_6_1_3_the_receiver_echoes_until_cwr() {
     ] {
         let s = Segment { seq, stamp: Stamp(0), size: 1500, flags, extra: None };
         let mut out: Vec<Segment> = Vec::new();
-        receiver.on_data(Time(0), &to_packet(Time(0), &s), &mut out);
+        receiver.on_data(Time(0), &packet(Time(0), &s), &mut out);
         echoes.push(out[0].flags.has(Flags::ECE));
     }
     assert_eq!(echoes, [false, true, true, false, true]);
@@ -321,7 +311,7 @@ fn rfc_5681_4_2_delayed_acknowledgements() {
         let now = Time(at * 1_000_000);
         let flags = if seq == 0 { Flags::SYN } else { Flags::NONE };
         let s = Segment { seq, stamp: Stamp(seq), size: if seq == 0 { 40 } else { 1500 }, flags, extra: None };
-        receiver.on_data(now, &to_packet(now, &s), out)
+        receiver.on_data(now, &packet(now, &s), out)
     };
     let acks = |out: &mut Vec<Segment>| out.drain(..).map(|s| (s.seq, s.stamp.0)).collect::<Vec<_>>();
     assert_eq!(arrive(&mut receiver, 0, 0, &mut out).bytes, 0);
@@ -352,7 +342,7 @@ fn rfc_2018_the_newest_block_comes_first() {
         let flags = if seq == 0 { Flags::SYN } else { Flags::NONE };
         let s = Segment { seq, stamp: Stamp(0), size: 1500, flags, extra: None };
         let mut out: Vec<Segment> = Vec::new();
-        receiver.on_data(Time(0), &to_packet(Time(0), &s), &mut out);
+        receiver.on_data(Time(0), &packet(Time(0), &s), &mut out);
         last = out[0].extra.map(|e| (out[0].size, e.blocks().map(|b| (b.start, b.end)).collect::<Vec<_>>()));
     }
     assert_eq!(last, Some((68, vec![(2, 5), (8, 9), (6, 7)])));
@@ -368,16 +358,16 @@ fn a_short_segment_is_sent_again_as_it_was() {
     sender.start(Time(0), &mut out);
     let now = Time::ZERO + ms(50);
     let ack = Segment { seq: 1, stamp: Stamp(0), size: 40, flags: Flags::ACK.with(Flags::SYN), extra: None };
-    sender.on_ack(now, &to_packet(now, &ack), None, &mut out);
+    sender.on_ack(now, &packet(now, &ack), None, &mut out);
     assert_eq!(out.iter().map(|s| s.size).collect::<Vec<_>>(), [40, 1500, 80]);
     assert!(out[2].flags.has(Flags::PUSH) && !out[1].flags.has(Flags::PUSH));
     out.clear();
     let ack = Segment { seq: 2, ..ack };
-    sender.on_ack(now, &to_packet(now, &ack), None, &mut out);
+    sender.on_ack(now, &packet(now, &ack), None, &mut out);
     sender.on_timer(sender.next_wake(), &mut out);
     assert_eq!((out[0].seq, out[0].size), (2, 80));
     let ack = Segment { seq: 3, ..ack };
-    sender.on_ack(now, &to_packet(now, &ack), None, &mut out);
+    sender.on_ack(now, &packet(now, &ack), None, &mut out);
     assert_eq!(sender.stats().bytes_acked, 1500);
     assert!(sender.acked_all());
 }
@@ -389,7 +379,7 @@ fn a_lowered_window_holds_the_sender_back() {
     b.pass(ms(100));
     let ack = Segment { seq: 5, stamp: Stamp(0), size: 40, flags: Flags::ACK, extra: None };
     let extra = Extra { window: Some(6), ..Extra::NONE };
-    b.sender.on_ack(b.now, &to_packet(b.now, &ack), Some(&extra), &mut b.out);
+    b.sender.on_ack(b.now, &packet(b.now, &ack), Some(&extra), &mut b.out);
     assert_eq!(b.seqs(), [] as [u32; 0]);
     b.ack(6); // without a window: the standing one again
     assert!(!b.seqs().is_empty());
@@ -403,21 +393,21 @@ fn a_restarted_connection_ignores_the_old_ones_stragglers() {
     let old: Vec<Segment> = b.out.drain(..).collect();
     let mut acks: Vec<Segment> = Vec::new();
     let syn = Segment { seq: 0, stamp: Stamp(0), size: 40, flags: Flags::SYN, extra: None };
-    receiver.on_data(b.now, &to_packet(b.now, &syn), &mut acks);
-    receiver.on_data(b.now, &to_packet(b.now, &old[0]), &mut acks);
+    receiver.on_data(b.now, &packet(b.now, &syn), &mut acks);
+    receiver.on_data(b.now, &packet(b.now, &old[0]), &mut acks);
     b.sender.restart(b.now);
     b.sender.supply(1460, b.now, &mut b.out);
     b.sender.start(b.now, &mut b.out);
     assert_eq!(b.window(), 1.0);
     let fresh = b.out.pop().unwrap();
     assert!(fresh.flags.has(Flags::SYN) && fresh.seq > old.last().unwrap().seq);
-    b.sender.on_ack(b.now, &to_packet(b.now, &acks[1]), None, &mut b.out);
+    b.sender.on_ack(b.now, &packet(b.now, &acks[1]), None, &mut b.out);
     assert!(b.out.is_empty());
     acks.clear();
-    receiver.on_data(b.now, &to_packet(b.now, &fresh), &mut acks);
+    receiver.on_data(b.now, &packet(b.now, &fresh), &mut acks);
     assert_eq!(acks[0].seq, fresh.seq + 1);
     acks.clear();
-    assert_eq!(receiver.on_data(b.now, &to_packet(b.now, &old[1]), &mut acks).bytes, 0);
+    assert_eq!(receiver.on_data(b.now, &packet(b.now, &old[1]), &mut acks).bytes, 0);
     assert!(acks.is_empty());
     assert_eq!(receiver.bytes_in_order(), 1460);
 }
