@@ -3,10 +3,12 @@
 //! A controller owns only the decision: how much may be in flight, how fast to send. The machine around it (crate
 //! `flow`) owns sequence numbers, round-trip samples, loss detection, pacing and timers. Nothing here reads a clock
 //! or does I/O. Uses units. Look first at [`Controller`], then at [`reno`], the shortest one; [`registry`] lists
-//! what there is, [`tcp`] what TCP's machine tells a controller. A controller's file has one order: citation,
+//! what there is, [`tcp`] what TCP's machine tells a controller, and [`models`] what
+//! throughput theory promises. A controller's file has one order: citation,
 //! parameters, state, update law, trait implementation, gauges.
 
 pub mod cubic;
+pub mod models;
 pub mod registry;
 pub mod reno;
 mod scheme;

@@ -1,0 +1,200 @@
+//! The quantities that the models take and give. Each is checked when it is made, so a formula never sees a value
+//! outside of its domain.
+
+use core::fmt;
+use paceline_units::Span;
+
+/// An argument outside of a model's domain.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DomainError {
+    /// Which argument.
+    pub argument: &'static str,
+    /// What was given.
+    pub value: f64,
+    /// What is allowed, in words or as an interval.
+    pub allowed: Allowed,
+}
+
+/// Where a value must lie.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Allowed {
+    /// In words, or an interval such as `(0, 1]`.
+    Fixed(&'static str),
+    /// At least this.
+    AtLeast(f64),
+    /// At most this.
+    AtMost(f64),
+    /// From the first to the second, both included.
+    Between(f64, f64),
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Allowed::Fixed(text) => f.write_str(text),
+            Allowed::AtLeast(least) => write!(f, "at least {least}"),
+            Allowed::AtMost(most) => write!(f, "at most {most}"),
+            Allowed::Between(low, high) => write!(f, "in [{low}, {high}]"),
+        }
+    }
+}
+
+impl fmt::Display for DomainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}: it must be {}", self.argument, self.value, self.allowed)
+    }
+}
+
+impl core::error::Error for DomainError {}
+
+impl DomainError {
+    /// The same mistake under the name that the caller knows the argument by.
+    #[must_use]
+    pub fn of(self, argument: &'static str) -> DomainError {
+        DomainError { argument, ..self }
+    }
+}
+
+macro_rules! quantity {
+    ($(#[$doc:meta])* $name:ident, $argument:literal, $allowed:literal, |$value:ident| $holds:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+        pub struct $name(f64);
+
+        impl $name {
+            /// Checks the value.
+            ///
+            /// # Errors
+            /// It is outside of the domain, or not a number.
+            pub const fn new($value: f64) -> Result<$name, DomainError> {
+                if $holds {
+                    Ok($name($value))
+                } else {
+                    Err(DomainError { argument: $argument, value: $value, allowed: Allowed::Fixed($allowed) })
+                }
+            }
+
+            /// The number in the unit that the type's description gives.
+            #[inline]
+            #[must_use]
+            pub const fn get(self) -> f64 {
+                self.0
+            }
+        }
+    };
+}
+
+quantity! {
+    /// p: a loss rate or loss event rate, above 0 and at most 1.
+    LossRate, "p", "in (0, 1]", |p| p > 0.0 && p <= 1.0
+}
+quantity! {
+    /// A time in seconds, above 0 and finite.
+    Seconds, "time", "above 0 s and finite", |s| s > 0.0 && s < f64::INFINITY
+}
+quantity! {
+    /// b: packets that one acknowledgement covers, at least 1.
+    PerAck, "b", "at least 1 and finite", |b| b >= 1.0 && b < f64::INFINITY
+}
+quantity! {
+    /// gamma: the mean factor that a loss multiplies the window by, at least 0 and below 1.
+    Factor, "gamma", "in [0, 1)", |g| g >= 0.0 && g < 1.0
+}
+quantity! {
+    /// A window in packets, at least 1; infinite for none.
+    Window, "window", "at least 1 packet", |w| w >= 1.0
+}
+quantity! {
+    /// The size of a packet in bytes, above 0 and finite.
+    PacketSize, "segment", "above 0 B and finite", |s| s > 0.0 && s < f64::INFINITY
+}
+quantity! {
+    /// A rate in packets per second, above 0 and finite.
+    PacketsPerSecond, "rate", "above 0 packets/s and finite", |r| r > 0.0 && r < f64::INFINITY
+}
+quantity! {
+    /// A rate in bytes per second, above 0 and finite.
+    BytesPerSecond, "rate", "above 0 B/s and finite", |r| r > 0.0 && r < f64::INFINITY
+}
+
+impl PerAck {
+    /// An acknowledgement for each packet.
+    pub const ONE: PerAck = PerAck(1.0);
+    /// Delayed acknowledgements (RFC 5681 section 4.2).
+    pub const TWO: PerAck = PerAck(2.0);
+}
+
+impl Factor {
+    /// Reno's.
+    pub const HALF: Factor = Factor(0.5);
+}
+
+impl Window {
+    /// No limit.
+    pub const UNLIMITED: Window = Window(f64::INFINITY);
+}
+
+impl TryFrom<Span> for Seconds {
+    type Error = DomainError;
+    fn try_from(span: Span) -> Result<Seconds, DomainError> {
+        Seconds::new(span.as_secs_f64())
+    }
+}
+
+impl Seconds {
+    /// This time, so many times.
+    #[must_use]
+    pub(super) fn times(self, factor: f64) -> Seconds {
+        Seconds((self.0 * factor).min(f64::MAX))
+    }
+}
+
+impl PacketsPerSecond {
+    /// A model's result: where the formula leaves the range of floating point, the end of that range.
+    #[must_use]
+    pub(super) fn of(rate: f64) -> PacketsPerSecond {
+        PacketsPerSecond(rate.clamp(f64::MIN_POSITIVE, f64::MAX))
+    }
+
+    /// The same in bytes.
+    #[must_use]
+    pub fn of_size(self, segment: PacketSize) -> BytesPerSecond {
+        BytesPerSecond::of(self.0 * segment.0)
+    }
+}
+
+impl BytesPerSecond {
+    /// A model's result: where the formula leaves the range of floating point, the end of that range.
+    #[must_use]
+    pub(super) fn of(rate: f64) -> BytesPerSecond {
+        BytesPerSecond(rate.clamp(f64::MIN_POSITIVE, f64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn domains_have_their_ends() {
+        assert!(LossRate::new(1.0).is_ok() && LossRate::new(f64::MIN_POSITIVE).is_ok());
+        for p in [0.0, -0.1, 1.0 + f64::EPSILON, f64::NAN, f64::INFINITY] {
+            assert!(LossRate::new(p).is_err(), "{p}");
+        }
+        for s in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(Seconds::new(s).is_err() && PacketSize::new(s).is_err() && BytesPerSecond::new(s).is_err(), "{s}");
+        }
+        assert!(Factor::new(0.0).is_ok() && Factor::new(1.0).is_err() && Factor::new(f64::NAN).is_err());
+        assert!(Window::new(f64::INFINITY).is_ok() && Window::new(0.5).is_err() && Window::new(f64::NAN).is_err());
+        assert!(PerAck::new(1.0).is_ok() && PerAck::new(0.99).is_err() && PerAck::new(f64::INFINITY).is_err());
+        assert!(Seconds::try_from(Span::ZERO).is_err());
+        assert_eq!(Seconds::try_from(Span::from_millis(50)).unwrap().get(), 0.05);
+    }
+
+    #[test]
+    fn an_error_says_what_is_allowed() {
+        assert_eq!(LossRate::new(1.5).unwrap_err().to_string(), "p = 1.5: it must be in (0, 1]");
+        let error = Seconds::new(0.0).unwrap_err().of("rtt");
+        assert_eq!(error.to_string(), "rtt = 0: it must be above 0 s and finite");
+    }
+}

@@ -1,0 +1,83 @@
+//! Vegas's equilibrium without loss.
+//!
+//! Source: S. Low, L. Peterson, L. Wang, "Understanding Vegas: a duality model", Journal of the ACM 49(2), 2002: Vegas
+//! settles where each flow keeps its own backlog in queues, so that rate x, base round-trip time d and queueing delay q
+//! satisfy x q = backlog. At one bottleneck the flows share it in proportion to their backlogs, whatever their d.
+//! A flow's backlog may be anything from alpha to beta (T. Bonald, "Comparison of TCP Reno and TCP Vegas: efficiency
+//! and fairness", Performance Evaluation 36-37, 1999), so shares are unique only if the two are equal. Holds if the
+//! buffer has room for all backlogs and the base round-trip times are known rightly.
+
+use super::domain::Allowed;
+use super::{DomainError, PacketsPerSecond, Seconds};
+
+/// The backlog that a flow keeps in the queue in packets, and that of all flows together.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Backlog {
+    own: f64,
+    all: f64,
+}
+
+impl Backlog {
+    /// `own` packets of `all`.
+    ///
+    /// # Errors
+    /// `own` is not above 0, or `all` is below it or not finite.
+    pub fn new(own: f64, all: f64) -> Result<Backlog, DomainError> {
+        if !(own > 0.0 && own < f64::INFINITY) {
+            let allowed = Allowed::Fixed("above 0 packets and finite");
+            return Err(DomainError { argument: "backlog", value: own, allowed });
+        }
+        if !(all >= own && all < f64::INFINITY) {
+            return Err(DomainError { argument: "total_backlog", value: all, allowed: Allowed::AtLeast(own) });
+        }
+        Ok(Backlog { own, all })
+    }
+}
+
+/// Where a flow of Vegas settles.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Equilibrium {
+    /// Its rate: its share of the bottleneck.
+    pub rate: PacketsPerSecond,
+    /// Queueing delay in seconds, the same for all flows.
+    pub queueing_delay: f64,
+    /// Its window in packets: rate times base round-trip time, and its backlog.
+    pub window: f64,
+}
+
+/// The equilibrium of a flow with `backlog` at a bottleneck of `capacity`.
+#[must_use]
+pub fn equilibrium(capacity: PacketsPerSecond, base_rtt: Seconds, backlog: Backlog) -> Equilibrium {
+    let rate = PacketsPerSecond::of(capacity.get() * (backlog.own / backlog.all));
+    Equilibrium {
+        rate,
+        queueing_delay: backlog.all / capacity.get(),
+        window: rate.get() * base_rtt.get() + backlog.own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_those_of_the_backlogs() {
+        let capacity = PacketsPerSecond::new(1250.0).unwrap(); // 10 Mbit/s of 1000 B
+        let at =
+            |base: f64, own: f64| equilibrium(capacity, Seconds::new(base).unwrap(), Backlog::new(own, 6.0).unwrap());
+        let (near, far) = (at(0.02, 2.0), at(0.2, 4.0));
+        assert!((near.rate.get() + far.rate.get() - 1250.0).abs() < 1e-9);
+        assert!((far.rate.get() / near.rate.get() - 2.0).abs() < 1e-12);
+        // x q = backlog, and the window fills the whole round trip: w = x (d + q)
+        assert!((near.rate.get() * near.queueing_delay - 2.0).abs() < 1e-12);
+        assert!((far.window - far.rate.get() * (0.2 + far.queueing_delay)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn mistakes() {
+        let error = Backlog::new(3.0, 2.0).unwrap_err();
+        assert_eq!(error.to_string(), "total_backlog = 2: it must be at least 3");
+        assert!(Backlog::new(0.0, 2.0).is_err() && Backlog::new(f64::NAN, 2.0).is_err());
+        assert!(Backlog::new(1.0, f64::INFINITY).is_err());
+    }
+}
