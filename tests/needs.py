@@ -56,18 +56,23 @@ def _chromium() -> str | None:
     return None if shutil.which("chromium") else "needs chromium (package chromium)"
 
 
+def _tshark() -> str | None:
+    return None if shutil.which("tshark") else "needs tshark (package tshark)"
+
+
 _PROBES: dict[str, Callable[[], str | None]] = {
     "root": _root,
     "netns": _netns,
     "tmpfs": _tmpfs,
     "ns": _ns,
     "chromium": _chromium,
+    "tshark": _tshark,
 }
 
 
 @functools.cache
 def missing(need: str) -> str | None:
-    """Why `need` ("root", "netns", "tmpfs", "ns", "chromium") is not to be had here; None when it is."""
+    """Why `need` ("root", "netns", "tmpfs", "ns", "chromium", "tshark") is not to be had here; None when it is."""
     return _PROBES[need]()
 
 

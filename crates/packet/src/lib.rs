@@ -1,10 +1,11 @@
 //! The packet as the simulator moves it: 32 bytes by value, with rare fields beside it.
 //!
-//! What lives here: [`Packet`], its [`Flags`], the side records ([`Extra`]) and, later, the wire codecs. Uses units.
+//! What lives here: [`Packet`], its [`Flags`], the side records ([`Extra`]) and the wire codecs ([`wire`]). Uses units.
 //! A packet in flight is copied from inbox to inbox; its way through the network is compiled (see `cursor`), never
 //! looked up. Look first at [`Packet`].
 
 mod extra;
+pub mod wire;
 
 pub use extra::{Block, Extra, ExtraId, Extras};
 use paceline_units::{Span, Time};

@@ -1,0 +1,135 @@
+//! Writes datagrams of TFRC over UDP as a capture (pcap) and what they hold as JSON lines, to hold a dissector against.
+//!
+//! `cargo run -p paceline-packet --example tfrc_capture -- FILE.pcap FILE.jsonl`
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "an example writes files")]
+
+#[path = "../tests/samples/mod.rs"]
+mod samples;
+
+use paceline_packet::Stamp;
+use paceline_packet::wire::tfrc::*;
+use std::io::Write;
+
+/// pcap's link type for packets that begin with an IP header.
+const LINKTYPE_RAW: u32 = 101;
+const RANDOM_MESSAGES: u64 = 300;
+
+/// SplitMix64: numbers that look random and are the same each time.
+fn draw(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn random(state: &mut u64) -> Datagram {
+    let word = |state: &mut u64| draw(state) as u32;
+    let nonce = Nonce(draw(state));
+    let message = match draw(state) % 6 {
+        0 => {
+            let ecn = if draw(state) % 2 == 0 { Ecn::Off } else { Ecn::On };
+            Message::Request(Request { nonce, packet_size: draw(state) as u16, ecn })
+        }
+        1 => Message::Accept(Accept { nonce, limit: RateLimit::BytesPerSecond(word(state)) }),
+        2 => Message::Refuse(Refuse { nonce, reason: Reason(draw(state) as u16) }),
+        3 => Message::Close(Close { nonce, reason: Reason(draw(state) as u16) }),
+        4 => Message::Data(Data { sequence: word(state), timestamp: Stamp(word(state)), rtt: Ticks(word(state)) }),
+        _ => Message::Feedback(Feedback {
+            received_end: word(state),
+            echo: Stamp(word(state)),
+            delay: Ticks(word(state)),
+            received: word(state),
+            marked: word(state),
+            receive_rate: draw(state) as f64 / 1024.0,
+            loss_event_rate: draw(state) as f64 / u64::MAX as f64,
+        }),
+    };
+    Datagram { connection: ConnectionId(word(state)), message }
+}
+
+/// The datagram's fields as JSON, by the names that a dissector should give them.
+fn fields(datagram: &Datagram, payload: usize) -> String {
+    let (kind, rest) = match datagram.message {
+        Message::Request(m) => {
+            let ecn = u8::from(m.ecn == Ecn::On);
+            (1, format!(r#""nonce": {}, "packet_size": {}, "ecn": {ecn}"#, m.nonce.0, m.packet_size))
+        }
+        Message::Accept(m) => {
+            let limit = match m.limit {
+                RateLimit::None => u32::MAX,
+                RateLimit::BytesPerSecond(n) => n,
+            };
+            (2, format!(r#""nonce": {}, "limit": {limit}"#, m.nonce.0))
+        }
+        Message::Refuse(m) => (3, format!(r#""nonce": {}, "reason": {}"#, m.nonce.0, m.reason.0)),
+        Message::Close(m) => (4, format!(r#""nonce": {}, "reason": {}"#, m.nonce.0, m.reason.0)),
+        Message::Data(m) => {
+            let (sequence, timestamp, rtt) = (m.sequence, m.timestamp.0, m.rtt.0);
+            (
+                5,
+                format!(
+                    r#""sequence": {sequence}, "timestamp": {timestamp}, "rtt": {rtt}, "rtt_s": {:?}, "payload": {payload}"#,
+                    m.rtt.span().as_secs_f64()
+                ),
+            )
+        }
+        Message::Feedback(m) => (
+            6,
+            format!(
+                r#""received_end": {}, "echo": {}, "delay": {}, "delay_s": {:?}, "received": {}, "marked": {}, "receive_rate": {:?}, "loss_event_rate": {:?}"#,
+                m.received_end,
+                m.echo.0,
+                m.delay.0,
+                m.delay.span().as_secs_f64(),
+                m.received,
+                m.marked,
+                m.receive_rate,
+                m.loss_event_rate,
+            ),
+        ),
+    };
+    format!(r#"{{"type": {kind}, "connection": {}, {rest}}}"#, datagram.connection.0)
+}
+
+/// One packet of a capture: pcap's record header, IPv4, UDP (without a checksum), the datagram.
+fn record(number: u32, datagram: &[u8]) -> Vec<u8> {
+    let udp = 8 + datagram.len() as u16;
+    let ip = 20 + udp;
+    let mut bytes = Vec::new();
+    for word in [number, 0, u32::from(ip), u32::from(ip)] {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    bytes.extend_from_slice(&[0x45, 0]);
+    bytes.extend_from_slice(&ip.to_be_bytes());
+    bytes.extend_from_slice(&[0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+    for half in [50_000u16, 50_001, udp, 0] {
+        bytes.extend_from_slice(&half.to_be_bytes());
+    }
+    bytes.extend_from_slice(datagram);
+    bytes
+}
+
+fn main() -> std::io::Result<()> {
+    let mut args = std::env::args_os().skip(1);
+    let (Some(capture), Some(expected)) = (args.next(), args.next()) else {
+        return Err(std::io::Error::other("usage: tfrc_capture FILE.pcap FILE.jsonl"));
+    };
+    let mut capture = std::fs::File::create(capture)?;
+    let mut expected = std::fs::File::create(expected)?;
+    let mut head = 0xa1b2_c3d4u32.to_le_bytes().to_vec();
+    head.extend_from_slice(&[2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    head.extend_from_slice(&65_535u32.to_le_bytes());
+    head.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
+    capture.write_all(&head)?;
+    let mut state = 1;
+    let mut all: Vec<(Datagram, &[u8])> = samples::samples().into_iter().map(|(_, d, payload)| (d, payload)).collect();
+    all.extend((0..RANDOM_MESSAGES).map(|_| (random(&mut state), &b""[..])));
+    for (number, (datagram, payload)) in (0..).zip(all) {
+        let mut bytes = Vec::new();
+        datagram.encode(&mut bytes);
+        bytes.extend_from_slice(payload);
+        capture.write_all(&record(number, &bytes))?;
+        writeln!(expected, "{}", fields(&datagram, payload.len()))?;
+    }
+    Ok(())
+}

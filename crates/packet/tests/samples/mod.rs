@@ -1,0 +1,45 @@
+//! A message of each type, with limits and ordinary values: for the golden bytes and for the dissector's capture.
+
+use paceline_packet::Stamp;
+use paceline_packet::wire::tfrc::*;
+use paceline_units::Span;
+
+/// Each with a name and a payload.
+pub fn samples() -> Vec<(&'static str, Datagram, &'static [u8])> {
+    let nonce = Nonce(0x0123_4567_89ab_cdef);
+    let ordinary = Feedback {
+        received_end: 4242,
+        echo: Stamp(0x0034_5678),
+        delay: Ticks::nearest(Span::from_micros(1500)),
+        received: 4200,
+        marked: 3,
+        receive_rate: 125_000.5,
+        loss_event_rate: 0.0125,
+    };
+    let edge = Feedback {
+        received_end: 0,
+        echo: Stamp(u32::MAX),
+        delay: Ticks(u32::MAX),
+        received: u32::MAX,
+        marked: u32::MAX,
+        receive_rate: 0.0,
+        loss_event_rate: 1.0,
+    };
+    let data = Data { sequence: 4241, timestamp: Stamp(0x0034_5678), rtt: Ticks::nearest(Span::from_millis(164)) };
+    let first = Data { sequence: 0, timestamp: Stamp(0), rtt: Ticks(0) };
+    let all: Vec<(&str, Message, &[u8])> = vec![
+        ("request", Message::Request(Request { nonce, packet_size: 1000, ecn: Ecn::Off }), b""),
+        ("request, ECN-capable", Message::Request(Request { nonce, packet_size: u16::MAX, ecn: Ecn::On }), b""),
+        ("accept", Message::Accept(Accept { nonce, limit: RateLimit::None }), b""),
+        ("accept, limited", Message::Accept(Accept { nonce, limit: RateLimit::BytesPerSecond(1_250_000) }), b""),
+        ("refuse", Message::Refuse(Refuse { nonce, reason: Reason::BUSY }), b""),
+        ("close", Message::Close(Close { nonce, reason: Reason::DONE }), b""),
+        ("close, a reason without a name", Message::Close(Close { nonce, reason: Reason(u16::MAX) }), b""),
+        ("data before there is a round-trip time", Message::Data(first), b""),
+        ("data", Message::Data(data), b"four"),
+        ("feedback", Message::Feedback(ordinary), b""),
+        ("feedback, numbers at their limits", Message::Feedback(edge), b""),
+    ];
+    let connection = ConnectionId(0xdead_beef);
+    all.into_iter().map(|(name, message, payload)| (name, Datagram { connection, message }, payload)).collect()
+}

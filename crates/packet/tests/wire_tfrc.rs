@@ -1,0 +1,170 @@
+//! TFRC over UDP: golden bytes, exact round trips, and an answer to any bytes.
+
+mod samples;
+
+use paceline_packet::Stamp;
+use paceline_packet::wire::tfrc::*;
+use paceline_units::Span;
+use proptest::prelude::*;
+use std::fmt::Write;
+
+fn encoded(datagram: &Datagram, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    datagram.encode(&mut bytes);
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let words = bytes.chunks(4).map(|word| word.iter().map(|b| format!("{b:02x}")).collect::<String>());
+    let words: Vec<_> = words.collect();
+    words.chunks(4).map(|row| row.join(" ")).collect::<Vec<_>>().join("\n")
+}
+
+/// Every sample as text: its name, its bytes in words of 32 bits, four to a row.
+fn listing() -> String {
+    let mut text = String::new();
+    for (name, datagram, payload) in samples::samples() {
+        writeln!(text, "{name}\n{}\n", hex(&encoded(&datagram, payload))).expect("text can be written");
+    }
+    text
+}
+
+#[test]
+fn golden_bytes() {
+    let golden = include_str!("golden/tfrc.txt");
+    let now = listing();
+    assert!(golden == now, "the format has changed; golden/tfrc.txt is version 1 and stays. Now:\n{now}");
+}
+
+#[test]
+fn golden_bytes_decode_to_the_samples() {
+    let bytes = |rows: &str| -> Vec<u8> {
+        let digits: String = rows.split_whitespace().collect();
+        (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).expect("hex")).collect()
+    };
+    let golden = include_str!("golden/tfrc.txt");
+    let mut seen = 0;
+    for (entry, (name, datagram, payload)) in golden.trim_end().split("\n\n").zip(samples::samples()) {
+        let (title, rows) = entry.split_once('\n').expect("a name and rows");
+        assert_eq!(title, name);
+        assert_eq!(decode(&bytes(rows)), Ok((datagram, payload)), "{name}");
+        seen += 1;
+    }
+    assert_eq!(seen, samples::samples().len());
+}
+
+#[test]
+fn no_answer_is_longer_than_its_request() {
+    let len = |wanted: &str| {
+        let all = samples::samples();
+        let found = all.iter().find(|(name, ..)| *name == wanted).expect("a sample of that name");
+        encoded(&found.1, found.2).len()
+    };
+    assert_eq!(len("request"), SHORT_LEN);
+    assert!(len("accept") <= len("request") && len("refuse") <= len("request"), "a reflector would amplify");
+    assert_eq!(len("feedback"), FEEDBACK_LEN);
+}
+
+#[test]
+fn ticks_round_to_the_nearest_and_keep_zero_apart() {
+    assert_eq!(Ticks::nearest(Span::ZERO), Ticks(0));
+    assert_eq!(Ticks::nearest(Span(1)), Ticks(1));
+    assert_eq!(Ticks::nearest(Span(127)), Ticks(1));
+    assert_eq!(Ticks::nearest(Span(256 * 7 + 127)), Ticks(7));
+    assert_eq!(Ticks::nearest(Span(256 * 7 + 128)), Ticks(8));
+    assert_eq!(Ticks::nearest(Span::MAX), Ticks(u32::MAX));
+    assert_eq!(Ticks(u32::MAX).span(), Span(256 * u64::from(u32::MAX)));
+}
+
+/// The bytes of a sample, changed.
+fn spoilt(name: &str, change: impl FnOnce(&mut Vec<u8>)) -> Result<Datagram, DecodeError> {
+    let all = samples::samples();
+    let (_, datagram, payload) = all.iter().find(|(n, ..)| *n == name).expect("a sample of that name");
+    let mut bytes = encoded(datagram, payload);
+    change(&mut bytes);
+    decode(&bytes).map(|(datagram, _)| datagram)
+}
+
+#[test]
+fn each_way_to_be_wrong_has_its_error() {
+    assert_eq!(spoilt("data", |b| b.clear()), Err(DecodeError::NotOurs));
+    assert_eq!(spoilt("data", |b| b[1] = b'S'), Err(DecodeError::NotOurs));
+    assert_eq!(spoilt("data", |b| b.truncate(3)), Err(DecodeError::Length(3)));
+    assert_eq!(spoilt("data", |b| b[2] = 0x25), Err(DecodeError::Version(2)));
+    assert_eq!(spoilt("data", |b| b[2] = 0x10), Err(DecodeError::Type(0)));
+    assert_eq!(spoilt("data", |b| b[2] = 0x17), Err(DecodeError::Type(7)));
+    assert_eq!(spoilt("data", |b| b[3] = 1), Err(DecodeError::Reserved));
+    assert_eq!(spoilt("data", |b| b.truncate(SHORT_LEN - 1)), Err(DecodeError::Length(SHORT_LEN - 1)));
+    assert_eq!(spoilt("request", |b| b[3] = 2), Err(DecodeError::Reserved));
+    assert_eq!(spoilt("request", |b| b[19] = 1), Err(DecodeError::Reserved));
+    assert_eq!(spoilt("close", |b| b[18] = 1), Err(DecodeError::Reserved));
+    assert_eq!(spoilt("accept", |b| b.push(0)), Err(DecodeError::Length(SHORT_LEN + 1)));
+    assert_eq!(spoilt("feedback", |b| b.truncate(43)), Err(DecodeError::Length(43)));
+    for (number, error) in [
+        (f64::NAN, DecodeError::ReceiveRate),
+        (f64::INFINITY, DecodeError::ReceiveRate),
+        (-0.0, DecodeError::ReceiveRate),
+        (-1.0, DecodeError::ReceiveRate),
+    ] {
+        assert_eq!(spoilt("feedback", |b| b[28..36].copy_from_slice(&number.to_be_bytes())), Err(error));
+    }
+    for number in [f64::NAN, 1.0 + f64::EPSILON, -0.0, -0.5] {
+        let error = Err(DecodeError::LossEventRate);
+        assert_eq!(spoilt("feedback", |b| b[36..44].copy_from_slice(&number.to_be_bytes())), error);
+    }
+    let least = f64::from_bits(1);
+    assert!(spoilt("feedback", |b| b[36..44].copy_from_slice(&least.to_be_bytes())).is_ok());
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let nonce = || any::<u64>().prop_map(Nonce);
+    let reason = || any::<u16>().prop_map(Reason);
+    let limit = prop_oneof![Just(RateLimit::None), (0..u32::MAX).prop_map(RateLimit::BytesPerSecond)];
+    prop_oneof![
+        (nonce(), any::<u16>(), prop::sample::select(vec![Ecn::Off, Ecn::On]))
+            .prop_map(|(nonce, packet_size, ecn)| Message::Request(Request { nonce, packet_size, ecn })),
+        (nonce(), limit).prop_map(|(nonce, limit)| Message::Accept(Accept { nonce, limit })),
+        (nonce(), reason()).prop_map(|(nonce, reason)| Message::Refuse(Refuse { nonce, reason })),
+        (nonce(), reason()).prop_map(|(nonce, reason)| Message::Close(Close { nonce, reason })),
+        any::<[u32; 3]>().prop_map(|[sequence, stamp, rtt]| {
+            Message::Data(Data { sequence, timestamp: Stamp(stamp), rtt: Ticks(rtt) })
+        }),
+        (any::<[u32; 5]>(), 0.0..f64::MAX, 0.0..=1.0).prop_map(|([end, echo, delay, received, marked], rate, p)| {
+            Message::Feedback(Feedback {
+                received_end: end,
+                echo: Stamp(echo),
+                delay: Ticks(delay),
+                received,
+                marked,
+                receive_rate: rate,
+                loss_event_rate: p,
+            })
+        }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_encoded_decodes_to_itself(
+        connection: u32, message in message(), payload in prop::collection::vec(any::<u8>(), 0..64),
+    ) {
+        let datagram = Datagram { connection: ConnectionId(connection), message };
+        let payload = if matches!(message, Message::Data(_)) { payload } else { Vec::new() };
+        let bytes = encoded(&datagram, &payload);
+        prop_assert_eq!(decode(&bytes), Ok((datagram, &payload[..])));
+    }
+
+    #[test]
+    fn any_bytes_get_an_answer_and_what_is_read_is_written_the_same(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..80), kind in 0u8..8, ours: bool,
+    ) {
+        if ours && bytes.len() > 3 {
+            bytes[..4].copy_from_slice(&[b'P', b'T', 0x10 | kind, 0]);
+            bytes.truncate(if kind == 6 { FEEDBACK_LEN } else { SHORT_LEN });
+        }
+        if let Ok((datagram, payload)) = decode(&bytes) {
+            prop_assert_eq!(encoded(&datagram, payload), bytes);
+        }
+    }
+}

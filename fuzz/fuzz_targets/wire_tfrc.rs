@@ -1,0 +1,17 @@
+//! Any bytes get an answer from the decoder of TFRC over UDP; what it accepts it writes the same.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use paceline_packet::wire::tfrc::decode;
+
+fuzz_target!(|bytes: &[u8]| {
+    match decode(bytes) {
+        Err(error) => assert!(!error.to_string().is_empty()),
+        Ok((datagram, payload)) => {
+            let mut again = Vec::new();
+            datagram.encode(&mut again);
+            again.extend_from_slice(payload);
+            assert_eq!(again, bytes);
+        }
+    }
+});

@@ -1,0 +1,143 @@
+"""The Wireshark dissector of TFRC over UDP, run in tshark over datagrams that the codec wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from needs import require
+
+ROOT = Path(__file__).resolve().parent.parent
+DISSECTOR = ROOT / "tools" / "wireshark" / "paceline_tfrc.lua"
+RECORD_HEADER, IP_UDP = 16, 28
+NAMES = {
+    "ecn": "flags.ecn",
+}
+"""Fields whose name in the dissector is not that in the capture's listing."""
+
+
+def dissect(capture: Path) -> list[dict[str, Any]]:
+    """tshark's view of each packet."""
+    run = subprocess.run(
+        ["tshark", "-X", f"lua_script:{DISSECTOR}", "-r", str(capture), "-T", "json", "--no-duplicate-keys"],
+        capture_output=True,
+        text=True,
+        check=False,
+        # A user's own plugins and preferences must not take part.
+        env={**os.environ, "HOME": str(capture.parent), "XDG_CONFIG_HOME": str(capture.parent)},
+    )
+    assert run.returncode == 0, run.stderr
+    assert "Lua:" not in run.stderr, run.stderr
+    return [packet["_source"]["layers"] for packet in json.loads(run.stdout)]
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, float]]]:
+    """A capture of the samples and of random messages, and what each holds."""
+    folder = tmp_path_factory.mktemp("capture")
+    capture, listing = folder / "tfrc.pcap", folder / "tfrc.jsonl"
+    example = ["cargo", "run", "--quiet", "--locked", "-p", "paceline-packet", "--example", "tfrc_capture"]
+    subprocess.run([*example, "--", str(capture), str(listing)], cwd=ROOT, check=True)
+    return capture, [json.loads(line) for line in listing.read_text().splitlines()]
+
+
+def field(layer: dict[str, Any], name: str) -> str:
+    """A field of the dissector, wherever it stands in the tree."""
+    for key, value in layer.items():
+        if key == f"paceline_tfrc.{name}" and not isinstance(value, dict):
+            return str(value)
+        if isinstance(value, dict) and (found := field(value, name)):
+            return found
+    return ""
+
+
+def test_every_field_is_what_the_codec_wrote(captured: tuple[Path, list[dict[str, float]]]) -> None:
+    require("tshark")
+    capture, expected = captured
+    packets = dissect(capture)
+    assert len(packets) == len(expected) > 300
+    assert {e["type"] for e in expected} == {1, 2, 3, 4, 5, 6}
+    for number, (layers, wanted) in enumerate(zip(packets, expected, strict=True), start=1):
+        layer = layers["paceline_tfrc"]
+        assert "_ws.expert" not in json.dumps(layer), f"packet {number} was called malformed"
+        assert (field(layer, "magic"), field(layer, "version")) == ("0x5054", "1")
+        for name, value in wanted.items():
+            found = field(layer, NAMES.get(name, name))
+            assert found, f"packet {number} has no {name}"
+            if isinstance(value, float):
+                assert float(found) == pytest.approx(value, rel=1e-12), f"packet {number}: {name}"
+            else:
+                assert int(found, 0) == value, f"packet {number}: {name}"
+        shown = {key for key in _names(layer) if key not in ("magic", "version", "flags", "reserved")}
+        assert shown == {NAMES.get(name, name) for name in wanted}, f"packet {number}"
+
+
+def _names(layer: dict[str, Any]) -> set[str]:
+    found = set()
+    for key, value in layer.items():
+        if isinstance(value, dict):
+            found |= _names(value)
+        elif key.startswith("paceline_tfrc."):
+            found.add(key.removeprefix("paceline_tfrc."))
+    return found
+
+
+def records(capture: Path) -> tuple[bytes, list[bytearray]]:
+    """The capture's head, and its records."""
+    data = capture.read_bytes()
+    found, at = [], 24
+    while at < len(data):
+        length = RECORD_HEADER + struct.unpack_from("<I", data, at + 8)[0]
+        found.append(bytearray(data[at : at + length]))
+        at += length
+    return data[:24], found
+
+
+@pytest.mark.parametrize(
+    ("kind", "offset", "bytes_"),
+    [
+        (1, 3, b"\x02"),
+        (5, 3, b"\x01"),
+        (1, 19, b"\x01"),
+        (4, 18, b"\x01"),
+        (5, 2, b"\x17"),
+        (6, 28, struct.pack(">d", float("nan"))),
+        (6, 28, struct.pack(">d", float("inf"))),
+        (6, 28, struct.pack(">d", -0.0)),
+        (6, 36, struct.pack(">d", 1.5)),
+        (6, 36, struct.pack(">d", float("nan"))),
+    ],
+)
+def test_what_the_codec_refuses_is_called_malformed(
+    captured: tuple[Path, list[dict[str, float]]], tmp_path: Path, kind: int, offset: int, bytes_: bytes
+) -> None:
+    require("tshark")
+    capture, expected = captured
+    head, all_records = records(capture)
+    record = all_records[next(i for i, e in enumerate(expected) if e["type"] == kind)]
+    start = RECORD_HEADER + IP_UDP + offset
+    record[start : start + len(bytes_)] = bytes_
+    spoilt = tmp_path / "spoilt.pcap"
+    spoilt.write_bytes(head + record)
+    (layers,) = dissect(spoilt)
+    assert "paceline_tfrc.malformed" in json.dumps(layers["paceline_tfrc"])
+
+
+def test_other_datagrams_are_left_alone(
+    captured: tuple[Path, list[dict[str, float]]], tmp_path: Path
+) -> None:
+    require("tshark")
+    head, all_records = records(captured[0])
+    for offset, byte in ((0, 0x51), (2, 0x25)):
+        record = bytearray(all_records[0])
+        record[RECORD_HEADER + IP_UDP + offset] = byte
+        other = tmp_path / "other.pcap"
+        other.write_bytes(head + record)
+        (layers,) = dissect(other)
+        assert "paceline_tfrc" not in layers

@@ -1,0 +1,192 @@
+-- TFRC over UDP, version 1, as docs/wire/tfrc.md draws it: a dissector for Wireshark and tshark.
+--
+-- Finds its datagrams on any UDP port by magic and version; "Decode As" by port works too.
+
+local proto = Proto("paceline_tfrc", "TFRC over UDP (Paceline)")
+
+local MAGIC = 0x5054
+local VERSION = 1
+local REQUEST, ACCEPT, REFUSE, CLOSE, DATA, FEEDBACK = 1, 2, 3, 4, 5, 6
+local SHORT, LONG = 20, 44
+local TICK = 256e-9 -- seconds
+local NO_LIMIT = 0xffffffff
+
+local types = {
+  [REQUEST] = "Request",
+  [ACCEPT] = "Accept",
+  [REFUSE] = "Refuse",
+  [CLOSE] = "Close",
+  [DATA] = "Data",
+  [FEEDBACK] = "Feedback",
+}
+local lengths =
+  { [REQUEST] = SHORT, [ACCEPT] = SHORT, [REFUSE] = SHORT, [CLOSE] = SHORT, [DATA] = SHORT, [FEEDBACK] = LONG }
+local reasons = {
+  [0] = "unspecified",
+  [1] = "done",
+  [2] = "busy",
+  [3] = "unknown connection",
+  [4] = "packet size",
+}
+
+local f = {
+  magic = ProtoField.uint16("paceline_tfrc.magic", "Magic", base.HEX),
+  version = ProtoField.uint8("paceline_tfrc.version", "Version", base.DEC, nil, 0xf0),
+  type = ProtoField.uint8("paceline_tfrc.type", "Type", base.DEC, types, 0x0f),
+  flags = ProtoField.uint8("paceline_tfrc.flags", "Flags", base.HEX),
+  ecn = ProtoField.uint8("paceline_tfrc.flags.ecn", "Data will be ECN-capable", base.DEC, nil, 0x01),
+  connection = ProtoField.uint32("paceline_tfrc.connection", "Connection", base.DEC_HEX),
+  nonce = ProtoField.uint64("paceline_tfrc.nonce", "Nonce", base.HEX),
+  packet_size = ProtoField.uint16("paceline_tfrc.packet_size", "Packet size (bytes)"),
+  limit = ProtoField.uint32("paceline_tfrc.limit", "Rate limit (bytes/s)"),
+  reason = ProtoField.uint16("paceline_tfrc.reason", "Reason", base.DEC, reasons),
+  reserved = ProtoField.uint16("paceline_tfrc.reserved", "Reserved", base.HEX),
+  sequence = ProtoField.uint32("paceline_tfrc.sequence", "Sequence number"),
+  timestamp = ProtoField.uint32("paceline_tfrc.timestamp", "Timestamp (256 ns)"),
+  rtt = ProtoField.uint32("paceline_tfrc.rtt", "Round-trip time (256 ns)"),
+  rtt_s = ProtoField.double("paceline_tfrc.rtt_s", "Round-trip time (s)"),
+  payload = ProtoField.uint32("paceline_tfrc.payload", "Payload (bytes)"),
+  received_end = ProtoField.uint32("paceline_tfrc.received_end", "One past the highest sequence number received"),
+  echo = ProtoField.uint32("paceline_tfrc.echo", "Timestamp echoed (256 ns)"),
+  delay = ProtoField.uint32("paceline_tfrc.delay", "Delay since arrival, t_delay (256 ns)"),
+  delay_s = ProtoField.double("paceline_tfrc.delay_s", "Delay since arrival, t_delay (s)"),
+  received = ProtoField.uint32("paceline_tfrc.received", "Data packets received"),
+  marked = ProtoField.uint32("paceline_tfrc.marked", "Data packets received with a congestion mark"),
+  receive_rate = ProtoField.double("paceline_tfrc.receive_rate", "Receive rate, X_recv (bytes/s)"),
+  loss_event_rate = ProtoField.double("paceline_tfrc.loss_event_rate", "Loss event rate, p"),
+}
+local fields = {}
+for _, field in pairs(f) do
+  fields[#fields + 1] = field
+end
+proto.fields = fields
+
+local malformed =
+  ProtoExpert.new("paceline_tfrc.malformed", "Not an encoding of version 1", expert.group.MALFORMED, expert.severity.ERROR)
+proto.experts = { malformed }
+
+local function complain(tree, why)
+  tree:add_proto_expert_info(malformed, why)
+end
+
+local function reserved(tree, range)
+  tree:add(f.reserved, range)
+  if range:uint() ~= 0 then
+    complain(tree, "a reserved field is not zero")
+  end
+end
+
+-- From 0 to most; neither minus zero nor what is no number.
+local function within(number, most)
+  return number <= most and (number > 0 or 1 / number == math.huge)
+end
+
+local body = {}
+
+body[REQUEST] = function(buffer, tree)
+  tree:add(f.nonce, buffer(8, 8))
+  tree:add(f.packet_size, buffer(16, 2))
+  reserved(tree, buffer(18, 2))
+  return string.format("packets of %d bytes", buffer(16, 2):uint())
+end
+
+body[ACCEPT] = function(buffer, tree)
+  tree:add(f.nonce, buffer(8, 8))
+  local limit = buffer(16, 4):uint()
+  local item = tree:add(f.limit, buffer(16, 4))
+  if limit == NO_LIMIT then
+    item:append_text(" (none)")
+    return "no limit"
+  end
+  return string.format("at most %d bytes/s", limit)
+end
+
+body[REFUSE] = function(buffer, tree)
+  tree:add(f.nonce, buffer(8, 8))
+  tree:add(f.reason, buffer(16, 2))
+  reserved(tree, buffer(18, 2))
+  return reasons[buffer(16, 2):uint()] or string.format("reason %d", buffer(16, 2):uint())
+end
+
+body[CLOSE] = body[REFUSE]
+
+body[DATA] = function(buffer, tree)
+  tree:add(f.sequence, buffer(8, 4))
+  tree:add(f.timestamp, buffer(12, 4))
+  tree:add(f.rtt, buffer(16, 4))
+  tree:add(f.rtt_s, buffer(16, 4), buffer(16, 4):uint() * TICK):set_generated()
+  tree:add(f.payload, buffer(0, 0), buffer:len() - SHORT):set_generated()
+  return string.format("seq=%d len=%d", buffer(8, 4):uint(), buffer:len() - SHORT)
+end
+
+body[FEEDBACK] = function(buffer, tree)
+  tree:add(f.received_end, buffer(8, 4))
+  tree:add(f.echo, buffer(12, 4))
+  tree:add(f.delay, buffer(16, 4))
+  tree:add(f.delay_s, buffer(16, 4), buffer(16, 4):uint() * TICK):set_generated()
+  tree:add(f.received, buffer(20, 4))
+  tree:add(f.marked, buffer(24, 4))
+  tree:add(f.receive_rate, buffer(28, 8))
+  tree:add(f.loss_event_rate, buffer(36, 8))
+  local rate, p = buffer(28, 8):float(), buffer(36, 8):float()
+  if not within(rate, math.huge) or rate == math.huge then
+    complain(tree, "the receive rate is negative, infinite or no number")
+  end
+  if not within(p, 1) then
+    complain(tree, "the loss event rate is not from 0 to 1")
+  end
+  return string.format("end=%d X_recv=%.0f p=%.6f", buffer(8, 4):uint(), rate, p)
+end
+
+function proto.dissector(buffer, pinfo, root)
+  local length = buffer:len()
+  if length < 4 or buffer(0, 2):uint() ~= MAGIC then
+    return 0
+  end
+  pinfo.cols.protocol = "TFRC"
+  local tree = root:add(proto, buffer())
+  tree:add(f.magic, buffer(0, 2))
+  tree:add(f.version, buffer(2, 1))
+  tree:add(f.type, buffer(2, 1))
+  local version, kind = bit32.rshift(buffer(2, 1):uint(), 4), bit32.band(buffer(2, 1):uint(), 0x0f)
+  if version ~= VERSION then
+    complain(tree, string.format("version %d", version))
+    return length
+  end
+  local flags = tree:add(f.flags, buffer(3, 1))
+  local meaning = 0
+  if kind == REQUEST then
+    flags:add(f.ecn, buffer(3, 1))
+    meaning = 0x01
+  end
+  if bit32.band(buffer(3, 1):uint(), bit32.bnot(meaning)) ~= 0 then
+    complain(tree, "a reserved flag is set")
+  end
+  local want = lengths[kind]
+  if want == nil then
+    complain(tree, string.format("type %d has no meaning", kind))
+    return length
+  end
+  if length < want or (kind ~= DATA and length > want) then
+    complain(tree, string.format("%d bytes, where %s has %d", length, types[kind], want))
+    return length
+  end
+  tree:add(f.connection, buffer(4, 4))
+  local info = body[kind](buffer, tree)
+  pinfo.cols.info = string.format("%s %08x %s", types[kind], buffer(4, 4):uint(), info)
+  tree:append_text(string.format(", %s, connection %08x", types[kind], buffer(4, 4):uint()))
+  if kind == DATA and length > SHORT then
+    Dissector.get("data"):call(buffer(SHORT):tvb(), pinfo, root)
+  end
+  return length
+end
+
+proto:register_heuristic("udp", function(buffer, pinfo, root)
+  if buffer:len() < 4 or buffer(0, 2):uint() ~= MAGIC or bit32.rshift(buffer(2, 1):uint(), 4) ~= VERSION then
+    return false
+  end
+  proto.dissector(buffer, pinfo, root)
+  return true
+end)
+
+DissectorTable.get("udp.port"):add_for_decode_as(proto)
