@@ -6,7 +6,7 @@ use crate::model::{FlowModel, LinkDirection, Model};
 use crate::scenario::flow::{
     App, Arrivals as ArrivalsKey, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey,
 };
-use crate::scenario::link::AccessTable;
+use crate::scenario::link::{AccessTable, Loss};
 use crate::scenario::model::Profile;
 use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::{Flow, Scenario};
@@ -113,10 +113,17 @@ impl Model {
     }
 
     /// A host of its own at `router`: an access link there (`up` from the host) and back.
-    fn host(&mut self, name: String, router: usize, (access, profile): Access<'_>) -> usize {
+    fn host(
+        &mut self,
+        name: String,
+        router: usize,
+        access: &AccessTable,
+        loss: Option<Loss>,
+        profile: Profile,
+    ) -> usize {
         let host = self.add_node(name.clone());
         for (direction, from, to) in [("up", host, router), ("down", router, host)] {
-            let model = access_model(access, profile);
+            let model = access_model(access, loss, profile);
             self.links.push(LinkDirection { link: format!("access {name}"), direction, from, to, model });
         }
         host
@@ -144,8 +151,10 @@ fn instance_of(
     let (from, to) = (model.node(&flow.from), model.node(&flow.to));
     let (source, sink) = match access {
         None => (from, to),
-        Some(access) => {
-            (model.host(format!("{label}.source"), from, access), model.host(format!("{label}.sink"), to, access))
+        Some((access, profile)) => {
+            let source = model.host(format!("{label}.source"), from, access, None, profile);
+            let (access, loss) = access.at_receivers();
+            (source, model.host(format!("{label}.sink"), to, &access, loss, profile))
         }
     };
     let start = Time::ZERO + draw(flow.start, model.seed, &format!("start {label}"));

@@ -22,9 +22,9 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
     }
 }
 
-/// One direction of an access link.
-pub fn access_model(access: &AccessTable, profile: Profile) -> LinkModel {
-    LinkModel::new(access.rate, access.delay, queue(&access.queue, profile))
+/// Either direction of an access link.
+pub fn access_model(access: &AccessTable, lossy: Option<LossKey>, profile: Profile) -> LinkModel {
+    LinkModel { loss: lossy.map(loss), ..LinkModel::new(access.rate, access.delay, queue(&access.queue, profile)) }
 }
 
 fn positive(share: Ratio) -> Option<Ratio> {

@@ -16,6 +16,13 @@ pub(super) fn fill(file: &mut File, stem: &str) {
     if file.topology != Topology::Graph {
         file.access.get_or_insert_default();
     }
+    if let Some(access) = &mut file.access
+        && let (full, Some(receiver)) = (access.at_receivers().0, &mut access.receiver)
+    {
+        receiver.rate.get_or_insert(full.rate);
+        receiver.delay.get_or_insert(full.delay);
+        receiver.queue.get_or_insert(full.queue);
+    }
     file.link.values_mut().for_each(fill_link);
     let (first, last) = match file.topology {
         Topology::Dumbbell => (Some("left".to_owned()), Some("right".to_owned())),

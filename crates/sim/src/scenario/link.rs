@@ -261,7 +261,8 @@ pub struct Outage {
     pub to: Span,
 }
 
-/// The links between hosts and routers, the same for every flow instance and in both directions.
+/// The links between hosts and routers, the same for every flow instance and in both directions; at the receivers with
+/// what `receiver` says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccessTable {
@@ -276,11 +277,51 @@ pub struct AccessTable {
     /// The queue in front of the transmitter.
     #[serde(default = "unlimited")]
     pub queue: Queue,
+    /// What is different on the receivers' side: wireless last hops behind a wired bottleneck, say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<ReceiverAccessTable>,
+}
+
+/// What is different of the links between routers and receivers. Rate, delay and queue are those of `[access]` unless
+/// given here; loss is only there if given here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiverAccessTable {
+    /// Rate of transmission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "as in `[access]`", "x-min" = "1 bit/s", "x-max" = "1000 Gbit/s"))]
+    pub rate: Option<Rate>,
+    /// One-way propagation delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "as in `[access]`", "x-max" = "60 s"))]
+    pub delay: Option<Span>,
+    /// The queue in front of the transmitter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "as in `[access]`"))]
+    pub queue: Option<Queue>,
+    /// Random loss in both directions, keys as in `[link.NAME.loss]`; with `on = "data"` toward the receivers alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
 }
 
 impl Default for AccessTable {
     fn default() -> AccessTable {
-        AccessTable { rate: hundred_megabit(), delay: Span::ZERO, queue: unlimited() }
+        AccessTable { rate: hundred_megabit(), delay: Span::ZERO, queue: unlimited(), receiver: None }
+    }
+}
+
+impl AccessTable {
+    /// The links at the receivers, all of it given.
+    #[must_use]
+    pub fn at_receivers(&self) -> (AccessTable, Option<Loss>) {
+        let own = self.receiver.clone().unwrap_or_default();
+        let table = AccessTable {
+            rate: own.rate.unwrap_or(self.rate),
+            delay: own.delay.unwrap_or(self.delay),
+            queue: own.queue.unwrap_or_else(|| self.queue.clone()),
+            receiver: None,
+        };
+        (table, own.loss)
     }
 }
 

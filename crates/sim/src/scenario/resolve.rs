@@ -302,7 +302,8 @@ fn least_rtts(file: &File, links: &[Link], flows: &[Flow]) -> Vec<Mistake> {
     for flow in flows {
         let (a, b) = (place(&flow.from), place(&flow.to));
         let crossed = links.get(a.min(b)..a.max(b)).unwrap_or_default();
-        let own = crossed.iter().fold(access.delay * 4, |sum, link| sum + link.forward.delay + link.backward.delay);
+        let hosts = (access.delay + access.at_receivers().0.delay) * 2;
+        let own = crossed.iter().fold(hosts, |sum, link| sum + link.forward.delay + link.backward.delay);
         if let Some(Draw::Fixed(rtt)) = flow.rtt
             && rtt < own
         {

@@ -21,6 +21,12 @@ impl Rules {
         }
         if let Some(access) = &file.access {
             self.queue("access.queue", &access.queue);
+            if let Some(receiver) = &access.receiver {
+                if let Some(queue) = &receiver.queue {
+                    self.queue("access.receiver.queue", queue);
+                }
+                self.loss("access.receiver.loss", receiver.loss);
+            }
         }
         if let Some(hops) = file.hops
             && file.topology != Topology::ParkingLot
@@ -169,14 +175,7 @@ impl Rules {
         if let Some(queue) = &way.queue {
             self.queue(&join(path, "queue"), queue);
         }
-        if let Some(Loss::Uniform { rate, .. }) = way.loss
-            && rate.0 >= 1.0
-        {
-            self.note(
-                join(&join(path, "loss"), "rate"),
-                "a link that loses everything carries nothing: less than 100 %",
-            );
-        }
+        self.loss(&join(path, "loss"), way.loss);
         let path = join(path, "outage");
         let mut last: Option<Outage> = None;
         for (index, &outage) in way.outage.iter().enumerate() {
@@ -189,6 +188,14 @@ impl Rules {
                 self.note(key, format!("`{}` must not be before the end of the outage before", outage.from));
             }
             last = Some(outage);
+        }
+    }
+
+    fn loss(&mut self, path: &str, loss: Option<Loss>) {
+        if let Some(Loss::Uniform { rate, .. }) = loss
+            && rate.0 >= 1.0
+        {
+            self.note(join(path, "rate"), "a link that loses everything carries nothing: less than 100 %");
         }
     }
 
