@@ -7,7 +7,7 @@
 
 mod linux;
 
-use crate::{Allowance, Build, Controller, Gauges, Parameter, PathView, Profile, Recovery, Scheme};
+use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController};
 use linux::Kernel;
 use paceline_units::Time;
@@ -108,7 +108,7 @@ impl Build for Cubic {
         name: "cubic",
         summary: "CUBIC: today's default of Linux, Windows and Apple systems",
         source: "RFC 9438",
-        recovery: [Recovery::Sack; Profile::ALL.len()],
+        machine: Machine::Tcp([Recovery::Sack; Profile::ALL.len()]),
         parameters: PARAMETERS,
     }];
 

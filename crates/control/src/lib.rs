@@ -13,10 +13,11 @@ pub mod registry;
 pub mod reno;
 mod scheme;
 pub mod tcp;
+pub mod udp;
 pub mod vegas;
 
 pub use registry::TcpController;
-pub use scheme::{Build, Parameter, ParameterError, Profile, Recovery, Scheme, UnknownScheme};
+pub use scheme::{Build, Machine, Parameter, ParameterError, Profile, Recovery, Scheme, UnknownScheme};
 pub use tcp::{TcpEvent, Threshold, WindowController};
 
 use paceline_units::{Rate, Span, Time};

@@ -1,84 +1,92 @@
-//! The registry: one line per controller.
+//! The registry: one line per controller, in the list of its kind.
 //!
 //! From the line come the choice in scenarios (`cc = "..."`), the parameter schema, the conformance test and the
-//! dispatch. Adding a controller: a file that implements [`Build`] and
-//! [`WindowController`], its `mod` line, and one line in the list below. Small state lies
-//! in the sender itself; a controller whose state is larger than two dozen bytes is boxed.
+//! dispatch. Adding a controller: a file that implements [`Build`] and its kind's trait ([`WindowController`] for TCP), its
+//! `mod` line, and one line in the kind's list below. Small state lies in the sender itself; a controller whose state is
+//! larger than two dozen bytes is boxed.
 
 use crate::scheme::nearest;
 use crate::{Allowance, Build, Controller, Gauges, ParameterError, PathView, Profile, Scheme, TcpEvent};
-use crate::{UnknownScheme, WindowController, cubic, reno, vegas};
+use crate::{UnknownScheme, WindowController, cubic, reno, udp, vegas};
 use paceline_units::Time;
 
+/// One kind of controllers: those that a machine can ride on. Beside [`Controller`] each has the methods of the kind's own
+/// trait, which stand in brackets.
 macro_rules! registry {
-    ($($variant:ident($state:ty)),+ $(,)?) => {
-        /// Any of the window controllers, dispatched by `match`.
+    ($(#[$doc:meta])* $name:ident: $kind:ident<$feedback:ty>[$($method:ident -> $ret:ty),*] $variants:tt) => {
+        registry! { @list [$(#[$doc])*] $name $feedback, $variants }
+
+        impl $kind for $name {
+            $(#[inline]
+            fn $method(&self) -> $ret {
+                registry!(@each self, $name, $method, $variants)
+            })*
+        }
+    };
+    (@each $this:expr, $name:ident, $method:ident, { $($variant:ident($state:ty)),+ $(,)? }) => {
+        match $this { $($name::$variant(c) => c.$method()),+ }
+    };
+    (@list [$(#[$doc:meta])*] $name:ident $feedback:ty, { $($variant:ident($state:ty)),+ $(,)? }) => {
+        $(#[$doc])*
         #[derive(Clone, Debug)]
         #[expect(missing_docs, reason = "each variant is documented in its own file")]
-        pub enum TcpController { $($variant($state)),+ }
+        pub enum $name { $($variant($state)),+ }
 
-        impl TcpController {
-            /// The controller of the scheme `name` under `profile`, with the parameters `given`.
+        impl $name {
+            /// The schemes of this kind, by controller.
+            const LISTS: &'static [&'static [Scheme]] = &[$(<$state as Build>::SCHEMES),+];
+
+            /// The controller of `scheme` under `profile`, with the parameters `given`.
             ///
             /// # Errors
-            /// An unknown parameter, or a value out of range.
+            /// An unknown parameter, a value out of range, or a scheme that rides on another machine.
             pub fn new(scheme: &Scheme, profile: Profile, given: &[(&str, f64)]) -> Result<Self, ParameterError> {
                 let values = scheme.values(profile, given)?;
                 $(if <$state as Build>::SCHEMES.iter().any(|s| s.name == scheme.name) {
-                    return Ok(TcpController::$variant(<$state as Build>::build(profile, &values)));
+                    return Ok($name::$variant(<$state as Build>::build(profile, &values)));
                 })+
-                unreachable!("every scheme of the registry has a controller")
+                Err(ParameterError::Machine { scheme: scheme.name, machine: scheme.machine.name() })
             }
         }
 
-        impl Controller for TcpController {
-            type Feedback = TcpEvent;
+        impl Controller for $name {
+            type Feedback = $feedback;
             #[inline(always)]
-            fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
-                match self { $(TcpController::$variant(c) => c.on_feedback(feedback, path)),+ }
+            fn on_feedback(&mut self, feedback: &$feedback, path: &PathView) {
+                match self { $($name::$variant(c) => c.on_feedback(feedback, path)),+ }
             }
             #[inline]
             fn on_sent(&mut self, segment: u32, path: &PathView) {
-                match self { $(TcpController::$variant(c) => c.on_sent(segment, path)),+ }
+                match self { $($name::$variant(c) => c.on_sent(segment, path)),+ }
             }
             fn on_timer(&mut self, path: &PathView) {
-                match self { $(TcpController::$variant(c) => c.on_timer(path)),+ }
+                match self { $($name::$variant(c) => c.on_timer(path)),+ }
             }
             fn next_timer(&self) -> Option<Time> {
-                match self { $(TcpController::$variant(c) => c.next_timer()),+ }
+                match self { $($name::$variant(c) => c.next_timer()),+ }
             }
             fn allowance(&self) -> Allowance {
-                match self { $(TcpController::$variant(c) => c.allowance()),+ }
+                match self { $($name::$variant(c) => c.allowance()),+ }
             }
             fn gauges(&self, to: &mut dyn Gauges) {
-                match self { $(TcpController::$variant(c) => c.gauges(to)),+ }
+                match self { $($name::$variant(c) => c.gauges(to)),+ }
             }
         }
-
-        impl WindowController for TcpController {
-            #[inline]
-            fn window(&self) -> f64 {
-                match self { $(TcpController::$variant(c) => c.window()),+ }
-            }
-            #[inline]
-            fn threshold(&self) -> f64 {
-                match self { $(TcpController::$variant(c) => c.threshold()),+ }
-            }
-        }
-
-        const LISTS: &[&[Scheme]] = &[$(<$state as Build>::SCHEMES),+];
     };
 }
 
 registry! {
-    Reno(reno::Reno),
-    Vegas(Box<vegas::Vegas>),
-    Cubic(Box<cubic::Cubic>),
+    /// Any of the window controllers, dispatched by `match`.
+    TcpController: WindowController<TcpEvent>[window -> f64, threshold -> f64] {
+        Reno(reno::Reno),
+        Vegas(Box<vegas::Vegas>),
+        Cubic(Box<cubic::Cubic>),
+    }
 }
 
-/// All schemes.
+/// All schemes, those of TCP first.
 pub fn schemes() -> impl Iterator<Item = &'static Scheme> {
-    LISTS.iter().flat_map(|list| list.iter())
+    TcpController::LISTS.iter().copied().chain([udp::SCHEMES]).flatten()
 }
 
 /// The scheme of that name.
@@ -94,13 +102,19 @@ pub fn scheme(name: &str) -> Result<&'static Scheme, UnknownScheme> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Machine;
 
     #[test]
     fn every_scheme_can_be_made_under_every_profile() {
         for scheme in schemes() {
             for profile in Profile::ALL {
-                let controller = TcpController::new(scheme, profile, &[]).unwrap();
-                assert!(controller.window() >= 1.0, "{}", scheme.name);
+                match scheme.machine {
+                    Machine::Tcp(_) => {
+                        let controller = TcpController::new(scheme, profile, &[]).unwrap();
+                        assert!(controller.window() >= 1.0, "{}", scheme.name);
+                    }
+                    Machine::Tfrc | Machine::Udp => assert!(TcpController::new(scheme, profile, &[]).is_err()),
+                }
                 for p in scheme.parameters {
                     assert!((p.min..=p.max).contains(&p.default[profile as usize]), "{} {}", scheme.name, p.name);
                 }
@@ -123,6 +137,8 @@ mod tests {
         let reno = scheme("reno").unwrap();
         let error = TcpController::new(reno, Profile::Rfc, &[("x", 1.0)]).unwrap_err();
         assert_eq!(error.to_string(), "reno has no parameter `x`; it has none");
+        let error = TcpController::new(scheme("udp").unwrap(), Profile::Rfc, &[]).unwrap_err();
+        assert_eq!(error.to_string(), "udp rides on the machine udp, not on this one");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! Profiles: `rfc` RFC 5681; `ns2` `Agent/TCP` of ns-2.35 (`windowOption_ 1`); `ns2-linux` `tcp_cong.c` of Linux
 //! 2.6.22 as ns-2.35 carries it; `linux` that of a current kernel. See docs/controllers/reno.md.
 
-use crate::{Allowance, Build, Controller, Gauges, PathView, Profile, Recovery, Scheme};
+use crate::{Allowance, Build, Controller, Gauges, Machine, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController};
 
 /// The state: small enough to lie in the sender's own cache lines.
@@ -20,8 +20,8 @@ pub struct Reno {
 
 const fn scheme(name: &'static str, summary: &'static str, source: &'static str, recovery: Recovery) -> Scheme {
     // TCP-Linux and the kernel have one machine only, with SACK.
-    let recovery = [recovery, recovery, Recovery::Sack, Recovery::Sack];
-    Scheme { name, summary, source, recovery, parameters: &[] }
+    let machine = Machine::Tcp([recovery, recovery, Recovery::Sack, Recovery::Sack]);
+    Scheme { name, summary, source, machine, parameters: &[] }
 }
 
 impl Reno {

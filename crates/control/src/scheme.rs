@@ -94,7 +94,36 @@ pub struct Parameter {
     pub doc: &'static str,
 }
 
-/// A controller with the machines it rides on, as users name it.
+/// The machine that a scheme rides on (crate `flow`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Machine {
+    /// TCP, and how it finds and repairs losses unless told otherwise, for each of [`Profile::ALL`].
+    Tcp([Recovery; Profile::ALL.len()]),
+    /// TFRC: paced datagrams, reports from the receiver.
+    Tfrc,
+    /// Datagrams that leave as they are handed over.
+    Udp,
+}
+
+impl Machine {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Machine::Tcp(_) => "tcp",
+            Machine::Tfrc => "tfrc",
+            Machine::Udp => "udp",
+        }
+    }
+
+    /// Whether it sends again what was lost.
+    #[must_use]
+    pub const fn is_reliable(self) -> bool {
+        matches!(self, Machine::Tcp(_))
+    }
+}
+
+/// A controller with the machine it rides on, as users name it.
 #[derive(Clone, Copy, Debug)]
 pub struct Scheme {
     /// As it is written in scenarios: `cc = "newreno"`.
@@ -103,17 +132,20 @@ pub struct Scheme {
     pub summary: &'static str,
     /// Where it comes from.
     pub source: &'static str,
-    /// How it finds and repairs losses unless told otherwise, for each of [`Profile::ALL`].
-    pub recovery: [Recovery; Profile::ALL.len()],
+    /// What it rides on.
+    pub machine: Machine,
     /// Its parameters.
     pub parameters: &'static [Parameter],
 }
 
 impl Scheme {
-    /// How it repairs losses under `profile` unless told otherwise.
+    /// How it repairs losses under `profile` unless told otherwise; `None` where nothing is sent again.
     #[must_use]
-    pub const fn recovery(&self, profile: Profile) -> Recovery {
-        self.recovery[profile as usize]
+    pub const fn recovery(&self, profile: Profile) -> Option<Recovery> {
+        match self.machine {
+            Machine::Tcp(recovery) => Some(recovery[profile as usize]),
+            Machine::Tfrc | Machine::Udp => None,
+        }
     }
 
     /// The values of all parameters in the order of [`Scheme::parameters`]: those `given`, else the profile's.
@@ -179,6 +211,13 @@ pub enum ParameterError {
         /// What was given.
         value: f64,
     },
+    /// The scheme rides on another machine.
+    Machine {
+        /// The scheme.
+        scheme: &'static str,
+        /// Its machine.
+        machine: &'static str,
+    },
 }
 
 impl fmt::Display for ParameterError {
@@ -195,6 +234,9 @@ impl fmt::Display for ParameterError {
             }
             ParameterError::Range { scheme, parameter: p, value } => {
                 write!(f, "{scheme}: {} = {value} is not in {} to {}", p.name, p.min, p.max)
+            }
+            ParameterError::Machine { scheme, machine } => {
+                write!(f, "{scheme} rides on the machine {machine}, not on this one")
             }
         }
     }

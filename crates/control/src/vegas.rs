@@ -7,7 +7,7 @@
 
 mod linux;
 
-use crate::{Allowance, Build, Controller, Gauges, Parameter, PathView, Profile, Recovery, Scheme};
+use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController, reno};
 use paceline_units::{Span, Time};
 
@@ -266,7 +266,7 @@ impl Build for Vegas {
         name: "vegas",
         summary: "Vegas: keeps between alpha and beta segments in the queue",
         source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
-        recovery: [Recovery::Vegas, Recovery::Vegas, Recovery::Sack, Recovery::Sack],
+        machine: Machine::Tcp([Recovery::Vegas, Recovery::Vegas, Recovery::Sack, Recovery::Sack]),
         parameters: PARAMETERS,
     }];
 

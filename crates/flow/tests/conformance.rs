@@ -1,9 +1,9 @@
-//! What every registered scheme must do under every profile, on an ideal path.
+//! What every scheme of TCP must do under every profile, on an ideal path.
 
 mod common;
 
 use common::{Outcome, Path, run};
-use paceline_control::{Profile, TcpController, registry};
+use paceline_control::{Machine, Profile, TcpController, registry};
 use paceline_flow::tcp::TcpConfig;
 use paceline_units::Time;
 
@@ -18,7 +18,7 @@ fn outcome(name: &str, profile: Profile, loss: f64, window: Option<u32>) -> Outc
 }
 
 fn each(test: impl Fn(&str, Profile)) {
-    for scheme in registry::schemes() {
+    for scheme in registry::schemes().filter(|scheme| matches!(scheme.machine, Machine::Tcp(_))) {
         for profile in Profile::ALL {
             test(scheme.name, profile);
         }

@@ -5,8 +5,9 @@ mod segments;
 
 use paceline_control::{Profile, TcpController, WindowController, registry};
 use paceline_engine::random::Stream;
-use paceline_flow::tcp::{Segment, TcpConfig, TcpReceiver, TcpSender};
-use paceline_packet::{Block, Extra, Flags, Stamp};
+use paceline_flow::Segment;
+use paceline_flow::tcp::{TcpConfig, TcpReceiver, TcpSender};
+use paceline_packet::{Block, Extra, Flags, Stamp, TcpOptions};
 use paceline_units::{Span, Time};
 use segments::packet;
 
@@ -55,7 +56,7 @@ impl Bench {
 
     /// An acknowledgement that echoes a stamp made `ago` milliseconds before.
     fn ack(&mut self, next: u32, ago: u64, blocks: &[(u32, u32)]) {
-        let mut extra = Extra::NONE;
+        let mut extra = TcpOptions::NONE;
         for (slot, &(start, end)) in extra.sack.iter_mut().zip(blocks) {
             *slot = Block { start, end };
         }
@@ -290,11 +291,13 @@ fn the_receiver_acknowledges_quickly_at_first_and_tells_of_duplicates() {
     assert_eq!(due, Time(240_000_000));
     // RFC 2883 section 4: the duplicate's block first; with time stamps 52 bytes, and 12 for a block
     let (out, _) = arrive(210, 5);
-    let blocks: Vec<_> = out[0].extra.unwrap().blocks().map(|b| (b.start, b.end)).collect();
+    let blocks: Vec<_> =
+        out[0].extra.as_ref().and_then(Extra::tcp).unwrap().blocks().map(|b| (b.start, b.end)).collect();
     assert_eq!((out[0].seq, out[0].size, blocks), (28, 64, vec![(5, 6)]));
     arrive(211, 30);
     let (out, _) = arrive(212, 30);
-    let blocks: Vec<_> = out[0].extra.unwrap().blocks().map(|b| (b.start, b.end)).collect();
+    let blocks: Vec<_> =
+        out[0].extra.as_ref().and_then(Extra::tcp).unwrap().blocks().map(|b| (b.start, b.end)).collect();
     assert_eq!(blocks, [(30, 31), (30, 31)]);
     // a pause longer than a timeout: the sender may be in slow start again
     arrive(213, 28);

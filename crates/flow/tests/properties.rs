@@ -1,9 +1,10 @@
 //! Properties that hold whatever the network or a hostile peer does, for every scheme under every profile.
 
-use paceline_control::{Profile, Recovery, Scheme, TcpController, WindowController, registry};
+use paceline_control::{Machine, Profile, Recovery, Scheme, TcpController, WindowController, registry};
 use paceline_engine::random::Stream;
-use paceline_flow::tcp::{PartialAcks, Segment, TcpConfig, TcpReceiver, TcpSender};
-use paceline_packet::{Block, Extra, ExtraId, Flags, FlowId, Packet, Stamp};
+use paceline_flow::Segment;
+use paceline_flow::tcp::{PartialAcks, TcpConfig, TcpReceiver, TcpSender};
+use paceline_packet::{Block, Extra, ExtraId, Flags, FlowId, Packet, Stamp, TcpOptions};
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
 
@@ -22,7 +23,7 @@ fn packet(now: Time, segment: &Segment) -> Packet {
 
 /// Any scheme, any profile, any settings.
 fn setting() -> impl Strategy<Value = (TcpConfig, TcpController)> {
-    let schemes: Vec<&'static Scheme> = registry::schemes().collect();
+    let schemes: Vec<&'static Scheme> = registry::schemes().filter(|s| matches!(s.machine, Machine::Tcp(_))).collect();
     (
         proptest::sample::select(schemes),
         proptest::sample::select(Profile::ALL.to_vec()),
@@ -115,7 +116,7 @@ proptest! {
             match event {
                 Event::Ack { share, beyond, flags, stamp, blocks } => {
                     let seq = ((u64::from(highest) * u64::from(share) / 100) as u32).wrapping_add_signed(beyond);
-                    let extra = blocks.map(|(blocks, window)| Extra {
+                    let extra = blocks.map(|(blocks, window)| TcpOptions {
                         sack: blocks.map(|(start, end)| Block { start, end }),
                         window,
                     });
@@ -205,7 +206,7 @@ proptest! {
                     if fate >> 5 != 7 {
                         if back {
                             let ack = packet(now, &segment);
-                            sender.on_ack(now, &ack, segment.extra.as_ref(), &mut out);
+                            sender.on_ack(now, &ack, segment.extra.as_ref().and_then(Extra::tcp), &mut out);
                         } else {
                             let mut data = packet(now, &segment);
                             if fate >> 5 == 5 && data.flags.has(Flags::ECT) {
@@ -258,7 +259,7 @@ proptest! {
             prop_assert_eq!(delivered, sizes[..next].iter().map(|&s| u64::from(s)).sum::<u64>());
             for ack in &acks {
                 prop_assert_eq!(ack.seq as usize, next);
-                for block in ack.extra.iter().flat_map(Extra::blocks) {
+                for block in ack.extra.iter().filter_map(Extra::tcp).flat_map(TcpOptions::blocks) {
                     prop_assert!(block.start as usize > next);
                     prop_assert!(had[block.start as usize..block.end as usize].iter().all(|&h| h));
                     prop_assert!(!had[block.start as usize - 1]);

@@ -4,8 +4,9 @@ mod segments;
 
 use paceline_control::{Gauges, Profile, TcpController, WindowController, registry};
 use paceline_engine::random::Stream;
-use paceline_flow::tcp::{PartialAcks, Segment, TcpConfig, TcpReceiver, TcpSender};
-use paceline_packet::{Block, Extra, Flags, Stamp};
+use paceline_flow::Segment;
+use paceline_flow::tcp::{PartialAcks, TcpConfig, TcpReceiver, TcpSender};
+use paceline_packet::{Block, Extra, Flags, Stamp, TcpOptions};
 use paceline_units::{Span, Time};
 use segments::packet;
 
@@ -51,7 +52,7 @@ impl Bench {
     }
 
     fn ack_with(&mut self, next: u32, flags: Flags, blocks: &[(u32, u32)]) {
-        let mut extra = Extra::NONE;
+        let mut extra = TcpOptions::NONE;
         for (slot, &(start, end)) in extra.sack.iter_mut().zip(blocks) {
             *slot = Block { start, end };
         }
@@ -343,7 +344,11 @@ fn rfc_2018_the_newest_block_comes_first() {
         let s = Segment { seq, stamp: Stamp(0), size: 1500, flags, extra: None };
         let mut out: Vec<Segment> = Vec::new();
         receiver.on_data(Time(0), &packet(Time(0), &s), &mut out);
-        last = out[0].extra.map(|e| (out[0].size, e.blocks().map(|b| (b.start, b.end)).collect::<Vec<_>>()));
+        last = out[0]
+            .extra
+            .as_ref()
+            .and_then(Extra::tcp)
+            .map(|e| (out[0].size, e.blocks().map(|b| (b.start, b.end)).collect::<Vec<_>>()));
     }
     assert_eq!(last, Some((68, vec![(2, 5), (8, 9), (6, 7)])));
 }
@@ -378,7 +383,7 @@ fn a_lowered_window_holds_the_sender_back() {
     b.seqs();
     b.pass(ms(100));
     let ack = Segment { seq: 5, stamp: Stamp(0), size: 40, flags: Flags::ACK, extra: None };
-    let extra = Extra { window: Some(6), ..Extra::NONE };
+    let extra = TcpOptions { window: Some(6), ..TcpOptions::NONE };
     b.sender.on_ack(b.now, &packet(b.now, &ack), Some(&extra), &mut b.out);
     assert_eq!(b.seqs(), [] as [u32; 0]);
     b.ack(6); // without a window: the standing one again

@@ -1,4 +1,7 @@
-//! Side records of packets: what only some carry (SACK blocks, a lowered window), kept in one arena a run.
+//! Side records of packets: what only some carry (SACK blocks, a lowered window, TFRC's reports), kept in one arena a
+//! run.
+
+use paceline_units::Span;
 
 /// Segments `start..end` that have arrived out of order (RFC 2018).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -9,22 +12,66 @@ pub struct Block {
     pub end: u32,
 }
 
-/// The side record of one packet.
+/// What a TCP acknowledgement says beside its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Extra {
+pub struct TcpOptions {
     /// SACK blocks, the most recently changed first; empty ones (`start == end`) fill up.
     pub sack: [Block; 3],
     /// The receiver's advertised window in segments, if it is not the flow's standing one.
     pub window: Option<u32>,
 }
 
-impl Extra {
+impl TcpOptions {
     /// No block, no window.
-    pub const NONE: Extra = Extra { sack: [Block { start: 0, end: 0 }; 3], window: None };
+    pub const NONE: TcpOptions = TcpOptions { sack: [Block { start: 0, end: 0 }; 3], window: None };
 
     /// The blocks in use.
     pub fn blocks(&self) -> impl Iterator<Item = Block> + '_ {
         self.sack.iter().copied().filter(|b| b.start != b.end)
+    }
+}
+
+/// What a TFRC data packet says beside its number and its sender's clock (RFC 5348 section 3.2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TfrcData {
+    /// The sender's round-trip time; zero before it has one.
+    pub rtt: Span,
+}
+
+/// What a TFRC report says (RFC 5348 section 3.2.2). The echo of the time stamp is the packet's own; its number is one
+/// past the highest that has come.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TfrcReport {
+    /// From the arrival of the last data packet to this report (t_delay).
+    pub delay: Span,
+    /// The rate at which data came since the last report, in bytes a second (X_recv).
+    pub receive_rate: f64,
+    /// The loss event rate (p), from 0 to 1.
+    pub loss_event_rate: f64,
+}
+
+/// The side record of one packet.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Extra {
+    /// Of a TCP acknowledgement.
+    Tcp(TcpOptions),
+    /// Of a TFRC data packet.
+    TfrcData(TfrcData),
+    /// Of a TFRC report.
+    TfrcReport(TfrcReport),
+}
+
+const _: () = assert!(size_of::<Option<Extra>>() == 32, "a side record must stay two to a cache line");
+
+impl Extra {
+    /// TCP's options, if it is a TCP packet's.
+    #[inline]
+    #[must_use]
+    pub const fn tcp(&self) -> Option<&TcpOptions> {
+        match self {
+            Extra::Tcp(options) => Some(options),
+            _ => None,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use paceline_apps::player::{Player, StreamReport};
 use paceline_apps::{Action, Source as App, Transfers};
 use paceline_engine::Network;
 use paceline_engine::random::Stream;
-use paceline_flow::tcp::{TcpReceiver, TcpSender};
+use paceline_flow::{Receiver, Sender};
 use paceline_packet::{FlowId, Packet};
 use paceline_units::{Size, Span, Time};
 
@@ -23,8 +23,8 @@ pub struct Source {
     cursor: u32,
     /// Whether the application wants to know when everything is acknowledged.
     curious: bool,
-    /// TCP's half of it.
-    pub sender: TcpSender,
+    /// The machine's half of it.
+    pub sender: Sender,
     started: bool,
     stopped: bool,
     app: Box<App>,
@@ -36,7 +36,7 @@ impl Source {
     pub fn new(flow: &FlowModel, seed: u64, id: FlowId, cursor: u32) -> Source {
         let stream = Stream::new(seed, &format!("sender {}", flow.label()));
         Source {
-            sender: TcpSender::new(&flow.tcp, flow.controller.clone(), stream),
+            sender: flow.transport.sender(stream),
             flow: id,
             cursor,
             entry: flow.start,
@@ -78,15 +78,21 @@ impl Source {
         self.app.measure_from(at);
     }
 
-    /// An acknowledgement has come.
+    /// An acknowledgement has come. Returns when [`Source::on_timer`] is needed on its account: what the application had
+    /// wanted before stands in [`Source::entry`] already.
     #[inline(always)]
-    pub fn on_ack(&mut self, packet: &Packet, network: &mut Network<Folded>, clock: &mut EmissionClock) {
+    pub fn on_ack(&mut self, packet: &Packet, network: &mut Network<Folded>, clock: &mut EmissionClock) -> Time {
         let extra = network.extras.take(packet.extra);
         let mut port = Port { network, clock, now: packet.time, flow: self.flow, cursor: self.cursor };
-        self.sender.on_ack(packet.time, packet, extra.as_ref(), &mut port);
+        let wake = match &extra {
+            None => self.sender.on_ack(packet.time, packet, None, &mut port), // most have none, and TCP is spared a look
+            extra => self.sender.on_ack(packet.time, packet, extra.as_ref(), &mut port),
+        };
         if self.curious && self.sender.acked_all() {
             self.ask_app(packet.time, &mut port);
+            return self.next_wake();
         }
+        wake
     }
 
     /// The time that [`Source::next_wake`] named has come, or an earlier one.
@@ -135,8 +141,8 @@ pub struct Sink {
     flow: FlowId,
     cursor: u32,
     player: Option<Box<Player>>,
-    /// TCP's half of it.
-    pub receiver: TcpReceiver,
+    /// The machine's half of it.
+    pub receiver: Receiver,
 }
 
 impl Sink {
@@ -144,7 +150,7 @@ impl Sink {
     #[must_use]
     pub fn new(flow: &FlowModel, id: FlowId, cursor: u32) -> Sink {
         let player = flow.stream.map(|model| Box::new(Player::new(model, flow.start)));
-        Sink { entry: Time::NEVER, flow: id, cursor, player, receiver: TcpReceiver::new(&flow.tcp) }
+        Sink { entry: Time::NEVER, flow: id, cursor, player, receiver: flow.transport.receiver() }
     }
 
     /// When [`Sink::on_timer`] is needed next.
@@ -154,15 +160,16 @@ impl Sink {
         self.receiver.next_wake()
     }
 
-    /// A data packet has come.
+    /// A data packet has come. Returns what [`Sink::next_wake`] says then.
     #[inline(always)]
-    pub fn on_data(&mut self, packet: &Packet, network: &mut Network<Folded>, clock: &mut EmissionClock) {
-        network.extras.take(packet.extra);
+    pub fn on_data(&mut self, packet: &Packet, network: &mut Network<Folded>, clock: &mut EmissionClock) -> Time {
+        let extra = network.extras.take(packet.extra);
         let mut port = Port { network, clock, now: packet.time, flow: self.flow, cursor: self.cursor };
-        self.receiver.on_data(packet.time, packet, &mut port);
+        let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), &mut port);
         if let Some(player) = &mut self.player {
-            player.on_delivery(packet.time, Size(self.receiver.bytes_in_order()));
+            player.on_delivery(packet.time, Size(self.receiver.stats().bytes));
         }
+        wake
     }
 
     /// The time that [`Sink::next_wake`] named has come, or an earlier one.

@@ -14,10 +14,12 @@ use paceline_apps::ftp::Ftp;
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
 use paceline_apps::{Period, Rounding};
-use paceline_control::TcpController;
 use paceline_control::registry::scheme;
+use paceline_control::{Machine, TcpController};
 use paceline_engine::random::Stream;
+use paceline_flow::Transport;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
+use paceline_flow::udp::UdpConfig;
 use paceline_units::{Size, Span, Time};
 
 /// Why a checked scenario still cannot be run.
@@ -159,13 +161,9 @@ fn instance_of(
     };
     let start = Time::ZERO + draw(flow.start, model.seed, &format!("start {label}"));
     let profile = flow.profile.control();
-    let problem = |problem: String| ExpandError::Controller { flow: flow.name.clone(), problem };
-    let scheme = scheme(&flow.cc).map_err(|error| problem(error.to_string()))?;
-    let params: Vec<(&str, f64)> = flow.params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-    let controller = TcpController::new(scheme, profile, &params).map_err(|error| problem(error.to_string()))?;
-    let tcp = tcp_config(flow, TcpConfig::new(profile, scheme));
+    let transport = transport(flow).map_err(|problem| ExpandError::Controller { flow: flow.name.clone(), problem })?;
     let period = Period { start, stop: flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop) };
-    let (app, stream) = app(&flow.app, &tcp, period, Stream::new(model.seed, &format!("app {label}")));
+    let (app, stream) = app(&flow.app, &transport, period, Stream::new(model.seed, &format!("app {label}")));
     Ok(FlowModel {
         name: flow.name.clone(),
         instance,
@@ -179,8 +177,25 @@ fn instance_of(
         stop: period.stop,
         app,
         stream,
-        tcp,
-        controller,
+        transport,
+    })
+}
+
+/// The machine that the scheme rides on, set as the scenario says.
+fn transport(flow: &Flow) -> Result<Transport, String> {
+    let scheme = scheme(&flow.cc).map_err(|error| error.to_string())?;
+    let profile = flow.profile.control();
+    let params: Vec<(&str, f64)> = flow.params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    Ok(match scheme.machine {
+        Machine::Tcp(_) => Transport::Tcp {
+            config: tcp_config(flow, TcpConfig::new(profile, scheme)),
+            controller: TcpController::new(scheme, profile, &params).map_err(|error| error.to_string())?,
+        },
+        Machine::Tfrc | Machine::Udp => Transport::Udp(UdpConfig {
+            segment: flow.segment as u16,
+            header: flow.header as u16,
+            ..UdpConfig::new(profile)
+        }),
     })
 }
 
@@ -213,9 +228,14 @@ fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
 }
 
 /// The application, and the stream that its player plays.
-fn app(app: &App, tcp: &TcpConfig, period: Period, stream: Stream) -> (paceline_apps::Source, Option<StreamModel>) {
-    let segment = Size::from_bytes(u64::from(tcp.segment));
-    let rounding = if tcp.whole_segments { Rounding::WholeSegments(segment) } else { Rounding::Exact };
+fn app(
+    app: &App,
+    transport: &Transport,
+    period: Period,
+    stream: Stream,
+) -> (paceline_apps::Source, Option<StreamModel>) {
+    let segment = Size::from_bytes(u64::from(transport.segment()));
+    let rounding = if transport.whole_segments() { Rounding::WholeSegments(segment) } else { Rounding::Exact };
     match app {
         App::Ftp { size } => (paceline_apps::Source::Ftp(Ftp::new(size.map(|size| rounding.up(size)), period)), None),
         App::Web { gap, arrivals, mean_size, median_size, shape, max_size } => {

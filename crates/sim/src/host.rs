@@ -5,7 +5,7 @@ use crate::recorder::HostRecorder;
 use crate::timers::Timers;
 use paceline_engine::random::Sequence;
 use paceline_engine::{DropReason, Element, Inbox, Network};
-use paceline_flow::tcp::{Segment, Transmit};
+use paceline_flow::{Segment, Transmit};
 use paceline_packet::{ExtraId, Flags, FlowId, Packet};
 use paceline_units::{Span, Time};
 
@@ -134,16 +134,14 @@ impl Host {
         network.delivered();
         if packet.flags.has(Flags::ACK) {
             let source = &mut self.sources[endpoint];
-            source.on_ack(packet, network, &mut self.clock);
-            let wake = source.next_wake();
+            let wake = source.on_ack(packet, network, &mut self.clock);
             if wake < source.entry {
                 source.entry = wake;
                 self.timers.earlier(endpoint, wake);
             }
         } else {
             let sink = &mut self.sinks[endpoint];
-            sink.on_data(packet, network, &mut self.clock);
-            let wake = sink.next_wake();
+            let wake = sink.on_data(packet, network, &mut self.clock);
             if wake < sink.entry {
                 sink.entry = wake;
                 self.timers.earlier(self.sources.len() + endpoint, wake);

@@ -3,8 +3,7 @@
 //! [`crate::expand`] makes it of a scenario and a seed; [`crate::build`] makes elements of it.
 
 use paceline_apps::stream::StreamModel;
-use paceline_control::TcpController;
-use paceline_flow::tcp::TcpConfig;
+use paceline_flow::Transport;
 use paceline_path::{LinkModel, Queue};
 use paceline_units::{Span, Time};
 
@@ -83,10 +82,8 @@ pub struct FlowModel {
     pub start: Time,
     /// When its application stops.
     pub stop: Time,
-    /// TCP's settings.
-    pub tcp: TcpConfig,
-    /// The controller, ready to start.
-    pub controller: TcpController,
+    /// The machine, its settings, and the controller on it.
+    pub transport: Transport,
     /// What sends.
     pub app: paceline_apps::Source,
     /// The stream that its player plays, if it carries one.

@@ -134,7 +134,7 @@ impl HostRecorder {
             }
         }
         for ((series, before), sink) in self.rates.iter_mut().zip(sinks) {
-            let bytes = sink.receiver.bytes_in_order();
+            let bytes = sink.receiver.stats().bytes;
             if now > Time::ZERO {
                 series.push(&[time, (bytes - *before) as f64 * 8.0 / self.recording.every.as_secs_f64()]);
             }

@@ -5,7 +5,7 @@ use crate::model::{FlowModel, Model};
 use crate::run::ends;
 use crate::summary::{EngineSummary, FlowSummary, GroupSummary, QueueSummary, StreamSummary, Summary, jain};
 use paceline_engine::{DropReason, Drops};
-use paceline_flow::tcp::{ReceiverStats, SenderStats};
+use paceline_flow::{ReceiverStats, SenderStats};
 use paceline_path::LinkReport;
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;

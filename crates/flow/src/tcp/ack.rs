@@ -1,16 +1,16 @@
 //! Acknowledgements: the common case, in order, and what all kinds of recovery share.
 
-use super::Transmit;
 use super::rtt::Limits;
 use super::sender::{Action, Phase, TcpSender};
+use crate::Transmit;
 use paceline_control::{Controller, PathView, Profile, Recovery, TcpController, TcpEvent, WindowController};
-use paceline_packet::{Extra, Flags, Packet};
+use paceline_packet::{Flags, Packet, TcpOptions};
 use paceline_units::{Span, Time};
 
 impl TcpSender {
     /// An acknowledgement has come.
     #[inline]
-    pub fn on_ack(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+    pub fn on_ack(&mut self, now: Time, packet: &Packet, extra: Option<&TcpOptions>, out: &mut impl Transmit) {
         let ack = packet.seq;
         let plain = packet.flags.0 & (Flags::ECE.0 | Flags::SYN.0) == 0 && extra.is_none();
         if !(self.quick && plain && ack > self.una && ack <= self.max) {
@@ -41,7 +41,13 @@ impl TcpSender {
     }
 
     #[inline(never)]
-    pub(super) fn on_ack_slow(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+    pub(super) fn on_ack_slow(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        extra: Option<&TcpOptions>,
+        out: &mut impl Transmit,
+    ) {
         if packet.seq < self.una || packet.seq > self.max || self.first_sent == Time::NEVER {
             return; // stale, or of something never sent
         }

@@ -52,12 +52,12 @@ pub struct TcpConfig {
 }
 
 impl TcpConfig {
-    /// The defaults of `profile` for `scheme` (docs/profiles.md).
+    /// The defaults of `profile` for `scheme` (docs/profiles.md); one that does not ride on TCP is taken for NewReno.
     #[must_use]
     pub fn new(profile: Profile, scheme: &Scheme) -> TcpConfig {
         let rfc = TcpConfig {
             profile,
-            recovery: scheme.recovery(profile),
+            recovery: scheme.recovery(profile).unwrap_or(Recovery::NewReno),
             segment: 1460,
             header: 40,
             ack_size: 40,

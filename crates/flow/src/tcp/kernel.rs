@@ -5,15 +5,15 @@
 //! behaviour of `net/ipv4/tcp_input.c`. Here is what an acknowledgement does; `episode` enters and leaves recoveries,
 //! `tlp` has sending and the timers.
 
-use super::Transmit;
 use super::board::{Board, Delivered};
 use super::mdev::Estimator;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::sender::TcpSender;
 use super::tlp::{Pending, Probe};
+use crate::Transmit;
 use paceline_control::{Controller, Profile, TcpEvent, WindowController};
-use paceline_packet::{Block, Extra, Flags, Packet};
+use paceline_packet::{Block, Flags, Packet, TcpOptions};
 use paceline_units::{Span, Time};
 
 /// `icsk_ca_state`.
@@ -132,7 +132,7 @@ impl Kernel {
     }
 
     /// The blocks of an acknowledgement; the first may tell of a duplicate (RFC 2883 section 4).
-    fn take_blocks(&mut self, now: Time, ack: u32, next: u32, extra: Option<&Extra>, news: &mut News) {
+    fn take_blocks(&mut self, now: Time, ack: u32, next: u32, extra: Option<&TcpOptions>, news: &mut News) {
         let Some(extra) = extra else { return };
         let [first, second, _] = extra.sack;
         let inside = second.start < second.end && second.start <= first.start && first.end <= second.end;
@@ -157,7 +157,13 @@ impl Kernel {
 
 impl TcpSender {
     /// An acknowledgement (`tcp_ack`).
-    pub(super) fn on_ack_kernel(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+    pub(super) fn on_ack_kernel(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        extra: Option<&TcpOptions>,
+        out: &mut impl Transmit,
+    ) {
         let Some(mut kernel) = self.kernel.take() else { return };
         let k = &mut *kernel;
         let before = self.una;

@@ -3,10 +3,10 @@
 //! Source: the behaviour of `tcp-linux.cc` and `scoreboard1.cc` of ns-2.35 (Wei and Cao, "NS-2 TCP-Linux", WNS2
 //! 2006), which follow Linux 2.6.22.
 
-use super::Transmit;
 use super::sender::{Action, DUPLICATES, Phase, TcpSender};
+use crate::Transmit;
 use paceline_control::{Controller, TcpEvent, Threshold, WindowController};
-use paceline_packet::{Block, Extra, Flags, Packet};
+use paceline_packet::{Block, Flags, Packet, TcpOptions};
 use paceline_units::Time;
 use std::collections::VecDeque;
 
@@ -108,7 +108,7 @@ impl Linux {
     }
 
     /// Takes in an acknowledgement.
-    fn update(&mut self, una: u32, max: u32, extra: Option<&Extra>, news: &mut News) {
+    fn update(&mut self, una: u32, max: u32, extra: Option<&TcpOptions>, news: &mut News) {
         let mut thorough = self.clean(una, news);
         if self.marks.is_empty() {
             self.clear();
@@ -117,7 +117,7 @@ impl Linux {
         }
         let mut blocks = [Block::default(); 3];
         let mut n = 0;
-        for block in extra.into_iter().flat_map(Extra::blocks) {
+        for block in extra.into_iter().flat_map(TcpOptions::blocks) {
             let (start, end) = (block.start.max(una), block.end.min(max));
             if start < end {
                 blocks[n] = Block { start, end };
@@ -237,7 +237,13 @@ impl TcpSender {
     }
 
     /// An acknowledgement.
-    pub(super) fn on_ack_linux(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+    pub(super) fn on_ack_linux(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        extra: Option<&TcpOptions>,
+        out: &mut impl Transmit,
+    ) {
         let new = packet.seq > self.una;
         let before = self.in_flight_linux();
         let mut news = News { ambiguous: !new, ..News::default() };

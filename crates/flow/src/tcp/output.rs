@@ -1,7 +1,7 @@
 //! Sending what the window allows, and the timers.
 
 use super::sender::{Action, Phase, TcpSender};
-use super::{Segment, Transmit};
+use crate::{Segment, Transmit};
 use paceline_control::{Controller, Profile, Recovery, TcpController, TcpEvent, Threshold, WindowController};
 use paceline_packet::{Flags, Stamp};
 use paceline_units::Time;
@@ -117,6 +117,7 @@ impl TcpSender {
         if let Ok(i) = self.shorts.binary_search_by_key(&seq, |&(seq, _)| seq) {
             size = self.shorts[i].1.saturating_add(self.config.header);
         }
+        self.stats.smaller += i64::from(self.wire) - i64::from(size);
         if self.config.ecn && seq != self.base {
             let again = flags.has(Flags::RETRANSMISSION);
             // RFC 3168 section 6.1.5: retransmissions are not ECN-capable; ns-2's are

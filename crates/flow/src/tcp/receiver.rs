@@ -4,54 +4,11 @@
 //! RFC 3168 section 6.1.3 (echo), RFC 7323 section 4.3 (which time stamp to echo); under `linux` also RFC 2883 (DSACK) and
 //! the kernel's quick acknowledgements.
 
-use super::{Segment, TcpConfig, Transmit};
+use super::TcpConfig;
+use crate::{Arrived, ReceiverStats, Segment, Transmit};
 use paceline_control::Profile;
-use paceline_packet::{Block, Extra, Flags, Packet, Stamp};
+use paceline_packet::{Block, Extra, Flags, Packet, Stamp, TcpOptions};
 use paceline_units::Time;
-
-/// What an arrival has brought into order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Arrived {
-    /// Payload bytes.
-    pub bytes: u64,
-    /// Segments, a SYN without payload left out.
-    pub segments: u32,
-}
-
-/// Cumulative counts of a receiver.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ReceiverStats {
-    /// Segments received, duplicates included.
-    pub packets: u64,
-    /// Bytes on the wire received.
-    pub wire_bytes: u64,
-    /// Payload bytes in order.
-    pub bytes: u64,
-    /// Segments received that had come before.
-    pub duplicates: u64,
-    /// Acknowledgements sent.
-    pub acks: u64,
-    /// Segments that came marked (RFC 3168).
-    pub marks: u64,
-    /// When the last segment came; zero before the first.
-    pub last: Time,
-}
-
-impl ReceiverStats {
-    /// What happened after `earlier`, a copy taken before.
-    #[must_use]
-    pub fn since(&self, earlier: &ReceiverStats) -> ReceiverStats {
-        ReceiverStats {
-            packets: self.packets - earlier.packets,
-            wire_bytes: self.wire_bytes - earlier.wire_bytes,
-            bytes: self.bytes - earlier.bytes,
-            duplicates: self.duplicates - earlier.duplicates,
-            acks: self.acks - earlier.acks,
-            marks: self.marks - earlier.marks,
-            last: self.last,
-        }
-    }
-}
 
 /// The receiving end of a connection.
 #[derive(Debug)]
@@ -330,10 +287,10 @@ impl TcpReceiver {
         let mut acks: Vec<Segment> = Vec::new();
         self.acknowledge_from(seq, flags, &mut acks);
         for mut ack in acks {
-            let mut extra = ack.extra.unwrap_or(Extra::NONE);
-            extra.sack = [Block { start: seq, end: seq + 1 }, extra.sack[0], extra.sack[1]];
-            ack.size = self.ack_size + Self::option(extra.blocks().count());
-            ack.extra = Some(extra);
+            let mut options = *ack.extra.as_ref().and_then(Extra::tcp).unwrap_or(&TcpOptions::NONE);
+            options.sack = [Block { start: seq, end: seq + 1 }, options.sack[0], options.sack[1]];
+            ack.size = self.ack_size + Self::option(options.blocks().count());
+            ack.extra = Some(Extra::Tcp(options));
             out.transmit(ack);
         }
     }
@@ -359,10 +316,10 @@ impl TcpReceiver {
 
     #[inline(never)]
     fn blocks(&self) -> (Option<Extra>, u16) {
-        let mut extra = Extra::NONE;
+        let mut options = TcpOptions::NONE;
         let mut n = 0;
         for block in self.recent.iter().filter(|b| b.end > self.next).take(3) {
-            extra.sack[n] = *block;
+            options.sack[n] = *block;
             n += 1;
         }
         if n == 0 {
@@ -370,6 +327,6 @@ impl TcpReceiver {
         }
         // ns-2 counts the blocks alone
         let ns2 = matches!(self.config.profile, Profile::Ns2 | Profile::Ns2Linux);
-        (Some(extra), if ns2 { 8 * n as u16 } else { Self::option(n) })
+        (Some(Extra::Tcp(options)), if ns2 { 8 * n as u16 } else { Self::option(n) })
     }
 }

@@ -3,8 +3,9 @@
 //! Sources: RFC 5681 section 3.2, RFC 6582, RFC 3042; under `ns2` `tcp.cc`, `tcp-reno.cc` and `tcp-newreno.cc` of
 //! ns-2.35.
 
+use super::PartialAcks;
 use super::sender::{Action, DUPLICATES, Phase, TcpSender};
-use super::{PartialAcks, Transmit};
+use crate::Transmit;
 use paceline_control::{Profile, Recovery, TcpEvent, Threshold};
 use paceline_packet::Packet;
 use paceline_units::Time;

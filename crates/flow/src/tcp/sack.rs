@@ -4,10 +4,10 @@
 //! `tcp-sack1.cc` and `scoreboard-rq.cc` of ns-2.35, whose pipe is a counter and which takes every hole below the
 //! highest block for lost.
 
-use super::Transmit;
 use super::sender::{Action, DUPLICATES, Phase, TcpSender};
+use crate::Transmit;
 use paceline_control::{Profile, TcpEvent, WindowController};
-use paceline_packet::{Block, Extra, Packet};
+use paceline_packet::{Block, Packet, TcpOptions};
 use paceline_units::Time;
 
 /// The scoreboard.
@@ -61,10 +61,10 @@ impl Sack {
 
     /// Takes in the blocks of an acknowledgement; absurd ones are cut to what has been sent. Says whether anything
     /// was news.
-    fn update(&mut self, una: u32, max: u32, extra: Option<&Extra>) -> bool {
+    fn update(&mut self, una: u32, max: u32, extra: Option<&TcpOptions>) -> bool {
         self.trim(una);
         let before = self.total;
-        for block in extra.into_iter().flat_map(Extra::blocks) {
+        for block in extra.into_iter().flat_map(TcpOptions::blocks) {
             // the left edge itself is missing, or it would have been acknowledged
             let (start, end) = (block.start.max(una.saturating_add(1)), block.end.min(max));
             if start < end {
@@ -152,7 +152,13 @@ impl TcpSender {
     }
 
     /// An acknowledgement that the short way does not take.
-    pub(super) fn on_ack_sack(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+    pub(super) fn on_ack_sack(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        extra: Option<&TcpOptions>,
+        out: &mut impl Transmit,
+    ) {
         if self.config.profile == Profile::Ns2 {
             self.on_ack_sack1(now, packet, extra, out);
         } else {
@@ -162,7 +168,7 @@ impl TcpSender {
 
     // ------------------------------------------------------------------ RFC 6675
 
-    fn on_ack_6675(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+    fn on_ack_6675(&mut self, now: Time, packet: &Packet, extra: Option<&TcpOptions>, out: &mut impl Transmit) {
         let new = packet.seq > self.una;
         let recovering = self.phase == Phase::Recovery;
         if new {
@@ -228,7 +234,7 @@ impl TcpSender {
 
     // ------------------------------------------------------------------ ns-2's Sack1
 
-    fn on_ack_sack1(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+    fn on_ack_sack1(&mut self, now: Time, packet: &Packet, extra: Option<&TcpOptions>, out: &mut impl Transmit) {
         let new = packet.seq > self.una;
         if self.phase == Phase::Recovery {
             self.board().pipe -= 1;

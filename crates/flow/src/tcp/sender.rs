@@ -3,14 +3,14 @@
 //! Acknowledgements are in `ack`, sending and timers in `output`. What is rare lies in other files and in boxes:
 //! `recovery` (Tahoe, Reno, NewReno), `sack`, `linux`, `vegas`.
 
+use super::TcpConfig;
 use super::clock::Clock;
 use super::kernel::Kernel;
 use super::linux::Linux;
 use super::rtt::Rtt;
 use super::sack::Sack;
-use super::stats::SenderStats;
 use super::vegas::FineTimer;
-use super::{TcpConfig, Transmit};
+use crate::{SenderStats, Transmit};
 use paceline_control::{Controller, Gauges, Profile, Recovery, TcpController, TcpEvent, WindowController};
 use paceline_engine::random;
 use paceline_units::{Span, Time};
@@ -46,7 +46,7 @@ const ENDLESS: u32 = u32::MAX - 1;
 /// The sending end of a connection.
 ///
 /// The caller hands over what the application writes ([`TcpSender::supply`]), acknowledgements and the time; it
-/// gets segments through [`Transmit`]. [`TcpSender::next_wake`] says when to call [`TcpSender::on_timer`]; it may
+/// gets segments through [`Transmit`](crate::Transmit). [`TcpSender::next_wake`] says when to call [`TcpSender::on_timer`]; it may
 /// move later without notice, and a call too early does nothing.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -141,7 +141,7 @@ impl TcpSender {
             rto: config.initial_rto,
             controller: controller.clone(),
             last_sent: Time::ZERO,
-            stats: SenderStats::new(),
+            stats: SenderStats::new(config.wire()),
             rtt: Rtt::new(config.profile, config.initial_rto),
             recover: 0,
             base: 0,

@@ -1,8 +1,8 @@
 //! Profile `linux`: sending, the timer's three uses, and tail loss probes (RFC 8985 section 7).
 
-use super::Transmit;
 use super::kernel::{Kernel, News, State};
 use super::sender::TcpSender;
+use crate::Transmit;
 use paceline_control::TcpEvent;
 use paceline_units::{Span, Time};
 

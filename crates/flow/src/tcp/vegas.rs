@@ -3,8 +3,8 @@
 //! Source: Brakmo and Peterson, IEEE JSAC 13(8), 1995, section 3.1; the details are those of `tcp-vegas.cc` of
 //! ns-2.35, which under `rfc` differ only in the coarse timer (no backing off at a fast retransmission).
 
-use super::Transmit;
 use super::sender::{Action, DUPLICATES, TcpSender};
+use crate::Transmit;
 use paceline_control::{Controller, Profile, TcpEvent};
 use paceline_packet::Packet;
 use paceline_units::{Span, Time};

@@ -4,7 +4,8 @@
 
 use paceline_control::{Profile, TcpController, WindowController, registry};
 use paceline_engine::random::Stream;
-use paceline_flow::tcp::{Segment, TcpConfig, TcpReceiver, TcpSender, Transmit};
+use paceline_flow::tcp::{TcpConfig, TcpReceiver, TcpSender};
+use paceline_flow::{Segment, Transmit};
 use paceline_packet::{Extra, ExtraId, FlowId, Packet};
 use paceline_units::{Span, Time};
 use std::cmp::Reverse;
@@ -219,7 +220,12 @@ pub fn run(config: &TcpConfig, controller: TcpController, path: &Path, watch: &m
             }
             Place::Sender => {
                 let (packet, extra) = net.slab[item];
-                sender.on_ack(time, &packet, extra.as_ref(), &mut Port { net: &mut net, now, data: true });
+                sender.on_ack(
+                    time,
+                    &packet,
+                    extra.as_ref().and_then(Extra::tcp),
+                    &mut Port { net: &mut net, now, data: true },
+                );
             }
         }
         // one lazy entry a machine

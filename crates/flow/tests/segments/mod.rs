@@ -1,6 +1,6 @@
 //! Segments as the network has them.
 
-use paceline_flow::tcp::Segment;
+use paceline_flow::Segment;
 use paceline_packet::{ExtraId, FlowId, Packet};
 use paceline_units::Time;
 

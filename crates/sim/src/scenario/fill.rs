@@ -4,8 +4,10 @@ use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::link::{BackwardTable, LinkTable};
 use super::model::{File, Topology};
 use super::values::DelayedAck;
+use paceline_control::Machine;
 use paceline_control::registry::scheme;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
+use paceline_flow::udp::UdpConfig;
 use paceline_units::{Size, Span};
 
 /// Fills in `file`, whose default name is `stem`. Filling twice changes nothing more.
@@ -39,7 +41,10 @@ pub(super) fn fill(file: &mut File, stem: &str) {
         flow.group.get_or_insert_with(|| name.clone());
         if let Ok(scheme) = scheme(&flow.cc) {
             let profile = profile.control();
-            fill_tcp(flow, &TcpConfig::new(profile, scheme));
+            match scheme.machine {
+                Machine::Tcp(_) => fill_tcp(flow, &TcpConfig::new(profile, scheme)),
+                Machine::Tfrc | Machine::Udp => fill_udp(flow, &UdpConfig::new(profile)),
+            }
             for parameter in scheme.parameters {
                 let value = parameter.default[profile as usize];
                 flow.params.entry(parameter.name.to_owned()).or_insert(value);
@@ -67,6 +72,11 @@ fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {
     flow.ecn.get_or_insert(tcp.ecn);
     flow.min_rto.get_or_insert(tcp.min_rto);
     flow.handshake.get_or_insert(tcp.handshake);
+}
+
+fn fill_udp(flow: &mut FlowTable, udp: &UdpConfig) {
+    flow.segment.get_or_insert(Size::from_bytes(udp.segment.into()));
+    flow.header.get_or_insert(Size::from_bytes(udp.header.into()));
 }
 
 fn fill_link(link: &mut LinkTable) {

@@ -14,6 +14,7 @@ pub mod link;
 pub mod model;
 mod resolve;
 mod rules;
+mod rules_machine;
 mod rules_network;
 pub mod values;
 mod walk;

@@ -7,8 +7,9 @@ use super::model::{File, Profile, Topology};
 use super::values::{ClientBuffer, Draw};
 use super::walk::listed;
 use paceline_control::registry::{scheme, schemes};
-use paceline_control::{Recovery as ControlRecovery, Scheme};
+use paceline_control::{Machine, Recovery as ControlRecovery, Scheme};
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
+use paceline_flow::udp::UdpConfig;
 use paceline_units::{Size, Span};
 use std::collections::BTreeSet;
 
@@ -96,10 +97,19 @@ impl Rules {
         self.endpoints(file, path, flow);
         self.times(file, path, flow);
         let profile = flow.profile.unwrap_or(file.profile);
-        // Segment and header do not depend on the controller, which may not even be known.
-        let tcp = schemes().next().map(|any| TcpConfig::new(profile.control(), any));
-        let segment = flow.segment.map_or(tcp.as_ref().map_or(0, |tcp| tcp.segment.into()), Size::bytes);
-        let header = flow.header.map_or(tcp.as_ref().map_or(0, |tcp| tcp.header.into()), Size::bytes);
+        // A controller that is not known is told of elsewhere.
+        let (segment, header) = match scheme(&flow.cc).map(|scheme| (scheme, scheme.machine)) {
+            Ok((scheme, Machine::Tcp(_))) => {
+                let tcp = TcpConfig::new(profile.control(), scheme);
+                (tcp.segment, tcp.header)
+            }
+            _ => {
+                let udp = UdpConfig::new(profile.control());
+                (udp.segment, udp.header)
+            }
+        };
+        let segment = flow.segment.map_or(segment.into(), Size::bytes);
+        let header = flow.header.map_or(header.into(), Size::bytes);
         if segment.saturating_add(header) > MOST_PACKET {
             self.note(
                 join(path, "segment"),
@@ -151,7 +161,10 @@ impl Rules {
         {
             self.note(join(path, "params"), format!("alpha, `{alpha}`, must be at most beta, `{beta}`"));
         }
-        self.effects(path, flow, scheme, profile);
+        match scheme.machine {
+            Machine::Tcp(_) => self.effects(path, flow, scheme, profile),
+            Machine::Tfrc | Machine::Udp => self.machine(path, flow, scheme),
+        }
     }
 
     /// What is given but would change nothing: a comparison over it would compare a flow with itself.

@@ -1,4 +1,4 @@
-//! What a sender counts.
+//! What senders and receivers count, whatever their machine.
 
 use paceline_units::{Span, Time};
 
@@ -17,10 +17,10 @@ pub struct SenderStats {
     /// Their number: one for each acknowledgement of new data.
     pub rtt_count: u64,
     /// The least of them; `Span::MAX` without any.
-    pub(super) rtt_least: Span,
+    pub(crate) rtt_least: Span,
     /// The greatest.
     pub rtt_max: Span,
-    /// Payload bytes acknowledged.
+    /// Payload bytes acknowledged; of a machine that sends nothing twice, sent.
     pub bytes_acked: u64,
     /// Their distribution.
     pub rtt: Histogram,
@@ -36,11 +36,15 @@ pub struct SenderStats {
     pub ecn_cuts: u64,
     /// When counting began.
     pub from: Time,
+    /// Bytes on the wire of a full segment, and by how many bytes in all the segments sent were smaller than that (so
+    /// full ones cost nothing to count).
+    pub(crate) full: u16,
+    pub(crate) smaller: i64,
 }
 
 impl SenderStats {
-    /// Nothing yet.
-    pub(super) fn new() -> SenderStats {
+    /// Nothing yet; a full segment has `full` bytes on the wire.
+    pub(crate) fn new(full: u16) -> SenderStats {
         SenderStats {
             packets_sent: 0,
             window_integral: 0.0,
@@ -57,12 +61,27 @@ impl SenderStats {
             window_cuts: 0,
             ecn_cuts: 0,
             from: Time::ZERO,
+            full,
+            smaller: 0,
         }
+    }
+
+    /// Counts a segment of `size` bytes on the wire.
+    #[inline]
+    pub(crate) fn sent(&mut self, size: u16) {
+        self.packets_sent += 1;
+        self.smaller += i64::from(self.full) - i64::from(size);
+    }
+
+    /// Bytes on the wire sent, retransmissions included.
+    #[must_use]
+    pub fn bytes_sent(&self) -> u64 {
+        (self.packets_sent * u64::from(self.full)).saturating_add_signed(-self.smaller)
     }
 
     /// Counts a round-trip time.
     #[inline]
-    pub(super) fn round_trip(&mut self, rtt: Span) {
+    pub(crate) fn round_trip(&mut self, rtt: Span) {
         self.rtt_sum += rtt;
         self.rtt_count += 1;
         self.rtt_max = self.rtt_max.max(rtt);
@@ -72,7 +91,7 @@ impl SenderStats {
 
     /// The window was `window` up to `now`.
     #[inline]
-    pub(super) fn advance(&mut self, now: Time, window: f64) {
+    pub(crate) fn advance(&mut self, now: Time, window: f64) {
         self.window_integral += window * (now.since(self.until).0 as f64 * 1e-9);
         self.until = now;
     }
@@ -105,6 +124,8 @@ impl SenderStats {
             bytes_acked: self.bytes_acked - earlier.bytes_acked,
             // a flow that began after the warm-up counts from its beginning
             from: earlier.until.max(self.from),
+            full: self.full,
+            smaller: self.smaller - earlier.smaller,
         }
     }
 
@@ -132,6 +153,50 @@ impl SenderStats {
     pub fn rtt_quantile(&self, q: f64) -> Option<Span> {
         self.rtt.quantile(q)
     }
+}
+
+/// Cumulative counts of a receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReceiverStats {
+    /// Segments received, duplicates included.
+    pub packets: u64,
+    /// Bytes on the wire received.
+    pub wire_bytes: u64,
+    /// Payload bytes given to the application: in order by TCP, as they come by others.
+    pub bytes: u64,
+    /// Segments received that had come before.
+    pub duplicates: u64,
+    /// Acknowledgements sent.
+    pub acks: u64,
+    /// Segments that came marked (RFC 3168).
+    pub marks: u64,
+    /// When the last segment came; zero before the first.
+    pub last: Time,
+}
+
+impl ReceiverStats {
+    /// What happened after `earlier`, a copy taken before.
+    #[must_use]
+    pub fn since(&self, earlier: &ReceiverStats) -> ReceiverStats {
+        ReceiverStats {
+            packets: self.packets - earlier.packets,
+            wire_bytes: self.wire_bytes - earlier.wire_bytes,
+            bytes: self.bytes - earlier.bytes,
+            duplicates: self.duplicates - earlier.duplicates,
+            acks: self.acks - earlier.acks,
+            marks: self.marks - earlier.marks,
+            last: self.last,
+        }
+    }
+}
+
+/// What an arrival has brought to the application.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Arrived {
+    /// Payload bytes.
+    pub bytes: u64,
+    /// Segments, a SYN without payload left out.
+    pub segments: u32,
 }
 
 /// A log-linear histogram of times: from 1 us, 32 buckets per octave.
@@ -222,7 +287,7 @@ mod tests {
 
     #[test]
     fn extremes_after_a_warm_up_enclose_the_mean() {
-        let mut stats = SenderStats::new();
+        let mut stats = SenderStats::new(1500);
         stats.round_trip(Span::from_micros(700_000));
         let before = stats.clone();
         stats.round_trip(Span::from_micros(546_677));

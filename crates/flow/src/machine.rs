@@ -1,0 +1,248 @@
+//! Any machine, as a host drives it: [`Transport`] says which, with its settings; [`Sender`] and [`Receiver`] are its ends.
+//!
+//! TCP's lie in the enums themselves, for a host goes through thousands of them; others are boxed. The enums have no tag
+//! of their own: it hides in a vector's capacity, in a cache line that TCP touches anyway.
+
+use crate::tcp::{TcpConfig, TcpReceiver, TcpSender};
+use crate::udp::{UdpConfig, UdpReceiver, UdpSender};
+use crate::{ReceiverStats, SenderStats, Transmit};
+use paceline_control::{Gauges, TcpController};
+use paceline_engine::random::Stream;
+use paceline_packet::{Extra, Packet};
+use paceline_units::Time;
+
+/// The machine of a flow and its settings.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// TCP.
+    Tcp {
+        /// The settings of both ends.
+        config: TcpConfig,
+        /// The controller, ready to start.
+        controller: TcpController,
+    },
+    /// Datagrams without control.
+    Udp(UdpConfig),
+}
+
+impl Transport {
+    /// The sending end; `stream` feeds the little randomness that there is.
+    #[must_use]
+    pub fn sender(&self, stream: Stream) -> Sender {
+        match self {
+            Transport::Tcp { config, controller } => Sender::Tcp(TcpSender::new(config, controller.clone(), stream)),
+            Transport::Udp(config) => Sender::Udp(Box::new(UdpSender::new(config))),
+        }
+    }
+
+    /// The receiving end.
+    #[must_use]
+    pub fn receiver(&self) -> Receiver {
+        match self {
+            Transport::Tcp { config, .. } => Receiver::Tcp(TcpReceiver::new(config)),
+            Transport::Udp(config) => Receiver::Udp(Box::new(UdpReceiver::new(config))),
+        }
+    }
+
+    /// Payload of a full segment in bytes.
+    #[must_use]
+    pub const fn segment(&self) -> u16 {
+        match self {
+            Transport::Tcp { config, .. } => config.segment,
+            Transport::Udp(config) => config.segment,
+        }
+    }
+
+    /// Whether what is left of a write fills one more whole segment, as in ns-2.
+    #[must_use]
+    pub const fn whole_segments(&self) -> bool {
+        match self {
+            Transport::Tcp { config, .. } => config.whole_segments,
+            Transport::Udp(config) => config.whole_segments,
+        }
+    }
+}
+
+/// The sending end of a flow.
+///
+/// A host starts it, hands over what the application writes, what comes back from the receiver, and the time.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "TCP's hot state lies in the host's own vector")]
+pub enum Sender {
+    /// TCP's.
+    Tcp(TcpSender),
+    /// UDP's.
+    Udp(Box<UdpSender>),
+}
+
+const _: () = assert!(size_of::<Sender>() == size_of::<TcpSender>(), "the tag must find room in TCP's sender");
+
+impl Sender {
+    /// The flow begins; what was supplied before has waited for this.
+    pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
+        match self {
+            Sender::Tcp(tcp) => tcp.start(now, out),
+            Sender::Udp(udp) => udp.start(now, out),
+        }
+    }
+
+    /// The application writes `bytes`.
+    pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
+        match self {
+            Sender::Tcp(tcp) => tcp.supply(bytes, now, out),
+            Sender::Udp(udp) => udp.supply(bytes, now, out),
+        }
+    }
+
+    /// The application will never run dry. A machine that has no rate of its own (UDP) sends nothing then.
+    pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
+        match self {
+            Sender::Tcp(tcp) => tcp.supply_endless(now, out),
+            Sender::Udp(_) => {}
+        }
+    }
+
+    /// The application stops: what has not been sent yet never will be.
+    pub fn stop(&mut self) {
+        match self {
+            Sender::Tcp(tcp) => tcp.stop(),
+            Sender::Udp(udp) => udp.stop(),
+        }
+    }
+
+    /// Begins afresh, without history and with nothing supplied; statistics go on counting. Call [`Sender::start`] then.
+    pub fn restart(&mut self, now: Time) {
+        match self {
+            Sender::Tcp(tcp) => tcp.restart(now),
+            Sender::Udp(udp) => udp.restart(),
+        }
+    }
+
+    /// What the receiver sends back has come: an acknowledgement, a report; `extra` is its side record. Returns what
+    /// [`Sender::next_wake`] says then (asking for it would look for the machine once more).
+    #[inline(always)]
+    pub fn on_ack(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
+        match self {
+            Sender::Tcp(tcp) => {
+                let options = match extra {
+                    Some(Extra::Tcp(options)) => Some(options),
+                    _ => None,
+                };
+                tcp.on_ack(now, packet, options, out);
+                tcp.next_wake()
+            }
+            Sender::Udp(_) => Time::NEVER,
+        }
+    }
+
+    /// The time that [`Sender::next_wake`] named has come; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        match self {
+            Sender::Tcp(tcp) => tcp.on_timer(now, out),
+            Sender::Udp(_) => {}
+        }
+    }
+
+    /// When [`Sender::on_timer`] should be called; it may move later without notice.
+    #[inline(always)]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        match self {
+            Sender::Tcp(tcp) => tcp.next_wake(),
+            Sender::Udp(_) => Time::NEVER,
+        }
+    }
+
+    /// Whether nothing of what was supplied is still to be done: all of it acknowledged, or, by a machine that sends
+    /// nothing twice, sent.
+    #[inline]
+    #[must_use]
+    pub fn acked_all(&self) -> bool {
+        match self {
+            Sender::Tcp(tcp) => tcp.acked_all(),
+            Sender::Udp(udp) => udp.has_started(),
+        }
+    }
+
+    /// Counts up to now; [`Sender::account`] first completes its integrals.
+    #[inline]
+    #[must_use]
+    pub fn stats(&self) -> &SenderStats {
+        match self {
+            Sender::Tcp(tcp) => tcp.stats(),
+            Sender::Udp(udp) => udp.stats(),
+        }
+    }
+
+    /// Brings the integrals in [`Sender::stats`] up to `now`.
+    pub fn account(&mut self, now: Time) {
+        match self {
+            Sender::Tcp(tcp) => tcp.account(now),
+            Sender::Udp(_) => {}
+        }
+    }
+
+    /// Tells `to` what a plot should show.
+    pub fn gauges(&self, to: &mut dyn Gauges) {
+        match self {
+            Sender::Tcp(tcp) => tcp.gauges(to),
+            Sender::Udp(_) => {}
+        }
+    }
+}
+
+/// The receiving end of a flow.
+#[derive(Debug)]
+pub enum Receiver {
+    /// TCP's.
+    Tcp(TcpReceiver),
+    /// UDP's.
+    Udp(Box<UdpReceiver>),
+}
+
+const _: () = assert!(size_of::<Receiver>() == size_of::<TcpReceiver>(), "the tag must find room in TCP's receiver");
+
+impl Receiver {
+    /// A data packet has come; `extra` is its side record. Returns what [`Receiver::next_wake`] says then.
+    #[inline(always)]
+    pub fn on_data(&mut self, now: Time, packet: &Packet, _extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
+        match self {
+            Receiver::Tcp(tcp) => {
+                tcp.on_data(now, packet, out);
+                tcp.next_wake()
+            }
+            Receiver::Udp(udp) => {
+                udp.on_data(now, packet);
+                Time::NEVER
+            }
+        }
+    }
+
+    /// The time that [`Receiver::next_wake`] named has come; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        match self {
+            Receiver::Tcp(tcp) => tcp.on_timer(now, out),
+            Receiver::Udp(_) => {}
+        }
+    }
+
+    /// When [`Receiver::on_timer`] should be called; it may move later without notice.
+    #[inline(always)]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        match self {
+            Receiver::Tcp(tcp) => tcp.next_wake(),
+            Receiver::Udp(_) => Time::NEVER,
+        }
+    }
+
+    /// Counts up to now.
+    #[inline]
+    #[must_use]
+    pub fn stats(&self) -> &ReceiverStats {
+        match self {
+            Receiver::Tcp(tcp) => tcp.stats(),
+            Receiver::Udp(udp) => udp.stats(),
+        }
+    }
+}

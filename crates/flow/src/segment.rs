@@ -1,0 +1,30 @@
+//! What a machine hands to its host, and how.
+
+use paceline_packet::{Extra, Flags, Stamp};
+
+/// A segment on its way out: a packet but for what the host adds.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// Data: the segment's number. Acknowledgement: the next segment expected.
+    pub seq: u32,
+    /// Data: the sender's clock. Acknowledgement: the echo of the data's.
+    pub stamp: Stamp,
+    /// Bytes on the wire.
+    pub size: u16,
+    /// Header bits.
+    pub flags: Flags,
+    /// SACK blocks, if there are any.
+    pub extra: Option<Extra>,
+}
+
+/// Takes segments as they are sent.
+pub trait Transmit {
+    /// The segment leaves now.
+    fn transmit(&mut self, segment: Segment);
+}
+
+impl Transmit for Vec<Segment> {
+    fn transmit(&mut self, segment: Segment) {
+        self.push(segment);
+    }
+}
