@@ -15,6 +15,7 @@ mod scheme;
 pub mod tcp;
 pub mod udp;
 pub mod vegas;
+pub mod veno;
 
 pub use registry::TcpController;
 pub use scheme::{Build, Machine, Parameter, ParameterError, Profile, Recovery, Scheme, UnknownScheme};

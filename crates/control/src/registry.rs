@@ -7,7 +7,7 @@
 
 use crate::scheme::nearest;
 use crate::{Allowance, Build, Controller, Gauges, ParameterError, PathView, Profile, Scheme, TcpEvent};
-use crate::{UnknownScheme, WindowController, cubic, reno, udp, vegas};
+use crate::{UnknownScheme, WindowController, cubic, reno, udp, vegas, veno};
 use paceline_units::Time;
 
 /// One kind of controllers: those that a machine can ride on. Beside [`Controller`] each has the methods of the kind's own
@@ -81,6 +81,7 @@ registry! {
         Reno(reno::Reno),
         Vegas(Box<vegas::Vegas>),
         Cubic(Box<cubic::Cubic>),
+        Veno(Box<veno::Veno>),
     }
 }
 

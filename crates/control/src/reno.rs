@@ -11,11 +11,11 @@ use crate::{TcpEvent, Threshold, WindowController};
 /// The state: small enough to lie in the sender's own cache lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Reno {
-    cwnd: f64,
-    ssthresh: f64,
+    pub(crate) cwnd: f64,
+    pub(crate) ssthresh: f64,
     /// Segments acknowledged, counted towards the next one of window (Linux' `bytes_acked`).
-    count: u32,
-    profile: Profile,
+    pub(crate) count: u32,
+    pub(crate) profile: Profile,
 }
 
 const fn scheme(name: &'static str, summary: &'static str, source: &'static str, recovery: Recovery) -> Scheme {
@@ -25,26 +25,27 @@ const fn scheme(name: &'static str, summary: &'static str, source: &'static str,
 }
 
 impl Reno {
-    /// Multiplicative decrease: the threshold that a loss leaves.
+    /// Multiplicative decrease by `factor`, Reno's 1/2 or another's: the threshold that a loss leaves.
     #[inline]
-    fn halved(&self, path: &PathView) -> f64 {
+    fn reduced(&self, factor: f64, path: &PathView) -> f64 {
         match self.profile {
             // RFC 5681 equation (4); in a long recovery more is unacknowledged than the window ever let into the network
-            Profile::Rfc => (f64::from(path.in_flight).min(self.cwnd) / 2.0).max(2.0),
+            Profile::Rfc => (f64::from(path.in_flight).min(self.cwnd) * factor).max(2.0),
             // slowdown() with precisionReduce_: ssthresh_ is an int, at least 2
-            Profile::Ns2 => (self.cwnd.min(f64::from(path.receive_window)) / 2.0).floor().max(2.0),
+            Profile::Ns2 => (self.cwnd.min(f64::from(path.receive_window)) * factor).floor().max(2.0),
             // tcp_reno_ssthresh()
-            Profile::Ns2Linux | Profile::Linux => (self.cwnd / 2.0).floor().max(2.0),
+            Profile::Ns2Linux | Profile::Linux => (self.cwnd * factor).floor().max(2.0),
         }
     }
 
+    /// What a loss does that multiplies the window by `factor`.
     #[cold]
-    fn lost(&mut self, path: &PathView) {
-        self.ssthresh = self.halved(path);
+    pub(crate) fn lost(&mut self, factor: f64, path: &PathView) {
+        self.ssthresh = self.reduced(factor, path);
         self.count = 0;
         self.cwnd = match self.profile {
             Profile::Rfc | Profile::Linux => self.ssthresh,
-            Profile::Ns2 => self.cwnd.min(f64::from(path.receive_window)) / 2.0,
+            Profile::Ns2 => self.cwnd.min(f64::from(path.receive_window)) * factor,
             // tcp_reno_min_cwnd(): the machine lowers what is in flight one by one, and the end restores ssthresh
             Profile::Ns2Linux => (self.ssthresh / 2.0).floor(),
         }
@@ -168,7 +169,7 @@ impl Controller for Reno {
                 }
             }
             TcpEvent::Duplicate | TcpEvent::Resumed { .. } => {}
-            TcpEvent::Lost { .. } | TcpEvent::EcnEcho => self.lost(path),
+            TcpEvent::Lost { .. } | TcpEvent::EcnEcho => self.lost(0.5, path),
             TcpEvent::Deflate { segments } => self.cwnd = (self.cwnd - f64::from(segments)).max(1.0),
             TcpEvent::Recovered { at_most } => match self.profile {
                 Profile::Rfc => self.cwnd = self.ssthresh.min(at_most).max(1.0), // RFC 6582 section 3.2 step 3
@@ -181,7 +182,7 @@ impl Controller for Reno {
             },
             TcpEvent::Timeout(threshold) => {
                 if threshold == Threshold::Cut {
-                    self.ssthresh = self.halved(path);
+                    self.ssthresh = self.reduced(0.5, path);
                 }
                 self.cwnd = 1.0;
                 self.count = 0;

@@ -85,7 +85,7 @@ const NO_LOSS: &str = include_str!("ns2/A_noloss_summary.csv");
 const LOSS: &str = include_str!("ns2/A_loss_summary.csv");
 
 fn ours(kind: &str) -> bool {
-    !["tfrc", "rap", "lx-veno"].contains(&kind)
+    !["tfrc", "rap"].contains(&kind)
 }
 
 #[test]

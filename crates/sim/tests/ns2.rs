@@ -158,9 +158,9 @@ fn single(row: &Row) -> String {
     )
 }
 
-/// Kinds that this project's TCP has; ns-2's TFRC, RAP and Veno come with their own controllers.
+/// Kinds that this project's TCP has; ns-2's TFRC and RAP come with their own machines.
 fn is_tcp(row: &Row) -> bool {
-    !["tfrc", "rap", "lx-veno"].contains(&row.text("kind"))
+    !["tfrc", "rap"].contains(&row.text("kind"))
 }
 
 #[test]

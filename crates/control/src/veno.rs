@@ -1,0 +1,202 @@
+//! Veno: Reno that cuts less when the queue is short, taking the loss for a random one.
+//!
+//! Sources: C. P. Fu, S. C. Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", IEEE JSAC
+//! 21(2), 2003; B. Zhou, C. P. Fu, V. O. K. Li, "TFRC Veno", equations (2) and (3). Profiles: `rfc` and `ns2` the second
+//! paper's form, in which the cut is all that Veno changes in Reno's window as [`crate::reno`] has it under that
+//! profile, and the base round-trip time is forgotten at each loss; the first paper's slower growth is a parameter.
+//! `ns2-linux` `tcp_veno.c` of Linux 2.6.22 as ns-2.35 carries it; `linux` that of a current kernel (`veno/linux.rs`).
+//! See docs/controllers/veno.md.
+
+mod linux;
+
+use crate::reno::Reno;
+use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
+use crate::{TcpEvent, WindowController};
+use linux::Kernel;
+use paceline_units::Span;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "beta",
+        default: [3.0; Profile::ALL.len()],
+        min: 0.0,
+        max: 1000.0,
+        unit: "segments",
+        doc: "fewer than this in the queue: a loss is taken for a random one",
+    },
+    Parameter {
+        name: "theta1",
+        default: [0.8; Profile::ALL.len()],
+        min: 0.1,
+        max: 0.99,
+        unit: "1",
+        doc: "what a random loss multiplies the window by",
+    },
+    Parameter {
+        name: "theta2",
+        default: [0.5; Profile::ALL.len()],
+        min: 0.1,
+        max: 0.99,
+        unit: "1",
+        doc: "what any other loss multiplies the window by",
+    },
+    Parameter {
+        name: "slow_growth",
+        default: [0.0, 0.0, 1.0, 1.0],
+        min: 0.0,
+        max: 1.0,
+        unit: "1",
+        doc: "1: in congestion avoidance the window grows half as fast while beta or more are in the queue; 0: as Reno's",
+    },
+    Parameter {
+        name: "base_reset",
+        default: [1.0, 1.0, 0.0, 0.0],
+        min: 0.0,
+        max: 1.0,
+        unit: "1",
+        doc: "1: the base round-trip time is forgotten at each loss; 0: it is the connection's least",
+    },
+];
+
+/// The state.
+#[derive(Clone, Debug)]
+pub struct Veno {
+    beta: f64,
+    theta1: f64,
+    theta2: f64,
+    growth: Growth,
+    base: Base,
+    reno: Reno,
+    /// Least round-trip time since the connection began or the last loss, in seconds (`ns2-linux`, `linux`:
+    /// microseconds); infinite before the first.
+    base_rtt: f64,
+    /// N: segments in the queue, as last estimated.
+    backlog: f64,
+    /// Whether the next acknowledgement, or under Linux the next window of them, may grow the window while N >= beta.
+    turn: Turn,
+    kernel: Kernel,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Growth {
+    Reno,
+    Slow,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Base {
+    Kept,
+    Reset,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Turn {
+    Grow,
+    Hold,
+}
+
+impl Veno {
+    /// N = cwnd/RTT (RTT - BaseRTT), equation (2), with the smoothed round-trip time. Without a sample since the last
+    /// loss nothing tells of a queue, and the last estimate stands.
+    fn estimate(&mut self, path: &PathView) {
+        let rtt = path.srtt.as_secs_f64();
+        if rtt > 0.0 && self.base_rtt.is_finite() {
+            self.backlog = self.reno.cwnd / rtt * (rtt - self.base_rtt).max(0.0);
+        }
+    }
+
+    /// Equation (3).
+    fn factor(&self) -> f64 {
+        if self.backlog < self.beta { self.theta1 } else { self.theta2 }
+    }
+
+    fn forget_base(&mut self) {
+        if self.base == Base::Reset {
+            self.base_rtt = f64::INFINITY;
+        }
+    }
+
+    fn acked(&mut self, segments: u32, in_flight: u32, rtt: Option<Span>, path: &PathView) {
+        if let Some(rtt) = rtt {
+            self.base_rtt = self.base_rtt.min(rtt.as_secs_f64());
+        }
+        self.estimate(path);
+        // Fu and Liew, section III-A: with N >= beta only every other acknowledgement grows the window
+        if self.growth == Growth::Slow && self.reno.cwnd >= self.reno.ssthresh && self.backlog >= self.beta {
+            self.turn = if self.turn == Turn::Grow { Turn::Hold } else { Turn::Grow };
+            if self.turn == Turn::Hold {
+                return;
+            }
+        }
+        self.reno.acked(segments, in_flight);
+    }
+}
+
+impl Build for Veno {
+    const SCHEMES: &'static [Scheme] = &[Scheme {
+        name: "veno",
+        summary: "Veno: Reno that cuts to 4/5 where the queue is short",
+        source: "Fu and Liew, IEEE JSAC 21(2), 2003",
+        machine: Machine::Tcp([Recovery::NewReno, Recovery::NewReno, Recovery::Sack, Recovery::Sack]),
+        parameters: PARAMETERS,
+    }];
+
+    fn build(profile: Profile, values: &[f64]) -> Veno {
+        Veno {
+            beta: values[0],
+            theta1: values[1],
+            theta2: values[2],
+            growth: if values[3] > 0.0 { Growth::Slow } else { Growth::Reno },
+            base: if values[4] > 0.0 { Base::Reset } else { Base::Kept },
+            reno: Reno::build(profile, &[]),
+            base_rtt: f64::INFINITY,
+            backlog: 0.0,
+            turn: Turn::Grow,
+            kernel: Kernel::default(),
+        }
+    }
+}
+
+impl Controller for Veno {
+    type Feedback = TcpEvent;
+
+    fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
+        match *feedback {
+            _ if matches!(self.reno.profile, Profile::Ns2Linux | Profile::Linux) => {
+                self.on_feedback_kernel(feedback, path);
+            }
+            TcpEvent::Acked { segments, in_flight, rtt } => self.acked(segments, in_flight, rtt, path),
+            TcpEvent::Lost { .. } => {
+                self.estimate(path);
+                self.reno.lost(self.factor(), path);
+                self.forget_base();
+            }
+            // neither a mark nor a timeout is a random loss: both halve (Fu and Liew, section III-B, of the timeout)
+            TcpEvent::Timeout(_) => {
+                self.reno.on_feedback(feedback, path);
+                self.forget_base();
+            }
+            _ => self.reno.on_feedback(feedback, path),
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        self.reno.allowance()
+    }
+
+    fn gauges(&self, to: &mut dyn Gauges) {
+        self.reno.gauges(to);
+        to.gauge("backlog", self.backlog);
+        let unit = if matches!(self.reno.profile, Profile::Ns2Linux | Profile::Linux) { 1e-6 } else { 1.0 };
+        to.gauge("base_rtt", self.base_rtt * unit);
+    }
+}
+
+impl WindowController for Veno {
+    fn window(&self) -> f64 {
+        self.reno.cwnd
+    }
+    fn threshold(&self) -> f64 {
+        self.reno.ssthresh
+    }
+}
