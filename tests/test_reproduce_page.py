@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 from needs import require
 from paceline.cli import app
 from paceline.errors import Interrupted
-from paceline.reproduce import loading, page, reproduction, writing
+from paceline.reproduce import loading, measure, page, reproduction, writing
+from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import Reproduction
 from paceline.statistics import Estimate
 from paceline.sweep import Store
@@ -71,14 +72,46 @@ plot = [{ key = "2a", title = "Goodput", metric = "goodput" }]
 figure = "3"
 title = "Over time"
 scenario = "one.toml"
-record = true
+record = "rate"
 axis = { label = "Rate", path = "link.bottleneck.rate", values = ["2 Mbit/s"], x = [2] }
-plot = [{ key = "3a", title = "Rate", metric = "rate", kind = "trace" }]
+[[study.time.plot]]
+key = "3a"
+title = "Rate"
+kind = "trace"
+label = "Goodput (Mbit/s)"
+trace = { column = "goodput_bps", scale = 1e-6 }
 [study.all]
 figure = "4"
 title = "All runs"
 pool = ["rate"]
 plot = [{ key = "4a", title = "All", metric = "doubled", over = "goodput", kind = "scatter", lines_at = [1.5, 3] }]
+[study.share]
+figure = "5"
+title = "One beside another"
+scenario = "one.toml"
+axis = { label = "Rate", unit = "Mbit/s", path = "link.bottleneck.rate", values = ["1 Mbit/s", "2 Mbit/s"], x = [1, 2] }
+[[study.share.plot]]
+key = "5a"
+title = "Vegas over NewReno"
+kind = "curves"
+label = "Ratio"
+curve = [
+    { key = "ratio", label = "Vegas", y = 'goodput["vegas", "{level}"] / goodput["newreno", "{level}"]' },
+    { key = "one", label = "One", y = "1", marked = false, dashed = true },
+]
+[[study.share.plot]]
+key = "5b"
+title = "Against what it had"
+kind = "curves"
+label = "Goodput (Mbit/s)"
+x = 'goodput["newreno", "{level}"]'
+x_label = "NewReno's (Mbit/s)"
+log_y = true
+curve = [{ key = "vegas", label = "Vegas", y = 'goodput["vegas", "{level}"]', joined = false }]
+[study.live]
+figure = "6"
+title = "On a real path"
+later = "needs <sockets>"
 [[finding]]
 title = "Nothing is <wrong>"
 text = "It is & remains so.\\n\\nReally."
@@ -108,6 +141,25 @@ published = 2
 study = "rate"
 ours = 'doubled["vegas", "1 Mbit/s"] / goodput["vegas", "1 Mbit/s"]'
 show = [{ plot = "1b", series = "vegas", level = "1 Mbit/s", bound = "below", value = 3 }]
+[[claim]]
+key = "both"
+figure = "5"
+where = "section 2"
+says = "Both get something"
+kind = "ordering"
+sign = "+"
+study = "share"
+ours = 'mean(goodput["vegas"] / goodput["newreno"])'
+show = [{ plot = "5a", series = "ratio", level = "1 Mbit/s", bound = "above", value = 0.5 }]
+[[claim]]
+key = "live"
+figure = "6"
+where = "section 3"
+says = "So many"
+kind = "printed"
+published = 17
+last_digit = 1
+study = "live"
 """
 RUNS = 3
 
@@ -137,26 +189,51 @@ def out(done: Reproduction, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_points_that_studies_share_run_once(root: Path) -> None:
     planned = reproduction.plan(loading.load("little", root), RUNS)
-    # Two series at two rates; figure 2's points are among them; figure 3's are recorded, and so runs of their own.
+    # Two series at two rates; figure 2's and 5's are among them; figure 3's are recorded, and so runs of their own.
     assert len(planned.points) == 4 + 2
-    assert sorted(len(places) for places in planned.places) == [1, 1, 1, 1, 2, 2]
+    assert sorted(len(places) for places in planned.places) == [1, 1, 2, 2, 3, 3]
 
 
 def test_a_number_that_nobody_reaches_differs_and_twice_is_twice(done: Reproduction) -> None:
     outcomes = {r.claim.key: str(r.verdict.outcome) for r in done.results}
-    assert outcomes == {"high-newreno": "differs", "high-vegas": "differs", "twice": "agrees"}
-    assert done.counts() == {"agrees": 1, "differs": 2, "open": 0}
+    live = outcomes.pop("live")
+    assert outcomes == {
+        "high-newreno": "differs",
+        "high-vegas": "differs",
+        "twice": "agrees",
+        "both": "agrees",
+    }
+    assert done.counts() == {"agrees": 2, "differs": 2, "open": 1}
+    assert live == "open"
+    assert done.results[-1].verdict.because == "not yet run: needs <sockets>"
+    assert done.results[-1].ours is None
+
+
+def test_curves_are_expressions_at_each_level(done: Reproduction) -> None:
+    study = done.paper.studies["share"]
+    ratio, one = study.plots[0].curves
+    found = measure.curve_points(done.paper, study, ratio, done.values)
+    assert [p.x for p in found] == [1, 2]
+    for point, level in zip(found, study.levels, strict=True):
+        top, bottom = (done.values[Place("share", s, level.label)]["goodput"] for s in ("vegas", "newreno"))
+        assert point.y.mean == pytest.approx(sum(top) / sum(bottom))
+        assert point.y.half_width is not None
+    assert [p.y.mean for p in measure.curve_points(done.paper, study, one, done.values)] == [1.0, 1.0]
+    (against,) = study.plots[1].curves
+    xs = [p.x for p in measure.curve_points(done.paper, study, against, done.values)]
+    mine = [done.values[Place("share", "newreno", level.label)]["goodput"] for level in study.levels]
+    assert xs == pytest.approx([sum(m) / RUNS for m in mine])
 
 
 def test_series_share_their_seeds(done: Reproduction) -> None:
     assert done.seeds == [1, 2, 3]
-    table = pl.concat([t.select(pl.lit(p.series).alias("series"), "seed") for p, t in done.rates.items()])
+    table = pl.concat([t.select(pl.lit(p.series).alias("series"), "seed") for p, t in done.recorded.items()])
     assert table.unique().sort("series", "seed")["seed"].to_list() == [1, 2, 3] * 2
 
 
 def test_tables_hold_runs_points_and_verdicts(out: Path) -> None:
     runs = pl.read_parquet(out / "tables" / "runs.parquet")
-    assert len(runs) == (4 + 2 + 2) * RUNS
+    assert len(runs) == (4 + 2 + 2 + 4) * RUNS
     points = pl.read_csv(out / "tables" / "points.csv")
     of = points.filter(study="rate", series="vegas", level="2 Mbit/s", metric="goodput").row(0, named=True)
     mine = runs.filter(study="rate", series="vegas", level="2 Mbit/s")["goodput"]
@@ -164,12 +241,12 @@ def test_tables_hold_runs_points_and_verdicts(out: Path) -> None:
     assert of["runs"] == RUNS
     assert of["command"].startswith("paceline run papers/little/one.toml --set flow.media.cc=vegas")
     verdicts = pl.read_parquet(out / "tables" / "verdicts.parquet")
-    assert verdicts["verdict"].to_list() == ["differs", "differs", "agrees"]
-    assert verdicts["if_differs"].to_list() == ["It was <invented>."] * 2 + [""]
+    assert verdicts["verdict"].to_list() == ["differs", "differs", "agrees", "agrees", "open"]
+    assert verdicts["if_differs"].to_list() == ["It was <invented>."] * 2 + [""] * 3
 
 
 def test_figures_are_pictures(out: Path) -> None:
-    names = {"1a", "1b", "2a", "3a", "4a"}
+    names = {"1a", "1b", "2a", "3a", "4a", "5a", "5b"}
     assert {p.name for p in (out / "figures").iterdir()} == {
         f"figure-{n}.{k}" for n in names for k in ("svg", "png")
     }
@@ -194,7 +271,10 @@ def test_the_page_says_what_differs_and_how_to_run_it_again(out: Path) -> None:
     assert "It was &lt;invented&gt;." in text
     assert "Nothing is &lt;wrong&gt;" in text
     assert text.count('class="verdict differs"') == 2
-    assert text.count('class="verdict agrees"') == 1
+    assert text.count('class="verdict agrees"') == 2
+    assert text.count('class="verdict open"') == 1
+    assert "not yet run: needs &lt;sockets&gt;" in text
+    assert set(re.findall(r'data-toggle="([^"]*)"', text)) == {"newreno", "vegas", "published"}
     commands = {html.unescape(c) for c in re.findall(r'data-copy="([^"]*)"', text)}
     settings = "--set flow.media.cc=vegas --set 'link.bottleneck.rate=2 Mbit/s'"
     assert f"paceline run papers/little/two.toml {settings} --seed 1 --runs 3" in commands
@@ -264,8 +344,8 @@ def test_the_command_line_names_what_there_is() -> None:
 def test_the_page_draws_every_plot_in_a_browser(out: Path, tmp_path: Path) -> None:
     require("chromium")
     dom = browse(out / "index.html", tmp_path, "--dump-dom")
-    assert re.search(r'<html[^>]* data-drawn="5"', dom), "the script ran to its end, with every plot drawn"
-    for key in ("1a", "1b", "2a", "3a", "4a"):
+    assert re.search(r'<html[^>]* data-drawn="7"', dom), "the script ran to its end, with every plot drawn"
+    for key in ("1a", "1b", "2a", "3a", "4a", "5a", "5b"):
         plot = re.search(rf'id="plot-{key}".*?</figure>', dom, re.DOTALL)
         assert plot
         assert "main-svg" in plot[0], f"plot {key} is drawn"

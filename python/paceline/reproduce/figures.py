@@ -7,6 +7,7 @@ line joins them: the curves between the published numbers are lost.
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,17 @@ def _label(reproduction: Reproduction, metric: str) -> str:
     return f"{m.label} ({m.unit})" if m.unit else m.label
 
 
+def y_label(reproduction: Reproduction, plot: Plot) -> str:
+    """What stands beside the y axis."""
+    return plot.label or _label(reproduction, plot.metric)
+
+
+def x_label(reproduction: Reproduction, study: Study, plot: Plot) -> str:
+    """What stands below the x axis."""
+    named = f"{study.axis_label} ({study.axis_unit})" if study.axis_unit else study.axis_label
+    return plot.x_label or (_label(reproduction, plot.over) if plot.over else named)
+
+
 def _estimates(
     reproduction: Reproduction, study: Study, series: str, metric: str
 ) -> list[tuple[float, float, float]]:
@@ -84,7 +96,6 @@ def _estimates(
 
 
 def _draw_line(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
-    many = len(study.levels)
     for i, series in enumerate(study.series):
         rows = _estimates(reproduction, study, series.key, plot.metric)
         if not rows:
@@ -100,6 +111,11 @@ def _draw_line(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot)
     for series_key, level, value, bound in published_points(reproduction, plot):
         edge = COLOURS[colour(study, _index(study, series_key))]
         _mark(axes, study.levels[study.level(level)].x, value, bound, edge)
+    _level_ticks(axes, study, plot)
+
+
+def _level_ticks(axes: Axes, study: Study, plot: Plot) -> None:
+    """A tick at each level, named as the level is."""
     if plot.log_x:
         axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator([level.x for level in study.levels]))
@@ -108,7 +124,26 @@ def _draw_line(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot)
         level.label.removesuffix(f" {study.axis_unit}") if study.axis_unit else level.label
         for level in study.levels
     ]
-    axes.set_xticklabels(labels, rotation=30 if many > 8 else 0)
+    axes.set_xticklabels(labels, rotation=30 if len(study.levels) > 8 else 0)
+
+
+def _draw_curves(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
+    for curve in plot.curves:
+        found = measure.curve_points(reproduction.paper, study, curve, reproduction.values)
+        c = curve.colour
+        axes.errorbar(
+            [p.x for p in found], [p.y.mean or 0.0 for p in found], [p.y.half_width or 0.0 for p in found],
+            color=COLOURS[c % 6], linestyle=("--" if curve.dashed else "-") if curve.joined else "none",
+            marker=MARKERS[c % 6] if curve.marked else "", markersize=4, capsize=2.5 if curve.marked else 0,
+            linewidth=1.3, elinewidth=None if curve.marked else 0, label=curve.label,
+        )  # fmt: skip
+    by_key = {curve.key: curve for curve in plot.curves}
+    for key, level, value, bound in published_points(reproduction, plot):
+        _mark(axes, study.levels[study.level(level)].x, value, bound, COLOURS[by_key[key].colour % 6])
+    if plot.x_label:
+        axes.set_xscale("log" if plot.log_x else "linear")
+    else:
+        _level_ticks(axes, study, plot)
 
 
 def _draw_bars(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
@@ -193,29 +228,53 @@ def scatter_values(
     return xs, ys
 
 
-def trace(reproduction: Reproduction, place: Place) -> pl.DataFrame:
-    """Goodput over time of a point's first seed: time_s from the flow's start, mbps."""
-    table = reproduction.rates[place]
-    table = table.filter(pl.col("seed") == reproduction.seeds[0])
-    return table.select("time_s", (pl.col("goodput_bps") * 1e-6).alias("mbps"))
+@dataclass(frozen=True)
+class Line:
+    """A line of a trace: of one flow at one level."""
+
+    level: int
+    label: str
+    time_s: list[float]
+    y: list[float]
 
 
-def _draw_traces(figure: Figure, reproduction: Reproduction, study: Study) -> None:
+def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) -> list[Line]:
+    """The lines of a trace over the first seed's runs, one for each level and flow; the flow is named where there are
+    several."""
+    assert plot.trace is not None  # the loader has seen to it
+    found = []
+    for i, level in enumerate(study.levels):
+        table = reproduction.recorded.get(Place(study.key, series, level.label))
+        if table is None:
+            continue
+        table = table.filter(pl.col("seed") == reproduction.seeds[0])
+        if plot.trace.flow is not None:
+            table = table.filter(pl.col("flow") == plot.trace.flow)
+        of_flow = table.partition_by("flow", "instance", maintain_order=True)
+        for one in of_flow:
+            name = f"{one['flow'][0]}[{one['instance'][0]}]"
+            several = name if len(study.levels) == 1 else f"{level.label}, {name}"
+            y = one[plot.trace.column] * plot.trace.scale
+            label = several if len(of_flow) > 1 else level.label
+            found.append(Line(i, label, one["time_s"].to_list(), y.to_list()))
+    return found
+
+
+def _draw_traces(figure: Figure, reproduction: Reproduction, study: Study, plot: Plot) -> None:
     panels = figure.subplots(len(study.series), 1, sharex=True, sharey=True, squeeze=False)
+    few = True
     for panel, series in zip(panels[:, 0], study.series, strict=True):
+        lines = traces(reproduction, study, series.key, plot)
+        few = len(lines) <= len(study.levels)
         # The longest run first, so that the shorter ones lie on top of it.
-        for i, level in reversed(list(enumerate(study.levels))):
-            place = Place(study.key, series.key, level.label)
-            if place in reproduction.rates:
-                table = trace(reproduction, place)
-                panel.plot(
-                    table["time_s"], table["mbps"], color=COLOURS[i % 6], linewidth=1, label=level.label
-                )
+        for i, line in reversed(list(enumerate(lines))):
+            panel.plot(line.time_s, line.y, color=COLOURS[i % 6], linewidth=1, label=line.label)
         panel.set_title(series.label, fontsize=9, loc="left")
-        panel.set_ylabel("Goodput (Mbit/s)")
+        panel.set_ylabel(plot.label)
         panel.set_ylim(bottom=0)
     panels[-1, 0].set_xlabel("Time (s)")
-    panels[0, 0].legend(ncols=3, fontsize=8, loc="lower right", title=study.axis_label, reverse=True)
+    if few:
+        panels[0, 0].legend(ncols=3, fontsize=8, loc="lower right", title=study.axis_label, reverse=True)
 
 
 def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:
@@ -234,7 +293,7 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:
             f"{study.title}: {plot.title[0].lower()}{plot.title[1:]}", fontsize=10, x=0.02, ha="left"
         )
         if plot.kind == "trace":
-            _draw_traces(figure, reproduction, study)
+            _draw_traces(figure, reproduction, study, plot)
             return figure
         axes = figure.subplots()
         match plot.kind:
@@ -242,14 +301,16 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:
                 _draw_line(axes, reproduction, study, plot)
             case "bars":
                 _draw_bars(axes, reproduction, study, plot)
+            case "curves":
+                _draw_curves(axes, reproduction, study, plot)
             case _:
                 _draw_scatter(axes, reproduction, study, plot)
-        named = f"{study.axis_label} ({study.axis_unit})" if study.axis_unit else study.axis_label
-        across = named if plot.over is None else _label(reproduction, plot.over)
-        up = _label(reproduction, plot.metric)
+        across, up = x_label(reproduction, study, plot), y_label(reproduction, plot)
         axes.set_xlabel(up if lying else across)
         axes.set_ylabel("" if lying else up)
-        if lying:
+        if plot.log_y:
+            axes.set_yscale("log")
+        elif lying:
             axes.set_xlim(left=0)
         else:
             axes.set_ylim(bottom=0)

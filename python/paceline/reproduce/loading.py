@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from paceline.reproduce.expression import Expression, ExpressionError
+from paceline.reproduce.measure import REDUCTIONS
 from paceline.reproduce.paper import (
     Claim,
+    Curve,
     Finding,
     Level,
     Metric,
@@ -19,9 +21,11 @@ from paceline.reproduce.paper import (
     Settings,
     Show,
     Study,
+    Trace,
 )
 from paceline.reproduce.verdict import Kind, Published
 from paceline.reproduce.where import PaperError, folder_of_papers
+from paceline.results import SERIES
 from paceline.scenario import toml_value
 
 
@@ -103,27 +107,77 @@ def _levels(where: str, table: _Table) -> tuple[Level, ...]:
     return tuple(found)
 
 
-def _plots(where: str, values: list[Any], metrics: Mapping[str, Metric]) -> tuple[Plot, ...]:
+_KINDS = ("line", "bars", "trace", "scatter", "curves")
+
+
+def _plots(
+    where: str, values: list[Any], levels: tuple[Level, ...], metrics: Mapping[str, Metric]
+) -> tuple[Plot, ...]:
     found = []
     for i, value in enumerate(values):
         table = _Table(f"{where}.plot[{i}]", value)
+        key, title = table.take("key", str), table.take("title", str)
+        kind = table.take("kind", str, "line")
+        if kind not in _KINDS:
+            raise PaperError(f"{table.where}.kind: {', '.join(_KINDS[:-1])} or {_KINDS[-1]}, not {kind!r}")
         plot = Plot(
-            table.take("key", str),
-            table.take("title", str),
-            table.take("metric", str),
-            table.take("kind", str, "line"),
+            key,
+            title,
+            "" if kind in ("curves", "trace") else table.take("metric", str),
+            kind,
             table.take("over", str, None),
             table.take("log_x", bool, False),
             tuple(float(v) for v in table.take("lines_at", list, [])),
+            table.take("log_y", bool, False),
+            table.take("label", str, ... if kind in ("curves", "trace") else ""),
+            table.take("x_label", str, ""),
+            _curves(table, levels) if kind == "curves" else (),
+            _trace(table) if kind == "trace" else None,
         )
         table.end()
-        if plot.kind not in ("line", "bars", "trace", "scatter"):
-            raise PaperError(f"{where}.plot[{i}].kind: line, bars, trace or scatter, not {plot.kind!r}")
         for name in (plot.metric, plot.over):
-            if plot.kind != "trace" and name is not None and name not in metrics:
-                raise PaperError(f"{where}.plot[{i}]: no metric {name!r}; there are {', '.join(metrics)}")
+            if name and name not in metrics:
+                raise PaperError(f"{table.where}: no metric {name!r}; there are {', '.join(metrics)}")
         found.append(plot)
     return tuple(found)
+
+
+def _curves(plot: _Table, levels: tuple[Level, ...]) -> tuple[Curve, ...]:
+    """The curves of a plot; {level} in their expressions stands for each level in turn."""
+
+    def expressions(where: str, text: str) -> tuple[Expression, ...]:
+        return tuple(_expression(where, text.replace("{level}", level.label)) for level in levels)
+
+    common = plot.take("x", str, None)
+    found = []
+    for i, value in enumerate(plot.take("curve", list)):
+        table = _Table(f"{plot.where}.curve[{i}]", value)
+        x = table.take("x", str, common)
+        found.append(
+            Curve(
+                table.take("key", str),
+                table.take("label", str),
+                expressions(f"{table.where}.y", table.take("y", str)),
+                None if x is None else expressions(f"{table.where}.x", x),
+                table.take("colour", int, i),
+                table.take("dashed", bool, False),
+                table.take("marked", bool, True),
+                table.take("joined", bool, True),
+            )
+        )
+        table.end()
+    return tuple(found)
+
+
+def _trace(plot: _Table) -> Trace:
+    table = _Table(f"{plot.where}.trace", plot.take("trace", dict))
+    trace = Trace(
+        table.take("column", str),
+        float(table.take("scale", (int, float), 1.0)),
+        table.take("flow", str, None),
+    )
+    table.end()
+    return trace
 
 
 def _study(
@@ -134,6 +188,8 @@ def _study(
     pool = tuple(table.take("pool", list, []))
     axis = _Table(f"{where}.axis", table.take("axis", dict, {}))
     own = table.take("series", list, [])
+    later = table.take("later", str, "")
+    levels = () if pool or later else _levels(f"{where}.axis", axis)
     study = Study(
         key=key,
         figure=table.take("figure", str),
@@ -143,16 +199,25 @@ def _study(
         axis_label=axis.take("label", str, ""),
         axis_unit=axis.take("unit", str, ""),
         series=_series(where, own) if own else common,
-        levels=() if pool else _levels(f"{where}.axis", axis),
-        plots=_plots(where, table.take("plot", list, []), metrics),
+        levels=levels,
+        plots=_plots(where, table.take("plot", list, []), levels, metrics),
         pool=pool,
-        record=table.take("record", bool, False),
+        record=table.take("record", str, None),
+        later=later,
         seconds=float(table.take("seconds", (int, float), 0.1)),
     )
+    if [bool(pool), bool(study.scenario), bool(later)].count(True) != 1:
+        raise PaperError(f"{where}: needs either a scenario, or a pool of studies, or `later`")
     axis.end()
     table.end()
-    if bool(pool) == bool(study.scenario):
-        raise PaperError(f"{where}: needs either a scenario or a pool of studies")
+    if study.record not in (None, *SERIES):
+        raise PaperError(f"{where}.record: {', '.join(SERIES)}, not {study.record!r}")
+    if study.record is None and any(plot.kind == "trace" for plot in study.plots):
+        raise PaperError(f"{where}: a trace needs `record`")
+    for plot in study.plots:
+        for curve in plot.curves:
+            for expression in (*curve.y, *(curve.x or ())):
+                _check_selections(f"{where}: plot {plot.key}, curve {curve.key}", expression, study, metrics)
     return study
 
 
@@ -170,9 +235,12 @@ def _metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
             field=table.take("field", str, None),
             scale=float(table.take("scale", (int, float), 1.0)),
             if_null=table.take("if_null", str, None),
+            rows=table.take("rows", str, "first"),
             expression=_expression(table.where, text) if text is not None else None,
         )
         table.end()
+        if metric.rows != "first" and metric.rows not in REDUCTIONS:
+            raise PaperError(f"{table.where}.rows: first, {', '.join(REDUCTIONS)}, not {metric.rows!r}")
         if (metric.expression is None) == (metric.table is None or metric.field is None):
             raise PaperError(f"{table.where}: needs either table and field or an expression")
         if metric.expression and (missing := metric.expression.names - found.keys()):
@@ -262,7 +330,7 @@ def _claim(where: str, value: Any, studies: Mapping[str, Study], metrics: Mappin
         where=table.take("where", str),
         says=table.take("says", str),
         study=study,
-        ours=_expression(where, table.take("ours", str)),
+        ours=None if studies[study].later else _expression(where, table.take("ours", str)),
         published=published,
         unit=table.take("unit", str, ""),
         shows=tuple(shows),
@@ -270,16 +338,17 @@ def _claim(where: str, value: Any, studies: Mapping[str, Study], metrics: Mappin
         bound=None if bound is None else float(bound),
     )
     table.end()
-    _check_selections(where, claim, studies[study], metrics)
+    if claim.ours is not None:
+        _check_selections(where, claim.ours, studies[study], metrics)
     _check_shows(where, claim, studies)
     return claim
 
 
-def _check_selections(where: str, claim: Claim, study: Study, metrics: Mapping[str, Metric]) -> None:
-    unknown = claim.ours.names - metrics.keys() - {"x"}
+def _check_selections(where: str, ours: Expression, study: Study, metrics: Mapping[str, Metric]) -> None:
+    unknown = ours.names - metrics.keys() - {"x"}
     if unknown:
         raise PaperError(f"{where}: no metric {', '.join(sorted(unknown))}; there are {', '.join(metrics)}")
-    for _, series, levels in claim.ours.selections:
+    for _, series, levels in ours.selections:
         if series not in {s.key for s in study.series}:
             raise PaperError(f"{where}: study {study.key} has no series {series!r}")
         for label in levels if isinstance(levels, tuple) else (levels,):
@@ -292,7 +361,8 @@ def _check_shows(where: str, claim: Claim, studies: Mapping[str, Study]) -> None
         holders = [s for s in studies.values() if any(p.key == show.plot for p in s.plots)]
         if not holders:
             raise PaperError(f"{where}.show: no plot {show.plot!r}")
-        if show.series not in {s.key for s in holders[0].series}:
+        (plot,) = (p for p in holders[0].plots if p.key == show.plot)
+        if show.series not in {s.key for s in plot.curves or holders[0].series}:
             raise PaperError(f"{where}.show: plot {show.plot} has no series {show.series!r}")
         if show.level not in {level.label for level in holders[0].levels}:
             raise PaperError(f"{where}.show: plot {show.plot} has no level {show.level!r}")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from paceline.reproduce.expression import Array, Column, ExpressionError
-from paceline.reproduce.paper import Claim, Metric, Paper, Study
+from paceline.reproduce.paper import Claim, Curve, Metric, Paper, Study
 from paceline.reproduce.points import Place
-from paceline.reproduce.verdict import Verdict, judge
+from paceline.reproduce.verdict import Outcome, Verdict, judge
 from paceline.reproduce.where import PaperError
 from paceline.statistics import Estimate, estimate
 
@@ -20,14 +20,35 @@ Values = dict[Place, dict[str, list[float]]]
 """Metric by metric the value of each run of a point, in the order of the seeds; nan where a run has none."""
 
 
+def _jain(values: Array) -> float:
+    """Jain's index (sum x)^2 / (n sum x^2) (Jain, Chiu, Hawe 1984)."""
+    squares = float((values * values).sum())
+    return float(values.sum()) ** 2 / (len(values) * squares) if squares else math.nan
+
+
+REDUCTIONS: dict[str, Callable[[Array], float]] = {
+    "mean": lambda values: float(values.mean()),
+    "sum": lambda values: float(values.sum()),
+    "least": lambda values: float(values.min()),
+    "most": lambda values: float(values.max()),
+    "jain": _jain,
+}
+"""What several rows of a summary may become: name -> function of their values."""
+
+
 def _field(metric: Metric, summary: Mapping[str, Any]) -> float:
+    found = []
     for row in summary.get(str(metric.table), []):
         if all(row.get(key) == value for key, value in metric.match.items()):
             value = row.get(metric.field)
             if value is None and metric.if_null is not None:
                 value = row.get(metric.if_null)
-            return math.nan if value is None else float(value) * metric.scale
-    return math.nan
+            found.append(math.nan if value is None else float(value) * metric.scale)
+            if metric.rows == "first":
+                break
+    if not found:
+        return math.nan
+    return found[0] if metric.rows == "first" else REDUCTIONS[metric.rows](np.array(found))
 
 
 def of_run(metrics: Mapping[str, Metric], summary: Mapping[str, Any]) -> dict[str, float]:
@@ -126,12 +147,40 @@ def results(paper: Paper, values: Values) -> list[Result]:
             len(next(iter(v.values()), [])) for p, v in values.items() if p.study in {s.key for s in studies}
         ]
         ours: Estimate | None = None
-        if counts and min(counts) > 0:
+        if claim.ours is not None and counts and min(counts) > 0:
             try:
                 ours = claim.ours.estimate(columns(paper, study, values), min(counts))
             except LookupError:
                 ours = None
-        found.append(Result(claim, ours, judge(claim.published, ours)))
+        verdict = Verdict(Outcome.OPEN, f"not yet run: {study.later}") if study.later else None
+        found.append(Result(claim, ours, verdict or judge(claim.published, ours)))
+    return found
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A point of a curve: its level's index, where it lies, and its value."""
+
+    level: int
+    x: float
+    y: Estimate
+
+
+def curve_points(paper: Paper, study: Study, curve: Curve, values: Values) -> list[CurvePoint]:
+    """The points of a curve whose runs are there and that have a value."""
+    names = columns(paper, study, values)
+    runs = min(
+        (len(next(iter(v.values()), [])) for p, v in values.items() if p.study == study.key), default=0
+    )
+    found = []
+    for i, level in enumerate(study.levels if runs else ()):
+        try:
+            y = curve.y[i].estimate(names, runs)
+            x = level.x if curve.x is None else curve.x[i].estimate(names, runs).mean
+        except LookupError:
+            continue
+        if x is not None and y.mean is not None:
+            found.append(CurvePoint(i, x, y))
     return found
 
 

@@ -92,7 +92,7 @@ def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]
         if claim.bound is None
         else result.verdict.because.replace("zero", f"{claim.bound:g}"),
         "why": claim.if_differs if result.verdict.outcome is Outcome.DIFFERS else "",
-        "expression": claim.ours.text,
+        "expression": claim.ours.text if claim.ours else "",
     }
 
 
@@ -124,6 +124,40 @@ def _line_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str
     return {"series": series, "published": _published_data(reproduction, study, plot)}
 
 
+def _curve_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str, Any]:
+    series = []
+    for curve in plot.curves:
+        found = measure.curve_points(reproduction.paper, study, curve, reproduction.values)
+        series.append(
+            {
+                "key": curve.key,
+                "label": curve.label,
+                "colour": curve.colour,
+                "dashed": curve.dashed,
+                "mode": "+".join(["lines"] * curve.joined + ["markers"] * curve.marked),
+                "x": [p.x for p in found],
+                "y": _clean([p.y.mean or 0.0 for p in found]),
+                "half": _clean([(p.y.half_width or 0.0) * curve.marked for p in found]),
+                "level": [p.level for p in found],
+            }
+        )
+    colours = {curve.key: curve.colour for curve in plot.curves}
+    labels = {curve.key: curve.label for curve in plot.curves}
+    published = [
+        {
+            "series": key,
+            "colour": colours[key],
+            "index": 0,
+            "x": study.levels[study.level(level)].x,
+            "y": value,
+            "bound": bound,
+            "text": f"{labels[key]}, {level}: published {f'{bound} ' if bound else ''}{value:g}",
+        }
+        for key, level, value, bound in figures.published_points(reproduction, plot)
+    ]
+    return {"series": series, "published": published, "ownX": bool(plot.x_label)}
+
+
 def _published_data(reproduction: Reproduction, study: Study, plot: Plot) -> list[dict[str, Any]]:
     keys = [s.key for s in study.series]
     found = []
@@ -146,51 +180,42 @@ def _published_data(reproduction: Reproduction, study: Study, plot: Plot) -> lis
 
 def plot_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str, Any]:
     """What the page's script draws a plot from."""
-    metrics = reproduction.paper.metrics
-
-    def label(key: str) -> str:
-        return f"{metrics[key].label} ({metrics[key].unit})" if metrics[key].unit else metrics[key].label
-
-    axis = f"{study.axis_label} ({study.axis_unit})" if study.axis_unit else study.axis_label
     data: dict[str, Any] = {
         "id": f"plot-{plot.key}",
         "study": study.key,
         "kind": plot.kind,
         "title": plot.title,
         "logX": plot.log_x,
+        "logY": plot.log_y,
         "levels": [level.label for level in study.levels],
         "ticks": [level.x for level in study.levels],
         "lines": list(plot.lines_at),
-        "x": axis,
-        "y": "Goodput (Mbit/s)" if plot.kind == "trace" else label(plot.metric),
+        "x": figures.x_label(reproduction, study, plot),
+        "y": figures.y_label(reproduction, plot),
     }
     if plot.kind in ("line", "bars"):
         return data | _line_data(reproduction, study, plot)
+    if plot.kind == "curves":
+        return data | _curve_data(reproduction, study, plot)
     series = []
     for i, one in enumerate(study.series):
         if plot.kind == "scatter":
             xs, ys = figures.scatter_values(reproduction, study, one.key, plot)
             series.append(
-                {"label": one.label, "colour": figures.colour(study, i), "x": _clean(xs), "y": _clean(ys)}
+                {
+                    "key": one.key,
+                    "label": one.label,
+                    "colour": figures.colour(study, i),
+                    "x": _clean(xs),
+                    "y": _clean(ys),
+                }
             )
             continue
-        for n, level in enumerate(study.levels):
-            place = points.Place(study.key, one.key, level.label)
-            if place in reproduction.rates:
-                table = figures.trace(reproduction, place)
-                series.append(
-                    {
-                        "label": level.label,
-                        "colour": n,
-                        "panel": i,
-                        "x": _clean(table["time_s"].to_list()),
-                        "y": _clean(table["mbps"].to_list()),
-                    }
-                )
+        for n, line in enumerate(figures.traces(reproduction, study, one.key, plot)):
+            x, y = _clean(line.time_s), _clean(line.y)
+            series.append({"label": line.label, "colour": n, "panel": i, "x": x, "y": y})
     data["series"] = series
-    if plot.kind == "scatter":
-        data["x"] = label(str(plot.over))
-    else:
+    if plot.kind == "trace":
         data["x"], data["panels"] = "Time (s)", [s.label for s in study.series]
     return data
 
@@ -214,6 +239,9 @@ def _point_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]
 
 def _shown_metrics(reproduction: Reproduction, study: Study) -> list[str]:
     wanted = {plot.metric for plot in study.plots} | {"throughput", "late"}
+    for plot in study.plots:
+        for curve in plot.curves:
+            wanted |= {name for expression in (*curve.y, *(curve.x or ())) for name in expression.names}
     return [key for key in reproduction.paper.metrics if key in wanted]
 
 
@@ -279,6 +307,12 @@ def render(reproduction: Reproduction) -> str:
         counts=reproduction.counts(),
         total=len(reproduction.results),
         studies=studies,
+        toggles={
+            s.key: s.label
+            for study in reproduction.studies()
+            for s in study.series
+            if study.plots and not s.dashed
+        },
         provenance=reproduction.provenance,
         scenarios=reproduction.scenarios,
         seconds=reproduction.seconds,

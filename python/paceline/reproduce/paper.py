@@ -1,9 +1,10 @@
 """A paper as data: what it studied (`figures.toml`), what it published (`published.toml`), and where these files lie.
 
 A **study** is a scenario swept along one axis: its *levels*, each a handful of `path = value` settings, times its
-*series* (the lines of a plot, such as the two TCP variants). A **plot** shows one metric of a study. A **claim** is one
-published statement with an expression for our side of it. Everything is read strictly: an unknown key, a claim about a
-level that no study has, or a metric that does not exist is an error that names the file and the entry (`loading`).
+*series* (the lines of a plot, such as the two TCP variants). A **plot** shows one metric of a study, or curves of
+expressions over its points. A **claim** is one published statement with an expression for our side of it. Everything is
+read strictly: an unknown key, a claim about a level that no study has, or a metric that does not exist is an error that
+names the file and the entry (`loading`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ class Level:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number of each run: a field of the summary's row that matches, times a scale; or an expression over others."""
+    """A number of each run: a field of the summary's rows that match, times a scale; or an expression over others.
+
+    `rows` says what becomes of several rows: "first" takes the first, the others are those of `measure.REDUCTIONS`.
+    """
 
     key: str
     label: str
@@ -52,11 +56,39 @@ class Metric:
     scale: float = 1.0
     if_null: str | None = None
     expression: Expression | None = None
+    rows: str = "first"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line of a plot of kind `curves`: an expression for each level, where it lies on the x axis, and how it is
+    drawn."""
+
+    key: str
+    label: str
+    y: tuple[Expression, ...]
+    x: tuple[Expression, ...] | None
+    """None: where the level lies on the study's axis."""
+    colour: int
+    dashed: bool = False
+    marked: bool = True
+    joined: bool = True
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a plot of kind `trace` shows of a recorded table: a column times a scale, of the flows so named (None: of
+    all)."""
+
+    column: str
+    scale: float
+    flow: str | None = None
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture of a study's metric; `kind`: line, bars, trace (over time) or scatter (`over` another metric)."""
+    """A picture of a study's metric; `kind`: line, bars, trace (over time), scatter (`over` another metric), or curves
+    (expressions over the points)."""
 
     key: str
     title: str
@@ -65,11 +97,19 @@ class Plot:
     over: str | None = None
     log_x: bool = False
     lines_at: tuple[float, ...] = ()
+    log_y: bool = False
+    label: str = ""
+    """Of the y axis, instead of the metric's."""
+    x_label: str = ""
+    """Of the x axis, instead of the study's."""
+    curves: tuple[Curve, ...] = ()
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True)
 class Study:
-    """A scenario swept along one axis, or a pool: all points of other studies taken together."""
+    """A scenario swept along one axis; or a pool: all points of other studies taken together; or what cannot be run
+    yet, with the reason (`later`)."""
 
     key: str
     figure: str
@@ -82,7 +122,9 @@ class Study:
     levels: tuple[Level, ...]
     plots: tuple[Plot, ...]
     pool: tuple[str, ...] = ()
-    record: bool = False
+    record: str | None = None
+    """What is recorded over time, for plots of kind trace."""
+    later: str = ""
     seconds: float = 0.1
     """Core seconds of a run, on average, on the machine of the paper's README."""
 
@@ -114,7 +156,8 @@ class Claim:
     where: str
     says: str
     study: str
-    ours: Expression
+    ours: Expression | None
+    """None where the study cannot be run yet."""
     published: Published
     unit: str
     shows: tuple[Show, ...]

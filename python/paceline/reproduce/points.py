@@ -27,7 +27,7 @@ class Place:
 
 
 def places(study: Study) -> Iterator[tuple[Place, Series, Level]]:
-    """The points of a study, level by level; none of a pool."""
+    """The points of a study, level by level; none of a pool or of what cannot be run yet."""
     for level in study.levels:
         for series in study.series:
             yield Place(study.key, series.key, level.label), series, level

@@ -18,18 +18,18 @@ from paceline.results import RunRecord
 from paceline.sweep import Point, Progress, Store, run_points, seeds_from, workers_of_machine
 
 RECORD_EVERY_S = 0.5
-"""The interval of recorded rates, in seconds."""
+"""The interval of recordings, in seconds."""
 
 
 @dataclass
 class Reproduction:
-    """What came out: values of every metric, recorded rates, verdicts, and how it was made."""
+    """What came out: values of every metric, recordings, verdicts, and how it was made."""
 
     paper: Paper
     runs: int
     values: measure.Values
-    rates: dict[Place, pl.DataFrame]
-    """Recorded goodput (seed, time_s, goodput_bps, ...) of the points of studies that record."""
+    recorded: dict[Place, pl.DataFrame]
+    """What the points of studies that record recorded: seed, flow, instance, time_s, and the recording's columns."""
     results: list[measure.Result]
     provenance: dict[str, Any]
     figure: str | None = None
@@ -61,7 +61,8 @@ class Plan:
 
     points: list[Point]
     places: list[list[Place]]
-    recorded: list[bool]
+    recorded: list[str | None]
+    """What is recorded of each point."""
     runs: int
     seconds: float
     """Core seconds that it takes on the machine of the paper's README."""
@@ -70,7 +71,7 @@ class Plan:
 def plan(paper: Paper, runs: int) -> Plan:
     """The points of all studies, those that are the same run merged. Raises PaperError for a bad scenario: nothing
     starts unless every point is valid."""
-    found: dict[tuple[str, bool], tuple[Point, list[Place]]] = {}
+    found: dict[tuple[str, str | None], tuple[Point, list[Place]]] = {}
     seconds = 0.0
     for study in paper.studies.values():
         for place, _, _ in points.places(study):
@@ -113,13 +114,11 @@ def run(
     planned = plan(paper, runs)
     seeds = seeds_from(points.FIRST_SEED, runs)
     values: measure.Values = {}
-    rates: dict[Place, pl.DataFrame] = {}
+    tables: dict[Place, pl.DataFrame] = {}
     total = len(planned.points) * runs
     before = 0
-    for recorded in (False, True):
-        chosen = [i for i, r in enumerate(planned.recorded) if r is recorded]
-        if not chosen:
-            continue
+    for recorded in dict.fromkeys(sorted(planned.recorded, key=str)):
+        chosen = [i for i, r in enumerate(planned.recorded) if r == recorded]
 
         def tell(done: float, _: int, before: int = before) -> None:
             if progress:
@@ -128,7 +127,7 @@ def run(
         records = runner(
             [planned.points[i] for i in chosen],
             seeds,
-            record=("rate",) if recorded else (),
+            record=(recorded,) if recorded else (),
             record_every_s=RECORD_EVERY_S,
             workers=workers,
             store=store,
@@ -141,14 +140,14 @@ def run(
             for place in planned.places[i]:
                 values[place] = measured
                 if recorded:
-                    rates[place] = pl.concat(
-                        [r.series["rate"].select(pl.lit(r.seed).alias("seed"), pl.all()) for r in own]
+                    tables[place] = pl.concat(
+                        [r.series[recorded].select(pl.lit(r.seed).alias("seed"), pl.all()) for r in own]
                     )
     return Reproduction(
         paper,
         runs,
         values,
-        rates,
+        tables,
         measure.results(paper, values),
         files.provenance(),
         seconds=time.monotonic() - began,

@@ -75,7 +75,7 @@ def verdicts(reproduction: Reproduction) -> pl.DataFrame:
             "published": r.claim.published.value,
             "sign": {1: "+", -1: "-", None: None}[r.claim.published.sign],
             "unit": r.claim.unit,
-            "expression": r.claim.ours.text,
+            "expression": r.claim.ours.text if r.claim.ours else None,
             "ours": r.ours.mean if r.ours else None,
             "half_width": r.ours.half_width if r.ours else None,
             "runs": r.ours.n if r.ours else 0,
@@ -88,8 +88,8 @@ def verdicts(reproduction: Reproduction) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def rates(reproduction: Reproduction) -> pl.DataFrame | None:
-    """The recorded rates of the studies that record, or None."""
+def recorded(reproduction: Reproduction, kind: str) -> pl.DataFrame:
+    """What the studies that record `kind` recorded."""
     parts = [
         table.select(
             pl.lit(place.study).alias("study"),
@@ -97,20 +97,23 @@ def rates(reproduction: Reproduction) -> pl.DataFrame | None:
             pl.lit(place.level).alias("level"),
             pl.all(),
         )
-        for place, table in reproduction.rates.items()
+        for place, table in reproduction.recorded.items()
+        if reproduction.paper.studies[place.study].record == kind
     ]
-    return pl.concat(parts) if parts else None
+    return pl.concat(parts)
 
 
 def write(reproduction: Reproduction, folder: Path) -> None:
-    """Writes runs, points, verdicts and rates. Raises StorageError."""
+    """Writes runs, points, verdicts and what was recorded ("rates" and so on). Raises StorageError."""
     tables = {
         "runs": runs(reproduction),
         "points": points_table(reproduction),
         "verdicts": verdicts(reproduction),
-        "rates": rates(reproduction),
     }
+    for kind in sorted(
+        {str(reproduction.paper.studies[place.study].record) for place in reproduction.recorded}
+    ):
+        tables[f"{kind}s"] = recorded(reproduction, kind)
     for name, table in tables.items():
-        if table is not None:
-            files.write_parquet(folder / f"{name}.parquet", table)
-            files.write_csv(folder / f"{name}.csv", table)
+        files.write_parquet(folder / f"{name}.parquet", table)
+        files.write_csv(folder / f"{name}.csv", table)

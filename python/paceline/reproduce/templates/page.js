@@ -3,13 +3,13 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const hidden = new Set();
   const MARKERS = ["circle", "square", "triangle-up", "diamond", "cross", "x"];
-  const DASHES = ["solid", "solid"];
   const printing = window.matchMedia("print");
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colour = (i) => css(`--c${i % 6}`);
-  const shown = (key) => !(hidden.has("newreno") && key.startsWith("newreno")) && !(hidden.has("vegas") && key.startsWith("vegas"));
+  // A box hides its series and those named after it: "vegas" also "vegas-red".
+  const shown = (key) => ![...hidden].some((one) => key === one || key.startsWith(`${one}-`));
 
   function axis(title, more) {
     return { title: { text: title }, gridcolor: css("--rule"), linecolor: css("--rule"), zerolinecolor: css("--rule"),
@@ -38,15 +38,16 @@
 
   function line(plot) {
     const traces = plot.series.filter((s) => shown(s.key)).map((s) => ({
-      type: "scatter", mode: "lines+markers", name: s.label, x: s.x, y: s.y, customdata: s.level,
+      type: "scatter", mode: s.mode || "lines+markers", name: s.label, x: s.x, y: s.y, customdata: s.level,
       error_y: { type: "data", array: s.half, thickness: 1.4, width: 4, color: colour(s.colour) },
       line: { color: colour(s.colour), width: 2, dash: s.dashed ? "dash" : "solid" },
       marker: { symbol: MARKERS[s.colour % 6], size: 7 }, meta: s.key,
       text: s.level.map((n) => plot.levels[n]),
       hovertemplate: "%{text}: %{y:.4g} ± %{error_y.array:.2g}<extra>%{fullData.name}</extra>" }));
     traces.push(...marks(plot, (own) => ({ x: own.map((p) => p.x), y: own.map((p) => p.y) })));
-    return [traces, { xaxis: axis(plot.x, { ...levelTicks(plot), type: plot.logX ? "log" : "linear" }),
-      yaxis: axis(plot.y, { rangemode: "tozero" }) }];
+    const ticks = plot.ownX ? { exponentformat: "none" } : levelTicks(plot);
+    return [traces, { xaxis: axis(plot.x, { ...ticks, type: plot.logX ? "log" : "linear" }),
+      yaxis: axis(plot.y, plot.logY ? { type: "log" } : { rangemode: "tozero" }) }];
   }
 
   function bars(plot) {
@@ -81,9 +82,10 @@
       xaxis: axis(plot.x), legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, traceorder: "reversed" } };
     // The longest run first, so that the shorter ones lie on top of it.
     const traces = [...plot.series].reverse().map((s) => ({ type: "scatter", mode: "lines", name: s.label, x: s.x, y: s.y,
-      yaxis: s.panel ? `y${s.panel + 1}` : "y", legendgroup: s.label, showlegend: s.panel === 0,
-      line: { color: colour(s.colour), width: 1.6, dash: DASHES[s.panel] },
-      hovertemplate: "%{x:.1f} s: %{y:.3g} Mbit/s<extra>%{fullData.name}</extra>" }));
+      yaxis: s.panel ? `y${s.panel + 1}` : "y", legendgroup: s.label,
+      showlegend: s.panel === 0 && plot.series.length <= plot.panels.length * plot.levels.length,
+      line: { color: colour(s.colour), width: 1.6 },
+      hovertemplate: "%{x:.1f} s: %{y:.4g}<extra>%{fullData.name}</extra>" }));
     plot.panels.forEach((name, i) => {
       const key = i ? `yaxis${i + 1}` : "yaxis";
       layout[key] = axis(`${name}<br>${plot.y}`, { rangemode: "tozero" });
@@ -92,7 +94,7 @@
   }
 
   function scatter(plot) {
-    const traces = plot.series.filter((s) => shown(s.label.toLowerCase())).map((s) => ({
+    const traces = plot.series.filter((s) => shown(s.key)).map((s) => ({
       type: "scatter", mode: "markers", name: s.label, x: s.x, y: s.y,
       marker: { color: colour(s.colour), symbol: `${MARKERS[s.colour]}-open`, size: 7, opacity: 0.75 },
       hovertemplate: "ratio %{x:.3g}, late %{y:.3g} %<extra>%{fullData.name}</extra>" }));
@@ -110,7 +112,7 @@
       ticktext: ["0.125", "0.25", "0.5", "1", "1.5", "2", "4", "8", "16"] }), yaxis: axis(plot.y, { rangemode: "tozero" }), shapes, annotations }];
   }
 
-  const KINDS = { line, bars, trace, scatter };
+  const KINDS = { line, bars, trace, scatter, curves: line };
 
   function draw(plot) {
     const element = document.getElementById(plot.id);
