@@ -1,10 +1,11 @@
 //! Traffic: what hands data to a connection, and what takes it out at the other end.
 //!
-//! Lives here: greedy and sized transfers ([`ftp`]), web traffic ([`web`]), the media stream's sender ([`stream`]) and
-//! its player ([`player`]). State machines without I/O that know nothing of TCP: time and progress come in as
+//! Lives here: greedy and sized transfers ([`ftp`]), web traffic ([`web`]), Pareto on/off traffic ([`onoff`]), the media
+//! stream's sender ([`stream`]) and its player ([`player`]). State machines without I/O that know nothing of TCP: time and progress come in as
 //! arguments, [`Action`]s go out. Uses units, and the engine's random streams. Look first at [`Source`].
 
 pub mod ftp;
+pub mod onoff;
 pub mod player;
 mod source;
 pub mod stream;

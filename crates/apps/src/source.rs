@@ -1,6 +1,7 @@
 //! What all senders have in common.
 
 use crate::ftp::Ftp;
+use crate::onoff::OnOff;
 use crate::stream::StreamSender;
 use crate::web::Web;
 use paceline_units::{Size, Span, Time};
@@ -118,6 +119,8 @@ pub enum Source {
     Web(Web),
     /// A media stream.
     Stream(StreamSender),
+    /// Pareto on/off traffic.
+    OnOff(OnOff),
 }
 
 impl Source {
@@ -129,6 +132,7 @@ impl Source {
             Source::Ftp(ftp) => ftp.next_action(now, acked),
             Source::Web(web) => web.next_action(now, acked),
             Source::Stream(stream) => stream.next_action(now),
+            Source::OnOff(source) => source.next_action(now),
         }
     }
 
@@ -139,6 +143,7 @@ impl Source {
             Source::Ftp(ftp) => ftp.next_wake(),
             Source::Web(web) => web.next_wake(),
             Source::Stream(stream) => stream.next_wake(),
+            Source::OnOff(source) => source.next_wake(),
         }
     }
 
@@ -147,7 +152,7 @@ impl Source {
         match self {
             Source::Ftp(ftp) => ftp.measure_from(at),
             Source::Web(web) => web.measure_from(at),
-            Source::Stream(_) => {}
+            Source::Stream(_) | Source::OnOff(_) => {}
         }
     }
 
@@ -157,7 +162,7 @@ impl Source {
         match self {
             Source::Ftp(ftp) => ftp.transfers(),
             Source::Web(web) => Some(web.transfers()),
-            Source::Stream(_) => None,
+            Source::Stream(_) | Source::OnOff(_) => None,
         }
     }
 }

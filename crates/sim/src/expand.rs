@@ -11,6 +11,7 @@ use crate::scenario::model::Profile;
 use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::{Flow, Scenario};
 use paceline_apps::ftp::Ftp;
+use paceline_apps::onoff::{OnOff, OnOffModel};
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
 use paceline_apps::{Period, Rounding};
@@ -256,6 +257,10 @@ fn app(
                 rounding,
             };
             (paceline_apps::Source::Web(Web::new(model, stream, period)), None)
+        }
+        App::Pareto { rate, burst, idle, shape } => {
+            let model = OnOffModel { rate: *rate, burst: *burst, idle: *idle, shape: *shape, packet: segment };
+            (paceline_apps::Source::OnOff(OnOff::new(model, stream, period)), None)
         }
         App::Stream { media_rate, length, xfactor, heartbeat, buffer, playout, client_buffer } => {
             let model = StreamModel {

@@ -60,7 +60,8 @@ fn model(text: &str, seed: u64) -> Model {
 #[test]
 fn named_topologies() {
     let flows = "[flow.a]\ncount = 3\n[flow.b]\ncount = 2\ncc = \"vegas\"\nstart = \"100 ms\"\n[flow.c]\ncc = \"sack\"\n\
-                 [flow.c.app]\nkind = \"web\"\ngap = \"50 ms\"\n[flow.d]\n[flow.d.app]\nkind = \"stream\"\nlength = \"20 s\"\n";
+                 [flow.c.app]\nkind = \"web\"\ngap = \"50 ms\"\n[flow.d]\n[flow.d.app]\nkind = \"stream\"\nlength = \"20 s\"\n\
+                 [flow.e]\ncc = \"udp\"\ncount = 2\napp = { kind = \"pareto\", rate = \"500 kbit/s\", burst = \"40 ms\", idle = \"40 ms\" }\n";
     let bottleneck = "rate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nqueue = { kind = \"droptail\", limit = \"20 packets\" }\n";
     for (name, head) in [
         ("dumbbell", format!("[link.bottleneck]\n{bottleneck}")),
@@ -147,9 +148,13 @@ fn random_scenario(seed: u64) -> String {
         if a == b {
             continue;
         }
-        let cc = ["newreno", "reno", "sack", "vegas", "cubic"][below(5)];
+        let cc = ["newreno", "reno", "sack", "vegas", "cubic", "udp"][below(6)];
         let start = ["0 s", "0 s", "100 ms", "200 ms"][below(4)];
         let _ = write!(text, "[flow.f{flow}]\nfrom = \"h{a}\"\nto = \"h{b}\"\ncc = \"{cc}\"\nstart = \"{start}\"\n");
+        if cc == "udp" {
+            text.push_str("app = { kind = \"pareto\", rate = \"800 kbit/s\", burst = \"20 ms\", idle = \"10 ms\" }\n");
+            continue;
+        }
         let _ = writeln!(text, "delayed_ack = \"{}\"\necn = {}", ["off", "40 ms"][below(2)], below(2) == 0);
         match below(4) {
             0 => text.push_str("app = { kind = \"web\", gap = \"20 ms\", mean_size = \"20 kB\" }\n"),

@@ -199,6 +199,26 @@ pub enum App {
         #[schemars(extend("x-default" = "none", "x-min" = "1 B", "x-max" = "1000000 GB"))]
         max_size: Option<Size>,
     },
+    /// Pareto on/off traffic, as in ns-2: bursts at a constant rate, silences between, both of Pareto lengths. It begins
+    /// with a silence.
+    Pareto {
+        /// Payload per second within a burst; it leaves in whole segments.
+        #[serde(default = "telephone")]
+        #[schemars(extend("x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
+        rate: Rate,
+        /// Mean length of a burst.
+        #[serde(default = "half_second")]
+        #[schemars(extend("x-min" = "1 us", "x-max" = "1000000 s"))]
+        burst: Span,
+        /// Mean length of a silence.
+        #[serde(default = "half_second")]
+        #[schemars(extend("x-max" = "1000000 s"))]
+        idle: Span,
+        /// Shape of both Pareto laws, more than 1; the variance is infinite up to 2.
+        #[serde(default = "on_off_shape")]
+        #[schemars(range(min = 1.0, max = 100.0))]
+        shape: f64,
+    },
     /// A stored medium: the sender hands chunks to TCP, the receiver buffers and plays.
     Stream {
         /// Encoding rate of the medium.
@@ -273,6 +293,12 @@ const fn half_second() -> Span {
 }
 const fn pareto_shape() -> f64 {
     1.2
+}
+const fn on_off_shape() -> f64 {
+    1.5
+}
+const fn telephone() -> Rate {
+    Rate::from_bps(64_000)
 }
 const fn one_megabit() -> Rate {
     Rate::from_bps(1_000_000)

@@ -72,7 +72,7 @@ impl Rules {
             let known = listed(file.flow.keys().map(String::as_str));
             return self.note("stop_after", format!("`{name}` must be the name of a flow{hint} (flows: {known})"));
         };
-        if matches!(flow.app, App::Ftp { size: None } | App::Web { .. }) {
+        if matches!(flow.app, App::Ftp { size: None } | App::Web { .. } | App::Pareto { .. }) {
             self.note(
                 "stop_after",
                 format!("flow `{name}` is never done: it must be a stream, or an ftp transfer with a `size`"),
@@ -266,6 +266,12 @@ impl Rules {
                             "`{shape}` must be more than 1: a Pareto law has no mean otherwise (or give `median_size`)"
                         ),
                     );
+                }
+            }
+            App::Pareto { shape, .. } => {
+                if shape <= 1.0 {
+                    let problem = format!("`{shape}` must be more than 1: a Pareto law has no mean otherwise");
+                    self.note(join(path, "shape"), problem);
                 }
             }
             App::Stream { media_rate, length, buffer, client_buffer, .. } => {

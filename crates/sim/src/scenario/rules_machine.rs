@@ -45,7 +45,7 @@ impl Rules {
                     "`ftp` leaves the rate to congestion control, and `udp` has none: it needs another `cc`",
                 );
             }
-            App::Ftp { .. } => {}
+            App::Ftp { .. } | App::Pareto { .. } => {}
         }
     }
 }
