@@ -40,6 +40,12 @@ pub struct SenderStats {
     /// full ones cost nothing to count).
     pub(crate) full: u16,
     pub(crate) smaller: i64,
+    /// Greatest congestion window in segments, from the flow's start; zero without one.
+    pub window_most: f64,
+    /// Timeouts that were not backed off: the first of a series.
+    pub first_timeouts: u64,
+    /// Sum of their lengths.
+    pub first_timeout_sum: Span,
 }
 
 impl SenderStats {
@@ -63,6 +69,9 @@ impl SenderStats {
             from: Time::ZERO,
             full,
             smaller: 0,
+            window_most: 0.0,
+            first_timeouts: 0,
+            first_timeout_sum: Span::ZERO,
         }
     }
 
@@ -126,6 +135,9 @@ impl SenderStats {
             from: earlier.until.max(self.from),
             full: self.full,
             smaller: self.smaller - earlier.smaller,
+            window_most: self.window_most,
+            first_timeouts: self.first_timeouts - earlier.first_timeouts,
+            first_timeout_sum: self.first_timeout_sum - earlier.first_timeout_sum,
         }
     }
 
@@ -134,6 +146,12 @@ impl SenderStats {
     pub fn mean_window(&self) -> Option<f64> {
         let seconds = self.until.since(self.from).as_secs_f64();
         (seconds > 0.0).then(|| self.window_integral / seconds)
+    }
+
+    /// Mean length of the timeouts that were not backed off, T_0 of Padhye et al. (1998); `None` without one.
+    #[must_use]
+    pub fn mean_timeout(&self) -> Option<Span> {
+        (self.first_timeouts > 0).then(|| self.first_timeout_sum / self.first_timeouts)
     }
 
     /// Least round-trip time; `None` without a sample.

@@ -110,6 +110,8 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         rtt_p95_s: seconds(sent.rtt_quantile(0.95)),
         rtt_p99_s: seconds(sent.rtt_quantile(0.99)),
         cwnd_mean_packets: sent.mean_window(),
+        cwnd_max_packets: (sent.window_most > 0.0).then_some(sent.window_most),
+        timeout_mean_s: seconds(sent.mean_timeout()),
         bytes_delivered: received.bytes,
         transfers_started: transfers.started,
         transfers_completed: transfers.completed,

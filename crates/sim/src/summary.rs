@@ -82,6 +82,8 @@ pub struct FlowSummary {
     pub rtt_p95_s: Option<f64>,
     pub rtt_p99_s: Option<f64>,
     pub cwnd_mean_packets: Option<f64>,
+    pub cwnd_max_packets: Option<f64>,
+    pub timeout_mean_s: Option<f64>,
     pub bytes_delivered: u64,
     pub transfers_started: u64,
     pub transfers_completed: u64,

@@ -194,8 +194,17 @@ impl TcpSender {
     /// Tells the controller something rare.
     #[inline(never)]
     pub(super) fn tell(&mut self, event: TcpEvent, now: Time) {
+        // between these events the window only grows
+        self.stats.window_most = self.stats.window_most.max(self.controller.window());
         match event {
-            TcpEvent::Lost { .. } | TcpEvent::Timeout(_) => self.stats.window_cuts += 1,
+            TcpEvent::Timeout(_) => {
+                self.stats.window_cuts += 1;
+                if !self.rtt.backed_off() {
+                    self.stats.first_timeouts += 1;
+                    self.stats.first_timeout_sum += self.rtt.timeout();
+                }
+            }
+            TcpEvent::Lost { .. } => self.stats.window_cuts += 1,
             TcpEvent::EcnEcho => {
                 self.stats.window_cuts += 1;
                 self.stats.ecn_cuts += 1;

@@ -309,6 +309,7 @@ impl TcpSender {
     pub fn account(&mut self, now: Time) {
         if self.first_sent != Time::NEVER || self.stats.packets_sent > 0 {
             self.integrate(now);
+            self.stats.window_most = self.stats.window_most.max(self.controller.window());
         }
     }
 
