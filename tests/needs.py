@@ -60,6 +60,10 @@ def _tshark() -> str | None:
     return None if shutil.which("tshark") else "needs tshark (package tshark)"
 
 
+def _jq() -> str | None:
+    return None if shutil.which("jq") else "needs jq (package jq)"
+
+
 _PROBES: dict[str, Callable[[], str | None]] = {
     "root": _root,
     "netns": _netns,
@@ -67,12 +71,13 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "ns": _ns,
     "chromium": _chromium,
     "tshark": _tshark,
+    "jq": _jq,
 }
 
 
 @functools.cache
 def missing(need: str) -> str | None:
-    """Why `need` ("root", "netns", "tmpfs", "ns", "chromium", "tshark") is not to be had here; None when it is."""
+    """Why `need` ("root", "netns", "tmpfs", "ns", "chromium", "tshark", "jq") is not here; None when it is."""
     return _PROBES[need]()
 
 

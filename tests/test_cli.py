@@ -119,8 +119,14 @@ def test_tables_are_for_people(here: Command, small: Path) -> None:
     one, several = here("run", small), here("run", small, "--runs", 3)
     for done in (one, several):
         assert done.returncode == 0, done.stderr
-        for word in ("Flows", "Streams", "Queues", "Groups", "media", "vegas", "bit/s", "Jain"):
+        for word in ("Flows", "Streams", "Queues", "media", "vegas", "bit/s"):
             assert word in done.stdout
+        assert "Groups" not in done.stdout, "groups of one flow say nothing new"
+    crowd = here("run", small, "--set", "flow.bulk.count=3").stdout
+    groups = crowd[crowd.index("Groups") :]
+    assert "Jain index" in groups
+    assert "bulk" in groups
+    assert "media" not in groups
     assert "±" in several.stdout
     assert "±" not in one.stdout
 

@@ -85,6 +85,25 @@ def test_lines_have_names_and_forward_comes_first() -> None:
     assert len(set(PALETTE)) == len(PALETTE)
 
 
+def test_empty_queues_are_named_below_and_the_warm_up_is_shaded() -> None:
+    data = recorded("queue")
+    none = data.with_columns(
+        packets=pl.when(pl.col("direction") == "backward").then(0.0).otherwise("packets")
+    )
+    drawn = figure(KINDS["queue"], [Panel("one", none, warmup_s=3.0)]).axes[0]
+    assert len(drawn.lines) == 1
+    assert drawn.get_xlabel() == "time (s)\nempty throughout, not drawn: b backward"
+    legend = drawn.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["b forward", "warm-up"]
+    assert drawn.patches[0].get_extents().transformed(drawn.transData.inverted()).x1 == pytest.approx(3.0)
+    # Where all are empty there is nothing else to draw; where none is, nothing is said.
+    for same in (data.with_columns(packets=0.0), data):
+        axes = figure(KINDS["queue"], [Panel("one", same)]).axes[0]
+        assert len(axes.lines) == 2
+        assert axes.get_xlabel() == "time (s)"
+
+
 @pytest.mark.parametrize(
     ("span", "length"), [(1.0, 0.02), (10.0, 0.05), (60.0, 0.5), (300.0, 2.0), (1e6, 60.0)]
 )

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from needs import require
 from paceline.cli import app
 from paceline.errors import Interrupted
-from paceline.reproduce import loading, measure, page, reproduction, writing
+from paceline.reproduce import loading, measure, page, reproduction, where, writing
 from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import Reproduction
 from paceline.statistics import Estimate
@@ -203,7 +203,7 @@ def test_a_number_that_nobody_reaches_differs_and_twice_is_twice(done: Reproduct
         "twice": "agrees",
         "both": "agrees",
     }
-    assert done.counts() == {"agrees": 2, "differs": 2, "open": 1}
+    assert done.counts() == {"agrees": 2, "differs": 2, "undecided": 0, "open": 1}
     assert live == "open"
     assert done.results[-1].verdict.because == "not yet run: needs <sockets>"
     assert done.results[-1].ours is None
@@ -329,7 +329,10 @@ def test_the_command_line_names_what_there_is() -> None:
     listed = runner.invoke(app, ["reproduce", "--list"])
     assert listed.exit_code == 0, listed.output
     assert "vegas-streaming" in listed.output
-    assert "fig7a-levels-vegas" in listed.output
+    assert "fig7a-levels-vegas" not in listed.output, "statements are for --figure"
+    assert len(listed.output.splitlines()) < 40 * len(where.keys())
+    claims = runner.invoke(app, ["reproduce", "--list", "vegas-streaming", "--figure", "7"])
+    assert "fig7a-levels-vegas" in claims.output
     for words, said in {
         ("reproduce",): "which paper?",
         ("reproduce", "vegas"): "no paper 'vegas'",

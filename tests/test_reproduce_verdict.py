@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paceline.reproduce.expression import Array, Column, Expression, ExpressionError
-from paceline.reproduce.verdict import ABOUT_SHARE, Kind, Outcome, Published, judge
+from paceline.reproduce.verdict import ABOUT_SHARE, FEW_RUNS, Kind, Outcome, Published, judge
 from paceline.statistics import Estimate, estimate
 
 finite = st.floats(-1e6, 1e6)
@@ -57,8 +57,24 @@ def test_signs_need_an_interval_without_zero(kind: Kind, sign: int, value: float
     [Published(Kind.PRINTED, 8, 1), Published(Kind.ABOUT, 8), Published(Kind.ORDERING, sign=1)],
 )
 def test_without_a_number_nothing_is_said(published: Published) -> None:
-    for missing in (None, Estimate(0, None, None, None), Estimate(1, 8.0, None, None)):
+    for missing in (None, Estimate(0, None, None, None)):
         assert judge(published, missing).outcome is Outcome.OPEN
+    assert judge(published, Estimate(1, 8.0, None, None)).outcome is Outcome.UNDECIDED
+
+
+def test_few_runs_leave_an_order_undecided_but_not_what_they_show() -> None:
+    order = Published(Kind.ORDERING, sign=1)
+    for n, outcome in {
+        2: Outcome.UNDECIDED,
+        FEW_RUNS - 1: Outcome.UNDECIDED,
+        FEW_RUNS: Outcome.DIFFERS,
+    }.items():
+        assert judge(order, Estimate(n, 1.0, 2.0, 2.0)).outcome is outcome
+        assert judge(order, Estimate(n, -3.0, 2.0, 2.0)).outcome is Outcome.DIFFERS
+        assert judge(order, Estimate(n, 3.0, 2.0, 2.0)).outcome is Outcome.AGREES
+    # All runs alike say that there is no difference.
+    assert judge(order, Estimate(3, 0.0, 0.0, 0.0)).outcome is Outcome.DIFFERS
+    assert "too few runs" in Outcome.UNDECIDED.text
 
 
 def test_the_edge_itself_agrees() -> None:

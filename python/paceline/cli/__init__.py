@@ -14,11 +14,14 @@ from types import FrameType
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from typer.core import TyperGroup
 
 from paceline import _core
+from paceline.cli import layout
 from paceline.cli.compare import compare
 from paceline.cli.describe import schema, schemes
+from paceline.cli.help import WIDTH, Command
 from paceline.cli.plot import plot
 from paceline.cli.reproduce import reproduce
 from paceline.cli.run import run
@@ -28,6 +31,12 @@ from paceline.errors import PacelineError
 
 class Guarded(TyperGroup):
     """Turns what goes wrong in any command into one clear message on stderr and an exit code."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Each command with the whole of its first sentence, which would be cut otherwise."""
+        rows = [(name, first_sentence(self.commands[name])) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -51,10 +60,20 @@ class Guarded(TyperGroup):
         return result
 
 
+def first_sentence(command: Any) -> str:
+    """The first paragraph of a command's help, on one line."""
+    return " ".join((command.help or "").split("\n\n")[0].split())
+
+
 def fail(message: str, code: int) -> typer.Exit:
     """Says the error on stderr; the exception ends the command with the code."""
+    text = f"paceline: {message}"
     with contextlib.suppress(OSError):
-        print(f"paceline: {message}", file=sys.stderr)
+        if sys.stderr.isatty():
+            layout.say(Console(stderr=True, highlight=False), text)
+        else:
+            # One line, as tools that read it expect.
+            print(text, file=sys.stderr)
     return typer.Exit(code)
 
 
@@ -74,8 +93,9 @@ app = typer.Typer(
     cls=Guarded,
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
 )
 
 
@@ -88,13 +108,13 @@ def options(
     """A workbench for the congestion control of streaming and real-time media."""
 
 
-app.command()(run)
-app.command()(sweep)
-app.command()(compare)
-app.command()(plot)
-app.command()(reproduce)
-app.command()(schema)
-app.command()(schemes)
+app.command(cls=Command)(run)
+app.command(cls=Command)(sweep)
+app.command(cls=Command)(compare)
+app.command(cls=Command)(plot)
+app.command(cls=Command)(reproduce)
+app.command(cls=Command)(schema)
+app.command(cls=Command)(schemes)
 
 
 def _terminated(_signal: int, _frame: FrameType | None) -> None:

@@ -6,10 +6,10 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
 from paceline import _core
-from paceline.cli import show
+from paceline.cli import layout
 
 
 def schema() -> None:
@@ -36,16 +36,25 @@ def schemes(
     if as_json:
         print(json.dumps(listed, indent=2, ensure_ascii=False))
         return
-    table = Table(show_lines=True)
-    for head in ("cc", "what", "parameters", "source"):
-        table.add_column(head)
+    console = layout.stdout()
+    # What a controller is fills a line: text that is broken between words, not columns that are split.
+    table = layout.plain()
+    for head in ("cc", "what", "source"):
+        table.add_column(head, overflow="fold")
     for scheme in listed:
-        parameters = [parameter(p) for p in scheme["params"]]
-        table.add_row(scheme["name"], scheme["summary"], "\n".join(parameters) or "-", scheme["source"])
-    show.stdout().print(table, markup=False)
+        table.add_row(scheme["name"], Text(scheme["summary"]), Text(scheme["source"]))
+    console.print(table)
+    console.print("\n[bold]Parameters[/bold], set in a flow's `params`")
+    table = layout.plain()
+    for head in ("cc", "name", "default", "range", "what"):
+        table.add_column(head, overflow="fold")
+    for scheme in listed:
+        for n, p in enumerate(scheme["params"]):
+            table.add_row(scheme["name"] if n == 0 else "", *map(Text, parameter(p)))
+    console.print(table)
 
 
-def parameter(p: dict[str, Any]) -> str:
-    """One line on a parameter: name, default, range, meaning."""
+def parameter(p: dict[str, Any]) -> tuple[str, str, str, str]:
+    """Name, default with unit, range and meaning of a parameter."""
     unit = "" if p["unit"] == "1" else f" {p['unit']}"
-    return f"{p['name']} = {p['default']:g}{unit} ({p['min']:g} to {p['max']:g}): {p['doc']}"
+    return p["name"], f"{p['default']:g}{unit}", f"{p['min']:g} to {p['max']:g}", p["doc"]

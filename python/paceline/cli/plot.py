@@ -58,7 +58,7 @@ def plot(
     Examples:
       paceline run examples/coffee-shop.toml --record cwnd,queue --out out/coffee
       paceline plot out/coffee
-      paceline plot out/newreno out/vegas --kind cwnd --out cwnd.svg
+      paceline plot out/coffee --kind cwnd --out cwnd.pdf
     """
     from paceline.plots import KINDS, figure, save
 
@@ -105,9 +105,20 @@ def panels(directories: dict[Path, Results], kind: str, seed: int | None) -> lis
         points = data.partition_by(results.axes, maintain_order=True) if results.axes else [data]
         for point in points:
             values = ", ".join(f"{axis} = {point[axis][0]}" for axis in results.axes)
-            found.append(Panel(f"{label}{': ' if values else ''}{values}, seed {chosen}", point))
+            title = f"{label}{': ' if values else ''}{values}, seed {chosen}"
+            found.append(Panel(title, point, _warmup_s(results, point, chosen)))
     if len(found) > MOST_PANELS:
         raise PacelineError(
             f"{len(found)} panels are too many for a figure (at most {MOST_PANELS}): plot fewer runs or points"
         )
     return found
+
+
+def _warmup_s(results: Results, point: pl.DataFrame, seed: int) -> float:
+    """The warm-up of a point's run, in seconds."""
+    runs = results.table("runs")
+    here = [pl.col(axis).eq_missing(point[axis][0]) for axis in results.axes]
+    if "warmup_s" not in runs.columns:
+        return 0.0
+    values = runs.filter(pl.col("seed") == seed, *here)["warmup_s"]
+    return float(values[0] or 0.0) if len(values) else 0.0

@@ -6,15 +6,25 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
+from paceline.cli import layout
+from paceline.cli.layout import Column, Layout
 from paceline.cli.progress import duration, progress
 from paceline.errors import Interrupted, PacelineError
 from paceline.reproduce import loading, where
 from paceline.reproduce import paper as papers
+from paceline.reproduce.verdict import Outcome
 
 DEFAULT_RUNS = 10
+
+COUNTED = {
+    Outcome.AGREES: "agree",
+    Outcome.DIFFERS: "differ",
+    Outcome.UNDECIDED: "undecided",
+    Outcome.OPEN: "open",
+}
+"""Outcomes, and what is said of several."""
 
 
 def reproduce(
@@ -43,7 +53,10 @@ def reproduce(
         ),
     ] = None,
     listing: Annotated[
-        bool, typer.Option("--list", help="List papers, figures, claims, and how long each takes.")
+        bool,
+        typer.Option(
+            "--list", help="List papers, figures and times; with --figure what was published there."
+        ),
     ] = False,
 ) -> None:
     """Re-run a paper: its figures, ours with 95 % intervals beside what it published, and a verdict per claim.
@@ -54,12 +67,13 @@ def reproduce(
     \b
     Examples:
       paceline reproduce --list
+      paceline reproduce --list --figure 5
       paceline reproduce vegas-streaming
-      paceline reproduce vegas-streaming --figure 5 --runs 30 --out out/red
+      paceline reproduce vegas-streaming --figure 5 --runs 5 --out out/red
     """
     if listing:
         for key in [paper] if paper else where.keys():
-            _list(loading.load(key), runs, workers)
+            _list(loading.load(key), figure, runs, workers)
         return
     if paper is None:
         raise PacelineError(
@@ -73,16 +87,16 @@ def _reproduce(key: str, figure: str | None, runs: int, workers: int | None, out
     from paceline.reproduce import reproduction, writing
     from paceline.sweep import Store, workers_of_machine
 
-    console = Console(soft_wrap=True, highlight=False)
+    console = layout.stdout()
     whole = loading.load(key)
     chosen = whole if figure is None else whole.only(figure)
     planned = reproduction.plan(chosen, runs)
     at_a_time = workers if workers is not None else workers_of_machine()
     takes = duration(reproduction.seconds_on(planned.seconds, at_a_time))
-    console.print(
+    layout.say(
+        console,
         f"{key}: {len(planned.points)} points, {runs} runs each: about {takes} with {at_a_time} at a time,"
-        " and some more to draw.",
-        markup=False,
+        " and some more to draw.\n\n",
     )
     store = Store(out)
     try:
@@ -94,48 +108,80 @@ def _reproduce(key: str, figure: str | None, runs: int, workers: int | None, out
     done.figure = figure
     page = writing.write(done, out)
     counts = done.counts()
-    table = Table("Figure", "agree", "differ", "open", title="Verdicts", title_justify="left")
+    rows = []
     for name in chosen.figures():
         own = [r.verdict.outcome for r in done.results if chosen.studies[r.claim.study].figure == name]
         if own:
-            table.add_row(name, *(str(own.count(o)) for o in type(own[0])))
-    console.print(table)
-    console.print(
-        f"{counts['agrees']} of {len(done.results)} published statements agree, {counts['differs']} differ"
-        + (f", {counts['open']} are open" if counts["open"] else "")
+            rows.append((name, *(str(own.count(o)) for o in Outcome)))
+    if rows:
+        heads = ("figure", *COUNTED.values())
+        columns = [
+            Column(h, c, right=n > 0)
+            for n, (h, c) in enumerate(zip(heads, zip(*rows, strict=True), strict=True))
+        ]
+        layout.show(console, [Layout("Verdicts", columns)])
+    others = [
+        f"{counts[o]} {'are ' if o is Outcome.UNDECIDED else ''}{word}"
+        for o, word in list(COUNTED.items())[1:]
+        if counts[o]
+    ]
+    layout.say(
+        console,
+        f"\n{counts['agrees']} of {len(done.results)} published statements agree"
+        + "".join(f", {other}" for other in others)
         + f". It took {duration(done.seconds)}.",
-        markup=False,
     )
-    console.print(
-        f"The page: {page}\nFigures (SVG, PNG) and tables (Parquet, CSV) lie beside it.", markup=False
-    )
+    layout.say(console, f"The page: {page}\nFigures (SVG, PNG) and tables (Parquet, CSV) lie beside it.")
 
 
-def _list(paper: papers.Paper, runs: int, workers: int | None) -> None:
+def _list(paper: papers.Paper, figure: str | None, runs: int, workers: int | None) -> None:
+    console = layout.stdout()
+    layout.say(console, f"{paper.key}: {paper.title}\n{paper.authors}, {paper.published_in}\n\n")
+    if figure is None:
+        _figures(paper, runs, workers)
+    else:
+        _claims(paper.only(figure))
+
+
+def _figures(paper: papers.Paper, runs: int, workers: int | None) -> None:
+    """A row per figure: what it shows, its points, how long they take, and how much was published."""
     from paceline.reproduce import reproduction
-
-    console = Console(soft_wrap=True, highlight=False)
-    console.print(f"{paper.key}: {paper.title}\n  {paper.authors}, {paper.published_in}", markup=False)
-    table = Table("Figure", "What", "Points", "Takes", "Claims")
     from paceline.sweep import workers_of_machine
 
+    console = layout.stdout()
     at_a_time = workers if workers is not None else workers_of_machine()
 
-    def takes(one: papers.Paper) -> tuple[str, str]:
+    def row(name: str, what: str, one: papers.Paper) -> tuple[str, ...]:
         planned = reproduction.plan(one, runs)
-        return str(len(planned.points)), duration(reproduction.seconds_on(planned.seconds, at_a_time))
+        takes = duration(reproduction.seconds_on(planned.seconds, at_a_time))
+        return name, what, str(len(planned.points)), str(len(one.claims)), takes
 
-    for study in paper.studies.values():
-        one = paper.only(study.figure)
-        claims = sum(c.study == study.key for c in paper.claims)
-        table.add_row(study.figure, study.title, *takes(one), str(claims))
-    table.add_row("all", "", *takes(paper), str(len(paper.claims)))
+    table = layout.plain()
+    for head in ("figure", "what"):
+        table.add_column(head, overflow="fold")
+    for head in ("points", "claims", "takes"):
+        table.add_column(head, justify="right", no_wrap=True, overflow="fold")
+    for name in paper.figures():
+        titles = [study.title for study in paper.studies.values() if study.figure == name]
+        table.add_row(*map(Text, row(name, "; ".join(titles), paper.only(name))))
+    table.add_row(*map(Text, row("all", "", paper)))
     console.print(table)
-    console.print(
-        f"Times with {runs} runs a point, {at_a_time} at a time; points that figures share run once.",
-        markup=False,
+    layout.say(
+        console,
+        f"\nTimes with {runs} runs a point, {at_a_time} at a time; points that figures share run once. The claims"
+        " of a figure: --list --figure N.",
     )
-    statements = Table("Figure", "Claim", "Statement")
+
+
+def _claims(paper: papers.Paper) -> None:
+    """What was published about a figure."""
+    console = layout.stdout()
+    if not paper.claims:
+        layout.say(console, "Nothing is published about this figure.")
+        return
+    table = layout.plain()
+    for head in ("claim", "statement", "kind"):
+        table.add_column(head, overflow="fold")
     for claim in paper.claims:
-        statements.add_row(paper.studies[claim.study].figure, claim.key, claim.says)
-    console.print(statements)
+        table.add_row(Text(claim.key), Text(claim.says), Text(str(claim.published.kind)))
+    console.print(table)

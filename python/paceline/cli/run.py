@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from paceline import files
-from paceline.cli import show
+from paceline.cli import layout, show
 from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Workers, kinds
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
@@ -65,12 +65,11 @@ def run(
     if as_json:
         print(json.dumps(document(results), indent=2, ensure_ascii=False, allow_nan=False))
         return
-    console = show.stdout()
-    console.print(headline(results), markup=False)
-    for table in show.tables(results):
-        console.print(table)
+    console = layout.stdout()
+    layout.say(console, headline(results) + "\n\n")
+    layout.show(console, show.tables(results))
     if out:
-        console.print(f"Written to {out}.", markup=False)
+        layout.say(console, f"\nWritten to {out}.")
 
 
 def headline(results: Results) -> str:

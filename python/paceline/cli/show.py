@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import polars as pl
-from rich.console import Console
-from rich.table import Table
 
+from paceline.cli.layout import Column, Layout
 from paceline.files import unit_of
 from paceline.results import IDENTITY, Results
 from paceline.statistics import estimate
@@ -25,10 +23,10 @@ _SHARES = {"loss_rate", "late_share", "utilisation"}
 _COLUMNS: dict[str, list[tuple[str, str]]] = {
     "flows": [
         ("goodput_bps", "goodput"),
+        ("loss_rate", "loss"),
         ("rtt_mean_s", "RTT"),
         ("rtt_p95_s", "RTT 95 %"),
         ("cwnd_mean_packets", "cwnd"),
-        ("loss_rate", "loss"),
         ("packets_sent", "sent"),
         ("packets_retransmitted", "resent"),
         ("timeouts", "timeouts"),
@@ -57,6 +55,9 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
     ],
     "groups": [("flows", "flows"), ("jain", "Jain index"), ("goodput_bps", "goodput")],
 }
+"""Measures and their heads; in a narrow terminal the first stand in the first table."""
+_OF_ONE_RUN = {"packets_sent", "late_packets"}
+"""Counts that shares say better where they are means over several runs."""
 _ALWAYS = {
     "goodput_bps",
     "rtt_mean_s",
@@ -69,74 +70,79 @@ _ALWAYS = {
 }
 
 
-def stdout() -> Console:
-    """The console of tables. Into a pipe or file nothing is cut to a terminal's width."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=250)
-
-
 def quantity(measure: str, mean: float | None, half_width: float | None = None) -> str:
     """A value for people: ("goodput_bps", 3.948e6, 1.2e5) is "3.95 ± 0.12 Mbit/s". A missing one is "-"."""
     if mean is None or math.isnan(mean):
         return "-"
-    unit, factor = unit_of(measure), 1.0
-    if measure in _SHARES:
-        unit, factor = "%", 0.01
-    elif unit in _SCALES:
-        reach = max(abs(mean), half_width or 0.0)
-        factor, unit = next(((f, u) for f, u in _SCALES[unit] if reach >= f), _SCALES[unit][-1])
-        if reach == 0:
-            factor, unit = next((f, u) for f, u in _SCALES[unit_of(measure)] if f == 1.0)
-    elif unit == "packets":
-        unit = ""
-    value, half = mean / factor, None if half_width is None else half_width / factor
-    text = _digits(value, half)
+    factor, unit = scale(measure, max(abs(mean), half_width or 0.0))
+    text = digits(mean / factor, None if half_width is None else half_width / factor)
     return f"{text} {unit}".rstrip()
 
 
-def _digits(value: float, half: float | None) -> str:
+def scale(measure: str, reach: float) -> tuple[float, str]:
+    """The factor and the name of the unit for values of a measure up to `reach`: (1e6, "Mbit/s")."""
+    unit = unit_of(measure)
+    if measure in _SHARES:
+        return 0.01, "%"
+    if unit in _SCALES:
+        if reach == 0:
+            return next((f, u) for f, u in _SCALES[unit] if f == 1.0)
+        return next(((f, u) for f, u in _SCALES[unit] if reach >= f), _SCALES[unit][-1])
+    return 1.0, "" if unit == "packets" else unit
+
+
+def digits(value: float, half: float | None = None) -> str:
+    """A number with three digits, or with those that its half width deserves."""
     if half is None:
-        if value == int(value) and abs(value) < 1e7:
-            return str(int(value))
-        if 0 < abs(value) < 1e-4:
-            return "< 0.0001" if value > 0 else "> -0.0001"
-        decimals = max(0, 2 - math.floor(math.log10(abs(value))))
-        return f"{value:.{min(decimals, 5)}f}"
+        return _alone(value)
     if half == 0:
-        return f"{_digits(value, None)} ± 0"
+        return f"{_alone(value)} ± 0"
+    if half < 5e-5:
+        return f"{value:.4f} ± < 0.0001" if abs(value) >= 5e-5 else _alone(value)
     # The half width to two digits, the mean to the same place.
     decimals = min(4, max(0, 1 - math.floor(math.log10(half))))
-    if half < 5e-5:
-        return f"{value:.4f} ± < 0.0001"
     return f"{value:.{decimals}f} ± {half:.{decimals}f}"
 
 
-def tables(results: Results) -> list[Table]:
+def _alone(value: float) -> str:
+    if value == int(value) and abs(value) < 1e7:
+        return str(int(value))
+    if 0 < abs(value) < 1e-4:
+        return "< 0.0001" if value > 0 else "> -0.0001"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(decimals, 5)}f}"
+
+
+def tables(results: Results) -> list[Layout]:
     """The tables of one scenario's runs; those without rows are left out."""
     titles = {"flows": "Flows", "streams": "Streams", "queues": "Queues (packets)", "groups": "Groups"}
-    return [_table(results, name, title) for name, title in titles.items() if len(results.table(name))]
+    found = [_table(results, name, title) for name, title in titles.items()]
+    return [table for table in found if table is not None]
 
 
-def _table(results: Results, name: str, title: str) -> Table:
+def _table(results: Results, name: str, title: str) -> Layout | None:
     data = results.table(name)
+    if name == "groups" and "flows" in data.columns:
+        # A group of one flow says what the table of flows says already.
+        data = data.filter(pl.col("flows").max().over("group") > 1)
+    if data.is_empty():
+        return None
     who = {"flows": ["flow", "instance", "cc"]}.get(name, list(IDENTITY[name]))
-    columns = [(m, head) for m, head in _COLUMNS[name] if _worth(data, m)]
-    table = Table(title=title, title_justify="left", title_style="bold")
-    first = {"queues": "link", "groups": "group", "streams": "stream"}.get(name, "flow")
-    table.add_column(first)
-    if name == "flows":
-        table.add_column("cc")
-    for _, head in columns:
-        table.add_column(head, justify="right")
     several = len(results.records) > 1
-    groups = data.partition_by(who, maintain_order=True)
+    parts = data.partition_by(who, maintain_order=True)
+    shown = parts[:MOST_ROWS]
     lonely = _lonely(data) if "instance" in who else set()
-    for group in groups[:MOST_ROWS]:
-        table.add_row(*_who(group, name, lonely), *(_cell(group, m, several) for m, _ in columns))
-    if len(groups) > MOST_ROWS:
-        table.caption = f"and {len(groups) - MOST_ROWS} more: --json and --out give all"
-        table.caption_justify = "left"
-    return table
+    first = {"queues": "link", "groups": "group", "streams": "stream"}.get(name, "flow")
+    columns = [Column(first, [_who(part, name, lonely) for part in shown], right=False, repeat=True)]
+    if name == "flows":
+        columns.append(Column("cc", [str(part["cc"][0]) for part in shown], right=False))
+    columns += [
+        Column(head, [_cell(part, measure, several) for part in shown])
+        for measure, head in _COLUMNS[name]
+        if _worth(data, measure) and not (several and measure in _OF_ONE_RUN)
+    ]
+    rest = len(parts) - len(shown)
+    return Layout(title, columns, note=f"and {rest} more: --json and --out give all" if rest else "")
 
 
 def _worth(data: pl.DataFrame, measure: str) -> bool:
@@ -152,28 +158,18 @@ def _lonely(data: pl.DataFrame) -> set[str]:
     return {flow for flow, n in counts.iter_rows() if n == 1}
 
 
-def _who(group: pl.DataFrame, name: str, lonely: set[str]) -> list[str]:
+def _who(part: pl.DataFrame, name: str, lonely: set[str]) -> str:
     if name == "queues":
-        return [f"{group['link'][0]} {group['direction'][0]}"]
+        return f"{part['link'][0]} {part['direction'][0]}"
     if name == "groups":
-        return [str(group["group"][0])]
-    flow = str(group["flow"][0])
-    label = flow if flow in lonely else f"{flow}[{group['instance'][0]}]"
-    return [label, str(group["cc"][0])] if name == "flows" else [label]
+        return str(part["group"][0])
+    flow = str(part["flow"][0])
+    return flow if flow in lonely else f"{flow}[{part['instance'][0]}]"
 
 
 def _cell(group: pl.DataFrame, measure: str, several: bool) -> str:
     e = estimate(group[measure].to_list())
-    text = quantity(measure, e.mean, e.half_width if several else None)
+    # How many flows a group has is not measured.
+    text = quantity(measure, e.mean, e.half_width if several and measure != "flows" else None)
     # A mean over fewer runs than there were says so: 12.3 ± 0.4 s (8 of 10).
     return f"{text} ({e.n} of {len(group)})" if several and 0 < e.n < len(group) else text
-
-
-def frame(data: pl.DataFrame, title: str, heads: Sequence[str]) -> Table:
-    """A data frame of text as a table."""
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column, head in zip(data.columns, heads, strict=True):
-        table.add_column(head, justify="right" if data.schema[column].is_numeric() else "left")
-    for row in data.iter_rows():
-        table.add_row(*("-" if value is None else str(value) for value in row))
-    return table

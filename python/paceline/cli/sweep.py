@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
 import typer
-from rich.table import Table
 
-from paceline.cli import show
+from paceline.cli import layout, show
+from paceline.cli.layout import Column, Layout
 from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds
 from paceline.cli.progress import progress
 from paceline.errors import Interrupted
@@ -64,9 +65,9 @@ def sweep(
 
     \b
     Examples:
-      paceline sweep examples/coffee-shop.toml --vary flow.film.cc=newreno,vegas --runs 10
-      paceline sweep examples/coffee-shop.toml --vary "link.bottleneck.delay=10 ms,50 ms" --runs 5
-      paceline sweep examples/coffee-shop.toml --vary flow.browsing.count=5,10,20 --workers 4 --out out/browsing
+      paceline sweep examples/coffee-shop.toml --vary flow.film.cc=newreno,vegas
+      paceline sweep examples/coffee-shop.toml --runs 5 --out out/delay \\
+          --vary "link.bottleneck.delay=10 ms,50 ms" --vary flow.film.cc=vegas
     """
     changes, varied = assignments(set_ or []), axes(vary)
     directory = out or Path("out") / f"sweep-{load(file, changes).name}"
@@ -92,44 +93,62 @@ def sweep(
             else " Give the same command again to go on."
         )
         raise Interrupted(stop.finished, stop.total, f"{directory}.{again}"[:-1]) from None
-    console = show.stdout()
+    console = layout.stdout()
     points = len(results.runs) // max(1, len(results.seeds))
-    console.print(
-        f"{points} points, {len(results.seeds)} runs each; mean ± half of the 95 % interval", markup=False
-    )
-    for table in tables(results):
-        console.print(table)
-    console.print(f"Tables (Parquet, CSV) and runs are in {directory}.", markup=False)
+    head = f"{points} points, {len(results.seeds)} runs each; mean ± half of the 95 % interval"
+    names = short(results.axes)
+    keys = [f"{name}: {axis}" for axis, name in names.items() if name != axis]
+    layout.say(console, "\n".join([head, *keys]) + "\n\n")
+    layout.show(console, tables(results))
+    layout.say(console, f"\nTables (Parquet, CSV) and runs are in {directory}.")
 
 
-def tables(results: Results) -> list[Table]:
-    """A table each of flows, streams and queues by name: a row per point and name, points apart."""
-    found = []
-    for name, (title, measures) in _SHOWN.items():
-        data = results.table(name)
-        if name == "queues":
-            # The other way is of interest in few scenarios; --out has it.
-            data = data.filter(pl.col("direction") == "forward")
-        shown = [(m, head) for m, head in measures if m in data.columns and data[m].null_count() < len(data)]
-        if data.is_empty() or not shown:
-            continue
-        table = Table(title=title, title_justify="left", title_style="bold")
-        for axis in results.axes:
-            table.add_column(axis)
-        who = _NAMED_BY[name]
-        table.add_column(who)
-        for _, head in shown:
-            table.add_column(head, justify="right")
-        # Instances of a flow are averaged within a run: runs are what is independent.
-        means = data.group_by([*results.axes, who, "seed"], maintain_order=True).agg(
-            pl.col(measure).cast(pl.Float64).mean() for measure, _ in shown
-        )
-        for point in means.partition_by(results.axes, maintain_order=True):
-            table.add_section()
-            for n, rows in enumerate(point.partition_by(who, maintain_order=True)):
-                estimates = [(m, estimate(rows[m].to_list())) for m, _ in shown]
-                cells = [show.quantity(m, e.mean, e.half_width) for m, e in estimates]
-                at = [str(rows[axis][0]) if n == 0 else "" for axis in results.axes]
-                table.add_row(*at, str(rows[who][0]), *cells)
-        found.append(table)
+def short(axes: Sequence[str]) -> dict[str, str]:
+    """The ends of paths that tell them apart: "delay" for "link.bottleneck.delay"."""
+    found = {}
+    for axis in axes:
+        keys = axis.split(".")
+        ends = [".".join(keys[n:]) for n in range(len(keys) - 1, -1, -1)]
+        others = [other for other in axes if other != axis]
+        found[axis] = next((e for e in ends if not any(f".{o}".endswith(f".{e}") for o in others)), axis)
     return found
+
+
+def tables(results: Results) -> list[Layout]:
+    """A table each of flows, streams and queues by name: a row per point and name, points apart."""
+    return [
+        table
+        for name, (title, measures) in _SHOWN.items()
+        if (table := _table(results, name, title, measures)) is not None
+    ]
+
+
+def _table(results: Results, name: str, title: str, measures: Sequence[tuple[str, str]]) -> Layout | None:
+    data = results.table(name)
+    if name == "queues":
+        # The other way is of interest in few scenarios; --out has it.
+        data = data.filter(pl.col("direction") == "forward")
+    shown = [(m, head) for m, head in measures if m in data.columns and data[m].null_count() < len(data)]
+    if data.is_empty() or not shown:
+        return None
+    who = _NAMED_BY[name]
+    # Instances of a flow are averaged within a run: runs are what is independent.
+    means = data.group_by([*results.axes, who, "seed"], maintain_order=True).agg(
+        pl.col(measure).cast(pl.Float64).mean() for measure, _ in shown
+    )
+    rows: list[list[str]] = []
+    blocks = []
+    for point in means.partition_by(results.axes, maintain_order=True):
+        blocks.append(len(rows))
+        for n, part in enumerate(point.partition_by(who, maintain_order=True)):
+            estimates = [(m, estimate(part[m].to_list())) for m, _ in shown]
+            at = [str(part[axis][0]) if n == 0 else "" for axis in results.axes]
+            rows.append(
+                [*at, str(part[who][0]), *(show.quantity(m, e.mean, e.half_width) for m, e in estimates)]
+            )
+    heads = [*short(results.axes).values(), who]
+    cells = list(zip(*rows, strict=True))
+    columns = [Column(h, c, right=False, repeat=True) for h, c in zip(heads, cells, strict=False)]
+    columns += [Column(head, c) for (_, head), c in zip(shown, cells[len(heads) :], strict=True)]
+    # Where a point is one row there is nothing to hold apart.
+    return Layout(title, columns, blocks=blocks if len(blocks) < len(rows) else ())

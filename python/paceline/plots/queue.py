@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 from matplotlib.axes import Axes
 
 from paceline.plots.timeline import Kind, Line
@@ -14,4 +15,9 @@ def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
     axes.step(line.data["time_s"], line.data["packets"], where="post", **{"linewidth": 0.8, **look})
 
 
-KIND = Kind("queue", lambda _span: "queue (packets)", draw, ("link", "direction"))
+def empty(data: pl.DataFrame) -> bool:
+    """Whether nothing ever waited when the queue was sampled."""
+    return not (data["packets"] > 0).any()
+
+
+KIND = Kind("queue", lambda _span: "queue (packets)", draw, ("link", "direction"), empty)

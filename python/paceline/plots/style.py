@@ -15,6 +15,7 @@ from paceline.files import write_whole
 # Okabe and Ito's palette without its yellow, which is too pale for lines on white; the styles tell lines apart in grey.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 OTHERS = "#B8B8B8"
+SHADE = "#F1F1F1"
 STYLES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (4, 1.5, 1, 1.5)))
 
 # Any: the stub of matplotlib takes a mapping whose keys are literals.

@@ -17,6 +17,9 @@ from paceline.plots import style
 MOST_NAMED = 7
 """Lines beyond this many in a panel are drawn in grey, as background, and counted in the legend."""
 
+MOST_LISTED = 4
+"""Names of lines that are not drawn, below the figure; the others are counted."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -41,6 +44,8 @@ class Kind:
     """Draws one line with the given colour and style; the last argument is the time span in seconds."""
     by: tuple[str, str]
     """The columns that tell lines apart."""
+    empty: Callable[[pl.DataFrame], bool] | None = None
+    """Whether a line says nothing; such lines are named below the figure instead of drawn, unless all are so."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,8 @@ class Panel:
 
     title: str
     data: pl.DataFrame
+    warmup_s: float = 0.0
+    """Until then measurements leave out what happens: the panel is shaded there."""
 
 
 def lines(kind: Kind, data: pl.DataFrame) -> list[Line]:
@@ -82,9 +89,11 @@ def figure(kind: Kind, panels: Sequence[Panel]) -> Figure:
         made = Figure(figsize=(7.2, 0.7 + 2.2 * len(panels)), layout="constrained")
         grid = made.subplots(len(panels), 1, sharex=True, sharey=True, squeeze=False)
         named: list[str] = []
+        left_out: list[str] = []
         for axes, panel in zip(grid[:, 0], panels, strict=True):
-            _draw_panel(axes, kind, panel, span, named)
-        grid[-1, 0].set_xlabel("time (s)")
+            left_out += _draw_panel(axes, kind, panel, span, named)
+        caption = f"\nempty throughout, not drawn: {_listed(left_out)}" if left_out else ""
+        grid[-1, 0].set_xlabel(f"time (s){caption}")
         grid[0, 0].set_xlim(0, max(_end(panel.data) for panel in panels))
         grid[0, 0].set_ylim(bottom=0)
         made.supylabel(kind.y_label(span), fontsize=9)
@@ -104,9 +113,19 @@ def _end(data: pl.DataFrame) -> float:
     return float(times[-1]) + float(times[-1] - times[-2])
 
 
-def _draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[str]) -> None:
+def _listed(names: Sequence[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    rest = len(distinct) - MOST_LISTED
+    return ", ".join(distinct[:MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[str]) -> list[str]:
+    """Draws a panel; what it leaves out because it is empty."""
     axes.set_title(panel.title)
-    found = lines(kind, panel.data)
+    if panel.warmup_s > 0:
+        axes.axvspan(0, panel.warmup_s, color=style.SHADE, linewidth=0, zorder=0.5, label="warm-up")
+    every = lines(kind, panel.data)
+    found = [line for line in every if kind.empty is None or not kind.empty(line.data)] or every
     shown = found if len(found) <= MOST_NAMED else found[: MOST_NAMED - 1]
     for line in found[len(shown) :]:
         kind.draw(axes, line, {"color": style.OTHERS, "linewidth": 0.5, "zorder": 1.5}, span)
@@ -123,3 +142,5 @@ def _draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[s
         handles.append(Line2D([], [], label=f"{len(found) - len(shown)} others", color=style.OTHERS))
     extra = [h for h in axes.get_legend_handles_labels()[0] if not str(h.get_label()).startswith("_")]
     axes.legend(handles=[*handles, *extra], loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    drawn = {line.name for line in found}
+    return [line.name for line in every if line.name not in drawn]

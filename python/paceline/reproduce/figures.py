@@ -84,14 +84,14 @@ def x_label(reproduction: Reproduction, study: Study, plot: Plot) -> str:
 
 def _estimates(
     reproduction: Reproduction, study: Study, series: str, metric: str
-) -> list[tuple[float, float, float]]:
-    """(x, mean, half width) of the levels that were run."""
+) -> list[tuple[float, float, float, float]]:
+    """(x, mean, how far its interval reaches below and above it) of the levels that were run."""
     found = []
     for level in study.levels:
         runs = reproduction.values.get(Place(study.key, series, level.label), {}).get(metric)
         ours = measure.mean(runs) if runs else None
         if ours is not None and ours.mean is not None:
-            found.append((level.x, ours.mean, ours.half_width or 0.0))
+            found.append((level.x, ours.mean, *reproduction.paper.metrics[metric].reach(ours)))
     return found
 
 
@@ -100,13 +100,13 @@ def _draw_line(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot)
         rows = _estimates(reproduction, study, series.key, plot.metric)
         if not rows:
             continue
-        x, y, half = (np.array(column) for column in zip(*rows, strict=True))
+        x, y, down, up = (np.array(column) for column in zip(*rows, strict=True))
         c = colour(study, i)
         style = "--" if series.dashed else "-"
         marker = MARKERS[c % len(MARKERS)]
         axes.errorbar(
-            x, y, half, color=COLOURS[c], linestyle=style, marker=marker, markersize=4, capsize=2.5, linewidth=1.3,
-            label=series.label,
+            x, y, (down, up), color=COLOURS[c], linestyle=style, marker=marker, markersize=4, capsize=2.5,
+            linewidth=1.3, label=series.label,
         )  # fmt: skip
     for series_key, level, value, bound in published_points(reproduction, plot):
         edge = COLOURS[colour(study, _index(study, series_key))]
@@ -152,8 +152,8 @@ def _draw_bars(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot)
     for i, series in enumerate(study.series):
         rows = _estimates(reproduction, study, series.key, plot.metric)
         at = {level.x: n for n, level in enumerate(study.levels)}
-        places = np.array([at[x] for x, _, _ in rows]) + (i - (len(study.series) - 1) / 2) * step
-        means, half = [m for _, m, _ in rows], [h for _, _, h in rows]
+        places = np.array([at[x] for x, *_ in rows]) + (i - (len(study.series) - 1) / 2) * step
+        means, half = [m for _, m, _, _ in rows], ([d for *_, d, _ in rows], [u for *_, u in rows])
         c = COLOURS[colour(study, i)]
         if lying:
             axes.barh(

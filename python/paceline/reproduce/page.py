@@ -18,7 +18,7 @@ from markupsafe import Markup
 from paceline.reproduce import figures, measure, points
 from paceline.reproduce.paper import Plot, Study
 from paceline.reproduce.reproduction import Reproduction
-from paceline.reproduce.verdict import Kind, Outcome
+from paceline.reproduce.verdict import FEW_RUNS, Kind, Outcome
 from paceline.statistics import Estimate
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -88,6 +88,7 @@ def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]
         "unit": claim.unit,
         "ours": _ours(result),
         "outcome": str(result.verdict.outcome),
+        "verdict": result.verdict.outcome.text,
         "because": result.verdict.because
         if claim.bound is None
         else result.verdict.because.replace("zero", f"{claim.bound:g}"),
@@ -108,7 +109,10 @@ def _line_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str
             runs = reproduction.values.get(points.Place(study.key, one.key, level.label), {}).get(plot.metric)
             ours = measure.mean(runs) if runs else None
             if ours is not None and ours.mean is not None:
-                rows.append((level.x if plot.kind == "line" else n, ours.mean, ours.half_width or 0.0, n))
+                low, high = reproduction.paper.metrics[plot.metric].reach(ours)
+                rows.append(
+                    (level.x if plot.kind == "line" else n, ours.mean, ours.half_width or 0.0, low, high, n)
+                )
         series.append(
             {
                 "key": one.key,
@@ -118,7 +122,9 @@ def _line_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str
                 "x": [r[0] for r in rows],
                 "y": _clean([r[1] for r in rows]),
                 "half": _clean([r[2] for r in rows]),
-                "level": [r[3] for r in rows],
+                "down": _clean([r[3] for r in rows]),
+                "up": _clean([r[4] for r in rows]),
+                "level": [r[5] for r in rows],
             }
         )
     return {"series": series, "published": _published_data(reproduction, study, plot)}
@@ -257,7 +263,7 @@ def _study_view(reproduction: Reproduction, study: Study) -> dict[str, Any]:
         "scenario": study.scenario,
         "plots": [plot_data(reproduction, study, plot) for plot in study.plots],
         "claims": claims,
-        "counts": {o: sum(c["outcome"] == o for c in claims) for o in ("agrees", "differs", "open")},
+        "counts": {o: sum(c["outcome"] == o for c in claims) for o in Outcome},
         "axis": study.axis_label,
         "metrics": [
             f"{metrics[k].label}{f', {metrics[k].unit}' if metrics[k].unit else ''}"
@@ -306,6 +312,7 @@ def render(reproduction: Reproduction) -> str:
         seeds=reproduction.seeds,
         counts=reproduction.counts(),
         total=len(reproduction.results),
+        few_runs=FEW_RUNS,
         studies=studies,
         toggles={
             s.key: s.label

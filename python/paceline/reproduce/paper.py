@@ -9,6 +9,7 @@ names the file and the entry (`loading`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 from paceline.reproduce.expression import Expression
 from paceline.reproduce.verdict import Published
 from paceline.reproduce.where import PaperError
+from paceline.statistics import Estimate
 
 Settings = tuple[tuple[str, str], ...]
 """(TOML path, value as text) in the order in which they are made."""
@@ -83,6 +85,15 @@ class Trace:
     column: str
     scale: float
     flow: str | None = None
+
+    def reach(self, ours: Estimate) -> tuple[float, float]:
+        """How far an interval reaches below and above its mean where it is drawn: what is measured has no negative
+        values, and a share (unit %) none above 100 %."""
+        mean, half = ours.mean or 0.0, ours.half_width or 0.0
+        if self.field is None:
+            return half, half
+        most = 100.0 if self.unit == "%" else math.inf
+        return min(half, max(0.0, mean)), min(half, max(0.0, most - mean))
 
 
 @dataclass(frozen=True)

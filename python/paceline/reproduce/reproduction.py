@@ -14,6 +14,7 @@ from paceline.errors import PacelineError
 from paceline.reproduce import measure, points
 from paceline.reproduce.paper import Paper, Study
 from paceline.reproduce.points import Place
+from paceline.reproduce.verdict import Outcome
 from paceline.results import RunRecord
 from paceline.sweep import Point, Progress, Store, run_points, seeds_from, workers_of_machine
 
@@ -48,11 +49,8 @@ class Reproduction:
         return list(self.paper.studies.values())
 
     def counts(self) -> dict[str, int]:
-        """How many claims agree, differ, are open."""
-        return {
-            outcome: sum(r.verdict.outcome == outcome for r in self.results)
-            for outcome in ("agrees", "differs", "open")
-        }
+        """How many claims agree, differ, are undecided, are open."""
+        return {str(outcome): sum(r.verdict.outcome is outcome for r in self.results) for outcome in Outcome}
 
 
 @dataclass(frozen=True)

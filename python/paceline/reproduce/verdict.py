@@ -7,6 +7,7 @@
 - **trend**, a rise or a fall along a sweep: the interval of the slope has the sign and excludes zero.
 
 A wide interval thus makes a number easy to agree with and an order hard: the half width stands beside every verdict.
+With few runs an order or a trend whose interval includes zero is undecided; only from `FEW_RUNS` on does it differ.
 """
 
 from __future__ import annotations
@@ -27,12 +28,21 @@ class Kind(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What came out: `OPEN` where our side has no number (points not run, fewer than two runs)."""
+    """What came out: `UNDECIDED` where there are too few runs to tell, `OPEN` where our side has no number."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
+    UNDECIDED = "undecided"
     OPEN = "open"
 
+    @property
+    def text(self) -> str:
+        """As the page has it."""
+        return "undecided (too few runs)" if self is Outcome.UNDECIDED else str(self)
+
+
+FEW_RUNS = 10
+"""With fewer runs than these an interval that includes zero says nothing against an order or a trend."""
 
 ABOUT_SHARE = 0.15
 """How far from a number called approximate ours may lie, as a share of it, our half width apart."""
@@ -81,8 +91,11 @@ class Verdict:
 
 def judge(published: Published, ours: Estimate | None) -> Verdict:
     """Holds ours (None: not run) against the published; see the text of this module."""
-    if ours is None or ours.mean is None or ours.half_width is None:
-        return Verdict(Outcome.OPEN, _missing(ours))
+    if ours is None or ours.mean is None:
+        missing = "not all of its points were run" if ours is None else "our runs give no value for it"
+        return Verdict(Outcome.OPEN, missing)
+    if ours.half_width is None:
+        return Verdict(Outcome.UNDECIDED, "an interval needs at least two runs")
     if published.value is not None:
         off = abs(ours.mean - published.value)
         # The last part forgives rounding alone: 0.5 printed and 0.55 ours are not exactly 0.05 apart in binary.
@@ -97,11 +110,6 @@ def judge(published: Published, ours: Estimate | None) -> Verdict:
         return Verdict(Outcome.AGREES, f"the interval lies {sides[sign]} zero")
     if ours.mean * sign + ours.half_width < 0:
         return Verdict(Outcome.DIFFERS, f"the interval lies {sides[-sign]} zero")
+    outcome = Outcome.UNDECIDED if ours.n < FEW_RUNS and ours.half_width > 0 else Outcome.DIFFERS
     right = ours.mean * sign > 0
-    return Verdict(Outcome.DIFFERS, f"{'the sign is right, but ' if right else ''}the interval includes zero")
-
-
-def _missing(ours: Estimate | None) -> str:
-    if ours is None:
-        return "not all of its points were run"
-    return "our runs give no value for it" if ours.mean is None else "an interval needs at least two runs"
+    return Verdict(outcome, f"{'the sign is right, but ' if right else ''}the interval includes zero")

@@ -36,14 +36,23 @@
         color: css("--page"), line: { width: 2, color: own.map(pen) } } }];
   }
 
+  function hints(plot, s) {
+    return s.level.map((n, i) => `${plot.levels[n]}: ${Number(s.y[i].toPrecision(4))} ± ${Number(s.half[i].toPrecision(2))}`);
+  }
+
+  // An interval is drawn within what the measure can be; that of a curve as it is.
+  function interval(s) {
+    return { type: "data", symmetric: false, array: s.up || s.half, arrayminus: s.down || s.half };
+  }
+
   function line(plot) {
     const traces = plot.series.filter((s) => shown(s.key)).map((s) => ({
       type: "scatter", mode: s.mode || "lines+markers", name: s.label, x: s.x, y: s.y, customdata: s.level,
-      error_y: { type: "data", array: s.half, thickness: 1.4, width: 4, color: colour(s.colour) },
+      error_y: { ...interval(s), thickness: 1.4, width: 4, color: colour(s.colour) },
       line: { color: colour(s.colour), width: 2, dash: s.dashed ? "dash" : "solid" },
       marker: { symbol: MARKERS[s.colour % 6], size: 7 }, meta: s.key,
-      text: s.level.map((n) => plot.levels[n]),
-      hovertemplate: "%{text}: %{y:.4g} ± %{error_y.array:.2g}<extra>%{fullData.name}</extra>" }));
+      text: hints(plot, s),
+      hovertemplate: "%{text}<extra>%{fullData.name}</extra>" }));
     traces.push(...marks(plot, (own) => ({ x: own.map((p) => p.x), y: own.map((p) => p.y) })));
     const ticks = plot.ownX ? { exponentformat: "none" } : levelTicks(plot);
     return [traces, { xaxis: axis(plot.x, { ...ticks, type: plot.logX ? "log" : "linear" }),
@@ -57,12 +66,12 @@
     const offset = (i) => (i - (series.length - 1) / 2) * width;
     const traces = series.map((s, i) => {
       const place = s.x.map((n) => n + offset(i));
-      const error = { type: "data", array: s.half, thickness: 1.4, width: 4, color: css("--text") };
+      const error = { ...interval(s), thickness: 1.4, width: 4, color: css("--text") };
       return { type: "bar", name: s.label, orientation: lying ? "h" : "v", width: width * 0.92, customdata: s.level,
         x: lying ? s.y : place, y: lying ? place : s.y, [lying ? "error_x" : "error_y"]: error, meta: s.key,
         marker: { color: colour(s.colour), pattern: { shape: s.colour % 2 ? "/" : "", bgcolor: colour(s.colour), fgcolor: css("--page"), size: 6, solidity: 0.2 } },
-        text: s.level.map((n) => plot.levels[n]), textposition: "none",
-        hovertemplate: `%{text}: %{${lying ? "x" : "y"}:.4g} ± %{error_${lying ? "x" : "y"}.array:.2g}<extra>%{fullData.name}</extra>` };
+        text: hints(plot, s), textposition: "none",
+        hovertemplate: `%{text}<extra>%{fullData.name}</extra>` };
     });
     const keys = series.map((s) => s.key);
     traces.push(...marks(plot, (own) => {

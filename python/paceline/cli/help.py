@@ -1,0 +1,50 @@
+"""What `--help` prints: plain text with examples that can be copied as they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+# Typer's own help is laid out in boxes; its text breaks commands apart, and changes from version to version.
+WIDTH = 80
+
+
+class Command(TyperCommand):
+    """A command whose help has a usage line, text, examples, arguments and options, in this order."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The words of the usage line after the command."""
+        return [*(metavar(p) for p in arguments(self, ctx)), "[OPTIONS]"]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments and options, each with its help."""
+        named = [(metavar(p), p.help or "") for p in arguments(self, ctx)]
+        options = [p for p in self.get_params(ctx) if p.param_type_name == "option"]
+        # All left columns alike, so that the texts stand in one line.
+        for title, rows in (("Arguments", named), ("Options", [option(p, ctx) for p in options])):
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows, col_max=26)
+
+
+def arguments(command: TyperCommand, ctx: Any) -> list[Any]:
+    """The arguments of a command."""
+    return [p for p in command.get_params(ctx) if p.param_type_name == "argument"]
+
+
+def metavar(argument: Any) -> str:
+    """An argument's name as the usage line has it."""
+    return str(argument.metavar or argument.name.upper())
+
+
+def option(parameter: Any, ctx: Any) -> tuple[str, str]:
+    """The names of an option with its value's, and its help with its default."""
+    names = ", ".join(sorted(parameter.opts, key=len))
+    takes = "" if parameter.is_flag else f" {parameter.metavar or 'VALUE'}"
+    text = parameter.help or ""
+    if parameter.required:
+        text += " Required."
+    elif not parameter.is_flag and parameter.default not in (None, "", (), []) and parameter.show_default:
+        text += f" Default: {parameter.default}."
+    return names + takes, text

@@ -1,0 +1,214 @@
+"""What the documents print is what the program prints, and the examples of every `--help` run.
+
+A ```console block holds commands, each after "$ " (with a backslash at the end of a line that goes on), and what they
+print on a screen of 80 columns; "..." as the last line stands for the rest. The blocks of a document run one after the
+other in a directory that has `examples` and `papers` in it, and each scenario that the document shows under its name
+(a ```toml block whose first line is "# NAME.toml: ..."). After a change of the output
+
+    PACELINE_BLESS=1 .venv/bin/python -m pytest tests/test_docs_output.py
+
+writes what it is now into the documents; the difference is then to be read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from needs import require
+
+ROOT = Path(__file__).resolve().parent.parent
+BLESS = os.environ.get("PACELINE_BLESS") == "1"
+COLUMNS = 80
+BLOCK = re.compile(r"^```console\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+SCENARIO = re.compile(r"^```toml\n# ([\w-]+\.toml)(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+
+UNSTEADY = (
+    # How long it took, and will take.
+    (r"(It took|about) \d[\d.]* (s|min|h)\b", r"\1 N s"),
+    # Versions of jq differ in how they write numbers.
+    (r"(?<=: )(\d+)\.0(?=,?$)", r"\1"),
+    (r"\d+\.\d{12,}", lambda found: f"{float(found[0]):.12g}"),
+)
+"""What may differ from machine to machine, and what it is replaced by on both sides."""
+
+
+def documents() -> list[Path]:
+    """Those that print what a command says."""
+    there = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("papers/**/*.md"))]
+    return [path for path in there if BLOCK.search(path.read_text())]
+
+
+def place(where: Path) -> dict[str, str]:
+    """Makes a directory as after cloning, and the environment of a screen of 80 columns."""
+    for name in ("examples", "papers"):
+        (where / name).symlink_to(ROOT / name)
+    command = Path(sys.executable).with_name("paceline")
+    (where / "paceline").symlink_to(command)
+    kept = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "LC_ALL")}
+    path = f"{command.parent}:{os.environ['PATH']}"
+    return {**kept, "PATH": path, "COLUMNS": str(COLUMNS), "NO_COLOR": "1", "LANG": "C.UTF-8"}
+
+
+def steady(text: str) -> list[str]:
+    """The lines without what differs from machine to machine, and without spaces at their ends."""
+    for pattern, instead in UNSTEADY:
+        text = re.sub(pattern, instead, text, flags=re.MULTILINE)
+    return [line.rstrip() for line in text.rstrip("\n").split("\n")]
+
+
+def entries(block: str) -> list[tuple[str, str]]:
+    """The commands of a block as they stand there, and the text after each."""
+    parts = re.split(r"^(\$ (?:.*\\\n)*.*\n)", block, flags=re.MULTILINE)
+    assert not parts[0], f"a console block begins with a command: {parts[0]!r}"
+    return list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def printed(command: str, where: Path, environment: dict[str, str]) -> str:
+    """What a command prints on the screen."""
+    if "jq" in command:
+        require("jq")
+    done = subprocess.run(
+        ["bash", "-c", command.removeprefix("$ ")],
+        cwd=where,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "Traceback" not in done.stdout, done.stdout
+    return done.stdout
+
+
+def shortened(out: str, shown: str) -> str:
+    """What a document that shows this would show of a new output: as many lines, if it leaves out the rest."""
+    lines = [line.rstrip() for line in out.rstrip("\n").split("\n")] if out else []
+    kept = shown.rstrip("\n").split("\n")
+    if kept[-1] == "..." and len(lines) >= len(kept):
+        lines = [*lines[: len(kept) - 1], "..."]
+    # An empty line between commands is the document's.
+    gap = "\n" if shown.endswith("\n\n") else ""
+    return "".join(f"{line}\n" for line in lines) + gap
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_documents_print_what_the_program_prints(path: Path, tmp_path: Path) -> None:
+    text = path.read_text()
+    environment = place(tmp_path)
+    for name, body in SCENARIO.findall(text):
+        (tmp_path / name).write_text(f"# {name}{body}")
+
+    def now(block: re.Match[str]) -> str:
+        parts = []
+        for command, shown in entries(block[1]):
+            out = shortened(printed(command, tmp_path, environment), shown)
+            # What only a machine has changed is left as it was.
+            parts += [command, shown if steady(out) == steady(shown) else out]
+        return "```console\n" + "".join(parts) + "```"
+
+    fresh = BLOCK.sub(now, text)
+    if BLESS:
+        path.write_text(fresh)
+    assert fresh.split("\n") == text.split("\n") or BLESS, (
+        "the program prints something else (PACELINE_BLESS=1 writes it here)"
+    )
+
+
+COMMANDS = ("run", "sweep", "compare", "plot", "reproduce", "schema", "schemes")
+
+
+def help_of(command: str, environment: dict[str, str], where: Path) -> str:
+    return printed(f"paceline {command} --help", where, environment)
+
+
+def test_every_command_has_help_with_examples_that_run(tmp_path: Path) -> None:
+    environment = place(tmp_path)
+    listed = help_of("", environment, tmp_path)
+    assert set(re.findall(r"^  ([a-z]+)  +\S", listed.partition("Commands:")[2], flags=re.MULTILINE)) == set(
+        COMMANDS
+    )
+    for command in COMMANDS:
+        text = help_of(command, environment, tmp_path)
+        assert max(map(len, text.split("\n"))) <= COLUMNS, text
+        assert "<" not in text.replace("JSON > ", ""), f"a metavar of {command} is raw: {text}"
+        examples = re.search(r"^  Examples?.*:\n((?:    .*\n)+)", text, flags=re.MULTILINE)
+        assert examples, f"{command} --help has no examples"
+        for line in re.split(r"(?<!\\)\n", examples[1].strip()):
+            words = shlex.split(line.replace("\\\n", " "))
+            assert words[:2] == ["paceline", command] or command == "plot", line
+            # Of a whole paper one figure: all of it takes a minute.
+            whole = words[1] == "reproduce" and not {"--figure", "--list"} & set(words)
+            brief = " --figure 3 --runs 1" if whole else ""
+            said = printed(f"{line}{brief} || echo FAILED", tmp_path, environment)
+            assert "FAILED" not in said, f"{line}: {said}"
+
+
+WIDE = """
+duration = "4 s"
+[link.bottleneck]
+rate = "2 Mbit/s"
+delay = "10 ms"
+queue = { kind = "red", limit = "20 packets" }
+loss = { kind = "uniform", rate = "1 %" }
+[flow.a-medium-of-some-length]
+count = 3
+app = { kind = "stream", media_rate = "900 kbit/s", length = "2 s", playout = "stall" }
+[flow.web]
+app = { kind = "web" }
+"""
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, 60, 200])
+def test_nothing_is_wider_than_the_terminal_or_cut(columns: int, tmp_path: Path) -> None:
+    environment = place(tmp_path) | {"COLUMNS": str(columns)}
+    (tmp_path / "wide.toml").write_text(WIDE)
+    link, flow = "link.bottleneck", "flow.a-medium-of-some-length"
+    vary = f'--vary "{link}.delay=10 ms,50 ms" --vary {flow}.cc=newreno,vegas'
+    commands = {
+        "run wide.toml": ["a-medium-of-some-length[2]", "goodput", "timeouts", "utilisation", "Jain index"],
+        "run wide.toml --runs 3 --out out/run": ["±", "a-medium-of-some-length[2]", "stalled", "Jain index"],
+        f"sweep wide.toml {vary} --runs 2 --out out/sweep": [
+            "50 ms",
+            "vegas",
+            "utilisation",
+            f"cc: {flow}.cc",
+        ],
+        f"compare wide.toml {vary} --runs 3": ["not shown", "fill time", "difference"],
+        f"compare wide.toml --vary {flow}.cc=newreno,vegas --runs 3 --metric goodput_bps": [
+            "groups.goodput_bps"
+        ],
+        "schemes": ["selective", "RFC 9438", "fewer than this"],
+        "reproduce --list": ["vegas-streaming", "claims", "Streaming without cross traffic"],
+        "reproduce --list --figure 7": ["fig7a-levels-vegas"],
+        "reproduce vegas-streaming --figure 5 --runs 2 --out out/paper": ["agree", "out/paper/index.html"],
+    }
+    for command, words in commands.items():
+        said = printed(f"paceline {command} 2>&1 || echo FAILED", tmp_path, environment)
+        assert "FAILED" not in said, said
+        flat = re.sub(r"\s+", "", said)
+        for word in words:
+            # A word that is broken over two lines is there as well; what was cut is not.
+            assert re.sub(r"\s+", "", word) in flat or columns < COLUMNS, f"{command}: no {word!r} in\n{said}"
+        assert "…" not in said, said
+        too_wide = [line for line in said.split("\n") if len(line) > columns]
+        assert not too_wide, f"{command}: {too_wide}"
+
+
+def test_a_wide_terminal_has_one_table_of_flows(tmp_path: Path) -> None:
+    environment = place(tmp_path)
+    (tmp_path / "wide.toml").write_text(WIDE)
+    for columns, tables in {80: 2, 200: 1}.items():
+        said = printed("paceline run wide.toml", tmp_path, environment | {"COLUMNS": str(columns)})
+        flows = said[said.index("Flows") : said.index("Streams")]
+        assert len(re.findall(r"^flow ", flows, flags=re.MULTILINE)) == tables
+        found = json.loads(printed("paceline run wide.toml --json", tmp_path, environment))
+        assert str(found["flows"][0]["packets_sent"]) in flows
