@@ -60,6 +60,15 @@ class Metric:
     expression: Expression | None = None
     rows: str = "first"
 
+    def reach(self, ours: Estimate) -> tuple[float, float]:
+        """How far an interval reaches below and above its mean where it is drawn: what is measured has no negative
+        values, and a share (unit %) none above 100 %."""
+        mean, half = ours.mean or 0.0, ours.half_width or 0.0
+        if self.field is None:
+            return half, half
+        most = 100.0 if self.unit == "%" else math.inf
+        return min(half, max(0.0, mean)), min(half, max(0.0, most - mean))
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -85,15 +94,6 @@ class Trace:
     column: str
     scale: float
     flow: str | None = None
-
-    def reach(self, ours: Estimate) -> tuple[float, float]:
-        """How far an interval reaches below and above its mean where it is drawn: what is measured has no negative
-        values, and a share (unit %) none above 100 %."""
-        mean, half = ours.mean or 0.0, ours.half_width or 0.0
-        if self.field is None:
-            return half, half
-        most = 100.0 if self.unit == "%" else math.inf
-        return min(half, max(0.0, mean)), min(half, max(0.0, most - mean))
 
 
 @dataclass(frozen=True)
