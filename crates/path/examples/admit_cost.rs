@@ -5,7 +5,9 @@
 
 use paceline_engine::random::Stream;
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
-use paceline_path::{Fate, Limit, Link, LinkModel, Loss, Measure, On, Pipe, Queue, RedModel};
+use paceline_path::{
+    Fate, GilbertElliott, Limit, Link, LinkModel, Loss, Measure, On, Pipe, Queue, RedModel, Start, TwoState,
+};
 use paceline_units::{Rate, Ratio, Span, Time};
 use std::hint::black_box;
 use std::time::Instant;
@@ -76,5 +78,12 @@ fn main() {
     link("drop-tail by bytes", |m| m.queue = Queue::DropTail(Limit::Bytes(paceline_units::Size(50_000))));
     link("RED", |m| m.queue = Queue::Red(RedModel::new(Limit::Packets(50))));
     link("drop-tail, loss 1 %", |m| m.loss = Some(Loss::Uniform { rate: Ratio(0.01), on: On::All }));
+    let (good_rate, on) = (Ratio(0.00001), On::All);
+    let chain = GilbertElliott { good_rate, bad_rate: Ratio(0.1), to_bad: Ratio(0.01), to_good: Ratio(0.1), on };
+    link("drop-tail, Gilbert-Elliott", |m| m.loss = Some(Loss::GilbertElliott(chain)));
+    let (good_time, bad_time) = (Span::from_secs(8), Span::from_secs(4));
+    let (bad_rate, change, start) = (Ratio(0.1), Ratio(0.95), Start::Good);
+    let states = TwoState { good_rate, bad_rate, good_time, bad_time, change, start, on };
+    link("drop-tail, two-state", |m| m.loss = Some(Loss::TwoState(states)));
     link("drop-tail, delay variation", |m| m.delay_variation = Some(Span::from_millis(5)));
 }

@@ -96,7 +96,7 @@ impl Impairments {
     #[inline]
     pub(crate) fn meet(&mut self, index: u64, (now, start): (u64, u64), packet: &mut Packet) -> (Exit, Fate) {
         let down = self.rest.as_mut().is_some_and(|rest| rest.is_down(Time(start)));
-        let lost = self.loss.as_mut().is_some_and(|loss| loss.take(index, packet.flags));
+        let lost = self.loss.as_mut().is_some_and(|loss| loss.take(index, start, packet.flags));
         if down || lost {
             packet.time = Time(now);
         }

@@ -19,7 +19,7 @@ pub mod trace;
 mod waiting;
 
 pub use link::Link;
-pub use loss::{Loss, On};
+pub use loss::{GilbertElliott, Loss, On, Start, TwoState};
 pub use meter::{LinkReport, Measure, Series, Totals};
 pub use model::{Limit, LinkModel, Queue, Reorder};
 pub use opportunities::Opportunities;

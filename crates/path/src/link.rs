@@ -132,11 +132,11 @@ impl Link {
                 self.refused[DropReason::Overflow] += 1;
                 return Fate::Drop(DropReason::Overflow);
             }
-            let exit = self.loss_takes(index, packet);
+            let exit = self.loss_takes(index, free, packet);
             self.waiting.enter(now, free, size, exit);
             (exit, self.server.append(size))
         } else {
-            let exit = self.loss_takes(index, packet);
+            let exit = self.loss_takes(index, now, packet);
             self.idle += now - free;
             self.waiting.pass(size, exit);
             (exit, self.server.begin(now, size))
@@ -149,8 +149,8 @@ impl Link {
     }
 
     #[inline]
-    fn loss_takes(&mut self, index: u64, packet: &Packet) -> Exit {
-        let lost = self.loss.as_mut().is_some_and(|loss| loss.take(index, packet.flags));
+    fn loss_takes(&mut self, index: u64, start: u64, packet: &Packet) -> Exit {
+        let lost = self.loss.as_mut().is_some_and(|loss| loss.take(index, start, packet.flags));
         if lost { Exit::Lost } else { Exit::Crosses }
     }
 

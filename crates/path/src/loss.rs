@@ -2,18 +2,69 @@
 
 use paceline_engine::random::Stream;
 use paceline_packet::Flags;
-use paceline_units::Ratio;
+use paceline_units::{Ratio, Span};
 
 /// A loss model.
 #[derive(Clone, Debug)]
 pub enum Loss {
-    /// Each packet is lost with the same probability, independently of all others.
+    /// Each packet is lost with the same probability, independently of all others: the gaps between losses are
+    /// geometric.
     Uniform {
         /// The probability.
         rate: Ratio,
         /// Which packets it applies to; the others pass.
         on: On,
     },
+    /// Losses in bursts, counted in packets: a Markov chain of two states that steps with each packet it looks at.
+    GilbertElliott(GilbertElliott),
+    /// Losses in bursts, counted in time: two states, each of which lasts for whole periods.
+    TwoState(TwoState),
+}
+
+/// The chain of Gilbert (BSTJ 39, 1960) and Elliott (BSTJ 42, 1963). It begins in a state drawn from its stationary law,
+/// to_bad / (to_bad + to_good) being the share of packets that find it bad; a packet meets the state, then the chain steps.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct GilbertElliott {
+    /// Probability of loss in the good state.
+    pub good_rate: Ratio,
+    /// In the bad state.
+    pub bad_rate: Ratio,
+    /// Probability of a step from good to bad, per packet.
+    pub to_bad: Ratio,
+    /// From bad to good.
+    pub to_good: Ratio,
+    /// Which packets it applies to, and steps with; the others pass.
+    pub on: On,
+}
+
+/// Losses of a link whose quality changes with time, as in the TFRC Veno paper: the state is a function of time alone, so
+/// what is sent, and how the run is arranged, does not move it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TwoState {
+    /// Probability of loss in the good state.
+    pub good_rate: Ratio,
+    /// In the bad state.
+    pub bad_rate: Ratio,
+    /// Length of a period in the good state; more than zero.
+    pub good_time: Span,
+    /// In the bad state; more than zero.
+    pub bad_time: Span,
+    /// Probability that the state changes at the end of a period.
+    pub change: Ratio,
+    /// How it begins.
+    pub start: Start,
+    /// Which packets it applies to; the others pass.
+    pub on: On,
+}
+
+/// How a [`TwoState`] begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Start {
+    /// With a period of the good state at time zero.
+    #[default]
+    Good,
+    /// Somewhere within a period, either state in proportion to its time: links of one model then differ.
+    Anywhere,
 }
 
 /// Which packets a loss model applies to.
@@ -61,27 +112,120 @@ impl Chance {
 #[derive(Clone, Debug)]
 pub(crate) struct Losses {
     state: LossState,
+    on: On,
     stream: Stream,
 }
 
 #[derive(Clone, Debug)]
 enum LossState {
-    Uniform { chance: Chance, on: On },
+    Uniform(Chance),
+    Chain(Box<Chain>),
+    Periods(Box<Periods>),
+}
+
+/// Chances by state, good first.
+#[derive(Clone, Debug)]
+struct Chain {
+    bad: bool,
+    steps: u64,
+    loss: [Chance; 2],
+    leave: [Chance; 2],
+    turns: Stream,
+}
+
+#[derive(Clone, Debug)]
+struct Periods {
+    bad: bool,
+    /// The end of the current period.
+    until: u64,
+    period: u64,
+    loss: [Chance; 2],
+    length: [u64; 2],
+    change: Chance,
+    turns: Stream,
 }
 
 impl Losses {
+    /// # Panics
+    /// If a probability lies outside [0, 1].
     pub(crate) fn new(loss: &Loss, stream: Stream) -> Losses {
-        let state = match *loss {
-            Loss::Uniform { rate, on } => LossState::Uniform { chance: Chance::new(rate), on },
+        let turns = stream.fork(1);
+        let (state, on) = match *loss {
+            Loss::Uniform { rate, on } => (LossState::Uniform(Chance::new(rate)), on),
+            Loss::GilbertElliott(GilbertElliott { good_rate, bad_rate, to_bad, to_good, on }) => {
+                let sum = to_bad.0 + to_good.0;
+                let share = if sum > 0.0 { to_bad.0 / sum } else { 0.0 };
+                let chain = Chain {
+                    bad: stream.fork(2).unit(0) < share,
+                    steps: 0,
+                    loss: [good_rate, bad_rate].map(Chance::new),
+                    leave: [to_bad, to_good].map(Chance::new),
+                    turns,
+                };
+                (LossState::Chain(Box::new(chain)), on)
+            }
+            Loss::TwoState(TwoState { good_rate, bad_rate, good_time, bad_time, change, start, on }) => {
+                let length = [good_time.0.max(1), bad_time.0.max(1)];
+                // where it stands in one good and one bad period
+                let place = match start {
+                    Start::Good => 0,
+                    Start::Anywhere => (stream.fork(2).unit(0) * (length[0] as f64 + length[1] as f64)) as u64,
+                };
+                let periods = Periods {
+                    bad: place >= length[0],
+                    until: if place < length[0] {
+                        length[0] - place
+                    } else {
+                        length[0].saturating_add(length[1]) - place
+                    },
+                    period: 0,
+                    loss: [good_rate, bad_rate].map(Chance::new),
+                    length,
+                    change: Chance::new(change),
+                    turns,
+                };
+                (LossState::Periods(Box::new(periods)), on)
+            }
         };
-        Losses { state, stream }
+        Losses { state, on, stream }
     }
 
-    /// Whether the packet that arrived as number `index` is lost.
+    /// Whether the packet is lost that arrived as number `index` and leaves the queue at `start`, which never goes back.
     #[inline]
-    pub(crate) fn take(&mut self, index: u64, flags: Flags) -> bool {
-        match self.state {
-            LossState::Uniform { chance, on } => on.covers(flags) && chance.happens(self.stream.bits(index)),
+    pub(crate) fn take(&mut self, index: u64, start: u64, flags: Flags) -> bool {
+        if !self.on.covers(flags) {
+            return false;
+        }
+        match &mut self.state {
+            LossState::Uniform(chance) => chance.happens(self.stream.bits(index)),
+            LossState::Chain(chain) => {
+                let state = usize::from(chain.bad);
+                let draw = chain.turns.bits(chain.steps);
+                chain.steps += 1;
+                chain.bad ^= chain.leave[state].happens(draw);
+                chain.loss[state].happens(self.stream.bits(index))
+            }
+            LossState::Periods(periods) => {
+                if start >= periods.until {
+                    periods.advance(start);
+                }
+                periods.loss[usize::from(periods.bad)].happens(self.stream.bits(index))
+            }
+        }
+    }
+}
+
+impl Periods {
+    /// Goes through the ends of periods up to `now`.
+    #[cold]
+    fn advance(&mut self, now: u64) {
+        while now >= self.until {
+            self.bad ^= self.change.happens(self.turns.bits(self.period));
+            self.period += 1;
+            self.until = self.until.saturating_add(self.length[usize::from(self.bad)]);
+            if self.until == u64::MAX {
+                return; // beyond all time
+            }
         }
     }
 }
@@ -105,8 +249,110 @@ mod tests {
         let stream = Stream::new(1, "loss");
         for (on, data, acks) in [(On::All, true, true), (On::Data, true, false), (On::Acks, false, true)] {
             let mut loss = Losses::new(&Loss::Uniform { rate: Ratio::ONE, on }, stream);
-            assert_eq!(loss.take(0, Flags::NONE), data);
-            assert_eq!(loss.take(0, Flags::ACK.with(Flags::ECE)), acks);
+            assert_eq!(loss.take(0, 0, Flags::NONE), data);
+            assert_eq!(loss.take(0, 0, Flags::ACK.with(Flags::ECE)), acks);
         }
+    }
+
+    const GE: GilbertElliott = GilbertElliott {
+        good_rate: Ratio(0.02),
+        bad_rate: Ratio(0.6),
+        to_bad: Ratio(0.05),
+        to_good: Ratio(0.2),
+        on: On::All,
+    };
+
+    fn losses(model: Loss, seed: u64, n: u64, gap: u64) -> Vec<f64> {
+        let mut losses = Losses::new(&model, Stream::new(seed, "loss"));
+        (0..n).map(|i| f64::from(u8::from(losses.take(i, i * gap, Flags::NONE)))).collect()
+    }
+
+    fn mean(x: &[f64]) -> f64 {
+        x.iter().sum::<f64>() / x.len() as f64
+    }
+
+    /// Mean and correlations of the chain: with shares g and b of the states, rates k and h, and s = 1 - to_bad - to_good,
+    /// the mean is g k + b h and the covariance of packets n apart g b (h - k)^2 s^n.
+    #[test]
+    fn moments_of_gilbert_elliott() {
+        let n = 4_000_000;
+        let x = losses(Loss::GilbertElliott(GE), 1, n, 1);
+        let (good, bad, s) = (0.8, 0.2, 0.75);
+        let expected = good * 0.02 + bad * 0.6;
+        assert!((mean(&x) - expected).abs() < 0.002, "{} {expected}", mean(&x));
+        let mut power = 1.0;
+        for lag in 1..=6 {
+            power *= s;
+            let theory = good * bad * (0.6 - 0.02) * (0.6 - 0.02) * power;
+            let got = mean(&x.iter().zip(&x[lag..]).map(|(a, b)| (a - expected) * (b - expected)).collect::<Vec<_>>());
+            assert!((got - theory).abs() < 0.001, "{lag}: {got} {theory}");
+        }
+    }
+
+    /// Gilbert's chain with losses in the bad state only: runs of losses are geometric, 1 / to_good in the mean.
+    #[test]
+    fn runs_of_gilbert() {
+        let model = GilbertElliott { good_rate: Ratio::ZERO, bad_rate: Ratio::ONE, ..GE };
+        let x = losses(Loss::GilbertElliott(model), 2, 2_000_000, 1);
+        let runs: Vec<usize> = x.split(|v| *v == 0.0).map(<[f64]>::len).filter(|n| *n > 0).collect();
+        assert!((mean(&x) - 0.2).abs() < 0.003);
+        for k in 1..12 {
+            let got = runs.iter().filter(|n| **n >= k).count() as f64 / runs.len() as f64;
+            let p = libm::pow(0.8, f64::from(k as u8 - 1));
+            assert!((got - p).abs() < 4.0 * (p * (1.0 - p) / runs.len() as f64).sqrt() + 1e-12, "{k}: {got} {p}");
+        }
+        let began: usize = (0..2000).filter(|&seed| losses(Loss::GilbertElliott(model), seed, 1, 1)[0] > 0.0).count();
+        assert!(began.abs_diff(400) < 72, "{began} of 2000 begin in the bad state, expected a fifth");
+    }
+
+    const PAPER: TwoState = TwoState {
+        good_rate: Ratio(0.00001),
+        bad_rate: Ratio(0.1),
+        good_time: Span::from_secs(8),
+        bad_time: Span::from_secs(4),
+        change: Ratio(0.95),
+        start: Start::Good,
+        on: On::All,
+    };
+
+    /// A third of the time is bad, and so the loss rate (2 good + bad) / 3; each state lasts one period with 95 %.
+    #[test]
+    fn moments_of_two_states() {
+        let second = 1_000_000_000;
+        for start in [Start::Good, Start::Anywhere] {
+            let x = losses(Loss::TwoState(TwoState { start, ..PAPER }), 3, 4_000_000, second / 10);
+            let expected = (2.0 * 0.00001 + 0.1) / 3.0;
+            // 33,333 cycles of 12.6 s: the share of bad time is good to 0.3 %
+            assert!((mean(&x) / expected - 1.0).abs() < 0.015, "{start:?}: {} {expected}", mean(&x));
+        }
+        let states = TwoState { good_rate: Ratio::ZERO, bad_rate: Ratio::ONE, ..PAPER };
+        let x = losses(Loss::TwoState(states), 4, 1_000_000, second);
+        assert_eq!(x[..8], [0.0; 8]);
+        for (value, length) in [(1.0, 4), (0.0, 8)] {
+            let runs: Vec<usize> = x[8..].split(|v| *v != value).map(<[f64]>::len).filter(|n| *n > 0).collect();
+            let (whole, _) = runs.split_at(runs.len() - 1); // the last is cut by the end
+            assert!(whole.iter().all(|n| n % length == 0), "periods are whole");
+            let single = whole.iter().filter(|n| **n == length).count() as f64 / whole.len() as f64;
+            assert!((single - 0.95).abs() < 4.0 * (0.95 * 0.05 / whole.len() as f64).sqrt(), "{value}: {single}");
+        }
+    }
+
+    /// The state of a moment does not depend on the packets before it.
+    #[test]
+    fn two_states_are_a_function_of_time() {
+        for start in [Start::Good, Start::Anywhere] {
+            let model = Loss::TwoState(TwoState { good_rate: Ratio::ZERO, bad_rate: Ratio::ONE, start, ..PAPER });
+            let second = 1_000_000_000;
+            let often = losses(model.clone(), 5, 100_000, second);
+            let seldom = losses(model, 5, 1000, 100 * second);
+            assert!(seldom.iter().enumerate().all(|(i, x)| *x == often[100 * i]));
+        }
+    }
+
+    #[test]
+    fn links_that_start_anywhere_differ() {
+        let model = TwoState { good_rate: Ratio::ZERO, bad_rate: Ratio::ONE, start: Start::Anywhere, ..PAPER };
+        let bad = (0..3000).filter(|&seed| losses(Loss::TwoState(model), seed, 1, 1)[0] > 0.0).count();
+        assert!(bad.abs_diff(1000) < 104, "{bad} of 3000 begin in the bad state, expected a third");
     }
 }

@@ -2,7 +2,10 @@
 
 use paceline_engine::random::Stream;
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
-use paceline_path::{DropReason, Fate, Limit, Link, LinkModel, Loss, Measure, On, Queue, RedMode, RedModel, Reorder};
+use paceline_path::{
+    DropReason, Fate, GilbertElliott, Limit, Link, LinkModel, Loss, Measure, On, Queue, RedMode, RedModel, Reorder,
+    Start, TwoState,
+};
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 use proptest::prelude::*;
 
@@ -172,13 +175,22 @@ proptest! {
     fn whatever_the_link_nothing_vanishes(
         gaps in prop::collection::vec((0..2_000_000u64, 1..2000u16, any::<bool>()), 1..200),
         (limit, red) in (1..20u32, any::<bool>()),
-        (loss, duplicate, reorder) in (0.0..1.0f64, prop::option::of(0.0..1.0f64), prop::option::of(0.0..1.0f64)),
+        (loss, kind) in (0.0..1.0f64, 0..3u8),
+        (duplicate, reorder) in (prop::option::of(0.0..1.0f64), prop::option::of(0.0..1.0f64)),
         (variation, outage) in (prop::option::of(0..20_000_000u64), prop::option::of(0..50_000_000u64)),
         seed: u64,
     ) {
         let limit = Limit::Packets(limit);
         let mut model = plain(if red { Queue::Red(RedModel::new(limit)) } else { Queue::DropTail(limit) });
-        model.loss = Some(Loss::Uniform { rate: Ratio(loss), on: On::Data });
+        let (good_rate, bad_rate, on) = (Ratio(loss / 10.0), Ratio(loss), On::Data);
+        let (to_bad, to_good) = (Ratio(0.1), Ratio(0.3));
+        let (good_time, bad_time) = (Span::from_millis(5), Span::from_micros(700));
+        let (change, start) = (Ratio(0.95), Start::Anywhere);
+        model.loss = Some(match kind {
+            0 => Loss::Uniform { rate: Ratio(loss), on },
+            1 => Loss::GilbertElliott(GilbertElliott { good_rate, bad_rate, to_bad, to_good, on }),
+            _ => Loss::TwoState(TwoState { good_rate, bad_rate, good_time, bad_time, change, start, on }),
+        });
         model.duplicate = duplicate.map(Ratio);
         model.reorder = reorder.map(|rate| Reorder { rate: Ratio(rate), extra: Span::from_millis(3) });
         model.delay_variation = variation.map(Span);

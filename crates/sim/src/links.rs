@@ -1,10 +1,10 @@
 //! From a scenario's links to the models of crate `path`.
 
 use crate::scenario::Direction;
-use crate::scenario::link::{AccessTable, Loss as LossKey, LossOn, Queue as QueueKey, RedMode as ModeKey};
+use crate::scenario::link::{AccessTable, Loss as LossKey, LossOn, LossStart, Queue as QueueKey, RedMode as ModeKey};
 use crate::scenario::model::Profile;
 use crate::scenario::values::Limit as LimitKey;
-use paceline_path::{Limit, LinkModel, Loss, On, Queue, RedMode, RedModel, Reorder};
+use paceline_path::{GilbertElliott, Limit, LinkModel, Loss, On, Queue, RedMode, RedModel, Reorder, Start, TwoState};
 use paceline_units::{Ratio, Size, Span};
 
 /// One direction of a link.
@@ -83,13 +83,25 @@ fn drop_tail_limit(limit: Limit, profile: Profile) -> Limit {
 }
 
 fn loss(loss: LossKey) -> Loss {
-    let LossKey::Uniform { rate, on } = loss;
-    Loss::Uniform {
-        rate,
-        on: match on {
-            LossOn::Data => On::Data,
-            LossOn::Acks => On::Acks,
-            LossOn::All => On::All,
-        },
+    match loss {
+        LossKey::Uniform { rate, on } => Loss::Uniform { rate, on: covered(on) },
+        LossKey::GilbertElliott { good_rate, bad_rate, to_bad, to_good, on } => {
+            Loss::GilbertElliott(GilbertElliott { good_rate, bad_rate, to_bad, to_good, on: covered(on) })
+        }
+        LossKey::TwoState { good_rate, bad_rate, good_time, bad_time, change, start, on } => {
+            let start = match start {
+                LossStart::Good => Start::Good,
+                LossStart::Anywhere => Start::Anywhere,
+            };
+            Loss::TwoState(TwoState { good_rate, bad_rate, good_time, bad_time, change, start, on: covered(on) })
+        }
+    }
+}
+
+fn covered(on: LossOn) -> On {
+    match on {
+        LossOn::Data => On::Data,
+        LossOn::Acks => On::Acks,
+        LossOn::All => On::All,
     }
 }

@@ -79,6 +79,13 @@ fn named_topologies() {
                  backward = {{ reorder = {{ rate = \"5 %\", extra = \"4 ms\" }} }}\n"
             ),
         ),
+        (
+            "losses in bursts",
+            format!(
+                "[link.bottleneck]\n{bottleneck}loss = {{ kind = \"gilbert-elliott\", to_bad = \"0.2 %\", to_good = \"50 %\" }}\n\
+                 backward = {{ loss = {{ kind = \"two-state\", bad_rate = \"5 %\", good_time = \"70 ms\", bad_time = \"30 ms\", on = \"acks\" }} }}\n"
+            ),
+        ),
     ] {
         for (seed, profile) in [(1, "rfc"), (2, "rfc"), (1, "linux")] {
             let text = format!("duration = \"2 s\"\nwarmup = \"300 ms\"\nprofile = \"{profile}\"\n{head}{flows}");
@@ -134,7 +141,13 @@ fn random_scenario(seed: u64) -> String {
         };
         let _ = writeln!(text, "queue = {queue}");
         if below(4) == 0 {
-            text.push_str("loss = { kind = \"uniform\", rate = \"1 %\" }\n");
+            text.push_str(
+                [
+                    "loss = { kind = \"uniform\", rate = \"1 %\" }\n",
+                    "loss = { kind = \"gilbert-elliott\", to_bad = \"1 %\", to_good = \"30 %\", bad_rate = \"50 %\", on = \"data\" }\n",
+                    "loss = { kind = \"two-state\", bad_rate = \"5 %\", good_time = \"50 ms\", bad_time = \"25 ms\", start = \"anywhere\" }\n",
+                ][below(3)],
+            );
         }
         if below(8) == 0 {
             text.push_str("reorder = { rate = \"2 %\", extra = \"1 ms\" }\n");

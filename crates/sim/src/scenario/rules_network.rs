@@ -192,10 +192,30 @@ impl Rules {
     }
 
     fn loss(&mut self, path: &str, loss: Option<Loss>) {
-        if let Some(Loss::Uniform { rate, .. }) = loss
-            && rate.0 >= 1.0
-        {
-            self.note(join(path, "rate"), "a link that loses everything carries nothing: less than 100 %");
+        let all = "a link that loses everything carries nothing: less than 100 %";
+        let note = |rules: &mut Rules, key: &str, problem: &str| rules.note(join(path, key), problem);
+        match loss {
+            Some(Loss::Uniform { rate, .. }) if rate.0 >= 1.0 => note(self, "rate", all),
+            None | Some(Loss::Uniform { .. }) => {}
+            Some(Loss::GilbertElliott { good_rate, bad_rate, to_bad, to_good, .. }) => {
+                if good_rate.0 >= 1.0 {
+                    note(self, "good_rate", all);
+                }
+                if to_bad.0 <= 0.0 {
+                    note(self, "to_bad", "must be more than 0 %, or the link is always good: use `kind = \"uniform\"`");
+                }
+                if to_good.0 <= 0.0 && bad_rate.0 >= 1.0 {
+                    note(self, "to_good", "must be more than 0 %, or the link carries nothing once it is bad");
+                }
+            }
+            Some(Loss::TwoState { good_rate, change, .. }) => {
+                if good_rate.0 >= 1.0 {
+                    note(self, "good_rate", all);
+                }
+                if change.0 <= 0.0 {
+                    note(self, "change", "must be more than 0 %, or the state never changes: use `kind = \"uniform\"`");
+                }
+            }
         }
     }
 
