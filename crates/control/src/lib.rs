@@ -9,17 +9,21 @@
 
 pub mod cubic;
 pub mod models;
+pub mod multfrc;
 pub mod registry;
 pub mod reno;
 mod scheme;
 pub mod tcp;
+pub mod tfrc;
+pub mod tfrc_veno;
 pub mod udp;
 pub mod vegas;
 pub mod veno;
 
-pub use registry::TcpController;
+pub use registry::{TcpController, TfrcController};
 pub use scheme::{Build, Machine, Parameter, ParameterError, Profile, Recovery, Scheme, UnknownScheme};
 pub use tcp::{TcpEvent, Threshold, WindowController};
+pub use tfrc::{Interval, Law, RateController, Settings, TfrcEvent, TfrcReport};
 
 use paceline_units::{Rate, Span, Time};
 

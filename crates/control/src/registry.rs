@@ -5,9 +5,12 @@
 //! `mod` line, and one line in the kind's list below. Small state lies in the sender itself; a controller whose state is
 //! larger than two dozen bytes is boxed.
 
+use crate::multfrc::Multiple;
 use crate::scheme::nearest;
+use crate::tfrc::{self, Settings};
+use crate::tfrc_veno::Veno;
 use crate::{Allowance, Build, Controller, Gauges, ParameterError, PathView, Profile, Scheme, TcpEvent};
-use crate::{UnknownScheme, WindowController, cubic, reno, udp, vegas, veno};
+use crate::{RateController, TfrcEvent, UnknownScheme, WindowController, cubic, reno, udp, vegas, veno};
 use paceline_units::Time;
 
 /// One kind of controllers: those that a machine can ride on. Beside [`Controller`] each has the methods of the kind's own
@@ -85,9 +88,18 @@ registry! {
     }
 }
 
+registry! {
+    /// Any of the rate controllers, dispatched by `match`.
+    TfrcController: RateController<TfrcEvent>[rate -> f64, pacing -> f64, in_slow_start -> bool, settings -> Settings] {
+        Tfrc(Box<tfrc::Tfrc>),
+        TfrcVeno(Box<tfrc::Tfrc<Veno>>),
+        Multfrc(Box<tfrc::Tfrc<Multiple>>),
+    }
+}
+
 /// All schemes, those of TCP first.
 pub fn schemes() -> impl Iterator<Item = &'static Scheme> {
-    TcpController::LISTS.iter().copied().chain([udp::SCHEMES]).flatten()
+    TcpController::LISTS.iter().chain(TfrcController::LISTS).copied().chain([udp::SCHEMES]).flatten()
 }
 
 /// The scheme of that name.

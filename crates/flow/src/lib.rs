@@ -9,6 +9,7 @@ pub mod machine;
 mod segment;
 mod stats;
 pub mod tcp;
+pub mod tfrc;
 pub mod udp;
 
 pub use machine::{Receiver, Sender, Transport};

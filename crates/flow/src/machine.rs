@@ -4,9 +4,10 @@
 //! of their own: it hides in a vector's capacity, in a cache line that TCP touches anyway.
 
 use crate::tcp::{TcpConfig, TcpReceiver, TcpSender};
+use crate::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
 use crate::udp::{UdpConfig, UdpReceiver, UdpSender};
 use crate::{ReceiverStats, SenderStats, Transmit};
-use paceline_control::{Gauges, TcpController};
+use paceline_control::{Gauges, TcpController, TfrcController};
 use paceline_engine::random::Stream;
 use paceline_packet::{Extra, Packet};
 use paceline_units::Time;
@@ -21,6 +22,13 @@ pub enum Transport {
         /// The controller, ready to start.
         controller: TcpController,
     },
+    /// TFRC.
+    Tfrc {
+        /// The settings of both ends.
+        config: TfrcConfig,
+        /// The controller, ready to start.
+        controller: TfrcController,
+    },
     /// Datagrams without control.
     Udp(UdpConfig),
 }
@@ -31,6 +39,9 @@ impl Transport {
     pub fn sender(&self, stream: Stream) -> Sender {
         match self {
             Transport::Tcp { config, controller } => Sender::Tcp(TcpSender::new(config, controller.clone(), stream)),
+            Transport::Tfrc { config, controller } => {
+                Sender::Tfrc(Box::new(TfrcSender::new(config, controller.clone(), stream)))
+            }
             Transport::Udp(config) => Sender::Udp(Box::new(UdpSender::new(config))),
         }
     }
@@ -40,6 +51,7 @@ impl Transport {
     pub fn receiver(&self) -> Receiver {
         match self {
             Transport::Tcp { config, .. } => Receiver::Tcp(TcpReceiver::new(config)),
+            Transport::Tfrc { config, .. } => Receiver::Tfrc(Box::new(TfrcReceiver::new(config))),
             Transport::Udp(config) => Receiver::Udp(Box::new(UdpReceiver::new(config))),
         }
     }
@@ -49,6 +61,7 @@ impl Transport {
     pub const fn segment(&self) -> u16 {
         match self {
             Transport::Tcp { config, .. } => config.segment,
+            Transport::Tfrc { config, .. } => config.segment,
             Transport::Udp(config) => config.segment,
         }
     }
@@ -58,6 +71,7 @@ impl Transport {
     pub const fn whole_segments(&self) -> bool {
         match self {
             Transport::Tcp { config, .. } => config.whole_segments,
+            Transport::Tfrc { config, .. } => config.whole_segments,
             Transport::Udp(config) => config.whole_segments,
         }
     }
@@ -71,6 +85,8 @@ impl Transport {
 pub enum Sender {
     /// TCP's.
     Tcp(TcpSender),
+    /// TFRC's.
+    Tfrc(Box<TfrcSender>),
     /// UDP's.
     Udp(Box<UdpSender>),
 }
@@ -82,6 +98,7 @@ impl Sender {
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Tcp(tcp) => tcp.start(now, out),
+            Sender::Tfrc(tfrc) => tfrc.start(now, out),
             Sender::Udp(udp) => udp.start(now, out),
         }
     }
@@ -90,6 +107,7 @@ impl Sender {
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Tcp(tcp) => tcp.supply(bytes, now, out),
+            Sender::Tfrc(tfrc) => tfrc.supply(bytes, now, out),
             Sender::Udp(udp) => udp.supply(bytes, now, out),
         }
     }
@@ -98,6 +116,7 @@ impl Sender {
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Tcp(tcp) => tcp.supply_endless(now, out),
+            Sender::Tfrc(tfrc) => tfrc.supply_endless(now, out),
             Sender::Udp(_) => {}
         }
     }
@@ -106,6 +125,7 @@ impl Sender {
     pub fn stop(&mut self) {
         match self {
             Sender::Tcp(tcp) => tcp.stop(),
+            Sender::Tfrc(tfrc) => tfrc.stop(),
             Sender::Udp(udp) => udp.stop(),
         }
     }
@@ -114,6 +134,7 @@ impl Sender {
     pub fn restart(&mut self, now: Time) {
         match self {
             Sender::Tcp(tcp) => tcp.restart(now),
+            Sender::Tfrc(tfrc) => tfrc.restart(now),
             Sender::Udp(udp) => udp.restart(),
         }
     }
@@ -131,6 +152,10 @@ impl Sender {
                 tcp.on_ack(now, packet, options, out);
                 tcp.next_wake()
             }
+            Sender::Tfrc(tfrc) => {
+                tfrc.on_report(now, packet, extra, out);
+                tfrc.next_wake()
+            }
             Sender::Udp(_) => Time::NEVER,
         }
     }
@@ -139,6 +164,7 @@ impl Sender {
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Tcp(tcp) => tcp.on_timer(now, out),
+            Sender::Tfrc(tfrc) => tfrc.on_timer(now, out),
             Sender::Udp(_) => {}
         }
     }
@@ -149,6 +175,7 @@ impl Sender {
     pub fn next_wake(&self) -> Time {
         match self {
             Sender::Tcp(tcp) => tcp.next_wake(),
+            Sender::Tfrc(tfrc) => tfrc.next_wake(),
             Sender::Udp(_) => Time::NEVER,
         }
     }
@@ -160,6 +187,7 @@ impl Sender {
     pub fn acked_all(&self) -> bool {
         match self {
             Sender::Tcp(tcp) => tcp.acked_all(),
+            Sender::Tfrc(tfrc) => tfrc.acked_all(),
             Sender::Udp(udp) => udp.has_started(),
         }
     }
@@ -170,6 +198,7 @@ impl Sender {
     pub fn stats(&self) -> &SenderStats {
         match self {
             Sender::Tcp(tcp) => tcp.stats(),
+            Sender::Tfrc(tfrc) => tfrc.stats(),
             Sender::Udp(udp) => udp.stats(),
         }
     }
@@ -178,6 +207,7 @@ impl Sender {
     pub fn account(&mut self, now: Time) {
         match self {
             Sender::Tcp(tcp) => tcp.account(now),
+            Sender::Tfrc(tfrc) => tfrc.account(now),
             Sender::Udp(_) => {}
         }
     }
@@ -186,6 +216,7 @@ impl Sender {
     pub fn gauges(&self, to: &mut dyn Gauges) {
         match self {
             Sender::Tcp(tcp) => tcp.gauges(to),
+            Sender::Tfrc(tfrc) => tfrc.gauges(to),
             Sender::Udp(_) => {}
         }
     }
@@ -196,6 +227,8 @@ impl Sender {
 pub enum Receiver {
     /// TCP's.
     Tcp(TcpReceiver),
+    /// TFRC's.
+    Tfrc(Box<TfrcReceiver>),
     /// UDP's.
     Udp(Box<UdpReceiver>),
 }
@@ -205,11 +238,15 @@ const _: () = assert!(size_of::<Receiver>() == size_of::<TcpReceiver>(), "the ta
 impl Receiver {
     /// A data packet has come; `extra` is its side record. Returns what [`Receiver::next_wake`] says then.
     #[inline(always)]
-    pub fn on_data(&mut self, now: Time, packet: &Packet, _extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
+    pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
         match self {
             Receiver::Tcp(tcp) => {
                 tcp.on_data(now, packet, out);
                 tcp.next_wake()
+            }
+            Receiver::Tfrc(tfrc) => {
+                tfrc.on_data(now, packet, extra, out);
+                tfrc.next_wake()
             }
             Receiver::Udp(udp) => {
                 udp.on_data(now, packet);
@@ -222,6 +259,7 @@ impl Receiver {
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Receiver::Tcp(tcp) => tcp.on_timer(now, out),
+            Receiver::Tfrc(tfrc) => tfrc.on_timer(now, out),
             Receiver::Udp(_) => {}
         }
     }
@@ -232,6 +270,7 @@ impl Receiver {
     pub fn next_wake(&self) -> Time {
         match self {
             Receiver::Tcp(tcp) => tcp.next_wake(),
+            Receiver::Tfrc(tfrc) => tfrc.next_wake(),
             Receiver::Udp(_) => Time::NEVER,
         }
     }
@@ -242,6 +281,7 @@ impl Receiver {
     pub fn stats(&self) -> &ReceiverStats {
         match self {
             Receiver::Tcp(tcp) => tcp.stats(),
+            Receiver::Tfrc(tfrc) => tfrc.stats(),
             Receiver::Udp(udp) => udp.stats(),
         }
     }

@@ -36,6 +36,19 @@ impl TcpOptions {
 pub struct TfrcData {
     /// The sender's round-trip time; zero before it has one.
     pub rtt: Span,
+    /// What ns-2's header carries beside it; nothing on a real wire.
+    pub ns2: Option<Ns2Data>,
+}
+
+/// What ns-2's TFRC sender tells its receiver beside the round-trip time (`hdr_tfrc` of ns-2.35).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ns2Data {
+    /// Retransmission timeout of a TCP with the same samples (`tzero`).
+    pub timeout: Span,
+    /// Reports received and nofeedback timers expired so far (`round_id`).
+    pub round: u32,
+    /// To be answered at once (`UrgentFlag`).
+    pub urgent: bool,
 }
 
 /// What a TFRC report says (RFC 5348 section 3.2.2). The echo of the time stamp is the packet's own; its number is one

@@ -7,7 +7,7 @@
 mod extra;
 pub mod wire;
 
-pub use extra::{Block, Extra, ExtraId, Extras, TcpOptions, TfrcData, TfrcReport};
+pub use extra::{Block, Extra, ExtraId, Extras, Ns2Data, TcpOptions, TfrcData, TfrcReport};
 use paceline_units::{Span, Time};
 
 /// Index of a flow in the run: one sender and its receiver.

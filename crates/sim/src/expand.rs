@@ -16,10 +16,11 @@ use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
 use paceline_apps::{Period, Rounding};
 use paceline_control::registry::scheme;
-use paceline_control::{Machine, TcpController};
+use paceline_control::{Machine, RateController, TcpController, TfrcController};
 use paceline_engine::random::Stream;
 use paceline_flow::Transport;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
+use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
 use paceline_units::{Size, Span, Time};
 
@@ -192,12 +193,27 @@ fn transport(flow: &Flow) -> Result<Transport, String> {
             config: tcp_config(flow, TcpConfig::new(profile, scheme)),
             controller: TcpController::new(scheme, profile, &params).map_err(|error| error.to_string())?,
         },
-        Machine::Tfrc | Machine::Udp => Transport::Udp(UdpConfig {
+        Machine::Tfrc => {
+            let controller = TfrcController::new(scheme, profile, &params).map_err(|error| error.to_string())?;
+            Transport::Tfrc { config: tfrc_config(flow, TfrcConfig::new(profile, controller.settings())), controller }
+        }
+        Machine::Udp => Transport::Udp(UdpConfig {
             segment: flow.segment as u16,
             header: flow.header as u16,
             ..UdpConfig::new(profile)
         }),
     })
+}
+
+/// The profile's settings with what the scenario says otherwise.
+fn tfrc_config(flow: &Flow, defaults: TfrcConfig) -> TfrcConfig {
+    TfrcConfig {
+        segment: flow.segment as u16,
+        header: flow.header as u16,
+        report_size: flow.ack_size.map_or(defaults.report_size, |size| size.bytes() as u16),
+        ecn: flow.ecn.unwrap_or(defaults.ecn),
+        ..defaults
+    }
 }
 
 /// The profile's settings with what the scenario says otherwise.

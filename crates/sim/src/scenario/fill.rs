@@ -4,9 +4,10 @@ use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::link::{BackwardTable, LinkTable};
 use super::model::{File, Topology};
 use super::values::DelayedAck;
-use paceline_control::Machine;
 use paceline_control::registry::scheme;
+use paceline_control::{Machine, RateController, TfrcController};
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
+use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
 use paceline_units::{Size, Span};
 
@@ -43,7 +44,12 @@ pub(super) fn fill(file: &mut File, stem: &str) {
             let profile = profile.control();
             match scheme.machine {
                 Machine::Tcp(_) => fill_tcp(flow, &TcpConfig::new(profile, scheme)),
-                Machine::Tfrc | Machine::Udp => fill_udp(flow, &UdpConfig::new(profile)),
+                Machine::Tfrc => {
+                    if let Ok(controller) = TfrcController::new(scheme, profile, &[]) {
+                        fill_tfrc(flow, &TfrcConfig::new(profile, controller.settings()));
+                    }
+                }
+                Machine::Udp => fill_udp(flow, &UdpConfig::new(profile)),
             }
             for parameter in scheme.parameters {
                 let value = parameter.default[profile as usize];
@@ -72,6 +78,13 @@ fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {
     flow.ecn.get_or_insert(tcp.ecn);
     flow.min_rto.get_or_insert(tcp.min_rto);
     flow.handshake.get_or_insert(tcp.handshake);
+}
+
+fn fill_tfrc(flow: &mut FlowTable, tfrc: &TfrcConfig) {
+    flow.segment.get_or_insert(Size::from_bytes(tfrc.segment.into()));
+    flow.header.get_or_insert(Size::from_bytes(tfrc.header.into()));
+    flow.ack_size.get_or_insert(Size::from_bytes(tfrc.report_size.into()));
+    flow.ecn.get_or_insert(tfrc.ecn);
 }
 
 fn fill_udp(flow: &mut FlowTable, udp: &UdpConfig) {

@@ -1,0 +1,363 @@
+//! TFRC: the rate of a TCP that would see the same losses, smoothed over eight loss intervals.
+//!
+//! Source: RFC 5348; its forerunner RFC 3448; ns-2.35's `Agent/TFRC`. The receiver measures the loss event rate and the
+//! receive rate; this file decides the allowed sending rate from its reports. Round-trip times, pacing and timers are
+//! the machine's (crate `flow`, `tfrc`). `rfc` holds the RFCs' laws, `ns2` that of ns-2, `equation` what TFRC's
+//! relatives change. See docs/controllers/tfrc.md.
+
+pub mod equation;
+mod ns2;
+mod rfc;
+
+use crate::models::TimeoutTerm;
+use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme};
+use equation::{Equation, Plain, Terms};
+use ns2::Ns2;
+use paceline_units::{Rate, Span};
+use rfc::Rfc;
+
+/// The longest a sender may fall silent: seconds between packets at the lowest rate (t_mbi, RFC 5348 section 4.3).
+pub const MAX_BACKOFF: f64 = 64.0;
+
+/// Whose TFRC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Law {
+    /// RFC 5348 (2008).
+    #[default]
+    Rfc5348,
+    /// RFC 3448 (2003), which it replaces.
+    Rfc3448,
+    /// ns-2.35, `Agent/TFRC` and `Agent/TFRCSink`.
+    Ns2,
+}
+
+impl Law {
+    /// All of them; the parameter `law` is an index into it.
+    pub const ALL: [Law; 3] = [Law::Rfc5348, Law::Rfc3448, Law::Ns2];
+
+    /// As it is written in scenarios.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Law::Rfc5348 => "rfc5348",
+            Law::Rfc3448 => "rfc3448",
+            Law::Ns2 => "ns2",
+        }
+    }
+
+    /// The law of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Law> {
+        Law::ALL.into_iter().find(|l| l.name() == name)
+    }
+
+    /// The value of the parameter `law` for it.
+    #[must_use]
+    pub const fn code(self) -> f64 {
+        self as u8 as f64
+    }
+}
+
+/// What an interval of sending was like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interval {
+    /// At some time in it, the sender sent all that it was allowed to.
+    Used,
+    /// It never did: the application had too little to send (RFC 5348 section 4.3).
+    DataLimited,
+}
+
+/// A report, as the machine passes it on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TfrcReport {
+    /// The round-trip time that it measures (R_sample).
+    pub rtt: Span,
+    /// TCP's retransmission timeout in the throughput equation (t_RTO).
+    pub timeout: Span,
+    /// X_recv: bytes a second, finite, not negative.
+    pub receive_rate: f64,
+    /// p: from 0 to 1.
+    pub loss_event_rate: f64,
+    /// The interval that it covers; under `ns2` whether the sender has had too little to send of late.
+    pub interval: Interval,
+}
+
+/// What a TFRC sender's machine tells its controller.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum TfrcEvent {
+    /// The sender is ready to send, without a round-trip sample yet.
+    Started,
+    /// A report has come; the path's `srtt` includes its sample.
+    Report(TfrcReport),
+    /// The nofeedback timer has expired (RFC 5348 section 4.4).
+    NoFeedback {
+        /// Whether there has been anything to send since the timer was set.
+        interval: Interval,
+    },
+}
+
+/// A controller that TFRC's machine can ride on.
+pub trait RateController: Controller<Feedback = TfrcEvent> {
+    /// The allowed sending rate (X), in bytes of payload a second: finite, at least a segment in [`MAX_BACKOFF`].
+    fn rate(&self) -> f64;
+    /// The rate at which packets leave now (X_inst, RFC 5348 section 4.5): bounded as the other.
+    fn pacing(&self) -> f64;
+    /// Whether no loss has been reported yet.
+    fn in_slow_start(&self) -> bool;
+    /// What the machine is to do.
+    fn settings(&self) -> Settings;
+}
+
+/// What the machine around the controller is to do; parameters of the scheme as well.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Settings {
+    /// Whose TFRC.
+    pub law: Law,
+    /// History discounting (RFC 5348 section 5.5).
+    pub discounting: bool,
+    /// NDUPACK: so many later packets tell of a loss (RFC 5348 section 5.1).
+    pub overtaken: u32,
+    /// Round-trip times of sending that may be caught up on in one burst (T of RFC 5348 section 4.6).
+    pub burst: f64,
+    /// Gaps between packets are drawn uniformly from 1 - this to 1 + this (ns-2's `overhead_`).
+    pub gap_jitter: f64,
+    /// t_gran: how late timers may be (RFC 5348 section 8.3).
+    pub granularity: Span,
+}
+
+const fn parameter(
+    name: &'static str,
+    default: [f64; 4],
+    max: f64,
+    unit: &'static str,
+    doc: &'static str,
+) -> Parameter {
+    Parameter { name, default, min: 0.0, max, unit, doc }
+}
+
+/// The parameters that all schemes of this family begin with.
+pub(crate) const COMMON: [Parameter; 7] = [
+    parameter(
+        "law",
+        [Law::Rfc5348.code(), Law::Ns2.code(), Law::Ns2.code(), Law::Rfc5348.code()],
+        2.0,
+        "1",
+        "whose TFRC: 0 RFC 5348, 1 RFC 3448, 2 ns-2",
+    ),
+    parameter(
+        "damping",
+        [0.0, 1.0, 1.0, 0.0],
+        1.0,
+        "1",
+        "1: send slower while the round-trip time is above its average (RFC 5348 section 4.5, optional there)",
+    ),
+    parameter("discounting", [1.0; 4], 1.0, "1", "1: long times without loss discount the older intervals (5.5)"),
+    Parameter {
+        min: 1.0,
+        ..parameter(
+            "ndupack",
+            [3.0, 1.0, 1.0, 3.0],
+            100.0,
+            "1",
+            "so many later packets tell of a loss; law 2: always 1",
+        )
+    },
+    parameter(
+        "burst",
+        [1.0, 0.0, 0.0, 1.0],
+        1.0,
+        "1",
+        "round-trip times of sending that an idle sender catches up on in one burst (4.6); law 2: none",
+    ),
+    parameter("gap_jitter", [0.0; 4], 0.999, "1", "gaps are multiplied by draws from 1 - this to 1 + this"),
+    parameter("granularity", [0.0; 4], 1.0, "s", "packets may leave half of this before their time (8.3); not law 2"),
+];
+
+impl Settings {
+    /// From the values of [`COMMON`].
+    fn new(values: &[f64]) -> Settings {
+        Settings {
+            // a value between two laws means the nearer one
+            law: Law::ALL[((values[0] + 0.5) as usize).min(Law::ALL.len() - 1)],
+            discounting: values[2] >= 0.5,
+            overtaken: values[3] as u32,
+            burst: values[4],
+            gap_jitter: values[5],
+            granularity: Span::from_secs_f64(values[6]),
+        }
+    }
+}
+
+/// The law at work.
+#[derive(Clone, Debug)]
+enum State {
+    Rfc(Rfc),
+    Ns2(Ns2),
+}
+
+/// The long-term mean of the square root of the round-trip time (R_sqmean, RFC 5348 section 4.5).
+#[derive(Clone, Copy, Debug)]
+struct Damping {
+    on: bool,
+    /// Weight of the past (q2).
+    keep: f64,
+    mean: Option<f64>,
+    /// R_sqmean / sqrt(R_sample).
+    factor: f64,
+}
+
+impl Damping {
+    fn sample(&mut self, rtt: f64) {
+        let root = rtt.sqrt();
+        let mean = self.mean.map_or(root, |mean| self.keep * mean + (1.0 - self.keep) * root);
+        self.mean = Some(mean);
+        self.factor = if self.on && root > 0.0 { mean / root } else { 1.0 };
+    }
+}
+
+/// TFRC's controller around an equation.
+#[derive(Clone, Debug)]
+pub struct Tfrc<E = Plain> {
+    settings: Settings,
+    state: State,
+    damping: Damping,
+    pub(crate) equation: E,
+    /// Last seen, for plots.
+    p: f64,
+    receive_rate: f64,
+    /// A segment in t_mbi, in bytes a second.
+    floor: f64,
+}
+
+impl<E: Equation> Tfrc<E> {
+    /// `values` begin with those of [`COMMON`].
+    pub(crate) fn with(values: &[f64], equation: E) -> Tfrc<E> {
+        let settings = Settings::new(values);
+        let (state, keep) = match settings.law {
+            Law::Rfc5348 => (State::Rfc(Rfc::new(rfc::Version::Rfc5348)), 0.9),
+            Law::Rfc3448 => (State::Rfc(Rfc::new(rfc::Version::Rfc3448)), 0.9),
+            Law::Ns2 => (State::Ns2(Ns2::new()), 0.95), // df_
+        };
+        let damping = Damping { on: values[1] >= 0.5, keep, mean: None, factor: 1.0 };
+        Tfrc { settings, state, damping, equation, p: 0.0, receive_rate: 0.0, floor: 0.0 }
+    }
+
+    fn report(&mut self, report: &TfrcReport, path: &PathView) {
+        let sane = report.receive_rate.is_finite()
+            && report.receive_rate >= 0.0
+            && (0.0..=1.0).contains(&report.loss_event_rate);
+        let Some(terms) = Terms::new(path.segment, path.srtt, report.timeout).filter(|_| sane) else {
+            return;
+        };
+        let terms = if self.settings.law == Law::Ns2 { terms.form(TimeoutTerm::AtMostOne) } else { terms };
+        self.damping.sample(report.rtt.as_secs_f64());
+        self.equation.observe(report, path, self.rate());
+        match &mut self.state {
+            State::Rfc(rfc) => rfc.report(report, path.now, &terms, &self.equation),
+            State::Ns2(ns2) => ns2.report(report, path.now, &terms, &self.equation),
+        }
+        self.p = report.loss_event_rate;
+        self.receive_rate = report.receive_rate;
+    }
+}
+
+impl Build for Tfrc {
+    const SCHEMES: &'static [Scheme] = &[Scheme {
+        name: "tfrc",
+        summary: "TCP-friendly rate control: the rate of a TCP with the same losses, smoothly",
+        source: "RFC 5348",
+        machine: Machine::Tfrc,
+        parameters: &COMMON,
+    }];
+
+    fn build(_profile: Profile, values: &[f64]) -> Tfrc {
+        Tfrc::with(values, Plain)
+    }
+}
+
+impl<E: Equation> Controller for Tfrc<E> {
+    type Feedback = TfrcEvent;
+
+    fn on_feedback(&mut self, feedback: &TfrcEvent, path: &PathView) {
+        self.floor = f64::from(path.segment.max(1)) / MAX_BACKOFF;
+        let segment = f64::from(path.segment.max(1));
+        match (feedback, &mut self.state) {
+            (TfrcEvent::Report(report), _) => self.report(report, path),
+            (TfrcEvent::Started, State::Rfc(rfc)) => rfc.start(segment),
+            (TfrcEvent::Started, State::Ns2(_)) => {}
+            (TfrcEvent::NoFeedback { interval }, State::Rfc(rfc)) => {
+                rfc.no_feedback(*interval, path.now, segment, path.srtt.as_secs_f64());
+            }
+            (TfrcEvent::NoFeedback { interval }, State::Ns2(ns2)) => {
+                ns2.no_feedback(*interval, segment, path.srtt.as_secs_f64());
+            }
+        }
+    }
+
+    #[inline]
+    fn on_sent(&mut self, _segment: u32, _path: &PathView) {
+        if let State::Ns2(ns2) = &mut self.state {
+            ns2.sent(self.damping.factor);
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { pacing: Some(Rate((self.pacing() * 8.0) as u64)), ..Allowance::default() }
+    }
+
+    fn gauges(&self, to: &mut dyn Gauges) {
+        to.gauge("rate", self.rate() * 8.0);
+        to.gauge("p", self.p);
+        to.gauge("x_recv", self.receive_rate * 8.0);
+        self.equation.gauges(to);
+    }
+}
+
+impl<E: Equation> RateController for Tfrc<E> {
+    fn rate(&self) -> f64 {
+        match &self.state {
+            State::Rfc(rfc) => rfc.rate(),
+            State::Ns2(ns2) => ns2.rate(),
+        }
+        .max(self.floor)
+    }
+
+    #[inline]
+    fn pacing(&self) -> f64 {
+        match &self.state {
+            State::Rfc(rfc) => rfc.rate() * self.damping.factor,
+            State::Ns2(ns2) => ns2.pacing(),
+        }
+        .max(self.floor)
+    }
+
+    fn in_slow_start(&self) -> bool {
+        match &self.state {
+            State::Rfc(rfc) => rfc.in_slow_start(),
+            State::Ns2(ns2) => ns2.in_slow_start(),
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        self.settings
+    }
+}
+
+impl<C: RateController> RateController for Box<C> {
+    fn rate(&self) -> f64 {
+        (**self).rate()
+    }
+    #[inline]
+    fn pacing(&self) -> f64 {
+        (**self).pacing()
+    }
+    fn in_slow_start(&self) -> bool {
+        (**self).in_slow_start()
+    }
+    fn settings(&self) -> Settings {
+        (**self).settings()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

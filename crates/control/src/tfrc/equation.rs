@@ -1,0 +1,107 @@
+//! What TFRC and its relatives differ in: how the loss event rate becomes a rate.
+//!
+//! The equation itself is a throughput model ([`crate::models::tfrc`]).
+
+use crate::models::{BytesPerSecond, Factor, LossRate, PacketSize, Seconds, Tfrc as Model, TfrcPath, TimeoutTerm};
+use crate::{Gauges, PathView, TfrcReport};
+use paceline_units::Span;
+
+/// What the equation is evaluated for: segment size, round-trip time, timeout, and its form.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Terms {
+    path: TfrcPath,
+    form: TimeoutTerm,
+}
+
+impl Terms {
+    /// For segments of `segment` bytes, the round-trip time R and the timeout t_RTO; `None` without a round-trip time.
+    #[must_use]
+    pub fn new(segment: u32, rtt: Span, timeout: Span) -> Option<Terms> {
+        let path = TfrcPath {
+            rtt: Seconds::try_from(rtt).ok()?,
+            rto: Seconds::try_from(timeout.max(Span(1))).ok()?,
+            segment: PacketSize::new(f64::from(segment.max(1))).ok()?,
+        };
+        Some(Terms { path, form: TimeoutTerm::Plain })
+    }
+
+    /// With the form of the timeout's term.
+    #[must_use]
+    pub fn form(self, form: TimeoutTerm) -> Terms {
+        Terms { form, ..self }
+    }
+
+    /// R in seconds.
+    #[must_use]
+    pub fn rtt(&self) -> f64 {
+        self.path.rtt.get()
+    }
+
+    /// s in bytes.
+    #[must_use]
+    pub fn segment(&self) -> f64 {
+        self.path.segment.get()
+    }
+
+    /// X_Bps: bytes a second of a TCP that keeps the share `gamma` of its window at a loss.
+    #[must_use]
+    pub fn rate(&self, p: LossRate, gamma: Factor) -> f64 {
+        self.model().with(gamma).rate(p, &self.path).get()
+    }
+
+    /// X_Bps of TFRC itself (gamma = 1/2); 0 if `p` is no loss event rate.
+    #[must_use]
+    pub fn half(&self, p: f64) -> f64 {
+        LossRate::new(p).map_or(0.0, |p| self.rate(p, Factor::HALF))
+    }
+
+    /// The loss event rate at which TFRC's equation gives `rate` bytes a second, 1 for what is below its least: the
+    /// first loss interval's (RFC 5348 section 6.3.1).
+    #[must_use]
+    pub fn loss_event_rate(&self, rate: f64) -> f64 {
+        BytesPerSecond::new(rate).and_then(|rate| self.model().loss_rate(rate, &self.path)).map_or(1.0, LossRate::get)
+    }
+
+    fn model(&self) -> Model {
+        Model { timeout_term: self.form, ..Model::RFC5348 }
+    }
+}
+
+/// How a scheme turns the loss event rate into a rate.
+pub trait Equation {
+    /// A report has come; `rate` is the allowed rate so far, in bytes a second.
+    fn observe(&mut self, _report: &TfrcReport, _path: &PathView, _rate: f64) {}
+    /// The rate at the loss event rate `p`, in bytes a second.
+    fn rate(&self, p: LossRate, terms: &Terms) -> f64;
+    /// As how many flows it behaves.
+    fn flows(&self) -> f64 {
+        1.0
+    }
+    /// Its readings.
+    fn gauges(&self, _to: &mut dyn Gauges) {}
+}
+
+/// RFC 5348's own equation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plain;
+
+impl Equation for Plain {
+    fn rate(&self, p: LossRate, terms: &Terms) -> f64 {
+        terms.rate(p, Factor::HALF)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_inverse_stands_anything(rate in any::<f64>(), segment in any::<u32>(), rtt in 1..u64::MAX) {
+            let terms = Terms::new(segment, Span(rtt), Span(rtt) * 4).unwrap();
+            let p = terms.loss_event_rate(rate);
+            prop_assert!(p > 0.0 && p <= 1.0, "{p}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! TFRC Veno: TFRC with the throughput equation of TCP Veno, for paths that lose packets without being congested.
+//!
+//! Source: B. Zhou, C. P. Fu, V. O. K. Li, "TFRC Veno: an enhancement of TCP friendly rate control over wired/wireless
+//! networks", equation (22) with gamma of equation (20) ([`crate::models::gamma`]). A sender's change alone: the receiver
+//! is TFRC's, and so is all the rest of the law. See docs/controllers/tfrc-veno.md.
+
+use crate::models::{Factor, Gamma, LossRate, Seconds, Window};
+use crate::tfrc::equation::{Equation, Terms};
+use crate::tfrc::{COMMON, Tfrc};
+use crate::{Build, Gauges, Machine, Parameter, PathView, Profile, Scheme, TfrcReport};
+
+const fn parameter(
+    name: &'static str,
+    default: f64,
+    min: f64,
+    max: f64,
+    unit: &'static str,
+    doc: &'static str,
+) -> Parameter {
+    Parameter { name, default: [default; Profile::ALL.len()], min, max, unit, doc }
+}
+
+const PARAMETERS: &[Parameter] = &[
+    COMMON[0],
+    COMMON[1],
+    COMMON[2],
+    COMMON[3],
+    COMMON[4],
+    COMMON[5],
+    COMMON[6],
+    parameter("theta1", 0.95, 0.0, 0.999, "1", "window factor at a loss while the path is not congested"),
+    parameter("theta2", 0.5, 0.0, 0.999, "1", "window factor at a loss on a congested path: gamma is never below"),
+    parameter("beta", 3.0, 0.1, 1000.0, "packet", "backlog from which a loss counts as congestion"),
+    parameter("wmax", 0.0, 0.0, 1e6, "packet", "W_max in packets; 0: the largest rate times round-trip time so far"),
+    parameter(
+        "base_rtt_reset",
+        0.0,
+        0.0,
+        1.0,
+        "1",
+        "1: the least round-trip time is sought anew after each loss event",
+    ),
+];
+
+/// The equation's state.
+#[derive(Clone, Debug)]
+pub struct Veno {
+    law: Gamma,
+    fixed: Option<f64>,
+    reset: bool,
+    /// Least round-trip time (BaseRTT) in seconds; infinite before the first sample.
+    base: f64,
+    /// Largest rate times round-trip time so far, in packets.
+    largest: f64,
+    p: f64,
+    gamma: Factor,
+}
+
+impl Veno {
+    /// Equation (20). Without a window or a sample yet, every loss is taken for a random one.
+    fn gamma(&self, rtt: f64) -> Factor {
+        let window = self.fixed.unwrap_or(self.largest).max(1.0);
+        let known = Seconds::new(rtt).and_then(|rtt| {
+            // the smoothed time may lie below the least one after that was sought anew
+            let base = Seconds::new(self.base.min(rtt.get()))?;
+            self.law.mean(rtt, base, Window::new(window)?)
+        });
+        known.unwrap_or(self.law.theta1())
+    }
+}
+
+impl Equation for Veno {
+    fn observe(&mut self, report: &TfrcReport, path: &PathView, rate: f64) {
+        let sample = report.rtt.as_secs_f64();
+        if self.reset && report.loss_event_rate > self.p {
+            self.base = sample;
+        }
+        self.p = report.loss_event_rate;
+        self.base = self.base.min(sample);
+        let rtt = path.srtt.as_secs_f64();
+        self.largest = self.largest.max(rate * rtt / f64::from(path.segment.max(1)));
+        self.gamma = self.gamma(rtt);
+    }
+
+    fn rate(&self, p: LossRate, terms: &Terms) -> f64 {
+        terms.rate(p, self.gamma)
+    }
+
+    fn gauges(&self, to: &mut dyn Gauges) {
+        to.gauge("gamma", self.gamma.get());
+    }
+}
+
+impl Build for Tfrc<Veno> {
+    const SCHEMES: &'static [Scheme] = &[Scheme {
+        name: "tfrc-veno",
+        summary: "TFRC with TCP Veno's throughput equation, for paths with random loss",
+        source: "Zhou, Fu and Li, TFRC Veno",
+        machine: Machine::Tfrc,
+        parameters: PARAMETERS,
+    }];
+
+    fn build(_profile: Profile, values: &[f64]) -> Tfrc<Veno> {
+        let factor = |value: f64| Factor::new(value).unwrap_or(Factor::HALF);
+        // a theta1 below theta2 means no difference between losses
+        let (theta1, theta2) = (factor(values[7].max(values[8])), factor(values[8]));
+        let law = Gamma::new(theta1, theta2, values[9]).unwrap_or(Gamma::TFRC);
+        let veno = Veno {
+            law,
+            fixed: (values[10] > 0.0).then_some(values[10]),
+            reset: values[11] >= 0.5,
+            base: f64::INFINITY,
+            largest: 0.0,
+            p: 0.0,
+            gamma: theta1,
+        };
+        Tfrc::with(values, veno)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tfrc::tests::{Script, plain, report};
+    use crate::tfrc::{Law, RateController};
+
+    fn script(given: &[(&str, f64)]) -> Script<Tfrc<Veno>> {
+        let scheme = &<Tfrc<Veno> as Build>::SCHEMES[0];
+        Script::new(<Tfrc<Veno>>::build(Profile::Rfc, &scheme.values(Profile::Rfc, given).unwrap()))
+    }
+
+    /// Equations (20) and (22) by hand: W_max 20 packets, 100 ms over a base of 50 ms: a backlog of 10 packets.
+    #[test]
+    fn equations_20_and_22() {
+        let mut s = script(&[("wmax", 20.0)]);
+        s.report(0.05, report(0.05, 1e9, 0.0));
+        assert_eq!(s.controller.equation.gamma.get(), 0.95);
+        s.report(0.1, report(0.1, 1e9, 0.01));
+        let gamma = 0.5 + 0.45 * 3.0 * 0.1 / (0.05 * 20.0);
+        assert!((s.controller.equation.gamma.get() - gamma).abs() < 1e-12);
+        let expected = 1000.0
+            / (0.1 * (2.0 * (1.0 - gamma) * 0.01 / (1.0 + gamma)).sqrt()
+                + 0.4 * 3.0 * ((1.0 - gamma * gamma) * 0.01 / 2.0).sqrt() * 0.01 * (1.0 + 32.0 * 0.0001));
+        assert!((s.controller.rate() / expected - 1.0).abs() < 1e-12);
+        // an endless backlog leaves theta2, and TFRC's rate
+        s.report(100.0, report(100.0, 1e9, 0.01));
+        let gamma = s.controller.equation.gamma.get();
+        assert!((0.5..0.57).contains(&gamma), "{gamma}");
+    }
+
+    #[test]
+    fn readings_that_the_paper_leaves_open() {
+        let mut s = script(&[]);
+        s.report(0.05, report(0.05, 1e9, 0.0)); // the first packets leave at 1000 B/s, then 4 in 50 ms
+        s.report(0.05, report(0.05, 1e9, 0.01));
+        assert!((s.controller.equation.largest - 4.0).abs() < 1e-9, "{}", s.controller.equation.largest);
+        let mut s = script(&[("base_rtt_reset", 1.0)]);
+        s.report(0.05, report(0.05, 1e9, 0.0));
+        s.report(0.08, report(0.08, 1e9, 0.01));
+        assert_eq!(s.controller.equation.base, 0.08);
+        s.report(0.09, report(0.09, 1e9, 0.01));
+        assert_eq!(s.controller.equation.base, 0.08);
+    }
+
+    #[test]
+    fn half_gives_tfrc() {
+        let mut s = script(&[("theta1", 0.5)]);
+        let mut plain = Script::new(plain(Law::Rfc5348, 0.0));
+        for p in [0.0, 0.0, 0.001, 0.05, 0.9, 1.0] {
+            s.report(0.1, report(0.1, 1e6, p));
+            plain.report(0.1, report(0.1, 1e6, p));
+            assert_eq!(s.controller.rate(), plain.controller.rate());
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! A TFRC flow's settings, with each profile's defaults.
+
+use paceline_control::{Profile, Settings};
+
+/// The settings of a TFRC flow, for both its ends.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TfrcConfig {
+    /// What the controller's parameters say of the machine.
+    pub settings: Settings,
+    /// Payload of a full packet in bytes: the segment size s of the equation (RFC 5348 section 4.1).
+    pub segment: u16,
+    /// Header bytes beside the payload.
+    pub header: u16,
+    /// Bytes of a report on the wire.
+    pub report_size: u16,
+    /// The last packet of a write is filled up to a full one, as ns-2 counts whole packets.
+    pub whole_segments: bool,
+    /// Packets may be marked (RFC 3168); marks count as losses do (RFC 5348 section 5.1).
+    pub ecn: bool,
+}
+
+impl TfrcConfig {
+    /// The defaults of a flow of `profile` around a controller of these settings (docs/controllers/tfrc.md).
+    #[must_use]
+    pub fn new(profile: Profile, settings: Settings) -> TfrcConfig {
+        let rfc = TfrcConfig {
+            settings,
+            segment: 1452,
+            header: 48,      // IPv4, UDP, and ours of 20 bytes
+            report_size: 72, // and a report's 44
+            whole_segments: false,
+            ecn: false,
+        };
+        match profile {
+            Profile::Rfc | Profile::Linux => rfc,
+            Profile::Ns2 | Profile::Ns2Linux => {
+                TfrcConfig { segment: 1000, header: 0, report_size: 40, whole_segments: true, ..rfc }
+            }
+        }
+    }
+
+    /// Bytes on the wire of a full packet.
+    #[must_use]
+    pub fn wire(&self) -> u16 {
+        self.segment.saturating_add(self.header)
+    }
+}

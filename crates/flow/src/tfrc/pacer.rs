@@ -1,0 +1,160 @@
+//! When packets may leave (RFC 5348 sections 4.6 and 8.3).
+//!
+//! Packet i + 1 has the nominal time of packet i and s / X_inst. Nominal times are kept to fractions of a nanosecond, so
+//! that the rate is exact on average.
+
+use paceline_engine::random::Sequence;
+use paceline_units::{Span, Time};
+
+/// The nominal times of the last and of the next packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pacer {
+    last: Time,
+    /// Of a nanosecond, beyond `last`.
+    fraction: f64,
+    due: Time,
+    due_fraction: f64,
+    draws: Sequence,
+    jitter: f64,
+    /// The draw for the gap that is running.
+    stretch: f64,
+}
+
+/// A gap of s / X_inst with X_inst = `rate`, in nanoseconds; at least one, so that a rate beyond reason ends.
+fn gap(segment: f64, rate: f64) -> f64 {
+    (segment * 1e9 / rate).max(1.0)
+}
+
+impl Pacer {
+    pub(super) fn new(jitter: f64, draws: Sequence) -> Pacer {
+        Pacer { last: Time::ZERO, fraction: 0.0, due: Time::NEVER, due_fraction: 0.0, draws, jitter, stretch: 1.0 }
+    }
+
+    /// The nominal time of the next packet.
+    #[inline]
+    pub(super) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// The first packet may leave now.
+    pub(super) fn start(&mut self, now: Time) {
+        self.due = now;
+        self.due_fraction = 0.0;
+        self.last = now;
+        self.fraction = 0.0;
+    }
+
+    /// A packet leaves; unused times older than `credit` are lost. The next one follows at `rate`.
+    #[inline]
+    pub(super) fn sent(&mut self, now: Time, credit: Span, segment: f64, rate: f64) {
+        let oldest = now - credit;
+        if self.due < oldest {
+            self.due = oldest;
+            self.due_fraction = 0.0;
+        }
+        self.last = self.due;
+        self.fraction = self.due_fraction;
+        if self.jitter > 0.0 {
+            self.stretch = 1.0 + self.jitter * (2.0 * self.draws.unit() - 1.0);
+        }
+        self.follow(segment, rate);
+    }
+
+    /// The next packet leaves a gap after now, whatever went before (ns-2's timer).
+    #[inline]
+    pub(super) fn restart(&mut self, now: Time, segment: f64, rate: f64) {
+        self.due = now;
+        self.due_fraction = 0.0;
+        self.sent(now, Span::ZERO, segment, rate);
+    }
+
+    #[inline]
+    fn follow(&mut self, segment: f64, rate: f64) {
+        let nanos = gap(segment, rate) * self.stretch + self.fraction;
+        let whole = nanos as u64;
+        self.due = self.last + Span(whole);
+        self.due_fraction = nanos - whole as f64;
+    }
+
+    /// The rate has changed: a packet that waits is due a gap at the new rate after the last one, but not before now. A
+    /// higher rate gives no credit for the past.
+    pub(super) fn repace(&mut self, now: Time, segment: f64, rate: f64) {
+        if self.due <= now || self.due == Time::NEVER {
+            return;
+        }
+        self.follow(segment, rate);
+        if self.due < now {
+            self.due = now;
+            self.due_fraction = 0.0;
+        }
+    }
+
+    /// The first time on the grid of `rate` from the nominal time on that lies after now (ns-2's timer runs on while there
+    /// is nothing to send).
+    pub(super) fn skip(&mut self, now: Time, segment: f64, rate: f64) {
+        let gap = gap(segment, rate) as u64;
+        let behind = now.since(self.due).0;
+        self.due += Span((behind / gap + 1).saturating_mul(gap));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_engine::random::Stream;
+
+    fn pacer(jitter: f64) -> Pacer {
+        let mut pacer = Pacer::new(jitter, Sequence::new(Stream::new(1, "pacer")));
+        pacer.start(Time::ZERO);
+        pacer
+    }
+
+    #[test]
+    fn section_4_6_the_rate_is_exact() {
+        let mut pacer = pacer(0.0);
+        for _ in 0..3_000_000 {
+            pacer.sent(pacer.due(), Span::ZERO, 1000.0, 3e9);
+        }
+        // 3 million packets of 333.3 ns
+        assert!(pacer.due().0.abs_diff(1_000_000_000) <= 1, "{:?}", pacer.due());
+    }
+
+    #[test]
+    fn section_4_6_credit_for_a_round_trip_at_most() {
+        let mut pacer = pacer(0.0);
+        pacer.sent(Time::ZERO, Span::ZERO, 1000.0, 1e5); // a packet each 10 ms
+        let now = Time::from_secs_f64(10.0);
+        let mut sent = 0;
+        while pacer.due() <= now {
+            pacer.sent(now, Span::from_millis(50), 1000.0, 1e5);
+            sent += 1;
+        }
+        assert_eq!(sent, 6); // at 9.95 s, ..., 10 s
+        assert_eq!(pacer.due(), now + Span::from_millis(10));
+    }
+
+    #[test]
+    fn a_higher_rate_counts_from_the_last_packet_and_makes_no_burst() {
+        let mut pacer = pacer(0.0);
+        pacer.sent(Time::ZERO, Span::ZERO, 1000.0, 1000.0);
+        assert_eq!(pacer.due(), Time::from_secs_f64(1.0));
+        pacer.repace(Time(50_000_000), 1000.0, 1e4);
+        assert_eq!(pacer.due(), Time::from_secs_f64(0.1));
+        pacer.repace(Time(50_000_000), 1000.0, 1e6);
+        assert_eq!(pacer.due(), Time(50_000_000));
+    }
+
+    #[test]
+    fn jitter_keeps_the_mean() {
+        let mut pacer = pacer(0.5);
+        let (mut least, mut most) = (f64::MAX, 0.0_f64);
+        for _ in 0..100_000 {
+            let before = pacer.due();
+            pacer.sent(before, Span::ZERO, 1000.0, 1e6);
+            let gap = pacer.due().since(before).as_secs_f64() * 1e3;
+            (least, most) = (least.min(gap), most.max(gap));
+        }
+        assert!((pacer.due().as_secs_f64() - 100.0).abs() < 0.3);
+        assert!((0.499..0.502).contains(&least) && (1.498..1.501).contains(&most), "{least} {most}");
+    }
+}

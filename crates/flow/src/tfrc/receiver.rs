@@ -1,0 +1,292 @@
+//! The receiving end (RFC 5348 section 6).
+
+use super::TfrcConfig;
+use super::gaps::{Arrival, Arrivals};
+use super::history::{Indication, IntervalWeights, LossHistory};
+use super::ns2::Ns2Receiver;
+use super::receive_rate::ReceiveRate;
+use crate::{Arrived, ReceiverStats, Segment, Transmit};
+use paceline_control::Law;
+use paceline_control::tfrc::equation::Terms;
+use paceline_packet::{Extra, Flags, Packet, Stamp, TfrcData, TfrcReport};
+use paceline_units::{Span, Time};
+
+/// The receiving end of a flow.
+#[derive(Debug)]
+pub struct TfrcReceiver {
+    config: Box<TfrcConfig>,
+    stats: ReceiverStats,
+    /// The last packet that was new: its stamp, and when it came.
+    stamp: Stamp,
+    came: Time,
+    measure: Measure,
+}
+
+/// Who measures.
+#[derive(Debug)]
+enum Measure {
+    Rfc(Box<RfcReceiver>),
+    Ns2(Box<Ns2Receiver>),
+}
+
+/// What a report says of the path, and up to which packet.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Measured {
+    pub(super) next: u32,
+    pub(super) receive_rate: f64,
+    pub(super) loss_event_rate: f64,
+}
+
+/// What is made of a packet.
+pub(super) struct Heard {
+    /// It had not come before.
+    pub(super) new: bool,
+    /// A report that is due.
+    pub(super) report: Option<Measured>,
+}
+
+impl TfrcReceiver {
+    /// A receiver that waits for the first packet.
+    #[must_use]
+    pub fn new(config: &TfrcConfig) -> TfrcReceiver {
+        let measure = match config.settings.law {
+            Law::Ns2 => Measure::Ns2(Box::new(Ns2Receiver::new(config))),
+            _ => Measure::Rfc(Box::new(RfcReceiver::new(config, 0))),
+        };
+        TfrcReceiver {
+            config: Box::new(config.clone()),
+            stats: ReceiverStats::default(),
+            stamp: Stamp::default(),
+            came: Time::ZERO,
+            measure,
+        }
+    }
+
+    /// Counts up to now; `bytes` are the payloads of packets that had not come before, in any order.
+    #[must_use]
+    pub fn stats(&self) -> &ReceiverStats {
+        &self.stats
+    }
+
+    /// When [`TfrcReceiver::on_timer`] should be called; it may move later without notice.
+    #[inline]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        match &self.measure {
+            Measure::Rfc(rfc) => rfc.due,
+            Measure::Ns2(ns2) => ns2.due(),
+        }
+    }
+
+    /// p as the receiver sees it now; 0 before the first loss event.
+    #[must_use]
+    pub fn loss_event_rate(&self) -> f64 {
+        match &self.measure {
+            Measure::Rfc(rfc) => rfc.history.loss_event_rate(rfc.arrivals.next()),
+            Measure::Ns2(ns2) => ns2.loss_event_rate(),
+        }
+    }
+
+    /// A packet has come. One without TFRC's header is none of ours.
+    #[inline]
+    pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Arrived {
+        let Some(Extra::TfrcData(data)) = extra else { return Arrived::default() };
+        if packet.seq == u32::MAX {
+            return Arrived::default();
+        }
+        let marked = packet.flags.has(Flags::CE);
+        let bytes = u64::from(packet.size.saturating_sub(self.config.header));
+        let stats = &mut self.stats;
+        stats.packets += 1;
+        stats.last = now;
+        stats.wire_bytes += u64::from(packet.size);
+        stats.marks += u64::from(marked);
+        let heard = match &mut self.measure {
+            Measure::Rfc(rfc) => {
+                if data.rtt == Span::ZERO && rfc.rtt > Span::ZERO && packet.seq >= rfc.arrivals.next() {
+                    // a sender that had a round-trip time and has none has begun afresh
+                    **rfc = RfcReceiver::new(&self.config, packet.seq);
+                }
+                rfc.hear(now, packet.seq, bytes, marked, data)
+            }
+            Measure::Ns2(ns2) => ns2.hear(now, packet, marked, data),
+        };
+        if heard.new {
+            stats.bytes += bytes;
+            self.stamp = packet.stamp;
+            self.came = now;
+        } else {
+            stats.duplicates += 1;
+        }
+        if let Some(measured) = heard.report {
+            self.report(now, measured, out);
+        }
+        if heard.new { Arrived { bytes, segments: 1 } } else { Arrived::default() }
+    }
+
+    /// A report may be due; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        let measured = match &mut self.measure {
+            Measure::Rfc(rfc) => rfc.on_timer(now),
+            Measure::Ns2(ns2) => ns2.on_timer(now),
+        };
+        if let Some(measured) = measured {
+            self.report(now, measured, out);
+        }
+    }
+
+    fn report(&mut self, now: Time, measured: Measured, out: &mut impl Transmit) {
+        self.stats.acks += 1;
+        let report = TfrcReport {
+            delay: now.since(self.came),
+            receive_rate: measured.receive_rate,
+            loss_event_rate: measured.loss_event_rate,
+        };
+        out.transmit(Segment {
+            seq: measured.next,
+            stamp: self.stamp,
+            size: self.config.report_size,
+            flags: Flags::ACK,
+            extra: Some(Extra::TfrcReport(report)),
+        });
+    }
+}
+
+/// RFC 5348's receiver, and RFC 3448's.
+#[derive(Debug)]
+struct RfcReceiver {
+    law: Law,
+    segment: u32,
+    /// The sender's first packet.
+    first: u32,
+    started: bool,
+    arrivals: Arrivals,
+    history: LossHistory,
+    rate: ReceiveRate,
+    /// Largest X_recv so far (section 6.3.1).
+    largest: f64,
+    /// R_m: what the newest packet's header says; zero before the sender has a sample.
+    rtt: Span,
+    /// The feedback timer.
+    due: Time,
+    /// Packets came since it last expired.
+    fresh: bool,
+    /// Since when it has expired without anything to report.
+    lapsed: Option<Time>,
+    lost: Vec<Indication>,
+}
+
+impl RfcReceiver {
+    fn new(config: &TfrcConfig, first: u32) -> RfcReceiver {
+        let threshold = match (config.settings.discounting, config.settings.law) {
+            (false, _) => 1.0,
+            (true, Law::Rfc3448) => 0.5,
+            (true, _) => 0.25,
+        };
+        RfcReceiver {
+            law: config.settings.law,
+            segment: u32::from(config.segment.max(1)),
+            first,
+            started: false,
+            arrivals: Arrivals::new(first, config.settings.overtaken),
+            history: LossHistory::new(IntervalWeights { threshold }),
+            rate: ReceiveRate::new(),
+            largest: 0.0,
+            rtt: Span::ZERO,
+            due: Time::NEVER,
+            fresh: false,
+            lapsed: None,
+            lost: Vec::new(),
+        }
+    }
+
+    /// Section 6.1, and 6.3 for the first packet.
+    fn hear(&mut self, now: Time, seq: u32, bytes: u64, marked: bool, data: &TfrcData) -> Heard {
+        let next = self.arrivals.next();
+        let arrival = self.arrivals.add(seq, now, &mut self.lost);
+        match arrival {
+            Arrival::Newest => self.rtt = data.rtt,
+            Arrival::Late => {}
+            Arrival::Known => {
+                if !self.history.fill(seq) {
+                    return Heard { new: false, report: None };
+                }
+            }
+        }
+        if let Some(from) = self.lapsed {
+            self.rate.lapsed(from, self.rtt, now);
+        }
+        self.rate.add(bytes);
+        self.fresh = true;
+        if marked {
+            self.arrivals.settle(seq, &mut self.lost);
+            self.lost.push(Indication { start: seq, end: seq + 1, at: now, spacing: 0.0, marked: true });
+        }
+        let worse = !self.lost.is_empty() && self.losses(next, now);
+        let first = !core::mem::replace(&mut self.started, true);
+        let at_once = first || worse || self.lapsed.is_some() || self.rtt == Span::ZERO;
+        let report = at_once.then(|| self.expire(now, self.rtt));
+        Heard { new: true, report }
+    }
+
+    /// Puts what is lost into the history; says whether p has grown. `next` as it was before this packet.
+    #[cold]
+    fn losses(&mut self, next: u32, now: Time) -> bool {
+        let before = self.history.loss_event_rate(next);
+        let lost = core::mem::take(&mut self.lost);
+        for &what in &lost {
+            let made_up = if self.history.is_empty() { self.first_interval(what.start, now) } else { 0.0 };
+            self.history.add(what, self.rtt, made_up);
+        }
+        self.lost = lost;
+        self.lost.clear();
+        self.history.loss_event_rate(self.arrivals.next()) > before
+    }
+
+    /// Section 6.3.1: the interval that makes the equation give the rate that data came at.
+    fn first_interval(&self, start: u32, now: Time) -> f64 {
+        // the equation in packets per round-trip time does not depend on it
+        let rtt = self.rtt.max(Span::from_micros(1));
+        let Some(terms) = Terms::new(self.segment, rtt, rtt * 4) else { return 1.0 };
+        let now = self.rate.rate(now, self.rtt);
+        let target = match self.law {
+            Law::Rfc3448 => now,
+            // lost or marked before anything came: a packet in two round-trip times
+            _ if start == self.first => 0.5 * terms.segment() / terms.rtt(),
+            _ => self.largest.max(now),
+        };
+        1.0 / terms.loss_event_rate(target)
+    }
+
+    /// Section 6.2, steps 1 to 4; X_recv over at least `span`.
+    fn expire(&mut self, now: Time, span: Span) -> Measured {
+        let receive_rate = match self.law {
+            Law::Rfc3448 => self.rate.rate(now, Span(1)), // since the last report
+            _ => self.rate.rate(now, span),
+        };
+        self.largest = self.largest.max(receive_rate);
+        self.rate.expired(now);
+        self.fresh = false;
+        self.lapsed = None;
+        self.due = if self.rtt > Span::ZERO { now + self.rtt } else { Time::NEVER };
+        let next = self.arrivals.next();
+        Measured { next, receive_rate, loss_event_rate: self.history.loss_event_rate(next) }
+    }
+
+    fn on_timer(&mut self, now: Time) -> Option<Measured> {
+        if now < self.due {
+            return None;
+        }
+        if self.fresh {
+            // at its time: since the expiry before, which lies a round-trip time back
+            return Some(self.expire(now, Span::ZERO));
+        }
+        // the next packet is reported at once (section 6.1 step 3)
+        self.lapsed = Some(self.due);
+        self.due = Time::NEVER;
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

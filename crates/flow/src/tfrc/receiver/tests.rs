@@ -1,0 +1,258 @@
+//! RFC 5348 section 6, number by number; 1000-byte payloads.
+
+use super::*;
+use paceline_control::Settings;
+use paceline_packet::{ExtraId, FlowId};
+
+const R: u64 = 100;
+
+fn ms(n: u64) -> Time {
+    Time(n * 1_000_000)
+}
+
+struct Script {
+    receiver: TfrcReceiver,
+    rtt: Span,
+    reports: Vec<(u64, u32, TfrcReport)>,
+}
+
+impl Script {
+    fn new(law: Law) -> Script {
+        let settings =
+            Settings { law, discounting: true, overtaken: 3, burst: 1.0, gap_jitter: 0.0, granularity: Span::ZERO };
+        let config = TfrcConfig { segment: 1000, header: 0, ..TfrcConfig::new(Default::default(), settings) };
+        Script { receiver: TfrcReceiver::new(&config), rtt: Span::from_millis(R), reports: Vec::new() }
+    }
+
+    fn keep(&mut self, at: u64, out: Vec<Segment>) -> usize {
+        for segment in &out {
+            let Some(Extra::TfrcReport(report)) = segment.extra else { panic!("not a report") };
+            assert!(segment.flags.has(Flags::ACK));
+            self.reports.push((at, segment.seq, report));
+        }
+        out.len()
+    }
+
+    /// Timers up to then, and a packet; says whether it was answered.
+    fn packet_with(&mut self, at: u64, seq: u32, flags: Flags) -> bool {
+        self.wait(at);
+        let packet = Packet {
+            time: ms(at),
+            flow: FlowId(0),
+            seq,
+            stamp: Stamp::at(ms(at.saturating_sub(R / 2))),
+            cursor: 0,
+            extra: ExtraId::NONE,
+            size: 1000,
+            flags,
+        };
+        let mut out = Vec::new();
+        let extra = Extra::TfrcData(TfrcData { rtt: self.rtt, ns2: None });
+        self.receiver.on_data(ms(at), &packet, Some(&extra), &mut out);
+        self.keep(at, out) > 0
+    }
+
+    fn packet(&mut self, at: u64, seq: u32) -> bool {
+        self.packet_with(at, seq, Flags::NONE)
+    }
+
+    fn wait(&mut self, until: u64) {
+        while self.receiver.next_wake() <= ms(until) {
+            let at = self.receiver.next_wake();
+            let mut out = Vec::new();
+            self.receiver.on_timer(at, &mut out);
+            self.keep(at.0 / 1_000_000, out);
+        }
+    }
+
+    fn last(&self) -> (u64, u32, TfrcReport) {
+        *self.reports.last().expect("a report")
+    }
+}
+
+#[test]
+fn section_6_3_the_first_packet_is_answered_with_p_and_x_recv_zero() {
+    let mut s = Script::new(Law::Rfc5348);
+    assert!(s.packet(0, 0));
+    let (_, next, report) = s.last();
+    assert_eq!((next, report.receive_rate, report.loss_event_rate, report.delay), (1, 0.0, 0.0, Span::ZERO));
+    // a sender without a round-trip time has each packet answered
+    let mut s = Script::new(Law::Rfc5348);
+    s.rtt = Span::ZERO;
+    assert!(s.packet(0, 0) && s.packet(1000, 1) && s.packet(2000, 2));
+    assert_eq!(s.receiver.next_wake(), Time::NEVER);
+}
+
+#[test]
+fn section_6_2_a_report_each_round_trip_if_data_came() {
+    let mut s = Script::new(Law::Rfc5348);
+    for i in 0..20 {
+        s.packet(20 * i, i as u32);
+    }
+    s.wait(1000);
+    let at: Vec<u64> = s.reports.iter().map(|r| r.0).collect();
+    assert_eq!(at, [0, 100, 200, 300, 400]); // and none at 500, without data
+    assert_eq!(s.last().1, 20);
+    assert_eq!(s.reports[2].2.receive_rate, 50_000.0);
+    assert_eq!(s.last().2.delay, Span::from_millis(20)); // t_delay: the last packet came at 380 ms
+    assert_eq!(s.receiver.next_wake(), Time::NEVER, "an idle flow keeps nobody awake");
+    // section 6.1 step 3: no report at the last expiry, so the next packet is answered at once
+    assert!(s.packet(1000, 20));
+    let (_, next, report) = s.last();
+    assert_eq!(next, 21);
+    // X_recv over the last expiry a round trip ago: at 900 ms
+    assert!((report.receive_rate - 10_000.0).abs() < 1e-6, "{report:?}");
+}
+
+#[test]
+fn section_6_1_a_higher_p_is_reported_at_once() {
+    let mut s = Script::new(Law::Rfc5348);
+    for i in 0..10 {
+        s.packet(10 * i, i as u32);
+    }
+    assert!(!s.packet(110, 11) && !s.packet(120, 12));
+    assert!(s.packet(130, 13), "the third packet after the loss of 10");
+    assert!(s.last().2.loss_event_rate > 0.0);
+    assert_eq!(s.receiver.next_wake(), ms(230)); // and the timer starts again
+    // the same round trip of losses: p does not grow
+    assert!(!s.packet(150, 15) && !s.packet(160, 16) && !s.packet(170, 17));
+}
+
+#[test]
+fn section_6_3_1_the_first_interval_gives_the_rate_back() {
+    let mut s = Script::new(Law::Rfc5348);
+    // 5 packets a round trip, then 10, then 4: the most that came counts
+    let mut seq = 0;
+    for (from, n) in [(0, 5), (100, 10), (200, 4)] {
+        for i in 0..n {
+            s.packet(from + i * 100 / n, seq);
+            seq += 1;
+        }
+    }
+    for (i, n) in [1, 2, 3].into_iter().enumerate() {
+        s.packet(300 + 5 * i as u64, seq + n);
+    }
+    let (_, _, report) = s.last();
+    let rtt = Span::from_millis(R);
+    let terms = Terms::new(1000, rtt, rtt * 4).unwrap();
+    let rate = terms.half(report.loss_event_rate);
+    assert!((rate / 100_000.0 - 1.0).abs() < 0.05, "{rate}"); // the RFC asks for 5 %
+    assert!((rate / 100_000.0 - 1.0).abs() < 1e-9, "{rate}");
+}
+
+#[test]
+fn section_6_3_1_a_lost_first_packet_gives_a_packet_in_two_round_trips() {
+    for marked in [false, true] {
+        let mut s = Script::new(Law::Rfc5348);
+        s.rtt = Span::ZERO;
+        if marked {
+            s.packet_with(0, 0, Flags::CE);
+        } else {
+            s.packet(0, 1);
+            s.packet(1000, 2);
+            s.packet(2000, 3);
+        }
+        let rtt = Span::from_millis(70);
+        let rate = Terms::new(1000, rtt, rtt * 4).unwrap().half(s.last().2.loss_event_rate);
+        assert!((rate / (0.5 * 1000.0 / 0.07) - 1.0).abs() < 1e-9, "{rate}");
+    }
+}
+
+#[test]
+fn section_5_1_marks_count_at_once() {
+    let mut s = Script::new(Law::Rfc5348);
+    for i in 0..10 {
+        s.packet(10 * i, i as u32);
+    }
+    assert!(s.packet_with(105, 10, Flags::CE.with(Flags::ECT)));
+    let p = s.last().2.loss_event_rate;
+    assert!(p > 0.0);
+    assert!(!s.packet_with(115, 11, Flags::CE), "the same round trip");
+    assert_eq!(s.receiver.stats().marks, 2);
+    // a round trip later: a new event, ten packets on
+    for i in 12..20 {
+        s.packet(10 * i, i as u32);
+    }
+    assert!(s.packet_with(210, 20, Flags::CE));
+    assert!(s.last().2.loss_event_rate > p || s.receiver.loss_event_rate() > 0.0);
+}
+
+#[test]
+fn section_5_1_a_late_packet_fills_its_hole() {
+    let mut s = Script::new(Law::Rfc5348);
+    for i in (0..10).chain([11, 12, 13]) {
+        s.packet(10 * i, i as u32);
+    }
+    assert!(s.receiver.loss_event_rate() > 0.0);
+    assert!(!s.packet(140, 10));
+    assert_eq!(s.receiver.loss_event_rate(), 0.0);
+    s.packet(150, 10);
+    let stats = s.receiver.stats();
+    assert_eq!((stats.packets, stats.duplicates, stats.bytes), (15, 1, 14_000));
+}
+
+#[test]
+fn rfc_3448_measures_since_the_last_report() {
+    let mut s = Script::new(Law::Rfc3448);
+    for i in 0..10 {
+        s.packet(10 * i, i as u32);
+    }
+    for i in 11..=13 {
+        s.packet(10 * i, i as u32);
+    }
+    // the reports are at 0, 100 and 130 ms: four packets (10 is lost) in 30 ms, where RFC 5348 looks back a round trip
+    let (at, _, report) = s.last();
+    assert_eq!(at, 130);
+    assert!((report.receive_rate - 3000.0 / 0.03).abs() < 1e-6, "{report:?}");
+}
+
+#[test]
+fn a_sender_that_begins_afresh_has_a_fresh_history() {
+    let mut s = Script::new(Law::Rfc5348);
+    for i in (0..10).chain([11, 12, 13]) {
+        s.packet(10 * i, i as u32);
+    }
+    assert!(s.receiver.loss_event_rate() > 0.0);
+    s.rtt = Span::ZERO;
+    assert!(s.packet(1000, 20));
+    assert_eq!((s.last().2.loss_event_rate, s.last().2.receive_rate), (0.0, 0.0));
+}
+
+#[test]
+fn ns2_one_later_packet_tells_of_a_loss_and_the_round_must_have_passed() {
+    let mut s = Script::new(Law::Ns2);
+    let send = |s: &mut Script, at: u64, seq: u32, round: u32| {
+        s.wait(at);
+        let packet = Packet {
+            time: ms(at),
+            flow: FlowId(0),
+            seq,
+            stamp: Stamp::at(ms(at - 50)),
+            cursor: 0,
+            extra: ExtraId::NONE,
+            size: 1000,
+            flags: Flags::NONE,
+        };
+        let ns2 = Some(paceline_packet::Ns2Data { timeout: Span::from_millis(300), round, urgent: false });
+        let extra = Extra::TfrcData(TfrcData { rtt: s.rtt, ns2 });
+        let mut out = Vec::new();
+        s.receiver.on_data(ms(at), &packet, Some(&extra), &mut out);
+        s.keep(at, out) > 0
+    };
+    for i in 0..30 {
+        send(&mut s, 1000 + 10 * u64::from(i), i, 1);
+    }
+    assert!(send(&mut s, 1310, 31, 1), "the first loss");
+    let p = s.last().2.loss_event_rate;
+    assert!(p > 0.0);
+    for i in 32..50 {
+        send(&mut s, 1000 + 10 * u64::from(i), i, 1);
+    }
+    // a round-trip time later, but the sender has not answered the report of the first loss yet
+    send(&mut s, 1510, 51, 1);
+    assert!(s.receiver.loss_event_rate() <= p);
+    assert!(send(&mut s, 1530, 53, 2));
+    // late packets are nobody's
+    assert!(!send(&mut s, 1540, 52, 2));
+    assert_eq!(s.receiver.stats().duplicates, 1);
+}

@@ -1,0 +1,461 @@
+//! The sending end (RFC 5348 section 4).
+
+use super::TfrcConfig;
+use super::limited::Limits;
+use super::pacer::Pacer;
+use super::rtt::Rtt;
+use crate::{Segment, SenderStats, Transmit};
+use paceline_control::tfrc::MAX_BACKOFF;
+use paceline_control::{Controller, Gauges, Interval, Law, PathView, RateController};
+use paceline_control::{TfrcController, TfrcEvent, TfrcReport};
+use paceline_engine::random::{Sequence, Stream};
+use paceline_packet::{Extra, Flags, Ns2Data, Packet, Stamp, TfrcData};
+use paceline_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// Unlimited supply: more packets than a flow can number.
+const ENDLESS: u32 = u32::MAX - 1;
+
+/// The nofeedback timer before the first round-trip sample (RFC 5348 section 4.2).
+const FIRST_TIMEOUT: Span = Span::from_secs(2);
+
+/// The sending end of a flow.
+///
+/// The caller hands over what the application writes ([`TfrcSender::supply`]), reports and the time; it gets packets
+/// through [`Transmit`]. [`TfrcSender::next_wake`] says when to call [`TfrcSender::on_timer`]; it may move later without
+/// notice, and a call too early does nothing.
+#[derive(Debug)]
+pub struct TfrcSender {
+    /// Next packet; one past the last that the application has supplied; the flow's first since it last began afresh.
+    next: u32,
+    limit: u32,
+    first: u32,
+    /// One past the highest packet that a report has told of.
+    reported: u32,
+    started: bool,
+    stopped: bool,
+    began: Time,
+    law: Law,
+    segment: f64,
+    pacer: Pacer,
+    /// The nofeedback timer.
+    timer: Time,
+    /// There has been something to send since it was set.
+    busy: bool,
+    rtt: Rtt,
+    limits: Limits,
+    ns2: Ns2State,
+    p: f64,
+    controller: TfrcController,
+    stats: SenderStats,
+    /// Packets that are not full, in order: number and payload.
+    shorts: VecDeque<(u32, u16)>,
+    config: Box<TfrcConfig>,
+    fresh: TfrcController,
+}
+
+/// What ns-2's sender keeps.
+#[derive(Clone, Copy, Debug)]
+struct Ns2State {
+    round: u32,
+    urgent: bool,
+    /// The timer found nothing to send; it did so since the nofeedback timer was set; when something came again.
+    limited: bool,
+    all_idle: bool,
+    resumed: Time,
+}
+
+impl Ns2State {
+    const NEW: Ns2State = Ns2State { round: 0, urgent: true, limited: false, all_idle: false, resumed: Time::ZERO };
+}
+
+impl TfrcSender {
+    /// A sender that has not started. `stream` feeds the gaps' jitter, if there is any.
+    #[must_use]
+    pub fn new(config: &TfrcConfig, controller: TfrcController, stream: Stream) -> TfrcSender {
+        TfrcSender {
+            next: 0,
+            limit: 0,
+            first: 0,
+            reported: 0,
+            started: false,
+            stopped: false,
+            began: Time::NEVER,
+            law: config.settings.law,
+            segment: f64::from(config.segment.max(1)),
+            pacer: Pacer::new(config.settings.gap_jitter.clamp(0.0, 0.999), Sequence::new(stream)),
+            timer: Time::NEVER,
+            busy: false,
+            rtt: Rtt::new(config.settings.law),
+            limits: Limits::new(),
+            ns2: Ns2State::NEW,
+            p: 0.0,
+            controller: controller.clone(),
+            stats: SenderStats::new(config.wire()),
+            shorts: VecDeque::new(),
+            config: Box::new(config.clone()),
+            fresh: controller,
+        }
+    }
+
+    /// Starts sending; before it, supplied data waits.
+    pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.stats.packets_sent == 0 {
+            self.stats.until = now;
+            self.stats.from = now;
+        }
+        self.started = true;
+        self.began = now;
+        self.controller.on_feedback(&TfrcEvent::Started, &self.path(now));
+        self.pacer.start(now);
+        self.run(now, out);
+    }
+
+    /// Begins afresh, with nothing supplied and no round-trip time; statistics go on counting. Call
+    /// [`TfrcSender::start`] for it.
+    pub fn restart(&mut self, now: Time) {
+        self.account(now);
+        self.first = self.next;
+        self.limit = self.next;
+        self.reported = self.next;
+        self.started = false;
+        self.stopped = false;
+        self.timer = Time::NEVER;
+        self.busy = false;
+        self.rtt = Rtt::new(self.law);
+        self.limits = Limits::new();
+        self.ns2 = Ns2State::NEW;
+        self.p = 0.0;
+        self.controller = self.fresh.clone();
+        self.shorts.clear();
+    }
+
+    /// An application writes `bytes`: full packets and, unless it fits, a short last one.
+    pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
+        if bytes == 0 || self.limit == ENDLESS || self.stopped {
+            return;
+        }
+        let segment = u64::from(self.config.segment.max(1));
+        let (full, rest) = (bytes / segment, bytes % segment);
+        let packets = u32::try_from(full + u64::from(rest > 0)).unwrap_or(u32::MAX);
+        self.limit = self.limit.saturating_add(packets).min(ENDLESS);
+        if rest > 0 && !self.config.whole_segments && self.limit < ENDLESS {
+            self.shorts.push_back((self.limit - 1, rest as u16));
+        }
+        self.supplied(now, out);
+    }
+
+    /// The application will never run dry.
+    pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
+        if !self.stopped {
+            self.limit = ENDLESS;
+            self.supplied(now, out);
+        }
+    }
+
+    fn supplied(&mut self, now: Time, out: &mut impl Transmit) {
+        if !self.started {
+            return;
+        }
+        self.busy = true;
+        if self.ns2.limited {
+            // advanceby(): a packet at once, and the timer goes on as it went
+            self.ns2.limited = false;
+            self.ns2.all_idle = false;
+            self.ns2.resumed = now;
+            self.send(now, out);
+            if self.pacer.due() <= now {
+                self.pacer.skip(now, self.segment, self.controller.pacing());
+            }
+        }
+        self.run(now, out);
+    }
+
+    /// The application stops: what has not been sent yet never will be.
+    pub fn stop(&mut self) {
+        self.limit = self.next;
+        self.stopped = true;
+        self.timer = Time::NEVER;
+        self.shorts.clear();
+    }
+
+    /// Whether everything supplied has been sent: nothing is sent twice.
+    #[must_use]
+    pub fn acked_all(&self) -> bool {
+        self.started && !self.has_data()
+    }
+
+    #[inline]
+    fn has_data(&self) -> bool {
+        self.next < self.limit
+    }
+
+    /// When [`TfrcSender::on_timer`] should be called; it may move later without notice.
+    #[inline]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        let sends = self.has_data() || self.law == Law::Ns2 && !self.ns2.limited && self.next > self.first;
+        let due = if self.started && sends { self.pacer.due() - self.early() } else { Time::NEVER };
+        due.min(self.timer)
+    }
+
+    /// How much before its nominal time a packet may leave (t_delta, RFC 5348 section 8.3).
+    #[inline]
+    fn early(&self) -> Span {
+        if self.config.settings.granularity == Span::ZERO {
+            return Span::ZERO;
+        }
+        let gap = Span::from_secs_f64(self.segment / self.controller.pacing());
+        gap.min(self.config.settings.granularity).min(self.rtt.smoothed()) / 2
+    }
+
+    /// Packets may be due, or the nofeedback timer; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.timer <= now {
+            self.no_feedback(now, out);
+        }
+        self.run(now, out);
+    }
+
+    /// Sends what is due.
+    #[inline]
+    fn run(&mut self, now: Time, out: &mut impl Transmit) {
+        if !self.started || self.stopped {
+            return;
+        }
+        if self.law == Law::Ns2 {
+            let running = self.has_data() || self.next > self.first;
+            if self.pacer.due() <= now && running && !self.ns2.limited {
+                self.tick(now, out);
+            }
+            return;
+        }
+        let early = self.early();
+        while self.has_data() && self.pacer.due() <= now + early {
+            self.send(now, out);
+            let credit = self.rtt.smoothed().mul_f64(self.config.settings.burst.clamp(0.0, 1.0));
+            self.pacer.sent(now, credit.max(early), self.segment, self.controller.pacing());
+            if self.pacer.due() > now + early {
+                self.limits.sent_all(now);
+            }
+        }
+    }
+
+    /// ns-2's timer has expired, or is made to: a packet, and the timer starts again.
+    fn tick(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.has_data() {
+            self.send(now, out);
+        } else {
+            self.ns2.limited = true;
+        }
+        self.pacer.restart(now, self.segment, self.controller.pacing());
+    }
+
+    #[inline]
+    fn send(&mut self, now: Time, out: &mut impl Transmit) {
+        if !self.has_data() {
+            return;
+        }
+        let seq = self.next;
+        self.next += 1;
+        let payload = match self.shorts.front() {
+            Some(&(short, payload)) if short == seq => {
+                self.shorts.pop_front();
+                payload
+            }
+            _ => self.config.segment,
+        };
+        let size = payload.saturating_add(self.config.header);
+        self.stats.sent(size);
+        self.stats.bytes_acked += u64::from(payload);
+        let ns2 = (self.law == Law::Ns2).then(|| Ns2Data {
+            timeout: self.rtt.timeout(),
+            round: self.ns2.round,
+            urgent: self.ns2.urgent,
+        });
+        out.transmit(Segment {
+            seq,
+            stamp: Stamp::at(now),
+            size,
+            flags: if self.config.ecn { Flags::ECT } else { Flags::NONE },
+            extra: Some(Extra::TfrcData(TfrcData { rtt: self.rtt.smoothed(), ns2 })),
+        });
+        self.busy = true;
+        if self.law == Law::Ns2 {
+            self.controller.on_sent(seq, &self.path(now));
+        }
+        if self.timer == Time::NEVER {
+            self.set_timer(now);
+        }
+    }
+
+    /// Sections 4.2 and 4.3 step 6: max(4 R, 2 s / X), two seconds before the first sample. ns-2: max(2 R, 2 s / X).
+    fn set_timer(&mut self, now: Time) {
+        let gaps = Span::from_secs_f64(2.0 * self.segment / self.controller.rate());
+        let rtt = self.rtt.smoothed();
+        self.timer = now
+            + match self.law {
+                Law::Ns2 => gaps.max(rtt * 2),
+                _ if rtt == Span::ZERO => gaps.max(FIRST_TIMEOUT),
+                _ => gaps.max(rtt * 4),
+            };
+        self.busy = self.has_data();
+    }
+
+    /// Section 4.4.
+    #[cold]
+    fn no_feedback(&mut self, now: Time, out: &mut impl Transmit) {
+        self.account(now);
+        let ns2 = self.law == Law::Ns2;
+        let idle = if ns2 { self.ns2.all_idle || self.ns2.limited } else { !self.busy };
+        if !idle {
+            self.stats.timeouts += 1;
+        }
+        let before = self.controller.rate();
+        let interval = if idle { Interval::DataLimited } else { Interval::Used };
+        self.controller.on_feedback(&TfrcEvent::NoFeedback { interval }, &self.path(now));
+        self.timer = Time::NEVER;
+        if ns2 {
+            self.ns2.round = self.ns2.round.saturating_add(1);
+            self.ns2.urgent = true;
+            let limited = self.ns2.limited;
+            self.ns2.all_idle |= limited;
+            // its timer runs on while the sender is idle: not worth a wake-up where it changes nothing
+            if !idle || self.controller.rate() < before {
+                self.set_timer(now);
+            }
+            self.tick(now, out);
+            return;
+        }
+        // an idle sender whose rate stays has nothing to wait for: the timer starts with its next packet
+        if !idle || self.controller.rate() < before {
+            self.set_timer(now);
+        }
+        self.pacer.repace(now, self.segment, self.controller.pacing());
+    }
+
+    /// A report has come (section 4.3). One that cannot be ours changes nothing: of packets never sent or reported on
+    /// already, with a stamp from before the start, with numbers that are none.
+    pub fn on_report(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+        let Some(Extra::TfrcReport(report)) = extra else { return };
+        let elapsed = packet.stamp.elapsed(now);
+        let known = packet.seq > self.first && packet.seq <= self.next && packet.seq >= self.reported;
+        let sane = report.receive_rate.is_finite()
+            && report.receive_rate >= 0.0
+            && (0.0..=1.0).contains(&report.loss_event_rate)
+            && elapsed >= report.delay
+            && now.since(self.began).0 >> 8 >= elapsed.0 >> 8;
+        if !known || !sane || self.stopped || !self.started {
+            return;
+        }
+        self.reported = packet.seq;
+        self.account(now);
+        let sample = self.rtt.sample(elapsed - report.delay);
+        self.stats.round_trip(sample);
+        let ns2 = self.law == Law::Ns2;
+        let interval = if ns2 { self.limited_of_late(now) } else { self.covered(packet.stamp, now) };
+        if report.loss_event_rate > self.p {
+            self.stats.window_cuts += 1;
+        }
+        self.p = report.loss_event_rate;
+        if ns2 {
+            self.ns2.round = self.ns2.round.saturating_add(1);
+            self.ns2.urgent = false;
+            self.set_timer(now); // with the rate as it was
+        }
+        let event = TfrcEvent::Report(TfrcReport {
+            rtt: sample,
+            timeout: self.rtt.timeout(),
+            receive_rate: report.receive_rate,
+            loss_event_rate: report.loss_event_rate,
+            interval,
+        });
+        self.controller.on_feedback(&event, &self.path(now));
+        if ns2 {
+            // until it leaves slow start, each report is answered by a packet at once
+            if self.controller.in_slow_start() {
+                self.tick(now, out);
+            }
+            return;
+        }
+        self.set_timer(now);
+        self.pacer.repace(now, self.segment, self.controller.pacing());
+        self.run(now, out);
+    }
+
+    fn covered(&mut self, stamp: Stamp, now: Time) -> Interval {
+        self.limits.report(stamp, self.rtt.smoothed(), now)
+    }
+
+    /// ns-2: whether the sender had nothing to send a moment ago (`idleFix_`).
+    fn limited_of_late(&self, now: Time) -> Interval {
+        let since = now.as_secs_f64() - 1.5 * self.rtt.smoothed().as_secs_f64();
+        let limited = self.ns2.limited || self.ns2.resumed.as_secs_f64() > since;
+        if limited { Interval::DataLimited } else { Interval::Used }
+    }
+
+    fn path(&self, now: Time) -> PathView {
+        PathView {
+            now,
+            srtt: self.rtt.smoothed(),
+            rttvar: Span::ZERO,
+            min_rtt: self.rtt.least(),
+            in_flight: self.next - self.reported,
+            acked: self.reported,
+            next: self.next,
+            receive_window: u32::MAX,
+            segment: u32::from(self.config.segment.max(1)),
+        }
+    }
+
+    /// Counts up to now. What is sent counts as acknowledged; the window is rate times round-trip time.
+    #[must_use]
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    /// Integrates the window up to `now`, so that [`TfrcSender::stats`] is complete; before the start there is none.
+    pub fn account(&mut self, now: Time) {
+        if self.started || self.stats.packets_sent > 0 {
+            let window = if self.started && !self.stopped { self.window() } else { 0.0 };
+            self.stats.advance(now, window);
+        }
+    }
+
+    /// Packets that the allowed rate sends in a round-trip time.
+    #[must_use]
+    pub fn window(&self) -> f64 {
+        self.controller.rate() * self.rtt.smoothed().as_secs_f64() / self.segment
+    }
+
+    /// The controller.
+    #[must_use]
+    pub fn controller(&self) -> &TfrcController {
+        &self.controller
+    }
+
+    /// R; zero before the first sample.
+    #[must_use]
+    pub fn srtt(&self) -> Span {
+        self.rtt.smoothed()
+    }
+
+    /// Whether [`TfrcSender::start`] has been called.
+    #[must_use]
+    pub fn has_started(&self) -> bool {
+        self.started
+    }
+
+    /// The longest time between packets while there are any to send (t_mbi, RFC 5348 section 4.3).
+    #[must_use]
+    pub fn max_gap() -> Span {
+        Span::from_secs_f64(MAX_BACKOFF)
+    }
+
+    /// What a plot should show: the controller's gauges, `srtt` in seconds, `window` in packets.
+    pub fn gauges(&self, to: &mut dyn Gauges) {
+        self.controller.gauges(to);
+        to.gauge("srtt", self.rtt.smoothed().as_secs_f64());
+        to.gauge("window", self.window());
+    }
+}
