@@ -173,7 +173,7 @@ def test_schema_and_schemes(here: Command) -> None:
     assert "alpha" in table
 
 
-@pytest.mark.parametrize("command", ["run", "sweep", "compare", "plot", "schema", "schemes"])
+@pytest.mark.parametrize("command", ["run", "sweep", "compare", "plot", "model", "schema", "schemes"])
 def test_help_has_examples(here: Command, command: str) -> None:
     done = here(command, "--help")
     assert done.returncode == 0

@@ -123,7 +123,7 @@ def test_documents_print_what_the_program_prints(path: Path, tmp_path: Path) -> 
     )
 
 
-COMMANDS = ("run", "sweep", "compare", "plot", "reproduce", "schema", "schemes")
+COMMANDS = ("run", "sweep", "compare", "plot", "reproduce", "model", "schema", "schemes")
 
 
 def help_of(command: str, environment: dict[str, str], where: Path) -> str:
@@ -185,6 +185,12 @@ def test_nothing_is_wider_than_the_terminal_or_cut(columns: int, tmp_path: Path)
         f"compare wide.toml {vary} --runs 3": ["not shown", "fill time", "difference"],
         f"compare wide.toml --vary {flow}.cc=newreno,vegas --runs 3 --metric goodput_bps": [
             "groups.goodput_bps"
+        ],
+        "model --list": ["veno-square-root", "--total-backlog", "4 round trips"],
+        "model veno --p 1% --rtt 120ms --base-rtt 100ms --w-max 20,40 --rto 1s,2s": [
+            "packets/s",
+            "0.635",
+            "RTO",
         ],
         "schemes": ["selective", "RFC 9438", "fewer than this"],
         "reproduce --list": ["vegas-streaming", "claims", "Streaming without cross traffic"],

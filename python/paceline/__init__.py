@@ -5,8 +5,8 @@
     results.flows                  # a Polars table; units end the columns' names
     results.statistics("flows")    # mean, sd, 95 % interval
 
-Look first at `running.py`, `sweep.py`, `comparing.py` and `results.py`; `cli/` is the same from a shell. All simulation
-lies in the extension module `_core`.
+Look first at `running.py`, `sweep.py`, `comparing.py` and `results.py`; `cli/` is the same from a shell.
+`models.py` has throughput models. All simulation lies in the extension module `_core`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from paceline import _core
+from paceline import _core, models
 from paceline._core import Cancelled, InternalError, Scenario, ScenarioError
 from paceline.comparing import Comparison, compare
 from paceline.errors import Interrupted, PacelineError, StorageError
@@ -51,6 +51,7 @@ __all__ = [
     "__version__",
     "compare",
     "load",
+    "models",
     "parse",
     "run",
     "schema",

@@ -1,4 +1,4 @@
-"""The extension module: scenarios and runs. Use `paceline.run` and its kin, which stand on it."""
+"""The extension module: scenarios, runs, models. Use `paceline.run` and its kin, which stand on it."""
 
 from typing import final
 
@@ -82,3 +82,12 @@ def schemes() -> str:
 
 def version() -> str:
     """The version of the core."""
+
+def models() -> str:
+    """The throughput models as JSON: name, summary, source, arguments with default and meaning, results, inverse."""
+
+def model(name: str, columns: list[bytes], *, inverse: bool = False) -> list[bytes]:
+    """Evaluates a model row by row. Columns in and out are little-endian 64-bit floats. Raises ValueError."""
+
+def quantity(text: str, unit: str) -> float:
+    """A quantity such as "50 ms" as a number of `unit`: "s", "B" or "bit/s". Raises ValueError."""

@@ -4,8 +4,9 @@
 //! for Veno, [`tfrc`] the equation of TFRC and TFRC Veno with its inverse, [`vegas`] the equilibrium without loss.
 //! Arguments are checked once, when they become a quantity of [`domain`]; the functions themselves cannot fail, but
 //! for the inverse. Rates of window models are in packets per second, those of TFRC in bytes per second, as their
-//! sources have them. See docs/models.md.
+//! sources have them. [`catalog`] lists them by name for those who have numbers. See docs/models.md.
 
+pub mod catalog;
 pub mod domain;
 pub mod gamma;
 pub mod reno;

@@ -1,10 +1,11 @@
-//! The extension module `paceline._core`: scenarios and runs for Python, and nothing else.
+//! The extension module `paceline._core`: scenarios, runs and throughput models for Python, and nothing else.
 //!
 //! Thin on purpose: it turns Python's arguments into calls of `paceline-live` and `paceline-sim`, their errors into
 //! exceptions, their panics into `InternalError`, and releases the interpreter lock while a run lasts. Its Python face
 //! is typed in `python/paceline/_core.pyi`. Look first at `run.rs`.
 
 mod describe;
+mod models;
 mod panics;
 mod run;
 mod scenario;
@@ -42,5 +43,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe::schema_json, module)?)?;
     module.add_function(wrap_pyfunction!(describe::schemes, module)?)?;
     module.add_function(wrap_pyfunction!(describe::version, module)?)?;
+    module.add_function(wrap_pyfunction!(models::models, module)?)?;
+    module.add_function(wrap_pyfunction!(models::model, module)?)?;
+    module.add_function(wrap_pyfunction!(models::quantity, module)?)?;
     Ok(())
 }

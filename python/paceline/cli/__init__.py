@@ -22,6 +22,7 @@ from paceline.cli import layout
 from paceline.cli.compare import compare
 from paceline.cli.describe import schema, schemes
 from paceline.cli.help import WIDTH, Command
+from paceline.cli.model import model
 from paceline.cli.plot import plot
 from paceline.cli.reproduce import reproduce
 from paceline.cli.run import run
@@ -113,6 +114,7 @@ app.command(cls=Command)(sweep)
 app.command(cls=Command)(compare)
 app.command(cls=Command)(plot)
 app.command(cls=Command)(reproduce)
+app.command(cls=Command)(model)
 app.command(cls=Command)(schema)
 app.command(cls=Command)(schemes)
 

@@ -1,0 +1,231 @@
+"""Throughput models: what a controller should reach on a path, from the literature (docs/models.md).
+
+    from paceline import models
+    models.reno([0.001, 0.01, 0.1], rtt_s=0.05)                    # packets/s
+    models.tfrc(0.01, rtt_s=[[0.01], [0.1]], segment_bytes=1000)   # bytes/s
+    gamma = models.gamma(rtt_s=0.12, base_rtt_s=0.1, w_max_packets=30)
+    models.veno(0.01, rtt_s=0.12, gamma=gamma)
+
+Every argument is a number or an array; they are broadcast against each other as NumPy does, and the result has the
+common shape, () if all are numbers. An argument outside of its domain raises ValueError, which names it, its value and
+what is allowed. Times are in seconds, sizes in bytes, windows in packets. The functions are those of the simulator's
+core: TFRC's controllers use the same.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paceline import _core
+
+Array = NDArray[np.float64]
+TimeoutTerm = Literal["plain", "at-most-one"]
+
+
+class Equilibrium(NamedTuple):
+    """Where a flow of Vegas settles."""
+
+    rate_packets_per_s: Array
+    """Its share of the bottleneck."""
+    window_packets: Array
+    """Its window: rate times base round-trip time, and its backlog."""
+    queueing_delay_s: Array
+    """What the queue adds to the round-trip time; the same for all flows."""
+
+
+def reno(
+    p: ArrayLike,
+    rtt_s: ArrayLike,
+    *,
+    rto_s: ArrayLike | None = None,
+    packets_per_ack: ArrayLike = 1,
+    w_max_packets: ArrayLike = np.inf,
+) -> Array:
+    """Reno's throughput in packets/s: the full PFTK model, with timeouts and the receiver's window.
+
+    p: loss event rate, in (0, 1]. rtt_s: round-trip time, above 0. rto_s: first timeout, above 0 (default 4 rtt_s).
+    packets_per_ack: b, at least 1; 2 with delayed ACKs. w_max_packets: the receiver's window, at least 1.
+    Source: Padhye, Firoiu, Towsley, Kurose, SIGCOMM 1998. Raises ValueError outside of the domains.
+    """
+    return _one("reno", p, rtt_s, _timeout(rto_s, rtt_s), packets_per_ack, w_max_packets)
+
+
+def reno_approximate(
+    p: ArrayLike,
+    rtt_s: ArrayLike,
+    *,
+    rto_s: ArrayLike | None = None,
+    packets_per_ack: ArrayLike = 1,
+    w_max_packets: ArrayLike = np.inf,
+) -> Array:
+    """Reno's throughput in packets/s: the approximate PFTK model. Arguments and errors: as `reno`."""
+    return _one("reno-approximate", p, rtt_s, _timeout(rto_s, rtt_s), packets_per_ack, w_max_packets)
+
+
+def veno(
+    p: ArrayLike,
+    rtt_s: ArrayLike,
+    gamma: ArrayLike,
+    *,
+    rto_s: ArrayLike | None = None,
+    packets_per_ack: ArrayLike = 1,
+    w_max_packets: ArrayLike = np.inf,
+) -> Array:
+    """Veno's throughput in packets/s, full: with timeouts and the receiver's window.
+
+    gamma: mean factor that a loss multiplies the window by, in [0, 1): see the function `gamma`; 1/2 gives `reno`.
+    Other arguments and errors: as `reno`.
+    Source: Zhou, Fu, Li, "TFRC Veno", equations (4) to (13), with the timeouts of PFTK.
+    """
+    return _one("veno", p, rtt_s, gamma, _timeout(rto_s, rtt_s), packets_per_ack, w_max_packets)
+
+
+def veno_approximate(
+    p: ArrayLike,
+    rtt_s: ArrayLike,
+    gamma: ArrayLike,
+    *,
+    rto_s: ArrayLike | None = None,
+    packets_per_ack: ArrayLike = 1,
+    w_max_packets: ArrayLike = np.inf,
+) -> Array:
+    """Veno's throughput in packets/s, approximate: equation (16). Arguments and errors: as `veno`."""
+    return _one("veno-approximate", p, rtt_s, gamma, _timeout(rto_s, rtt_s), packets_per_ack, w_max_packets)
+
+
+def veno_duplicates(
+    p: ArrayLike, rtt_s: ArrayLike, gamma: ArrayLike, *, packets_per_ack: ArrayLike = 1
+) -> Array:
+    """Veno's throughput in packets/s without timeouts and window limit: equation (14). Errors: as `veno`."""
+    return _one("veno-duplicates", p, rtt_s, gamma, packets_per_ack)
+
+
+def veno_square_root(
+    p: ArrayLike, rtt_s: ArrayLike, gamma: ArrayLike, *, packets_per_ack: ArrayLike = 1
+) -> Array:
+    """What `veno_duplicates` tends to for small p: equation (15), in packets/s. Errors: as `veno`."""
+    return _one("veno-square-root", p, rtt_s, gamma, packets_per_ack)
+
+
+def veno_window(p: ArrayLike, gamma: ArrayLike, *, packets_per_ack: ArrayLike = 1) -> Array:
+    """Veno's mean window at a loss in packets, without timeouts and window limit: equation (11), repaired."""
+    return _one("veno-window", p, gamma, packets_per_ack)
+
+
+def gamma(
+    rtt_s: ArrayLike,
+    base_rtt_s: ArrayLike,
+    w_max_packets: ArrayLike,
+    *,
+    theta1: ArrayLike = 0.8,
+    theta2: ArrayLike = 0.5,
+    beta_packets: ArrayLike = 3,
+) -> Array:
+    """The mean factor that a loss multiplies Veno's window by, from theta2 to theta1: equation (20).
+
+    base_rtt_s: least round-trip time, at most rtt_s; equal to it gives theta1. w_max_packets: largest window, at
+    least 1. theta1: factor at a random loss (0.95 for TFRC Veno), in [theta2, 1). theta2: factor at a loss by
+    congestion. beta_packets: fewer than this in the queue tell of a random loss.
+    Source: Zhou, Fu, Li, "TFRC Veno", equation (20). Raises ValueError outside of the domains.
+    """
+    return _one("gamma", rtt_s, base_rtt_s, w_max_packets, theta1, theta2, beta_packets)
+
+
+def tfrc(
+    p: ArrayLike,
+    rtt_s: ArrayLike,
+    *,
+    segment_bytes: ArrayLike = 1460,
+    rto_s: ArrayLike | None = None,
+    packets_per_ack: ArrayLike = 1,
+    timeout_term: TimeoutTerm = "plain",
+) -> Array:
+    """TFRC's equation, X_Bps of RFC 5348, in bytes/s.
+
+    p: loss event rate, in (0, 1]. rtt_s: R. segment_bytes: s. rto_s: t_RTO (default 4 R). packets_per_ack: b.
+    timeout_term: "plain" as in the RFC, or "at-most-one": the share of losses that end in timeouts, 3 sqrt(3bp/8), is
+    at most 1, as in ns-2 and PFTK.
+    Source: RFC 5348, section 3.1. Raises ValueError outside of the domains.
+    """
+    return _one(_tfrc("tfrc", timeout_term), p, rtt_s, segment_bytes, _timeout(rto_s, rtt_s), packets_per_ack)
+
+
+def tfrc_veno(
+    p: ArrayLike,
+    rtt_s: ArrayLike,
+    gamma: ArrayLike,
+    *,
+    segment_bytes: ArrayLike = 1460,
+    rto_s: ArrayLike | None = None,
+    packets_per_ack: ArrayLike = 1,
+    timeout_term: TimeoutTerm = "plain",
+) -> Array:
+    """TFRC Veno's equation in bytes/s: equation (22), in the form of RFC 5348; gamma 1/2 gives `tfrc`.
+
+    gamma: the function `gamma` with theta1=0.95. Other arguments and errors: as `tfrc`.
+    """
+    name = _tfrc("tfrc-veno", timeout_term)
+    return _one(name, p, rtt_s, gamma, segment_bytes, _timeout(rto_s, rtt_s), packets_per_ack)
+
+
+def tfrc_loss_rate(
+    rate_bytes_per_s: ArrayLike,
+    rtt_s: ArrayLike,
+    gamma: ArrayLike = 0.5,
+    *,
+    segment_bytes: ArrayLike = 1460,
+    rto_s: ArrayLike | None = None,
+    packets_per_ack: ArrayLike = 1,
+    timeout_term: TimeoutTerm = "plain",
+) -> Array:
+    """The loss event rate at which `tfrc_veno` (with gamma 1/2: `tfrc`) gives the rate: the inverse, to 13 digits.
+
+    rate_bytes_per_s: above 0 and not below the equation's least value, that at p = 1. Other arguments: as `tfrc_veno`.
+    RFC 5348, section 6.3.1, makes TFRC's first loss interval from it. Raises ValueError outside of the domains.
+    """
+    name = _tfrc("tfrc-veno", timeout_term)
+    timeout = _timeout(rto_s, rtt_s)
+    columns = (rate_bytes_per_s, rtt_s, gamma, segment_bytes, timeout, packets_per_ack)
+    return _evaluate(name, columns, inverse=True)[0]
+
+
+def vegas(
+    capacity_packets_per_s: ArrayLike,
+    base_rtt_s: ArrayLike,
+    backlog_packets: ArrayLike,
+    total_backlog_packets: ArrayLike,
+) -> Equilibrium:
+    """Where a flow of Vegas settles at one bottleneck without loss.
+
+    capacity_packets_per_s: the bottleneck's rate. base_rtt_s: the flow's round-trip time without a queue.
+    backlog_packets: what it keeps in the queue, from its alpha to its beta. total_backlog_packets: what all flows
+    keep there, at least that; of N equal flows N times backlog_packets. Rates are in proportion to backlogs.
+    Source: Low, Peterson, Wang, JACM 49(2), 2002. Raises ValueError outside of the domains.
+    """
+    columns = (capacity_packets_per_s, base_rtt_s, backlog_packets, total_backlog_packets)
+    return Equilibrium(*_evaluate("vegas", columns))
+
+
+def _timeout(rto_s: ArrayLike | None, rtt_s: ArrayLike) -> ArrayLike:
+    return 4 * np.asarray(rtt_s, dtype=np.float64) if rto_s is None else rto_s
+
+
+def _tfrc(name: str, timeout_term: TimeoutTerm) -> str:
+    suffixes = {"plain": "", "at-most-one": "-ns2"}
+    if timeout_term not in suffixes:
+        raise ValueError(f'timeout_term = "{timeout_term}": it must be {" or ".join(suffixes)}')
+    return name + suffixes[timeout_term]
+
+
+def _one(name: str, *arguments: ArrayLike) -> Array:
+    return _evaluate(name, arguments)[0]
+
+
+def _evaluate(name: str, arguments: tuple[ArrayLike, ...], *, inverse: bool = False) -> list[Array]:
+    columns = np.broadcast_arrays(*(np.asarray(a, dtype="<f8") for a in arguments))
+    shape = columns[0].shape
+    found = _core.model(name, [column.tobytes() for column in columns], inverse=inverse)
+    return [np.frombuffer(column, dtype="<f8").reshape(shape).astype(np.float64) for column in found]
