@@ -97,3 +97,29 @@ fn marks_replace_drops_under_every_profile() {
         }
     }
 }
+
+#[test]
+fn rate_control_fills_an_empty_path_whoever_is_followed() {
+    for profile in ["rfc", "ns2", "ns2-linux", "linux"] {
+        for cc in ["tfrc", "tfrc-veno", "multfrc"] {
+            for law in 0..3 {
+                let text = format!(
+                    "
+                    duration = \"60 s\"
+                    warmup = \"20 s\"
+                    profile = \"{profile}\"
+                    [link.bottleneck]
+                    rate = \"5 Mbit/s\"
+                    delay = \"20 ms\"
+                    [flow.a]
+                    cc = \"{cc}\"
+                    params = {{ law = {law} }}
+                    "
+                );
+                let output = outcome(&text).unwrap();
+                let queue = output.summary.queues.iter().find(|q| q.direction == "forward").unwrap();
+                assert!(queue.utilisation > 0.9, "{profile}, {cc}, law {law}: {}", queue.utilisation);
+            }
+        }
+    }
+}

@@ -215,6 +215,10 @@ impl RfcReceiver {
         }
         if let Some(from) = self.lapsed {
             self.rate.lapsed(from, self.rtt, now);
+        } else if self.started && self.due == Time::NEVER && self.rtt > Span::ZERO {
+            // the sender has its first round-trip time: from now on there is a timer
+            self.rate.expired(now);
+            self.due = now + self.rtt;
         }
         self.rate.add(bytes);
         self.fresh = true;

@@ -84,6 +84,23 @@ fn section_6_3_the_first_packet_is_answered_with_p_and_x_recv_zero() {
 }
 
 #[test]
+fn section_6_3_the_timer_starts_with_the_first_round_trip_time() {
+    for law in [Law::Rfc5348, Law::Rfc3448] {
+        let mut s = Script::new(law);
+        s.rtt = Span::ZERO;
+        assert!(s.packet(0, 0), "answered, so that the sender has a sample");
+        s.rtt = Span::from_millis(R);
+        for i in 0..20 {
+            s.packet(100 + 20 * i, 1 + i as u32);
+        }
+        let at: Vec<u64> = s.reports.iter().map(|r| r.0).collect();
+        assert_eq!(at, [0, 200, 300, 400], "{law:?}");
+        let rates: Vec<f64> = s.reports.iter().map(|r| r.2.receive_rate).collect();
+        assert_eq!(rates, [0.0, 50_000.0, 50_000.0, 50_000.0], "{law:?}: nothing of the time before counts");
+    }
+}
+
+#[test]
 fn section_6_2_a_report_each_round_trip_if_data_came() {
     let mut s = Script::new(Law::Rfc5348);
     for i in 0..20 {
