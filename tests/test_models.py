@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import paceline
 from paceline import _core, models
 from paceline.cli import main
 
@@ -168,6 +169,32 @@ def test_every_model_has_a_function_and_a_place_on_the_page() -> None:
         name = entry["name"]
         assert hasattr(models, name.removesuffix("-ns2").replace("-", "_")), name
         assert f"`{name}`" in page, f"docs/models.md does not name {name}"
+
+
+LONG_PIPE = """
+duration = "220 s"
+warmup = "20 s"
+[link.bottleneck]
+rate = "200 Mbit/s"
+delay = "50 ms"
+queue = {{ limit = "2000 packets" }}
+loss = {{ kind = "uniform", rate = {p} }}
+[flow.a]
+cc = "{cc}"
+min_rto = "200 ms"
+"""
+
+
+@pytest.mark.parametrize(("cc", "gamma"), [("newreno", 0.5), ("veno", 0.8)])
+@pytest.mark.parametrize("p", [0.001, 0.003])
+def test_the_simulator_does_what_the_models_say(cc: str, gamma: float, p: float) -> None:
+    """Where nothing is lost but by chance, and queues stay short."""
+    runs = 4
+    flows = paceline.run(paceline.parse(LONG_PIPE.format(p=p, cc=cc)), runs=runs).flows
+    rate = flows["packets_sent"].sum() / (200 * runs)
+    # The window grows by what is acknowledged, whatever the number of ACKs: b is 1.
+    model = models.veno(p, flows["rtt_mean_s"].to_numpy().mean(), gamma, rto_s=0.4)
+    assert rate == pytest.approx(float(model), rel=0.06)
 
 
 @pytest.fixture
