@@ -1,7 +1,7 @@
 //! The schedule: every element once per window, over its whole batch; or, for comparison, one event after the other.
 
 use crate::inbox::Inbox;
-use crate::network::{Door, Hop, Network};
+use crate::network::{Hop, Network};
 use paceline_packet::Packet;
 use paceline_units::{Span, Time};
 use std::cmp::Reverse;
@@ -32,8 +32,8 @@ impl<E: Element> Engine<E> {
     /// An engine at time zero. Within `window`, nothing that an element sends may reach an element before it (or itself).
     #[must_use]
     pub fn new(elements: Vec<E>, mut network: Network<E::Hop>, window: Span) -> Engine<E> {
-        for (door, element) in network.doors.iter_mut().zip(&elements) {
-            door.next = element.next_wake();
+        for (next, element) in network.next.iter_mut().zip(&elements) {
+            *next = element.next_wake();
         }
         Engine { elements, network, window: Span(window.0.max(1)), now: Time::ZERO }
     }
@@ -44,14 +44,14 @@ impl<E: Element> Engine<E> {
             let until = (self.now + self.window).min(end);
             let mut idle = true;
             for i in 0..self.elements.len() {
-                if self.network.doors[i].next < until {
+                if self.network.next[i] < until {
                     idle = false;
                     self.visit(i, until);
                 }
             }
             self.now = until;
             if idle {
-                let next = self.network.doors.iter().map(|door| door.next).min().unwrap_or(Time::NEVER);
+                let next = self.network.next.iter().copied().min().unwrap_or(Time::NEVER);
                 self.now = self.now.max(next.min(end));
             }
         }
@@ -59,10 +59,11 @@ impl<E: Element> Engine<E> {
 
     #[inline(always)]
     fn visit(&mut self, i: usize, until: Time) {
-        let mut inbox = std::mem::replace(&mut self.network.doors[i].inbox, Inbox::in_order());
+        let mut inbox = std::mem::replace(&mut self.network.inboxes[i], Inbox::in_order());
         let element = &mut self.elements[i];
         element.run(until, &mut inbox, &mut self.network);
-        self.network.doors[i] = Door { next: inbox.settle().min(element.next_wake()), inbox };
+        self.network.next[i] = inbox.settle().min(element.next_wake());
+        self.network.inboxes[i] = inbox;
     }
 
     /// Everything before `end` happens, one event at a time from one global queue ordered by (time, element, delivering
@@ -73,7 +74,7 @@ impl<E: Element> Engine<E> {
         let mut mail = Vec::new();
         loop {
             for i in 0..self.elements.len() {
-                self.network.doors[i].inbox.drain_into(&mut mail);
+                self.network.inboxes[i].drain_into(&mut mail);
                 for packet in mail.drain(..) {
                     let link = self.network.ways().delivered_by(&packet);
                     queue.push(Reverse((packet.time, i, link, packets.len() as u64)));
@@ -89,7 +90,8 @@ impl<E: Element> Engine<E> {
             let mut inbox = Inbox::in_order();
             if arrival == Some((time, i)) {
                 if let Some(Reverse((_, _, _, number))) = queue.pop() {
-                    inbox.push(packets[number as usize].take().expect("each number is queued once"));
+                    let packet = packets[number as usize].take().expect("each number is queued once");
+                    inbox.push(packet.time, |to| to.push(packet));
                 }
             }
             let until = Time(time.0 + 1);
@@ -98,7 +100,7 @@ impl<E: Element> Engine<E> {
         }
         for Reverse((_, i, _, number)) in queue.into_sorted_vec().into_iter().rev() {
             let packet = packets[number as usize].take().expect("each number is queued once");
-            self.network.doors[i].inbox.push(packet);
+            self.network.inboxes[i].push(packet.time, |to| to.push(packet));
         }
         self.now = end;
     }

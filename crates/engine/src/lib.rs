@@ -7,14 +7,17 @@
 //! Uses packet and units. Look first at [`Element`], then at [`Engine::run`].
 
 mod engine;
+mod fanin;
 mod fate;
 mod inbox;
 mod network;
 mod order;
 pub mod random;
+mod ways;
 
 pub use engine::{Element, Engine};
 pub use fate::{DropReason, Drops, Fate};
 pub use inbox::Inbox;
-pub use network::{FlowDrops, Hop, Network, Totals, Way, Ways};
+pub use network::{FlowDrops, Hop, Network, Totals};
 pub use order::{Edge, Schedule, schedule};
+pub use ways::{Way, Ways};

@@ -2,6 +2,7 @@
 
 use crate::fate::{DropReason, Drops, Fate};
 use crate::inbox::Inbox;
+use crate::ways::Ways;
 use paceline_packet::{Extras, Flags, FlowId, Packet};
 use paceline_units::Time;
 
@@ -9,63 +10,6 @@ use paceline_units::Time;
 pub trait Hop {
     /// A packet reaches the link at `packet.time`.
     fn pass(&mut self, packet: &mut Packet) -> Fate;
-}
-
-/// One step of a compiled path.
-#[derive(Clone, Copy, Debug)]
-pub struct Way {
-    /// A folded link (with [`Way::FOLDED`]) or an element.
-    place: u32,
-    /// For a link its id in the scenario; for the host at the end, the endpoint there.
-    id: u32,
-}
-
-impl Way {
-    const FOLDED: u32 = 1 << 31;
-
-    /// Through a folded link.
-    #[must_use]
-    pub const fn folded(index: u32, id: u32) -> Way {
-        Way { place: index | Way::FOLDED, id }
-    }
-
-    /// Into an element.
-    #[must_use]
-    pub const fn element(index: u32, id: u32) -> Way {
-        Way { place: index, id }
-    }
-}
-
-/// All compiled paths of a run, one behind the other. Each is an origin (so that what a host sends has a "delivering
-/// link" too), its links, and the element at its end.
-#[derive(Default, Debug)]
-pub struct Ways {
-    ways: Vec<Way>,
-}
-
-impl Ways {
-    /// Adds a path; returns the cursor with which packets start on it. `origin` takes part in the order of packets
-    /// that arrive at one instant, as the ids of links do.
-    pub fn add(&mut self, origin: u32, path: &[Way]) -> u32 {
-        self.ways.push(Way::element(0, origin));
-        let start = self.ways.len() as u32;
-        self.ways.extend_from_slice(path);
-        start
-    }
-
-    /// The id of the link that brought this packet to where it is.
-    #[inline]
-    #[must_use]
-    pub fn delivered_by(&self, packet: &Packet) -> u32 {
-        self.ways[packet.cursor as usize - 2].id
-    }
-
-    /// The endpoint that this packet, now at its last host, is for.
-    #[inline]
-    #[must_use]
-    pub fn endpoint(&self, packet: &Packet) -> u32 {
-        self.ways[packet.cursor as usize - 1].id
-    }
 }
 
 /// Counts of a whole run, for the identity: sent + duplicated = delivered + dropped + in flight.
@@ -90,18 +34,13 @@ pub struct FlowDrops {
     pub acks: u64,
 }
 
-/// Where packets for an element go in.
-#[derive(Debug)]
-pub(crate) struct Door {
-    /// When the element next has something to do.
-    pub(crate) next: Time,
-    pub(crate) inbox: Inbox,
-}
-
 /// The network between the elements.
 #[derive(Debug)]
 pub struct Network<H> {
-    pub(crate) doors: Vec<Door>,
+    /// Where packets for each element go in.
+    pub(crate) inboxes: Vec<Inbox>,
+    /// When each element next has something to do.
+    pub(crate) next: Vec<Time>,
     hops: Vec<H>,
     ways: Ways,
     /// Side records of packets in flight.
@@ -129,7 +68,8 @@ impl<H: Hop> Network<H> {
     #[must_use]
     pub fn new(inboxes: Vec<Inbox>, hops: Vec<H>, ways: Ways, flows: usize) -> Network<H> {
         Network {
-            doors: inboxes.into_iter().map(|inbox| Door { next: Time::NEVER, inbox }).collect(),
+            next: vec![Time::NEVER; inboxes.len()],
+            inboxes,
             hops,
             ways,
             extras: Extras::default(),
@@ -153,43 +93,88 @@ impl<H: Hop> Network<H> {
     #[inline(always)]
     pub fn emit(&mut self, packet: Packet) {
         self.totals.sent += 1;
-        self.forward(packet);
+        // Its fields are in registers still, and are written where they belong one by one.
+        self.send(&packet, |(time, cursor, flags), to| to.push(Packet { time, cursor, flags, ..packet }));
     }
 
-    /// Sends a packet on along its path.
+    /// Sends a packet on along its path; one whose cursor is [`Packet::NOWHERE`] is left behind.
     #[inline(always)]
-    pub fn forward(&mut self, packet: Packet) {
-        // What changes on the way is kept apart, so that the packet is written once, as a whole, into the inbox. Read
-        // back in large pieces just after it was written in small ones, it would stall the processor each time.
-        let Packet { mut time, mut cursor, mut flags, flow, seq, stamp, extra, size } = packet;
-        loop {
-            let way = self.ways.ways[cursor as usize];
-            cursor += 1;
-            if way.place & Way::FOLDED == 0 {
-                let packet = Packet { time, flow, seq, stamp, cursor, extra, size, flags };
-                return self.deliver(way.place as usize, packet);
+    pub fn forward(&mut self, packet: &Packet) {
+        // Copied as a whole and then changed: less than half of what it takes to move it field by field.
+        self.send(packet, |changed, to| {
+            to.push(*packet);
+            if let Some(packet) = to.last_mut() {
+                (packet.time, packet.cursor, packet.flags) = changed;
             }
-            let mut passing = Packet { time, flow, seq, stamp, cursor, extra, size, flags };
-            let fate = self.hops[(way.place & !Way::FOLDED) as usize].pass(&mut passing);
-            let at = time;
-            (time, flags) = (passing.time, passing.flags);
-            if fate != Fate::Pass {
-                let packet = Packet { time, flow, seq, stamp, cursor, extra, size, flags };
-                return self.settle(fate, packet, at);
+        });
+    }
+
+    /// `put` puts the packet into the inbox at the end of its way, with what the way has changed.
+    #[inline(always)]
+    fn send(&mut self, packet: &Packet, put: impl FnOnce((Time, u32, Flags), &mut Vec<Packet>)) {
+        // What changes on the way is kept apart, so that the packet is written once. It must not go through memory in
+        // between: read in large pieces just after it was written in small ones, it would stall the processor.
+        let (mut time, mut cursor, mut flags) = (packet.time, packet.cursor, packet.flags);
+        while let Some(&step) = self.ways.steps.get(cursor as usize) {
+            cursor += 1;
+            if let Some(hop) = self.hops.get_mut(step.hop as usize) {
+                let mut passing = Packet { time, cursor, flags, ..*packet };
+                let fate = hop.pass(&mut passing);
+                let at = time;
+                (time, flags) = (passing.time, passing.flags);
+                if !matches!(fate, Fate::Pass) {
+                    let packet = Packet { time, cursor, flags, ..*packet };
+                    return self.settle_folded(fate, packet, at);
+                }
+            }
+            if let Some(inbox) = self.inboxes.get_mut(step.element as usize) {
+                if let Some(wake) = inbox.push(time, |to| put((time, cursor, flags), to)) {
+                    self.wake(step.element as usize, wake);
+                }
+                return;
             }
         }
+    }
+
+    /// Something comes to the element at `time`, or later.
+    #[inline]
+    fn wake(&mut self, element: usize, time: Time) {
+        self.next[element] = self.next[element].min(time);
     }
 
     /// Carries out a link's verdict on a packet that reached it `at` that time; what is left of it goes on.
     #[cold]
     #[inline(never)]
     pub fn settle(&mut self, fate: Fate, packet: Packet, at: Time) {
+        self.carry_out(fate, packet, at, Network::forward);
+    }
+
+    /// The same for a folded link: what is left has the second half of its step ahead.
+    #[cold]
+    #[inline(never)]
+    fn settle_folded(&mut self, fate: Fate, packet: Packet, at: Time) {
+        self.carry_out(fate, packet, at, |network, packet| {
+            let element = network.ways.steps[packet.cursor as usize - 1].element;
+            match network.inboxes.get_mut(element as usize) {
+                Some(inbox) => {
+                    if let Some(wake) = inbox.push(packet.time, |to| to.push(*packet)) {
+                        network.wake(element as usize, wake);
+                    }
+                }
+                None => network.forward(packet),
+            }
+        });
+    }
+
+    fn carry_out(&mut self, fate: Fate, packet: Packet, at: Time, onward: impl Fn(&mut Network<H>, &Packet)) {
         match fate {
-            Fate::Pass => self.forward(packet),
+            Fate::Pass => onward(self, &packet),
             Fate::Drop(reason) => self.drop(packet, reason, at),
             Fate::Twice(time) => {
-                self.duplicate(packet, time, at);
-                self.forward(packet);
+                *if at >= self.end { &mut self.beyond.duplicated } else { &mut self.totals.duplicated } += 1;
+                let extra = self.extras.duplicate(packet.extra);
+                onward(self, &Packet { time, extra, flags: packet.flags.with(Flags::DUPLICATE), ..packet });
+                onward(self, &packet);
             }
             Fate::Held => {
                 self.held += 1;
@@ -212,20 +197,6 @@ impl<H: Hop> Network<H> {
             let drops = &mut self.drops[flow as usize];
             if packet.flags.has(Flags::ACK) { drops.acks += 1 } else { drops.data += 1 }
         }
-    }
-
-    #[cold]
-    fn duplicate(&mut self, packet: Packet, time: Time, at: Time) {
-        *if at >= self.end { &mut self.beyond.duplicated } else { &mut self.totals.duplicated } += 1;
-        let extra = self.extras.duplicate(packet.extra);
-        self.forward(Packet { time, extra, flags: packet.flags.with(Flags::DUPLICATE), ..packet });
-    }
-
-    #[inline(always)]
-    fn deliver(&mut self, element: usize, packet: Packet) {
-        let door = &mut self.doors[element];
-        door.next = door.next.min(packet.time);
-        door.inbox.push(packet);
     }
 
     /// A host has handled a packet.
@@ -256,7 +227,7 @@ impl<H: Hop> Network<H> {
     /// Packets on their way.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        let waiting: u64 = self.doors.iter().map(|door| door.inbox.len() as u64).sum();
+        let waiting: u64 = self.inboxes.iter().map(|inbox| inbox.len() as u64).sum();
         waiting + self.held + self.beyond.dropped - self.beyond.duplicated
     }
 

@@ -102,20 +102,25 @@ impl core::fmt::Debug for Flags {
 pub struct Packet {
     /// When it is (or will be) at the place where it is now.
     pub time: Time,
+    /// Where it goes next: an index into the run's compiled paths.
+    pub cursor: u32,
+    /// Bytes on the wire.
+    pub size: u16,
+    /// Header bits. From here on nothing changes on the way: it is copied as one piece.
+    pub flags: Flags,
     /// Whose it is.
     pub flow: FlowId,
     /// Data: the segment's number. Acknowledgement: the next segment expected (cumulative).
     pub seq: u32,
     /// Data: the sender's clock. Acknowledgement: the echo of the data packet's.
     pub stamp: Stamp,
-    /// Where it goes next: an index into the run's compiled paths.
-    pub cursor: u32,
     /// Fields that few packets carry.
     pub extra: ExtraId,
-    /// Bytes on the wire.
-    pub size: u16,
-    /// Header bits.
-    pub flags: Flags,
+}
+
+impl Packet {
+    /// The cursor of a packet that goes no further.
+    pub const NOWHERE: u32 = u32::MAX;
 }
 
 const _: () = assert!(size_of::<Packet>() == 32, "a packet must stay two to a cache line");

@@ -127,25 +127,78 @@ impl Link {
             return self.admit_special(index, packet);
         }
         let free = self.server.free();
-        let (exit, end) = if free > now {
-            if self.waiting.packets() >= self.limit {
-                self.refused[DropReason::Overflow] += 1;
-                return Fate::Drop(DropReason::Overflow);
-            }
-            let exit = self.loss_takes(index, free, packet);
+        let waits = free > now;
+        if waits && self.waiting.packets() >= self.limit {
+            self.refused[DropReason::Overflow] += 1;
+            return Fate::Drop(DropReason::Overflow);
+        }
+        let exit = self.loss_takes(index, free.max(now), packet);
+        if waits {
             self.waiting.enter(now, free, size, exit);
-            (exit, self.server.append(size))
         } else {
-            let exit = self.loss_takes(index, now, packet);
             self.idle += now - free;
             self.waiting.pass(size, exit);
-            (exit, self.server.begin(now, size))
-        };
+        }
+        let (_, end) = self.server.serve(now, size);
         if exit != Exit::Crosses {
             return Fate::Drop(DropReason::Loss);
         }
         packet.time = Time(end) + self.propagation;
         Fate::Pass
+    }
+
+    /// Takes in a batch, in order of time, as [`Link::admit`] does one after the other: each packet's time becomes its
+    /// arrival at the far end. What does not get across is handed to `dropped`, and its cursor becomes
+    /// [`Packet::NOWHERE`]. `false` if this link can do more than constant rate and drop-tail by packets: then
+    /// nothing has been done.
+    #[inline(always)]
+    pub fn admit_all(&mut self, packets: &mut [Packet], mut dropped: impl FnMut(&Packet, DropReason)) -> bool {
+        let Some(last) = packets.last() else { return true };
+        let last = last.time.0;
+        if self.special.is_some() || self.loss.is_some() {
+            return false;
+        }
+        if last >= self.boundary {
+            // The meter has something to do within the batch.
+            for packet in packets {
+                if let Fate::Drop(reason) = self.admit(packet) {
+                    dropped(packet, reason);
+                    packet.cursor = Packet::NOWHERE;
+                }
+            }
+            return true;
+        }
+        // Beside the link while it lasts: written to memory and read back with each packet, they would be waited for.
+        let (mut server, mut count, limit, propagation) =
+            (self.server, self.waiting.count, self.limit, self.propagation);
+        let (mut idle, mut bytes, mut refused) = (0, 0, 0);
+        for packet in packets.iter_mut() {
+            let (now, size) = (packet.time.0, packet.size);
+            count.release(now, &self.waiting.ring);
+            let free = server.free();
+            if free > now {
+                if count.packets() >= limit {
+                    refused += 1;
+                    dropped(packet, DropReason::Overflow);
+                    packet.cursor = Packet::NOWHERE;
+                    continue;
+                }
+                count.enter(now, free, (size, Exit::Crosses), &mut self.waiting.ring);
+            } else {
+                idle += now - free;
+            }
+            bytes += u64::from(size);
+            let (_, end) = server.serve(now, size);
+            packet.time = Time(end) + propagation;
+        }
+        (self.server, self.waiting.count) = (server, count);
+        self.arrivals += packets.len() as u64;
+        self.last = last;
+        self.idle += idle;
+        self.refused[DropReason::Overflow] += refused;
+        self.waiting.entered.packets[Exit::Crosses as usize] += packets.len() as u64 - refused;
+        self.waiting.entered.bytes[Exit::Crosses as usize] += bytes;
+        true
     }
 
     #[inline]
@@ -213,7 +266,7 @@ impl Link {
             gone,
             integrals,
             idle: self.idle + time.saturating_sub(self.free()),
-            max: self.waiting.max,
+            max: self.waiting.count.max,
         }
     }
 
@@ -226,7 +279,7 @@ impl Link {
             if self.agenda.from.is_none() && self.agenda.window.from.0 <= time {
                 self.agenda.from = Some(self.snapshot(time));
                 self.waiting.release(time);
-                self.waiting.max = self.waiting.packets();
+                self.waiting.count.max = self.waiting.packets();
             }
             if self.agenda.to.is_none() && self.agenda.window.to.0 <= time {
                 self.agenda.to = Some(self.snapshot(time));

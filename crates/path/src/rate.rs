@@ -53,10 +53,12 @@ pub enum RateError {
 
 /// A server of constant rate. Instants are fixed point, 64 bits of nanoseconds and 64 of fraction, so that nothing of
 /// a nanosecond is lost from one packet of a busy period to the next.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Constant {
-    free: u128,
-    per_byte: u128,
+    free: u64,
+    fraction: u64,
+    /// Nanoseconds and fraction.
+    per_byte: (u64, u64),
 }
 
 impl Constant {
@@ -66,39 +68,32 @@ impl Constant {
         assert!(rate.0 > 0, "a constant rate must not be zero");
         // At most 2^97; times a size below 2^16 it stays below 2^113. Rounded up, so that a time that is a whole
         // number of nanoseconds stays one (1000 bytes at 10 Mbit/s), instead of falling short of it.
-        Constant { free: 0, per_byte: (8_000_000_000u128 << 64).div_ceil(u128::from(rate.0)) }
+        let per_byte = (8_000_000_000u128 << 64).div_ceil(u128::from(rate.0));
+        Constant { free: 0, fraction: 0, per_byte: ((per_byte >> 64) as u64, per_byte as u64) }
     }
 
     /// When everything admitted so far has been sent.
     #[inline]
     pub(crate) fn free(&self) -> u64 {
-        (self.free >> 64) as u64
+        self.free
     }
 
     /// Sends `size` bytes that are there at `now`: start and end of the transmission.
     #[inline]
     pub(crate) fn serve(&mut self, now: u64, size: u16) -> (u64, u64) {
-        let start = self.free.max(u128::from(now) << 64);
-        self.free = start.saturating_add(self.per_byte.wrapping_mul(u128::from(size)));
-        ((start >> 64) as u64, (self.free >> 64) as u64)
+        // Idle since an earlier nanosecond, or free at a fraction of this one or later.
+        (self.free, self.fraction) = if self.free < now { (now, 0) } else { (self.free, self.fraction) };
+        (self.free, self.append(size))
     }
-}
 
-impl Constant {
     /// As [`Constant::serve`] for a packet that must wait: the end of its transmission, which starts at `free`.
     #[inline]
     pub(crate) fn append(&mut self, size: u16) -> u64 {
-        self.free = self.free.saturating_add(self.per_byte.wrapping_mul(u128::from(size)));
-        (self.free >> 64) as u64
-    }
-
-    /// As [`Constant::serve`] for a packet that need not wait: the end of its transmission, which starts at `now`.
-    #[inline]
-    pub(crate) fn begin(&mut self, now: u64, size: u16) -> u64 {
-        // Both have come to the same nanosecond: what is left of it counts.
-        let fraction = if self.free() == now { u128::from(self.free as u64) } else { 0 };
-        self.free = (u128::from(now) << 64) | fraction;
-        self.append(size)
+        let fraction = u128::from(self.per_byte.1) * u128::from(size) + u128::from(self.fraction);
+        let span = self.per_byte.0 * u64::from(size) + (fraction >> 64) as u64;
+        self.fraction = fraction as u64;
+        self.free = self.free.saturating_add(span);
+        self.free
     }
 }
 

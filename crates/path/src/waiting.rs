@@ -34,10 +34,8 @@ pub(crate) struct Gone {
 /// How much waits, and its integrals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
-    /// What waits. Whole numbers of two sizes, so that they are read as they were written: two equal ones are read as
-    /// one vector just after they were written apart, for which the processor waits.
-    packets: u32,
-    bytes: u64,
+    /// What waits: packets and bytes. Whole numbers; as floats they need not be made ones with each step.
+    now: [f64; 2],
     /// Up to when the integrals reach. While nothing waits they need not be carried on.
     reached: u64,
     integrals: Integrals,
@@ -45,89 +43,146 @@ struct Level {
 
 impl Level {
     /// Carries the integrals on to `time`, up to which the level has been as it is.
-    #[inline]
+    #[inline(always)]
     fn integrate(&mut self, time: u64) {
         // By way of i64, which is one instruction.
         let span = (time - self.reached) as i64 as f64;
         self.reached = time;
-        let now = [f64::from(self.packets), self.bytes as i64 as f64];
-        for (i, level) in now.into_iter().enumerate() {
-            self.integrals.first[i] += level * span;
-            self.integrals.second[i] += level * span * level;
+        for i in 0..2 {
+            let area = self.now[i] * span;
+            self.integrals.first[i] += area;
+            self.integrals.second[i] += area * self.now[i];
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn rise(&mut self, time: u64, size: u16) {
-        self.integrate(time);
-        self.packets += 1;
-        self.bytes += u64::from(size);
+        self.change(time, [1.0, f64::from(size)]);
     }
 
-    #[inline]
+    #[inline(always)]
     fn fall(&mut self, time: u64, size: u16) {
+        self.change(time, [-1.0, f64::from(-i32::from(size))]);
+    }
+
+    /// Both at once, so that it is done with vectors.
+    #[inline(always)]
+    fn change(&mut self, time: u64, by: [f64; 2]) {
         self.integrate(time);
-        self.packets -= 1;
-        self.bytes -= u64::from(size);
+        for (now, by) in self.now.iter_mut().zip(by) {
+            *now += by;
+        }
+    }
+}
+
+/// What changes with every packet: small, so that a batch can have it in registers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Count {
+    /// When the first of those that wait leaves; `u64::MAX` also when there is none.
+    next: u64,
+    head: u32,
+    tail: u32,
+    level: Level,
+    /// The most packets that waited at once.
+    pub(crate) max: u32,
+}
+
+impl Count {
+    #[inline(always)]
+    pub(crate) fn packets(&self) -> u32 {
+        self.tail.wrapping_sub(self.head)
+    }
+
+    /// Lets go of those whose transmission begins at `now` or before.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, now: u64, ring: &Ring) {
+        while self.next <= now {
+            if self.head == self.tail {
+                self.next = u64::MAX;
+                return;
+            }
+            let Entry { start, size, .. } = ring.0[ring.place(self.head)];
+            self.next = start;
+            if start <= now {
+                self.level.fall(start, size);
+                self.head = self.head.wrapping_add(1);
+            }
+        }
+    }
+
+    /// Takes in a packet at `now` that leaves at `start`, later than that and not before any other.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, now: u64, start: u64, (size, exit): (u16, Exit), ring: &mut Ring) {
+        self.level.rise(now, size);
+        let ahead = self.packets();
+        if ahead as usize == ring.0.len() {
+            ring.grow(self.head);
+        }
+        if ahead == 0 {
+            self.next = start;
+        }
+        let place = ring.place(self.tail);
+        ring.0[place] = Entry { start, size, exit };
+        self.tail = self.tail.wrapping_add(1);
+        self.max = self.max.max(ahead + 1);
+    }
+}
+
+/// A power of two of places; a packet's is its number modulo that.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring(Vec<Entry>);
+
+impl Ring {
+    #[inline(always)]
+    fn place(&self, number: u32) -> usize {
+        number as usize & (self.0.len() - 1)
+    }
+
+    /// Doubles it, full of the packets from number `head` on.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, head: u32) {
+        let old = self.0.len();
+        let mut ring = vec![self.0[0]; old * 2];
+        for number in (0..old as u32).map(|i| head.wrapping_add(i)) {
+            ring[number as usize & (old * 2 - 1)] = self.0[self.place(number)];
+        }
+        self.0 = ring;
     }
 }
 
 /// The queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
-    /// When the first of them leaves; `u64::MAX` also when there is none.
-    next: u64,
-    head: u32,
-    tail: u32,
-    ring: Vec<Entry>,
-    level: Level,
+    pub(crate) count: Count,
+    pub(crate) ring: Ring,
     /// Those that have left and those that wait.
-    entered: Gone,
-    pub(crate) max: u32,
+    pub(crate) entered: Gone,
 }
 
 impl Waiting {
     pub(crate) fn new() -> Waiting {
         Waiting {
-            next: u64::MAX,
-            head: 0,
-            tail: 0,
-            ring: vec![Entry { start: 0, size: 0, exit: Exit::Crosses }; 16],
-            level: Level::default(),
+            count: Count { next: u64::MAX, head: 0, tail: 0, level: Level::default(), max: 0 },
+            ring: Ring(vec![Entry { start: 0, size: 0, exit: Exit::Crosses }; 16]),
             entered: Gone::default(),
-            max: 0,
         }
     }
 
     #[inline]
     pub(crate) fn packets(&self) -> u32 {
-        self.tail.wrapping_sub(self.head)
+        self.count.packets()
     }
 
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
-        self.level.bytes
+        self.count.level.now[1] as u64
     }
 
-    /// Lets go of those whose transmission begins at `now` or before.
+    /// As [`Count::release`].
     #[inline]
     pub(crate) fn release(&mut self, now: u64) {
-        if self.next <= now {
-            let (mut level, mut head, mask) = (self.level, self.head, self.ring.len() - 1);
-            while head != self.tail {
-                let Entry { start, size, .. } = self.ring[head as usize & mask];
-                self.next = start;
-                if start > now {
-                    break;
-                }
-                level.fall(start, size);
-                head = head.wrapping_add(1);
-            }
-            if head == self.tail {
-                self.next = u64::MAX;
-            }
-            (self.level, self.head) = (level, head);
-        }
+        self.count.release(now, &self.ring);
     }
 
     /// Counts a packet that does not wait.
@@ -137,31 +192,11 @@ impl Waiting {
         self.entered.bytes[exit as usize] += u64::from(size);
     }
 
-    /// Takes in a packet at `now` that leaves at `start`, later than that and not before any other.
+    /// As [`Count::enter`].
     #[inline]
     pub(crate) fn enter(&mut self, now: u64, start: u64, size: u16, exit: Exit) {
         self.pass(size, exit);
-        self.level.rise(now, size);
-        let ahead = self.packets();
-        if ahead as usize == self.ring.len() {
-            self.grow();
-        }
-        if ahead == 0 {
-            self.next = start;
-        }
-        let mask = self.ring.len() - 1;
-        self.ring[self.tail as usize & mask] = Entry { start, size, exit };
-        self.tail = self.tail.wrapping_add(1);
-        self.max = self.max.max(ahead + 1);
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let (old, mask) = (self.packets(), self.ring.len() - 1);
-        let mut ring = Vec::with_capacity(self.ring.len() * 2);
-        ring.extend((0..old).map(|i| self.ring[self.head.wrapping_add(i) as usize & mask]));
-        ring.resize(self.ring.len() * 2, ring[0]);
-        (self.ring, self.head, self.tail) = (ring, 0, old);
+        self.count.enter(now, start, (size, exit), &mut self.ring);
     }
 
     /// The integrals up to `time`, and what left before it. No packet may have arrived after `time`.
@@ -169,13 +204,13 @@ impl Waiting {
         if time > 0 {
             self.release(time - 1);
         }
-        self.level.integrate(time);
-        let (mut gone, mask) = (self.entered, self.ring.len() - 1);
+        self.count.level.integrate(time);
+        let mut gone = self.entered;
         for i in 0..self.packets() {
-            let Entry { size, exit, .. } = self.ring[self.head.wrapping_add(i) as usize & mask];
+            let Entry { size, exit, .. } = self.ring.0[self.ring.place(self.count.head.wrapping_add(i))];
             gone.packets[exit as usize] -= 1;
             gone.bytes[exit as usize] -= u64::from(size);
         }
-        (self.level.integrals, gone)
+        (self.count.level.integrals, gone)
     }
 }

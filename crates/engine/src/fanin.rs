@@ -1,0 +1,291 @@
+//! Fan-in: what an inbox needs for an element with several sources, or for one whose source reorders.
+//!
+//! Sources hand over their packets one after the other, each in order, for this window and for later ones. The inbox
+//! itself keeps what lies before the horizon, where the next window is expected to end; the rest waits in time slots.
+
+use crate::ways::Ways;
+use paceline_packet::Packet;
+use paceline_units::Time;
+
+const SLOTS: u64 = 32;
+
+/// The most buckets that a batch is sorted into.
+const BUCKETS: usize = 2048;
+
+/// A batch not larger than this is sorted by insertion alone.
+const FEW: usize = 24;
+
+/// What an inbox for several sources has beside its packets before the horizon: those later, and the sorting.
+#[derive(Debug)]
+pub(crate) struct Fanin {
+    /// Everything before this instant has been taken.
+    taken: Time,
+    /// The expected length of a window.
+    window: u64,
+    /// What was taken last: as it came, and (in its first part, unless it was little) in order.
+    open: Vec<Packet>,
+    sorted: Vec<Packet>,
+    /// Packets in no order, but for those of the same source, in slots of 2^shift nanoseconds, about a window.
+    slots: [Vec<Packet>; SLOTS as usize],
+    /// Number of the first slot that may hold packets.
+    current: u64,
+    shift: u32,
+    in_slots: usize,
+    /// What lies beyond the slots, and the earliest of it.
+    far: Vec<Packet>,
+    far_first: Time,
+    counts: Box<[u32; BUCKETS]>,
+}
+
+impl Fanin {
+    /// Before the first window of this length.
+    pub(crate) fn new(window: Time) -> Fanin {
+        let shift = 63 - window.0.max(2).leading_zeros();
+        Fanin {
+            taken: Time::ZERO,
+            window: window.0,
+            open: Vec::new(),
+            sorted: Vec::new(),
+            slots: [const { Vec::new() }; SLOTS as usize],
+            current: window.0 >> shift,
+            shift,
+            in_slots: 0,
+            far: Vec::new(),
+            far_first: Time::NEVER,
+            counts: Box::new([0; BUCKETS]),
+        }
+    }
+
+    /// Everything before this instant has been taken.
+    #[inline]
+    pub(crate) fn taken(&self) -> Time {
+        self.taken
+    }
+
+    /// Adds a packet of this time, which is at the horizon or later.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, time: Time, put: impl FnOnce(&mut Vec<Packet>)) {
+        let slot = time.0 >> self.shift;
+        debug_assert!(slot >= self.current, "a packet for a window that is over");
+        if slot - self.current < SLOTS {
+            self.in_slots += 1;
+            put(&mut self.slots[(slot % SLOTS) as usize]);
+        } else {
+            // Not in a function of its own: that would take the packet's address, and keep it in memory for all.
+            self.far_first = self.far_first.min(time);
+            put(&mut self.far);
+        }
+    }
+
+    /// How many packets are here.
+    pub(crate) fn len(&self) -> usize {
+        self.in_slots + self.far.len()
+    }
+
+    /// Takes everything before `until`, of which `due` has what lies before `horizon`, and leaves there what lies before
+    /// the next horizon, which it gives.
+    pub(crate) fn take(&mut self, until: Time, horizon: Time, due: &mut Vec<Packet>) -> Time {
+        let horizon = self.collect(horizon, until, due);
+        self.open.clear();
+        std::mem::swap(&mut self.open, due);
+        if until < horizon {
+            self.open.retain(|packet| {
+                let later = packet.time >= until;
+                if later {
+                    due.push(*packet);
+                }
+                !later
+            });
+        }
+        self.collect(horizon, Time(until.0.saturating_add(self.window)), due)
+    }
+
+    /// Moves what lies before `to` to `due`, if that is beyond the horizon; gives the horizon then.
+    fn collect(&mut self, horizon: Time, to: Time, due: &mut Vec<Packet>) -> Time {
+        if to <= horizon {
+            return horizon;
+        }
+        if self.in_slots > 0 {
+            let last = (to.0 - 1) >> self.shift;
+            for number in self.current..=last.min(self.current + SLOTS - 1) {
+                let slot = &mut self.slots[(number % SLOTS) as usize];
+                if slot.is_empty() {
+                    continue;
+                }
+                let before = slot.len();
+                if (number + 1) << self.shift <= to.0 {
+                    due.append(slot);
+                } else {
+                    slot.retain(|packet| {
+                        let now = packet.time < to;
+                        if now {
+                            due.push(*packet);
+                        }
+                        !now
+                    });
+                }
+                self.in_slots -= before - slot.len();
+            }
+        }
+        self.current = to.0 >> self.shift;
+        if self.far_first != Time::NEVER
+            && (self.far_first < to || (self.far_first.0 >> self.shift) - self.current < SLOTS)
+        {
+            self.far_first = Time::NEVER;
+            for packet in std::mem::take(&mut self.far) {
+                if packet.time < to { due.push(packet) } else { self.push(packet.time, |to| to.push(packet)) }
+            }
+        }
+        to
+    }
+
+    /// What was taken, up to `until`, in order of (time, delivering link, emission).
+    pub(crate) fn sorted(&mut self, until: Time, ways: &Ways) -> &mut [Packet] {
+        let mut from = self.taken;
+        if until.since(from).0 > self.window.saturating_mul(2) {
+            // Nothing came for a while; buckets that cover all of it would be too wide.
+            from = self.open.iter().map(|packet| packet.time).min().unwrap_or(from);
+        }
+        self.taken = until;
+        self.sort(from.0, until.0, ways)
+    }
+
+    /// Sorts what is open by (time, delivering link), stably: one counting pass over the leading bits of the time, then
+    /// insertion. All times lie in [from, to).
+    fn sort(&mut self, from: u64, to: u64, ways: &Ways) -> &mut [Packet] {
+        let n = self.open.len();
+        if n <= FEW {
+            insertion_sort(&mut self.open, ways);
+            return &mut self.open;
+        }
+        let bits = (usize::BITS - n.leading_zeros()).min(BUCKETS.ilog2());
+        let shift = (64 - (to - 1 - from).leading_zeros()).saturating_sub(bits);
+        let bucket = |packet: &Packet| ((packet.time.0 - from) >> shift) as usize % BUCKETS;
+        self.counts[..1 << bits].fill(0);
+        for packet in &self.open {
+            self.counts[bucket(packet)] += 1;
+        }
+        let mut place = 0;
+        for count in &mut self.counts[..1 << bits] {
+            place += std::mem::replace(count, place);
+        }
+        if self.sorted.len() < n {
+            self.sorted.resize(n, self.open[0]);
+        }
+        let sorted = &mut self.sorted[..n];
+        for packet in &self.open {
+            let place = &mut self.counts[bucket(packet)];
+            sorted[*place as usize] = *packet;
+            *place += 1;
+        }
+        insertion_sort(sorted, ways);
+        sorted
+    }
+
+    /// When the first packet here comes.
+    pub(crate) fn first(&self) -> Time {
+        if self.in_slots == 0 {
+            return self.far_first;
+        }
+        for number in self.current..self.current + SLOTS {
+            let slot = &self.slots[(number % SLOTS) as usize];
+            if let Some(first) = slot.iter().map(|packet| packet.time).min() {
+                return first.min(self.far_first);
+            }
+        }
+        unreachable!("in_slots counts what the slots hold")
+    }
+
+    /// Empties it into `to`, in order of emission within a source.
+    pub(crate) fn drain_into(&mut self, to: &mut Vec<Packet>) {
+        for number in self.current..self.current + SLOTS {
+            to.append(&mut self.slots[(number % SLOTS) as usize]);
+        }
+        to.append(&mut self.far);
+        self.far_first = Time::NEVER;
+        self.in_slots = 0;
+    }
+}
+
+/// Stable, and cheap where little is out of place.
+fn insertion_sort(packets: &mut [Packet], ways: &Ways) {
+    let Some(first) = packets.first() else { return };
+    let mut before = first.time;
+    for i in 1..packets.len() {
+        let time = packets[i].time;
+        if time > before {
+            before = time;
+        } else {
+            insert(&mut packets[..=i], ways);
+        }
+    }
+}
+
+/// Moves the last of `packets` to where it belongs among the others, which are in order.
+fn insert(packets: &mut [Packet], ways: &Ways) {
+    let after =
+        |a: &Packet, b: &Packet| a.time > b.time || (a.time == b.time && ways.delivered_by(a) > ways.delivered_by(b));
+    let Some(&packet) = packets.last() else { return };
+    let mut j = packets.len() - 1;
+    while j > 0 && after(&packets[j - 1], &packet) {
+        packets[j] = packets[j - 1];
+        j -= 1;
+    }
+    packets[j] = packet;
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::random::{Sequence, Stream};
+    use crate::{Inbox, Way, Ways};
+    use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
+    use paceline_units::Time;
+
+    /// Whatever the windows, the gaps and the delays: packets come out sorted by (time, link, emission), each in the first
+    /// window that ends after it.
+    #[test]
+    fn takes_what_is_due_in_order() {
+        let mut ways = Ways::default();
+        let cursors: Vec<u32> = (0..7).map(|i| ways.add(7 - i, &[Way::element(0, i)]) + 1).collect();
+        for seed in 0..300 {
+            let mut draws = Sequence::new(Stream::new(seed, "fan-in"));
+            let mut below = |n: u64| (draws.unit() * n as f64) as u64;
+            let window = [1, 10, 1000, 1 << 20][below(4) as usize];
+            let (spread, burst) = ([1, 3, 40, 5000][below(4) as usize], 1 + below(200));
+            let mut inbox = Inbox::fan_in(Time(window));
+            let (mut waiting, mut number, mut now) = (Vec::new(), 0, 0);
+            for _ in 0..60 {
+                for _ in 0..below(burst) {
+                    let time = now + below(window * spread);
+                    let packet = Packet {
+                        time: Time(time),
+                        cursor: cursors[below(7) as usize],
+                        size: 0,
+                        flags: Flags::NONE,
+                        flow: FlowId(0),
+                        seq: number,
+                        stamp: Stamp(0),
+                        extra: ExtraId::NONE,
+                    };
+                    number += 1;
+                    let wake = inbox.push(packet.time, |to| to.push(packet));
+                    assert!(wake.is_none_or(|wake| wake <= packet.time));
+                    waiting.push((time, ways.delivered_by(&packet), packet.seq));
+                }
+                // Mostly whole windows; some are cut short, and some of the clock's steps are long ones.
+                now += [window, window, window, 1 + below(window), window * (1 + below(50))][below(5) as usize];
+                waiting.sort_unstable();
+                let due = waiting.partition_point(|&(time, ..)| time < now);
+                let taken = inbox.take(Time(now), &ways);
+                let taken: Vec<_> = taken.iter().map(|p| (p.time.0, ways.delivered_by(p), p.seq)).collect();
+                assert_eq!(taken, waiting.drain(..due).collect::<Vec<_>>(), "seed {seed}");
+                let next = inbox.settle();
+                assert!(waiting.first().map_or(next == Time::NEVER, |&(time, ..)| next <= Time(time)), "seed {seed}");
+                assert_eq!(inbox.len(), waiting.len());
+            }
+            let mut rest = Vec::new();
+            inbox.drain_into(&mut rest);
+            assert_eq!(rest.len(), waiting.len());
+        }
+    }
+}
