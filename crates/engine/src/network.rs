@@ -112,28 +112,34 @@ impl<H: Hop> Network<H> {
     /// `put` puts the packet into the inbox at the end of its way, with what the way has changed.
     #[inline(always)]
     fn send(&mut self, packet: &Packet, put: impl FnOnce((Time, u32, Flags), &mut Vec<Packet>)) {
+        let Some(&step) = self.ways.steps.get(packet.cursor as usize) else { return };
         // What changes on the way is kept apart, so that the packet is written once. It must not go through memory in
         // between: read in large pieces just after it was written in small ones, it would stall the processor.
-        let (mut time, mut cursor, mut flags) = (packet.time, packet.cursor, packet.flags);
-        while let Some(&step) = self.ways.steps.get(cursor as usize) {
-            cursor += 1;
-            if let Some(hop) = self.hops.get_mut(step.hop as usize) {
-                let mut passing = Packet { time, cursor, flags, ..*packet };
-                let fate = hop.pass(&mut passing);
-                let at = time;
-                (time, flags) = (passing.time, passing.flags);
-                if !matches!(fate, Fate::Pass) {
-                    let packet = Packet { time, cursor, flags, ..*packet };
-                    return self.settle_folded(fate, packet, at);
-                }
+        let (mut time, cursor, mut flags) = (packet.time, packet.cursor + 1, packet.flags);
+        if let Some(hop) = self.hops.get_mut(step.hop as usize) {
+            let mut passing = Packet { time, cursor, flags, ..*packet };
+            let fate = hop.pass(&mut passing);
+            let at = time;
+            (time, flags) = (passing.time, passing.flags);
+            if !matches!(fate, Fate::Pass) {
+                return self.settle_folded(fate, Packet { time, cursor, flags, ..*packet }, at);
             }
-            if let Some(inbox) = self.inboxes.get_mut(step.element as usize) {
+        }
+        match self.inboxes.get_mut(step.element as usize) {
+            Some(inbox) => {
                 if let Some(wake) = inbox.push(time, |to| put((time, cursor, flags), to)) {
                     self.wake(step.element as usize, wake);
                 }
-                return;
             }
+            None => self.send_on(Packet { time, cursor, flags, ..*packet }),
         }
+    }
+
+    /// Another folded link comes first. Not a loop in [`Network::send`]: ways of one folded link between two elements are
+    /// the most common, and cheaper without.
+    #[inline(never)]
+    fn send_on(&mut self, packet: Packet) {
+        self.forward(&packet);
     }
 
     /// Something comes to the element at `time`, or later.
@@ -199,10 +205,18 @@ impl<H: Hop> Network<H> {
         }
     }
 
-    /// A host has handled a packet.
+    /// A host handles so many packets.
     #[inline(always)]
-    pub fn delivered(&mut self) {
-        self.totals.delivered += 1;
+    pub fn delivered(&mut self, packets: u64) {
+        self.totals.delivered += packets;
+    }
+
+    /// One of the packets counted as delivered was damaged, and the host has refused it.
+    #[cold]
+    #[inline(never)]
+    pub fn refuse(&mut self, packet: &Packet) {
+        self.totals.delivered -= 1;
+        self.drop(*packet, DropReason::Corrupt, packet.time);
     }
 
     /// The compiled paths.

@@ -3,10 +3,10 @@
 //! TCP's lie in the enums themselves, for a host goes through thousands of them; others are boxed. The enums have no tag
 //! of their own: it hides in a vector's capacity, in a cache line that TCP touches anyway.
 
-use crate::tcp::{TcpConfig, TcpReceiver, TcpSender};
+use crate::tcp::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
 use crate::udp::{UdpConfig, UdpReceiver, UdpSender};
-use crate::{ReceiverStats, SenderStats, Transmit};
+use crate::{ReceiverStats, Segment, SenderStats, Transmit};
 use paceline_control::{Gauges, TcpController, TfrcController};
 use paceline_engine::random::Stream;
 use paceline_packet::{Extra, Packet};
@@ -139,9 +139,19 @@ impl Sender {
         }
     }
 
+    /// The short way for what the receiver sends back most, which has no side record: see
+    /// [`TcpSender::on_ack_in_order`]. Gives what leaves and what [`Sender::next_wake`] says then; `None`: nothing has been
+    /// done, and it is one for [`Sender::on_ack`].
+    #[inline(always)]
+    pub fn on_ack_in_order(&mut self, now: Time, packet: &Packet) -> Option<(Burst, Time)> {
+        match self {
+            Sender::Tcp(tcp) => tcp.on_ack_in_order(now, packet).map(|burst| (burst, tcp.timer())),
+            _ => None,
+        }
+    }
+
     /// What the receiver sends back has come: an acknowledgement, a report; `extra` is its side record. Returns what
     /// [`Sender::next_wake`] says then (asking for it would look for the machine once more).
-    #[inline(always)]
     pub fn on_ack(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
         match self {
             Sender::Tcp(tcp) => {
@@ -236,8 +246,17 @@ pub enum Receiver {
 const _: () = assert!(size_of::<Receiver>() == size_of::<TcpReceiver>(), "the tag must find room in TCP's receiver");
 
 impl Receiver {
-    /// A data packet has come; `extra` is its side record. Returns what [`Receiver::next_wake`] says then.
+    /// The short way for a data packet without a side record: see [`TcpReceiver::on_data_in_order`]. Gives what leaves, and
+    /// waits for nothing then; `None`: nothing has been done, and it is one for [`Receiver::on_data`].
     #[inline(always)]
+    pub fn on_data_in_order(&mut self, now: Time, packet: &Packet) -> Option<Segment> {
+        match self {
+            Receiver::Tcp(tcp) => tcp.on_data_in_order(now, packet),
+            _ => None,
+        }
+    }
+
+    /// A data packet has come; `extra` is its side record. Returns what [`Receiver::next_wake`] says then.
     pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
         match self {
             Receiver::Tcp(tcp) => {

@@ -93,15 +93,19 @@ impl SenderStats {
     pub(crate) fn round_trip(&mut self, rtt: Span) {
         self.rtt_sum += rtt;
         self.rtt_count += 1;
-        self.rtt_max = self.rtt_max.max(rtt);
-        self.rtt_least = self.rtt_least.min(rtt);
+        if rtt > self.rtt_max {
+            self.rtt_max = rtt;
+        }
+        if rtt < self.rtt_least {
+            self.rtt_least = rtt;
+        }
         self.rtt.count(rtt);
     }
 
     /// The window was `window` up to `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time, window: f64) {
-        self.window_integral += window * (now.since(self.until).0 as f64 * 1e-9);
+        self.window_integral += window * (now.since(self.until).0 as i64 as f64 * 1e-9);
         self.until = now;
     }
 
@@ -174,22 +178,25 @@ impl SenderStats {
 }
 
 /// Cumulative counts of a receiver.
+// Those that every segment changes do not lie side by side: adding to two of them as to one vector costs more than adding
+// to each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
 pub struct ReceiverStats {
     /// Segments received, duplicates included.
     pub packets: u64,
-    /// Bytes on the wire received.
-    pub wire_bytes: u64,
-    /// Payload bytes given to the application: in order by TCP, as they come by others.
-    pub bytes: u64,
     /// Segments received that had come before.
     pub duplicates: u64,
-    /// Acknowledgements sent.
-    pub acks: u64,
+    /// Bytes on the wire received.
+    pub wire_bytes: u64,
     /// Segments that came marked (RFC 3168).
     pub marks: u64,
+    /// Payload bytes given to the application: in order by TCP, as they come by others.
+    pub bytes: u64,
     /// When the last segment came; zero before the first.
     pub last: Time,
+    /// Acknowledgements sent.
+    pub acks: u64,
 }
 
 impl ReceiverStats {
@@ -249,8 +256,8 @@ impl Histogram {
         if us < u64::from(SUB) {
             return us as usize;
         }
-        let octave = 63 - us.leading_zeros(); // at least 5
-        (SUB * (octave - 4)) as usize + ((us >> (octave - 5)) & u64::from(SUB - 1)) as usize
+        // The exponent and the first five bits of the fraction, as a double has them: 32 buckets for each octave from 5 on.
+        ((us as i64 as f64).to_bits() >> 47) as usize - ((1023 + 4) * SUB) as usize
     }
 
     /// Where the bucket begins, in microseconds.

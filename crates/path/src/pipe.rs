@@ -10,7 +10,6 @@ use paceline_units::{Rate, Span, Time};
 pub struct Pipe {
     server: Constant,
     propagation: Span,
-    admitted: u64,
 }
 
 const _: () = assert!(size_of::<Pipe>() <= 48, "a pipe and its tag fit a cache line");
@@ -22,7 +21,7 @@ impl Pipe {
     /// If the rate is zero.
     #[must_use]
     pub fn new(rate: Rate, propagation: Span) -> Pipe {
-        Pipe { server: Constant::new(rate), propagation, admitted: 0 }
+        Pipe { server: Constant::new(rate), propagation }
     }
 
     /// Takes in a packet that reaches the queue at `packet.time`, and sets `packet.time` to its arrival at the far
@@ -30,7 +29,6 @@ impl Pipe {
     #[inline]
     pub fn admit(&mut self, packet: &mut Packet) {
         let (_, end) = self.server.serve(packet.time.0, packet.size);
-        self.admitted += 1;
         packet.time = Time(end) + self.propagation;
     }
 
@@ -38,12 +36,6 @@ impl Pipe {
     #[must_use]
     pub fn delay_floor(&self) -> Span {
         self.propagation
-    }
-
-    /// How many packets it has taken in.
-    #[must_use]
-    pub fn admitted(&self) -> u64 {
-        self.admitted
     }
 }
 
@@ -61,6 +53,5 @@ mod tests {
             p.time.0
         });
         assert_eq!(times, [1_000_500, 2_000_500, 5_040_500]);
-        assert_eq!(pipe.admitted(), 3);
     }
 }

@@ -7,8 +7,8 @@ use paceline_apps::player::{Player, StreamReport};
 use paceline_apps::{Action, Source as App, Transfers};
 use paceline_engine::Network;
 use paceline_engine::random::Stream;
-use paceline_flow::{Receiver, Sender};
-use paceline_packet::{FlowId, Packet};
+use paceline_flow::{Receiver, Sender, Transmit};
+use paceline_packet::{ExtraId, FlowId, Packet};
 use paceline_units::{Size, Span, Time};
 
 /// A sender with its application.
@@ -82,17 +82,41 @@ impl Source {
     /// wanted before stands in [`Source::entry`] already.
     #[inline(always)]
     pub fn on_ack(&mut self, packet: &Packet, network: &mut Network<Folded>, clock: &mut EmissionClock) -> Time {
+        let (now, flow, cursor) = (packet.time, self.flow, self.cursor);
+        if packet.extra == ExtraId::NONE
+            && let Some((burst, wake)) = self.sender.on_ack_in_order(now, packet)
+        {
+            burst.for_each(|segment| Port { network, clock, now, flow, cursor }.transmit(segment));
+            if self.curious && self.sender.acked_all() {
+                return self.done(now, &mut Port { network, clock, now, flow, cursor });
+            }
+            return wake;
+        }
+        self.on_ack_out_of_line(packet, network, clock)
+    }
+
+    #[inline(never)]
+    fn on_ack_out_of_line(
+        &mut self,
+        packet: &Packet,
+        network: &mut Network<Folded>,
+        clock: &mut EmissionClock,
+    ) -> Time {
         let extra = network.extras.take(packet.extra);
         let mut port = Port { network, clock, now: packet.time, flow: self.flow, cursor: self.cursor };
-        let wake = match &extra {
-            None => self.sender.on_ack(packet.time, packet, None, &mut port), // most have none, and TCP is spared a look
-            extra => self.sender.on_ack(packet.time, packet, extra.as_ref(), &mut port),
-        };
+        let wake = self.sender.on_ack(packet.time, packet, extra.as_ref(), &mut port);
         if self.curious && self.sender.acked_all() {
-            self.ask_app(packet.time, &mut port);
-            return self.next_wake();
+            return self.done(packet.time, &mut port);
         }
         wake
+    }
+
+    /// Everything is acknowledged, which the application wants to know. Returns what [`Source::next_wake`] says then.
+    #[cold]
+    #[inline(never)]
+    fn done(&mut self, now: Time, port: &mut Port<'_>) -> Time {
+        self.ask_app(now, port);
+        self.next_wake()
     }
 
     /// The time that [`Source::next_wake`] named has come, or an earlier one.
@@ -160,9 +184,29 @@ impl Sink {
         self.receiver.next_wake()
     }
 
-    /// A data packet has come. Returns what [`Sink::next_wake`] says then.
+    /// A data packet has come. Returns when [`Sink::on_timer`] is needed on its account.
     #[inline(always)]
     pub fn on_data(&mut self, packet: &Packet, network: &mut Network<Folded>, clock: &mut EmissionClock) -> Time {
+        let (now, flow, cursor) = (packet.time, self.flow, self.cursor);
+        if packet.extra == ExtraId::NONE
+            && let Some(ack) = self.receiver.on_data_in_order(now, packet)
+        {
+            Port { network, clock, now, flow, cursor }.transmit(ack);
+            if let Some(player) = &mut self.player {
+                player.on_delivery(now, Size(self.receiver.stats().bytes));
+            }
+            return Time::NEVER;
+        }
+        self.on_data_out_of_line(packet, network, clock)
+    }
+
+    #[inline(never)]
+    fn on_data_out_of_line(
+        &mut self,
+        packet: &Packet,
+        network: &mut Network<Folded>,
+        clock: &mut EmissionClock,
+    ) -> Time {
         let extra = network.extras.take(packet.extra);
         let mut port = Port { network, clock, now: packet.time, flow: self.flow, cursor: self.cursor };
         let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), &mut port);

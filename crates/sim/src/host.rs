@@ -4,7 +4,7 @@ use crate::endpoint::{Sink, Source};
 use crate::recorder::HostRecorder;
 use crate::timers::Timers;
 use paceline_engine::random::Sequence;
-use paceline_engine::{DropReason, Element, Inbox, Network};
+use paceline_engine::{Element, Inbox, Network};
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::{ExtraId, Flags, FlowId, Packet};
 use paceline_units::{Span, Time};
@@ -128,10 +128,9 @@ impl Host {
     #[inline(always)]
     fn arrival(&mut self, packet: &Packet, network: &mut Network<Folded>) {
         if packet.flags.has(Flags::CORRUPT) {
-            return network.drop(*packet, DropReason::Corrupt, packet.time);
+            return network.refuse(packet);
         }
         let endpoint = network.ways().endpoint(packet) as usize;
-        network.delivered();
         if packet.flags.has(Flags::ACK) {
             let source = &mut self.sources[endpoint];
             let wake = source.on_ack(packet, network, &mut self.clock);
@@ -153,9 +152,12 @@ impl Host {
 impl Element for Host {
     type Hop = Folded;
 
-    #[inline(always)]
+    /// A function of its own, so that it has the registers to itself.
+    #[inline(never)]
     fn run(&mut self, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
-        for packet in inbox.take(until, network.ways()) {
+        let packets = inbox.take(until, network.ways());
+        network.delivered(packets.len() as u64);
+        for packet in packets {
             if self.timers.first() <= packet.time {
                 self.timers(packet.time, network);
             }

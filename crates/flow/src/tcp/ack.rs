@@ -1,19 +1,25 @@
 //! Acknowledgements: the common case, in order, and what all kinds of recovery share.
 
 use super::rtt::Limits;
-use super::sender::{Action, Phase, TcpSender};
+use super::sender::{Action, Phase, Quick, TcpSender};
 use crate::Transmit;
 use paceline_control::{Controller, PathView, Profile, Recovery, TcpController, TcpEvent, WindowController};
 use paceline_packet::{Flags, Packet, TcpOptions};
 use paceline_units::{Span, Time};
 
 impl TcpSender {
-    /// An acknowledgement has come.
-    #[inline]
-    pub fn on_ack(&mut self, now: Time, packet: &Packet, extra: Option<&TcpOptions>, out: &mut impl Transmit) {
+    /// An acknowledgement that `in_order` has no short way for.
+    #[inline(never)]
+    pub(super) fn on_ack_out_of_line(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        extra: Option<&TcpOptions>,
+        out: &mut impl Transmit,
+    ) {
         let ack = packet.seq;
         let plain = packet.flags.0 & (Flags::ECE.0 | Flags::SYN.0) == 0 && extra.is_none();
-        if !(self.quick && plain && ack > self.una && ack <= self.max) {
+        if !(self.quick != Quick::No && plain && ack > self.una && ack <= self.max) {
             return self.on_ack_slow(now, packet, extra, out);
         }
         self.stats.advance(now, self.controller.window()); // the Linux machines do not come this way
@@ -30,7 +36,7 @@ impl TcpSender {
         }
         self.timer = if ack == self.max && self.profile == Profile::Rfc { Time::NEVER } else { now + self.rto };
         if let TcpController::Reno(reno) = &mut self.controller {
-            reno.acked(segments, in_flight); // spared the view of the path: a tenth of the cost
+            reno.acked(segments, in_flight);
         } else if self.fine.is_some() {
             self.vegas_in_order(now, segments, in_flight);
         } else {
@@ -40,14 +46,7 @@ impl TcpSender {
         self.fill(now, u32::MAX, out);
     }
 
-    #[inline(never)]
-    pub(super) fn on_ack_slow(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        extra: Option<&TcpOptions>,
-        out: &mut impl Transmit,
-    ) {
+    fn on_ack_slow(&mut self, now: Time, packet: &Packet, extra: Option<&TcpOptions>, out: &mut impl Transmit) {
         if packet.seq < self.una || packet.seq > self.max || self.first_sent == Time::NEVER {
             return; // stale, or of something never sent
         }
@@ -76,7 +75,7 @@ impl TcpSender {
     pub(super) fn requick(&mut self) {
         let standing = self.receive_window == self.config.receive_window.max(1);
         self.special = self.config.ecn || !self.shorts.is_empty() || self.una <= self.base;
-        self.quick = standing
+        let quick = standing
             && self.phase == Phase::Open
             && self.una > self.base
             && self.linux.is_none()
@@ -84,6 +83,12 @@ impl TcpSender {
             && self.fine.as_ref().is_none_or(|f| f.is_calm() && self.dupacks == 0 && self.una > self.base + 1)
             && self.shorts.is_empty()
             && self.sack.as_ref().is_none_or(|s| s.is_clear());
+        let alone = !self.special && !self.spaced && self.clock.is_none() && self.fine.is_none();
+        self.quick = match &self.controller {
+            _ if !quick => Quick::No,
+            TcpController::Reno(_) if alone => Quick::Reno,
+            _ => Quick::Any,
+        };
     }
 
     /// An acknowledgement of new data outside of recovery: all kinds but TCP-Linux'.

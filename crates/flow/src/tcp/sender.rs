@@ -27,6 +27,17 @@ pub(super) enum Phase {
     Loss,
 }
 
+/// How short a way an acknowledgement in order may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Quick {
+    /// The long one.
+    No,
+    /// Nothing is being repaired, and the receiver's window stands.
+    Any,
+    /// The same, and segments need no second look when they are sent, and the window is Reno's.
+    Reno,
+}
+
 /// Why the window was last reduced (ns-2's `last_cwnd_action_`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Action {
@@ -61,8 +72,8 @@ pub struct TcpSender {
     /// What duplicates add to the window in fast recovery.
     pub(super) inflation: u32,
     pub(super) dupacks: u32,
-    /// An acknowledgement in order needs nothing but the window's growth.
-    pub(super) quick: bool,
+    /// Whether an acknowledgement in order needs nothing but the window's growth.
+    pub(super) quick: Quick,
     pub(super) phase: Phase,
     /// A segment's round trip is being timed (Karn: it has been sent once).
     pub(super) timing: bool,
@@ -127,7 +138,7 @@ impl TcpSender {
             receive_window: config.receive_window.max(1),
             inflation: 0,
             dupacks: 0,
-            quick: false,
+            quick: Quick::No,
             phase: Phase::Open,
             timing: false,
             special: true,
@@ -247,7 +258,7 @@ impl TcpSender {
         if rest > 0 && !self.config.whole_segments && self.limit < ENDLESS {
             self.shorts.push_back((self.limit - 1, rest as u16));
             self.special = true;
-            self.quick = false;
+            self.quick = Quick::No;
         }
         self.supplied(now, out);
     }
@@ -297,6 +308,12 @@ impl TcpSender {
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.timer.min(self.delayed)
+    }
+
+    /// When the retransmission timer expires.
+    #[inline]
+    pub(crate) fn timer(&self) -> Time {
+        self.timer
     }
 
     /// Counts up to now. Call [`TcpSender::account`] first to integrate the window up to a given time.
