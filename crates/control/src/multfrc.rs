@@ -4,6 +4,9 @@
 //! constants that Zhou, Fu and Li ("TFRC Veno", section II) give for it: n grows by
 //! alpha / n, or shrinks by beta if the average round-trip time exceeds the least one by more than the share gamma. How
 //! long the average is and how often n changes are not given there. See docs/controllers/multfrc.md.
+//!
+//! Of n connections each sees its own losses, and those within a round-trip time are one event for it; one receiver of
+//! all packets merges more. [`Multiple::apart`] takes that out again.
 
 use crate::models::{Factor, LossRate};
 use crate::tfrc::equation::{Equation, Terms};
@@ -36,6 +39,14 @@ const PARAMETERS: &[Parameter] = &[
     parameter("window", 50.0, 1.0, 1000.0, "1", "round-trip samples in the average"),
     parameter("period", 50.0, 1.0, 1000.0, "1", "round-trip samples from one change of n to the next"),
     parameter("n_max", 1000.0, 1.0, 1e6, "1", "n at most"),
+    parameter(
+        "own_losses",
+        1.0,
+        0.0,
+        1.0,
+        "1",
+        "1: p is what each of n connections would see; 0: what the receiver reports",
+    ),
 ];
 
 /// The equation's state.
@@ -47,6 +58,9 @@ pub struct Multiple {
     window: usize,
     period: usize,
     most: f64,
+    own: bool,
+    /// Packets in a round-trip time, of all connections together.
+    packets: f64,
     /// How many connections it stands for; at least 1.
     n: f64,
     samples: VecDeque<f64>,
@@ -66,10 +80,23 @@ impl Multiple {
         }
         self.n = self.n.min(self.most).max(1.0);
     }
+
+    /// The loss event rate that one of n connections would see. Where packets are lost independently of each other, the
+    /// mean interval between events is what one waits for the next loss, and before it a round-trip time in which further
+    /// losses do not count: W packets of all connections together, W / n of one. A connection's interval is thus shorter by
+    /// W (1 - 1/n).
+    fn apart(&self, p: LossRate) -> LossRate {
+        if !self.own {
+            return p;
+        }
+        let interval = 1.0 / p.get() - self.packets * (1.0 - 1.0 / self.n);
+        LossRate::new(1.0 / interval.max(1.0)).unwrap_or(p)
+    }
 }
 
 impl Equation for Multiple {
-    fn observe(&mut self, report: &TfrcReport, _path: &PathView, _rate: f64) {
+    fn observe(&mut self, report: &TfrcReport, path: &PathView, rate: f64) {
+        self.packets = rate * path.srtt.as_secs_f64() / f64::from(path.segment.max(1));
         let sample = report.rtt.as_secs_f64();
         self.least = self.least.min(sample);
         self.samples.push_back(sample);
@@ -89,7 +116,7 @@ impl Equation for Multiple {
     }
 
     fn rate(&self, p: LossRate, terms: &Terms) -> f64 {
-        self.n * terms.rate(p, Factor::HALF)
+        self.n * terms.rate(self.apart(p), Factor::HALF)
     }
 
     fn flows(&self) -> f64 {
@@ -118,6 +145,8 @@ impl Build for Tfrc<Multiple> {
             window: values[10] as usize,
             period: values[11] as usize,
             most: values[12],
+            own: values[13] >= 0.5,
+            packets: 0.0,
             n: 1.0,
             samples: VecDeque::new(),
             sum: 0.0,
@@ -137,7 +166,8 @@ mod tests {
     #[test]
     fn n_follows_the_queueing_delay() {
         let scheme = &<Tfrc<Multiple> as Build>::SCHEMES[0];
-        let values = scheme.values(Profile::Rfc, &[("window", 10.0), ("period", 10.0)]).unwrap();
+        let given = [("window", 10.0), ("period", 10.0), ("own_losses", 0.0)];
+        let values = scheme.values(Profile::Rfc, &given).unwrap();
         let mut s = Script::new(Tfrc::<Multiple>::build(Profile::Rfc, &values));
         for _ in 0..20 {
             s.report(0.1, report(0.1, 1e9, 0.0));
@@ -159,5 +189,19 @@ mod tests {
             s.report(0.121, report(0.121, 1e9, 0.01));
         }
         assert_eq!(s.controller.equation.n, 1.0);
+    }
+
+    #[test]
+    fn each_connection_sees_its_own_losses() {
+        let scheme = &<Tfrc<Multiple> as Build>::SCHEMES[0];
+        let mut equation = Tfrc::<Multiple>::build(Profile::Rfc, &scheme.values(Profile::Rfc, &[]).unwrap()).equation;
+        // 1 of 10 packets is lost; 4 connections send 20 packets in a round-trip time
+        (equation.n, equation.packets) = (4.0, 20.0);
+        let merged = LossRate::new(1.0 / 30.0).unwrap();
+        assert!((1.0 / equation.apart(merged).get() - 15.0).abs() < 1e-12); // 10, and 5 of its own round-trip time
+        equation.n = 1.0;
+        assert_eq!(equation.apart(merged).get(), merged.get(), "one connection is TFRC");
+        (equation.n, equation.packets) = (10.0, 1000.0);
+        assert_eq!(equation.apart(merged).get(), 1.0, "p is a share, whatever the rate was");
     }
 }
