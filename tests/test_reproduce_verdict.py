@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paceline import models
 from paceline.reproduce.expression import Array, Column, Expression, ExpressionError
 from paceline.reproduce.verdict import ABOUT_SHARE, FEW_RUNS, Kind, Outcome, Published, judge
 from paceline.statistics import Estimate, estimate
@@ -123,6 +124,7 @@ def names(rows: list[list[float]]) -> dict[str, Column | Array]:
 runs = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
 
 
+@settings(deadline=None)  # the first call imports scipy
 @given(runs)
 def test_the_jackknife_of_a_mean_is_its_t_interval(values: list[float]) -> None:
     mine = Expression('late["a", "l0"]').estimate(names([values]), len(values))
@@ -151,6 +153,29 @@ def test_slopes_ranges_and_functions() -> None:
         '-abs(late["a", "l0"] - 3) ** 2': -4.0,
     }.items():
         assert float(Expression(text).value(rows, seeds)) == pytest.approx(value, abs=1e-3)
+
+
+def test_functions_of_values_that_may_be_missing() -> None:
+    nan = math.nan
+    rows: dict[str, Column | Array] = {
+        "y": np.array([1.0, 2.0, 3.0, nan]),
+        "low": np.array([0.5, 2.5, 3.0, 0.0]),
+        "high": np.array([1.5, 3.5, nan, 9.0]),
+    }
+    seeds = np.ones(1)
+    found = Expression("between(y, low, high)").value(rows, seeds)
+    np.testing.assert_array_equal(found, [1, 0, nan, nan])
+    np.testing.assert_array_equal(Expression("coalesce(y, 7)").value(rows, seeds), [1, 2, 3, 7])
+
+
+def test_models_in_expressions() -> None:
+    p = np.array([0.001, 0.01, 0.0, math.nan])
+    found = Expression("veno_rate(p, 0.2, 1 / 2, 0.8, 1000)").value({"p": p}, np.ones(1))
+    np.testing.assert_allclose(found[:2], models.reno_approximate(p[:2], 0.2, rto_s=0.8))
+    assert np.isnan(found[2:]).all()
+    gamma = Expression("veno_gamma(0.2, 0.15, 40)").value({}, np.ones(1))
+    assert float(gamma) == pytest.approx(0.5 + 0.3 * 3 * 0.2 / (0.05 * 40))
+    assert math.isnan(float(Expression("veno_gamma(0.2, 0.3, 40)").value({}, np.ones(1))))
 
 
 def test_crossing_of_a_noisy_fall() -> None:

@@ -20,6 +20,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from paceline import models
 from paceline.statistics import Estimate, t_quantile
 
 Array = npt.NDArray[np.float64]
@@ -66,6 +67,31 @@ def _crossing(y: Array, x: Array, level: Array) -> Array:
     return np.asarray(np.interp(-float(level), -falling_y, falling_x))
 
 
+def _coalesce(y: Array, other: Array) -> Array:
+    """y where it has a value, else the other."""
+    return np.asarray(np.where(np.isfinite(y), y, other), float)
+
+
+def _between(y: Array, low: Array, high: Array) -> Array:
+    """1 where y lies between the others or on one of them, else 0; nan where one of the three has no value."""
+    inside = (low <= y) & (y <= high)
+    return np.asarray(
+        np.where(np.isfinite(y) & np.isfinite(low) & np.isfinite(high), inside, math.nan), float
+    )
+
+
+def _modelled(model: Callable[..., Array]) -> Callable[..., Array]:
+    """A throughput model, element by element: nan where an argument lies outside of its domain."""
+
+    def one(*arguments: float) -> float:
+        try:
+            return float(model(*arguments))
+        except ValueError:
+            return math.nan
+
+    return np.vectorize(one, otypes=[float])
+
+
 FUNCTIONS: dict[str, Callable[..., Array]] = {
     "slope": _slope,
     "crossing": _crossing,
@@ -74,8 +100,19 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
     "most": lambda y: np.asarray(np.max(y)),
     "abs": lambda y: np.asarray(np.abs(y)),
     "log2": lambda y: np.asarray(np.log2(y)),
+    "coalesce": _coalesce,
+    "between": _between,
+    "veno_gamma": _modelled(models.gamma),
+    "veno_rate": _modelled(
+        lambda p, rtt, gamma, rto, w_max: models.veno_approximate(
+            p, rtt, gamma, rto_s=rto, w_max_packets=w_max
+        )
+    ),
 }
-"""Name -> function of the expressions: slope(y, x), crossing(y, x, level), mean, least, most, abs, log2."""
+"""Name -> function of the expressions: slope(y, x), crossing(y, x, level), mean, least, most, abs, log2;
+coalesce(y, other): other where y has no value; between(y, low, high): 1 where y lies there, else 0; and of
+`paceline.models` veno_gamma(rtt, base_rtt, w_max) and veno_rate(p, rtt, gamma, rto, w_max), the paper's equations (20)
+and (16), in seconds, packets and packets/s."""
 
 _OPERATORS: dict[type[ast.operator], Callable[[Array, Array], Array]] = {
     ast.Add: np.add,
