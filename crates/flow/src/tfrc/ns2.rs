@@ -273,7 +273,7 @@ impl Ns2Receiver {
             return None;
         }
         let report = self.report(now, None);
-        if report.is_none() {
+        if report.is_none() || self.due <= now {
             // nothing has come, and what comes next is answered at once: a round-trip time will have passed
             self.due = Time::NEVER;
         }

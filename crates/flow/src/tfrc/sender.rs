@@ -248,6 +248,8 @@ impl TfrcSender {
         } else {
             self.ns2.limited = true;
         }
+        // with or without a packet, the next gap is reckoned (nextpkt())
+        self.controller.on_sent(self.next, &self.path(now));
         self.pacer.restart(now, self.segment, self.controller.pacing());
     }
 
@@ -281,9 +283,6 @@ impl TfrcSender {
             extra: Some(Extra::TfrcData(TfrcData { rtt: self.rtt.smoothed(), ns2 })),
         });
         self.busy = true;
-        if self.law == Law::Ns2 {
-            self.controller.on_sent(seq, &self.path(now));
-        }
         if self.timer == Time::NEVER {
             self.set_timer(now);
         }

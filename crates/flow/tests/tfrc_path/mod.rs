@@ -73,8 +73,18 @@ pub struct Outcome {
     pub p: f64,
     pub srtt: f64,
     /// Bytes that arrived, each half second from the start on.
-    pub halves: Vec<u64>,
+    pub halves: Halves,
     pub timeouts: u64,
+}
+
+/// A long list that messages leave out.
+#[derive(Clone, PartialEq)]
+pub struct Halves(pub Vec<u64>);
+
+impl std::fmt::Debug for Halves {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of them", self.0.len())
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -168,6 +178,9 @@ pub fn run(config: &TfrcConfig, controller: TfrcController, path: &Path) -> Outc
             before = Some((sender.stats().clone(), *receiver.stats(), arrivals, drops));
         }
         match place {
+            // superseded by an earlier call
+            Place::SenderTimer if now < sender_wake => continue,
+            Place::ReceiverTimer if now < receiver_wake => continue,
             Place::Write => {
                 let mut port = Port { net: &mut net, now, data: true };
                 match path.writes {
@@ -265,7 +278,7 @@ pub fn run(config: &TfrcConfig, controller: TfrcController, path: &Path) -> Outc
         mean_queue: queue_integral / (seconds * 1e9),
         p: receiver.loss_event_rate(),
         srtt: sender.srtt().as_secs_f64(),
-        halves,
+        halves: Halves(halves),
         timeouts: sent.timeouts,
     }
 }
