@@ -41,6 +41,7 @@ _WHOLE = frozenset(
         "packets_duplicated",
         "packets_in_flight",
         "packets_lost",
+        "acks_lost",
         "packets_retransmitted",
         "timeouts",
         "fast_retransmits",

@@ -67,6 +67,12 @@ impl Source {
         self.started && self.sender.acked_all() && (self.stopped || self.app.next_wake().is_none())
     }
 
+    /// Whether it has come to its end by itself, not by its stop: a transfer or a stream, all of it acknowledged.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.is_done() && !self.stopped
+    }
+
     /// How the application's transfers went; all zero for what does not consist of transfers.
     #[must_use]
     pub fn transfers(&self) -> Transfers {

@@ -46,7 +46,7 @@ pub enum ExpandError {
         own: Span,
     },
     /// A flow's ends are not connected.
-    #[error("flow.{flow}: there is no way from `{from}` to `{to}`; add a link between them")]
+    #[error("flow.{flow}.to: there is no way from `{from}` to `{to}`; add a link between them")]
     Unreachable {
         /// The flow.
         flow: String,

@@ -4,7 +4,9 @@ use crate::scenario::Direction;
 use crate::scenario::link::{AccessTable, Loss as LossKey, LossOn, LossStart, Queue as QueueKey, RedMode as ModeKey};
 use crate::scenario::model::Profile;
 use crate::scenario::values::Limit as LimitKey;
-use paceline_path::{GilbertElliott, Limit, LinkModel, Loss, On, Queue, RedMode, RedModel, Reorder, Start, TwoState};
+use paceline_path::{
+    AdaptiveRed, GilbertElliott, Limit, LinkModel, Loss, On, Queue, RedMode, RedModel, Reorder, Start, TwoState,
+};
 use paceline_units::{Ratio, Size, Span};
 
 /// One direction of a link.
@@ -46,6 +48,9 @@ fn queue(queue: &QueueKey, profile: Profile) -> Queue {
             mode,
             mean_packet,
             ecn,
+            mark_below,
+            idle_packet,
+            adaptive,
             automatic: _, // then thresholds and weight are absent
         } => Queue::Red(RedModel {
             min_threshold: *min_threshold,
@@ -60,6 +65,15 @@ fn queue(queue: &QueueKey, profile: Profile) -> Queue {
             },
             mean_packet: *mean_packet,
             ecn: *ecn,
+            mark_below: Some(*mark_below),
+            idle_packet: *idle_packet,
+            adaptive: adaptive.map(|key| AdaptiveRed {
+                increase: key.increase,
+                decrease: key.decrease,
+                interval: key.interval,
+                top: key.top,
+                bottom: key.bottom,
+            }),
             ..RedModel::new(limit(*most))
         }),
     }

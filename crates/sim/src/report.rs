@@ -73,9 +73,12 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let (sent_before, received_before) = &before.flows[index];
     let sent = ends.source.sender.stats().since(sent_before);
     let received = ends.sink.receiver.stats().since(received_before);
-    let lost = built.engine.network.drops(index).data;
-    // what was under way at the stop still arrives, and no rate may count it without the time that it took
-    let until = flow.stop.max(received.last).min(end);
+    let dropped = built.engine.network.drops(index);
+    let lost = dropped.data;
+    // What was under way at the stop still arrives, and no rate may count it without the time that it took; and where all
+    // has arrived that there was to send, no rate counts the silence after it.
+    let stop = if ends.source.is_finished() { Time::ZERO } else { flow.stop };
+    let until = stop.max(received.last).min(end);
     let active = until.since(flow.start.max(before.at)).as_secs_f64();
     let per_second = |bytes: u64| if active > 0.0 { bytes as f64 * 8.0 / active } else { 0.0 };
     let (there, back) = &built.plan.paths[index];
@@ -97,6 +100,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         packets_sent: sent.packets_sent,
         packets_delivered: received.packets,
         packets_lost: lost,
+        acks_lost: dropped.acks,
         packets_retransmitted: sent.retransmitted,
         loss_rate: (sent.packets_sent > 0).then(|| lost as f64 / sent.packets_sent as f64),
         timeouts: sent.timeouts,

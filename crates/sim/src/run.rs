@@ -86,8 +86,10 @@ pub enum RunError {
     #[error(transparent)]
     Scenario(#[from] ExpandError),
     /// Links form a loop without any propagation delay.
-    #[error("links {links} form a loop without propagation delay; give at least one of them `delay` > 0")]
+    #[error("{key}: links {links} form a loop without propagation delay; one of them needs a `delay` > 0")]
     LoopWithoutDelay {
+        /// The key to change.
+        key: String,
         /// The links of the loop.
         links: String,
     },
@@ -309,7 +311,9 @@ fn in_words(model: &Model, error: GraphError) -> RunError {
             arcs.sort_unstable();
             arcs.dedup();
             let names: Vec<String> = arcs.iter().map(|name| format!("`{name}`")).collect();
-            RunError::LoopWithoutDelay { links: names.join(", ") }
+            let own = arcs.iter().find(|name| !name.starts_with("access "));
+            let key = own.map_or_else(|| "access.delay".to_owned(), |name| format!("link.{name}.delay"));
+            RunError::LoopWithoutDelay { key, links: names.join(", ") }
         }
     }
 }

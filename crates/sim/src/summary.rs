@@ -69,6 +69,7 @@ pub struct FlowSummary {
     pub packets_sent: u64,
     pub packets_delivered: u64,
     pub packets_lost: u64,
+    pub acks_lost: u64,
     pub packets_retransmitted: u64,
     pub loss_rate: Option<f64>,
     pub timeouts: u64,

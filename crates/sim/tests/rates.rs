@@ -34,12 +34,80 @@ fn what_arrives_after_a_stop_counts_with_its_time() {
 }
 
 #[test]
+fn the_silence_after_a_transfer_is_no_part_of_its_goodput() {
+    let of = |duration: &str, app: &str| {
+        let text = format!(
+            "duration = \"{duration}\"\n[link.bottleneck]\nrate = \"1 Mbit/s\"\ndelay = \"20 ms\"\n\
+             [flow.a]\napp = {{ {app} }}\n"
+        );
+        outcome(&text).unwrap().summary.flows[0].goodput_bps
+    };
+    let ftp = "kind = \"ftp\", size = \"500 kB\"";
+    assert!((0.8e6..1e6).contains(&of("60 s", ftp)), "{} bit/s", of("60 s", ftp));
+    assert_eq!(of("60 s", ftp), of("600 s", ftp), "the silence after the transfer counts");
+    // What has not come to its end is active until the run's.
+    let web = "kind = \"web\", gap = \"1000 s\"";
+    assert!(of("2000 s", web) < 10_000.0, "{} bit/s", of("2000 s", web));
+}
+
+/// Marks and early drops of a RED queue under four flows that understand ECN.
+fn red(more: &str) -> (u64, u64) {
+    let text = format!(
+        "duration = \"60 s\"\n[link.bottleneck]\nrate = \"4 Mbit/s\"\ndelay = \"20 ms\"\n\
+         queue = {{ kind = \"red\", limit = \"100 packets\", ecn = true{more} }}\n[flow.a]\ncount = 4\necn = true\n"
+    );
+    let queue = &outcome(&text).unwrap().summary.queues[0];
+    (queue.marks, queue.drops["early"])
+}
+
+#[test]
+fn all_of_red_is_within_reach() {
+    let (marks, early) = red("");
+    assert!(marks > 20, "{marks}");
+    assert_eq!(red(", mark_below = 0.1, idle_packet = \"1000 B\""), (marks, early), "these are the defaults");
+    let (none, more) = red(", mark_below = 0");
+    assert!(none == 0 && more > early, "marks at most below nothing: {none} marks, {more} drops");
+    assert_ne!(red(", adaptive = {}"), (marks, early));
+    assert_ne!(red(", adaptive = {}"), red(", adaptive = { top = 0.11, interval = \"5 s\" }"));
+    // Sparse flows leave the link idle; small packets let the average fall faster then.
+    let web = |more: &str| {
+        let text = format!(
+            "duration = \"60 s\"\n[link.bottleneck]\nrate = \"4 Mbit/s\"\ndelay = \"20 ms\"\n\
+             queue = {{ kind = \"red\", min_threshold = 2, max_threshold = 9, weight = 0.02{more} }}\n\
+             [flow.a]\ncount = 3\napp = {{ kind = \"web\" }}\n"
+        );
+        outcome(&text).unwrap().summary.queues[0].mean_packets
+    };
+    assert_ne!(web(""), web(", idle_packet = \"40 B\""));
+}
+
+#[test]
+fn acknowledgements_that_are_lost_are_counted_apart() {
+    let output = outcome(
+        "
+        duration = \"30 s\"
+        [link.bottleneck]
+        rate = \"1 Mbit/s\"
+        delay = \"20 ms\"
+        [link.bottleneck.backward]
+        loss = { rate = \"10 %\" }
+        [flow.a]
+        ",
+    );
+    let summary = output.unwrap().summary;
+    let (flow, forward) = (&summary.flows[0], &summary.queues[0]);
+    assert!(flow.acks_lost > 20, "{}", flow.acks_lost);
+    assert_eq!(flow.packets_lost, forward.drops.values().sum::<u64>());
+    assert_eq!(flow.acks_lost, summary.queues[1].drops["loss"]);
+}
+
+#[test]
 fn a_loop_without_delay_names_its_links_and_no_others() {
     let dumbbell = "duration = \"1 s\"\n[link.bottleneck]\nrate = \"1 Mbit/s\"\n[flow.a]\n[flow.b]\nrtt = \"9 ms\"";
     assert_eq!(
         outcome(dumbbell).unwrap_err(),
-        "links `access a[0].sink`, `access a[0].source`, `bottleneck` form a loop without propagation delay; give at \
-         least one of them `delay` > 0"
+        "link.bottleneck.delay: links `access a[0].sink`, `access a[0].source`, `bottleneck` form a loop without \
+         propagation delay; one of them needs a `delay` > 0"
     );
 }
 

@@ -82,6 +82,10 @@ fn key() -> impl Strategy<Value = String> {
         "mode",
         "mean_packet",
         "automatic",
+        "adaptive",
+        "mark_below",
+        "idle_packet",
+        "bottom",
         "on",
         "max",
         "extra",
@@ -201,6 +205,10 @@ fn good() -> impl Strategy<Value = String> {
         (number(1.0, 9.0), number(10.0, 90.0))
             .prop_map(|(a, b)| format!("{{ kind = \"red\", min_threshold = {a}, max_threshold = {b} }}")),
         Just("{ kind = \"red\", automatic = true }".to_owned()),
+        Just(
+            "{ kind = \"red\", ecn = true, mark_below = 0.5, idle_packet = \"40 B\", adaptive = { top = 0.4 } }"
+                .to_owned()
+        ),
         Just("{ kind = \"unlimited\" }".to_owned()),
     ];
     let app = prop_oneof![

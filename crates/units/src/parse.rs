@@ -21,9 +21,14 @@ pub struct ParseError {
     example: &'static str,
 }
 
+/// Base units that fit in 63 bits, in round numbers.
+const MOST: f64 = 9.2e18;
+
 struct Kind {
     what: &'static str,
     example: &'static str,
+    /// Somewhat below what fits, as people write it.
+    most: &'static str,
     /// (unit, how many base units it is)
     units: &'static [(&'static str, f64)],
 }
@@ -31,11 +36,13 @@ struct Kind {
 const SPAN: Kind = Kind {
     what: "a time",
     example: "`50 ms`",
+    most: "9.2e9 s (292 years)",
     units: &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)],
 };
 const RATE: Kind = Kind {
     what: "a rate",
     example: "`10 Mbit/s`",
+    most: "9.2e9 Gbit/s",
     units: &[
         ("bit/s", 1.0),
         ("kbit/s", 1e3),
@@ -58,6 +65,7 @@ const RATE: Kind = Kind {
 const SIZE: Kind = Kind {
     what: "a size",
     example: "`50 kB`",
+    most: "9.2e9 GB",
     units: &[
         ("B", 1.0),
         ("kB", 1e3),
@@ -91,8 +99,11 @@ fn scaled(text: &str, kind: &Kind) -> Result<f64, ParseError> {
         return Err(fail(format!("unit `{unit}` is not one of {}", known.join(", "))));
     };
     let base = value * factor;
-    if !base.is_finite() || !(0.0..9.2e18).contains(&base) {
-        return Err(fail("it must be zero or more, and below 2^63 base units".into()));
+    if base < 0.0 {
+        return Err(fail("it must not be negative".into()));
+    }
+    if base >= MOST {
+        return Err(fail(format!("it must be less than {}", kind.most)));
     }
     Ok(base)
 }
@@ -227,6 +238,10 @@ mod tests {
             let error = bad.parse::<Span>().unwrap_err().to_string();
             assert!(error.contains("50 ms"), "{error}");
         }
+        let of = |text: &str| text.parse::<Span>().unwrap_err().to_string();
+        assert!(of("-5 ms").contains("must not be negative"), "{}", of("-5 ms"));
+        assert!(of("1e40 s").contains("less than 9.2e9 s (292 years)"), "{}", of("1e40 s"));
+        assert!("1e30 Gbit/s".parse::<Rate>().unwrap_err().to_string().contains("less than 9.2e9 Gbit/s"));
         assert!("150 %".parse::<Ratio>().is_err());
         assert!("NaN".parse::<Ratio>().is_err());
     }

@@ -13,8 +13,8 @@ required. A key that is not listed here is a mistake, and a message says which o
 JSON Schema: `paceline schema`. Commented examples: [examples/](../examples/README.md).
 
 Quantities are texts with a unit: times `\"50 ms\"` (`ns us ms s min h`), rates `\"10 Mbit/s\"` (`bit/s kbit/s Mbit/s
-Gbit/s`, also `B/s kB/s MB/s`), sizes `\"50 kB\"` (`B kB MB GB`, decimal, and `KiB MiB GiB`). Shares are `\"1 %\"` or a
-number from 0 to 1. Times of a run count from its start.
+Gbit/s`, the same as `bps kbps Mbps Gbps` and `b/s kb/s Mb/s Gb/s`; bytes: `B/s kB/s MB/s GB/s`), sizes `\"50 kB\"` (`B kB
+MB GB`, decimal, and `KiB MiB GiB`). Shares are `\"1 %\"` or a number from 0 to 1. Times of a run count from its start.
 
 `--set` and `--vary` name a key by its path: `flow.media.app.media_rate`, `link.bottleneck.queue.kind`,
 `link.bottleneck.rate_schedule[0].rate`.

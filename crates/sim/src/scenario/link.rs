@@ -176,12 +176,49 @@ pub enum Queue {
         /// Marks ECN-capable packets instead of dropping them early (RFC 3168).
         #[serde(default)]
         ecn: bool,
+        /// Marks only while the probability is below this share, and drops above it; see `ecn`.
+        #[serde(default = "tenth_share")]
+        mark_below: Ratio,
+        /// Size of the packets that idle time counts as.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "as mean_packet", "x-min" = "1 B", "x-max" = "65535 B"))]
+        idle_packet: Option<Size>,
+        /// Moves max_p so that the average stays between the thresholds (Floyd, Gummadi, Shenker 2001); `{}` is enough.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none: max_p stays"))]
+        adaptive: Option<AdaptiveRed>,
         /// Sets thresholds and weight from the link's rate, as ns-2 does; then none of them may be given.
         #[serde(default)]
         automatic: bool,
     },
     /// Holds everything; its length is not measured.
     Unlimited {},
+}
+
+/// How adaptive RED moves max_p: up while the average is in the upper two fifths between the thresholds, down while it is
+/// in the lower two. Defaults are ns-2's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AdaptiveRed {
+    /// What is added to max_p, but no more than a quarter of it.
+    #[serde(default = "hundredth")]
+    #[schemars(range(min = 1e-9, max = 1.0))]
+    pub increase: f64,
+    /// What max_p is multiplied by on the way down.
+    #[serde(default = "nine_tenths")]
+    #[schemars(range(min = 1e-9, max = 1.0))]
+    pub decrease: f64,
+    /// The least time between changes.
+    #[serde(default = "half_second")]
+    #[schemars(extend("x-min" = "1 ns", "x-max" = "3600 s"))]
+    pub interval: Span,
+    /// The most that max_p grows to.
+    #[serde(default = "half")]
+    pub top: Ratio,
+    /// The least that max_p falls to. Less than `top`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "1 %; above 8 Mbit/s one packet of 1000 B in 0.1 s"))]
+    pub bottom: Option<Ratio>,
 }
 
 /// What RED counts.
@@ -417,6 +454,21 @@ const fn kilobyte() -> Size {
 }
 const fn tenth() -> f64 {
     0.1
+}
+const fn tenth_share() -> Ratio {
+    Ratio(0.1)
+}
+const fn hundredth() -> f64 {
+    0.01
+}
+const fn nine_tenths() -> f64 {
+    0.9
+}
+const fn half() -> Ratio {
+    Ratio(0.5)
+}
+const fn half_second() -> Span {
+    Span::from_millis(500)
 }
 const fn yes() -> bool {
     true

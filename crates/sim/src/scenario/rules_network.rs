@@ -1,7 +1,9 @@
 //! The rules of a scenario's network: links, rates, queues, and what each topology asks for.
 
 use super::error::{hint, join};
-use super::link::{BackwardTable, LinkTable, Loss, Outage, Queue, RateStep, RateTrace, TraceEnd, TraceFormat};
+use super::link::{
+    AdaptiveRed, BackwardTable, LinkTable, Loss, Outage, Queue, RateStep, RateTrace, TraceEnd, TraceFormat,
+};
 use super::model::{File, Topology};
 use super::rules::Rules;
 use super::walk::listed;
@@ -220,7 +222,13 @@ impl Rules {
     }
 
     fn queue(&mut self, path: &str, queue: &Queue) {
-        let Queue::Red { min_threshold, max_threshold, weight, automatic, .. } = queue else { return };
+        let Queue::Red { min_threshold, max_threshold, weight, automatic, adaptive, .. } = queue else { return };
+        if let Some(AdaptiveRed { top, bottom: Some(bottom), .. }) = adaptive
+            && bottom.0 >= top.0
+        {
+            let key = join(&join(path, "adaptive"), "bottom");
+            self.note(key, format!("`{bottom}` must be less than top, {top}"));
+        }
         if *automatic {
             let given = [("min_threshold", min_threshold), ("max_threshold", max_threshold), ("weight", weight)];
             for (key, _) in given.iter().filter(|(_, value)| value.is_some()) {
