@@ -10,6 +10,7 @@ from rich.text import Text
 
 from paceline import _core
 from paceline.cli import layout
+from paceline.errors import PacelineError
 
 
 def schema() -> None:
@@ -23,19 +24,35 @@ def schema() -> None:
 
 
 def schemes(
+    cc: Annotated[
+        str | None,
+        typer.Argument(metavar="[CC]", help="One of them, with its parameters.", show_default=False),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List the congestion controllers and their parameters.
+    """List the congestion controllers, or the parameters of one.
 
     \b
     Examples:
       paceline schemes
+      paceline schemes vegas
       paceline schemes --json
     """
     listed = json.loads(_core.schemes())
+    if cc is not None:
+        known = [scheme["name"] for scheme in listed]
+        if cc not in known:
+            raise PacelineError(f'there is no controller "{cc}"; there are {", ".join(known)}')
+        listed = [scheme for scheme in listed if scheme["name"] == cc]
     if as_json:
         print(json.dumps(listed, indent=2, ensure_ascii=False))
-        return
+    elif cc is None:
+        _all(listed)
+    else:
+        _one(listed[0])
+
+
+def _all(listed: list[dict[str, Any]]) -> None:
     console = layout.stdout()
     # What a controller is fills a line: text that is broken between words, not columns that are split.
     table = layout.plain()
@@ -44,13 +61,21 @@ def schemes(
     for scheme in listed:
         table.add_row(scheme["name"], Text(scheme["summary"]), Text(scheme["source"]))
     console.print(table)
-    console.print("\n[bold]Parameters[/bold], set in a flow's `params`")
+    layout.say(console, "\nThe parameters of one: paceline schemes CC")
+
+
+def _one(scheme: dict[str, Any]) -> None:
+    console = layout.stdout()
+    layout.say(console, f"{scheme['name']}\n{scheme['summary']}\n{scheme['source']}")
+    if not scheme["params"]:
+        layout.say(console, "It has no parameters.")
+        return
+    layout.say(console, "\nSet in a flow's `params`; defaults of profile rfc.\n\n")
     table = layout.plain()
-    for head in ("cc", "name", "default", "range", "what"):
+    for head in ("parameter", "default", "range", "what"):
         table.add_column(head, overflow="fold")
-    for scheme in listed:
-        for n, p in enumerate(scheme["params"]):
-            table.add_row(scheme["name"] if n == 0 else "", *map(Text, parameter(p)))
+    for p in scheme["params"]:
+        table.add_row(*map(Text, parameter(p)))
     console.print(table)
 
 

@@ -26,7 +26,7 @@ pub struct FlowTable {
     /// Congestion controller: `paceline schemes` lists them.
     #[serde(default = "newreno")]
     pub cc: String,
-    /// The controller's own parameters; `paceline schemes` lists them.
+    /// The controller's own parameters; `paceline schemes CC` lists them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-default" = "by controller and profile"))]
     pub params: BTreeMap<String, f64>,
