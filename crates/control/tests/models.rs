@@ -2,7 +2,7 @@
 
 use paceline_control::models::{
     BytesPerSecond, Factor, Gamma, LossRate, PacketSize, PerAck, Seconds, TcpPath, Tfrc, TfrcPath, TimeoutTerm, Window,
-    reno, veno,
+    catalog, reno, veno,
 };
 use proptest::prelude::*;
 
@@ -34,6 +34,18 @@ fn losses() -> impl Strategy<Value = f64> {
 
 fn times() -> impl Strategy<Value = f64> {
     (-4.0..1.0_f64).prop_map(|e| libm::pow(10.0, e))
+}
+
+/// Numbers from everywhere, and often from where they mean something.
+fn absurd() -> impl Strategy<Value = f64> {
+    let ends = [0.0, 0.5, 1.0, f64::MIN_POSITIVE, 5e-324, f64::MAX, f64::INFINITY, f64::NAN, f64::EPSILON];
+    prop_oneof![
+        1 => any::<f64>(),
+        2 => proptest::sample::select(ends.to_vec()),
+        3 => (-320.0..308.0_f64).prop_map(|e| libm::pow(10.0, e)),
+        4 => 0.0..1.0_f64,
+        4 => 1.0..100.0_f64,
+    ]
 }
 
 fn timeout_terms() -> impl Strategy<Value = TimeoutTerm> {
@@ -145,6 +157,25 @@ proptest! {
             let g = at(queueing, w_max);
             prop_assert!((law.theta2().get()..=law.theta1().get()).contains(&g));
             prop_assert!(at(queueing * more, w_max) <= g && at(queueing, w_max * more) <= g);
+        }
+    }
+
+    /// Whatever numbers come: an error that names an argument, or a result that is a number.
+    #[test]
+    fn absurd_arguments(which in 0..catalog::MODELS.len(), given in proptest::collection::vec(absurd(), 8)) {
+        let model = &catalog::MODELS[which];
+        let arguments = &given[..model.arguments.len()];
+        let mut results = vec![f64::NAN; model.results.len()];
+        match (model.evaluate)(arguments, &mut results) {
+            Ok(()) => prop_assert!(results.iter().all(|r| r.is_finite() && *r >= 0.0), "{}: {results:?}", model.name),
+            Err(error) => prop_assert!(model.arguments.iter().any(|a| a.name == error.argument), "{error}"),
+        }
+        if let Some(inverse) = model.inverse {
+            let mut p = [f64::NAN];
+            match inverse(arguments, &mut p) {
+                Ok(()) => prop_assert!(p[0] > 0.0 && p[0] <= 1.0, "{}: {p:?}", model.name),
+                Err(error) => prop_assert!(error.argument != "p", "{error}"),
+            }
         }
     }
 

@@ -1,5 +1,5 @@
 //! The quantities that the models take and give. Each is checked when it is made, so a formula never sees a value
-//! outside of its domain.
+//! outside of its domain. Domains end where no path is but floating point still has room, so that no formula overflows.
 
 use core::fmt;
 use paceline_units::Span;
@@ -24,24 +24,31 @@ pub enum Allowed {
     AtLeast(f64),
     /// At most this.
     AtMost(f64),
-    /// From the first to the second, both included.
-    Between(f64, f64),
+}
+
+/// A number as people write it: without rows of zeros.
+struct Short(f64);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = self.0 == 0.0 || !self.0.is_finite() || (1e-6..1e15).contains(&self.0.abs());
+        if plain { write!(f, "{}", self.0) } else { write!(f, "{:e}", self.0) }
+    }
 }
 
 impl fmt::Display for Allowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Allowed::Fixed(text) => f.write_str(text),
-            Allowed::AtLeast(least) => write!(f, "at least {least}"),
-            Allowed::AtMost(most) => write!(f, "at most {most}"),
-            Allowed::Between(low, high) => write!(f, "in [{low}, {high}]"),
+            Allowed::AtLeast(least) => write!(f, "at least {}", Short(*least)),
+            Allowed::AtMost(most) => write!(f, "at most {}", Short(*most)),
         }
     }
 }
 
 impl fmt::Display for DomainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {}: it must be {}", self.argument, self.value, self.allowed)
+        write!(f, "{} = {}: it must be {}", self.argument, Short(self.value), self.allowed)
     }
 }
 
@@ -84,17 +91,47 @@ macro_rules! quantity {
     };
 }
 
-quantity! {
-    /// p: a loss rate or loss event rate, above 0 and at most 1.
-    LossRate, "p", "in (0, 1]", |p| p > 0.0 && p <= 1.0
+/// p: a loss rate or loss event rate, above 0 and at most 1; the least is 1e-100.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+pub struct LossRate(f64);
+
+impl LossRate {
+    const LEAST: f64 = 1e-100;
+
+    /// Checks the value.
+    ///
+    /// # Errors
+    /// It is outside of the domain, or not a number.
+    pub const fn new(p: f64) -> Result<LossRate, DomainError> {
+        if p >= LossRate::LEAST && p <= 1.0 {
+            return Ok(LossRate(p));
+        }
+        let tiny = p > 0.0 && p < 1.0;
+        let allowed = if tiny { Allowed::AtLeast(LossRate::LEAST) } else { Allowed::Fixed("in (0, 1]") };
+        Err(DomainError { argument: "p", value: p, allowed })
+    }
+
+    /// A model's result.
+    #[must_use]
+    pub(super) const fn of(p: f64) -> LossRate {
+        LossRate(p.clamp(LossRate::LEAST, 1.0))
+    }
+
+    /// The number.
+    #[inline]
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
 }
+
 quantity! {
-    /// A time in seconds, above 0 and finite.
-    Seconds, "time", "above 0 s and finite", |s| s > 0.0 && s < f64::INFINITY
+    /// A time in seconds, above 0.
+    Seconds, "time", "in [1e-15, 1e15] s", |s| s >= 1e-15 && s <= 1e15
 }
 quantity! {
     /// b: packets that one acknowledgement covers, at least 1.
-    PerAck, "b", "at least 1 and finite", |b| b >= 1.0 && b < f64::INFINITY
+    PerAck, "b", "in [1, 1e6]", |b| b >= 1.0 && b <= 1e6
 }
 quantity! {
     /// gamma: the mean factor that a loss multiplies the window by, at least 0 and below 1.
@@ -105,12 +142,12 @@ quantity! {
     Window, "window", "at least 1 packet", |w| w >= 1.0
 }
 quantity! {
-    /// The size of a packet in bytes, above 0 and finite.
-    PacketSize, "segment", "above 0 B and finite", |s| s > 0.0 && s < f64::INFINITY
+    /// The size of a packet in bytes, above 0.
+    PacketSize, "segment", "in [1e-15, 1e15] B", |s| s >= 1e-15 && s <= 1e15
 }
 quantity! {
-    /// A rate in packets per second, above 0 and finite.
-    PacketsPerSecond, "rate", "above 0 packets/s and finite", |r| r > 0.0 && r < f64::INFINITY
+    /// A rate in packets per second, above 0.
+    PacketsPerSecond, "rate", "in [1e-30, 1e30] packets/s", |r| r >= 1e-30 && r <= 1e30
 }
 quantity! {
     /// A rate in bytes per second, above 0 and finite.
@@ -177,7 +214,9 @@ mod tests {
 
     #[test]
     fn domains_have_their_ends() {
-        assert!(LossRate::new(1.0).is_ok() && LossRate::new(f64::MIN_POSITIVE).is_ok());
+        assert!(LossRate::new(1.0).is_ok() && LossRate::new(1e-100).is_ok());
+        let tiny = LossRate::new(1e-200).unwrap_err().to_string();
+        assert!(tiny.ends_with(": it must be at least 1e-100"), "{tiny}");
         for p in [0.0, -0.1, 1.0 + f64::EPSILON, f64::NAN, f64::INFINITY] {
             assert!(LossRate::new(p).is_err(), "{p}");
         }
@@ -195,6 +234,6 @@ mod tests {
     fn an_error_says_what_is_allowed() {
         assert_eq!(LossRate::new(1.5).unwrap_err().to_string(), "p = 1.5: it must be in (0, 1]");
         let error = Seconds::new(0.0).unwrap_err().of("rtt");
-        assert_eq!(error.to_string(), "rtt = 0: it must be above 0 s and finite");
+        assert_eq!(error.to_string(), "rtt = 0: it must be in [1e-15, 1e15] s");
     }
 }

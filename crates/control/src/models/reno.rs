@@ -70,6 +70,7 @@ pub(super) fn cycle(p: LossRate, path: &TcpPath, window: f64, period: f64) -> Pa
     let timeouts = timeout_share(p, window);
     let sent = pass * (pass / loss + window) + timeouts;
     let time = pass * period + timeouts * path.rto.get() * backoff(p);
+    debug_assert!(sent > 0.0 && time > 0.0);
     PacketsPerSecond::of(sent / time)
 }
 

@@ -82,10 +82,10 @@ impl Tfrc {
             if rate.get() < least * (1.0 - 4.0 * f64::EPSILON) {
                 return Err(DomainError { argument: "rate", value: rate.get(), allowed: Allowed::AtLeast(least) });
             }
-            return LossRate::new(1.0);
+            return Ok(LossRate::of(1.0));
         }
         let root = terms.solve(per_packet);
-        LossRate::new((root * root).clamp(f64::MIN_POSITIVE, 1.0))
+        Ok(LossRate::of(root * root))
     }
 
     fn terms(&self, path: &TfrcPath) -> Terms {

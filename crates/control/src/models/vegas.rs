@@ -21,14 +21,15 @@ impl Backlog {
     /// `own` packets of `all`.
     ///
     /// # Errors
-    /// `own` is not above 0, or `all` is below it or not finite.
+    /// `own` is not from 1e-15 to 1e15, or `all` is not from `own` to 1e15.
     pub fn new(own: f64, all: f64) -> Result<Backlog, DomainError> {
-        if !(own > 0.0 && own < f64::INFINITY) {
-            let allowed = Allowed::Fixed("above 0 packets and finite");
+        if !(1e-15..=1e15).contains(&own) {
+            let allowed = Allowed::Fixed("in [1e-15, 1e15] packets");
             return Err(DomainError { argument: "backlog", value: own, allowed });
         }
-        if !(all >= own && all < f64::INFINITY) {
-            return Err(DomainError { argument: "total_backlog", value: all, allowed: Allowed::AtLeast(own) });
+        if !(own..=1e15).contains(&all) {
+            let allowed = if all > 1e15 { Allowed::AtMost(1e15) } else { Allowed::AtLeast(own) };
+            return Err(DomainError { argument: "total_backlog", value: all, allowed });
         }
         Ok(Backlog { own, all })
     }
