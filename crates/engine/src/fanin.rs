@@ -19,12 +19,12 @@ const FEW: usize = 24;
 #[derive(Debug)]
 pub(crate) struct Fanin {
     /// Everything before this instant has been taken.
-    taken: Time,
+    until: Time,
     /// The expected length of a window.
     window: u64,
-    /// What was taken last: as it came, and (in its first part, unless it was little) in order.
-    open: Vec<Packet>,
+    /// What was taken last, in order, and so many of them; what lies behind is left over.
     sorted: Vec<Packet>,
+    taken: usize,
     /// Packets in no order, but for those of the same source, in slots of 2^shift nanoseconds, about a window.
     slots: [Vec<Packet>; SLOTS as usize],
     /// Number of the first slot that may hold packets.
@@ -42,10 +42,10 @@ impl Fanin {
     pub(crate) fn new(window: Time) -> Fanin {
         let shift = 63 - window.0.max(2).leading_zeros();
         Fanin {
-            taken: Time::ZERO,
+            until: Time::ZERO,
             window: window.0,
-            open: Vec::new(),
             sorted: Vec::new(),
+            taken: 0,
             slots: [const { Vec::new() }; SLOTS as usize],
             current: window.0 >> shift,
             shift,
@@ -58,8 +58,14 @@ impl Fanin {
 
     /// Everything before this instant has been taken.
     #[inline]
-    pub(crate) fn taken(&self) -> Time {
-        self.taken
+    pub(crate) fn taken_until(&self) -> Time {
+        self.until
+    }
+
+    /// What was taken last, in order of (time, delivering link, emission).
+    #[inline]
+    pub(crate) fn taken_packets(&mut self) -> &mut [Packet] {
+        &mut self.sorted[..self.taken]
     }
 
     /// Adds a packet of this time, which is at the horizon or later.
@@ -84,19 +90,21 @@ impl Fanin {
 
     /// Takes everything before `until`, of which `due` has what lies before `horizon`, and leaves there what lies before
     /// the next horizon, which it gives.
-    pub(crate) fn take(&mut self, until: Time, horizon: Time, due: &mut Vec<Packet>) -> Time {
+    pub(crate) fn take(&mut self, until: Time, horizon: Time, due: &mut Vec<Packet>, ways: &Ways) -> Time {
         let horizon = self.collect(horizon, until, due);
-        self.open.clear();
-        std::mem::swap(&mut self.open, due);
+        let mut later = Vec::new();
         if until < horizon {
-            self.open.retain(|packet| {
-                let later = packet.time >= until;
-                if later {
-                    due.push(*packet);
+            due.retain(|packet| {
+                if packet.time >= until {
+                    later.push(*packet);
                 }
-                !later
+                packet.time < until
             });
         }
+        self.sort(due, until, ways);
+        self.until = until;
+        due.clear();
+        due.append(&mut later);
         self.collect(horizon, Time(until.0.saturating_add(self.window)), due)
     }
 
@@ -139,30 +147,26 @@ impl Fanin {
         to
     }
 
-    /// What was taken, up to `until`, in order of (time, delivering link, emission).
-    pub(crate) fn sorted(&mut self, until: Time, ways: &Ways) -> &mut [Packet] {
-        let mut from = self.taken;
-        if until.since(from).0 > self.window.saturating_mul(2) {
-            // Nothing came for a while; buckets that cover all of it would be too wide.
-            from = self.open.iter().map(|packet| packet.time).min().unwrap_or(from);
-        }
-        self.taken = until;
-        self.sort(from.0, until.0, ways)
-    }
-
-    /// Sorts what is open by (time, delivering link), stably: one counting pass over the leading bits of the time, then
-    /// insertion. All times lie in [from, to).
-    fn sort(&mut self, from: u64, to: u64, ways: &Ways) -> &mut [Packet] {
-        let n = self.open.len();
+    /// Copies `due`, all of which comes before `to`, in order of (time, delivering link, emission): one counting pass over
+    /// the leading bits of the time, then insertion.
+    fn sort(&mut self, due: &[Packet], to: Time, ways: &Ways) {
+        let n = due.len();
+        self.taken = n;
         if n <= FEW {
-            insertion_sort(&mut self.open, ways);
-            return &mut self.open;
+            self.sorted.clear();
+            self.sorted.extend_from_slice(due);
+            return insertion_sort(&mut self.sorted, ways);
+        }
+        let mut from = self.until;
+        if to.since(from).0 > self.window.saturating_mul(2) {
+            // Nothing came for a while; buckets that cover all of it would be too wide.
+            from = due.iter().map(|packet| packet.time).min().unwrap_or(from);
         }
         let bits = (usize::BITS - n.leading_zeros()).min(BUCKETS.ilog2());
-        let shift = (64 - (to - 1 - from).leading_zeros()).saturating_sub(bits);
-        let bucket = |packet: &Packet| ((packet.time.0 - from) >> shift) as usize % BUCKETS;
+        let shift = (64 - (to.0 - 1 - from.0).leading_zeros()).saturating_sub(bits);
+        let bucket = |packet: &Packet| ((packet.time.0 - from.0) >> shift) as usize % BUCKETS;
         self.counts[..1 << bits].fill(0);
-        for packet in &self.open {
+        for packet in due {
             self.counts[bucket(packet)] += 1;
         }
         let mut place = 0;
@@ -170,16 +174,15 @@ impl Fanin {
             place += std::mem::replace(count, place);
         }
         if self.sorted.len() < n {
-            self.sorted.resize(n, self.open[0]);
+            self.sorted.resize(n, due[0]);
         }
         let sorted = &mut self.sorted[..n];
-        for packet in &self.open {
+        for packet in due {
             let place = &mut self.counts[bucket(packet)];
             sorted[*place as usize] = *packet;
             *place += 1;
         }
         insertion_sort(sorted, ways);
-        sorted
     }
 
     /// When the first packet here comes.

@@ -50,7 +50,7 @@ impl Inbox {
         }
         let first = self.packets.is_empty();
         put(&mut self.packets);
-        first.then(|| self.fanin.as_ref().map_or(time, |fanin| fanin.taken()))
+        first.then(|| self.fanin.as_ref().map_or(time, |fanin| fanin.taken_until()))
     }
 
     /// Takes everything before `until`, in order.
@@ -63,8 +63,8 @@ impl Inbox {
                 &mut self.packets[from..self.head]
             }
             Some(fanin) => {
-                self.horizon = fanin.take(until, self.horizon, &mut self.packets);
-                fanin.sorted(until, ways)
+                self.horizon = fanin.take(until, self.horizon, &mut self.packets, ways);
+                fanin.taken_packets()
             }
         }
     }
@@ -78,9 +78,10 @@ impl Inbox {
             return self.fanin.as_ref().map_or(Time::NEVER, |fanin| fanin.first());
         }
         if let Some(fanin) = &self.fanin {
-            return fanin.taken();
+            return fanin.taken_until();
         }
-        if self.head > 64 && self.head * 2 > self.packets.len() {
+        if self.head * 2 >= self.packets.len() {
+            // Moved to the front early: a vector that is filled further and further takes the cache from the others.
             self.packets.drain(..self.head);
             self.head = 0;
         }

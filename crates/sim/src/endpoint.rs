@@ -13,18 +13,18 @@ use paceline_units::{Size, Span, Time};
 
 /// A sender with its application.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Source {
     /// When its entry in the host's timers lies: never later than [`Source::next_wake`].
     pub(crate) entry: Time,
-    /// When the application next does something of itself.
-    app_wake: Time,
     flow: FlowId,
     cursor: u32,
     /// Whether the application wants to know when everything is acknowledged.
     curious: bool,
     /// The machine's half of it.
     pub sender: Sender,
+    /// When the application next does something of itself.
+    app_wake: Time,
     started: bool,
     stopped: bool,
     app: Box<App>,
@@ -164,15 +164,15 @@ impl Source {
 
 /// A receiver with its player, if the flow carries a stream.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Sink {
-    /// When its entry in the host's timers lies: never later than [`Sink::next_wake`].
-    pub(crate) entry: Time,
     flow: FlowId,
     cursor: u32,
     player: Option<Box<Player>>,
     /// The machine's half of it.
     pub receiver: Receiver,
+    /// When its entry in the host's timers lies: never later than [`Sink::next_wake`].
+    pub(crate) entry: Time,
 }
 
 impl Sink {

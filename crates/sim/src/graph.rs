@@ -156,24 +156,38 @@ impl Graph {
         for (id, arc) in self.arcs.iter().enumerate() {
             entering[arc.to].push(id);
         }
-        // By destination, so that one destination's routes are kept at a time: all of them would be nodes squared.
-        let mut trips: Vec<(usize, usize, usize, usize)> = Vec::with_capacity(2 * self.flows.len());
+        // A node that one arc enters is reached through that arc's origin: the routes to hosts behind one router are found
+        // once. By destination, so that one destination's routes are kept at a time: all of them would be nodes squared.
+        let through = |to: usize| match entering[to][..] {
+            [arc] if self.arcs[arc].from != to => (self.arcs[arc].from, Some(arc)),
+            _ => (to, None),
+        };
+        let mut trips: Vec<(usize, usize, usize, usize, usize)> = Vec::with_capacity(2 * self.flows.len());
         for (flow, &(source, sink)) in self.flows.iter().enumerate() {
-            trips.extend([(sink, source, flow, 0), (source, sink, flow, 1)]);
+            trips.extend([(through(sink).0, sink, source, flow, 0), (through(source).0, source, sink, flow, 1)]);
         }
         trips.sort_unstable();
         let mut paths: Vec<[Vec<usize>; 2]> = vec![Default::default(); self.flows.len()];
         let mut towards = (usize::MAX, Vec::new());
-        for (to, from, flow, direction) in trips {
-            if towards.0 != to {
-                towards = (to, self.first_arcs(&entering, to));
+        let mut unreachable = None;
+        for (via, to, from, flow, direction) in trips {
+            if towards.0 != via {
+                towards = (via, self.first_arcs(&entering, via));
             }
+            let path = &mut paths[flow][direction];
             let mut at = from;
-            while at != to {
-                let arc = towards.1[at].ok_or(GraphError::Unreachable(from, to, flow))?;
-                paths[flow][direction].push(arc);
+            while at != via && at != to {
+                let Some(arc) = towards.1[at] else {
+                    unreachable = unreachable.into_iter().chain([(to, from, flow)]).min();
+                    break;
+                };
+                path.push(arc);
                 at = self.arcs[arc].to;
             }
+            path.extend(through(to).1.filter(|_| at == via));
+        }
+        if let Some((to, from, flow)) = unreachable {
+            return Err(GraphError::Unreachable(from, to, flow));
         }
         Ok(paths.into_iter().map(|[there, back]| (there, back)).collect())
     }
@@ -307,4 +321,54 @@ fn a_loop(stuck: &[usize], instant: &[(usize, usize, Vec<usize>)]) -> Vec<usize>
         at = *from;
     }
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_engine::random::{Sequence, Stream};
+
+    /// Of the fewest arcs, and among equals breadth first from the destination: as if each destination were by itself.
+    fn plain(graph: &Graph, entering: &[Vec<usize>], from: usize, to: usize) -> Option<Vec<usize>> {
+        let (first, mut at, mut path) = (graph.first_arcs(entering, to), from, Vec::new());
+        while at != to {
+            path.push(first[at]?);
+            at = graph.arcs[first[at]?].to;
+        }
+        Some(path)
+    }
+
+    #[test]
+    fn a_shared_search_finds_the_same_routes() {
+        let mut found = 0;
+        for seed in 0..400 {
+            let mut draws = Sequence::new(Stream::new(seed, "routes"));
+            let mut below = |n: usize| (draws.unit() * n as f64) as usize;
+            let nodes = 2 + below(12);
+            let mut ends = Vec::new();
+            for _ in 0..1 + below(2 * nodes) {
+                let (a, b) = (below(nodes), below(nodes));
+                ends.push((a, b));
+                if below(4) > 0 {
+                    ends.push((b, a));
+                }
+            }
+            let arc = |(from, to)| Arc { from, to, delay: Span(1), keeps_order: true, may_fold: true };
+            let arcs: Vec<Arc> = ends.into_iter().filter(|(a, b)| a != b).map(arc).collect();
+            let flows: Vec<(usize, usize)> =
+                (0..1 + below(6)).map(|_| (below(nodes), below(nodes))).filter(|(a, b)| a != b).collect();
+            let graph = Graph { nodes, arcs, flows };
+            let mut entering = vec![Vec::new(); nodes];
+            for (id, arc) in graph.arcs.iter().enumerate() {
+                entering[arc.to].push(id);
+            }
+            let way = |from, to| plain(&graph, &entering, from, to);
+            let expected: Option<Vec<Path>> =
+                graph.flows.iter().map(|&(source, sink)| Some((way(source, sink)?, way(sink, source)?))).collect();
+            let routes = graph.route().ok();
+            found += usize::from(routes.as_ref().is_some_and(|routes| !routes.is_empty()));
+            assert_eq!(routes, expected, "seed {seed}");
+        }
+        assert!(found > 50, "only {found} of the graphs have routes");
+    }
 }

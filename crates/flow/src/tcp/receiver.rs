@@ -12,7 +12,7 @@ use paceline_units::Time;
 
 /// The receiving end of a connection.
 #[derive(Debug)]
-#[repr(C, align(64))]
+#[repr(C)]
 pub struct TcpReceiver {
     /// Next segment expected.
     next: u32,
@@ -32,16 +32,18 @@ pub struct TcpReceiver {
     bare_syn: bool,
     sack: bool,
     linux: bool,
+    /// Segments beyond `next`, in order, disjoint, not adjacent.
+    // First of what has room for the tag of `Receiver`, so that this lies here.
+    beyond: Vec<Block>,
+    stats: ReceiverStats,
+    // ---- rarely used from here
     /// When a delayed acknowledgement is due.
     due: Time,
-    stats: ReceiverStats,
-    /// Segments beyond `next`, in order, disjoint, not adjacent.
-    beyond: Vec<Block>,
-    config: Box<TcpConfig>,
     /// Blocks in the order in which they last grew (RFC 2018 section 4).
     recent: Vec<Block>,
     /// Segments beyond `next` that are not full.
     shorts: Vec<(u32, u16)>,
+    config: Box<TcpConfig>,
     /// The connection's first segment: what lies below belongs to an earlier one.
     base: u32,
     /// Profile `linux`: so many segments more are acknowledged at once; when the last data came.
@@ -49,6 +51,9 @@ pub struct TcpReceiver {
     quick: u8,
     last: Time,
 }
+
+// What a segment in order touches fits into two cache lines with 16 bytes of its holder's.
+const _: () = assert!(core::mem::offset_of!(TcpReceiver, due) <= 112);
 
 /// `TCP_MAX_QUICKACKS`: a sender in slow start needs every acknowledgement.
 const QUICK: u8 = 16;
