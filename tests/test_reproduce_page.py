@@ -20,6 +20,7 @@ from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import Reproduction
 from paceline.statistics import Estimate
 from paceline.sweep import Store
+from small_paper import GOODPUT
 
 SCENARIO = """
 duration = "3 s"
@@ -29,19 +30,16 @@ delay = "10 ms"
 [flow.media]
 cc = "newreno"
 """
-FIGURES = """
+FIGURES = (
+    """
 [paper]
 title = "A <small> paper"
 authors = "Somebody & others"
 published_in = "Nowhere"
 summary = "Of little."
-[metric.goodput]
-label = "Goodput"
-unit = "Mbit/s"
-table = "flows"
-match = { flow = "media" }
-field = "goodput_bps"
-scale = 1e-6
+"""
+    + GOODPUT
+    + """
 [metric.doubled]
 label = "Twice the goodput"
 expression = "2 * goodput"
@@ -116,6 +114,7 @@ later = "needs <sockets>"
 title = "Nothing is <wrong>"
 text = "It is & remains so.\\n\\nReally."
 """
+)
 PUBLISHED = """
 [[claim]]
 key = "high-{each}"

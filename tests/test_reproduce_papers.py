@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from paceline.reproduce import loading, points, where
+from small_paper import GOODPUT
 
 PAPERS = where.folder_of_papers()
 # What a scenario of the paper changes in default.toml; all else must be as it stands there.
@@ -103,19 +104,16 @@ def test_papers_are_found_from_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert where.find_scenario("papers/vegas-streaming/default.toml") == "papers/vegas-streaming/default.toml"
 
 
-FIGURES = """
+FIGURES = (
+    """
 [paper]
 title = "A paper"
 authors = "Somebody"
 published_in = "Nowhere"
 summary = "Of nothing."
-[metric.goodput]
-label = "Goodput"
-unit = "Mbit/s"
-table = "flows"
-match = { flow = "media" }
-field = "goodput_bps"
-scale = 1e-6
+"""
+    + GOODPUT
+    + """
 [[series]]
 key = "newreno"
 label = "NewReno"
@@ -130,6 +128,7 @@ scenario = "one.toml"
 axis = { label = "Rate", path = "link.bottleneck.rate", values = ["1 Mbit/s", "2 Mbit/s"], x = [1, 2] }
 plot = [{ key = "1a", title = "Goodput", metric = "goodput" }]
 """
+)
 CURVES = 'kind = "curves", label = "y", curve = [{ key = "a", label = "A", y = '
 PUBLISHED = """
 [[claim]]

@@ -1,9 +1,8 @@
 //! Values with a spelling of their own: `"50 packets"`, `"off"`, `{ uniform = ["0 s", "1 s"] }`.
 
 use paceline_units::{Size, Span};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::borrow::Cow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -122,29 +121,7 @@ impl fmt::Display for ClientBuffer {
     }
 }
 
-macro_rules! as_text {
-    ($($name:ident, $examples:tt;)*) => {$(
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                to.collect_str(self)
-            }
-        }
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                String::deserialize(from)?.parse().map_err(de::Error::custom)
-            }
-        }
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "examples": $examples })
-            }
-        }
-    )*};
-}
-as_text! {
+paceline_units::as_text! {
     Limit, ["50 packets", "50 kB"];
     DelayedAck, ["200 ms", "off"];
     ClientBuffer, ["2 MB", "unlimited"];
