@@ -56,6 +56,15 @@ impl Transport {
         }
     }
 
+    /// The machine's name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Transport::Tcp { .. } => "tcp",
+            Transport::Udp(_) => "udp",
+        }
+    }
+
     /// Payload of a full segment in bytes.
     #[must_use]
     pub const fn segment(&self) -> u16 {

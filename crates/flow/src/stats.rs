@@ -46,6 +46,9 @@ pub struct SenderStats {
     pub first_timeouts: u64,
     /// Sum of their lengths.
     pub first_timeout_sum: Span,
+    /// Reports of a loss event rate, and the sum of what they said (RFC 5348 section 3.2.2).
+    pub(crate) loss_reports: u64,
+    pub(crate) loss_event_rates: f64,
 }
 
 impl SenderStats {
@@ -72,7 +75,21 @@ impl SenderStats {
             window_most: 0.0,
             first_timeouts: 0,
             first_timeout_sum: Span::ZERO,
+            loss_reports: 0,
+            loss_event_rates: 0.0,
         }
+    }
+
+    /// A report of the receiver named this loss event rate.
+    pub(crate) fn loss_event_rate(&mut self, p: f64) {
+        self.loss_reports += 1;
+        self.loss_event_rates += p;
+    }
+
+    /// Mean of the loss event rates that the receiver reported; `None` without a report of one.
+    #[must_use]
+    pub fn mean_loss_event_rate(&self) -> Option<f64> {
+        (self.loss_reports > 0).then(|| self.loss_event_rates / self.loss_reports as f64)
     }
 
     /// Counts a segment of `size` bytes on the wire.
@@ -142,6 +159,8 @@ impl SenderStats {
             window_most: self.window_most,
             first_timeouts: self.first_timeouts - earlier.first_timeouts,
             first_timeout_sum: self.first_timeout_sum - earlier.first_timeout_sum,
+            loss_reports: self.loss_reports - earlier.loss_reports,
+            loss_event_rates: self.loss_event_rates - earlier.loss_event_rates,
         }
     }
 

@@ -5,6 +5,7 @@ use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Unit};
 use crate::host::{EmissionClock, Host};
 use crate::model::Model;
 use crate::recorder::{HostRecorder, Recording};
+use crate::variation::RateMeter;
 use paceline_engine::random::{Sequence, Stream};
 use paceline_engine::{Element, Engine, Fate, Hop, Inbox, Network};
 use paceline_packet::{FlowId, Packet};
@@ -194,19 +195,16 @@ fn host(
     (sources, sinks): &(Vec<usize>, Vec<usize>),
 ) -> Host {
     let id = |i: usize| FlowId(i as u32);
-    let labels = |i: &usize| {
-        let flow = &model.flows[*i];
-        vec![("flow", flow.name.clone()), ("instance", flow.instance.to_string())]
-    };
-    let recorder = recording.at_hosts().then(|| {
-        let sinks = sinks.iter().map(|i| (labels(i), model.flows[*i].stream.is_some())).collect();
-        Box::new(HostRecorder::new(recording, sources.iter().map(labels).collect(), sinks))
-    });
+    let flows = |of: &[usize]| of.iter().map(|&i| &model.flows[i]).collect::<Vec<_>>();
+    let (sending, receiving) = (flows(sources), flows(sinks));
+    let recorder = recording.at_hosts().then(|| Box::new(HostRecorder::new(recording, &sending, &receiving)));
+    let meter = model.rate_bin.map(|bin| Box::new(RateMeter::new(bin, model.warmup, sending.iter().copied())));
     let draws = Sequence::new(Stream::new(model.seed, &format!("host {}", model.nodes[node])));
     Host::new(
         sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect(),
         sinks.iter().map(|&i| Sink::new(&model.flows[i], id(i), plan.cursors[i].1)).collect(),
         EmissionClock::new(model.host_delay, draws),
         recorder,
+        meter,
     )
 }

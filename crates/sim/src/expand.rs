@@ -69,6 +69,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
         warmup: scenario.warmup(),
         stop_after: Vec::new(),
         host_delay: scenario.host_delay(),
+        rate_bin: scenario.rate_bin(),
         nodes: Vec::new(),
         links: Vec::new(),
         flows: Vec::new(),

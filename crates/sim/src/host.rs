@@ -3,6 +3,7 @@
 use crate::endpoint::{Sink, Source};
 use crate::recorder::HostRecorder;
 use crate::timers::Timers;
+use crate::variation::RateMeter;
 use paceline_engine::random::Sequence;
 use paceline_engine::{Element, Inbox, Network};
 use paceline_flow::{Segment, Transmit};
@@ -14,7 +15,7 @@ use crate::build::Folded;
 /// A host: its sources, its sinks, and their timers.
 #[derive(Debug)]
 pub struct Host {
-    /// One entry an endpoint, sources first; then one for the recorder, if there is one.
+    /// One entry an endpoint, sources first; then one for the recorder and one for the meter, if they are there.
     timers: Timers,
     /// Senders with their applications.
     pub sources: Vec<Source>,
@@ -23,6 +24,8 @@ pub struct Host {
     clock: EmissionClock,
     /// Samples what was asked for.
     pub recorder: Option<Box<HostRecorder>>,
+    /// Measures how much the sources vary their rates.
+    pub meter: Option<Box<RateMeter>>,
 }
 
 /// When a packet that an endpoint hands over really leaves: after a random delay, in order.
@@ -91,11 +94,13 @@ impl Host {
         sinks: Vec<Sink>,
         clock: EmissionClock,
         recorder: Option<Box<HostRecorder>>,
+        meter: Option<Box<RateMeter>>,
     ) -> Host {
         let mut entries: Vec<Time> = sources.iter().map(|source| source.entry).collect();
         entries.extend(sinks.iter().map(|sink| sink.entry));
         entries.extend(recorder.iter().map(|recorder| recorder.next_sample()));
-        Host { timers: Timers::new(entries), sources, sinks, clock, recorder }
+        entries.extend(meter.iter().map(|meter| meter.next_sample()));
+        Host { timers: Timers::new(entries), sources, sinks, clock, recorder, meter }
     }
 
     /// Timers up to and including `to`, in order.
@@ -115,13 +120,25 @@ impl Host {
                 sink.on_timer(now, network, &mut self.clock);
                 sink.entry = sink.next_wake();
                 sink.entry
-            } else if let Some(recorder) = &mut self.recorder {
-                recorder.sample(now, &self.sources, &self.sinks);
-                recorder.next_sample()
             } else {
-                Time::NEVER
+                self.watchers(now, slot - sinks_from - self.sinks.len())
             };
             self.timers.set(slot, next);
+        }
+    }
+
+    /// The `n`th of recorder and meter is due; returns when it is next.
+    fn watchers(&mut self, now: Time, n: usize) -> Time {
+        match (&mut self.recorder, &mut self.meter) {
+            (Some(recorder), _) if n == 0 => {
+                recorder.sample(now, &self.sources, &self.sinks);
+                recorder.next_sample()
+            }
+            (_, Some(meter)) => {
+                meter.sample(&self.sources);
+                meter.next_sample()
+            }
+            _ => Time::NEVER,
         }
     }
 

@@ -17,6 +17,7 @@ pub mod run;
 pub mod scenario;
 pub mod summary;
 mod timers;
+pub mod variation;
 
 pub use build::build;
 pub use expand::expand;

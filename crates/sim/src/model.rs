@@ -22,6 +22,8 @@ pub struct Model {
     pub stop_after: Vec<usize>,
     /// Upper bound of the random delay of what hosts emit.
     pub host_delay: Span,
+    /// Bins over which sending rates are taken for their variation; `None` measures none.
+    pub rate_bin: Option<Span>,
     /// Names of the nodes.
     pub nodes: Vec<String>,
     /// Directions of links.

@@ -1,6 +1,7 @@
 //! Time series that were asked for. What nobody asked for is not recorded and costs nothing.
 
 use crate::endpoint::{Sink, Source};
+use crate::model::FlowModel;
 use paceline_control::Gauges;
 use paceline_units::{Span, Time};
 
@@ -11,8 +12,12 @@ pub struct Recording {
     pub cwnd: bool,
     /// Queue lengths.
     pub queue: bool,
-    /// Goodput per interval.
+    /// Goodput and sending rate per interval.
     pub rate: bool,
+    /// Data sent so far.
+    pub sequence: bool,
+    /// What rate control knows and allows.
+    pub tfrc: bool,
     /// Levels of play-out buffers.
     pub playout: bool,
     /// The sampling interval.
@@ -21,10 +26,17 @@ pub struct Recording {
 
 impl Recording {
     /// Names of the series.
-    pub const NAMES: [&'static str; 4] = ["cwnd", "queue", "rate", "playout"];
+    pub const NAMES: [&'static str; 6] = ["cwnd", "queue", "rate", "sequence", "tfrc", "playout"];
     /// Record nothing.
-    pub const NOTHING: Recording =
-        Recording { cwnd: false, queue: false, rate: false, playout: false, every: Span::from_millis(20) };
+    pub const NOTHING: Recording = Recording {
+        cwnd: false,
+        queue: false,
+        rate: false,
+        sequence: false,
+        tfrc: false,
+        playout: false,
+        every: Span::from_millis(20),
+    };
 
     /// Records the series of these names.
     ///
@@ -37,6 +49,8 @@ impl Recording {
                 "cwnd" => recording.cwnd = true,
                 "queue" => recording.queue = true,
                 "rate" => recording.rate = true,
+                "sequence" => recording.sequence = true,
+                "tfrc" => recording.tfrc = true,
                 "playout" => recording.playout = true,
                 other => return Err(other),
             }
@@ -47,7 +61,7 @@ impl Recording {
     /// Whether hosts have something to sample.
     #[must_use]
     pub const fn at_hosts(&self) -> bool {
-        self.cwnd || self.rate || self.playout
+        self.cwnd || self.rate || self.sequence || self.tfrc || self.playout
     }
 }
 
@@ -77,43 +91,64 @@ impl Series {
     }
 }
 
+/// The table of sending rates, until it becomes part of table `rate`: a flow's ends lie on two hosts.
+pub(crate) const SENDING: &str = "rate of sending";
+
 /// Samples the endpoints of one host at every multiple of the interval.
 #[derive(Debug)]
 pub struct HostRecorder {
     recording: Recording,
     next: Time,
-    windows: Vec<Series>,
-    rates: Vec<(Series, u64)>,
+    /// One a source: those that have such a table.
+    windows: Vec<Option<Series>>,
+    controls: Vec<Option<Series>>,
+    sequences: Vec<Series>,
+    sendings: Vec<(Series, u64)>,
+    /// One a sink.
+    goodputs: Vec<(Series, u64)>,
     playouts: Vec<Option<Series>>,
 }
 
-type Labels = Vec<(&'static str, String)>;
+fn labels(flow: &FlowModel) -> Vec<(&'static str, String)> {
+    vec![("flow", flow.name.clone()), ("instance", flow.instance.to_string())]
+}
 
 impl HostRecorder {
-    /// For a host whose sources and sinks have these labels; of the sinks, those with a player are marked.
+    /// For a host whose sources and sinks are those of these flows.
     #[must_use]
-    pub fn new(recording: Recording, sources: Vec<Labels>, sinks: Vec<(Labels, bool)>) -> HostRecorder {
-        let windows = sources.into_iter().filter(|_| recording.cwnd);
-        let rates = sinks.iter().filter(|_| recording.rate);
-        let playouts = sinks.iter().filter(|_| recording.playout);
+    pub fn new(recording: Recording, sources: &[&FlowModel], sinks: &[&FlowModel]) -> HostRecorder {
+        let all = |wanted: bool, of: &[&FlowModel], table, columns: &[&'static str]| {
+            let wanted = of.iter().filter(|_| wanted);
+            wanted.map(|flow| Series::new(table, labels(flow), columns)).collect::<Vec<_>>()
+        };
+        let some =
+            |wanted: bool, of: &[&FlowModel], has: &dyn Fn(&FlowModel) -> bool, table, columns: &[&'static str]| {
+                let wanted = of.iter().filter(|_| wanted);
+                wanted.map(|flow| has(flow).then(|| Series::new(table, labels(flow), columns))).collect::<Vec<_>>()
+            };
+        let on = |machine: &'static str| move |flow: &FlowModel| flow.transport.name() == machine;
+        let from_zero = |series: Vec<Series>| series.into_iter().map(|series| (series, 0)).collect();
         HostRecorder {
             recording,
             next: Time::ZERO,
-            windows: windows
-                .map(|labels| {
-                    Series::new(
-                        "cwnd",
-                        labels,
-                        &["time_s", "cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"],
-                    )
-                })
-                .collect(),
-            rates: rates
-                .map(|(labels, _)| (Series::new("rate", labels.clone(), &["time_s", "goodput_bps"]), 0))
-                .collect(),
-            playouts: playouts
-                .map(|(labels, player)| player.then(|| Series::new("playout", labels.clone(), &["time_s", "buffer_s"])))
-                .collect(),
+            windows: some(
+                recording.cwnd,
+                sources,
+                &on("tcp"),
+                "cwnd",
+                &["time_s", "cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"],
+            ),
+            controls: some(
+                recording.tfrc,
+                sources,
+                &on("tfrc"),
+                "tfrc",
+                &["time_s", "allowed_bps", "receive_bps", "loss_event_rate", "srtt_s", "window_packets"],
+            ),
+            sequences: all(recording.sequence, sources, "sequence", &["time_s", "sequence_packets", "sent_packets"]),
+            sendings: from_zero(all(recording.rate, sources, SENDING, &["time_s", "send_rate_bps"])),
+            goodputs: from_zero(all(recording.rate, sinks, "rate", &["time_s", "goodput_bps"])),
+            playouts: some(recording.playout, sinks, &|flow| flow.stream.is_some(), "playout", &["time_s", "buffer_s"]),
         }
     }
 
@@ -127,18 +162,36 @@ impl HostRecorder {
     pub fn sample(&mut self, now: Time, sources: &[Source], sinks: &[Sink]) {
         let time = now.as_secs_f64();
         for (series, source) in self.windows.iter_mut().zip(sources) {
-            if source.has_started() {
-                let mut row = WindowRow::default();
-                source.sender.gauges(&mut row);
+            if let Some(series) = series.as_mut().filter(|_| source.has_started()) {
+                let row = Row::of(source);
                 series.push(&[time, row.cwnd, row.ssthresh, row.srtt, row.in_flight]);
             }
         }
-        for ((series, before), sink) in self.rates.iter_mut().zip(sinks) {
-            let bytes = sink.receiver.stats().bytes;
+        for (series, source) in self.controls.iter_mut().zip(sources) {
+            if let Some(series) = series.as_mut().filter(|_| source.has_started()) {
+                let row = Row::of(source);
+                series.push(&[time, row.rate, row.x_recv, row.p, row.srtt, row.window]);
+            }
+        }
+        for (series, source) in self.sequences.iter_mut().zip(sources) {
+            if source.has_started() {
+                let stats = source.sender.stats();
+                let first_time = stats.packets_sent - stats.retransmitted;
+                series.push(&[time, first_time as f64, stats.packets_sent as f64]);
+            }
+        }
+        let every = self.recording.every.as_secs_f64();
+        let rate = |(series, before): &mut (Series, u64), bytes: u64| {
             if now > Time::ZERO {
-                series.push(&[time, (bytes - *before) as f64 * 8.0 / self.recording.every.as_secs_f64()]);
+                series.push(&[time, (bytes - *before) as f64 * 8.0 / every]);
             }
             *before = bytes;
+        };
+        for (series, source) in self.sendings.iter_mut().zip(sources) {
+            rate(series, source.sender.stats().bytes_sent());
+        }
+        for (series, sink) in self.goodputs.iter_mut().zip(sinks) {
+            rate(series, sink.receiver.stats().bytes);
         }
         for (series, sink) in self.playouts.iter_mut().zip(sinks) {
             if let (Some(series), Some(level)) = (series, sink.buffered(now)) {
@@ -151,26 +204,44 @@ impl HostRecorder {
     /// What was recorded.
     #[must_use]
     pub fn into_series(self) -> Vec<Series> {
-        let rates = self.rates.into_iter().map(|(series, _)| series);
-        self.windows.into_iter().chain(rates).chain(self.playouts.into_iter().flatten()).collect()
+        let rates = self.sendings.into_iter().chain(self.goodputs).map(|(series, _)| series);
+        let some = self.windows.into_iter().chain(self.controls).chain(self.playouts).flatten();
+        some.chain(self.sequences).chain(rates).collect()
     }
 }
 
+/// What a sender's gauges show.
 #[derive(Default)]
-struct WindowRow {
+struct Row {
     cwnd: f64,
     ssthresh: f64,
     srtt: f64,
     in_flight: f64,
+    rate: f64,
+    x_recv: f64,
+    p: f64,
+    window: f64,
 }
 
-impl Gauges for WindowRow {
+impl Row {
+    fn of(source: &Source) -> Row {
+        let mut row = Row::default();
+        source.sender.gauges(&mut row);
+        row
+    }
+}
+
+impl Gauges for Row {
     fn gauge(&mut self, name: &'static str, value: f64) {
         match name {
             "cwnd" => self.cwnd = value,
             "ssthresh" => self.ssthresh = value,
             "srtt" => self.srtt = value,
             "in_flight" => self.in_flight = value,
+            "rate" => self.rate = value,
+            "x_recv" => self.x_recv = value,
+            "p" => self.p = value,
+            "window" => self.window = value,
             _ => {}
         }
     }

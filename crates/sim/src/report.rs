@@ -1,6 +1,7 @@
 //! From the state at the end of a run, and a copy from the end of its warm-up, to the summary.
 
 use crate::build::{Built, Node};
+use crate::host::Host;
 use crate::model::{FlowModel, Model};
 use crate::run::ends;
 use crate::summary::{EngineSummary, FlowSummary, GroupSummary, QueueSummary, StreamSummary, Summary, jain};
@@ -37,9 +38,21 @@ fn account(built: &mut Built, now: Time) {
     }
 }
 
+/// Counts the bins that end with the run: what happens at its end is no part of it, so nothing has woken their meters.
+fn last_bins(built: &mut Built, end: Time) {
+    for element in built.engine.elements_mut() {
+        if let Node::Host(Host { meter: Some(meter), sources, .. }) = element
+            && meter.next_sample() <= end
+        {
+            meter.sample(sources);
+        }
+    }
+}
+
 /// The summary of a run that ended at `end`.
 pub fn summary(model: &Model, built: &mut Built, before: &Before, links: &[(usize, LinkReport)], end: Time) -> Summary {
     account(built, end);
+    last_bins(built, end);
     let flows: Vec<FlowSummary> =
         (0..model.flows.len()).map(|flow| flow_summary(model, built, before, flow, end)).collect();
     let totals = built.engine.network.totals();
@@ -81,6 +94,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let until = stop.max(received.last).min(end);
     let active = until.since(flow.start.max(before.at)).as_secs_f64();
     let per_second = |bytes: u64| if active > 0.0 { bytes as f64 * 8.0 / active } else { 0.0 };
+    let of_sent = |packets: u64| (sent.packets_sent > 0).then(|| packets as f64 / sent.packets_sent as f64);
     let (there, back) = &built.plan.paths[index];
     let propagation = there.iter().chain(back).fold(Span::ZERO, |sum, &arc| sum + model.links[arc].model.propagation);
     let transfers = ends.source.transfers();
@@ -97,12 +111,16 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         start_s: flow.start.as_secs_f64(),
         goodput_bps: per_second(received.bytes),
         throughput_bps: per_second(received.wire_bytes),
+        send_rate_bps: per_second(sent.bytes_sent()),
+        send_rate_cov: ends.variation,
         packets_sent: sent.packets_sent,
         packets_delivered: received.packets,
         packets_lost: lost,
         acks_lost: dropped.acks,
         packets_retransmitted: sent.retransmitted,
-        loss_rate: (sent.packets_sent > 0).then(|| lost as f64 / sent.packets_sent as f64),
+        loss_rate: of_sent(lost),
+        receiving_ratio: of_sent(received.packets),
+        loss_event_rate: sent.mean_loss_event_rate(),
         timeouts: sent.timeouts,
         fast_retransmits: sent.fast_retransmits,
         window_cuts: sent.window_cuts,

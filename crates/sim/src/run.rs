@@ -6,7 +6,7 @@ use crate::expand::ExpandError;
 use crate::graph::{GraphError, Planning, Unit};
 use crate::host::Host;
 use crate::model::Model;
-use crate::recorder::{Recording, Series};
+use crate::recorder::{Recording, SENDING, Series};
 use crate::report::{self, Before};
 use crate::summary::Summary;
 use paceline_path::{Link, LinkReport};
@@ -114,9 +114,16 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
     let flows = model.flows.len() as u64;
     let streams = model.flows.iter().filter(|flow| flow.stream.is_some()).count() as u64;
     let queues = model.links.iter().filter(|link| link.is_measured()).count() as u64;
-    let (cwnd, rate) = (u64::from(recording.cwnd), u64::from(recording.rate));
-    let (playout, queue) = (u64::from(recording.playout), u64::from(recording.queue));
-    let columns = 5 * cwnd * flows + 2 * rate * flows + 2 * playout * streams + 3 * queue * queues;
+    let tfrc = model.flows.iter().filter(|flow| flow.transport.name() == "tfrc").count() as u64;
+    let columns = [
+        (recording.cwnd, 5 * (flows - tfrc)),
+        (recording.rate, 5 * flows), // until its two tables are one
+        (recording.sequence, 3 * flows),
+        (recording.tfrc, 6 * tfrc),
+        (recording.playout, 2 * streams),
+        (recording.queue, 3 * queues),
+    ];
+    let columns: u64 = columns.iter().filter(|(wanted, _)| *wanted).map(|(_, columns)| columns).sum();
     let values = columns.saturating_mul(model.duration.0 / recording.every.0);
     if values <= MOST_RECORDED {
         return Ok(());
@@ -211,6 +218,8 @@ fn until_done(built: &mut Built, model: &Model, options: &RunOptions<'_>, latest
 pub(crate) struct Ends<'a> {
     pub(crate) source: &'a Source,
     pub(crate) sink: &'a Sink,
+    /// Variation of the sending rate, if it is measured.
+    pub(crate) variation: Option<f64>,
 }
 
 impl Ends<'_> {
@@ -230,9 +239,11 @@ fn host(built: &Built, node: usize) -> &Host {
 /// Both ends of flow number `flow`.
 pub(crate) fn ends<'a>(model: &Model, built: &'a Built, flow: usize) -> Ends<'a> {
     let (source, sink) = built.plan.endpoints[flow];
+    let from = host(built, model.flows[flow].source);
     Ends {
-        source: &host(built, model.flows[flow].source).sources[source as usize],
+        source: &from.sources[source as usize],
         sink: &host(built, model.flows[flow].sink).sinks[sink as usize],
+        variation: from.meter.as_ref().and_then(|meter| meter.variation(source as usize)),
     }
 }
 
@@ -295,6 +306,18 @@ fn take_series(model: &Model, mut built: Built, end: Time) -> Vec<Series> {
         }
     }
     series.sort_by(|a, b| (a.table, &a.labels).cmp(&(b.table, &b.labels)));
+    join_rates(series)
+}
+
+/// A flow's sending rate was recorded at its source, its goodput at its sink: one table holds both.
+fn join_rates(series: Vec<Series>) -> Vec<Series> {
+    let (sending, mut series): (Vec<_>, Vec<_>) = series.into_iter().partition(|one| one.table == SENDING);
+    // both are in the order of their labels
+    let rates = series.iter_mut().filter(|one| one.table == "rate");
+    for (rate, sent) in rates.zip(sending) {
+        debug_assert_eq!(rate.labels, sent.labels);
+        rate.columns.extend(sent.columns.into_iter().filter(|(name, _)| *name != "time_s"));
+    }
     series
 }
 

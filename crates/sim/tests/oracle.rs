@@ -67,7 +67,10 @@ fn named_topologies() {
         ("dumbbell", format!("[link.bottleneck]\n{bottleneck}")),
         ("dumbbell, no host delay", format!("host_delay = \"0 s\"\n[link.bottleneck]\n{bottleneck}")),
         ("dumbbell that ends with a flow", format!("stop_after = \"d\"\n[link.bottleneck]\n{bottleneck}")),
-        ("dumbbell with access delay", format!("[access]\ndelay = \"1 ms\"\n[link.bottleneck]\n{bottleneck}")),
+        (
+            "dumbbell with access delay",
+            format!("rate_bin = \"30 ms\"\n[access]\ndelay = \"1 ms\"\n[link.bottleneck]\n{bottleneck}"),
+        ),
         ("parking lot", format!("topology = \"parking-lot\"\nhops = 3\n[link.hop]\n{bottleneck}")),
         (
             "impaired",

@@ -171,6 +171,12 @@ impl Scenario {
         self.file.host_delay.unwrap_or_default()
     }
 
+    /// Bins over which sending rates are taken for their variation.
+    #[must_use]
+    pub fn rate_bin(&self) -> Option<Span> {
+        self.file.rate_bin
+    }
+
     /// Shape of the network.
     #[must_use]
     pub fn topology(&self) -> Topology {

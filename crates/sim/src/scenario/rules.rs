@@ -66,6 +66,12 @@ impl Rules {
         if file.warmup >= file.duration {
             self.note("warmup", format!("`{}` must be less than the duration, {}", file.warmup, file.duration));
         }
+        if let Some(bin) = file.rate_bin
+            && file.warmup < file.duration
+            && bin > (file.duration - file.warmup) / 2
+        {
+            self.note("rate_bin", format!("`{bin}` must fit at least twice between warm-up and duration"));
+        }
         let Some(name) = &file.stop_after else { return };
         let Some(flow) = file.flow.get(name) else {
             let hint = hint(name, file.flow.keys().map(String::as_str));
