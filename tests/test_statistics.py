@@ -10,7 +10,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from paceline.statistics import estimate, holm, jain, paired_difference, t_quantile, trend
+from paceline.statistics import (
+    estimate,
+    holm,
+    jain,
+    paired_difference,
+    ratio_of_means,
+    t_quantile,
+    trend,
+)
 
 numbers = st.floats(-1e9, 1e9).map(lambda x: round(x, 3))
 samples = st.lists(numbers, min_size=3, max_size=30)
@@ -141,3 +149,44 @@ def test_trend_without_enough() -> None:
 def test_t_quantile_refuses_what_has_none(confidence: float, degrees: int) -> None:
     with pytest.raises(ValueError, match="must"):
         t_quantile(confidence, degrees)
+
+
+def test_the_ends_of_fiellers_interval_are_where_the_paired_t_test_turns() -> None:
+    rng = np.random.default_rng(3)
+    first = rng.normal(5.0, 1.0, 12)
+    second = 0.8 * first + rng.normal(0.0, 0.5, 12)
+    r = ratio_of_means(first.tolist(), second.tolist())
+    assert r.ratio == pytest.approx(second.mean() / first.mean())
+    assert r.low is not None
+    assert r.high is not None
+    assert r.low < r.ratio < r.high
+    for end in (r.low, r.high):
+        assert stats.ttest_1samp(second - end * first, 0.0).pvalue == pytest.approx(0.05)
+
+
+def test_the_interval_of_a_ratio_covers_it_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(4)
+    held = 0
+    for _ in range(2000):
+        common = rng.normal(0.0, 0.3, 10)
+        first = (1.0 + common + rng.normal(0.0, 0.2, 10)).tolist()
+        second = (0.9 + common + rng.normal(0.0, 0.2, 10)).tolist()
+        r = ratio_of_means(first, second)
+        assert r.low is not None
+        assert r.high is not None
+        held += r.low <= 0.9 <= r.high
+    # four standard deviations of a binomial of 2000 at 95 %: 39
+    assert abs(held - 1900) < 39
+
+
+def test_a_ratio_without_a_bound_says_so() -> None:
+    assert ratio_of_means([1.0], [2.0]).ratio == 2.0
+    assert ratio_of_means([1.0], [2.0]).low is None
+    assert ratio_of_means([], []).ratio is None
+    assert ratio_of_means([1.0, -1.0], [2.0, 3.0]).ratio is None
+    noisy = ratio_of_means([1.0, -0.9, 1.1], [1.0, 2.0, 3.0])
+    assert (noisy.low, noisy.high) == (None, None)
+    exact = ratio_of_means([1.0, 2.0, None, 4.0], [2.0, 4.0, 5.0, 8.0])
+    assert (exact.n, exact.ratio) == (3, 2.0)
+    assert exact.low == pytest.approx(2.0)
+    assert exact.high == pytest.approx(2.0)

@@ -22,6 +22,7 @@ from paceline.results import Results, summarise
 from paceline.running import run
 from paceline.scenario import load, parse
 from paceline.sweep import sweep
+from paceline.variation import cov
 
 __version__ = _core.version()
 
@@ -50,6 +51,7 @@ __all__ = [
     "StorageError",
     "__version__",
     "compare",
+    "cov",
     "load",
     "models",
     "parse",

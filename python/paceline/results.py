@@ -26,7 +26,7 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 """The tables, and which columns say what a row is of; the others are measures."""
 
 TABLES = tuple(IDENTITY)
-SERIES = ("cwnd", "queue", "rate", "playout")
+SERIES = ("cwnd", "queue", "rate", "sequence", "tfrc", "playout")
 """What can be recorded over time."""
 
 _WHOLE = frozenset(
@@ -269,7 +269,7 @@ class Results:
         return self.table("runs")
 
     def series(self, kind: str) -> pl.DataFrame:
-        """What was recorded over time: cwnd, queue, rate or playout; varied paths and seed first."""
+        """What was recorded over time, one of `SERIES`; varied paths and seed first."""
         if kind not in SERIES:
             raise PacelineError(f'no recording "{kind}"; there are {", ".join(SERIES)}')
         if kind in self._series:

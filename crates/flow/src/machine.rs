@@ -61,6 +61,7 @@ impl Transport {
     pub const fn name(&self) -> &'static str {
         match self {
             Transport::Tcp { .. } => "tcp",
+            Transport::Tfrc { .. } => "tfrc",
             Transport::Udp(_) => "udp",
         }
     }

@@ -61,6 +61,7 @@ fn model(text: &str, seed: u64) -> Model {
 fn named_topologies() {
     let flows = "[flow.a]\ncount = 3\n[flow.b]\ncount = 2\ncc = \"vegas\"\nstart = \"100 ms\"\n[flow.c]\ncc = \"sack\"\n\
                  [flow.c.app]\nkind = \"web\"\ngap = \"50 ms\"\n[flow.d]\n[flow.d.app]\nkind = \"stream\"\nlength = \"20 s\"\n\
+                 [flow.g]\ncc = \"tfrc\"\ncount = 2\n[flow.h]\ncc = \"tfrc-veno\"\nstart = \"50 ms\"\n[flow.i]\ncc = \"multfrc\"\n\
                  [flow.e]\ncc = \"udp\"\ncount = 2\napp = { kind = \"pareto\", rate = \"500 kbit/s\", burst = \"40 ms\", idle = \"40 ms\" }\n";
     let bottleneck = "rate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nqueue = { kind = \"droptail\", limit = \"20 packets\" }\n";
     for (name, head) in [
@@ -164,11 +165,16 @@ fn random_scenario(seed: u64) -> String {
         if a == b {
             continue;
         }
-        let cc = ["newreno", "reno", "sack", "vegas", "cubic", "udp"][below(6)];
+        let cc = ["newreno", "reno", "sack", "vegas", "cubic", "udp", "tfrc", "tfrc-veno", "multfrc"][below(9)];
         let start = ["0 s", "0 s", "100 ms", "200 ms"][below(4)];
         let _ = write!(text, "[flow.f{flow}]\nfrom = \"h{a}\"\nto = \"h{b}\"\ncc = \"{cc}\"\nstart = \"{start}\"\n");
         if cc == "udp" {
             text.push_str("app = { kind = \"pareto\", rate = \"800 kbit/s\", burst = \"20 ms\", idle = \"10 ms\" }\n");
+            continue;
+        }
+        if cc.contains("tfrc") {
+            let _ = writeln!(text, "ecn = {}", below(2) == 0);
+            text.push_str(["", "app = { kind = \"ftp\", size = \"100 kB\" }\n"][below(2)]);
             continue;
         }
         let _ = writeln!(text, "delayed_ack = \"{}\"\necn = {}", ["off", "40 ms"][below(2)], below(2) == 0);

@@ -29,7 +29,7 @@ def plot(
         typer.Option(
             "--kind",
             metavar="KIND,...",
-            help="cwnd, rate, queue, playout. Default: all that were recorded.",
+            help="cwnd, rate, sequence, tfrc, queue, playout. Default: all that were recorded.",
             show_default=False,
         ),
     ] = "",

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
-from paceline.plots import cwnd, playout, queue, rate
+from paceline.plots import cwnd, playout, queue, rate, sequence, tfrc
 from paceline.plots.style import save
 from paceline.plots.timeline import Kind, figure
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (cwnd.KIND, rate.KIND, queue.KIND, playout.KIND)}
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (cwnd.KIND, rate.KIND, sequence.KIND, tfrc.KIND, queue.KIND, playout.KIND)
+}
 
 __all__ = ["KINDS", "Kind", "figure", "save"]

@@ -343,7 +343,7 @@ impl TfrcSender {
             && report.receive_rate >= 0.0
             && (0.0..=1.0).contains(&report.loss_event_rate)
             && elapsed >= report.delay
-            && now.since(self.began).0 >> 8 >= elapsed.0 >> 8;
+            && Stamp::at(self.began).elapsed(now) >= elapsed;
         if !known || !sane || self.stopped || !self.started {
             return;
         }
@@ -357,6 +357,7 @@ impl TfrcSender {
             self.stats.window_cuts += 1;
         }
         self.p = report.loss_event_rate;
+        self.stats.loss_event_rate(report.loss_event_rate);
         if ns2 {
             self.ns2.round = self.ns2.round.saturating_add(1);
             self.ns2.urgent = false;

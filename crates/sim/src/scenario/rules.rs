@@ -6,9 +6,11 @@ use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::model::{File, Profile, Topology};
 use super::values::{ClientBuffer, Draw};
 use super::walk::listed;
+use paceline_control::TfrcController;
 use paceline_control::registry::{scheme, schemes};
-use paceline_control::{Machine, Recovery as ControlRecovery, Scheme};
+use paceline_control::{Machine, Profile as ControlProfile, RateController, Recovery as ControlRecovery, Scheme};
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
+use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
 use paceline_units::{Size, Span};
 use std::collections::BTreeSet;
@@ -26,6 +28,24 @@ const MOST_SEGMENTS: u64 = 4_000_000_000;
 pub(super) struct Rules {
     /// What was found.
     pub mistakes: Vec<Mistake>,
+}
+
+/// Payload and header of a full segment unless told otherwise.
+fn sizes(scheme: &Scheme, profile: ControlProfile) -> (u16, u16) {
+    match scheme.machine {
+        Machine::Tcp(_) => {
+            let tcp = TcpConfig::new(profile, scheme);
+            (tcp.segment, tcp.header)
+        }
+        Machine::Tfrc => TfrcController::new(scheme, profile, &[]).map_or((0, 0), |controller| {
+            let tfrc = TfrcConfig::new(profile, controller.settings());
+            (tfrc.segment, tfrc.header)
+        }),
+        Machine::Udp => {
+            let udp = UdpConfig::new(profile);
+            (udp.segment, udp.header)
+        }
+    }
 }
 
 impl Rules {
@@ -104,16 +124,7 @@ impl Rules {
         self.times(file, path, flow);
         let profile = flow.profile.unwrap_or(file.profile);
         // A controller that is not known is told of elsewhere.
-        let (segment, header) = match scheme(&flow.cc).map(|scheme| (scheme, scheme.machine)) {
-            Ok((scheme, Machine::Tcp(_))) => {
-                let tcp = TcpConfig::new(profile.control(), scheme);
-                (tcp.segment, tcp.header)
-            }
-            _ => {
-                let udp = UdpConfig::new(profile.control());
-                (udp.segment, udp.header)
-            }
-        };
+        let (segment, header) = scheme(&flow.cc).map_or((0, 0), |scheme| sizes(scheme, profile.control()));
         let segment = flow.segment.map_or(segment.into(), Size::bytes);
         let header = flow.header.map_or(header.into(), Size::bytes);
         if segment.saturating_add(header) > MOST_PACKET {

@@ -1,0 +1,51 @@
+"""How much a rate varies: the coefficient of variation of a recorded rate, over bins of any width."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from paceline.errors import PacelineError
+
+_OF_A_BIN = {"time_s", "goodput_bps", "send_rate_bps"}
+
+
+def cov(
+    rates: pl.DataFrame,
+    bin_s: float,
+    column: str = "send_rate_bps",
+    *,
+    from_s: float = 0.0,
+    to_s: float | None = None,
+) -> pl.DataFrame:
+    """Coefficient of variation (standard deviation by n, over the mean) of each flow's rate in bins of `bin_s` seconds.
+
+    `rates` is a recording of the kind `rate`, as `results.series("rate")` gives it; `bin_s` a whole multiple of the
+    interval at which it was recorded. Bins begin at multiples of `bin_s`, and those wholly between `from_s` and `to_s`
+    (by default all) count. A row per run and flow: the columns that tell them apart, `bins`, `mean_bps`, and `cov`,
+    which is null below two bins and if the mean is zero. Raises PacelineError for a width that does not fit.
+    """
+    if column not in rates.columns or "time_s" not in rates.columns:
+        raise PacelineError(f"there is no column {column}; a recording of the kind rate has one")
+    times = rates["time_s"].unique().sort()
+    if len(times) < 2:
+        raise PacelineError("a recording of one sample has no variation")
+    every = float((times[-1] - times[0]) / (len(times) - 1))
+    many = round(bin_s / every)
+    if many < 1 or abs(bin_s / every - many) > 1e-6 * many:
+        raise PacelineError(f"bins of {bin_s:g} s are no multiple of the interval of recording, {every:g} s")
+    keys = [name for name in rates.columns if name not in _OF_A_BIN]
+    # A value stands for the interval that ends at its time.
+    number = (pl.col("time_s") / every).round().cast(pl.Int64) - 1
+    whole = (
+        rates.select(*keys, (number // many).alias("bin"), pl.col(column).alias("rate"))
+        .group_by([*keys, "bin"], maintain_order=True)
+        .agg(pl.col("rate").mean(), pl.len().alias("parts"))
+        .filter(pl.col("parts") == many, pl.col("bin") * bin_s >= from_s - 1e-9)
+    )
+    if to_s is not None:
+        whole = whole.filter((pl.col("bin") + 1) * bin_s <= to_s + 1e-9)
+    mean, deviation = pl.col("rate").mean(), pl.col("rate").std(ddof=0)
+    measured = pl.when((pl.len() > 1) & (mean > 0)).then(deviation / mean).otherwise(None)
+    return whole.group_by(keys, maintain_order=True).agg(
+        pl.len().alias("bins"), mean.alias("mean_bps"), measured.alias("cov")
+    )

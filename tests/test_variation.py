@@ -1,0 +1,64 @@
+"""`paceline.cov`: the variation of recorded rates, over bins of other widths than those recorded."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import paceline
+from paceline.errors import PacelineError
+
+TEXT = """
+duration = "20 s"
+warmup = "2 s"
+rate_bin = "500 ms"
+[link.bottleneck]
+rate = "5 Mbit/s"
+delay = "10 ms"
+[flow.a]
+count = 2
+[flow.b]
+cc = "udp"
+app = { kind = "pareto", rate = "1 Mbit/s", burst = "300 ms", idle = "300 ms" }
+"""
+
+
+def rates(values: list[float]) -> pl.DataFrame:
+    times = [0.1 * (i + 1) for i in range(len(values))]
+    return pl.DataFrame({"seed": 1, "flow": "a", "instance": 0, "time_s": times, "send_rate_bps": values})
+
+
+def test_worked_values() -> None:
+    made = paceline.cov(rates([2.0, 4.0, 2.0, 4.0, 6.0, 6.0, 9.0]), 0.2)
+    # bins of two: 3, 3, 6, and half a bin that does not count; sd by n is sqrt(2), the mean 4
+    assert made["bins"].to_list() == [3]
+    assert made["mean_bps"].to_list() == [4.0]
+    assert made["cov"].to_list() == pytest.approx([2**0.5 / 4])
+    assert paceline.cov(rates([2.0, 4.0]), 0.1)["cov"].to_list() == pytest.approx([1 / 3])
+    assert paceline.cov(rates([2.0, 4.0, 9.0, 9.0]), 0.1, to_s=0.2)["cov"].to_list() == pytest.approx([1 / 3])
+    assert paceline.cov(rates([0.0, 0.0]), 0.1)["cov"].to_list() == [None]
+    assert paceline.cov(rates([1.0, 3.0]), 0.2)["cov"].to_list() == [None]
+
+
+def test_widths_that_do_not_fit_are_refused() -> None:
+    for width in (0.05, 0.15, 0.25):
+        with pytest.raises(PacelineError, match="no multiple"):
+            paceline.cov(rates([1.0, 2.0, 3.0]), width)
+    with pytest.raises(PacelineError, match="no column"):
+        paceline.cov(rates([1.0, 2.0]), 0.1, "goodput")
+
+
+def test_recorded_and_measured_variation_agree() -> None:
+    results = paceline.run(paceline.parse(TEXT), runs=2, record=("rate",), record_every_s=0.1)
+    recorded = paceline.cov(results.series("rate"), 0.5, from_s=2.0)
+    assert len(recorded) == 6
+    both = recorded.join(results.flows, on=["seed", "flow", "instance"])
+    assert len(both) == 6
+    for row in both.iter_rows(named=True):
+        # the recording has no sample at the run's very end, so it lacks the last bin
+        assert row["bins"] == 35
+        assert row["cov"] == pytest.approx(row["send_rate_cov"], rel=0.1)
+    wider = paceline.cov(results.series("rate"), 2.0)
+    assert wider["bins"].to_list() == [9] * 6
+    udp = [frame.filter(pl.col("flow") == "b")["cov"].mean() for frame in (recorded, wider)]
+    assert udp[1] < udp[0]
