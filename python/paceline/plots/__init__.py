@@ -10,8 +10,7 @@ from paceline.plots.style import save
 from paceline.plots.timeline import Kind, figure
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (cwnd.KIND, rate.KIND, sequence.KIND, tfrc.KIND, queue.KIND, playout.KIND)
+    kind.name: kind for kind in (cwnd.KIND, rate.KIND, sequence.KIND, tfrc.KIND, queue.KIND, playout.KIND)
 }
 
 __all__ = ["KINDS", "Kind", "figure", "save"]
