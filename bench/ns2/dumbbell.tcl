@@ -1,10 +1,10 @@
-# The dumbbell of ../scenarios for ns-2: long-lived NewReno flows through one drop-tail bottleneck.
-#   ns dumbbell.tcl flows=8 mbps=10 access=100 rtt=0.05 queue=50 duration=300 seed=1
+# The dumbbell of ../scenarios for ns-2: long-lived TCP flows, and TFRC flows beside them, through one drop-tail bottleneck.
+#   ns dumbbell.tcl flows=8 tcp=Newreno tfrc=0 mbps=10 access=100 rtt=0.05 queue=50 duration=300 seed=1
 # Prints one line of key=value pairs, the last of which is the process's peak memory in kB. ns-2 runs as lean as it
-# can: only the packet headers that TCP needs, no trace, a monitor on the bottleneck alone (which costs nothing that
+# can: only the packet headers that its flows need, no trace, a monitor on the bottleneck alone (which costs nothing that
 # can be measured).
 
-array set option {flows 8 mbps 10 access 100 rtt 0.05 queue 50 duration 300 seed 1}
+array set option {flows 8 tcp Newreno tfrc 0 mbps 10 access 100 rtt 0.05 queue 50 duration 300 seed 1}
 foreach word $argv {
     lassign [split $word =] key value
     if {![info exists option($key)]} { puts stderr "unknown option $key"; exit 2 }
@@ -13,12 +13,15 @@ foreach word $argv {
 
 remove-all-packet-headers
 add-packet-header IP TCP Flags
+if {$option(tfrc) > 0} { add-packet-header TFRC TFRC_ACK RTP }
 
 # 1000 bytes of data packet on the wire, of which ns-2 counts 40 as headers; a window that never binds; no jitter.
 Agent/TCP set packetSize_ 960
 Agent/TCP set window_ 100000
 Agent/TCP set maxcwnd_ 0
 Agent/TCP set overhead_ 0
+Agent/TFRC set packetSize_ 1000
+Agent/TFRC set useHeaders_ false
 
 set ns [new Simulator]
 ns-random $option(seed)
@@ -35,7 +38,7 @@ $ns queue-limit $left $right $option(queue)
 $ns queue-limit $right $left $option(queue)
 set monitor [$ns monitor-queue $left $right ""]
 
-for {set i 0} {$i < $option(flows)} {incr i} {
+for {set i 0} {$i < $option(flows) + $option(tfrc)} {incr i} {
     set source [$ns node]
     set sink [$ns node]
     foreach {a b} [list $source $left $right $sink] {
@@ -43,8 +46,17 @@ for {set i 0} {$i < $option(flows)} {incr i} {
         $ns queue-limit $a $b 100000
         $ns queue-limit $b $a 100000
     }
-    set tcp($i) [new Agent/TCP/Newreno]
-    set receiver [new Agent/TCPSink]
+    if {$i >= $option(flows)} {
+        set tfrc [new Agent/TFRC]
+        set receiver [new Agent/TFRCSink]
+        $ns attach-agent $source $tfrc
+        $ns attach-agent $sink $receiver
+        $ns connect $tfrc $receiver
+        $ns at [$starts uniform 0 1] "$tfrc start"
+        continue
+    }
+    set tcp($i) [new Agent/TCP/$option(tcp)]
+    set receiver [new Agent/TCPSink[expr {$option(tcp) eq "Sack1" ? "/Sack1" : ""}]]
     $ns attach-agent $source $tcp($i)
     $ns attach-agent $sink $receiver
     $ns connect $tcp($i) $receiver
@@ -53,6 +65,7 @@ for {set i 0} {$i < $option(flows)} {incr i} {
     $ns at [$starts uniform 0 1] "$ftp start"
 }
 
+# Jain's index is that of the TCP flows.
 proc finish {} {
     global option ns tcp monitor
     set sum 0.0
