@@ -10,7 +10,7 @@ use paceline_units::Time;
 const SLOTS: u64 = 32;
 
 /// The most buckets that a batch is sorted into.
-const BUCKETS: usize = 2048;
+const BUCKETS: usize = 4096;
 
 /// A batch not larger than this is sorted by insertion alone.
 const FEW: usize = 24;
