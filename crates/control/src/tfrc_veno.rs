@@ -8,6 +8,7 @@ use crate::models::{Factor, Gamma, LossRate, Seconds, Window};
 use crate::tfrc::equation::{Equation, Terms};
 use crate::tfrc::{COMMON, Tfrc};
 use crate::{Build, Gauges, Machine, Parameter, PathView, Profile, Scheme, TfrcReport};
+use std::collections::VecDeque;
 
 const fn parameter(
     name: &'static str,
@@ -40,6 +41,22 @@ const PARAMETERS: &[Parameter] = &[
         "1",
         "1: the least round-trip time is sought anew after each loss event",
     ),
+    parameter(
+        "wmax_reports",
+        0.0,
+        0.0,
+        10_000.0,
+        "1",
+        "the largest of so many last reports counts for W_max, 1: the window of now; 0: the largest of all",
+    ),
+    parameter(
+        "as_printed",
+        0.0,
+        0.0,
+        1.0,
+        "1",
+        "1: equation (22) as the paper prints it, with p (1 + 32 p^2) under the root",
+    ),
 ];
 
 /// The equation's state.
@@ -48,6 +65,10 @@ pub struct Veno {
     law: Gamma,
     fixed: Option<f64>,
     reset: bool,
+    /// How many of the last windows count, and these; none: all of them.
+    recent: usize,
+    windows: VecDeque<f64>,
+    printed: bool,
     /// Least round-trip time (BaseRTT) in seconds; infinite before the first sample.
     base: f64,
     /// Largest rate times round-trip time so far, in packets.
@@ -75,15 +96,24 @@ impl Equation for Veno {
         if self.reset && report.loss_event_rate > self.p {
             self.base = sample;
         }
-        self.p = report.loss_event_rate;
         self.base = self.base.min(sample);
         let rtt = path.srtt.as_secs_f64();
-        self.largest = self.largest.max(rate * rtt / f64::from(path.segment.max(1)));
+        let window = rate * rtt / f64::from(path.segment.max(1));
+        if self.recent > 0 {
+            self.windows.push_back(window);
+            if self.windows.len() > self.recent {
+                self.windows.pop_front();
+            }
+            self.largest = self.windows.iter().copied().fold(0.0, f64::max);
+        } else {
+            self.largest = self.largest.max(window);
+        }
+        self.p = report.loss_event_rate;
         self.gamma = self.gamma(rtt);
     }
 
     fn rate(&self, p: LossRate, terms: &Terms) -> f64 {
-        terms.rate(p, self.gamma)
+        if self.printed { terms.rate_as_printed(p, self.gamma) } else { terms.rate(p, self.gamma) }
     }
 
     fn gauges(&self, to: &mut dyn Gauges) {
@@ -109,6 +139,9 @@ impl Build for Tfrc<Veno> {
             law,
             fixed: (values[10] > 0.0).then_some(values[10]),
             reset: values[11] >= 0.5,
+            recent: values[12] as usize,
+            windows: VecDeque::new(),
+            printed: values[13] >= 0.5,
             base: f64::INFINITY,
             largest: 0.0,
             p: 0.0,
@@ -154,12 +187,37 @@ mod tests {
         s.report(0.05, report(0.05, 1e9, 0.0)); // the first packets leave at 1000 B/s, then 4 in 50 ms
         s.report(0.05, report(0.05, 1e9, 0.01));
         assert!((s.controller.equation.largest - 4.0).abs() < 1e-9, "{}", s.controller.equation.largest);
+        let mut s = script(&[("wmax_reports", 2.0)]);
+        for received in [1e9, 1e6, 1e5, 1e4, 1e3] {
+            s.report(0.2, report(0.05, received, 0.0001));
+        }
+        // the two rates before this report's: twice 1e5 and twice 1e4
+        assert!(
+            (s.controller.equation.largest - 2e5 * 0.05 / 1000.0).abs() < 1e-9,
+            "{}",
+            s.controller.equation.largest
+        );
         let mut s = script(&[("base_rtt_reset", 1.0)]);
         s.report(0.05, report(0.05, 1e9, 0.0));
         s.report(0.08, report(0.08, 1e9, 0.01));
         assert_eq!(s.controller.equation.base, 0.08);
         s.report(0.09, report(0.09, 1e9, 0.01));
         assert_eq!(s.controller.equation.base, 0.08);
+    }
+
+    /// Equation (22) as printed, by hand: gamma = 0.95, p = 4 %, T_0 = 4 R.
+    #[test]
+    fn equation_22_as_printed() {
+        let mut s = script(&[("as_printed", 1.0)]);
+        s.report(0.1, report(0.1, 1e9, 0.0));
+        s.report(0.1, report(0.1, 1e9, 0.04));
+        // sqrt(0.1 * 0.04 / 1.95) = 0.045292, 3 sqrt(0.04875 * 0.04 * 0.04 * 1.0512) = 0.027166
+        let expected = 1000.0 / (0.1 * 0.045_292 + 0.4 * 0.027_166);
+        assert!((s.controller.rate() / expected - 1.0).abs() < 1e-4, "{} {expected}", s.controller.rate());
+        let mut right = script(&[]);
+        right.report(0.1, report(0.1, 1e9, 0.0));
+        right.report(0.1, report(0.1, 1e9, 0.04));
+        assert!(right.controller.rate() > 2.0 * s.controller.rate());
     }
 
     #[test]

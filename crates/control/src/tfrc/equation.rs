@@ -49,6 +49,16 @@ impl Terms {
         self.model().with(gamma).rate(p, &self.path).get()
     }
 
+    /// The same with p (1 + 32 p^2) under the root, as Zhou, Fu and Li print it in equations (21) and (22): a slip, but
+    /// perhaps one that their simulations had too.
+    #[must_use]
+    pub fn rate_as_printed(&self, p: LossRate, gamma: Factor) -> f64 {
+        let (p, gamma) = (p.get(), gamma.get());
+        let avoidance = self.rtt() * (2.0 * (1.0 - gamma) * p / (1.0 + gamma)).sqrt();
+        let timeouts = 3.0 * ((1.0 - gamma * gamma) * p / 2.0 * p * (1.0 + 32.0 * p * p)).sqrt();
+        self.segment() / (avoidance + self.path.rto.get() * timeouts)
+    }
+
     /// X_Bps of TFRC itself (gamma = 1/2); 0 if `p` is no loss event rate.
     #[must_use]
     pub fn half(&self, p: f64) -> f64 {
