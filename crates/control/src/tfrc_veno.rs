@@ -1,8 +1,8 @@
 //! TFRC Veno: TFRC with the throughput equation of TCP Veno, for paths that lose packets without being congested.
 //!
 //! Source: B. Zhou, C. P. Fu, V. O. K. Li, "TFRC Veno: an enhancement of TCP friendly rate control over wired/wireless
-//! networks", equation (22) with gamma of equation (20) ([`crate::models::gamma`]). A sender's change alone: the receiver
-//! is TFRC's, and so is all the rest of the law. See docs/controllers/tfrc-veno.md.
+//! networks", equation (22) with gamma of equation (20) ([`crate::models::gamma`]). A sender's change alone: the
+//! receiver is TFRC's, and so is all the rest of the law. See docs/controllers/tfrc-veno.md.
 
 use crate::models::{Factor, Gamma, LossRate, Seconds, Window};
 use crate::tfrc::equation::{Equation, Terms};

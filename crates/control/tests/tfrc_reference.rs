@@ -170,8 +170,9 @@ proptest! {
         }
     }
 
-    /// Never above twice the receive rate where that is forbidden: RFC 5348 after losses, twice the largest of two round
-    /// trips, or of all where the sender was data-limited; RFC 3448 twice the last, ns-2 too, each with its floor.
+    /// Never above twice the receive rate where that is forbidden: RFC 5348 after losses, twice the largest of two
+    /// round trips, or of all where the sender was data-limited; RFC 3448 twice the last, ns-2 too, each with its
+    /// floor.
     #[test]
     fn never_above_twice_what_arrives(
         scheme in proptest::sample::select(vec!["tfrc", "tfrc-veno", "multfrc"]), rtt_ms in 2..400u64,

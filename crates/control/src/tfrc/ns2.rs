@@ -1,8 +1,9 @@
 //! The sending rate as ns-2.35 computes it (`Agent/TFRC` with its defaults).
 //!
-//! What differs from RFC 5348: the first packets go at 300 B/s; in slow start the rate doubles once per round trip at most,
-//! up to twice the receive rate, and grows to its new value packet by packet; after it, a rise is bounded to one packet per
-//! round trip for each round trip since the last change; the rate is never above twice the last receive rate.
+//! What differs from RFC 5348: the first packets go at 300 B/s; in slow start the rate doubles once per round trip at
+//! most, up to twice the receive rate, and grows to its new value packet by packet; after it, a rise is bounded to one
+//! packet per round trip for each round trip since the last change; the rate is never above twice the last receive
+//! rate.
 
 use super::equation::{Equation, Terms};
 use super::{Interval, TfrcReport};

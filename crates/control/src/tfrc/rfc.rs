@@ -124,7 +124,8 @@ impl Rfc {
         self.p = p;
         self.equation_rate = LossRate::new(p).map_or(f64::INFINITY, |p| equation.rate(p, terms));
         if self.version == Version::Rfc5348 && self.doubled.is_none() {
-            // section 4.2; a first report that tells of a loss already must not begin with more than the equation allows
+            // section 4.2; a first report that tells of a loss already must not begin with more than the equation
+            // allows
             self.doubled = Some(now);
             self.received = ReceiveRates::only(now, f64::INFINITY);
             self.set((initial_window(terms.segment()) / terms.rtt()).min(self.equation_rate), terms.segment());

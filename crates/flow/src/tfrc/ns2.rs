@@ -1,9 +1,9 @@
 //! ns-2.35's receiver (`Agent/TFRCSink` with its defaults: weighted intervals, `NumFeedback_` 1, `PreciseLoss_`).
 //!
-//! What differs from RFC 5348: one later packet tells of a loss; times are the sender's, taken from the stamps; a loss event
-//! must be later than a round-trip time and seen by a packet that was sent after the report of the one before (`round_id`);
-//! late packets are ignored; a packet is answered if a round-trip time has passed since the last report, and a timer of 1.5
-//! round-trip times does the rest; the intervals are counted when a report is made.
+//! What differs from RFC 5348: one later packet tells of a loss; times are the sender's, taken from the stamps; a loss
+//! event must be later than a round-trip time and seen by a packet that was sent after the report of the one before
+//! (`round_id`); late packets are ignored; a packet is answered if a round-trip time has passed since the last report,
+//! and a timer of 1.5 round-trip times does the rest; the intervals are counted when a report is made.
 
 use super::TfrcConfig;
 use super::history::IntervalWeights;

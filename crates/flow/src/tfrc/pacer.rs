@@ -1,7 +1,7 @@
 //! When packets may leave (RFC 5348 sections 4.6 and 8.3).
 //!
-//! Packet i + 1 has the nominal time of packet i and s / X_inst. Nominal times are kept to fractions of a nanosecond, so
-//! that the rate is exact on average.
+//! Packet i + 1 has the nominal time of packet i and s / X_inst. Nominal times are kept to fractions of a nanosecond,
+//! so that the rate is exact on average.
 
 use paceline_engine::random::Sequence;
 use paceline_units::{Span, Time};
@@ -89,8 +89,8 @@ impl Pacer {
         }
     }
 
-    /// The first time on the grid of `rate` from the nominal time on that lies after now (ns-2's timer runs on while there
-    /// is nothing to send).
+    /// The first time on the grid of `rate` from the nominal time on that lies after now (ns-2's timer runs on while
+    /// there is nothing to send).
     pub(super) fn skip(&mut self, now: Time, segment: f64, rate: f64) {
         let gap = gap(segment, rate) as u64;
         let behind = now.since(self.due).0;

@@ -1,7 +1,7 @@
 //! Round-trip time and TCP's timeout for the equation.
 //!
-//! RFC 5348 section 4.3 steps 2 and 3: R = 0.9 R + 0.1 R_sample, t_RTO = 4 R. ns-2: 0.95 (`df_`), and the timeout of a BSD
-//! TCP with ticks of 100 ms (`tcp_tick_`).
+//! RFC 5348 section 4.3 steps 2 and 3: R = 0.9 R + 0.1 R_sample, t_RTO = 4 R. ns-2: 0.95 (`df_`), and the timeout of a
+//! BSD TCP with ticks of 100 ms (`tcp_tick_`).
 
 use paceline_control::Law;
 use paceline_units::Span;

@@ -22,8 +22,8 @@ const FIRST_TIMEOUT: Span = Span::from_secs(2);
 /// The sending end of a flow.
 ///
 /// The caller hands over what the application writes ([`TfrcSender::supply`]), reports and the time; it gets packets
-/// through [`Transmit`]. [`TfrcSender::next_wake`] says when to call [`TfrcSender::on_timer`]; it may move later without
-/// notice, and a call too early does nothing.
+/// through [`Transmit`]. [`TfrcSender::next_wake`] says when to call [`TfrcSender::on_timer`]; it may move later
+/// without notice, and a call too early does nothing.
 #[derive(Debug)]
 pub struct TfrcSender {
     /// Next packet; one past the last that the application has supplied; the flow's first since it last began afresh.
