@@ -14,14 +14,21 @@ from paceline.reproduce import loading, points, where
 from small_paper import GOODPUT
 
 PAPERS = where.folder_of_papers()
-# What a scenario of the paper changes in default.toml; all else must be as it stands there.
-DIFFERS: dict[str, set[str]] = {
+# What a scenario changes in the paper's first one; all else must be as it stands there.
+STREAMING: dict[str, set[str]] = {
     "basic.toml": {"flow.ftp", "flow.web"},
     "queue.toml": {"link.bottleneck.queue", "link.bottleneck.backward"},
     "loss.toml": {"link.bottleneck.loss"},
     "alpha-beta.toml": {"flow.media.cc", "flow.media.params"},
     "client-buffer.toml": {"flow.media.app.media_rate"},
     "red-media-rate.toml": {"link.bottleneck.queue", "link.bottleneck.backward"},
+}
+_SACK = {"rate_bin", "flow.target.count", "flow.sack"}
+VENO: dict[str, set[str]] = {
+    "two-state.toml": {"access.receiver.loss"},
+    "beside-sack.toml": _SACK,
+    "beside-sack-two-state.toml": _SACK | {"access.receiver.loss"},
+    "validation.toml": {"topology", "access", "link", "flow"},
 }
 
 
@@ -48,26 +55,68 @@ def test_every_paper_loads_and_has_claims(key: str) -> None:
     assert len(names) == len(set(names))
 
 
-def test_scenarios_of_vegas_streaming_differ_only_where_they_say() -> None:
-    folder = PAPERS / "vegas-streaming"
-    default = leaves(tomllib.loads((folder / "default.toml").read_text()))
+@pytest.mark.parametrize(
+    ("key", "first", "differs"),
+    [("vegas-streaming", "default.toml", STREAMING), ("tfrc-veno", "exponential.toml", VENO)],
+)
+def test_scenarios_differ_only_where_they_say(key: str, first: str, differs: dict[str, set[str]]) -> None:
+    folder = PAPERS / key
+    default = leaves(tomllib.loads((folder / first).read_text()))
     for path in folder.glob("*.toml"):
-        if path.name in ("default.toml", "figures.toml", "published.toml"):
+        if path.name in (first, "figures.toml", "published.toml"):
             continue
         mine = leaves(tomllib.loads(path.read_text()))
         other = {k for k in default.keys() | mine.keys() if default.get(k) != mine.get(k)} - {"description"}
-        allowed = DIFFERS.get(path.name, set())
+        allowed = differs.get(path.name, set())
         # A table differs where something within it does.
         surplus = {
             k
             for k in other
             if not any(k == a or k.startswith(a + ".") or a.startswith(k + ".") for a in allowed)
         }
-        assert not surplus, f"{path.name} differs from default.toml in {sorted(surplus)}"
+        assert not surplus, f"{path.name} differs from {first} in {sorted(surplus)}"
 
 
-def test_every_scenario_is_used() -> None:
-    found = loading.load("vegas-streaming")
+def test_the_validation_dumbbell_is_the_papers() -> None:
+    """Figure 2(a): eight flows, (20 i - 19) ms of wire and then 1 ms of air each, behind 12 Mbit/s and 40 packets."""
+    found = tomllib.loads((PAPERS / "tfrc-veno" / "validation.toml").read_text())
+    assert found["link"].keys() == {"bottleneck"} | {
+        f"{k}{i}" for k in ("left", "wired", "air") for i in range(1, 9)
+    }
+    assert found["link"]["bottleneck"]["rate"] == "12 Mbit/s"
+    assert found["link"]["bottleneck"]["queue"]["limit"] == "40 packets"
+    for i in range(1, 9):
+        link, flow = found["link"], found["flow"][f"veno{i}"]
+        assert link[f"left{i}"]["between"] == [flow["from"], link["bottleneck"]["between"][0]]
+        assert link[f"wired{i}"]["between"] == [
+            link["bottleneck"]["between"][1],
+            link[f"air{i}"]["between"][0],
+        ]
+        assert link[f"air{i}"]["between"][1] == flow["to"]
+        assert [link[f"{k}{i}"]["delay"] for k in ("left", "wired", "air")] == [
+            "1 ms",
+            f"{20 * i - 19} ms",
+            "1 ms",
+        ]
+        assert {link[f"{k}{i}"]["rate"] for k in ("left", "wired", "air")} == {"10 Mbit/s"}
+        assert [("loss" in link[f"{k}{i}"]) for k in ("left", "wired", "air")] == [False, False, True]
+        assert flow["cc"] == "veno"
+
+
+def test_what_cannot_be_run_has_published_values_and_none_of_ours() -> None:
+    found = loading.load("tfrc-veno")
+    later = [c for c in found.claims if found.studies[c.study].later]
+    assert {c.figure for c in later} == {"4", "table-1", "table-2"}
+    # Table I: 3 rows of 6 slots and 2 flows; Table II: 3 rows of 5 slots and 2 flows; what the text says of them.
+    assert len(later) == 36 + 30 + 5
+    assert all(c.ours is None for c in later)
+    covs = [c.published.value or 0 for c in later if c.key.startswith("table1-cov-veno")]
+    assert sum(covs) == pytest.approx(0.37 + 0.22 + 0.24 + 0.31 + 0.11 + 0.29)
+
+
+@pytest.mark.parametrize("key", where.keys())
+def test_every_scenario_is_used(key: str) -> None:
+    found = loading.load(key)
     used = {study.scenario for study in found.studies.values()}
     there = {p.name for p in found.folder.glob("*.toml")} - {"figures.toml", "published.toml"}
     assert there == used - {None}

@@ -16,8 +16,6 @@ from paceline.reproduce import loading, where
 from paceline.reproduce import paper as papers
 from paceline.reproduce.verdict import Outcome
 
-DEFAULT_RUNS = 10
-
 COUNTED = {
     Outcome.AGREES: "agree",
     Outcome.DIFFERS: "differ",
@@ -38,8 +36,14 @@ def reproduce(
         ),
     ] = None,
     runs: Annotated[
-        int, typer.Option("--runs", metavar="K", help="Runs per point, with the same seeds at each.")
-    ] = DEFAULT_RUNS,
+        int | None,
+        typer.Option(
+            "--runs",
+            metavar="K",
+            help="Runs per point, with the same seeds at each. Default: as many as the paper made, or 10.",
+            show_default=False,
+        ),
+    ] = None,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -82,7 +86,7 @@ def reproduce(
     _reproduce(paper, figure, runs, workers, out or Path("out") / paper)
 
 
-def _reproduce(key: str, figure: str | None, runs: int, workers: int | None, out: Path) -> None:
+def _reproduce(key: str, figure: str | None, runs: int | None, workers: int | None, out: Path) -> None:
     # matplotlib and the rest are slow to import: not for --list and --help.
     from paceline.reproduce import reproduction, writing
     from paceline.sweep import Store, workers_of_machine
@@ -90,6 +94,7 @@ def _reproduce(key: str, figure: str | None, runs: int, workers: int | None, out
     console = layout.stdout()
     whole = loading.load(key)
     chosen = whole if figure is None else whole.only(figure)
+    runs = chosen.runs if runs is None else runs
     planned = reproduction.plan(chosen, runs)
     at_a_time = workers if workers is not None else workers_of_machine()
     takes = duration(reproduction.seconds_on(planned.seconds, at_a_time))
@@ -134,11 +139,11 @@ def _reproduce(key: str, figure: str | None, runs: int, workers: int | None, out
     layout.say(console, f"The page: {page}\nFigures (SVG, PNG) and tables (Parquet, CSV) lie beside it.")
 
 
-def _list(paper: papers.Paper, figure: str | None, runs: int, workers: int | None) -> None:
+def _list(paper: papers.Paper, figure: str | None, runs: int | None, workers: int | None) -> None:
     console = layout.stdout()
     layout.say(console, f"{paper.key}: {paper.title}\n{paper.authors}, {paper.published_in}\n\n")
     if figure is None:
-        _figures(paper, runs, workers)
+        _figures(paper, paper.runs if runs is None else runs, workers)
     else:
         _claims(paper.only(figure))
 

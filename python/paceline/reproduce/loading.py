@@ -410,6 +410,7 @@ def load(key: str, root: Path | None = None) -> Paper:
         studies=studies,
         claims=tuple(claims),
         findings=tuple(findings),
+        runs=about.take("runs", int, 10),
     )
     about.end()
     return paper

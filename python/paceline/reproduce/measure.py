@@ -167,7 +167,7 @@ class CurvePoint:
 
 
 def curve_points(paper: Paper, study: Study, curve: Curve, values: Values) -> list[CurvePoint]:
-    """The points of a curve whose runs are there and that have a value."""
+    """The points of a curve whose runs are there and that have a value, from left to right."""
     names = columns(paper, study, values)
     runs = min(
         (len(next(iter(v.values()), [])) for p, v in values.items() if p.study == study.key), default=0
@@ -181,7 +181,7 @@ def curve_points(paper: Paper, study: Study, curve: Curve, values: Values) -> li
             continue
         if x is not None and y.mean is not None:
             found.append(CurvePoint(i, x, y))
-    return found
+    return sorted(found, key=lambda point: point.x)
 
 
 def mean(values: Sequence[float]) -> Estimate:

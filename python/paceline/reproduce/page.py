@@ -318,7 +318,7 @@ def render(reproduction: Reproduction) -> str:
             s.key: s.label
             for study in reproduction.studies()
             for s in study.series
-            if study.plots and not s.dashed
+            if not s.dashed and any(result.claim.study == study.key for result in reproduction.results)
         },
         provenance=reproduction.provenance,
         scenarios=reproduction.scenarios,

@@ -198,6 +198,8 @@ class Paper:
     studies: Mapping[str, Study]
     claims: tuple[Claim, ...]
     findings: tuple[Finding, ...]
+    runs: int = 10
+    """Runs of each point, unless more or fewer are asked for: as many as the paper made, if it says."""
 
     def figures(self) -> list[str]:
         """The figures in the order of the studies, each once."""
