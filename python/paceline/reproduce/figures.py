@@ -313,7 +313,7 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:
         elif lying:
             axes.set_xlim(left=0)
         else:
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(bottom=plot.y_from)
         if published_points(reproduction, plot):
             axes.plot(
                 [], [], marker="D", markerfacecolor="none", color="#555", linestyle="none", label="published"

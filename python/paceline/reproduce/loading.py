@@ -133,6 +133,7 @@ def _plots(
             table.take("x_label", str, ""),
             _curves(table, levels) if kind == "curves" else (),
             _trace(table) if kind == "trace" else None,
+            float(table.take("y_from", (int, float), 0.0)),
         )
         table.end()
         for name in (plot.metric, plot.over):

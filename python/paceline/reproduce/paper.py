@@ -115,6 +115,8 @@ class Plot:
     """Of the x axis, instead of the study's."""
     curves: tuple[Curve, ...] = ()
     trace: Trace | None = None
+    y_from: float = 0.0
+    """Where the y axis of a line plot begins."""
 
 
 @dataclass(frozen=True)

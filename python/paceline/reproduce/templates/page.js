@@ -56,7 +56,8 @@
     traces.push(...marks(plot, (own) => ({ x: own.map((p) => p.x), y: own.map((p) => p.y) })));
     const ticks = plot.ownX ? { exponentformat: "none" } : levelTicks(plot);
     return [traces, { xaxis: axis(plot.x, { ...ticks, type: plot.logX ? "log" : "linear" }),
-      yaxis: axis(plot.y, plot.logY ? { type: "log" } : { rangemode: "tozero" }) }];
+      yaxis: axis(plot.y, plot.logY ? { type: "log" }
+        : plot.from ? { range: [plot.from, null], autorange: "max" } : { rangemode: "tozero" }) }];
   }
 
   function bars(plot) {
