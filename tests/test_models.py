@@ -286,7 +286,7 @@ def test_the_command_draws(here: Command, tmp_path: Path) -> None:
         (["tfrc", "--p", "0.1", "--rtt", "1s", "--gamma", "0.5"], "tfrc does not take --gamma"),
         (["tfrc", "--p", "0.1", "--rate", "1Mbit/s", "--rtt", "1s"], "not both"),
         (["reno", "--rate", "1Mbit/s", "--rtt", "1s"], "--rate goes with the tfrc models"),
-        (["tfrc", "--rate", "1bit/s", "--rtt", "50ms"], "--rate = 1 bit/s: it must be at least 960 bit/s"),
+        (["tfrc", "--rate", "1bit/s", "--rtt", "50ms"], "--rate = 1 bit/s: it must be at least 961 bit/s"),
         (
             ["gamma", "--rtt", "1s", "--base-rtt", "2s", "--w-max", 9],
             "--base-rtt = 2 s: it must be at most 1 s",

@@ -232,6 +232,23 @@ fn reports_that_cannot_be_ours_change_nothing() {
     assert_eq!(s.rate(), rate);
 }
 
+/// Stamps begin anew every 2^32 units of 256 ns, 1099.5 s: reports of the round trip after that are as good as others.
+#[test]
+fn reports_count_when_stamps_begin_anew() {
+    let around = f64::from(u32::MAX) * 256e-6; // ms
+    for profile in [Profile::Rfc, Profile::Ns2] {
+        let mut s = Script::greedy(profile, &[]);
+        s.report(100.0, 0, 100.0, 0.0, 0.0);
+        let samples = |s: &Script| s.sender.stats().rtt_count;
+        for after in [-150.0, -50.0, 1.0, 50.0, 99.0, 150.0] {
+            s.wait(around + after);
+            let (newest, before) = (s.out.len() as u32 - 1, samples(&s));
+            s.report(around + after, newest, 100.0, 1e4, 0.01);
+            assert_eq!(samples(&s), before + 1, "{profile:?}: {after} ms after");
+        }
+    }
+}
+
 #[test]
 fn short_packets_stops_and_fresh_starts() {
     let mut s = Script::new(Profile::Rfc, &[]);

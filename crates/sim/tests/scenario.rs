@@ -94,6 +94,20 @@ fn what_was_set_has_no_line() {
     assert_eq!(error.to_string(), "test.toml: flow.media.app.xfactor: `-1` must be from 0.001 to 1000000");
 }
 
+/// Vegas's alpha must be at most its beta; MULTFRC's parameters of these names may be anything in their ranges.
+#[test]
+fn the_order_of_alpha_and_beta_is_that_of_vegas_alone() {
+    let text = |cc: &str| {
+        format!(
+            "duration = \"10 s\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\n\
+                 [flow.a]\ncc = \"{cc}\"\nparams = {{ alpha = 2, beta = 1 }}\n"
+        )
+    };
+    check(&text("multfrc")).unwrap();
+    let error = check(&text("vegas")).unwrap_err();
+    assert!(error.contains("flow.a.params: alpha, `2`, must be at most beta, `1`"), "{error}");
+}
+
 #[test]
 fn an_unknown_controller_gets_the_list() {
     let error = check(&SMALL.replace("\"vegas\"", "\"my-own\"")).unwrap_err();

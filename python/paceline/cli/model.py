@@ -346,12 +346,24 @@ def _as_option(message: str) -> str:
     bits = name == "rate_bytes_per_s"
 
     def readable(match: re.Match[str]) -> str:
-        value = float(match["number"])
-        return match["before"] + (_text("rate_bps", BITS * value) if bits else _text(name, value))
+        value = float(match["number"]) * (BITS if bits else 1)
+        if match["before"]:  # what is named must itself be allowed
+            value = _rounded(value, up=match["before"] == "at least ")
+        return match["before"] + _text("rate_bps" if bits else name, value)
 
     number = r"(?P<number>-?[\d.]+(e[+-]?\d+)?)"
     rest = re.sub(rf"(?P<before>^|at most |at least ){number}(?=:|$)", readable, rest)
     return f"{OPTIONS[name].name}{equals}{rest}"
+
+
+def _rounded(value: float, *, up: bool) -> float:
+    """To three digits, never below (up) or above the value."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    digits = 2 - math.floor(math.log10(abs(value)))
+    # powers of ten times the value differ from whole numbers by rounding
+    scaled = round(value * 10.0**digits, 9)
+    return float(f"{(math.ceil if up else math.floor)(scaled)}e{-digits}")
 
 
 def _with_bits(columns: dict[str, np.ndarray], segment: np.ndarray | None) -> dict[str, np.ndarray]:

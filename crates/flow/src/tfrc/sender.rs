@@ -343,7 +343,7 @@ impl TfrcSender {
             && report.receive_rate >= 0.0
             && (0.0..=1.0).contains(&report.loss_event_rate)
             && elapsed >= report.delay
-            && Stamp::at(self.began).elapsed(now) >= elapsed;
+            && self.age(now) >= elapsed;
         if !known || !sane || self.stopped || !self.started {
             return;
         }
@@ -381,6 +381,11 @@ impl TfrcSender {
         self.set_timer(now);
         self.pacer.repace(now, self.segment, self.controller.pacing());
         self.run(now, out);
+    }
+
+    /// Since the start, as coarse as stamps are but without their end: they begin anew every 18 minutes.
+    fn age(&self, now: Time) -> Span {
+        Span((now.0 >> 8).saturating_sub(self.began.0 >> 8) << 8)
     }
 
     fn covered(&mut self, stamp: Stamp, now: Time) -> Interval {

@@ -173,7 +173,9 @@ impl Rules {
             let default = scheme.parameters.iter().find(|p| p.name == name)?.default[profile.control() as usize];
             Some(flow.params.get(name).copied().unwrap_or(default))
         };
-        if let (Some(alpha), Some(beta)) = (value("alpha"), value("beta"))
+        // Vegas's two thresholds; MULTFRC's alpha and beta are steps, which have no order
+        if matches!(scheme.machine, Machine::Tcp(_))
+            && let (Some(alpha), Some(beta)) = (value("alpha"), value("beta"))
             && alpha > beta
         {
             self.note(join(path, "params"), format!("alpha, `{alpha}`, must be at most beta, `{beta}`"));
