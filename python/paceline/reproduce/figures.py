@@ -7,6 +7,7 @@ line joins them: the curves between the published numbers are lost.
 from __future__ import annotations
 
 import io
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator
+from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
 
 from paceline import files
 from paceline.reproduce import measure
@@ -142,6 +143,10 @@ def _draw_curves(axes: Axes, reproduction: Reproduction, study: Study, plot: Plo
         _mark(axes, study.levels[study.level(level)].x, value, bound, COLOURS[by_key[key].colour % 6])
     if plot.x_label:
         axes.set_xscale("log" if plot.log_x else "linear")
+        if plot.log_x:
+            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_formatter(NullFormatter())
     else:
         _level_ticks(axes, study, plot)
 
@@ -289,9 +294,7 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:
             else (5.2, 3.4)
         )
         figure = Figure(figsize=size, layout="constrained")
-        figure.suptitle(
-            f"{study.title}: {plot.title[0].lower()}{plot.title[1:]}", fontsize=10, x=0.02, ha="left"
-        )
+        figure.suptitle(_title(study, plot, across=size[0]), fontsize=10, x=0.02, ha="left")
         if plot.kind == "trace":
             _draw_traces(figure, reproduction, study, plot)
             return figure
@@ -310,6 +313,9 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:
         axes.set_ylabel("" if lying else up)
         if plot.log_y:
             axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter(NullFormatter())
         elif lying:
             axes.set_xlim(left=0)
         else:
@@ -318,8 +324,21 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:
             axes.plot(
                 [], [], marker="D", markerfacecolor="none", color="#555", linestyle="none", label="published"
             )
-        axes.legend(fontsize=8)
+        if len(axes.get_legend_handles_labels()[1]) > 6:
+            figure.legend(
+                fontsize=7, loc="outside lower center", ncols=4, columnspacing=1.0, handlelength=1.4
+            )
+        else:
+            axes.legend(fontsize=8)
         return figure
+
+
+def _title(study: Study, plot: Plot, across: float) -> str:
+    """Study and plot, in as many lines as the width in inches needs. CoV and T2/T1 keep their capitals."""
+    first = plot.title.split(" ", 1)[0]
+    word = first.isalpha() and first[1:].islower()
+    own = plot.title[0].lower() + plot.title[1:] if word else plot.title
+    return textwrap.fill(f"{study.title}: {own}", width=int(across * 13))
 
 
 def write(reproduction: Reproduction, folder: Path) -> None:
