@@ -160,7 +160,8 @@ pub struct Feedback {
     pub received: u32,
     /// Of them, those marked "congestion experienced", modulo 2^32.
     pub marked: u32,
-    /// The rate of arrival since the last feedback, in bytes a second: X_recv; finite and not negative.
+    /// The rate of arrival over a round-trip time or more (RFC 5348 section 6.2), in bytes a second: X_recv; finite and
+    /// not negative.
     pub receive_rate: f64,
     /// The loss event rate p, from 0 to 1.
     pub loss_event_rate: f64,
