@@ -92,6 +92,11 @@ impl Ns2Receiver {
         self.p
     }
 
+    /// Whether the sender had a round-trip time, and `seq` lies beyond all that has come: without one it has begun afresh.
+    pub(super) fn follows(&self, seq: u32) -> bool {
+        self.rtt > Span::ZERO && seq >= self.next
+    }
+
     /// A packet has come.
     pub(super) fn hear(&mut self, now: Time, packet: &Packet, marked: bool, data: &TfrcData) -> Heard {
         let seq = packet.seq;

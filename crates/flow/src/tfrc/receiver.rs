@@ -109,7 +109,12 @@ impl TfrcReceiver {
                 }
                 rfc.hear(now, packet.seq, bytes, marked, data)
             }
-            Measure::Ns2(ns2) => ns2.hear(now, packet, marked, data),
+            Measure::Ns2(ns2) => {
+                if data.rtt == Span::ZERO && ns2.follows(packet.seq) {
+                    **ns2 = Ns2Receiver::new(&self.config);
+                }
+                ns2.hear(now, packet, marked, data)
+            }
         };
         if heard.new {
             stats.bytes += bytes;

@@ -238,6 +238,24 @@ fn a_sender_that_begins_afresh_has_a_fresh_history() {
     assert_eq!((s.last().2.loss_event_rate, s.last().2.receive_rate), (0.0, 0.0));
 }
 
+/// Its rounds begin anew too: held against those of before, no loss would count for as long.
+#[test]
+fn ns2_a_sender_that_begins_afresh_has_a_fresh_history() {
+    let mut s = Script::new(Law::Ns2);
+    for i in (10..20).chain([21, 22, 23]) {
+        s.packet(10 * i, i as u32);
+    }
+    assert!(s.receiver.loss_event_rate() > 0.0);
+    s.rtt = Span::ZERO;
+    s.packet(1000, 30);
+    assert_eq!(s.receiver.loss_event_rate(), 0.0);
+    s.rtt = Span::from_millis(R);
+    for i in (31..40).chain([41]) {
+        s.packet(1000 + 10 * (i - 30), i as u32);
+    }
+    assert!(s.receiver.loss_event_rate() > 0.0);
+}
+
 #[test]
 fn ns2_one_later_packet_tells_of_a_loss_and_the_round_must_have_passed() {
     let mut s = Script::new(Law::Ns2);
