@@ -332,10 +332,14 @@ def test_the_command_line_names_what_there_is() -> None:
     assert len(listed.output.splitlines()) < 40 * len(where.keys())
     claims = runner.invoke(app, ["reproduce", "--list", "vegas-streaming", "--figure", "7"])
     assert "fig7a-levels-vegas" in claims.output
+    of_one_paper = runner.invoke(app, ["reproduce", "--list", "--figure", "5"])
+    assert of_one_paper.exit_code == 0, of_one_paper.output
+    assert "tfrc-veno" not in of_one_paper.output, "it has no figure 5"
     for words, said in {
         ("reproduce",): "which paper?",
         ("reproduce", "vegas"): "no paper 'vegas'",
         ("reproduce", "vegas-streaming", "--figure", "9"): "has no figure 9",
+        ("reproduce", "--list", "--figure", "99"): "no paper has a figure 99",
         ("reproduce", "vegas-streaming", "--runs", "0"): "must be at least 1",
     }.items():
         failed = runner.invoke(app, list(words))

@@ -9,6 +9,7 @@
 //! all packets merges more. [`Multiple::apart`] takes that out again.
 
 use crate::models::{Factor, LossRate};
+use crate::scheme::WHOLE;
 use crate::tfrc::equation::{Equation, Terms};
 use crate::tfrc::{COMMON, Tfrc};
 use crate::{Build, Gauges, Machine, Parameter, PathView, Profile, Scheme, TfrcReport};
@@ -36,15 +37,15 @@ const PARAMETERS: &[Parameter] = &[
     parameter("alpha", 1.0, 0.0, 100.0, "1", "n grows by alpha / n"),
     parameter("beta", 1.0, 0.0, 100.0, "1", "n shrinks by beta"),
     parameter("gamma", 0.2, 0.0, 100.0, "1", "share of the least round-trip time that may be queueing"),
-    parameter("window", 50.0, 1.0, 1000.0, "1", "round-trip samples in the average"),
-    parameter("period", 50.0, 1.0, 1000.0, "1", "round-trip samples from one change of n to the next"),
+    parameter("window", 50.0, 1.0, 1000.0, WHOLE, "round-trip samples in the average"),
+    parameter("period", 50.0, 1.0, 1000.0, WHOLE, "round-trip samples from one change of n to the next"),
     parameter("n_max", 1000.0, 1.0, 1e6, "1", "n at most"),
     parameter(
         "own_losses",
         1.0,
         0.0,
         1.0,
-        "1",
+        WHOLE,
         "1: p is what each of n connections would see; 0: what the receiver reports",
     ),
 ];

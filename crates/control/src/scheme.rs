@@ -88,10 +88,28 @@ pub struct Parameter {
     pub min: f64,
     /// Greatest allowed value.
     pub max: f64,
-    /// Its unit; `"1"` for a plain number.
+    /// Its unit; `"1"` for a plain number, [`WHOLE`] for one without a fraction.
     pub unit: &'static str,
     /// What it does.
     pub doc: &'static str,
+}
+
+/// The unit of a number that must be whole: a count, a choice by number, a switch.
+pub(crate) const WHOLE: &str = "whole";
+
+impl Parameter {
+    /// Whether it may have this value.
+    #[must_use]
+    pub fn allows(&self, value: f64) -> bool {
+        (self.min..=self.max).contains(&value) && (self.unit != WHOLE || value.fract() == 0.0)
+    }
+
+    /// What it may be, in words: `from 0 to 1`, `a whole number from 0 to 2`.
+    #[must_use]
+    pub fn allowed(&self) -> String {
+        let kind = if self.unit == WHOLE { "a whole number " } else { "" };
+        format!("{kind}from {} to {}", self.min, self.max)
+    }
 }
 
 /// The machine that a scheme rides on (crate `flow`).
@@ -164,7 +182,7 @@ impl Scheme {
                 });
             };
             let parameter = &self.parameters[i];
-            if !(parameter.min..=parameter.max).contains(&value) {
+            if !parameter.allows(value) {
                 return Err(ParameterError::Range { scheme: self.name, parameter: *parameter, value });
             }
             values[i] = value;
@@ -233,7 +251,7 @@ impl fmt::Display for ParameterError {
                 Ok(())
             }
             ParameterError::Range { scheme, parameter: p, value } => {
-                write!(f, "{scheme}: {} = {value} is not in {} to {}", p.name, p.min, p.max)
+                write!(f, "{scheme}: {} = {value} is not {}", p.name, p.allowed())
             }
             ParameterError::Machine { scheme, machine } => {
                 write!(f, "{scheme} rides on the machine {machine}, not on this one")

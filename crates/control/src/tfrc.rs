@@ -10,6 +10,7 @@ mod ns2;
 mod rfc;
 
 use crate::models::TimeoutTerm;
+use crate::scheme::WHOLE;
 use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme};
 use equation::{Equation, Plain, Terms};
 use ns2::Ns2;
@@ -141,24 +142,24 @@ pub(crate) const COMMON: [Parameter; 7] = [
         "law",
         [Law::Rfc5348.code(), Law::Ns2.code(), Law::Ns2.code(), Law::Rfc5348.code()],
         2.0,
-        "1",
+        WHOLE,
         "whose TFRC: 0 RFC 5348, 1 RFC 3448, 2 ns-2",
     ),
     parameter(
         "damping",
         [0.0, 1.0, 1.0, 0.0],
         1.0,
-        "1",
+        WHOLE,
         "1: send slower while the round-trip time is above its average (RFC 5348 section 4.5, optional there)",
     ),
-    parameter("discounting", [1.0; 4], 1.0, "1", "1: long times without loss discount the older intervals (5.5)"),
+    parameter("discounting", [1.0; 4], 1.0, WHOLE, "1: long times without loss discount the older intervals (5.5)"),
     Parameter {
         min: 1.0,
         ..parameter(
             "ndupack",
             [3.0, 1.0, 1.0, 3.0],
             100.0,
-            "1",
+            WHOLE,
             "so many later packets tell of a loss; law 2: always 1",
         )
     },
@@ -177,9 +178,8 @@ impl Settings {
     /// From the values of [`COMMON`].
     fn new(values: &[f64]) -> Settings {
         Settings {
-            // a value between two laws means the nearer one
-            law: Law::ALL[((values[0] + 0.5) as usize).min(Law::ALL.len() - 1)],
-            discounting: values[2] >= 0.5,
+            law: Law::ALL[(values[0] as usize).min(Law::ALL.len() - 1)],
+            discounting: values[2] == 1.0,
             overtaken: values[3] as u32,
             burst: values[4],
             gap_jitter: values[5],

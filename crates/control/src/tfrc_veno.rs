@@ -5,6 +5,7 @@
 //! receiver is TFRC's, and so is all the rest of the law. See docs/controllers/tfrc-veno.md.
 
 use crate::models::{Factor, Gamma, LossRate, Seconds, Window};
+use crate::scheme::WHOLE;
 use crate::tfrc::equation::{Equation, Terms};
 use crate::tfrc::{COMMON, Tfrc};
 use crate::{Build, Gauges, Machine, Parameter, PathView, Profile, Scheme, TfrcReport};
@@ -38,7 +39,7 @@ const PARAMETERS: &[Parameter] = &[
         0.0,
         0.0,
         1.0,
-        "1",
+        WHOLE,
         "1: the least round-trip time is sought anew after each loss event",
     ),
     parameter(
@@ -46,7 +47,7 @@ const PARAMETERS: &[Parameter] = &[
         0.0,
         0.0,
         10_000.0,
-        "1",
+        WHOLE,
         "the largest of so many last reports counts for W_max, 1: the window of now; 0: the largest of all",
     ),
     parameter(
@@ -54,7 +55,7 @@ const PARAMETERS: &[Parameter] = &[
         0.0,
         0.0,
         1.0,
-        "1",
+        WHOLE,
         "1: equation (22) as the paper prints it, with p (1 + 32 p^2) under the root",
     ),
 ];

@@ -10,6 +10,7 @@
 mod linux;
 
 use crate::reno::Reno;
+use crate::scheme::WHOLE;
 use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, WindowController};
 use linux::Kernel;
@@ -45,7 +46,7 @@ const PARAMETERS: &[Parameter] = &[
         default: [0.0, 0.0, 1.0, 1.0],
         min: 0.0,
         max: 1.0,
-        unit: "1",
+        unit: WHOLE,
         doc: "1: in congestion avoidance the window grows half as fast while beta or more are in the queue; 0: as Reno's",
     },
     Parameter {
@@ -53,7 +54,7 @@ const PARAMETERS: &[Parameter] = &[
         default: [1.0, 1.0, 0.0, 0.0],
         min: 0.0,
         max: 1.0,
-        unit: "1",
+        unit: WHOLE,
         doc: "1: the base round-trip time is forgotten at each loss; 0: it is the connection's least",
     },
 ];

@@ -76,8 +76,13 @@ def reproduce(
       paceline reproduce vegas-streaming --figure 5 --runs 5 --out out/red
     """
     if listing:
-        for key in [paper] if paper else where.keys():
-            _list(loading.load(key), figure, runs, workers)
+        listed = [loading.load(key) for key in ([paper] if paper else where.keys())]
+        if paper is None and figure is not None:
+            listed = [one for one in listed if one.has(figure)]
+            if not listed:
+                raise PacelineError(f"no paper has a figure {figure}; see paceline reproduce --list")
+        for one in listed:
+            _list(one, figure, runs, workers)
         return
     if paper is None:
         raise PacelineError(

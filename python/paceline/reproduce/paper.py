@@ -207,6 +207,10 @@ class Paper:
         """The figures in the order of the studies, each once."""
         return list(dict.fromkeys(study.figure for study in self.studies.values()))
 
+    def has(self, figure: str) -> bool:
+        """Whether there is such a figure, or one of its plots has that name."""
+        return any(s.figure == figure or any(p.key == figure for p in s.plots) for s in self.studies.values())
+
     def only(self, figure: str) -> Paper:
         """The paper with one figure's studies and claims alone: "4" also by the name of one of its plots, "4c".
         Raises PaperError for a figure that is not there."""

@@ -76,7 +76,7 @@ pub enum Ecn {
 pub struct Request {
     /// What the answer must repeat.
     pub nonce: Nonce,
-    /// Bytes of UDP payload of each data packet, this format's header included: s of RFC 5348.
+    /// Bytes that each data packet carries after this format's header: s of RFC 5348, section 3.1.
     pub packet_size: u16,
     /// Whether data will be sent ECN-capable.
     pub ecn: Ecn,
@@ -87,7 +87,7 @@ pub struct Request {
 pub enum RateLimit {
     /// Whatever the congestion control allows.
     None,
-    /// At most so many bytes a second of UDP payload (`u32::MAX` stands for none on the wire, and is sent as one less).
+    /// At most so many bytes a second, headers left out (`u32::MAX` means none on the wire, and is sent as one less).
     BytesPerSecond(u32),
 }
 

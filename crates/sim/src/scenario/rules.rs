@@ -153,9 +153,7 @@ impl Rules {
             let key = join(&join(path, "params"), name);
             let names = || scheme.parameters.iter().map(|parameter| parameter.name);
             match scheme.parameters.iter().find(|parameter| parameter.name == name) {
-                Some(p) if !(p.min..=p.max).contains(value) => {
-                    self.note(key, format!("`{value}` must be from {} to {}", p.min, p.max));
-                }
+                Some(p) if !p.allows(*value) => self.note(key, format!("`{value}` must be {}", p.allowed())),
                 Some(_) => {}
                 None if scheme.parameters.is_empty() => {
                     self.note(key, format!("`{}` has no parameters", scheme.name));
