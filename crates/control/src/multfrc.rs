@@ -11,36 +11,18 @@
 use crate::models::{Factor, LossRate};
 use crate::scheme::WHOLE;
 use crate::tfrc::equation::{Equation, Terms};
-use crate::tfrc::{COMMON, Tfrc};
+use crate::tfrc::{COMMON, Tfrc, after_common, own};
 use crate::{Build, Gauges, Machine, Parameter, PathView, Profile, Scheme, TfrcReport};
 use std::collections::VecDeque;
 
-const fn parameter(
-    name: &'static str,
-    default: f64,
-    min: f64,
-    max: f64,
-    unit: &'static str,
-    doc: &'static str,
-) -> Parameter {
-    Parameter { name, default: [default; Profile::ALL.len()], min, max, unit, doc }
-}
-
-const PARAMETERS: &[Parameter] = &[
-    COMMON[0],
-    COMMON[1],
-    COMMON[2],
-    COMMON[3],
-    COMMON[4],
-    COMMON[5],
-    COMMON[6],
-    parameter("alpha", 1.0, 0.0, 100.0, "1", "n grows by alpha / n"),
-    parameter("beta", 1.0, 0.0, 100.0, "1", "n shrinks by beta"),
-    parameter("gamma", 0.2, 0.0, 100.0, "1", "share of the least round-trip time that may be queueing"),
-    parameter("window", 50.0, 1.0, 1000.0, WHOLE, "round-trip samples in the average"),
-    parameter("period", 50.0, 1.0, 1000.0, WHOLE, "round-trip samples from one change of n to the next"),
-    parameter("n_max", 1000.0, 1.0, 1e6, "1", "n at most"),
-    parameter(
+const PARAMETERS: [Parameter; COMMON.len() + 7] = after_common([
+    own("alpha", 1.0, 0.0, 100.0, "1", "n grows by alpha / n"),
+    own("beta", 1.0, 0.0, 100.0, "1", "n shrinks by beta"),
+    own("gamma", 0.2, 0.0, 100.0, "1", "share of the least round-trip time that may be queueing"),
+    own("window", 50.0, 1.0, 1000.0, WHOLE, "round-trip samples in the average"),
+    own("period", 50.0, 1.0, 1000.0, WHOLE, "round-trip samples from one change of n to the next"),
+    own("n_max", 1000.0, 1.0, 1e6, "1", "n at most"),
+    own(
         "own_losses",
         1.0,
         0.0,
@@ -48,7 +30,7 @@ const PARAMETERS: &[Parameter] = &[
         WHOLE,
         "1: p is what each of n connections would see; 0: what the receiver reports",
     ),
-];
+]);
 
 /// The equation's state.
 #[derive(Clone, Debug)]
@@ -135,7 +117,7 @@ impl Build for Tfrc<Multiple> {
         summary: "n virtual TFRC connections, n by the queueing delay",
         source: "Chen and Zakhor, INFOCOM 2004",
         machine: Machine::Tfrc,
-        parameters: PARAMETERS,
+        parameters: &PARAMETERS,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Tfrc<Multiple> {

@@ -174,6 +174,30 @@ pub(crate) const COMMON: [Parameter; 7] = [
     parameter("granularity", [0.0; 4], 1.0, "s", "packets may leave half of this before their time (8.3); not law 2"),
 ];
 
+/// A parameter of one scheme alone, with one default under every profile.
+pub(crate) const fn own(
+    name: &'static str,
+    default: f64,
+    min: f64,
+    max: f64,
+    unit: &'static str,
+    doc: &'static str,
+) -> Parameter {
+    Parameter { name, default: [default; Profile::ALL.len()], min, max, unit, doc }
+}
+
+/// [`COMMON`], then those of one scheme alone.
+pub(crate) const fn after_common<const OWN: usize, const ALL: usize>(own: [Parameter; OWN]) -> [Parameter; ALL] {
+    assert!(COMMON.len() + OWN == ALL);
+    let mut all = [COMMON[0]; ALL];
+    let mut i = 1;
+    while i < ALL {
+        all[i] = if i < COMMON.len() { COMMON[i] } else { own[i - COMMON.len()] };
+        i += 1;
+    }
+    all
+}
+
 impl Settings {
     /// From the values of [`COMMON`].
     fn new(values: &[f64]) -> Settings {

@@ -7,42 +7,17 @@
 use crate::models::{Factor, Gamma, LossRate, Seconds, Window};
 use crate::scheme::WHOLE;
 use crate::tfrc::equation::{Equation, Terms};
-use crate::tfrc::{COMMON, Tfrc};
+use crate::tfrc::{COMMON, Tfrc, after_common, own};
 use crate::{Build, Gauges, Machine, Parameter, PathView, Profile, Scheme, TfrcReport};
 use std::collections::VecDeque;
 
-const fn parameter(
-    name: &'static str,
-    default: f64,
-    min: f64,
-    max: f64,
-    unit: &'static str,
-    doc: &'static str,
-) -> Parameter {
-    Parameter { name, default: [default; Profile::ALL.len()], min, max, unit, doc }
-}
-
-const PARAMETERS: &[Parameter] = &[
-    COMMON[0],
-    COMMON[1],
-    COMMON[2],
-    COMMON[3],
-    COMMON[4],
-    COMMON[5],
-    COMMON[6],
-    parameter("theta1", 0.95, 0.0, 0.999, "1", "window factor at a loss while the path is not congested"),
-    parameter("theta2", 0.5, 0.0, 0.999, "1", "window factor at a loss on a congested path: gamma is never below"),
-    parameter("beta", 3.0, 0.1, 1000.0, "packet", "backlog from which a loss counts as congestion"),
-    parameter("wmax", 0.0, 0.0, 1e6, "packet", "W_max in packets; 0: the largest rate times round-trip time so far"),
-    parameter(
-        "base_rtt_reset",
-        0.0,
-        0.0,
-        1.0,
-        WHOLE,
-        "1: the least round-trip time is sought anew after each loss event",
-    ),
-    parameter(
+const PARAMETERS: [Parameter; COMMON.len() + 7] = after_common([
+    own("theta1", 0.95, 0.0, 0.999, "1", "window factor at a loss while the path is not congested"),
+    own("theta2", 0.5, 0.0, 0.999, "1", "window factor at a loss on a congested path: gamma is never below"),
+    own("beta", 3.0, 0.1, 1000.0, "packet", "backlog from which a loss counts as congestion"),
+    own("wmax", 0.0, 0.0, 1e6, "packet", "W_max in packets; 0: the largest rate times round-trip time so far"),
+    own("base_rtt_reset", 0.0, 0.0, 1.0, WHOLE, "1: the least round-trip time is sought anew after each loss event"),
+    own(
         "wmax_reports",
         0.0,
         0.0,
@@ -50,7 +25,7 @@ const PARAMETERS: &[Parameter] = &[
         WHOLE,
         "the largest of so many last reports counts for W_max, 1: the window of now; 0: the largest of all",
     ),
-    parameter(
+    own(
         "as_printed",
         0.0,
         0.0,
@@ -58,7 +33,7 @@ const PARAMETERS: &[Parameter] = &[
         WHOLE,
         "1: equation (22) as the paper prints it, with p (1 + 32 p^2) under the root",
     ),
-];
+]);
 
 /// The equation's state.
 #[derive(Clone, Debug)]
@@ -128,7 +103,7 @@ impl Build for Tfrc<Veno> {
         summary: "TFRC with TCP Veno's throughput equation, for paths with random loss",
         source: "Zhou, Fu and Li, TFRC Veno",
         machine: Machine::Tfrc,
-        parameters: PARAMETERS,
+        parameters: &PARAMETERS,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Tfrc<Veno> {

@@ -14,7 +14,7 @@ fn outcome(name: &str, profile: Profile, loss: f64, window: Option<u32>) -> Outc
     let path =
         Path { duration: Time::from_secs_f64(60.0), warmup: Time::from_secs_f64(10.0), ..Path::grid(50, loss, 1) };
     let controller = TcpController::new(scheme, profile, &[]).unwrap();
-    run(&config, controller, &path, &mut |_| {})
+    run(&config, controller, &path)
 }
 
 fn each(test: impl Fn(&str, Profile)) {

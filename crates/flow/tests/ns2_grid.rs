@@ -8,7 +8,10 @@
 
 mod common;
 
-use common::{Outcome, Path, kind, run};
+use common::{Outcome, Path, run};
+use paceline_control::{Profile, TcpController, registry};
+use paceline_flow::tcp::TcpConfig;
+use paceline_units::Span;
 
 /// Student's t for 95 % and n - 1 degrees of freedom.
 const SEEDS: u64 = 30;
@@ -52,9 +55,8 @@ fn compare(csv: &str, filter: impl Fn(&str) -> bool) {
 fn check(row: &Row, bad: &mut Vec<String>) {
     let (config, controller) = kind(row.kind);
     let seeds = if row.loss > 0.0 { SEEDS } else { 1 };
-    let outcomes: Vec<Outcome> = (1..=seeds)
-        .map(|seed| run(&config, controller.clone(), &Path::grid(row.rtt_ms, row.loss, seed), &mut |_| {}))
-        .collect();
+    let outcomes: Vec<Outcome> =
+        (1..=seeds).map(|seed| run(&config, controller.clone(), &Path::grid(row.rtt_ms, row.loss, seed))).collect();
     let mut text = format!("{:12} rtt {:3} ms loss {:5}:", row.kind, row.rtt_ms, row.loss);
     for (name, column, value) in [
         ("goodput", "goodput_mbps", (|o| o.goodput_mbps) as fn(&Outcome) -> f64),
@@ -106,4 +108,24 @@ fn with_loss_vegas() {
 #[test]
 fn with_loss_tcp_linux() {
     compare(LOSS, |k| ours(k) && k.starts_with("lx-"));
+}
+
+/// The kinds of ns-2's grid: settings and controller of `newreno`, `newreno-da`, `vegas8:8`, `lx-vegas`, ...
+fn kind(name: &str) -> (TcpConfig, TcpController) {
+    let (profile, name) = match name.strip_prefix("lx-") {
+        Some(rest) => (Profile::Ns2Linux, rest),
+        None => (Profile::Ns2, name),
+    };
+    let (name, delayed) = match name.strip_suffix("-da") {
+        Some(rest) => (rest, Some(Span::from_millis(100))),
+        None => (name, None),
+    };
+    let (name, params): (_, &[(&str, f64)]) = match name {
+        "vegas8:8" => ("vegas", &[("alpha", 8.0), ("beta", 8.0)]),
+        "sack1" => ("sack", &[]),
+        other => (other, &[]),
+    };
+    let scheme = registry::scheme(name).unwrap();
+    let config = TcpConfig { delayed_ack: delayed, ..TcpConfig::new(profile, scheme) };
+    (config, TcpController::new(scheme, profile, params).unwrap())
 }

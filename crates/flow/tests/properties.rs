@@ -1,25 +1,15 @@
 //! Properties that hold whatever the network or a hostile peer does, for every scheme under every profile.
 
+mod segments;
+
 use paceline_control::{Machine, Profile, Recovery, Scheme, TcpController, WindowController, registry};
 use paceline_engine::random::Stream;
 use paceline_flow::Segment;
 use paceline_flow::tcp::{PartialAcks, TcpConfig, TcpReceiver, TcpSender};
-use paceline_packet::{Block, Extra, ExtraId, Flags, FlowId, Packet, Stamp, TcpOptions};
+use paceline_packet::{Block, Extra, Flags, Stamp, TcpOptions};
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
-
-fn packet(now: Time, segment: &Segment) -> Packet {
-    Packet {
-        time: now,
-        flow: FlowId(0),
-        seq: segment.seq,
-        stamp: segment.stamp,
-        cursor: 0,
-        extra: ExtraId::NONE,
-        size: segment.size,
-        flags: segment.flags,
-    }
-}
+use segments::packet;
 
 /// Any scheme, any profile, any settings.
 fn setting() -> impl Strategy<Value = (TcpConfig, TcpController)> {

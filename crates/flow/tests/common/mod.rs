@@ -2,12 +2,16 @@
 
 #![allow(missing_docs)]
 
-use paceline_control::{Profile, TcpController, WindowController, registry};
+#[path = "../segments/mod.rs"]
+mod segments;
+
+use paceline_control::TcpController;
 use paceline_engine::random::Stream;
 use paceline_flow::tcp::{TcpConfig, TcpReceiver, TcpSender};
 use paceline_flow::{Segment, Transmit};
-use paceline_packet::{Extra, ExtraId, FlowId, Packet};
+use paceline_packet::{Extra, Packet};
 use paceline_units::{Span, Time};
+use segments::packet;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -27,7 +31,6 @@ pub struct Path {
 impl Path {
     /// The set-up of ns-2's single-flow grid: 10 Mbit/s, 50 packets (ns-2 drops the one that would be the 50th to
     /// wait), 120 s of which the first 20 s do not count.
-    #[allow(dead_code)]
     pub fn grid(rtt_ms: u64, loss: f64, seed: u64) -> Path {
         let start = if loss > 0.0 { Time::from_secs_f64(Stream::new(seed, "start").unit(0)) } else { Time::ZERO };
         Path {
@@ -58,7 +61,6 @@ pub struct Outcome {
 enum Place {
     SenderTimer,
     ReceiverTimer,
-    Sample,
     Router,
     Receiver,
     BackRouter,
@@ -99,16 +101,7 @@ struct Port<'a> {
 
 impl Transmit for Port<'_> {
     fn transmit(&mut self, s: Segment) {
-        let packet = Packet {
-            time: Time(self.now),
-            flow: FlowId(0),
-            seq: s.seq,
-            stamp: s.stamp,
-            cursor: 0,
-            extra: ExtraId::NONE,
-            size: s.size,
-            flags: s.flags,
-        };
+        let packet = packet(Time(self.now), &s);
         self.net.slab.push((packet, s.extra));
         let item = self.net.slab.len() - 1;
         let at = self.net.lines[if self.data { 0 } else { 2 }].pass(self.now, s.size);
@@ -116,17 +109,8 @@ impl Transmit for Port<'_> {
     }
 }
 
-/// One reading, every 20 ms.
-#[allow(dead_code)]
-pub struct Reading {
-    pub time_s: f64,
-    pub window: f64,
-    pub threshold: f64,
-    pub queue: usize,
-}
-
 /// Runs one flow that always has data.
-pub fn run(config: &TcpConfig, controller: TcpController, path: &Path, watch: &mut dyn FnMut(Reading)) -> Outcome {
+pub fn run(config: &TcpConfig, controller: TcpController, path: &Path) -> Outcome {
     let mut sender = TcpSender::new(config, controller, Stream::new(path.seed, "sender"));
     let mut receiver = TcpReceiver::new(config);
     let line = |ns_per_byte| Line { free: 0, ns_per_byte };
@@ -140,7 +124,6 @@ pub fn run(config: &TcpConfig, controller: TcpController, path: &Path, watch: &m
     let (mut queue_integral, mut since) = (0.0, path.warmup.0);
     let mut before = None;
     net.put(path.start.0, Place::SenderTimer, 1);
-    net.put(500_000, Place::Sample, 0);
     let (mut sender_wake, mut receiver_wake) = (u64::MAX, u64::MAX);
     while let Some(Reverse((now, _, place, item))) = net.heap.pop() {
         if now > path.duration.0 {
@@ -178,16 +161,6 @@ pub fn run(config: &TcpConfig, controller: TcpController, path: &Path, watch: &m
             Place::ReceiverTimer => {
                 receiver_wake = u64::MAX;
                 receiver.on_timer(time, &mut Port { net: &mut net, now, data: false });
-            }
-            Place::Sample => {
-                drain(&mut departures, &mut since, &mut queue_integral, now);
-                watch(Reading {
-                    time_s: time.as_secs_f64(),
-                    window: sender.controller().window(),
-                    threshold: sender.controller().threshold(),
-                    queue: departures.len(),
-                });
-                net.put(now + 20_000_000, Place::Sample, 0);
             }
             Place::Router => {
                 drain(&mut departures, &mut since, &mut queue_integral, now);
@@ -250,25 +223,4 @@ pub fn run(config: &TcpConfig, controller: TcpController, path: &Path, watch: &m
         retransmitted: stats.retransmitted,
         timeouts: stats.timeouts,
     }
-}
-
-/// The kinds of ns-2's grid: settings and controller of `newreno`, `newreno-da`, `vegas8:8`, `lx-vegas`, ...
-#[allow(dead_code)]
-pub fn kind(name: &str) -> (TcpConfig, TcpController) {
-    let (profile, name) = match name.strip_prefix("lx-") {
-        Some(rest) => (Profile::Ns2Linux, rest),
-        None => (Profile::Ns2, name),
-    };
-    let (name, delayed) = match name.strip_suffix("-da") {
-        Some(rest) => (rest, Some(Span::from_millis(100))),
-        None => (name, None),
-    };
-    let (name, params): (_, &[(&str, f64)]) = match name {
-        "vegas8:8" => ("vegas", &[("alpha", 8.0), ("beta", 8.0)]),
-        "sack1" => ("sack", &[]),
-        other => (other, &[]),
-    };
-    let scheme = registry::scheme(name).unwrap();
-    let config = TcpConfig { delayed_ack: delayed, ..TcpConfig::new(profile, scheme) };
-    (config, TcpController::new(scheme, profile, params).unwrap())
 }

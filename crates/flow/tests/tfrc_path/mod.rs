@@ -3,12 +3,16 @@
 
 #![allow(missing_docs, dead_code)]
 
+#[path = "../segments/mod.rs"]
+mod segments;
+
 use paceline_control::{Profile, RateController, TfrcController, registry};
 use paceline_engine::random::Stream;
 use paceline_flow::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
 use paceline_flow::{Segment, Transmit};
-use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet};
+use paceline_packet::{Extra, Flags, Packet};
 use paceline_units::{Span, Time};
+use segments::packet;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -132,19 +136,6 @@ impl Transmit for Port<'_> {
         let item = self.net.slab.len() - 1;
         let at = self.net.pass(if self.data { 0 } else { 2 }, self.now, s.size);
         self.net.put(at, if self.data { Place::Router } else { Place::BackRouter }, item);
-    }
-}
-
-pub fn packet(now: Time, segment: &Segment) -> Packet {
-    Packet {
-        time: now,
-        flow: FlowId(0),
-        seq: segment.seq,
-        stamp: segment.stamp,
-        cursor: 0,
-        extra: ExtraId::NONE,
-        size: segment.size,
-        flags: segment.flags,
     }
 }
 
