@@ -1,13 +1,15 @@
 //! One direction of a link: queue, transmitter, losses and impairments, propagation, and a meter.
 
-use crate::impair::{Counts, Impairments};
+mod books;
+
+use crate::impair::Impairments;
 use crate::loss::Losses;
-use crate::meter::{Agenda, Measure, Series, Snapshot};
+use crate::meter::{Agenda, Measure};
 use crate::model::{Limit, LinkModel, Queue};
 use crate::rate::{Constant, Server};
 use crate::red::{Arrival, Red, Verdict};
 use crate::waiting::{Exit, Waiting};
-use crate::{DropReason, Drops, Fate, LinkReport, Totals};
+use crate::{DropReason, Drops, Fate};
 use paceline_engine::random::Stream;
 use paceline_packet::{Flags, Packet};
 use paceline_units::{Rate, Span, Time};
@@ -248,83 +250,6 @@ impl Link {
             self.waiting.pass(size, exit);
         }
         if end == u64::MAX { Fate::Held } else { fate }
-    }
-
-    /// When everything admitted so far has been sent.
-    fn free(&self) -> u64 {
-        self.special.as_ref().map_or_else(|| self.server.free(), |special| special.server.free())
-    }
-
-    /// Everything before `time`. Nothing may have been admitted at `time` or later.
-    fn snapshot(&mut self, time: u64) -> Snapshot {
-        let (integrals, gone) = self.waiting.up_to(time);
-        Snapshot {
-            time,
-            arrivals: self.arrivals,
-            refused: self.refused,
-            marks: self.marks,
-            gone,
-            integrals,
-            idle: self.idle + time.saturating_sub(self.free()),
-            max: self.waiting.count.max,
-        }
-    }
-
-    /// Does what the meter has to do up to `now`, and finds out when it is next called for.
-    #[cold]
-    #[inline(never)]
-    fn cross_boundaries(&mut self, now: u64) {
-        while self.boundary <= now {
-            let time = self.boundary;
-            if self.agenda.from.is_none() && self.agenda.window.from.0 <= time {
-                self.agenda.from = Some(self.snapshot(time));
-                self.waiting.release(time);
-                self.waiting.count.max = self.waiting.packets();
-            }
-            if self.agenda.to.is_none() && self.agenda.window.to.0 <= time {
-                self.agenda.to = Some(self.snapshot(time));
-            }
-            if self.agenda.next_sample <= time {
-                self.waiting.release(time);
-                let (packets, bytes) = (self.waiting.packets(), self.waiting.bytes());
-                self.agenda.sample(time, packets, bytes);
-            }
-            self.boundary = self.agenda.next();
-        }
-    }
-
-    /// Samples the queue every `every`, from the beginning of the clock. To be called before the first packet.
-    pub fn record(&mut self, every: Span) {
-        self.agenda.record(every);
-        self.boundary = self.agenda.next();
-    }
-
-    /// What [`Link::record`] asked for, up to the end given to [`Link::finish`].
-    pub fn take_series(&mut self) -> Series {
-        core::mem::take(&mut self.agenda.series)
-    }
-
-    /// Closes the books at `end`. If the measured interval is still open it ends at `end`, or at the last arrival if
-    /// the link has been evaluated further than that.
-    ///
-    /// # Panics
-    /// If a packet vanished: arrivals must equal departures, drops and what waits.
-    pub fn finish(&mut self, end: Time) -> LinkReport {
-        let asked = end;
-        let end = end.0.max(self.last);
-        self.cross_boundaries(end);
-        self.agenda.cut(asked);
-        let closing = self.snapshot(end);
-        let (departures, _, drops) = closing.outcome();
-        let waiting = u64::from(self.waiting.packets());
-        assert_eq!(self.arrivals, departures + drops.total() + waiting, "a link lost count of its packets");
-        let Counts { reordered, duplicated, corrupted } =
-            self.special.as_ref().map_or_else(Counts::default, |special| special.impairments.counts());
-        let totals = Totals { arrivals: self.arrivals, departures, drops, waiting, reordered, duplicated, corrupted };
-        let to = self.agenda.to.unwrap_or(closing);
-        let from = self.agenda.from.unwrap_or(to);
-        let capacity = self.special.as_ref().and_then(|special| special.server.capacity(from.time, to.time));
-        to.report(&from, capacity, totals)
     }
 }
 

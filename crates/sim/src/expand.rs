@@ -6,7 +6,8 @@ use crate::model::{FlowModel, LinkDirection, Model};
 use crate::scenario::flow::{
     App, Arrivals as ArrivalsKey, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey,
 };
-use crate::scenario::link::{AccessTable, Loss};
+use crate::scenario::link::AccessTable;
+use crate::scenario::loss::Loss;
 use crate::scenario::model::Profile;
 use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::{Flow, Scenario};

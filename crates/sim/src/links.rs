@@ -1,8 +1,10 @@
 //! From a scenario's links to the models of crate `path`.
 
 use crate::scenario::Direction;
-use crate::scenario::link::{AccessTable, Loss as LossKey, LossOn, LossStart, Queue as QueueKey, RedMode as ModeKey};
+use crate::scenario::link::AccessTable;
+use crate::scenario::loss::{Loss as LossKey, LossOn, LossStart};
 use crate::scenario::model::Profile;
+use crate::scenario::queue::{Queue as QueueKey, RedMode as ModeKey};
 use crate::scenario::values::Limit as LimitKey;
 use paceline_path::{
     AdaptiveRed, GilbertElliott, Limit, LinkModel, Loss, On, Queue, RedMode, RedModel, Reorder, Start, TwoState,

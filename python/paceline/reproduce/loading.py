@@ -2,82 +2,28 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paceline.reproduce.expression import Expression, ExpressionError
+from paceline.reproduce.claims import read_claims
+from paceline.reproduce.expression import Expression
 from paceline.reproduce.measure import REDUCTIONS
-from paceline.reproduce.paper import (
-    Claim,
-    Curve,
-    Finding,
-    Level,
-    Metric,
-    Paper,
-    Plot,
-    Series,
-    Settings,
-    Show,
-    Study,
-    Trace,
-)
-from paceline.reproduce.verdict import Kind, Published
+from paceline.reproduce.paper import Curve, Finding, Level, Metric, Paper, Plot, Series, Study, Trace
+from paceline.reproduce.reading import Table, check_selections, read_toml, settings, to_expression
 from paceline.reproduce.where import PaperError, folder_of_papers
 from paceline.results import SERIES
-from paceline.scenario import toml_value
-
-
-class _Table:
-    """A TOML table that complains about keys nobody asked for."""
-
-    def __init__(self, where: str, values: Any) -> None:
-        if not isinstance(values, dict):
-            raise PaperError(f"{where}: must be a table")
-        self.where, self._values = where, dict(values)
-
-    def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
-        if key not in self._values:
-            if default is ...:
-                raise PaperError(f"{self.where}: needs {key}")
-            return default
-        value = self._values.pop(key)
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            names = kind if isinstance(kind, tuple) else (kind,)
-            raise PaperError(
-                f"{self.where}.{key}: must be {' or '.join(k.__name__ for k in names)}, not {value!r}"
-            )
-        return value
-
-    def end(self) -> None:
-        if self._values:
-            raise PaperError(f"{self.where}: unknown {', '.join(sorted(self._values))}")
-
-
-def _settings(table: _Table) -> Settings:
-    return tuple((path, toml_value(value)) for path, value in table.take("set", dict, {}).items())
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
-    except OSError as error:
-        raise PaperError(f"cannot read {path}: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise PaperError(f"{path}: {error}") from None
 
 
 def _series(where: str, values: list[Any]) -> tuple[Series, ...]:
     found = []
     for i, value in enumerate(values):
-        table = _Table(f"{where}.series[{i}]", value)
+        table = Table(f"{where}.series[{i}]", value)
         found.append(
             Series(
                 table.take("key", str),
                 table.take("label", str),
-                _settings(table),
+                settings(table),
                 table.take("dashed", bool, False),
             )
         )
@@ -85,7 +31,7 @@ def _series(where: str, values: list[Any]) -> tuple[Series, ...]:
     return tuple(found)
 
 
-def _levels(where: str, table: _Table) -> tuple[Level, ...]:
+def _levels(where: str, table: Table) -> tuple[Level, ...]:
     path = table.take("path", str, None)
     if path is not None:
         values = table.take("values", list)
@@ -99,9 +45,9 @@ def _levels(where: str, table: _Table) -> tuple[Level, ...]:
         )
     found = []
     for i, value in enumerate(table.take("level", list)):
-        entry = _Table(f"{where}.level[{i}]", value)
+        entry = Table(f"{where}.level[{i}]", value)
         found.append(
-            Level(entry.take("label", str), float(entry.take("x", (int, float), i)), _settings(entry))
+            Level(entry.take("label", str), float(entry.take("x", (int, float), i)), settings(entry))
         )
         entry.end()
     return tuple(found)
@@ -115,7 +61,7 @@ def _plots(
 ) -> tuple[Plot, ...]:
     found = []
     for i, value in enumerate(values):
-        table = _Table(f"{where}.plot[{i}]", value)
+        table = Table(f"{where}.plot[{i}]", value)
         key, title = table.take("key", str), table.take("title", str)
         kind = table.take("kind", str, "line")
         if kind not in _KINDS:
@@ -143,16 +89,16 @@ def _plots(
     return tuple(found)
 
 
-def _curves(plot: _Table, levels: tuple[Level, ...]) -> tuple[Curve, ...]:
+def _curves(plot: Table, levels: tuple[Level, ...]) -> tuple[Curve, ...]:
     """The curves of a plot; {level} in their expressions stands for each level in turn."""
 
     def expressions(where: str, text: str) -> tuple[Expression, ...]:
-        return tuple(_expression(where, text.replace("{level}", level.label)) for level in levels)
+        return tuple(to_expression(where, text.replace("{level}", level.label)) for level in levels)
 
     common = plot.take("x", str, None)
     found = []
     for i, value in enumerate(plot.take("curve", list)):
-        table = _Table(f"{plot.where}.curve[{i}]", value)
+        table = Table(f"{plot.where}.curve[{i}]", value)
         x = table.take("x", str, common)
         found.append(
             Curve(
@@ -170,8 +116,8 @@ def _curves(plot: _Table, levels: tuple[Level, ...]) -> tuple[Curve, ...]:
     return tuple(found)
 
 
-def _trace(plot: _Table) -> Trace:
-    table = _Table(f"{plot.where}.trace", plot.take("trace", dict))
+def _trace(plot: Table) -> Trace:
+    table = Table(f"{plot.where}.trace", plot.take("trace", dict))
     trace = Trace(
         table.take("column", str),
         float(table.take("scale", (int, float), 1.0)),
@@ -185,9 +131,9 @@ def _study(
     name: str, key: str, value: Any, common: tuple[Series, ...], metrics: Mapping[str, Metric]
 ) -> Study:
     where = f"{name}: study.{key}"
-    table = _Table(where, value)
+    table = Table(where, value)
     pool = tuple(table.take("pool", list, []))
-    axis = _Table(f"{where}.axis", table.take("axis", dict, {}))
+    axis = Table(f"{where}.axis", table.take("axis", dict, {}))
     own = table.take("series", list, [])
     later = table.take("later", str, "")
     levels = () if pool or later else _levels(f"{where}.axis", axis)
@@ -218,14 +164,14 @@ def _study(
     for plot in study.plots:
         for curve in plot.curves:
             for expression in (*curve.y, *(curve.x or ())):
-                _check_selections(f"{where}: plot {plot.key}, curve {curve.key}", expression, study, metrics)
+                check_selections(f"{where}: plot {plot.key}, curve {curve.key}", expression, study, metrics)
     return study
 
 
 def _metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
     found: dict[str, Metric] = {}
     for key, value in values.items():
-        table = _Table(f"{name}: metric.{key}", value)
+        table = Table(f"{name}: metric.{key}", value)
         text = table.take("expression", str, None)
         metric = Metric(
             key=key,
@@ -237,7 +183,7 @@ def _metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
             scale=float(table.take("scale", (int, float), 1.0)),
             if_null=table.take("if_null", str, None),
             rows=table.take("rows", str, "first"),
-            expression=_expression(table.where, text) if text is not None else None,
+            expression=to_expression(table.where, text) if text is not None else None,
         )
         table.end()
         if metric.rows != "first" and metric.rows not in REDUCTIONS:
@@ -250,129 +196,6 @@ def _metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
     return found
 
 
-def _expression(where: str, text: str) -> Expression:
-    try:
-        return Expression(text)
-    except ExpressionError as error:
-        raise PaperError(f"{where}: {error}") from None
-
-
-def _claims(
-    name: str, values: list[Any], studies: Mapping[str, Study], metrics: Mapping[str, Metric]
-) -> list[Claim]:
-    found: list[Claim] = []
-    for i, value in enumerate(values):
-        where = f"{name}: claim[{i}]"
-        if not isinstance(value, dict):
-            raise PaperError(f"{where}: must be a table")
-        where = f"{where} {value.get('key', '')}".strip()
-        entry = {k: v for k, v in value.items() if k != "each"}
-        found += [_claim(where, _fill(entry, one), studies, metrics) for one in value.get("each", [None])]
-    repeated = {c.key for c in found if sum(c.key == d.key for d in found) > 1}
-    if repeated:
-        raise PaperError(f"{name}: claim {', '.join(sorted(repeated))} stands there twice")
-    return found
-
-
-def _fill(value: Any, one: str | None) -> Any:
-    """`value` for one of the names that a claim is made for `each` of: {each} replaced, tables by name looked up."""
-    if one is None:
-        return value
-    if isinstance(value, str):
-        return value.replace("{each}", one)
-    if isinstance(value, list):
-        return [_fill(v, one) for v in value]
-    if isinstance(value, dict):
-        if one in value:
-            return _fill(value[one], one)
-        return {k: _fill(v, one) for k, v in value.items()}
-    return value
-
-
-def _claim(where: str, value: Any, studies: Mapping[str, Study], metrics: Mapping[str, Metric]) -> Claim:
-    table = _Table(where, value)
-    study = table.take("study", str)
-    if study not in studies:
-        raise PaperError(f"{where}: no study {study!r}; there are {', '.join(studies)}")
-    sign = table.take("sign", str, None)
-    if sign not in (None, "+", "-"):
-        raise PaperError(f"{where}.sign: + or -, not {sign!r}")
-    number = table.take("published", (int, float), None)
-    last_digit = table.take("last_digit", (int, float), None)
-    kind = table.take("kind", str)
-    if kind not in list(Kind):
-        raise PaperError(f"{where}.kind: {', '.join(Kind)}, not {kind!r}")
-    try:
-        published = Published(
-            Kind(kind),
-            None if number is None else float(number),
-            None if last_digit is None else float(last_digit),
-            None if sign is None else 1 if sign == "+" else -1,
-        )
-    except ValueError as error:
-        raise PaperError(f"{where}: {error}") from None
-    shows = []
-    for i, entry in enumerate(table.take("show", list, [])):
-        shown = _Table(f"{where}.show[{i}]", entry)
-        shows.append(
-            Show(
-                shown.take("plot", str),
-                shown.take("series", str),
-                shown.take("level", str),
-                shown.take("bound", str, None),
-                None if (v := shown.take("value", (int, float), None)) is None else float(v),
-            )
-        )
-        shown.end()
-    bound = table.take("bound", (int, float), None)
-    claim = Claim(
-        key=table.take("key", str),
-        figure=table.take("figure", str),
-        where=table.take("where", str),
-        says=table.take("says", str),
-        study=study,
-        ours=None if studies[study].later else _expression(where, table.take("ours", str)),
-        published=published,
-        unit=table.take("unit", str, ""),
-        shows=tuple(shows),
-        if_differs=table.take("if_differs", str, ""),
-        bound=None if bound is None else float(bound),
-    )
-    table.end()
-    if claim.ours is not None:
-        _check_selections(where, claim.ours, studies[study], metrics)
-    _check_shows(where, claim, studies)
-    return claim
-
-
-def _check_selections(where: str, ours: Expression, study: Study, metrics: Mapping[str, Metric]) -> None:
-    unknown = ours.names - metrics.keys() - {"x"}
-    if unknown:
-        raise PaperError(f"{where}: no metric {', '.join(sorted(unknown))}; there are {', '.join(metrics)}")
-    for _, series, levels in ours.selections:
-        if series not in {s.key for s in study.series}:
-            raise PaperError(f"{where}: study {study.key} has no series {series!r}")
-        for label in levels if isinstance(levels, tuple) else (levels,):
-            if label is not None and label not in {level.label for level in study.levels}:
-                raise PaperError(f"{where}: study {study.key} has no level {label!r}")
-
-
-def _check_shows(where: str, claim: Claim, studies: Mapping[str, Study]) -> None:
-    for show in claim.shows:
-        holders = [s for s in studies.values() if any(p.key == show.plot for p in s.plots)]
-        if not holders:
-            raise PaperError(f"{where}.show: no plot {show.plot!r}")
-        (plot,) = (p for p in holders[0].plots if p.key == show.plot)
-        if show.series not in {s.key for s in plot.curves or holders[0].series}:
-            raise PaperError(f"{where}.show: plot {show.plot} has no series {show.series!r}")
-        if show.level not in {level.label for level in holders[0].levels}:
-            raise PaperError(f"{where}.show: plot {show.plot} has no level {show.level!r}")
-        if show.bound not in (None, "above", "below"):
-            raise PaperError(f"{where}.show.bound: above or below, not {show.bound!r}")
-        if show.value is None and claim.published.value is None:
-            raise PaperError(f"{where}.show: needs a value, since the claim has no number")
-
-
 def load(key: str, root: Path | None = None) -> Paper:
     """Reads the paper `key`. Raises PaperError for an unknown key or a mistake in its files."""
     papers = root or folder_of_papers()
@@ -381,14 +204,14 @@ def load(key: str, root: Path | None = None) -> Paper:
         known = sorted(path.parent.name for path in papers.glob("*/figures.toml"))
         raise PaperError(f"no paper {key!r}: there are {', '.join(known)}")
     name = f"{key}/figures.toml"
-    top = _Table(name, _read(folder / "figures.toml"))
-    about = _Table(f"{name}: paper", top.take("paper", dict))
+    top = Table(name, read_toml(folder / "figures.toml"))
+    about = Table(f"{name}: paper", top.take("paper", dict))
     metrics = _metrics(name, top.take("metric", dict))
     common = _series(name, top.take("series", list, []))
     studies = {k: _study(name, k, v, common, metrics) for k, v in top.take("study", dict).items()}
     findings = []
     for i, value in enumerate(top.take("finding", list, [])):
-        table = _Table(f"{name}: finding[{i}]", value)
+        table = Table(f"{name}: finding[{i}]", value)
         findings.append(Finding(table.take("title", str), table.take("text", str)))
         table.end()
     top.end()
@@ -397,8 +220,8 @@ def load(key: str, root: Path | None = None) -> Paper:
             raise PaperError(f"{name}: study.{study.key}: no scenario file {study.scenario}")
         if missing := [k for k in study.pool if k not in studies]:
             raise PaperError(f"{name}: study.{study.key}.pool: no study {', '.join(missing)}")
-    published = _Table(f"{key}/published.toml", _read(folder / "published.toml"))
-    claims = _claims(f"{key}/published.toml", published.take("claim", list), studies, metrics)
+    published = Table(f"{key}/published.toml", read_toml(folder / "published.toml"))
+    claims = read_claims(f"{key}/published.toml", published.take("claim", list), studies, metrics)
     published.end()
     paper = Paper(
         key=key,

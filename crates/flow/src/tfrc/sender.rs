@@ -1,23 +1,21 @@
 //! The sending end (RFC 5348 section 4).
 
+mod feedback;
+
 use super::TfrcConfig;
 use super::limited::Limits;
 use super::pacer::Pacer;
 use super::rtt::Rtt;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::tfrc::MAX_BACKOFF;
-use paceline_control::{Controller, Gauges, Interval, Law, PathView, RateController};
-use paceline_control::{TfrcController, TfrcEvent, TfrcReport};
+use paceline_control::{Controller, Gauges, Law, PathView, RateController, TfrcController, TfrcEvent};
 use paceline_engine::random::{Sequence, Stream};
-use paceline_packet::{Extra, Flags, Ns2Data, Packet, Stamp, TfrcData};
+use paceline_packet::{Extra, Flags, Ns2Data, Stamp, TfrcData};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
 /// Unlimited supply: more packets than a flow can number.
 const ENDLESS: u32 = u32::MAX - 1;
-
-/// The nofeedback timer before the first round-trip sample (RFC 5348 section 4.2).
-const FIRST_TIMEOUT: Span = Span::from_secs(2);
 
 /// The sending end of a flow.
 ///
@@ -286,117 +284,6 @@ impl TfrcSender {
         if self.timer == Time::NEVER {
             self.set_timer(now);
         }
-    }
-
-    /// Sections 4.2 and 4.3 step 6: max(4 R, 2 s / X), two seconds before the first sample. ns-2: max(2 R, 2 s / X).
-    fn set_timer(&mut self, now: Time) {
-        let gaps = Span::from_secs_f64(2.0 * self.segment / self.controller.rate());
-        let rtt = self.rtt.smoothed();
-        self.timer = now
-            + match self.law {
-                Law::Ns2 => gaps.max(rtt * 2),
-                _ if rtt == Span::ZERO => gaps.max(FIRST_TIMEOUT),
-                _ => gaps.max(rtt * 4),
-            };
-        self.busy = self.has_data();
-    }
-
-    /// Section 4.4.
-    #[cold]
-    fn no_feedback(&mut self, now: Time, out: &mut impl Transmit) {
-        self.account(now);
-        let ns2 = self.law == Law::Ns2;
-        let idle = if ns2 { self.ns2.all_idle || self.ns2.limited } else { !self.busy };
-        if !idle {
-            self.stats.timeouts += 1;
-        }
-        let before = self.controller.rate();
-        let interval = if idle { Interval::DataLimited } else { Interval::Used };
-        self.controller.on_feedback(&TfrcEvent::NoFeedback { interval }, &self.path(now));
-        self.timer = Time::NEVER;
-        if ns2 {
-            self.ns2.round = self.ns2.round.saturating_add(1);
-            self.ns2.urgent = true;
-            let limited = self.ns2.limited;
-            self.ns2.all_idle |= limited;
-            // its timer runs on while the sender is idle: not worth a wake-up where it changes nothing
-            if !idle || self.controller.rate() < before {
-                self.set_timer(now);
-            }
-            self.tick(now, out);
-            return;
-        }
-        // an idle sender whose rate stays has nothing to wait for: the timer starts with its next packet
-        if !idle || self.controller.rate() < before {
-            self.set_timer(now);
-        }
-        self.pacer.repace(now, self.segment, self.controller.pacing());
-    }
-
-    /// A report has come (section 4.3). One that cannot be ours changes nothing: of packets never sent or reported on
-    /// already, with a stamp from before the start, with numbers that are none.
-    pub fn on_report(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
-        let Some(Extra::TfrcReport(report)) = extra else { return };
-        let elapsed = packet.stamp.elapsed(now);
-        let known = packet.seq > self.first && packet.seq <= self.next && packet.seq >= self.reported;
-        let sane = report.receive_rate.is_finite()
-            && report.receive_rate >= 0.0
-            && (0.0..=1.0).contains(&report.loss_event_rate)
-            && elapsed >= report.delay
-            && self.age(now) >= elapsed;
-        if !known || !sane || self.stopped || !self.started {
-            return;
-        }
-        self.reported = packet.seq;
-        self.account(now);
-        let sample = self.rtt.sample(elapsed - report.delay);
-        self.stats.round_trip(sample);
-        let ns2 = self.law == Law::Ns2;
-        let interval = if ns2 { self.limited_of_late(now) } else { self.covered(packet.stamp, now) };
-        if report.loss_event_rate > self.p {
-            self.stats.window_cuts += 1;
-        }
-        self.p = report.loss_event_rate;
-        self.stats.loss_event_rate(report.loss_event_rate);
-        if ns2 {
-            self.ns2.round = self.ns2.round.saturating_add(1);
-            self.ns2.urgent = false;
-            self.set_timer(now); // with the rate as it was
-        }
-        let event = TfrcEvent::Report(TfrcReport {
-            rtt: sample,
-            timeout: self.rtt.timeout(),
-            receive_rate: report.receive_rate,
-            loss_event_rate: report.loss_event_rate,
-            interval,
-        });
-        self.controller.on_feedback(&event, &self.path(now));
-        if ns2 {
-            // until it leaves slow start, each report is answered by a packet at once
-            if self.controller.in_slow_start() {
-                self.tick(now, out);
-            }
-            return;
-        }
-        self.set_timer(now);
-        self.pacer.repace(now, self.segment, self.controller.pacing());
-        self.run(now, out);
-    }
-
-    /// Since the start, as coarse as stamps are but without their end: they begin anew every 18 minutes.
-    fn age(&self, now: Time) -> Span {
-        Span((now.0 >> 8).saturating_sub(self.began.0 >> 8) << 8)
-    }
-
-    fn covered(&mut self, stamp: Stamp, now: Time) -> Interval {
-        self.limits.report(stamp, self.rtt.smoothed(), now)
-    }
-
-    /// ns-2: whether the sender had nothing to send a moment ago (`idleFix_`).
-    fn limited_of_late(&self, now: Time) -> Interval {
-        let since = now.as_secs_f64() - 1.5 * self.rtt.smoothed().as_secs_f64();
-        let limited = self.ns2.limited || self.ns2.resumed.as_secs_f64() > since;
-        if limited { Interval::DataLimited } else { Interval::Used }
     }
 
     fn path(&self, now: Time) -> PathView {

@@ -2,7 +2,7 @@
 //!
 //! [`Document`] is the file as TOML, on which single keys can still be set. [`Scenario::check`] holds it against the
 //! schema (`walk`), then against what a schema cannot say (`rules`), and gives a [`Scenario`] with every value that
-//! a run needs, or all mistakes at once. The serde model ([`model`], [`link`], [`flow`]) is the one source: the JSON
+//! a run needs, or all mistakes at once. The serde model ([`model`], [`link`], [`queue`], [`loss`], [`flow`]) is the one source: the JSON
 //! Schema and docs/scenario.md are made from it. No file is read here; trace files are asked for by name.
 
 mod docs;
@@ -11,7 +11,9 @@ mod error;
 mod fill;
 pub mod flow;
 pub mod link;
+pub mod loss;
 pub mod model;
+pub mod queue;
 mod resolve;
 mod rules;
 mod rules_machine;

@@ -1,10 +1,10 @@
 //! The rules of a scenario's network: links, rates, queues, and what each topology asks for.
 
 use super::error::{hint, join};
-use super::link::{
-    AdaptiveRed, BackwardTable, LinkTable, Loss, Outage, Queue, RateStep, RateTrace, TraceEnd, TraceFormat,
-};
+use super::link::{BackwardTable, LinkTable, Outage, RateStep, RateTrace, TraceEnd, TraceFormat};
+use super::loss::Loss;
 use super::model::{File, Topology};
+use super::queue::{AdaptiveRed, Queue};
 use super::rules::Rules;
 use super::walk::listed;
 use paceline_units::Span;

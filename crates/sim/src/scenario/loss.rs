@@ -1,0 +1,106 @@
+//! Random loss in a scenario file.
+
+use paceline_units::{Ratio, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Random loss.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(extend("x-kind" = "uniform"))]
+pub enum Loss {
+    /// Each packet is lost with the same probability, independently.
+    Uniform {
+        /// Probability of loss.
+        rate: Ratio,
+        /// Which packets.
+        #[serde(default)]
+        on: LossOn,
+    },
+    /// Bursts counted in packets: a good and a bad state, and a chance to change it after each packet (Gilbert 1960,
+    /// Elliott 1963).
+    GilbertElliott {
+        /// Probability of loss in the good state.
+        #[serde(default = "nothing")]
+        good_rate: Ratio,
+        /// Probability of loss in the bad state.
+        #[serde(default = "everything")]
+        bad_rate: Ratio,
+        /// Probability of a change from good to bad, per packet.
+        to_bad: Ratio,
+        /// Probability of a change from bad to good, per packet.
+        to_good: Ratio,
+        /// Which packets.
+        #[serde(default)]
+        on: LossOn,
+    },
+    /// Bursts counted in time: a good and a bad state, each of a fixed period, and a chance to change it at a period's end
+    /// (the TFRC Veno paper's model of a wireless link).
+    TwoState {
+        /// Probability of loss in the good state.
+        #[serde(default = "hundred_thousandth")]
+        good_rate: Ratio,
+        /// Probability of loss in the bad state.
+        bad_rate: Ratio,
+        /// Length of a period in the good state.
+        #[serde(default = "eight_seconds")]
+        #[schemars(extend("x-min" = "1 us", "x-max" = "1000000 s"))]
+        good_time: Span,
+        /// Length of a period in the bad state.
+        #[serde(default = "four_seconds")]
+        #[schemars(extend("x-min" = "1 us", "x-max" = "1000000 s"))]
+        bad_time: Span,
+        /// Probability that the state changes at the end of a period. More than 0.
+        #[serde(default = "nineteen_of_twenty")]
+        change: Ratio,
+        /// How the link begins.
+        #[serde(default)]
+        start: LossStart,
+        /// Which packets.
+        #[serde(default)]
+        on: LossOn,
+    },
+}
+
+/// How a link with two states begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossStart {
+    /// With a period of the good state: links of one model go bad together until their changes differ.
+    #[default]
+    Good,
+    /// Somewhere within a period of either state, drawn for each link direction.
+    Anywhere,
+}
+
+/// Which packets a loss model looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossOn {
+    /// Data packets that cross the link in this direction.
+    Data,
+    /// Acknowledgements that cross the link in this direction.
+    Acks,
+    /// Both.
+    #[default]
+    All,
+}
+
+const fn nothing() -> Ratio {
+    Ratio::ZERO
+}
+const fn everything() -> Ratio {
+    Ratio::ONE
+}
+const fn hundred_thousandth() -> Ratio {
+    Ratio(0.00001)
+}
+const fn nineteen_of_twenty() -> Ratio {
+    Ratio(0.95)
+}
+const fn eight_seconds() -> Span {
+    Span::from_secs(8)
+}
+const fn four_seconds() -> Span {
+    Span::from_secs(4)
+}

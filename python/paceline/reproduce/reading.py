@@ -1,0 +1,72 @@
+"""What the readers of a paper's files share: strict tables, and what is held against a study."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paceline.reproduce.expression import Expression, ExpressionError
+from paceline.reproduce.paper import Metric, Settings, Study
+from paceline.reproduce.where import PaperError
+from paceline.scenario import toml_value
+
+
+class Table:
+    """A TOML table that complains about keys nobody asked for."""
+
+    def __init__(self, where: str, values: Any) -> None:
+        if not isinstance(values, dict):
+            raise PaperError(f"{where}: must be a table")
+        self.where, self._values = where, dict(values)
+
+    def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+        if key not in self._values:
+            if default is ...:
+                raise PaperError(f"{self.where}: needs {key}")
+            return default
+        value = self._values.pop(key)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            names = kind if isinstance(kind, tuple) else (kind,)
+            raise PaperError(
+                f"{self.where}.{key}: must be {' or '.join(k.__name__ for k in names)}, not {value!r}"
+            )
+        return value
+
+    def end(self) -> None:
+        if self._values:
+            raise PaperError(f"{self.where}: unknown {', '.join(sorted(self._values))}")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise PaperError(f"cannot read {path}: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise PaperError(f"{path}: {error}") from None
+
+
+def settings(table: Table) -> Settings:
+    return tuple((path, toml_value(value)) for path, value in table.take("set", dict, {}).items())
+
+
+def to_expression(where: str, text: str) -> Expression:
+    try:
+        return Expression(text)
+    except ExpressionError as error:
+        raise PaperError(f"{where}: {error}") from None
+
+
+def check_selections(where: str, ours: Expression, study: Study, metrics: Mapping[str, Metric]) -> None:
+    unknown = ours.names - metrics.keys() - {"x"}
+    if unknown:
+        raise PaperError(f"{where}: no metric {', '.join(sorted(unknown))}; there are {', '.join(metrics)}")
+    for _, series, levels in ours.selections:
+        if series not in {s.key for s in study.series}:
+            raise PaperError(f"{where}: study {study.key} has no series {series!r}")
+        for label in levels if isinstance(levels, tuple) else (levels,):
+            if label is not None and label not in {level.label for level in study.levels}:
+                raise PaperError(f"{where}: study {study.key} has no level {label!r}")
