@@ -3,7 +3,7 @@
 use paceline_packet::{Extra, Flags, Stamp};
 
 /// A segment on its way out: a packet but for what the host adds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Segment {
     /// Data: the segment's number. Acknowledgement: the next segment expected.
     pub seq: u32,
@@ -13,7 +13,7 @@ pub struct Segment {
     pub size: u16,
     /// Header bits.
     pub flags: Flags,
-    /// SACK blocks, if there are any.
+    /// What few segments carry: SACK blocks, a report.
     pub extra: Option<Extra>,
 }
 

@@ -192,7 +192,7 @@ proptest! {
                     let fate = fates.next().unwrap_or(0);
                     // in order, or any other; lost one time in eight while fates last; doubled one time in eight
                     let i = if fate & 3 == 3 { usize::from(fate >> 2) % network.len() } else { 0 };
-                    let (segment, back) = if fate >> 5 == 6 { network[i] } else { network.remove(i) };
+                    let (segment, back) = if fate >> 5 == 6 { network[i].clone() } else { network.remove(i) };
                     if fate >> 5 != 7 {
                         if back {
                             let ack = packet(now, &segment);

@@ -213,7 +213,7 @@ fn rfc_5681_4_1_restart_after_idle() {
     assert!(sender.controller().window() > 20.0);
     sender.supply(1, now + ms(900), &mut out);
     assert!(sender.controller().window() > 20.0, "not idle for a whole timeout yet");
-    let ack = Segment { seq: out[0].seq + 1, size: 40, flags: Flags::ACK, ..out[0] };
+    let ack = Segment { seq: out[0].seq + 1, size: 40, flags: Flags::ACK, ..out[0].clone() };
     now += ms(910);
     sender.on_ack(now, &packet(now, &ack), None, &mut out);
     sender.supply(100_000, now + ms(1100), &mut out);

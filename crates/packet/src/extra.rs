@@ -1,6 +1,8 @@
-//! Side records of packets: what only some carry (SACK blocks, a lowered window, TFRC's reports), kept in one arena a
-//! run.
+//! Side records of packets: what only some carry (SACK blocks, a lowered window, TFRC's reports, RTP and RTCP), kept in
+//! one arena a run.
 
+use crate::rtcp::Compound;
+use crate::rtp::RtpData;
 use paceline_units::Span;
 
 /// Segments `start..end` that have arrived out of order (RFC 2018).
@@ -64,8 +66,12 @@ pub struct TfrcReport {
 }
 
 /// The side record of one packet.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Extra {
+    /// Of an RTCP packet, in either direction.
+    Rtcp(Box<Compound>),
+    /// Of an RTP data packet.
+    Rtp(RtpData),
     /// Of a TCP acknowledgement.
     Tcp(TcpOptions),
     /// Of a TFRC data packet.
@@ -101,7 +107,7 @@ impl ExtraId {
 /// The arena of side records. Whoever ends a packet (delivers or drops it) gives its record back.
 #[derive(Default, Debug)]
 pub struct Extras {
-    records: Vec<Extra>,
+    records: Vec<Option<Extra>>,
     free: Vec<u32>,
 }
 
@@ -110,11 +116,12 @@ impl Extras {
     pub fn put(&mut self, extra: Extra) -> ExtraId {
         match self.free.pop() {
             Some(i) => {
-                self.records[i as usize] = extra;
+                // The place is empty: to drop what was in it would ask once more what it is.
+                core::mem::forget(self.records[i as usize].replace(extra));
                 ExtraId(i)
             }
             None => {
-                self.records.push(extra);
+                self.records.push(Some(extra));
                 ExtraId((self.records.len() - 1) as u32)
             }
         }
@@ -127,12 +134,15 @@ impl Extras {
             return None;
         }
         self.free.push(id.0);
-        Some(self.records[id.0 as usize])
+        self.records[id.0 as usize].take()
     }
 
     /// A copy of the record under a name of its own.
     pub fn duplicate(&mut self, id: ExtraId) -> ExtraId {
-        if id == ExtraId::NONE { id } else { self.put(self.records[id.0 as usize]) }
+        if id == ExtraId::NONE {
+            return id;
+        }
+        self.records[id.0 as usize].clone().map_or(ExtraId::NONE, |extra| self.put(extra))
     }
 
     /// How many records are in use: zero when no packet that has one is in flight.

@@ -5,9 +5,13 @@
 //! looked up. Look first at [`Packet`].
 
 mod extra;
+mod ntp;
+pub mod rtcp;
+pub mod rtp;
 pub mod wire;
 
 pub use extra::{Block, Extra, ExtraId, Extras, Ns2Data, TcpOptions, TfrcData, TfrcReport};
+pub use ntp::{Ntp, NtpMiddle, NtpSpan};
 use paceline_units::{Span, Time};
 
 /// Index of a flow in the run: one sender and its receiver.
@@ -117,6 +121,9 @@ pub struct Packet {
     /// Fields that few packets carry.
     pub extra: ExtraId,
 }
+
+/// Bytes of the headers of IPv4 (without options) and UDP.
+pub const UDP_IPV4: usize = 28;
 
 impl Packet {
     /// The cursor of a packet that goes no further.

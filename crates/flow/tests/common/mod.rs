@@ -192,7 +192,7 @@ pub fn run(config: &TcpConfig, controller: TcpController, path: &Path) -> Outcom
                 receiver.on_data(time, &packet, &mut Port { net: &mut net, now, data: false });
             }
             Place::Sender => {
-                let (packet, extra) = net.slab[item];
+                let (packet, extra) = net.slab[item].clone();
                 sender.on_ack(
                     time,
                     &packet,

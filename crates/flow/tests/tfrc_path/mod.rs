@@ -240,13 +240,13 @@ pub fn run(config: &TfrcConfig, controller: TfrcController, path: &Path) -> Outc
                 net.put(at, Place::Sender, item);
             }
             Place::Receiver => {
-                let (packet, extra) = net.slab[item];
+                let (packet, extra) = net.slab[item].clone();
                 let mut port = Port { net: &mut net, now, data: false };
                 let arrived = receiver.on_data(time, &packet, extra.as_ref(), &mut port);
                 halves[(now / 500_000_000) as usize] += arrived.bytes;
             }
             Place::Sender => {
-                let (packet, extra) = net.slab[item];
+                let (packet, extra) = net.slab[item].clone();
                 sender.on_report(time, &packet, extra.as_ref(), &mut Port { net: &mut net, now, data: true });
             }
         }
