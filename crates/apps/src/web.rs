@@ -1,4 +1,4 @@
-//! Web traffic, reduced to the side that sends the pages: transfers of Pareto sizes with exponential gaps.
+//! Web traffic, reduced to the side that sends the pages: transfers of Pareto sizes, with exponential or Pareto gaps.
 
 use crate::source::{Action, Period, Rounding, Tally, Transfers};
 use paceline_engine::random::{Sequence, Stream};
@@ -7,6 +7,9 @@ use std::collections::VecDeque;
 
 /// The largest transfer, whatever the law says: 10^15 bytes.
 const LARGEST: f64 = 1e15;
+
+/// The longest gap, whatever the law says: 30 years.
+const LONGEST: Span = Span::from_secs(1_000_000_000);
 
 /// What a gap lies between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,8 +71,10 @@ impl Pareto {
 /// What a web source is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WebModel {
-    /// Mean of the exponential gaps.
+    /// Mean of the gaps.
     pub gap: Span,
+    /// Shape of their Pareto law, above 1; none: they are exponential.
+    pub gap_shape: Option<f64>,
     /// What they lie between.
     pub arrivals: Arrivals,
     /// Sizes.
@@ -141,7 +146,12 @@ impl Web {
     }
 
     fn gap(&mut self) -> Span {
-        self.model.gap.mul_f64(self.gaps.exponential())
+        let of_mean = match self.model.gap_shape {
+            None => self.gaps.exponential(),
+            // The least value of the law whose mean is 1 is (shape - 1) / shape.
+            Some(shape) => self.gaps.pareto(shape) * (shape - 1.0) / shape,
+        };
+        self.model.gap.mul_f64(of_mean).min(LONGEST)
     }
 
     /// See [`crate::Source::next_wake`].

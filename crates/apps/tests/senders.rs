@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 fn web(arrivals: Arrivals, rounding: Rounding) -> Web {
     let sizes = Pareto::with_mean(Size(50_000), 1.2).unwrap();
-    let model = WebModel { gap: Span::from_millis(500), arrivals, sizes, rounding };
+    let model = WebModel { gap: Span::from_millis(500), gap_shape: None, arrivals, sizes, rounding };
     Web::new(model, Stream::new(1, "web"), Period::from(Time(1_000_000_000)))
 }
 
@@ -72,7 +72,7 @@ fn an_open_client_does_not_wait() {
 
 /// The sizes of `n` draws, sorted.
 fn draws(sizes: Pareto, n: usize) -> Vec<u64> {
-    let model = WebModel { gap: Span(1), arrivals: Arrivals::Open, sizes, rounding: Rounding::Exact };
+    let model = WebModel { gap: Span(1), gap_shape: None, arrivals: Arrivals::Open, sizes, rounding: Rounding::Exact };
     let mut web = Web::new(model, Stream::new(7, "sizes"), Period::from(Time::ZERO));
     let mut drawn: Vec<u64> = (0..n)
         .map(|_| {
@@ -102,6 +102,51 @@ fn pareto_has_the_median_and_the_mean_that_are_asked_for() {
     assert!(Pareto::with_mean(Size(1), 1.0).is_none());
 }
 
+/// The share of `drawn`, sorted, that is greater than `x`.
+fn beyond(drawn: &[u64], x: f64) -> f64 {
+    (drawn.len() - drawn.partition_point(|&value| value as f64 <= x)) as f64 / drawn.len() as f64
+}
+
+/// A web server's heavy tails (shape 1.1, mean 20 packets; shape 1.8, mean 0.5 s): their variance is infinite, and of
+/// 20,000 draws the mean is yet far from the law's; so it is the quantiles that are held against P(X > x) = (least/x)^shape.
+#[test]
+fn heavy_tails_have_the_quantiles_of_their_laws() {
+    let n = 200_000;
+    let sizes = draws(Pareto::with_mean(Size(20_000), 1.1).unwrap(), n);
+    let least = 20_000.0 * 0.1 / 1.1;
+    assert_eq!(sizes[0], 1819);
+    for tail in [0.5, 0.1, 0.01, 0.001] {
+        let share = beyond(&sizes, least * libm::pow(tail, -1.0 / 1.1));
+        // Four standard errors.
+        assert!((share - tail).abs() < 4.0 * (tail / n as f64).sqrt(), "{share} of the sizes, not {tail}");
+    }
+    let model = WebModel {
+        gap: Span::from_millis(500),
+        gap_shape: Some(1.8),
+        arrivals: Arrivals::Open,
+        sizes: Pareto::with_mean(Size(1000), 2.0).unwrap(),
+        rounding: Rounding::Exact,
+    };
+    let mut web = Web::new(model, Stream::new(7, "gaps"), Period::from(Time::ZERO));
+    let mut gaps: Vec<u64> = (0..n)
+        .map(|_| {
+            let now = web.next_wake().unwrap();
+            web.next_action(now, Size(0));
+            web.next_wake().unwrap().since(now).0
+        })
+        .collect();
+    gaps.sort_unstable();
+    let least = 0.5e9 * 0.8 / 1.8;
+    assert!((gaps[0] as f64 / least - 1.0).abs() < 1e-4, "{}", gaps[0]);
+    for tail in [0.5, 0.1, 0.01, 0.001] {
+        let share = beyond(&gaps, least * libm::pow(tail, -1.0 / 1.8));
+        assert!((share - tail).abs() < 4.0 * (tail / n as f64).sqrt(), "{share} of the gaps, not {tail}");
+    }
+    // With the tail cut off at 1000 s the mean is 0.5 s less what lies beyond, 0.5 (2250)^-0.8.
+    let cut: f64 = gaps.iter().map(|&gap| gap.min(1_000_000_000_000) as f64 / 1e9).sum::<f64>() / n as f64;
+    assert!((cut - 0.499).abs() < 0.02, "{cut}");
+}
+
 #[test]
 fn a_stopped_source_says_so_once() {
     let period = Period { start: Time(0), stop: Time(5_000_000_000) };
@@ -109,6 +154,7 @@ fn a_stopped_source_says_so_once() {
         Source::Web(Web::new(
             WebModel {
                 gap: Span::from_secs(1),
+                gap_shape: None,
                 arrivals: Arrivals::Open,
                 sizes: Pareto::with_mean(Size(1000), 2.0).unwrap(),
                 rounding: Rounding::Exact,

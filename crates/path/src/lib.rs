@@ -10,6 +10,7 @@ mod link;
 mod loss;
 mod meter;
 mod model;
+mod occupancy;
 mod opportunities;
 mod pipe;
 mod rate;

@@ -6,6 +6,7 @@ use crate::impair::Impairments;
 use crate::loss::Losses;
 use crate::meter::{Agenda, Measure};
 use crate::model::{Limit, LinkModel, Queue};
+use crate::occupancy::Occupancy;
 use crate::rate::{Constant, Server};
 use crate::red::{Arrival, Red, Verdict};
 use crate::waiting::{Exit, Waiting};
@@ -72,9 +73,15 @@ impl Link {
                 Discipline::Red(Box::new(red), stream.fork(6))
             }
         };
+        let occupancy = match &model.queue {
+            _ if !model.occupancy => None,
+            Queue::Unlimited => None,
+            Queue::DropTail(limit) => Some(Occupancy::new(*limit)),
+            Queue::Red(red) => Some(Occupancy::new(red.limit_as_counted())),
+        };
         let impairments = Impairments::new(model, stream);
         let (server, loss, special) = match (Server::new(&model.rate), &discipline) {
-            (Server::Constant(server), Discipline::Packets(_)) if impairments.is_only_loss() => {
+            (Server::Constant(server), Discipline::Packets(_)) if impairments.is_only_loss() && occupancy.is_none() => {
                 (server, impairments.into_loss(), None)
             }
             (server, _) => {
@@ -92,7 +99,7 @@ impl Link {
             arrivals: 0,
             idle: 0,
             last: 0,
-            waiting: Waiting::new(),
+            waiting: Waiting::new(occupancy),
             refused: Drops::default(),
             marks: 0,
             special,
@@ -124,10 +131,10 @@ impl Link {
         self.last = now;
         let index = self.arrivals;
         self.arrivals += 1;
-        self.waiting.release(now);
         if self.special.is_some() {
             return self.admit_special(index, packet);
         }
+        self.waiting.count.release(now, &self.waiting.ring, &mut ());
         let free = self.server.free();
         let waits = free > now;
         if waits && self.waiting.packets() >= self.limit {
@@ -176,7 +183,7 @@ impl Link {
         let (mut idle, mut bytes, mut refused) = (0, 0, 0);
         for packet in packets.iter_mut() {
             let (now, size) = (packet.time.0, packet.size);
-            count.release(now, &self.waiting.ring);
+            count.release(now, &self.waiting.ring, &mut ());
             let free = server.free();
             if free > now {
                 if count.packets() >= limit {
@@ -185,7 +192,7 @@ impl Link {
                     packet.cursor = Packet::NOWHERE;
                     continue;
                 }
-                count.enter(now, free, (size, Exit::Crosses), &mut self.waiting.ring);
+                count.enter((now, free), (size, Exit::Crosses), &mut self.waiting.ring, &mut ());
             } else {
                 idle += now - free;
             }
@@ -212,6 +219,7 @@ impl Link {
     /// The rest of [`Link::admit`] for any server, discipline and impairments.
     #[inline(never)]
     fn admit_special(&mut self, index: u64, packet: &mut Packet) -> Fate {
+        self.waiting.release(packet.time.0);
         let Some(special) = &mut self.special else { return Fate::Pass };
         let (now, size, packets) = (packet.time.0, packet.size, self.waiting.packets());
         let (free, bytes) = (special.server.free(), self.waiting.bytes());

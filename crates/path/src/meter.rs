@@ -38,6 +38,9 @@ pub struct LinkReport {
     pub sd_bytes: f64,
     /// The most packets that waited at once.
     pub max_packets: u32,
+    /// If asked for: the shares of the time in which the queue held from k to k + 1 tenths of its limit (the upper edge
+    /// is the next tenth's; the full queue belongs to the last).
+    pub occupancy: Option<[f64; 10]>,
     /// The share of the time in which a packet was in transmission. With a rate that varies: the bytes that used the
     /// link, as a share of what it could have carried.
     pub utilisation: Ratio,
@@ -144,6 +147,7 @@ impl Snapshot {
             mean_bytes,
             sd_bytes,
             max_packets: self.max,
+            occupancy: None,
             utilisation: Ratio(share.clamp(0.0, 1.0)),
             arrivals: self.arrivals - from.arrivals,
             departures: departures - departures_before,

@@ -24,6 +24,8 @@ pub struct LinkModel {
     pub corrupt: Option<Ratio>,
     /// When the link is down, `[from, to)` each, in order and apart: what leaves the queue then is lost.
     pub outages: Vec<(Time, Time)>,
+    /// Measure [`LinkReport::occupancy`](crate::LinkReport::occupancy), of a queue with a limit.
+    pub occupancy: bool,
 }
 
 impl LinkModel {
@@ -40,6 +42,7 @@ impl LinkModel {
             duplicate: None,
             corrupt: None,
             outages: Vec::new(),
+            occupancy: false,
         }
     }
 

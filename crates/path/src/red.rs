@@ -11,7 +11,7 @@ pub use model::{AdaptiveRed, RedMode, RedModel};
 use crate::DropReason;
 use crate::loss::Chance;
 use crate::model::Limit;
-use paceline_units::{Rate, Ratio, Size, Span};
+use paceline_units::{Rate, Ratio, Span};
 
 /// What a packet meets on its arrival.
 #[derive(Clone, Copy, Debug)]
@@ -88,10 +88,7 @@ impl Red {
         let max_p = model.max_p.0;
         let bottom = |given: Option<Ratio>| given.map_or((80_000.0 / rate.bps().max(1.0)).min(0.01), |ratio| ratio.0);
         Red {
-            limit: match model.limit {
-                Limit::Packets(n) if bytes => Limit::Bytes(Size(u64::from(n) * model.mean_packet.bytes())),
-                limit => limit,
-            },
+            limit: model.limit_as_counted(),
             min,
             max,
             keep: 1.0 - weight,

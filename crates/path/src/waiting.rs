@@ -1,5 +1,7 @@
 //! The packets that wait for the transmitter, as a ring in order of service.
 
+use crate::occupancy::Occupancy;
+
 /// What becomes of a packet that leaves the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -31,6 +33,18 @@ pub(crate) struct Gone {
     pub bytes: [u64; 4],
 }
 
+/// Who is told how long each level lasted.
+pub(crate) trait Watch {
+    /// `packets` and `bytes` waited for `span` nanoseconds.
+    fn lasted(&mut self, level: [f64; 2], span: f64);
+}
+
+/// Nobody.
+impl Watch for () {
+    #[inline(always)]
+    fn lasted(&mut self, _: [f64; 2], _: f64) {}
+}
+
 /// How much waits, and its integrals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
@@ -44,10 +58,11 @@ struct Level {
 impl Level {
     /// Carries the integrals on to `time`, up to which the level has been as it is.
     #[inline(always)]
-    fn integrate(&mut self, time: u64) {
+    fn integrate(&mut self, time: u64, watch: &mut impl Watch) {
         // By way of i64, which is one instruction.
         let span = (time - self.reached) as i64 as f64;
         self.reached = time;
+        watch.lasted(self.now, span);
         for i in 0..2 {
             let area = self.now[i] * span;
             self.integrals.first[i] += area;
@@ -56,19 +71,19 @@ impl Level {
     }
 
     #[inline(always)]
-    fn rise(&mut self, time: u64, size: u16) {
-        self.change(time, [1.0, f64::from(size)]);
+    fn rise(&mut self, time: u64, size: u16, watch: &mut impl Watch) {
+        self.change(time, [1.0, f64::from(size)], watch);
     }
 
     #[inline(always)]
-    fn fall(&mut self, time: u64, size: u16) {
-        self.change(time, [-1.0, f64::from(-i32::from(size))]);
+    fn fall(&mut self, time: u64, size: u16, watch: &mut impl Watch) {
+        self.change(time, [-1.0, f64::from(-i32::from(size))], watch);
     }
 
     /// Both at once, so that it is done with vectors.
     #[inline(always)]
-    fn change(&mut self, time: u64, by: [f64; 2]) {
-        self.integrate(time);
+    fn change(&mut self, time: u64, by: [f64; 2], watch: &mut impl Watch) {
+        self.integrate(time, watch);
         for (now, by) in self.now.iter_mut().zip(by) {
             *now += by;
         }
@@ -95,7 +110,7 @@ impl Count {
 
     /// Lets go of those whose transmission begins at `now` or before.
     #[inline(always)]
-    pub(crate) fn release(&mut self, now: u64, ring: &Ring) {
+    pub(crate) fn release(&mut self, now: u64, ring: &Ring, watch: &mut impl Watch) {
         while self.next <= now {
             if self.head == self.tail {
                 self.next = u64::MAX;
@@ -104,7 +119,7 @@ impl Count {
             let Entry { start, size, .. } = ring.0[ring.place(self.head)];
             self.next = start;
             if start <= now {
-                self.level.fall(start, size);
+                self.level.fall(start, size, watch);
                 self.head = self.head.wrapping_add(1);
             }
         }
@@ -112,8 +127,14 @@ impl Count {
 
     /// Takes in a packet at `now` that leaves at `start`, later than that and not before any other.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, now: u64, start: u64, (size, exit): (u16, Exit), ring: &mut Ring) {
-        self.level.rise(now, size);
+    pub(crate) fn enter(
+        &mut self,
+        (now, start): (u64, u64),
+        (size, exit): (u16, Exit),
+        ring: &mut Ring,
+        watch: &mut impl Watch,
+    ) {
+        self.level.rise(now, size, watch);
         let ahead = self.packets();
         if ahead as usize == ring.0.len() {
             ring.grow(self.head);
@@ -158,14 +179,17 @@ pub(crate) struct Waiting {
     pub(crate) ring: Ring,
     /// Those that have left and those that wait.
     pub(crate) entered: Gone,
+    /// Asked for by few: what is told of it is told by [`Waiting::release`] and [`Waiting::enter`], not by [`Count`]'s.
+    pub(crate) occupancy: Option<Box<Occupancy>>,
 }
 
 impl Waiting {
-    pub(crate) fn new() -> Waiting {
+    pub(crate) fn new(occupancy: Option<Occupancy>) -> Waiting {
         Waiting {
             count: Count { next: u64::MAX, head: 0, tail: 0, level: Level::default(), max: 0 },
             ring: Ring(vec![Entry { start: 0, size: 0, exit: Exit::Crosses }; 16]),
             entered: Gone::default(),
+            occupancy: occupancy.map(Box::new),
         }
     }
 
@@ -182,7 +206,10 @@ impl Waiting {
     /// As [`Count::release`].
     #[inline]
     pub(crate) fn release(&mut self, now: u64) {
-        self.count.release(now, &self.ring);
+        match &mut self.occupancy {
+            None => self.count.release(now, &self.ring, &mut ()),
+            Some(watch) => self.count.release(now, &self.ring, &mut **watch),
+        }
     }
 
     /// Counts a packet that does not wait.
@@ -196,7 +223,10 @@ impl Waiting {
     #[inline]
     pub(crate) fn enter(&mut self, now: u64, start: u64, size: u16, exit: Exit) {
         self.pass(size, exit);
-        self.count.enter(now, start, (size, exit), &mut self.ring);
+        match &mut self.occupancy {
+            None => self.count.enter((now, start), (size, exit), &mut self.ring, &mut ()),
+            Some(watch) => self.count.enter((now, start), (size, exit), &mut self.ring, &mut **watch),
+        }
     }
 
     /// The integrals up to `time`, and what left before it. No packet may have arrived after `time`.
@@ -204,7 +234,10 @@ impl Waiting {
         if time > 0 {
             self.release(time - 1);
         }
-        self.count.level.integrate(time);
+        match &mut self.occupancy {
+            None => self.count.level.integrate(time, &mut ()),
+            Some(watch) => self.count.level.integrate(time, &mut **watch),
+        }
         let mut gone = self.entered;
         for i in 0..self.packets() {
             let Entry { size, exit, .. } = self.ring.0[self.ring.place(self.count.head.wrapping_add(i))];

@@ -120,10 +120,12 @@ struct Expected {
     max: u32,
     mean: [f64; 2],
     sd: [f64; 2],
+    /// Nanoseconds at each tenth of the limit.
+    tenths: [u64; 10],
 }
 
 /// What the meter should say, from the list of what was sent and when something was dropped.
-fn expected(sent: &[Sent], dropped: &[u64], window: Measure) -> Expected {
+fn expected(sent: &[Sent], dropped: &[u64], window: Measure, queue: &Queue) -> Expected {
     let (from, to) = (window.from.0, window.to.0);
     let within = |t: u64| (from..to).contains(&t);
     let mut result =
@@ -141,6 +143,12 @@ fn expected(sent: &[Sent], dropped: &[u64], window: Measure) -> Expected {
         let waiting: Vec<_> = sent.iter().filter(|s| s.arrival <= pair[0] && s.start > pair[0]).collect();
         let bytes: f64 = waiting.iter().map(|s| f64::from(s.size)).sum();
         result.max = result.max.max(waiting.len() as u32);
+        let tenth = match queue {
+            Queue::DropTail(Limit::Packets(limit)) => 10 * waiting.len() as u64 / u64::from((*limit).max(1)),
+            Queue::DropTail(Limit::Bytes(limit)) => 10 * bytes as u64 / limit.0.max(1),
+            _ => 0,
+        };
+        result.tenths[tenth.min(9) as usize] += pair[1] - pair[0];
         for (i, level) in [waiting.len() as f64, bytes].into_iter().enumerate() {
             sums[i] += level * (pair[1] - pair[0]) as f64;
             squares[i] += level * level * (pair[1] - pair[0]) as f64;
@@ -160,6 +168,18 @@ fn compare(
     window: (u64, u64),
 ) -> Result<(), TestCaseError> {
     let window = Measure { from: Time(window.0), to: Time(window.1) };
+    for occupancy in [false, true] {
+        compare_link(&LinkModel { occupancy, ..model.clone() }, naive, arrivals, window)?;
+    }
+    Ok(())
+}
+
+fn compare_link(
+    model: &LinkModel,
+    naive: &dyn Naive,
+    arrivals: &[(u64, u16)],
+    window: Measure,
+) -> Result<(), TestCaseError> {
     let mut link = Link::new(model, window, Stream::new(1, "link"));
     link.record(Span(777_777));
     let (mut sent, mut dropped): (Vec<Sent>, Vec<u64>) = (vec![], vec![]);
@@ -196,9 +216,13 @@ fn compare(
         departures,
         departed_bytes,
         drops,
+        occupancy,
         ..
     } = link.finish(Time(end));
-    let want = expected(&sent, &dropped, window);
+    let want = expected(&sent, &dropped, window, &model.queue);
+    let asked = model.occupancy && !matches!(model.queue, Queue::Unlimited);
+    let tenths = want.tenths.map(|time| time as f64 / window.to.since(window.from).0 as f64);
+    prop_assert_eq!(occupancy, asked.then_some(tenths));
     prop_assert_eq!(
         (came, departures, departed_bytes.0, drops[DropReason::Overflow], max_packets),
         (want.arrivals, want.departures, want.departed_bytes, want.overflow, want.max)

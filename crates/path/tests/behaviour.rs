@@ -41,6 +41,39 @@ fn the_mean_queue_of_an_m_d_1_system() {
     assert!((report.utilisation.0 - 0.8).abs() < 0.003, "{}", report.utilisation);
 }
 
+/// Eleven packets of 1 ms at once into a queue of ten: the first is sent, ten wait, and then one less each millisecond.
+#[test]
+fn occupancy_of_a_burst_by_hand() {
+    let red = |mode| {
+        let never = RedModel {
+            min_threshold: Some(50.0),
+            max_threshold: Some(60.0),
+            weight: Some(0.002),
+            ..RedModel::new(Limit::Packets(10))
+        };
+        Queue::Red(RedModel { mode, mean_packet: Size(1000), ..never })
+    };
+    for queue in [
+        Queue::DropTail(Limit::Packets(10)),
+        Queue::DropTail(Limit::Bytes(Size(10_000))),
+        red(RedMode::Packets),
+        red(RedMode::Bytes),
+    ] {
+        let measure = Measure { from: Time(500_000), to: Time(20_500_000) };
+        let mut link =
+            Link::new(&LinkModel { occupancy: true, ..plain(queue.clone()) }, measure, Stream::new(1, "link"));
+        for _ in 0..11 {
+            assert_eq!(link.admit(&mut packet(0, 1000, Flags::NONE)), Fate::Pass);
+        }
+        let report = link.finish(Time(30_000_000));
+        // Ten wait for the half millisecond that is measured, nine for one: both in the last tenth. From 10 ms on none.
+        let tenths = [0.525, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.075];
+        assert_eq!(report.occupancy, Some(tenths), "{queue:?}");
+    }
+    let mut idle = Link::new(&plain(Queue::DropTail(Limit::Packets(10))), Measure::ALL, Stream::new(1, "link"));
+    assert_eq!(idle.finish(Time(1)).occupancy, None, "nobody asked");
+}
+
 #[test]
 fn red_on_a_link_keeps_the_queue_short_and_marks_instead_of_dropping() {
     let red = RedModel {

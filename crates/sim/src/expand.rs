@@ -71,6 +71,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
         stop_after: Vec::new(),
         host_delay: scenario.host_delay(),
         rate_bin: scenario.rate_bin(),
+        friendliness_to: scenario.friendliness_to().map(str::to_owned),
         nodes: Vec::new(),
         links: Vec::new(),
         flows: Vec::new(),
@@ -257,7 +258,7 @@ fn app(
     let rounding = if transport.whole_segments() { Rounding::WholeSegments(segment) } else { Rounding::Exact };
     match app {
         App::Ftp { size } => (paceline_apps::Source::Ftp(Ftp::new(size.map(|size| rounding.up(size)), period)), None),
-        App::Web { gap, arrivals, mean_size, median_size, shape, max_size } => {
+        App::Web { gap, gap_shape, arrivals, mean_size, median_size, shape, max_size } => {
             let law = match (mean_size, median_size) {
                 (_, Some(median)) => Pareto::with_median(*median, *shape),
                 (Some(mean), None) => Pareto::with_mean(*mean, *shape),
@@ -266,6 +267,7 @@ fn app(
             let law = law.expect("a checked scenario has a size, and for a mean a shape above 1");
             let model = WebModel {
                 gap: *gap,
+                gap_shape: *gap_shape,
                 arrivals: match arrivals {
                     ArrivalsKey::Think => Arrivals::Think,
                     ArrivalsKey::ThinkPersistent => Arrivals::ThinkPersistent,

@@ -9,40 +9,44 @@ use crate::scenario::values::Limit as LimitKey;
 use paceline_path::{
     AdaptiveRed, GilbertElliott, Limit, LinkModel, Loss, On, Queue, RedMode, RedModel, Reorder, Start, TwoState,
 };
-use paceline_units::{Ratio, Size, Span};
+use paceline_units::{Rate, Ratio, Size, Span};
 
 /// One direction of a link.
 pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
     LinkModel {
         rate: way.rate.clone(),
         propagation: way.delay,
-        queue: queue(&way.queue, profile),
+        queue: queue(&way.queue, way.rate.nominal(), profile),
         loss: way.loss.map(loss),
         delay_variation: (way.delay_variation > Span::ZERO).then_some(way.delay_variation),
         reorder: way.reorder.map(|reorder| Reorder { rate: reorder.rate, extra: reorder.extra }),
         duplicate: positive(way.duplicate),
         corrupt: positive(way.corrupt),
         outages: way.outages.clone(),
+        occupancy: way.occupancy,
     }
 }
 
 /// Either direction of an access link.
 pub fn access_model(access: &AccessTable, lossy: Option<LossKey>, profile: Profile) -> LinkModel {
-    LinkModel { loss: lossy.map(loss), ..LinkModel::new(access.rate, access.delay, queue(&access.queue, profile)) }
+    let queue = queue(&access.queue, access.rate, profile);
+    LinkModel { loss: lossy.map(loss), ..LinkModel::new(access.rate, access.delay, queue) }
 }
 
 fn positive(share: Ratio) -> Option<Ratio> {
     (share > Ratio::ZERO).then_some(share)
 }
 
-fn queue(queue: &QueueKey, profile: Profile) -> Queue {
+fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
     match queue {
         QueueKey::Unlimited {} => Queue::Unlimited,
-        QueueKey::Droptail { limit: most } => Queue::DropTail(drop_tail_limit(limit(*most), profile)),
+        QueueKey::Droptail { limit: most } => Queue::DropTail(drop_tail_limit(limit(*most, rate), profile)),
         QueueKey::Red {
             limit: most,
             min_threshold,
             max_threshold,
+            min_share,
+            max_share,
             weight,
             max_p,
             gentle,
@@ -55,8 +59,8 @@ fn queue(queue: &QueueKey, profile: Profile) -> Queue {
             adaptive,
             automatic: _, // then thresholds and weight are absent
         } => Queue::Red(RedModel {
-            min_threshold: *min_threshold,
-            max_threshold: *max_threshold,
+            min_threshold: min_threshold.or_else(|| threshold(*min_share, limit(*most, rate), *mean_packet)),
+            max_threshold: max_threshold.or_else(|| threshold(*max_share, limit(*most, rate), *mean_packet)),
             weight: *weight,
             max_p: Ratio(*max_p),
             gentle: *gentle,
@@ -76,15 +80,25 @@ fn queue(queue: &QueueKey, profile: Profile) -> Queue {
                 top: key.top,
                 bottom: key.bottom,
             }),
-            ..RedModel::new(limit(*most))
+            ..RedModel::new(limit(*most, rate))
         }),
     }
 }
 
-fn limit(limit: LimitKey) -> Limit {
+/// RED's thresholds are in packets, or in byte mode in mean packets, which a limit in packets counts then too.
+fn threshold(share: Option<Ratio>, limit: Limit, mean_packet: Size) -> Option<f64> {
+    let packets = match limit {
+        Limit::Packets(packets) => f64::from(packets),
+        Limit::Bytes(size) => size.bytes() as f64 / mean_packet.bytes() as f64,
+    };
+    share.map(|share| share.0 * packets)
+}
+
+fn limit(limit: LimitKey, rate: Rate) -> Limit {
     match limit {
         LimitKey::Packets(packets) => Limit::Packets(packets),
         LimitKey::Bytes(size) => Limit::Bytes(size),
+        LimitKey::Time(span) => Limit::Bytes((rate * span).max(Size(1))),
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Model {
     pub host_delay: Span,
     /// Bins over which sending rates are taken for their variation; `None` measures none.
     pub rate_bin: Option<Span>,
+    /// The group against whose mean goodput every group's is held.
+    pub friendliness_to: Option<String>,
     /// Names of the nodes.
     pub nodes: Vec<String>,
     /// Directions of links.

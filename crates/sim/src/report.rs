@@ -75,7 +75,7 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, links: &[(usiz
         },
         streams: (0..model.flows.len()).filter_map(|flow| stream_summary(model, built, flow, end)).collect(),
         queues: links.iter().map(|(arc, report)| queue_summary(model, *arc, report)).collect(),
-        groups: groups(&flows),
+        groups: groups(&flows, model.friendliness_to.as_deref()),
         flows,
     }
 }
@@ -172,6 +172,7 @@ fn queue_summary(model: &Model, arc: usize, report: &LinkReport) -> QueueSummary
         mean_bytes: report.mean_bytes,
         sd_bytes: report.sd_bytes,
         max_packets: u64::from(report.max_packets),
+        occupancy: (0..).zip(report.occupancy.into_iter().flatten()).collect(),
         utilisation: report.utilisation.0,
         arrivals: report.arrivals,
         departures: report.departures,
@@ -185,16 +186,31 @@ fn by_reason(drops: &Drops) -> BTreeMap<&'static str, u64> {
     DropReason::ALL.into_iter().map(|reason| (reason.name(), drops[reason])).collect()
 }
 
-fn groups(flows: &[FlowSummary]) -> Vec<GroupSummary> {
-    let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+/// The groups of `flows`; `reference` names the one whose mean goodput the others' are held against.
+fn groups(flows: &[FlowSummary], reference: Option<&str>) -> Vec<GroupSummary> {
+    let mut groups: BTreeMap<&str, (Vec<f64>, u64)> = BTreeMap::new();
     for flow in flows {
-        groups.entry(&flow.group).or_default().push(flow.goodput_bps);
+        let (goodputs, bytes) = groups.entry(&flow.group).or_default();
+        goodputs.push(flow.goodput_bps);
+        *bytes += flow.bytes_delivered;
     }
-    let group = |(group, goodputs): (&str, Vec<f64>)| GroupSummary {
-        group: group.to_owned(),
-        flows: goodputs.len() as u64,
-        jain: jain(&goodputs),
-        goodput_bps: goodputs.iter().sum(),
+    let mean = |goodputs: &[f64]| goodputs.iter().sum::<f64>() / goodputs.len() as f64;
+    let all: u64 = groups.values().map(|(_, bytes)| bytes).sum();
+    let base =
+        reference.and_then(|name| groups.get(name)).map(|(goodputs, _)| mean(goodputs)).filter(|&base| base > 0.0);
+    let group = |(group, (goodputs, bytes)): (&&str, &(Vec<f64>, u64))| {
+        let average = mean(goodputs);
+        let square = goodputs.iter().map(|x| (x - average) * (x - average)).sum::<f64>() / goodputs.len() as f64;
+        GroupSummary {
+            group: (*group).to_owned(),
+            flows: goodputs.len() as u64,
+            jain: jain(goodputs),
+            goodput_bps: goodputs.iter().sum(),
+            flow_goodput_mean_bps: average,
+            flow_goodput_sd_bps: square.sqrt(),
+            share: (all > 0).then(|| *bytes as f64 / all as f64),
+            friendliness: base.map(|base| average / base),
+        }
     };
-    groups.into_iter().map(group).collect()
+    groups.iter().map(group).collect()
 }

@@ -125,6 +125,9 @@ pub struct QueueSummary {
     pub mean_bytes: f64,
     pub sd_bytes: f64,
     pub max_packets: u64,
+    /// If asked for: shares of the time at each tenth of the limit, by the tenth's number.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub occupancy: BTreeMap<u8, f64>,
     pub utilisation: f64,
     pub arrivals: u64,
     pub departures: u64,
@@ -144,6 +147,15 @@ pub struct GroupSummary {
     pub jain: Option<f64>,
     /// The sum of their goodputs.
     pub goodput_bps: f64,
+    /// The mean of their goodputs.
+    pub flow_goodput_mean_bps: f64,
+    /// Standard deviation (by n) among their goodputs.
+    pub flow_goodput_sd_bps: f64,
+    /// Their part of the payload that all flows delivered in the measured interval; `None` if there was none.
+    pub share: Option<f64>,
+    /// With `friendliness_to`: their mean goodput by that of the flows of the group named; `None` without it, or if
+    /// those delivered nothing.
+    pub friendliness: Option<f64>,
 }
 
 /// Jain's fairness index (Jain, Chiu, Hawe 1984); `None` without a positive value.

@@ -70,9 +70,12 @@ fn named_topologies() {
         ("dumbbell that ends with a flow", format!("stop_after = \"d\"\n[link.bottleneck]\n{bottleneck}")),
         (
             "dumbbell with access delay",
-            format!("rate_bin = \"30 ms\"\n[access]\ndelay = \"1 ms\"\n[link.bottleneck]\n{bottleneck}"),
+            format!(
+                "rate_bin = \"30 ms\"\n[access]\ndelay = \"1 ms\"\nqueue = {{ limit = \"30 ms\" }}\n\
+                 [link.bottleneck]\n{bottleneck}occupancy = true\nbackward = {{ occupancy = true }}\n"
+            ),
         ),
-        ("parking lot", format!("topology = \"parking-lot\"\nhops = 3\n[link.hop]\n{bottleneck}")),
+        ("parking lot", format!("topology = \"parking-lot\"\nhops = 3\n[link.hop]\n{bottleneck}occupancy = true\n")),
         (
             "impaired",
             format!(

@@ -35,11 +35,17 @@ impl Link {
             let time = self.boundary;
             if self.agenda.from.is_none() && self.agenda.window.from.0 <= time {
                 self.agenda.from = Some(self.snapshot(time));
+                if let Some(occupancy) = &mut self.waiting.occupancy {
+                    occupancy.begin();
+                }
                 self.waiting.release(time);
                 self.waiting.count.max = self.waiting.packets();
             }
             if self.agenda.to.is_none() && self.agenda.window.to.0 <= time {
                 self.agenda.to = Some(self.snapshot(time));
+                if let Some(occupancy) = &mut self.waiting.occupancy {
+                    occupancy.end();
+                }
             }
             if self.agenda.next_sample <= time {
                 self.waiting.release(time);
@@ -81,6 +87,7 @@ impl Link {
         let to = self.agenda.to.unwrap_or(closing);
         let from = self.agenda.from.unwrap_or(to);
         let capacity = self.special.as_ref().and_then(|special| special.server.capacity(from.time, to.time));
-        to.report(&from, capacity, totals)
+        let occupancy = self.waiting.occupancy.as_ref().map(|occupancy| occupancy.shares());
+        LinkReport { occupancy, ..to.report(&from, capacity, totals) }
     }
 }

@@ -86,6 +86,16 @@ impl RedModel {
             adaptive: None,
         }
     }
+
+    /// The limit in what is counted: in byte mode that many mean packets.
+    pub(crate) fn limit_as_counted(&self) -> Limit {
+        match self.limit {
+            Limit::Packets(n) if self.mode == RedMode::Bytes => {
+                Limit::Bytes(Size(u64::from(n) * self.mean_packet.bytes()))
+            }
+            limit => limit,
+        }
+    }
 }
 
 impl Default for AdaptiveRed {

@@ -173,12 +173,16 @@ pub enum App {
         #[schemars(extend("x-default" = "endless", "x-min" = "1 B", "x-max" = "1000000 GB"))]
         size: Option<Size>,
     },
-    /// Web-like traffic: transfers of Pareto sizes with exponential gaps.
+    /// Web-like traffic: transfers of Pareto sizes, with exponential or Pareto gaps.
     Web {
-        /// Mean of the exponential gaps.
+        /// Mean of the gaps.
         #[serde(default = "half_second")]
         #[schemars(extend("x-min" = "1 us", "x-max" = "1000000 s"))]
         gap: Span,
+        /// Shape of the gaps' Pareto law, more than 1; the variance is infinite up to 2.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 1.0, max = 100.0), extend("x-default" = "none: gaps are exponential"))]
+        gap_shape: Option<f64>,
         /// What a gap lies between.
         #[serde(default)]
         arrivals: Arrivals,

@@ -57,6 +57,10 @@ macro_rules! with_direction {
             /// Times in which every packet that would leave the queue is lost.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub outage: Vec<Outage>,
+            /// Measures for which share of the time the queue held from k to k + 1 tenths of its limit:
+            /// `occupancy_0` to `occupancy_9`.
+            #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+            pub occupancy: bool,
         }
     };
 }
@@ -70,7 +74,7 @@ with_direction! {
         #[schemars(extend("x-default" = "required in a graph"))]
         pub between: Option<[String; 2]>,
         /// What is different in the opposite direction. Rate (or schedule), delay and queue are the same unless given
-        /// here; traces, loss, impairments and outages are only there if given here.
+        /// here; traces, loss, impairments, outages and occupancy are only there if given here.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "as forward, without loss and impairments"))]
         pub backward: Option<Box<BackwardTable>>,

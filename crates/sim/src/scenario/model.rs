@@ -48,6 +48,10 @@ pub struct File {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none: not measured", "x-min" = "1 us", "x-max" = "1000000 s", "examples" = ["100 ms"]))]
     pub rate_bin: Option<Span>,
+    /// Name of a group of flows, against whose mean goodput every group's is held: `friendliness`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none: not measured"))]
+    pub friendliness_to: Option<String>,
     /// Shape of the network.
     #[serde(default)]
     pub topology: Topology,

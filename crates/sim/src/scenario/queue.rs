@@ -12,13 +12,17 @@ use serde::{Deserialize, Serialize};
 pub enum Queue {
     /// First in, first out; what finds the queue full is dropped.
     Droptail {
-        /// The most that waits, in packets or in bytes (1 to 1000000000 packets, 1 B to 1000 GB).
+        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate; of a rate that varies at
+        /// the mean of what repeats, else at the first.
         #[serde(default = "hundred_packets")]
         limit: Limit,
     },
     /// Random early detection (Floyd and Jacobson 1993), as in ns-2.
     Red {
-        /// The most that waits, in packets or in bytes (1 to 1000000000 packets, 1 B to 1000 GB).
+        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate; of a rate that varies at
+        /// the mean of what repeats, else at the first.
         #[serde(default = "hundred_packets")]
         limit: Limit,
         /// Average queue in packets below which nothing is dropped.
@@ -29,6 +33,14 @@ pub enum Queue {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 0.001, max = 1e9), extend("x-default" = "3 x min_threshold"))]
         max_threshold: Option<f64>,
+        /// Instead of `min_threshold`: a share of `limit`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none"))]
+        min_share: Option<Ratio>,
+        /// Instead of `max_threshold`: a share of `limit`. More than `min_share`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none"))]
+        max_share: Option<Ratio>,
         /// Weight of the newest queue length in the average.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 1e-9, max = 1.0), extend("x-default" = "from the link's rate, as in ns-2"))]

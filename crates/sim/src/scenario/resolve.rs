@@ -62,6 +62,8 @@ pub struct Direction {
     pub corrupt: Ratio,
     /// Times without service, ascending, half-open.
     pub outages: Vec<(Time, Time)>,
+    /// Whether the queue's occupancy is measured.
+    pub occupancy: bool,
 }
 
 /// A flow, with its name and the values that every flow has.
@@ -179,6 +181,12 @@ impl Scenario {
         self.file.rate_bin
     }
 
+    /// The group against whose mean goodput every group's is held.
+    #[must_use]
+    pub fn friendliness_to(&self) -> Option<&str> {
+        self.file.friendliness_to.as_deref()
+    }
+
     /// Shape of the network.
     #[must_use]
     pub fn topology(&self) -> Topology {
@@ -272,6 +280,7 @@ fn direction(
         duplicate: way.duplicate.map_or(Ratio::ZERO, |share| share.rate),
         corrupt: way.corrupt.map_or(Ratio::ZERO, |share| share.rate),
         outages: way.outage.iter().map(|o| (Time::ZERO + o.from, Time::ZERO + o.to)).collect(),
+        occupancy: way.occupancy,
     }
 }
 

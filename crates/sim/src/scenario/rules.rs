@@ -92,6 +92,16 @@ impl Rules {
         {
             self.note("rate_bin", format!("`{bin}` must fit at least twice between warm-up and duration"));
         }
+        if let Some(group) = &file.friendliness_to {
+            let groups: BTreeSet<&str> =
+                file.flow.iter().map(|(name, flow)| flow.group.as_deref().unwrap_or(name)).collect();
+            if !groups.contains(group.as_str()) {
+                let hint = hint(group, groups.iter().copied());
+                let known = listed(groups.into_iter());
+                let problem = format!("`{group}` must be the name of a group of flows{hint} (groups: {known})");
+                self.note("friendliness_to", problem);
+            }
+        }
         let Some(name) = &file.stop_after else { return };
         let Some(flow) = file.flow.get(name) else {
             let hint = hint(name, file.flow.keys().map(String::as_str));
@@ -272,7 +282,11 @@ impl Rules {
                     self.note(join(path, "size"), problem);
                 }
             }
-            App::Web { mean_size, median_size, shape, .. } => {
+            App::Web { mean_size, median_size, shape, gap_shape, .. } => {
+                if let Some(shape) = gap_shape.filter(|&shape| shape <= 1.0) {
+                    let problem = format!("`{shape}` must be more than 1: a Pareto law has no mean otherwise");
+                    self.note(join(path, "gap_shape"), problem);
+                }
                 if mean_size.is_some() && median_size.is_some() {
                     self.note(join(path, "median_size"), "only one of `mean_size` and `median_size` may be given");
                 }

@@ -7,7 +7,7 @@ use super::model::{File, Topology};
 use super::queue::{AdaptiveRed, Queue};
 use super::rules::Rules;
 use super::walk::listed;
-use paceline_units::Span;
+use paceline_units::{Ratio, Span};
 use std::collections::BTreeSet;
 
 /// The most hops of a parking lot.
@@ -177,6 +177,9 @@ impl Rules {
         if let Some(queue) = &way.queue {
             self.queue(&join(path, "queue"), queue);
         }
+        if let (true, Some(Queue::Unlimited {})) = (way.occupancy, &way.queue) {
+            self.note(join(path, "occupancy"), "needs a queue with a limit, of which it counts the tenths");
+        }
         self.loss(&join(path, "loss"), way.loss);
         let path = join(path, "outage");
         let mut last: Option<Outage> = None;
@@ -222,20 +225,27 @@ impl Rules {
     }
 
     fn queue(&mut self, path: &str, queue: &Queue) {
-        let Queue::Red { min_threshold, max_threshold, weight, automatic, adaptive, .. } = queue else { return };
+        let Queue::Red { min_threshold, max_threshold, min_share, max_share, weight, automatic, adaptive, .. } = queue
+        else {
+            return;
+        };
         if let Some(AdaptiveRed { top, bottom: Some(bottom), .. }) = adaptive
             && bottom.0 >= top.0
         {
             let key = join(&join(path, "adaptive"), "bottom");
             self.note(key, format!("`{bottom}` must be less than top, {top}"));
         }
+        let shares = [("min_share", min_share), ("max_share", max_share)];
         if *automatic {
             let given = [("min_threshold", min_threshold), ("max_threshold", max_threshold), ("weight", weight)];
-            for (key, _) in given.iter().filter(|(_, value)| value.is_some()) {
+            let given = given.iter().filter(|(_, value)| value.is_some()).map(|(key, _)| *key);
+            let shares = shares.iter().filter(|(_, share)| share.is_some()).map(|(key, _)| *key);
+            for key in given.chain(shares) {
                 self.note(join(path, key), "must not be given with `automatic = true`");
             }
             return;
         }
+        self.shares(path, shares, min_threshold.is_some() || max_threshold.is_some());
         match (min_threshold, max_threshold) {
             (None, Some(_)) => {
                 self.note(join(path, "min_threshold"), "is required where `max_threshold` is given");
@@ -244,6 +254,30 @@ impl Rules {
                 self.note(join(path, "min_threshold"), format!("`{min}` must be less than max_threshold, {max}"));
             }
             _ => {}
+        }
+    }
+}
+
+impl Rules {
+    /// RED's thresholds as shares of the limit: both or none, and not beside absolute ones.
+    fn shares(&mut self, path: &str, shares: [(&str, &Option<Ratio>); 2], absolute: bool) {
+        match shares.map(|(_, share)| *share) {
+            [None, None] => {}
+            _ if absolute => {
+                let given = shares.iter().filter(|(_, share)| share.is_some());
+                for (key, _) in given {
+                    self.note(join(path, key), "must not be given beside `min_threshold` or `max_threshold`");
+                }
+            }
+            [Some(min), Some(max)] if min.0 <= 0.0 || min.0 >= max.0 => {
+                self.note(
+                    join(path, "min_share"),
+                    format!("`{min}` must be more than 0 % and less than max_share, {max}"),
+                );
+            }
+            [Some(_), Some(_)] => {}
+            [None, _] => self.note(join(path, "min_share"), "is required where `max_share` is given"),
+            [_, None] => self.note(join(path, "max_share"), "is required where `min_share` is given"),
         }
     }
 }
@@ -262,5 +296,6 @@ pub(super) fn forward(link: &LinkTable) -> BackwardTable {
         duplicate: link.duplicate,
         corrupt: link.corrupt,
         outage: link.outage.clone(),
+        occupancy: link.occupancy,
     }
 }

@@ -13,12 +13,16 @@ pub enum Limit {
     Packets(u32),
     /// So many bytes.
     Bytes(Size),
+    /// What the link sends in this time.
+    Time(Span),
 }
 
 /// The most packets that a limit can name.
 const MOST_PACKETS: u32 = 1_000_000_000;
 /// The most bytes that a limit can name: 1 TB.
 const MOST_BYTES: u64 = 1_000_000_000_000;
+/// The longest time that a limit can name.
+const LONGEST: Span = Span::from_secs(3600);
 
 impl FromStr for Limit {
     type Err = String;
@@ -35,9 +39,15 @@ impl FromStr for Limit {
             }
             return Ok(Limit::Packets(count));
         }
-        let size: Size = trimmed
-            .parse()
-            .map_err(|_| format!("`{text}` is not a queue limit; write for example `50 packets` or `50 kB`"))?;
+        if let Ok(span) = trimmed.parse::<Span>() {
+            if !(Span(1)..=LONGEST).contains(&span) {
+                return Err(format!("`{text}` must be from 1 ns to {LONGEST}"));
+            }
+            return Ok(Limit::Time(span));
+        }
+        let size: Size = trimmed.parse().map_err(|_| {
+            format!("`{text}` is not a queue limit; write for example `50 packets`, `50 kB` or `100 ms`")
+        })?;
         if !(1..=MOST_BYTES).contains(&size.bytes()) {
             return Err(format!("`{text}` must be from 1 B to {}", Size(MOST_BYTES)));
         }
@@ -50,6 +60,7 @@ impl fmt::Display for Limit {
         match self {
             Limit::Packets(n) => write!(f, "{n} packets"),
             Limit::Bytes(size) => write!(f, "{size}"),
+            Limit::Time(span) => write!(f, "{span}"),
         }
     }
 }
@@ -122,7 +133,7 @@ impl fmt::Display for ClientBuffer {
 }
 
 paceline_units::as_text! {
-    Limit, ["50 packets", "50 kB"];
+    Limit, ["50 packets", "50 kB", "100 ms"];
     DelayedAck, ["200 ms", "off"];
     ClientBuffer, ["2 MB", "unlimited"];
 }
