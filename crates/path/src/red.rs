@@ -230,6 +230,7 @@ fn power(mut base: f64, mut n: u64) -> f64 {
 mod tests {
     use super::*;
     use paceline_engine::random::Stream;
+    use paceline_units::Size;
 
     fn classic() -> RedModel {
         RedModel {

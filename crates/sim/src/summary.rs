@@ -155,6 +155,7 @@ pub struct GroupSummary {
     pub share: Option<f64>,
     /// With `friendliness_to`: their mean goodput by that of the flows of the group named; `None` without it, or if
     /// those delivered nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub friendliness: Option<f64>,
 }
 
