@@ -111,6 +111,9 @@ impl Source {
         let extra = network.extras.take(packet.extra);
         let mut port = Port { network, clock, now: packet.time, flow: self.flow, cursor: self.cursor };
         let wake = self.sender.on_ack(packet.time, packet, extra.as_ref(), &mut port);
+        if let Some(extra) = extra {
+            drop(extra);
+        }
         if self.curious && self.sender.acked_all() {
             return self.done(packet.time, &mut port);
         }
@@ -216,6 +219,9 @@ impl Sink {
         let extra = network.extras.take(packet.extra);
         let mut port = Port { network, clock, now: packet.time, flow: self.flow, cursor: self.cursor };
         let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), &mut port);
+        if let Some(extra) = extra {
+            drop(extra);
+        }
         if let Some(player) = &mut self.player {
             player.on_delivery(packet.time, Size(self.receiver.stats().bytes));
         }

@@ -1,0 +1,271 @@
+//! RTCP compound packets (RFC 3550 section 6), with feedback on arrivals (RFC 8888) and the APP packets of this project
+//! (`docs/wire/rtcp.md`).
+//!
+//! [`encode`] writes a compound packet in one order: SR or RR, further RRs if there are more than 31 report blocks,
+//! SDES with the CNAME, APP, RFC 8888's feedback, BYE. [`decode`] reads every order that RFC 3550 allows, and leaves
+//! out what [`Compound`] has no place for: other packet types, other SDES items, profile-specific extensions, padding,
+//! and what a translator may have appended of other participants.
+
+mod read;
+
+pub use read::decode;
+
+use crate::rtcp::{App, Arrival, Arrivals, Bye, Compound, ReportBlock, SenderInfo, StreamArrivals};
+
+const SR: u8 = 200;
+const RR: u8 = 201;
+const SDES: u8 = 202;
+const BYE: u8 = 203;
+const APP: u8 = 204;
+/// Transport-layer feedback (RFC 4585 section 6.2).
+const RTPFB: u8 = 205;
+/// Of RTPFB: congestion control feedback (RFC 8888 section 3.1).
+const CCFB: u8 = 11;
+const CNAME: u8 = 1;
+const PROBE: u8 = 1;
+const BOTTLENECK: u8 = 2;
+const LOSS: u8 = 3;
+/// What a count of 5 bits holds.
+const MOST: usize = 31;
+
+/// Why a compound packet has no encoding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EncodeError {
+    /// The CNAME has more than 255 bytes: so many.
+    Cname(usize),
+    /// BYE's reason has more than 255 bytes: so many.
+    Reason(usize),
+    /// BYE names more than 31 sources: so many.
+    Sources(usize),
+    /// An APP packet's subtype is above 31.
+    Subtype(u8),
+    /// An APP packet's data are no multiple of four bytes: so many.
+    AppData(usize),
+    /// Arrivals of one source cover more than [`StreamArrivals::MAX`] packets: so many.
+    Arrivals(usize),
+    /// One packet of the compound is longer than its length field can say, 262,144 bytes: so many.
+    Length(usize),
+}
+
+impl core::fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            EncodeError::Cname(n) => write!(f, "a CNAME of {n} bytes; 255 at most"),
+            EncodeError::Reason(n) => write!(f, "a reason for leaving of {n} bytes; 255 at most"),
+            EncodeError::Sources(n) => write!(f, "{n} sources leave at once; 31 at most"),
+            EncodeError::Subtype(n) => write!(f, "an APP packet of subtype {n}; 31 at most"),
+            EncodeError::AppData(n) => write!(f, "an APP packet with {n} bytes of data, which is no multiple of four"),
+            EncodeError::Arrivals(n) => {
+                write!(f, "arrivals of {n} packets of one source; {} at most", StreamArrivals::MAX)
+            }
+            EncodeError::Length(n) => write!(f, "a packet of {n} bytes; 262144 at most"),
+        }
+    }
+}
+
+impl core::error::Error for EncodeError {}
+
+/// Why bytes are no RTCP compound packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DecodeError {
+    /// They end before a packet does that begins in them.
+    Truncated,
+    /// A version that is not 2.
+    Version(u8),
+    /// The first packet is of this type, neither SR nor RR (RFC 3550 section 6.1).
+    First(u8),
+    /// A packet that is not the last is padded (section 6.4.1), or the padding is longer than its packet or no multiple
+    /// of four.
+    Padding,
+    /// A packet of this type is too short for what it announces.
+    Content(u8),
+    /// There is no CNAME of who reports (section 6.1).
+    NoCname,
+    /// A text is not UTF-8 (section 6.5).
+    Text,
+    /// A second packet of this type, of which there can be one of each participant.
+    Twice(u8),
+    /// Arrivals of one source cover so many packets, more than [`StreamArrivals::MAX`].
+    Arrivals(usize),
+}
+
+impl core::fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            DecodeError::Truncated => f.write_str("it ends within a packet"),
+            DecodeError::Version(version) => write!(f, "version {version}, where RTCP's is 2"),
+            DecodeError::First(kind) => write!(f, "it begins with a packet of type {kind}, not with a report"),
+            DecodeError::Padding => f.write_str("its padding is not the last packet's, or has a wrong length"),
+            DecodeError::Content(kind) => write!(f, "a packet of type {kind} is too short for what it announces"),
+            DecodeError::NoCname => f.write_str("there is no CNAME of who reports"),
+            DecodeError::Text => f.write_str("a text is not UTF-8"),
+            DecodeError::Twice(kind) => write!(f, "two packets of type {kind} of one participant"),
+            DecodeError::Arrivals(n) => {
+                write!(f, "arrivals of {n} packets of one source; {} at most", StreamArrivals::MAX)
+            }
+        }
+    }
+}
+
+impl core::error::Error for DecodeError {}
+
+/// Appends the encoding: [`Compound::wire_len`] bytes.
+///
+/// # Errors
+/// [`EncodeError`], if something is out of its field's range; nothing is appended then.
+pub fn encode(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let before = to.len();
+    let done = write(compound, to);
+    match done {
+        Ok(()) => debug_assert_eq!(to.len() - before, compound.wire_len(), "{compound:?}"),
+        Err(_) => to.truncate(before),
+    }
+    done
+}
+
+fn write(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let ssrc = compound.ssrc.0;
+    let (first, rest) = compound.reports.split_at(compound.reports.len().min(MOST));
+    packet(to, if compound.sender.is_some() { SR } else { RR }, first.len() as u8, |to| {
+        put(to, ssrc);
+        if let Some(sender) = &compound.sender {
+            sender_info(sender, to);
+        }
+        first.iter().for_each(|block| report_block(block, to));
+        Ok(())
+    })?;
+    for blocks in rest.chunks(MOST) {
+        packet(to, RR, blocks.len() as u8, |to| {
+            put(to, ssrc);
+            blocks.iter().for_each(|block| report_block(block, to));
+            Ok(())
+        })?;
+    }
+    packet(to, SDES, 1, |to| {
+        let name = compound.cname.as_bytes();
+        put(to, ssrc);
+        to.extend([CNAME, u8::try_from(name.len()).map_err(|_| EncodeError::Cname(name.len()))?]);
+        to.extend_from_slice(name);
+        // ends the list of items; the zeros up to the boundary follow
+        to.push(0);
+        Ok(())
+    })?;
+    for app in &compound.apps {
+        application(ssrc, app, to)?;
+    }
+    if let Some(arrivals) = &compound.arrivals {
+        packet(to, RTPFB, CCFB, |to| {
+            put(to, ssrc);
+            feedback(arrivals, to)
+        })?;
+    }
+    compound.bye.as_ref().map_or(Ok(()), |bye| goodbye(bye, to))
+}
+
+/// A packet of the compound: its header, its content, zeros up to a boundary of four bytes.
+fn packet(
+    to: &mut Vec<u8>,
+    kind: u8,
+    count: u8,
+    content: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
+    let begin = to.len();
+    to.extend([2 << 6 | count, kind, 0, 0]);
+    content(to)?;
+    let len = (to.len() - begin).next_multiple_of(4);
+    to.resize(begin + len, 0);
+    let words = u16::try_from(len / 4 - 1).map_err(|_| EncodeError::Length(len))?;
+    to[begin + 2..begin + 4].copy_from_slice(&words.to_be_bytes());
+    Ok(())
+}
+
+fn put(to: &mut Vec<u8>, number: u32) {
+    to.extend(number.to_be_bytes());
+}
+
+fn sender_info(sender: &SenderInfo, to: &mut Vec<u8>) {
+    to.extend(sender.ntp.0.to_be_bytes());
+    put(to, sender.rtp);
+    put(to, sender.packets);
+    put(to, sender.octets);
+}
+
+fn report_block(block: &ReportBlock, to: &mut Vec<u8>) {
+    let lost = block.cumulative_lost.clamp(ReportBlock::CUMULATIVE_MIN, ReportBlock::CUMULATIVE_MAX);
+    put(to, block.ssrc.0);
+    put(to, u32::from(block.fraction_lost) << 24 | lost as u32 & 0xff_ffff);
+    put(to, block.extended_highest);
+    put(to, block.jitter);
+    put(to, block.lsr.0);
+    put(to, block.dlsr.0);
+}
+
+fn application(ssrc: u32, app: &App, to: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let (subtype, name) = match app {
+        App::Probe(_) => (PROBE, App::NAME),
+        App::Bottleneck(_) => (BOTTLENECK, App::NAME),
+        App::Loss(_) => (LOSS, App::NAME),
+        App::Other(other) if usize::from(other.subtype) > MOST => return Err(EncodeError::Subtype(other.subtype)),
+        App::Other(other) if other.data.len() % 4 != 0 => return Err(EncodeError::AppData(other.data.len())),
+        App::Other(other) => (other.subtype, other.name),
+    };
+    packet(to, APP, subtype, |to| {
+        put(to, ssrc);
+        to.extend(name);
+        match app {
+            App::Probe(probe) => {
+                to.extend(probe.first.to_be_bytes());
+                to.extend(probe.count.to_be_bytes());
+            }
+            App::Bottleneck(bottleneck) => {
+                put(to, bottleneck.ssrc.0);
+                to.extend(bottleneck.rate.0.to_be_bytes());
+            }
+            App::Loss(loss) => {
+                put(to, loss.ssrc.0);
+                put(to, loss.fraction);
+            }
+            App::Other(other) => to.extend_from_slice(&other.data),
+        }
+        Ok(())
+    })
+}
+
+fn feedback(arrivals: &Arrivals, to: &mut Vec<u8>) -> Result<(), EncodeError> {
+    for stream in &arrivals.streams {
+        let count = stream.packets.len();
+        if count > StreamArrivals::MAX {
+            return Err(EncodeError::Arrivals(count));
+        }
+        put(to, stream.ssrc.0);
+        to.extend(stream.begin.to_be_bytes());
+        to.extend((count as u16).to_be_bytes());
+        for packet in &stream.packets {
+            let field = match *packet {
+                Arrival::Missing => 0,
+                Arrival::Received { ecn, offset } => 1 << 15 | (ecn as u16) << 13 | offset.bits(),
+            };
+            to.extend(field.to_be_bytes());
+        }
+        if count % 2 != 0 {
+            to.extend([0; 2]);
+        }
+    }
+    put(to, arrivals.reported.0);
+    Ok(())
+}
+
+fn goodbye(bye: &Bye, to: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let sources = bye.sources.len();
+    if sources > MOST {
+        return Err(EncodeError::Sources(sources));
+    }
+    packet(to, BYE, sources as u8, |to| {
+        bye.sources.iter().for_each(|source| put(to, source.0));
+        if let Some(reason) = &bye.reason {
+            to.push(u8::try_from(reason.len()).map_err(|_| EncodeError::Reason(reason.len()))?);
+            to.extend_from_slice(reason.as_bytes());
+        }
+        Ok(())
+    })
+}

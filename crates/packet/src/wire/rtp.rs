@@ -1,0 +1,74 @@
+//! RTP data packets (RFC 3550 section 5.1), by the crate `rtp-types`.
+
+use crate::rtp::{RtpData, Ssrc};
+use rtp_types::{RtpPacket, RtpPacketBuilder, RtpParseError};
+
+/// A payload type that has more than 7 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PayloadTypeError(pub u8);
+
+impl core::fmt::Display for PayloadTypeError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "payload type {}, which is above 127", self.0)
+    }
+}
+
+impl core::error::Error for PayloadTypeError {}
+
+/// Why bytes are no RTP packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DecodeError {
+    /// A version that is not 2.
+    Version(u8),
+    /// They end within the header, or padding, contributing sources or the extension are longer than they are.
+    Truncated,
+    /// The padding bit is set, and the count of padding bytes is zero.
+    Padding,
+}
+
+impl core::fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            DecodeError::Version(version) => write!(f, "version {version}, where RTP's is 2"),
+            DecodeError::Truncated => f.write_str("it ends before what its header announces"),
+            DecodeError::Padding => f.write_str("padded with no byte"),
+        }
+    }
+}
+
+impl core::error::Error for DecodeError {}
+
+/// Appends the header; the payload is the caller's to append after it.
+///
+/// # Errors
+/// If the payload type is above 127; nothing is appended then.
+pub fn encode(data: &RtpData, to: &mut Vec<u8>) -> Result<(), PayloadTypeError> {
+    let packet: RtpPacketBuilder<&[u8], &[u8]> = RtpPacketBuilder::new()
+        .marker_bit(data.marker)
+        .payload_type(data.payload_type)
+        .sequence_number(data.sequence)
+        .timestamp(data.timestamp)
+        .ssrc(data.ssrc.0);
+    packet.write_into_vec(to).map_err(|_| PayloadTypeError(data.payload_type))
+}
+
+/// Reads a packet; gives the header and the payload. Contributing sources, an extension and padding are left out.
+///
+/// # Errors
+/// [`DecodeError`].
+pub fn decode(bytes: &[u8]) -> Result<(RtpData, &[u8]), DecodeError> {
+    let packet = RtpPacket::parse(bytes).map_err(|error| match error {
+        RtpParseError::UnsupportedVersion(version) => DecodeError::Version(version),
+        RtpParseError::PaddingInvalid(_) => DecodeError::Padding,
+        RtpParseError::Truncated { .. } => DecodeError::Truncated,
+    })?;
+    let data = RtpData {
+        ssrc: Ssrc(packet.ssrc()),
+        timestamp: packet.timestamp(),
+        sequence: packet.sequence_number(),
+        payload_type: packet.payload_type(),
+        marker: packet.marker_bit(),
+    };
+    let payload = bytes.get(packet.payload_offset()..).and_then(|rest| rest.get(..packet.payload_len()));
+    Ok((data, payload.ok_or(DecodeError::Truncated)?))
+}

@@ -1,0 +1,105 @@
+//! Compound packets to test with.
+
+use paceline_packet::rtcp::*;
+use paceline_packet::rtp::Ssrc;
+use paceline_packet::{Ntp, NtpMiddle, NtpSpan};
+use paceline_units::Rate;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// A report block.
+pub const BLOCK: ReportBlock = ReportBlock {
+    ssrc: Ssrc(7),
+    fraction_lost: 1,
+    cumulative_lost: 2,
+    extended_highest: 3,
+    jitter: 4,
+    lsr: NtpMiddle(5),
+    dlsr: NtpSpan(6),
+};
+
+/// A receiver report without a block.
+pub fn plain(ssrc: u32, cname: &str) -> Compound {
+    let cname = cname.into();
+    Compound { ssrc: Ssrc(ssrc), sender: None, reports: vec![], cname, apps: vec![], arrivals: None, bye: None }
+}
+
+fn text() -> impl Strategy<Value = Arc<str>> {
+    // of up to 255 bytes, not all characters of one byte
+    "[ -~äß]{1,40}|x{200,255}".prop_map(Arc::from)
+}
+
+fn block() -> impl Strategy<Value = ReportBlock> {
+    (any::<(u32, u8, u32, u32, u32, u32)>(), ReportBlock::CUMULATIVE_MIN..=ReportBlock::CUMULATIVE_MAX).prop_map(
+        |((ssrc, fraction_lost, extended_highest, jitter, lsr, dlsr), cumulative_lost)| ReportBlock {
+            ssrc: Ssrc(ssrc),
+            fraction_lost,
+            cumulative_lost,
+            extended_highest,
+            jitter,
+            lsr: NtpMiddle(lsr),
+            dlsr: NtpSpan(dlsr),
+        },
+    )
+}
+
+fn app() -> impl Strategy<Value = App> {
+    prop_oneof![
+        any::<(u16, u16)>().prop_map(|(first, count)| App::Probe(Probe { first, count })),
+        any::<(u32, u64)>().prop_map(|(ssrc, rate)| App::Bottleneck(Bottleneck { ssrc: Ssrc(ssrc), rate: Rate(rate) })),
+        any::<(u32, u32)>().prop_map(|(ssrc, fraction)| App::Loss(Loss { ssrc: Ssrc(ssrc), fraction })),
+        ("[a-z]{4}", 0u8..32, vec(any::<[u8; 4]>(), 0..6)).prop_map(|(name, subtype, data)| {
+            let name = name.as_bytes().try_into().expect("four bytes");
+            App::Other(OtherApp { name, subtype, data: data.concat().into() })
+        }),
+    ]
+}
+
+fn arrival() -> impl Strategy<Value = Arrival> {
+    let ecn = prop::sample::select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
+    prop_oneof![
+        Just(Arrival::Missing),
+        (ecn, any::<u16>()).prop_map(|(ecn, bits)| Arrival::Received { ecn, offset: ArrivalOffset::from_bits(bits) }),
+    ]
+}
+
+fn arrivals() -> impl Strategy<Value = Arrivals> {
+    let stream = (any::<(u32, u16)>(), vec(arrival(), 0..20)).prop_map(|((ssrc, begin), packets)| StreamArrivals {
+        ssrc: Ssrc(ssrc),
+        begin,
+        packets,
+    });
+    (any::<u32>(), vec(stream, 0..4)).prop_map(|(time, streams)| Arrivals { reported: NtpMiddle(time), streams })
+}
+
+/// Any compound packet that has an encoding.
+pub fn compound() -> impl Strategy<Value = Compound> {
+    let sender = any::<(u64, u32, u32, u32)>().prop_map(|(ntp, rtp, packets, octets)| SenderInfo {
+        ntp: Ntp(ntp),
+        rtp,
+        packets,
+        octets,
+    });
+    let bye = (vec(any::<u32>().prop_map(Ssrc), 0..32), prop::option::of(text()))
+        .prop_map(|(sources, reason)| Bye { sources, reason });
+    let reports = prop_oneof![3 => vec(block(), 0..3), 1 => vec(block(), 29..70)];
+    (
+        any::<u32>(),
+        prop::option::of(sender),
+        reports,
+        text(),
+        vec(app(), 0..4),
+        prop::option::of(arrivals()),
+        prop::option::of(bye),
+    )
+        .prop_map(|(ssrc, sender, reports, cname, apps, arrivals, bye)| Compound {
+            ssrc: Ssrc(ssrc),
+            sender,
+            reports,
+            cname,
+            apps,
+            arrivals,
+            bye,
+        })
+}
