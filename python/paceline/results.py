@@ -44,6 +44,7 @@ _WHOLE = frozenset(
         "acks_lost",
         "packets_retransmitted",
         "timeouts",
+        "timeout_series",
         "fast_retransmits",
         "window_cuts",
         "ecn_marks",

@@ -80,7 +80,7 @@ macro_rules! registry {
 
 registry! {
     /// Any of the window controllers, dispatched by `match`.
-    TcpController: WindowController<TcpEvent>[window -> f64, threshold -> f64] {
+    TcpController: WindowController<TcpEvent>[window -> f64, threshold -> f64, base_rtt -> Option<f64>] {
         Reno(reno::Reno),
         Vegas(Box<vegas::Vegas>),
         Cubic(Box<cubic::Cubic>),

@@ -91,6 +91,11 @@ pub trait WindowController: Controller<Feedback = TcpEvent> {
     fn window(&self) -> f64;
     /// Slow-start threshold in segments; infinite at first.
     fn threshold(&self) -> f64;
+    /// The round-trip time in seconds that it takes for that of a path without a queue; `None` without such a notion, and
+    /// while it has no sample.
+    fn base_rtt(&self) -> Option<f64> {
+        None
+    }
 }
 
 impl<C: Controller> Controller for Box<C> {
@@ -125,5 +130,8 @@ impl<C: WindowController> WindowController for Box<C> {
     #[inline]
     fn threshold(&self) -> f64 {
         (**self).threshold()
+    }
+    fn base_rtt(&self) -> Option<f64> {
+        (**self).base_rtt()
     }
 }

@@ -111,6 +111,11 @@ impl Veno {
         if self.backlog < self.beta { self.theta1 } else { self.theta2 }
     }
 
+    /// That of `base_rtt` in seconds.
+    fn unit(&self) -> f64 {
+        if matches!(self.reno.profile, Profile::Ns2Linux | Profile::Linux) { 1e-6 } else { 1.0 }
+    }
+
     fn forget_base(&mut self) {
         if self.base == Base::Reset {
             self.base_rtt = f64::INFINITY;
@@ -188,8 +193,7 @@ impl Controller for Veno {
     fn gauges(&self, to: &mut dyn Gauges) {
         self.reno.gauges(to);
         to.gauge("backlog", self.backlog);
-        let unit = if matches!(self.reno.profile, Profile::Ns2Linux | Profile::Linux) { 1e-6 } else { 1.0 };
-        to.gauge("base_rtt", self.base_rtt * unit);
+        to.gauge("base_rtt", self.base_rtt * self.unit());
     }
 }
 
@@ -199,5 +203,8 @@ impl WindowController for Veno {
     }
     fn threshold(&self) -> f64 {
         self.reno.ssthresh
+    }
+    fn base_rtt(&self) -> Option<f64> {
+        self.base_rtt.is_finite().then(|| self.base_rtt * self.unit())
     }
 }

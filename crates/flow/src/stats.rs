@@ -46,6 +46,9 @@ pub struct SenderStats {
     pub first_timeouts: u64,
     /// Sum of their lengths.
     pub first_timeout_sum: Span,
+    /// Losses at which the controller knew a base round-trip time, and the sum of these in seconds.
+    pub(crate) bases: u64,
+    pub(crate) base_sum: f64,
     /// Reports of a loss event rate, and the sum of what they said (RFC 5348 section 3.2.2).
     pub(crate) loss_reports: u64,
     pub(crate) loss_event_rates: f64,
@@ -75,6 +78,8 @@ impl SenderStats {
             window_most: 0.0,
             first_timeouts: 0,
             first_timeout_sum: Span::ZERO,
+            bases: 0,
+            base_sum: 0.0,
             loss_reports: 0,
             loss_event_rates: 0.0,
         }
@@ -159,6 +164,8 @@ impl SenderStats {
             window_most: self.window_most,
             first_timeouts: self.first_timeouts - earlier.first_timeouts,
             first_timeout_sum: self.first_timeout_sum - earlier.first_timeout_sum,
+            bases: self.bases - earlier.bases,
+            base_sum: self.base_sum - earlier.base_sum,
             loss_reports: self.loss_reports - earlier.loss_reports,
             loss_event_rates: self.loss_event_rates - earlier.loss_event_rates,
         }
@@ -175,6 +182,13 @@ impl SenderStats {
     #[must_use]
     pub fn mean_timeout(&self) -> Option<Span> {
         (self.first_timeouts > 0).then(|| self.first_timeout_sum / self.first_timeouts)
+    }
+
+    /// Mean, over losses by duplicates or timeout, of the controller's base round-trip time as it stood then, in seconds;
+    /// `None` without one.
+    #[must_use]
+    pub fn mean_base_rtt(&self) -> Option<f64> {
+        (self.bases > 0).then(|| self.base_sum / self.bases as f64)
     }
 
     /// Least round-trip time; `None` without a sample.

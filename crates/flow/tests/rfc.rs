@@ -439,6 +439,39 @@ fn statistics_leave_out_a_warm_up() {
     assert!((rtt / 0.1 - 1.0).abs() < 0.02, "{rtt}");
 }
 
+/// Duplicates make Tahoe begin again as after a timeout, but none has expired.
+#[test]
+fn tahoe_s_retransmission_is_no_series_of_timeouts() {
+    let mut b = Bench::new("tahoe", config("tahoe"), 10);
+    b.pass(ms(100));
+    (0..3).for_each(|_| b.ack(1));
+    let stats = b.sender.stats();
+    assert_eq!((stats.fast_retransmits, stats.timeouts, stats.first_timeouts, stats.mean_timeout()), (1, 0, 0, None));
+}
+
+/// The mean of what the base was at each loss, not of what it became.
+#[test]
+fn the_mean_base_is_that_of_the_losses() {
+    let mut b = Bench::new("veno", config("veno"), 10);
+    assert_eq!(b.sender.stats().mean_base_rtt(), None);
+    b.seqs();
+    b.pass(ms(100));
+    b.ack(2);
+    (0..3).for_each(|_| b.ack(2));
+    let first = b.sender.stats().mean_base_rtt().unwrap();
+    assert!((first - 0.1).abs() < 1e-9, "{first}");
+    let end = b.seqs().into_iter().max().unwrap() + 1;
+    b.pass(ms(100));
+    b.ack(end); // recovery is over
+    b.seqs();
+    b.pass(ms(150));
+    b.ack(end + 1); // a sample, the first since the base was forgotten
+    (0..3).for_each(|_| b.ack(end + 1));
+    let both = b.sender.stats().mean_base_rtt().unwrap();
+    assert_eq!(b.sender.stats().fast_retransmits, 2);
+    assert!((both - 0.125).abs() < 1e-6, "{both}"); // time stamps are a little coarser than the clock
+}
+
 #[test]
 fn gauges_tell_window_and_round_trip() {
     struct Names(Vec<&'static str>);

@@ -196,20 +196,28 @@ impl TcpSender {
         }
     }
 
+    /// The retransmission timer has expired with data outstanding, and has not yet been backed off for it.
+    pub(super) fn count_timeout(&mut self) {
+        self.stats.timeouts += 1;
+        if !self.rtt.backed_off() {
+            self.stats.first_timeouts += 1;
+            self.stats.first_timeout_sum += self.rtt.timeout();
+        }
+    }
+
     /// Tells the controller something rare.
     #[inline(never)]
     pub(super) fn tell(&mut self, event: TcpEvent, now: Time) {
+        if let TcpEvent::Lost { .. } | TcpEvent::Timeout(_) = event
+            && let Some(base) = self.controller.base_rtt()
+        {
+            self.stats.bases += 1;
+            self.stats.base_sum += base;
+        }
         // between these events the window only grows
         self.stats.window_most = self.stats.window_most.max(self.controller.window());
         match event {
-            TcpEvent::Timeout(_) => {
-                self.stats.window_cuts += 1;
-                if !self.rtt.backed_off() {
-                    self.stats.first_timeouts += 1;
-                    self.stats.first_timeout_sum += self.rtt.timeout();
-                }
-            }
-            TcpEvent::Lost { .. } => self.stats.window_cuts += 1,
+            TcpEvent::Timeout(_) | TcpEvent::Lost { .. } => self.stats.window_cuts += 1,
             TcpEvent::EcnEcho => {
                 self.stats.window_cuts += 1;
                 self.stats.ecn_cuts += 1;

@@ -363,7 +363,7 @@ impl TcpSender {
             self.tell(TcpEvent::Idle { window }, now);
             self.timer = Time::NEVER;
         } else {
-            self.stats.timeouts += 1;
+            self.count_timeout();
             self.tell(TcpEvent::Timeout(Threshold::Cut), now);
             self.cwr |= self.config.ecn;
             self.recover = self.max;

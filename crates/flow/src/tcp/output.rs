@@ -177,7 +177,7 @@ impl TcpSender {
         }
         let vegas = self.fine.is_some();
         if outstanding {
-            self.stats.timeouts += 1;
+            self.count_timeout();
         }
         if outstanding || vegas {
             // RFC 5681 section 3.1: once per segment; ns-2: not right after a mark

@@ -188,7 +188,7 @@ impl TcpSender {
 
     /// RFC 6298 section 5.
     fn timed_out_kernel(&mut self, k: &mut Kernel, now: Time, out: &mut impl Transmit) {
-        self.stats.timeouts += 1;
+        self.count_timeout();
         let limits = self.limits();
         if self.una == self.base && self.config.handshake {
             k.timeouts += 1;
