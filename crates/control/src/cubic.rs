@@ -13,22 +13,20 @@ use linux::Kernel;
 use paceline_units::Time;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "c",
-        default: [0.4, 0.4, 0.4, 410.0 / 1024.0],
-        min: 0.001,
-        max: 100.0,
-        unit: "segments/s^3",
-        doc: "how steeply the cubic rises (RFC 9438 section 5.1)",
-    },
-    Parameter {
-        name: "beta",
-        default: [0.7, 0.7, 0.7, 717.0 / 1024.0],
-        min: 0.1,
-        max: 0.99,
-        unit: "1",
-        doc: "what a loss multiplies the window by (RFC 9438 section 4.6)",
-    },
+    Parameter::number(
+        "c",
+        [0.4, 0.4, 0.4, 410.0 / 1024.0],
+        (0.001, 100.0),
+        "segments/s^3",
+        "how steeply the cubic rises (RFC 9438 section 5.1)",
+    ),
+    Parameter::number(
+        "beta",
+        [0.7, 0.7, 0.7, 717.0 / 1024.0],
+        (0.1, 0.99),
+        "1",
+        "what a loss multiplies the window by (RFC 9438 section 4.6)",
+    ),
 ];
 
 /// The state.

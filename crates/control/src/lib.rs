@@ -10,6 +10,7 @@
 pub mod cubic;
 pub mod models;
 pub mod multfrc;
+mod parameter;
 pub mod registry;
 pub mod reno;
 mod scheme;
@@ -20,8 +21,9 @@ pub mod udp;
 pub mod vegas;
 pub mod veno;
 
+pub use parameter::{Idle, Kind, Parameter, Setting};
 pub use registry::{TcpController, TfrcController};
-pub use scheme::{Build, Machine, Parameter, ParameterError, Profile, Recovery, Scheme, UnknownScheme};
+pub use scheme::{Build, Machine, ParameterError, Profile, Recovery, Scheme, UnknownScheme};
 pub use tcp::{TcpEvent, Threshold, WindowController};
 pub use tfrc::{Interval, Law, RateController, Settings, TfrcEvent, TfrcReport};
 

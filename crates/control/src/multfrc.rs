@@ -9,9 +9,8 @@
 //! all packets merges more. [`Multiple::apart`] takes that out again.
 
 use crate::models::{Factor, LossRate};
-use crate::scheme::WHOLE;
 use crate::tfrc::equation::{Equation, Terms};
-use crate::tfrc::{COMMON, Tfrc, after_common, own};
+use crate::tfrc::{COMMON, Tfrc, after_common, own, own_switch, own_whole};
 use crate::{Build, Gauges, Machine, Parameter, PathView, Profile, Scheme, TfrcReport};
 use std::collections::VecDeque;
 
@@ -19,17 +18,10 @@ const PARAMETERS: [Parameter; COMMON.len() + 7] = after_common([
     own("alpha", 1.0, 0.0, 100.0, "1", "n grows by alpha / n"),
     own("beta", 1.0, 0.0, 100.0, "1", "n shrinks by beta"),
     own("gamma", 0.2, 0.0, 100.0, "1", "share of the least round-trip time that may be queueing"),
-    own("window", 50.0, 1.0, 1000.0, WHOLE, "round-trip samples in the average"),
-    own("period", 50.0, 1.0, 1000.0, WHOLE, "round-trip samples from one change of n to the next"),
+    own_whole("window", 50.0, 1.0, 1000.0, "round-trip samples in the average"),
+    own_whole("period", 50.0, 1.0, 1000.0, "round-trip samples from one change of n to the next"),
     own("n_max", 1000.0, 1.0, 1e6, "1", "n at most"),
-    own(
-        "own_losses",
-        1.0,
-        0.0,
-        1.0,
-        WHOLE,
-        "1: p is what each of n connections would see; 0: what the receiver reports",
-    ),
+    own_switch("own_losses", true, "p is what each of n connections would see; off: what the receiver reports"),
 ]);
 
 /// The equation's state.

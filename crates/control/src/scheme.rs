@@ -1,5 +1,6 @@
 //! Schemes: how a controller is named, parameterised, and made.
 
+use crate::Parameter;
 use core::fmt;
 
 /// Whose behaviour: where the RFCs, ns-2 and Linux differ, each is a profile (docs/profiles.md).
@@ -77,41 +78,6 @@ impl Recovery {
     }
 }
 
-/// One parameter of a controller.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Parameter {
-    /// As it is written in scenarios.
-    pub name: &'static str,
-    /// Its value unless given, for each of [`Profile::ALL`].
-    pub default: [f64; Profile::ALL.len()],
-    /// Least allowed value.
-    pub min: f64,
-    /// Greatest allowed value.
-    pub max: f64,
-    /// Its unit; `"1"` for a plain number, [`WHOLE`] for one without a fraction.
-    pub unit: &'static str,
-    /// What it does.
-    pub doc: &'static str,
-}
-
-/// The unit of a number that must be whole: a count, a choice by number, a switch.
-pub(crate) const WHOLE: &str = "whole";
-
-impl Parameter {
-    /// Whether it may have this value.
-    #[must_use]
-    pub fn allows(&self, value: f64) -> bool {
-        (self.min..=self.max).contains(&value) && (self.unit != WHOLE || value.fract() == 0.0)
-    }
-
-    /// What it may be, in words: `from 0 to 1`, `a whole number from 0 to 2`.
-    #[must_use]
-    pub fn allowed(&self) -> String {
-        let kind = if self.unit == WHOLE { "a whole number " } else { "" };
-        format!("{kind}from {} to {}", self.min, self.max)
-    }
-}
-
 /// The machine that a scheme rides on (crate `flow`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Machine {
@@ -166,7 +132,8 @@ impl Scheme {
         }
     }
 
-    /// The values of all parameters in the order of [`Scheme::parameters`]: those `given`, else the profile's.
+    /// The values of all parameters in the order of [`Scheme::parameters`]: those `given`, else the profile's. Switches and
+    /// choices are numbers here (see [`Parameter::value`]).
     ///
     /// # Errors
     /// A name that the scheme does not know, a value out of its range.
@@ -183,7 +150,7 @@ impl Scheme {
             };
             let parameter = &self.parameters[i];
             if !parameter.allows(value) {
-                return Err(ParameterError::Range { scheme: self.name, parameter: *parameter, value });
+                return Err(ParameterError::Range { scheme: self.name, parameter, value });
             }
             values[i] = value;
         }
@@ -225,7 +192,7 @@ pub enum ParameterError {
         /// The scheme.
         scheme: &'static str,
         /// The parameter.
-        parameter: Parameter,
+        parameter: &'static Parameter,
         /// What was given.
         value: f64,
     },

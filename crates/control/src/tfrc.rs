@@ -10,8 +10,7 @@ mod ns2;
 mod rfc;
 
 use crate::models::TimeoutTerm;
-use crate::scheme::WHOLE;
-use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme};
+use crate::{Allowance, Build, Controller, Gauges, Idle, Machine, Parameter, PathView, Profile, Scheme};
 use equation::{Equation, Plain, Terms};
 use ns2::Ns2;
 use paceline_units::{Rate, Span};
@@ -36,20 +35,13 @@ impl Law {
     /// All of them; the parameter `law` is an index into it.
     pub const ALL: [Law; 3] = [Law::Rfc5348, Law::Rfc3448, Law::Ns2];
 
+    /// As they are written in scenarios.
+    pub const NAMES: [&'static str; Law::ALL.len()] = ["rfc5348", "rfc3448", "ns2"];
+
     /// As it is written in scenarios.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Law::Rfc5348 => "rfc5348",
-            Law::Rfc3448 => "rfc3448",
-            Law::Ns2 => "ns2",
-        }
-    }
-
-    /// The law of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Law> {
-        Law::ALL.into_iter().find(|l| l.name() == name)
+        Law::NAMES[self as usize]
     }
 
     /// The value of the parameter `law` for it.
@@ -126,55 +118,53 @@ pub struct Settings {
     pub granularity: Span,
 }
 
-const fn parameter(
-    name: &'static str,
-    default: [f64; 4],
-    max: f64,
-    unit: &'static str,
-    doc: &'static str,
-) -> Parameter {
-    Parameter { name, default, min: 0.0, max, unit, doc }
-}
+const EACH: usize = Profile::ALL.len();
+
+/// ns-2's machine has no use for it.
+const NOT_NS2: Idle = Idle::Beside("law", Law::Ns2.code());
 
 /// The parameters that all schemes of this family begin with.
 pub(crate) const COMMON: [Parameter; 7] = [
-    parameter(
+    Parameter::choice(
         "law",
         [Law::Rfc5348.code(), Law::Ns2.code(), Law::Ns2.code(), Law::Rfc5348.code()],
-        2.0,
-        WHOLE,
-        "whose TFRC: 0 RFC 5348, 1 RFC 3448, 2 ns-2",
+        &Law::NAMES,
+        "whose TFRC: RFC 5348's, RFC 3448's or ns-2's",
     ),
-    parameter(
+    Parameter::switch(
         "damping",
-        [0.0, 1.0, 1.0, 0.0],
-        1.0,
-        WHOLE,
-        "1: send slower while the round-trip time is above its average (RFC 5348 section 4.5, optional there)",
+        [false, true, true, false],
+        "send slower while the round-trip time is above its average (RFC 5348 section 4.5, optional there)",
     ),
-    parameter("discounting", [1.0; 4], 1.0, WHOLE, "1: long times without loss discount the older intervals (5.5)"),
-    Parameter {
-        min: 1.0,
-        ..parameter(
-            "ndupack",
-            [3.0, 1.0, 1.0, 3.0],
-            100.0,
-            WHOLE,
-            "so many later packets tell of a loss; law 2: always 1",
-        )
-    },
-    parameter(
+    Parameter::switch("discounting", [true; EACH], "long times without loss discount the older intervals (5.5)"),
+    Parameter::whole("ndupack", [3.0, 1.0, 1.0, 3.0], (1.0, 100.0), "so many later packets tell of a loss (5.1)")
+        .idle(NOT_NS2),
+    Parameter::number(
         "burst",
         [1.0, 0.0, 0.0, 1.0],
-        1.0,
+        (0.0, 1.0),
         "1",
-        "round-trip times of sending that an idle sender catches up on in one burst (4.6); law 2: none",
+        "round-trip times of sending that an idle sender catches up on in one burst (4.6)",
+    )
+    .idle(NOT_NS2),
+    Parameter::number(
+        "gap_jitter",
+        [0.0; EACH],
+        (0.0, 0.999),
+        "1",
+        "gaps are multiplied by draws from 1 - this to 1 + this",
     ),
-    parameter("gap_jitter", [0.0; 4], 0.999, "1", "gaps are multiplied by draws from 1 - this to 1 + this"),
-    parameter("granularity", [0.0; 4], 1.0, "s", "packets may leave half of this before their time (8.3); not law 2"),
+    Parameter::number(
+        "granularity",
+        [0.0; EACH],
+        (0.0, 1.0),
+        "s",
+        "packets may leave half of this before their time (8.3)",
+    )
+    .idle(NOT_NS2),
 ];
 
-/// A parameter of one scheme alone, with one default under every profile.
+/// A number of one scheme alone, with one default under every profile.
 pub(crate) const fn own(
     name: &'static str,
     default: f64,
@@ -183,7 +173,17 @@ pub(crate) const fn own(
     unit: &'static str,
     doc: &'static str,
 ) -> Parameter {
-    Parameter { name, default: [default; Profile::ALL.len()], min, max, unit, doc }
+    Parameter::number(name, [default; EACH], (min, max), unit, doc)
+}
+
+/// The same, of a count.
+pub(crate) const fn own_whole(name: &'static str, default: f64, min: f64, max: f64, doc: &'static str) -> Parameter {
+    Parameter::whole(name, [default; EACH], (min, max), doc)
+}
+
+/// The same, of what is on or off.
+pub(crate) const fn own_switch(name: &'static str, on: bool, doc: &'static str) -> Parameter {
+    Parameter::switch(name, [on; EACH], doc)
 }
 
 /// [`COMMON`], then those of one scheme alone.

@@ -5,10 +5,9 @@
 //! receiver is TFRC's, and so is all the rest of the law. See docs/controllers/tfrc-veno.md.
 
 use crate::models::{Factor, Gamma, LossRate, Seconds, Window};
-use crate::scheme::WHOLE;
 use crate::tfrc::equation::{Equation, Terms};
-use crate::tfrc::{COMMON, Tfrc, after_common, own};
-use crate::{Build, Gauges, Machine, Parameter, PathView, Profile, Scheme, TfrcReport};
+use crate::tfrc::{COMMON, Tfrc, after_common, own, own_switch, own_whole};
+use crate::{Build, Gauges, Idle, Machine, Parameter, PathView, Profile, Scheme, TfrcReport};
 use std::collections::VecDeque;
 
 const PARAMETERS: [Parameter; COMMON.len() + 7] = after_common([
@@ -16,23 +15,16 @@ const PARAMETERS: [Parameter; COMMON.len() + 7] = after_common([
     own("theta2", 0.5, 0.0, 0.999, "1", "window factor at a loss on a congested path: gamma is never below"),
     own("beta", 3.0, 0.1, 1000.0, "packet", "backlog from which a loss counts as congestion"),
     own("wmax", 0.0, 0.0, 1e6, "packet", "W_max in packets; 0: the largest rate times round-trip time so far"),
-    own("base_rtt_reset", 0.0, 0.0, 1.0, WHOLE, "1: the least round-trip time is sought anew after each loss event"),
-    own(
+    own_switch("base_rtt_reset", false, "the least round-trip time is sought anew after each loss event"),
+    own_whole(
         "wmax_reports",
         0.0,
         0.0,
         10_000.0,
-        WHOLE,
         "the largest of so many last reports counts for W_max, 1: the window of now; 0: the largest of all",
-    ),
-    own(
-        "as_printed",
-        0.0,
-        0.0,
-        1.0,
-        WHOLE,
-        "1: equation (22) as the paper prints it, with p (1 + 32 p^2) under the root",
-    ),
+    )
+    .idle(Idle::Unless("wmax", 0.0)),
+    own_switch("as_printed", false, "equation (22) as the paper prints it, with p (1 + 32 p^2) under the root"),
 ]);
 
 /// The equation's state.

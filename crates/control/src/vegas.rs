@@ -12,30 +12,27 @@ use crate::{TcpEvent, Threshold, WindowController, reno};
 use paceline_units::{Span, Time};
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "alpha",
-        default: [1.0, 1.0, 2.0, 2.0],
-        min: 0.0,
-        max: 1000.0,
-        unit: "segments",
-        doc: "fewer than this in the queue: the window grows by one a round trip",
-    },
-    Parameter {
-        name: "beta",
-        default: [3.0, 3.0, 4.0, 4.0],
-        min: 0.0,
-        max: 1000.0,
-        unit: "segments",
-        doc: "more than this in the queue: the window shrinks by one a round trip",
-    },
-    Parameter {
-        name: "gamma",
-        default: [1.0; Profile::ALL.len()],
-        min: 0.0,
-        max: 1000.0,
-        unit: "segments",
-        doc: "more than this in the queue: slow start ends",
-    },
+    Parameter::number(
+        "alpha",
+        [1.0, 1.0, 2.0, 2.0],
+        (0.0, 1000.0),
+        "segments",
+        "fewer than this in the queue: the window grows by one a round trip",
+    ),
+    Parameter::number(
+        "beta",
+        [3.0, 3.0, 4.0, 4.0],
+        (0.0, 1000.0),
+        "segments",
+        "more than this in the queue: the window shrinks by one a round trip",
+    ),
+    Parameter::number(
+        "gamma",
+        [1.0; Profile::ALL.len()],
+        (0.0, 1000.0),
+        "segments",
+        "more than this in the queue: slow start ends",
+    ),
 ];
 
 /// The state.

@@ -10,53 +10,43 @@
 mod linux;
 
 use crate::reno::Reno;
-use crate::scheme::WHOLE;
 use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, WindowController};
 use linux::Kernel;
 use paceline_units::Span;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "beta",
-        default: [3.0; Profile::ALL.len()],
-        min: 0.0,
-        max: 1000.0,
-        unit: "segments",
-        doc: "fewer than this in the queue: a loss is taken for a random one",
-    },
-    Parameter {
-        name: "theta1",
-        default: [0.8; Profile::ALL.len()],
-        min: 0.1,
-        max: 0.99,
-        unit: "1",
-        doc: "what a random loss multiplies the window by",
-    },
-    Parameter {
-        name: "theta2",
-        default: [0.5; Profile::ALL.len()],
-        min: 0.1,
-        max: 0.99,
-        unit: "1",
-        doc: "what any other loss multiplies the window by",
-    },
-    Parameter {
-        name: "slow_growth",
-        default: [0.0, 0.0, 1.0, 1.0],
-        min: 0.0,
-        max: 1.0,
-        unit: WHOLE,
-        doc: "1: in congestion avoidance the window grows half as fast while beta or more are in the queue; 0: as Reno's",
-    },
-    Parameter {
-        name: "base_reset",
-        default: [1.0, 1.0, 0.0, 0.0],
-        min: 0.0,
-        max: 1.0,
-        unit: WHOLE,
-        doc: "1: the base round-trip time is forgotten at each loss; 0: it is the connection's least",
-    },
+    Parameter::number(
+        "beta",
+        [3.0; Profile::ALL.len()],
+        (0.0, 1000.0),
+        "segments",
+        "fewer than this in the queue: a loss is taken for a random one",
+    ),
+    Parameter::number(
+        "theta1",
+        [0.8; Profile::ALL.len()],
+        (0.1, 0.99),
+        "1",
+        "what a random loss multiplies the window by",
+    ),
+    Parameter::number(
+        "theta2",
+        [0.5; Profile::ALL.len()],
+        (0.1, 0.99),
+        "1",
+        "what any other loss multiplies the window by",
+    ),
+    Parameter::switch(
+        "slow_growth",
+        [false, false, true, true],
+        "in congestion avoidance the window grows half as fast while beta or more are in the queue; off: as Reno's",
+    ),
+    Parameter::switch(
+        "base_reset",
+        [true, true, false, false],
+        "the base round-trip time is forgotten at each loss; off: it is the connection's least",
+    ),
 ];
 
 /// The state.

@@ -1,6 +1,6 @@
 //! What can be written in a scenario.
 
-use paceline_control::Profile;
+use paceline_control::{Idle, Kind, Parameter, Profile, Scheme, Setting};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -8,6 +8,25 @@ use serde_json::{Value, json};
 #[pyfunction]
 pub fn schema_json() -> String {
     paceline_sim::scenario::schema_json()
+}
+
+/// A parameter's value as a scenario has it.
+fn shown(parameter: &Parameter, value: f64) -> Value {
+    match parameter.setting(value) {
+        Setting::Number(number) => json!(number),
+        Setting::Switch(on) => json!(on),
+        Setting::Name(name) => json!(name),
+    }
+}
+
+/// When a parameter changes nothing, in words.
+fn no_effect(scheme: &Scheme, idle: Idle) -> String {
+    let other = scheme.parameters.iter().find(|p| p.name == idle.other());
+    let text = |value: f64| other.map_or_else(|| value.to_string(), |p| p.setting(value).to_string());
+    match idle {
+        Idle::Beside(name, value) => format!("with {name} = {}", text(value)),
+        Idle::Unless(name, value) => format!("unless {name} = {}", text(value)),
+    }
 }
 
 /// The registered schemes as JSON.
@@ -19,19 +38,34 @@ pub fn schemes() -> String {
                 .parameters
                 .iter()
                 .map(|p| {
-                    let defaults: serde_json::Map<String, Value> = Profile::ALL
-                        .iter()
-                        .map(|profile| (profile.name().to_owned(), json!(p.default[*profile as usize])))
-                        .collect();
-                    json!({
+                    let default = |profile: Profile| shown(p, p.default[profile as usize]);
+                    let defaults: serde_json::Map<String, Value> =
+                        Profile::ALL.iter().map(|&profile| (profile.name().to_owned(), default(profile))).collect();
+                    let mut entry = json!({
                         "name": p.name,
-                        "default": p.default[Profile::Rfc as usize],
+                        "default": default(Profile::Rfc),
                         "defaults": defaults,
-                        "min": p.min,
-                        "max": p.max,
-                        "unit": p.unit,
+                        "unit": p.unit(),
                         "doc": p.doc,
-                    })
+                    });
+                    let (kind, bounds) = match p.kind {
+                        Kind::Number { min, max, .. } => ("number", Some((min, max))),
+                        Kind::Whole { min, max } => ("whole", Some((min, max))),
+                        Kind::Switch => ("switch", None),
+                        Kind::Choice(names) => {
+                            entry["names"] = json!(names);
+                            ("choice", None)
+                        }
+                    };
+                    entry["kind"] = json!(kind);
+                    if let Some((min, max)) = bounds {
+                        entry["min"] = json!(min);
+                        entry["max"] = json!(max);
+                    }
+                    if let Some(idle) = p.idle {
+                        entry["no_effect"] = json!(no_effect(scheme, idle));
+                    }
+                    entry
                 })
                 .collect();
             json!({ "name": scheme.name, "summary": scheme.summary, "source": scheme.source, "params": parameters })

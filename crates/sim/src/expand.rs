@@ -9,6 +9,7 @@ use crate::scenario::flow::{
 use crate::scenario::link::AccessTable;
 use crate::scenario::loss::Loss;
 use crate::scenario::model::Profile;
+use crate::scenario::parameters::given;
 use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::{Flow, Scenario};
 use paceline_apps::ftp::Ftp;
@@ -190,7 +191,7 @@ fn instance_of(
 fn transport(flow: &Flow) -> Result<Transport, String> {
     let scheme = scheme(&flow.cc).map_err(|error| error.to_string())?;
     let profile = flow.profile.control();
-    let params: Vec<(&str, f64)> = flow.params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let params = given(flow, scheme);
     Ok(match scheme.machine {
         Machine::Tcp(_) => Transport::Tcp {
             config: tcp_config(flow, TcpConfig::new(profile, scheme)),

@@ -170,7 +170,7 @@ fn marks_replace_drops_under_every_profile() {
 fn rate_control_fills_an_empty_path_whoever_is_followed() {
     for profile in ["rfc", "ns2", "ns2-linux", "linux"] {
         for cc in ["tfrc", "tfrc-veno", "multfrc"] {
-            for law in 0..3 {
+            for law in ["rfc5348", "rfc3448", "ns2"] {
                 let text = format!(
                     "
                     duration = \"60 s\"
@@ -181,7 +181,7 @@ fn rate_control_fills_an_empty_path_whoever_is_followed() {
                     delay = \"20 ms\"
                     [flow.a]
                     cc = \"{cc}\"
-                    params = {{ law = {law} }}
+                    params = {{ law = \"{law}\" }}
                     "
                 );
                 let output = outcome(&text).unwrap();

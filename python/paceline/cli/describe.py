@@ -81,5 +81,12 @@ def _one(scheme: dict[str, Any]) -> None:
 
 def parameter(p: dict[str, Any]) -> tuple[str, str, str, str]:
     """Name, default with unit, range and meaning of a parameter."""
+    doc = p["doc"] + (f"; no effect {p['no_effect']}" if "no_effect" in p else "")
+    match p["kind"]:
+        case "switch":
+            return p["name"], "true" if p["default"] else "false", "true or false", doc
+        case "choice":
+            return p["name"], p["default"], ", ".join(p["names"]), doc
     unit = "" if p["unit"] == "1" else f" {p['unit']}"
-    return p["name"], f"{p['default']:g}{unit}", f"{p['min']:g} to {p['max']:g}", p["doc"]
+    whole = ", whole" if p["kind"] == "whole" else ""
+    return p["name"], f"{p['default']:g}{unit}", f"{p['min']:g} to {p['max']:g}{whole}", doc

@@ -163,7 +163,9 @@ fn kind(node: Node<'_>) -> String {
             Some(item) if !item.keys().is_empty() => "array of tables".into(),
             _ => "array of texts".into(),
         },
-        _ if node.names_of().is_some_and(|inner| Node::new(inner).kind() == "number") => "table of numbers".into(),
+        _ if node.names_of().is_some_and(|inner| Node::new(inner).name == "ParameterValue") => {
+            "table of numbers, `true` or `false`, and names".into()
+        }
         _ if node.names_of().is_some() => "tables by name".into(),
         _ => "table".into(),
     }

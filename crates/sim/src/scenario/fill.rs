@@ -3,6 +3,7 @@
 use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::link::{BackwardTable, LinkTable};
 use super::model::{File, Topology};
+use super::parameters::ParameterValue;
 use super::values::DelayedAck;
 use paceline_control::registry::scheme;
 use paceline_control::{Machine, RateController, TfrcController};
@@ -52,7 +53,7 @@ pub(super) fn fill(file: &mut File, stem: &str) {
                 Machine::Udp => fill_udp(flow, &UdpConfig::new(profile)),
             }
             for parameter in scheme.parameters {
-                let value = parameter.default[profile as usize];
+                let value = ParameterValue::new(parameter, parameter.default[profile as usize]);
                 flow.params.entry(parameter.name.to_owned()).or_insert(value);
             }
         }

@@ -1,6 +1,7 @@
 //! Flows in a scenario file: endpoints, TCP and its options, the application.
 
 use super::model::Profile;
+use super::parameters::ParameterValue;
 use super::values::{ClientBuffer, DelayedAck, Draw};
 use paceline_units::{Rate, Ratio, Size, Span};
 use schemars::JsonSchema;
@@ -29,7 +30,7 @@ pub struct FlowTable {
     /// The controller's own parameters; `paceline schemes CC` lists them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-default" = "by controller and profile"))]
-    pub params: BTreeMap<String, f64>,
+    pub params: BTreeMap<String, ParameterValue>,
     /// Whose behaviour TCP follows where references differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the scenario's"))]

@@ -1,9 +1,10 @@
 //! The scenario file: read, checked, every default filled in.
 //!
 //! [`Document`] is the file as TOML, on which single keys can still be set. [`Scenario::check`] holds it against the
-//! schema (`walk`), then against what a schema cannot say (`rules`), and gives a [`Scenario`] with every value that
-//! a run needs, or all mistakes at once. The serde model ([`model`], [`link`], [`queue`], [`loss`], [`flow`]) is the one source: the JSON
-//! Schema and docs/scenario.md are made from it. No file is read here; trace files are asked for by name.
+//! schema (`walk`), then against what a schema cannot say (`rules`), and gives a [`Scenario`] with every value that a
+//! run needs, or all mistakes at once. The serde model ([`model`], [`link`], [`queue`], [`loss`], [`flow`]) is the one
+//! source, beside the registry for what controllers take ([`parameters`]): the JSON Schema and docs/scenario.md are made
+//! from it. No file is read here; trace files are asked for by name.
 
 mod docs;
 mod document;
@@ -13,6 +14,7 @@ pub mod flow;
 pub mod link;
 pub mod loss;
 pub mod model;
+pub mod parameters;
 pub mod queue;
 mod resolve;
 mod rules;

@@ -159,35 +159,7 @@ impl Rules {
             };
             return self.note(join(path, "cc"), problem);
         };
-        for (name, value) in &flow.params {
-            let key = join(&join(path, "params"), name);
-            let names = || scheme.parameters.iter().map(|parameter| parameter.name);
-            match scheme.parameters.iter().find(|parameter| parameter.name == name) {
-                Some(p) if !p.allows(*value) => self.note(key, format!("`{value}` must be {}", p.allowed())),
-                Some(_) => {}
-                None if scheme.parameters.is_empty() => {
-                    self.note(key, format!("`{}` has no parameters", scheme.name));
-                }
-                None => {
-                    let hint = hint(name, names());
-                    self.note(
-                        key,
-                        format!("`{}` has no such parameter{hint} (it has {})", scheme.name, listed(names())),
-                    );
-                }
-            }
-        }
-        let value = |name: &str| {
-            let default = scheme.parameters.iter().find(|p| p.name == name)?.default[profile.control() as usize];
-            Some(flow.params.get(name).copied().unwrap_or(default))
-        };
-        // Vegas's two thresholds; MULTFRC's alpha and beta are steps, which have no order
-        if matches!(scheme.machine, Machine::Tcp(_))
-            && let (Some(alpha), Some(beta)) = (value("alpha"), value("beta"))
-            && alpha > beta
-        {
-            self.note(join(path, "params"), format!("alpha, `{alpha}`, must be at most beta, `{beta}`"));
-        }
+        self.parameters(path, flow, scheme, profile);
         match scheme.machine {
             Machine::Tcp(_) => self.effects(path, flow, scheme, profile),
             Machine::Tfrc | Machine::Udp => self.machine(path, flow, scheme),

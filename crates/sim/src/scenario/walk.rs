@@ -3,6 +3,7 @@
 
 use super::error::{Mistake, hint, join};
 use super::model::File;
+use super::parameters;
 use super::values::{ClientBuffer, DelayedAck, Limit};
 use paceline_units::{Rate, Ratio, Size, Span};
 use serde_json::Value as Json;
@@ -14,6 +15,7 @@ use toml::Value;
 static SCHEMA: LazyLock<Json> = LazyLock::new(|| {
     let mut schema = schemars::schema_for!(File).to_value();
     optional_kinds(&mut schema);
+    parameters::describe(&mut schema);
     schema
 });
 
@@ -262,6 +264,11 @@ fn quantity(value: &Value, node: Node<'_>) -> Option<Result<(), String>> {
         "Limit" => read::<Limit>(value, node),
         "DelayedAck" => read::<DelayedAck>(value, node),
         "ClientBuffer" => read::<ClientBuffer>(value, node),
+        "ParameterValue" => match value {
+            Value::Boolean(_) | Value::Integer(_) | Value::String(_) => Ok(()),
+            Value::Float(x) if x.is_finite() => Ok(()),
+            other => Err(format!("{} must be a number, `true` or `false`, or a name in quotes", shown(other))),
+        },
         _ => return None,
     })
 }

@@ -1,0 +1,158 @@
+//! A controller's parameters in a scenario file: how they are written, what each may be, and when one changes nothing.
+
+use super::error::{hint, join};
+use super::flow::FlowTable;
+use super::model::Profile;
+use super::rules::Rules;
+use super::walk::listed;
+use paceline_control::registry::schemes;
+use paceline_control::{Kind, Machine, Parameter, Scheme, Setting};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+
+/// The value of a controller's parameter: `paceline schemes CC` says which it takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ParameterValue {
+    /// On or off.
+    Switch(bool),
+    /// A number.
+    Number(f64),
+    /// One of a few names.
+    Name(String),
+}
+
+impl ParameterValue {
+    /// The same in crate `control`.
+    #[must_use]
+    pub fn setting(&self) -> Setting {
+        match self {
+            ParameterValue::Switch(on) => Setting::Switch(*on),
+            ParameterValue::Number(number) => Setting::Number(*number),
+            ParameterValue::Name(name) => Setting::Name(name.clone()),
+        }
+    }
+
+    /// How the file has this value of a parameter.
+    #[must_use]
+    pub fn new(parameter: &Parameter, value: f64) -> ParameterValue {
+        match parameter.setting(value) {
+            Setting::Switch(on) => ParameterValue::Switch(on),
+            Setting::Number(number) => ParameterValue::Number(number),
+            Setting::Name(name) => ParameterValue::Name(name),
+        }
+    }
+}
+
+/// The parameters of a checked flow as its controller takes them.
+pub(crate) fn given<'a>(flow: &'a FlowTable, scheme: &Scheme) -> Vec<(&'a str, f64)> {
+    let value = |name: &str, written: &ParameterValue| {
+        scheme.parameters.iter().find(|p| p.name == name)?.value(&written.setting())
+    };
+    flow.params.iter().filter_map(|(name, written)| Some((name.as_str(), value(name, written)?))).collect()
+}
+
+/// A value as TOML has it.
+fn toml_text(setting: &Setting) -> String {
+    match setting {
+        Setting::Name(name) => format!("\"{name}\""),
+        other => other.to_string(),
+    }
+}
+
+impl Rules {
+    /// What stands in a flow's `params`.
+    pub(super) fn parameters(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme, profile: Profile) {
+        let path = join(path, "params");
+        let names = || scheme.parameters.iter().map(|parameter| parameter.name);
+        for (name, written) in &flow.params {
+            let key = join(&path, name);
+            let Some(parameter) = scheme.parameters.iter().find(|p| p.name == name) else {
+                let problem = if scheme.parameters.is_empty() {
+                    format!("`{}` has no parameters", scheme.name)
+                } else {
+                    let hint = hint(name, names());
+                    format!("`{}` has no such parameter{hint} (it has {})", scheme.name, listed(names()))
+                };
+                self.note(key, problem);
+                continue;
+            };
+            let setting = written.setting();
+            if parameter.value(&setting).is_none() {
+                let a_number = matches!(parameter.kind, Kind::Number { .. }) && !matches!(setting, Setting::Number(_));
+                let hint = match (parameter.kind, &setting) {
+                    (Kind::Choice(names), Setting::Name(name)) => hint(name, names.iter().copied()),
+                    _ => String::new(),
+                };
+                let kind = if a_number { "a number " } else { "" };
+                self.note(key, format!("`{setting}` must be {kind}{}{hint}", parameter.allowed()));
+            }
+        }
+        let value = |name: &str| {
+            let parameter = scheme.parameters.iter().find(|p| p.name == name)?;
+            let written = flow.params.get(name).map(|written| parameter.value(&written.setting()));
+            Some((parameter, written.unwrap_or(Some(parameter.default[profile.control() as usize]))?))
+        };
+        for parameter in scheme.parameters.iter().filter(|p| flow.params.contains_key(p.name)) {
+            let (Some(idle), Some((_, own))) = (parameter.idle, value(parameter.name)) else { continue };
+            let Some((other, why)) = value(idle.other()).filter(|(_, value)| idle.holds(*value)) else { continue };
+            // what a manifest spells out is the default, and changes nothing either way
+            if own == parameter.default[profile.control() as usize] {
+                continue;
+            }
+            let given = flow.params.contains_key(other.name);
+            let whose = if given { String::new() } else { format!(", the default under profile `{}`", profile.name()) };
+            let problem = format!(
+                "`{}` has no effect on `{}` with `{} = {}`{whose}; leave the key out, or change `{}`",
+                parameter.setting(own),
+                scheme.name,
+                other.name,
+                toml_text(&other.setting(why)),
+                other.name
+            );
+            self.note(join(&path, parameter.name), problem);
+        }
+        // Vegas's two thresholds; MULTFRC's alpha and beta are steps, which have no order
+        if matches!(scheme.machine, Machine::Tcp(_))
+            && let (Some((_, alpha)), Some((_, beta))) = (value("alpha"), value("beta"))
+            && alpha > beta
+        {
+            self.note(path, format!("alpha, `{alpha}`, must be at most beta, `{beta}`"));
+        }
+    }
+}
+
+/// Says in the schema which controllers there are, and of each what its parameters may be.
+pub(super) fn describe(schema: &mut Json) {
+    let names: Vec<&str> = schemes().map(|scheme| scheme.name).collect();
+    let mut all = vec![json!({ "properties": { "cc": { "enum": names, "description": "Congestion controller." } } })];
+    all.extend(schemes().map(|scheme| {
+        let properties: Map<String, Json> =
+            scheme.parameters.iter().map(|p| (p.name.to_owned(), describe_one(p))).collect();
+        let mut condition = json!({ "properties": { "cc": { "const": scheme.name } } });
+        // a flow without `cc` has the default's
+        if schema["$defs"]["FlowTable"]["properties"]["cc"]["default"] != scheme.name {
+            condition["required"] = json!(["cc"]);
+        }
+        let doc = format!("Parameters of {}.", scheme.name);
+        let params = json!({ "properties": properties, "additionalProperties": false, "description": doc });
+        json!({ "if": condition, "then": { "properties": { "params": params } } })
+    }));
+    schema["$defs"]["FlowTable"]["allOf"] = Json::Array(all);
+}
+
+fn describe_one(parameter: &Parameter) -> Json {
+    let doc = parameter.doc;
+    match parameter.kind {
+        Kind::Number { min, max, unit } => {
+            let unit = if unit == "1" { String::new() } else { format!(" ({unit})") };
+            json!({ "type": "number", "minimum": min, "maximum": max, "description": format!("{doc}{unit}") })
+        }
+        Kind::Whole { min, max } => {
+            json!({ "type": "integer", "minimum": min, "maximum": max, "description": doc })
+        }
+        Kind::Switch => json!({ "type": "boolean", "description": doc }),
+        Kind::Choice(names) => json!({ "enum": names, "description": doc }),
+    }
+}
