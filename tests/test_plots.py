@@ -7,11 +7,15 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.patches import Rectangle
 
-from paceline.plots import KINDS, figure, save
+from paceline.errors import PacelineError
+from paceline.plots import KINDS, figure, occupancy, save
 from paceline.plots.rate import averaged, bin_s
 from paceline.plots.style import PALETTE
 from paceline.plots.timeline import MOST_NAMED, Panel, lines
+from paceline.results import Results, RunRecord
 
 
 def recorded(kind: str, flows: int = 2, samples: int = 500) -> pl.DataFrame:
@@ -121,3 +125,34 @@ def test_averages_keep_the_total() -> None:
     assert float(means["goodput_bps"].sum()) * 0.5 == pytest.approx(rates.sum() * 0.02)
     # The first bin is of the 25 samples that end at 0.02 to 0.5 s.
     assert means["goodput_bps"][0] == pytest.approx(12.0)
+
+
+def queues_with(*occupancies: dict[str, float] | None) -> Results:
+    def summary(occupancy: dict[str, float] | None) -> dict[str, object]:
+        queue: dict[str, object] = {"link": "b", "direction": "forward"}
+        return {"queues": [{**queue, "occupancy": occupancy} if occupancy else queue]}
+
+    return Results([RunRecord(k, summary(o)) for k, o in enumerate(occupancies)], {"name": "made"})
+
+
+def test_occupancy_is_drawn_as_shares_of_time_with_their_intervals() -> None:
+    first = {str(k): share for k, share in enumerate([0.5, *[0.05] * 8, 0.1])}
+    second = {str(k): share for k, share in enumerate([0.3, *[0.05] * 8, 0.3])}
+    results = queues_with(first, second)
+    (histogram,) = occupancy.histograms(results)
+    assert histogram.name == "b forward"
+    (axes,) = occupancy.figure([histogram]).axes
+    bars = [bar.get_height() for bar in axes.patches if isinstance(bar, Rectangle)]
+    assert bars == pytest.approx([40, *[5] * 8, 20])
+    assert axes.get_ylim()[0] == 0
+    assert "%" in axes.get_ylabel()
+    assert "limit" in axes.get_xlabel()
+    assert axes.get_xticklabels()[9].get_text() == "90-100"
+    # Two runs: t(0.975, 1) sd / sqrt(2) = 12.7062 x 10 points of 40 %.
+    (whiskers,) = [line for line in axes.collections if isinstance(line, LineCollection)]
+    segment = whiskers.get_segments()[0]
+    assert segment[1][1] - segment[0][1] == pytest.approx(2 * 12.7062 * 10, rel=1e-4)
+    with pytest.raises(PacelineError, match="at most 8"):
+        occupancy.figure([histogram] * 9)
+    with pytest.raises(PacelineError, match="occupancy = true"):
+        occupancy.histograms(queues_with(None))

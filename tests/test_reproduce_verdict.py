@@ -44,6 +44,25 @@ def test_about_agrees_up_to_its_share_and_the_half_width(size: float, sign: int,
     assert judge(published, ours(value - 1.01 * allowed - 1e-9, half)).outcome is Outcome.DIFFERS
 
 
+@given(finite, positive, width)
+def test_within_agrees_up_to_its_margin_and_the_half_width(value: float, margin: float, half: float) -> None:
+    published = Published(Kind.WITHIN, value, margin=margin)
+    allowed = margin + half
+    for side in (1, -1):
+        assert judge(published, ours(value + side * 0.99 * allowed, half)).outcome is Outcome.AGREES
+        beyond = value + side * (1.01 * allowed + 1e-3)
+        assert judge(published, ours(beyond, half)).outcome is Outcome.DIFFERS
+
+
+@pytest.mark.parametrize(
+    ("kind", "digit", "margin"),
+    [(Kind.WITHIN, None, None), (Kind.WITHIN, None, 0.0), (Kind.WITHIN, 0.1, 0.1), (Kind.ABOUT, None, 0.1)],
+)
+def test_a_margin_goes_with_within(kind: Kind, digit: float | None, margin: float | None) -> None:
+    with pytest.raises(ValueError, match=r"margin|last_digit"):
+        Published(kind, 1.0, digit, None, margin)
+
+
 @given(st.sampled_from([Kind.ORDERING, Kind.TREND]), st.sampled_from([1, -1]), positive, width)
 def test_signs_need_an_interval_without_zero(kind: Kind, sign: int, value: float, half: float) -> None:
     published = Published(kind, sign=sign)

@@ -182,3 +182,33 @@ def test_axes_split_at_commas_outside_of_brackets() -> None:
         axes(["a=1", "a=2"])
     with pytest.raises(PacelineError, match="seed"):
         axes(["seed=1,2"])
+
+
+def of_groups(goodputs: dict[str, float], occupancy: list[float] | None = None) -> dict[str, Any]:
+    groups = [
+        {"group": group, "flows": 3, "jain": 1.0, "goodput_bps": 3 * rate, "flow_goodput_mean_bps": rate}
+        for group, rate in goodputs.items()
+    ]
+    queue: dict[str, Any] = {"link": "b", "direction": "forward", "mean_packets": 1.5}
+    if occupancy is not None:
+        queue["occupancy"] = {str(k): share for k, share in enumerate(occupancy)}
+    return {**summary(1e6), "groups": groups, "queues": [queue]}
+
+
+def test_friendliness_is_the_ratio_of_two_groups_run_by_run() -> None:
+    runs = [{"lda": 9e5, "ftp": 1e6}, {"lda": 5e5, "ftp": 2e6}, {"lda": 5e5, "ftp": 0.0}]
+    results = Results([RunRecord(k, of_groups(run)) for k, run in enumerate(runs)], {"name": "made"})
+    found = results.friendliness("lda", "ftp")
+    assert found.columns == ["seed", "friendliness"]
+    assert found["seed"].to_list() == [0, 1, 2]
+    assert found["friendliness"].to_list() == [0.9, 0.25, None]
+    with pytest.raises(PacelineError, match='no group "web"; there are lda, ftp'):
+        results.friendliness("lda", "web")
+
+
+def test_occupancy_becomes_a_column_for_each_tenth() -> None:
+    tenths = [0.5, *[0.05] * 8, 0.1]
+    results = Results([RunRecord(1, of_groups({"a": 1.0}, tenths))], {"name": "made"})
+    assert [results.queues[f"occupancy_{k}"][0] for k in range(10)] == tenths
+    assert results.queues.schema["occupancy_9"] == pl.Float64
+    assert "occupancy_0" not in made().queues.columns

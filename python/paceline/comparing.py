@@ -24,6 +24,7 @@ DEFAULT_METRICS = (
     "streams.late_share",
     "queues.mean_packets",
     "groups.jain",
+    "groups.friendliness",
 )
 """What is compared unless a caller says otherwise: TABLE.MEASURE."""
 
@@ -97,7 +98,7 @@ def differences(
             .agg(pl.col(measure).cast(pl.Float64).mean())
         )
         if metrics is None:
-            means = _worth_comparing(results, table, means)
+            means = _worth_comparing(results, table, measure, means)
         values: dict[tuple[Any, ...], dict[tuple[Any, ...], dict[int, float | None]]] = {}
         for found in means.iter_rows():
             point, who = found[: len(axes)], found[len(axes) : -2]
@@ -135,12 +136,12 @@ def differences(
     return pl.DataFrame(rows, schema=schema)
 
 
-def _worth_comparing(results: Results, table: str, means: pl.DataFrame) -> pl.DataFrame:
+def _worth_comparing(results: Results, table: str, measure: str, means: pl.DataFrame) -> pl.DataFrame:
     """Without what nobody asked for and what would only make Holm's correction stricter: queues of the way back, and
     the Jain index of groups of one flow."""
     if table == "queues":
         return means.filter(pl.col("direction") == "forward")
-    if table == "groups" and "flows" in results.groups.columns:
+    if measure == "jain":
         alone = results.groups.group_by("group").agg(pl.col("flows").max()).filter(pl.col("flows") < 2)
         return means.filter(~pl.col("group").is_in(alone["group"].to_list()))
     return means

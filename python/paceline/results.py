@@ -256,13 +256,39 @@ class Results:
 
     @property
     def queues(self) -> pl.DataFrame:
-        """A row per run and limited queue: time-weighted mean_packets and sd_packets, utilisation, drops by reason."""
+        """A row per run and limited queue: time-weighted mean_packets and sd_packets, utilisation, drops by reason;
+        where asked for, occupancy_0 to occupancy_9."""
         return self.table("queues")
 
     @property
     def groups(self) -> pl.DataFrame:
-        """A row per run and Jain group: jain, goodput_bps."""
+        """A row per run and group: jain, goodput_bps, flow_goodput_mean_bps and flow_goodput_sd_bps, share."""
         return self.table("groups")
+
+    def friendliness(self, of: str, to: str) -> pl.DataFrame:
+        """F of one group of flows toward another: the mean goodput of a flow of `of` by that of a flow of `to`.
+
+        A row per run: varied paths, seed, friendliness (null where `to` delivered nothing). Raises PacelineError for a
+        group that is not there.
+        """
+        rate = "flow_goodput_mean_bps"
+        known = self.groups["group"].unique(maintain_order=True).to_list()
+        sides = []
+        for name in (of, to):
+            if name not in known:
+                raise PacelineError(f'no group "{name}"; there are {", ".join(known)}')
+            sides.append(self.groups.filter(group=name).select(*self.axes, "seed", rate))
+        both = sides[0].join(
+            sides[1],
+            on=[*self.axes, "seed"],
+            how="left",
+            suffix="_to",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        base = pl.col(f"{rate}_to")
+        value = pl.when(base > 0).then(pl.col(rate) / base).alias("friendliness")
+        return both.select(*self.axes, "seed", value)
 
     @property
     def runs(self) -> pl.DataFrame:

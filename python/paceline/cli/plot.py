@@ -13,6 +13,7 @@ from paceline.errors import PacelineError
 from paceline.results import Results
 
 if TYPE_CHECKING:
+    from paceline.plots.occupancy import Histogram
     from paceline.plots.timeline import Panel
 
 MOST_PANELS = 12
@@ -29,7 +30,7 @@ def plot(
         typer.Option(
             "--kind",
             metavar="KIND,...",
-            help="cwnd, rate, sequence, tfrc, queue, playout. Default: all that were recorded.",
+            help="cwnd, rate, sequence, tfrc, queue, playout, occupancy. Default: all that are there.",
             show_default=False,
         ),
     ] = "",
@@ -52,7 +53,7 @@ def plot(
         ),
     ] = None,
 ) -> None:
-    """Plot what runs recorded over time: a figure per kind, a panel per run.
+    """Plot what runs recorded over time: a figure per kind, a panel per run. And how full queues were (occupancy).
 
     \b
     Examples:
@@ -60,18 +61,24 @@ def plot(
       paceline plot out/coffee
       paceline plot out/coffee --kind cwnd --out cwnd.pdf
     """
-    from paceline.plots import KINDS, figure, save
+    from paceline.plots import KINDS, figure, occupancy, save
 
     directories = {path: Results.read(path) for path in runs}
-    wanted = kinds(kind) or [k for k in KINDS if any(k in r.recorded() for r in directories.values())]
-    unknown = [k for k in wanted if k not in KINDS]
+    measured = any(occupancy.measured(r) for r in directories.values())
+    there = [k for k in KINDS if any(k in r.recorded() for r in directories.values())]
+    wanted = kinds(kind) or there + (["occupancy"] if measured else [])
+    known = (*KINDS, "occupancy")
+    unknown = [k for k in wanted if k not in known]
     if unknown:
-        raise PacelineError(f'no kind of figure "{unknown[0]}"; there are {", ".join(KINDS)}')
+        raise PacelineError(f'no kind of figure "{unknown[0]}"; there are {", ".join(known)}')
     if not wanted:
         raise PacelineError(f"{runs[0]} recorded nothing over time: run with --record {','.join(KINDS)}")
     base, formats = _target(out, runs[0])
     for name in wanted:
-        drawn = figure(KINDS[name], panels(directories, name, seed))
+        if name == "occupancy":
+            drawn = occupancy.figure(histograms(directories))
+        else:
+            drawn = figure(KINDS[name], panels(directories, name, seed))
         target = base if out and len(wanted) == 1 else base.with_name(f"{base.name}-{name}")
         for path in save(drawn, target, formats):
             print(path)
@@ -84,6 +91,21 @@ def _target(out: Path | None, run: Path) -> tuple[Path, tuple[str, ...]]:
     if suffix in FORMATS:
         return out.with_suffix(""), (suffix,)
     return out, ("svg", "png")
+
+
+def histograms(directories: dict[Path, Results]) -> list[Histogram]:
+    """The histograms of all run directories, over all of their seeds."""
+    from paceline.plots import occupancy
+
+    several = len(directories) > 1
+    label = {
+        path: f"{results.manifest.get('name', path.name)} ({path})" for path, results in directories.items()
+    }
+    return [
+        one
+        for path, results in directories.items()
+        for one in occupancy.histograms(results, label[path] if several else "")
+    ]
 
 
 def panels(directories: dict[Path, Results], kind: str, seed: int | None) -> list[Panel]:

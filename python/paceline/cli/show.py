@@ -18,7 +18,7 @@ _SCALES = {
     "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
     "B": [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
 }
-_SHARES = {"loss_rate", "late_share", "utilisation"}
+_SHARES = {"loss_rate", "late_share", "utilisation", "share"}
 
 _COLUMNS: dict[str, list[tuple[str, str]]] = {
     "flows": [
@@ -53,7 +53,14 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("drops_outage", "outage"),
         ("marks", "marks"),
     ],
-    "groups": [("flows", "flows"), ("jain", "Jain index"), ("goodput_bps", "goodput")],
+    "groups": [
+        ("flows", "flows"),
+        ("jain", "Jain index"),
+        ("friendliness", "friendliness"),
+        ("goodput_bps", "goodput"),
+        ("share", "share"),
+        ("flow_goodput_sd_bps", "sd of flows"),
+    ],
 }
 """Measures and their heads; in a narrow terminal the first stand in the first table."""
 _OF_ONE_RUN = {"packets_sent", "late_packets"}
@@ -122,7 +129,7 @@ def tables(results: Results) -> list[Layout]:
 
 def _table(results: Results, name: str, title: str) -> Layout | None:
     data = results.table(name)
-    if name == "groups" and "flows" in data.columns:
+    if name == "groups" and "flows" in data.columns and "friendliness" not in data.columns:
         # A group of one flow says what the table of flows says already.
         data = data.filter(pl.col("flows").max().over("group") > 1)
     if data.is_empty():

@@ -53,6 +53,7 @@ def _claim(where: str, value: Any, studies: Mapping[str, Study], metrics: Mappin
         raise PaperError(f"{where}.sign: + or -, not {sign!r}")
     number = table.take("published", (int, float), None)
     last_digit = table.take("last_digit", (int, float), None)
+    margin = table.take("margin", (int, float), None)
     kind = table.take("kind", str)
     if kind not in list(Kind):
         raise PaperError(f"{where}.kind: {', '.join(Kind)}, not {kind!r}")
@@ -62,6 +63,7 @@ def _claim(where: str, value: Any, studies: Mapping[str, Study], metrics: Mappin
             None if number is None else float(number),
             None if last_digit is None else float(last_digit),
             None if sign is None else 1 if sign == "+" else -1,
+            None if margin is None else float(margin),
         )
     except ValueError as error:
         raise PaperError(f"{where}: {error}") from None

@@ -1,6 +1,7 @@
 """Whether a reproduction agrees with what a paper published.
 
 - **printed**, a number as it stands there: ours is off by at most half its last digit plus our 95 % half width;
+- **within**, a number that is held to a margin of its own: ours is off by at most that plus our 95 % half width;
 - **about**, a number that the text calls approximate: off by at most 15 % of it plus our half width;
 - **ordering**, one thing above another, or above or below a bound: the interval of the paired difference has the sign
   and excludes zero;
@@ -22,6 +23,7 @@ class Kind(StrEnum):
     """How a published statement is held against ours."""
 
     PRINTED = "printed"
+    WITHIN = "within"
     ABOUT = "about"
     ORDERING = "ordering"
     TREND = "trend"
@@ -50,16 +52,17 @@ ABOUT_SHARE = 0.15
 
 @dataclass(frozen=True)
 class Published:
-    """What was published: `value` and `last_digit` (the step of the last printed digit) of a number, `sign` (1 or -1)
-    of an ordering or a trend."""
+    """What was published: `value` and `last_digit` (the step of the last printed digit) of a number, or `margin`;
+    `sign` (1 or -1) of an ordering or a trend."""
 
     kind: Kind
     value: float | None = None
     last_digit: float | None = None
     sign: int | None = None
+    margin: float | None = None
 
     def __post_init__(self) -> None:
-        number = self.kind in (Kind.PRINTED, Kind.ABOUT)
+        number = self.kind in (Kind.PRINTED, Kind.WITHIN, Kind.ABOUT)
         if number and (self.value is None or self.sign is not None):
             raise ValueError(f"{self.kind}: needs a published number and no sign")
         if not number and (self.sign not in (1, -1) or self.value is not None):
@@ -68,6 +71,8 @@ class Published:
             raise ValueError("printed: needs last_digit, the step of the last printed digit")
         if self.kind is not Kind.PRINTED and self.last_digit is not None:
             raise ValueError(f"{self.kind}: last_digit is for printed numbers")
+        if (self.kind is Kind.WITHIN) != (self.margin is not None and self.margin > 0):
+            raise ValueError(f"{self.kind}: a margin above zero is what within needs, and no other")
         if self.kind is Kind.ABOUT and self.value == 0:
             raise ValueError("about: 15 % of zero is no bound; use printed")
 
@@ -76,6 +81,8 @@ class Published:
         """How far ours may lie from a published number, our half width apart."""
         if self.kind is Kind.PRINTED:
             return (self.last_digit or 0.0) / 2
+        if self.kind is Kind.WITHIN:
+            return self.margin or 0.0
         if self.kind is Kind.ABOUT:
             return ABOUT_SHARE * abs(self.value or 0.0)
         return 0.0
