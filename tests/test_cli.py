@@ -131,6 +131,16 @@ def test_tables_are_for_people(here: Command, small: Path) -> None:
     assert "±" not in one.stdout
 
 
+def test_set_repairs_a_file(here: Command, small: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(small.read_text() + "\n[flow.more]\ncc = 'cubik'\nrtt = '-1 s'\n")
+    refused(here("run", wrong), "flow.more.rtt")
+    refused(here("run", wrong, "--set", "flow.more.rtt=1 s"), "cubik")
+    refused(here("run", wrong, "--set", "flow.more.cc=cubic"), "flow.more.rtt")
+    done = here("run", wrong, "--json", "--set", "flow.more.cc=cubic", "--set", "flow.more.rtt=1 s")
+    assert done.returncode == 0, done.stderr
+
+
 def test_set_changes_a_value(here: Command, small: Path) -> None:
     found = json.loads(
         here("run", small, "--json", "--set", "flow.media.cc=cubic", "--set", "duration=3 s").stdout

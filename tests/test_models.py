@@ -310,3 +310,15 @@ def test_the_command_lists_the_models(here: Command) -> None:
         assert f"\n{entry['name']} " in out
     _, out, _ = here("--list", "--json")
     assert json.loads(out) == json.loads(_core.models())
+
+
+def test_masked_values_are_not_looked_at() -> None:
+    p = np.ma.masked_array([0.01, -5.0, np.nan, 0.1], mask=[False, True, True, False])
+    rtt = np.ma.masked_array([[0.1], [0.0]], mask=[[False], [True]])
+    found = models.tfrc(p, rtt_s=rtt)
+    assert isinstance(found, np.ma.MaskedArray)
+    assert np.ma.getmaskarray(found).tolist() == [[False, True, True, False], [True] * 4]
+    assert found.compressed().tolist() == models.tfrc([0.01, 0.1], rtt_s=0.1).tolist()
+    with pytest.raises(ValueError, match="-5"):
+        models.tfrc(np.ma.masked_array([0.01, -5.0], mask=[True, False]), rtt_s=0.1)
+    assert not isinstance(models.tfrc(0.01, rtt_s=0.1), np.ma.MaskedArray)

@@ -16,8 +16,8 @@ class Scenario:
     """A validated scenario. Immutable: `set` gives a changed copy."""
 
     @staticmethod
-    def load(path: str) -> Scenario:
-        """Reads a TOML file and the trace files it names. Raises ScenarioError."""
+    def load(path: str, values: list[tuple[str, str]] = ...) -> Scenario:
+        """Reads a TOML file and the trace files it names, some values replaced first. Raises ScenarioError."""
     @staticmethod
     def parse(text: str, base_dir: str, name: str) -> Scenario:
         """Reads TOML text; trace files are looked up from `base_dir`. Raises ScenarioError."""

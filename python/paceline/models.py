@@ -7,13 +7,15 @@
     models.veno(0.01, rtt_s=0.12, gamma=gamma)
 
 Every argument is a number or an array; they are broadcast against each other as NumPy does, and the result has the
-common shape, () if all are numbers. An argument outside of its domain raises ValueError, which names it, its value and
-what is allowed. Times are in seconds, sizes in bytes, windows in packets. The functions are those of the simulator's
-core: TFRC's controllers use the same.
+common shape, () if all are numbers. Of masked arrays the result is masked where any of them is, and what is masked
+there may be anything. An argument outside of its domain raises ValueError, which names it, its value and what is
+allowed. Times are in seconds, sizes in bytes, windows in packets. The functions are those of the simulator's core:
+TFRC's controllers use the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -227,5 +229,26 @@ def _one(name: str, *arguments: ArrayLike) -> Array:
 def _evaluate(name: str, arguments: tuple[ArrayLike, ...], *, inverse: bool = False) -> list[Array]:
     columns = np.broadcast_arrays(*(np.asarray(a, dtype="<f8") for a in arguments))
     shape = columns[0].shape
+    if any(isinstance(a, np.ma.MaskedArray) for a in arguments):
+        return _masked(name, columns, _mask(arguments, shape), inverse=inverse)
     found = _core.model(name, [column.tobytes() for column in columns], inverse=inverse)
     return [np.frombuffer(column, dtype="<f8").reshape(shape).astype(np.float64) for column in found]
+
+
+def _mask(arguments: tuple[ArrayLike, ...], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Where any of the arguments is masked."""
+    mask = np.zeros(shape, dtype=np.bool_)
+    for argument in arguments:
+        mask |= np.broadcast_to(np.ma.getmaskarray(np.ma.asanyarray(argument)), shape)
+    return mask
+
+
+def _masked(name: str, columns: Sequence[Array], mask: NDArray[np.bool_], *, inverse: bool) -> list[Array]:
+    """The model where nothing is masked; what is masked is not looked at, and stays masked."""
+    found = _evaluate(name, tuple(column[~mask] for column in columns), inverse=inverse)
+    results: list[Array] = []
+    for values in found:
+        whole = np.zeros(mask.shape, dtype=np.float64)
+        whole[~mask] = values
+        results.append(np.ma.MaskedArray(whole, mask=mask))
+    return results

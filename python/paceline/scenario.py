@@ -20,13 +20,13 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
     """The scenario of a TOML file (or one already loaded) with the values at some TOML paths replaced.
 
     `changes` maps paths such as "flow.media.cc" to values: text as it would stand in the file ("50 ms"), numbers,
-    booleans, lists or tables. "papers/KEY/NAME.toml" is found in an installed package too. Raises ScenarioError for a
-    mistake.
+    booleans, lists or tables; a file is checked when all are in place. "papers/KEY/NAME.toml" is found in an
+    installed package too. Raises ScenarioError for a mistake.
     """
-    loaded = scenario if isinstance(scenario, Scenario) else Scenario.load(find_scenario(str(scenario)))
-    return (
-        loaded.set_all([(path, toml_value(value)) for path, value in changes.items()]) if changes else loaded
-    )
+    values = [(path, toml_value(value)) for path, value in (changes or {}).items()]
+    if isinstance(scenario, Scenario):
+        return scenario.set_all(values) if values else scenario
+    return Scenario.load(find_scenario(str(scenario)), values)
 
 
 def identity(scenario: Scenario) -> str:

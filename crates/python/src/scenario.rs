@@ -47,12 +47,20 @@ fn tried<T, E: ToString>(work: impl FnOnce() -> Result<T, E>) -> PyResult<T> {
     }
 }
 
+/// Sets the values at these paths, one after the other.
+fn put(document: &mut Document, values: &[(String, String)]) -> PyResult<()> {
+    values.iter().try_for_each(|(path, value)| tried(|| document.set(path, value)))
+}
+
 #[pymethods]
 impl Scenario {
-    /// Reads a TOML file and the trace files it names.
+    /// Reads a TOML file and the trace files it names, with the values at some TOML paths replaced before it is checked.
     #[staticmethod]
-    fn load(path: &str) -> PyResult<Scenario> {
-        let document = tried(|| open(Path::new(path)))?;
+    #[pyo3(signature = (path, values = vec![]))]
+    #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+    fn load(path: &str, values: Vec<(String, String)>) -> PyResult<Scenario> {
+        let mut document = tried(|| open(Path::new(path)))?;
+        put(&mut document, &values)?;
         let base = Path::new(path).parent().unwrap_or(Path::new("")).to_path_buf();
         Scenario::check(document, path.to_owned(), base)
     }
@@ -73,9 +81,7 @@ impl Scenario {
     #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
     fn set_all(&self, values: Vec<(String, String)>) -> PyResult<Scenario> {
         let mut document = self.document.clone();
-        for (path, value) in &values {
-            tried(|| document.set(path, value))?;
-        }
+        put(&mut document, &values)?;
         Scenario::check(document, self.file.clone(), self.base.clone())
     }
 

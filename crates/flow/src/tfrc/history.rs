@@ -21,7 +21,7 @@ impl IntervalWeights {
     /// `closed`: length and discount so far of each closed interval, the most recent first.
     #[must_use]
     pub fn discount(&self, open: f64, closed: &[(f64, f64)]) -> f64 {
-        let mean = mean(0, closed, 1.0);
+        let mean = mean(closed);
         if open > 2.0 * mean { (2.0 * mean / open).max(self.threshold) } else { 1.0 }
     }
 
@@ -37,7 +37,7 @@ impl IntervalWeights {
             (open * WEIGHTS[0] + sum) / (WEIGHTS[0] + weights)
         };
         // the discount cancels where the open interval is left out
-        (1.0 / with_open.max(mean(0, closed, 1.0))).min(1.0)
+        (1.0 / with_open.max(mean(closed))).min(1.0)
     }
 }
 
@@ -49,8 +49,9 @@ fn total(from: usize, closed: &[(f64, f64)], factor: f64) -> (f64, f64) {
     })
 }
 
-fn mean(from: usize, closed: &[(f64, f64)], factor: f64) -> f64 {
-    let (sum, weights) = total(from, closed, factor);
+/// The mean of the closed intervals.
+fn mean(closed: &[(f64, f64)]) -> f64 {
+    let (sum, weights) = total(0, closed, 1.0);
     if weights > 0.0 { sum / weights } else { 0.0 }
 }
 

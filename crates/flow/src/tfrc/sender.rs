@@ -10,7 +10,7 @@ use crate::{Segment, SenderStats, Transmit};
 use paceline_control::tfrc::MAX_BACKOFF;
 use paceline_control::{Controller, Gauges, Law, PathView, RateController, TfrcController, TfrcEvent};
 use paceline_engine::random::{Sequence, Stream};
-use paceline_packet::{Extra, Flags, Ns2Data, Stamp, TfrcData};
+use paceline_packet::{Extra, Flags, Ns2Data, Stamp, TfrcData, TfrcReport};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -30,6 +30,8 @@ pub struct TfrcSender {
     first: u32,
     /// One past the highest packet that a report has told of.
     reported: u32,
+    /// The reports that have told of just that one.
+    heard: Vec<(Stamp, TfrcReport)>,
     started: bool,
     stopped: bool,
     began: Time,
@@ -76,6 +78,7 @@ impl TfrcSender {
             limit: 0,
             first: 0,
             reported: 0,
+            heard: Vec::new(),
             started: false,
             stopped: false,
             began: Time::NEVER,
@@ -116,6 +119,7 @@ impl TfrcSender {
         self.first = self.next;
         self.limit = self.next;
         self.reported = self.next;
+        self.heard.clear();
         self.started = false;
         self.stopped = false;
         self.timer = Time::NEVER;
@@ -200,7 +204,7 @@ impl TfrcSender {
     /// How much before its nominal time a packet may leave (t_delta, RFC 5348 section 8.3).
     #[inline]
     fn early(&self) -> Span {
-        if self.config.settings.granularity == Span::ZERO {
+        if self.config.settings.granularity == Span::ZERO || self.law == Law::Ns2 {
             return Span::ZERO;
         }
         let gap = Span::from_secs_f64(self.segment / self.controller.pacing());

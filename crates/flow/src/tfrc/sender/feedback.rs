@@ -9,6 +9,9 @@ use paceline_units::{Span, Time};
 /// The nofeedback timer before the first round-trip sample (RFC 5348 section 4.2).
 const FIRST_TIMEOUT: Span = Span::from_secs(2);
 
+/// How many reports of one highest packet are remembered: one for each packet that came late, out of order.
+const MOST_HEARD: usize = 8;
+
 impl TfrcSender {
     /// Sections 4.2 and 4.3 step 6: max(4 R, 2 s / X), two seconds before the first sample. ns-2: max(2 R, 2 s / X).
     pub(super) fn set_timer(&mut self, now: Time) {
@@ -56,7 +59,8 @@ impl TfrcSender {
     }
 
     /// A report has come (section 4.3). One that cannot be ours changes nothing: of packets never sent or reported on
-    /// already, with a stamp from before the start, with numbers that are none.
+    /// already, with a stamp from before the start, with numbers that are none. Nor does a copy of one that has come: of two
+    /// reports at least the echo, the delay or a rate differs.
     pub fn on_report(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
         let Some(Extra::TfrcReport(report)) = extra else { return };
         let elapsed = packet.stamp.elapsed(now);
@@ -69,6 +73,16 @@ impl TfrcSender {
         if !known || !sane || self.stopped || !self.started {
             return;
         }
+        if packet.seq > self.reported {
+            self.heard.clear();
+        } else if self.heard.contains(&(packet.stamp, *report)) {
+            // a copy on the way: X_recv_set would take its rate for a newer one, the timer would start again
+            return;
+        }
+        if self.heard.len() == MOST_HEARD {
+            self.heard.remove(0);
+        }
+        self.heard.push((packet.stamp, *report));
         self.reported = packet.seq;
         self.account(now);
         let sample = self.rtt.sample(elapsed - report.delay);
