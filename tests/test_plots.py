@@ -26,6 +26,7 @@ def recorded(kind: str, flows: int = 2, samples: int = 500) -> pl.DataFrame:
         columns = {
             "cwnd": ["cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"],
             "rate": ["goodput_bps"],
+            "rtcp": ["allowed_bps", "reported_loss", "rtt_s", "bottleneck_bps", "window_packets"],
             "sequence": ["sequence_packets", "sent_packets"],
             "tfrc": ["allowed_bps", "receive_bps", "loss_event_rate", "srtt_s", "window_packets"],
             "queue": ["packets", "bytes"],

@@ -8,11 +8,13 @@
 //! parameters, state, update law, trait implementation, gauges.
 
 pub mod cubic;
+pub mod lda_plus;
 pub mod models;
 pub mod multfrc;
 mod parameter;
 pub mod registry;
 pub mod reno;
+pub mod rtp;
 mod scheme;
 pub mod tcp;
 pub mod tfrc;
@@ -22,7 +24,8 @@ pub mod vegas;
 pub mod veno;
 
 pub use parameter::{Idle, Kind, Parameter, Setting};
-pub use registry::{TcpController, TfrcController};
+pub use registry::{RtpController, TcpController, TfrcController};
+pub use rtp::{MediaController, RtpEvent, RtpReport, RtpSession, RtpSettings};
 pub use scheme::{Build, Machine, ParameterError, Profile, Recovery, Scheme, UnknownScheme};
 pub use tcp::{TcpEvent, Threshold, WindowController};
 pub use tfrc::{Interval, Law, RateController, Settings, TfrcEvent, TfrcReport};

@@ -5,7 +5,9 @@
 //! `mod` line, and one line in the kind's list below. Small state lies in the sender itself; a controller whose state is
 //! larger than two dozen bytes is boxed.
 
+use crate::lda_plus::LdaPlus;
 use crate::multfrc::Multiple;
+use crate::rtp::{MediaController, RtpEvent, RtpSettings};
 use crate::scheme::nearest;
 use crate::tfrc::{self, Settings};
 use crate::tfrc_veno::Veno;
@@ -97,9 +99,17 @@ registry! {
     }
 }
 
+registry! {
+    /// Any of the controllers of RTP's machine, dispatched by `match`.
+    RtpController: MediaController<RtpEvent>[rate -> f64, settings -> RtpSettings] {
+        LdaPlus(Box<LdaPlus>),
+    }
+}
+
 /// All schemes, those of TCP first.
 pub fn schemes() -> impl Iterator<Item = &'static Scheme> {
-    TcpController::LISTS.iter().chain(TfrcController::LISTS).copied().chain([udp::SCHEMES]).flatten()
+    let lists = [TcpController::LISTS, TfrcController::LISTS, RtpController::LISTS];
+    lists.into_iter().flatten().copied().chain([udp::SCHEMES]).flatten()
 }
 
 /// The scheme of that name.
@@ -126,7 +136,9 @@ mod tests {
                         let controller = TcpController::new(scheme, profile, &[]).unwrap();
                         assert!(controller.window() >= 1.0, "{}", scheme.name);
                     }
-                    Machine::Tfrc | Machine::Udp => assert!(TcpController::new(scheme, profile, &[]).is_err()),
+                    Machine::Rtp | Machine::Tfrc | Machine::Udp => {
+                        assert!(TcpController::new(scheme, profile, &[]).is_err())
+                    }
                 }
                 for p in scheme.parameters {
                     assert!(p.allows(p.default[profile as usize]), "{} {}", scheme.name, p.name);

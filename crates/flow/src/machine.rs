@@ -3,11 +3,12 @@
 //! TCP's lie in the enums themselves, for a host goes through thousands of them; others are boxed. The enums have no tag
 //! of their own: it hides in a vector's capacity, in a cache line that TCP touches anyway.
 
+use crate::rtp::{RtpConfig, RtpReceiver, RtpSender};
 use crate::tcp::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
 use crate::udp::{UdpConfig, UdpReceiver, UdpSender};
 use crate::{ReceiverStats, Segment, SenderStats, Transmit};
-use paceline_control::{Gauges, TcpController, TfrcController};
+use paceline_control::{Gauges, RtpController, TcpController, TfrcController};
 use paceline_engine::random::Stream;
 use paceline_packet::{Extra, Packet};
 use paceline_units::Time;
@@ -15,6 +16,13 @@ use paceline_units::Time;
 /// The machine of a flow and its settings.
 #[derive(Clone, Debug)]
 pub enum Transport {
+    /// RTP.
+    Rtp {
+        /// The settings of both ends.
+        config: RtpConfig,
+        /// The controller, ready to start.
+        controller: RtpController,
+    },
     /// TCP.
     Tcp {
         /// The settings of both ends.
@@ -38,6 +46,9 @@ impl Transport {
     #[must_use]
     pub fn sender(&self, stream: Stream) -> Sender {
         match self {
+            Transport::Rtp { config, controller } => {
+                Sender::Rtp(Box::new(RtpSender::new(config, controller.clone(), stream)))
+            }
             Transport::Tcp { config, controller } => Sender::Tcp(TcpSender::new(config, controller.clone(), stream)),
             Transport::Tfrc { config, controller } => {
                 Sender::Tfrc(Box::new(TfrcSender::new(config, controller.clone(), stream)))
@@ -46,10 +57,11 @@ impl Transport {
         }
     }
 
-    /// The receiving end.
+    /// The receiving end; `stream` feeds the little randomness that there is.
     #[must_use]
-    pub fn receiver(&self) -> Receiver {
+    pub fn receiver(&self, stream: Stream) -> Receiver {
         match self {
+            Transport::Rtp { config, .. } => Receiver::Rtp(Box::new(RtpReceiver::new(config, stream))),
             Transport::Tcp { config, .. } => Receiver::Tcp(TcpReceiver::new(config)),
             Transport::Tfrc { config, .. } => Receiver::Tfrc(Box::new(TfrcReceiver::new(config))),
             Transport::Udp(config) => Receiver::Udp(Box::new(UdpReceiver::new(config))),
@@ -60,6 +72,7 @@ impl Transport {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
+            Transport::Rtp { .. } => "rtp",
             Transport::Tcp { .. } => "tcp",
             Transport::Tfrc { .. } => "tfrc",
             Transport::Udp(_) => "udp",
@@ -70,6 +83,7 @@ impl Transport {
     #[must_use]
     pub const fn segment(&self) -> u16 {
         match self {
+            Transport::Rtp { config, .. } => config.segment,
             Transport::Tcp { config, .. } => config.segment,
             Transport::Tfrc { config, .. } => config.segment,
             Transport::Udp(config) => config.segment,
@@ -80,6 +94,7 @@ impl Transport {
     #[must_use]
     pub const fn whole_segments(&self) -> bool {
         match self {
+            Transport::Rtp { config, .. } => config.whole_segments,
             Transport::Tcp { config, .. } => config.whole_segments,
             Transport::Tfrc { config, .. } => config.whole_segments,
             Transport::Udp(config) => config.whole_segments,
@@ -93,6 +108,8 @@ impl Transport {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "TCP's hot state lies in the host's own vector")]
 pub enum Sender {
+    /// RTP's.
+    Rtp(Box<RtpSender>),
     /// TCP's.
     Tcp(TcpSender),
     /// TFRC's.
@@ -107,6 +124,7 @@ impl Sender {
     /// The flow begins; what was supplied before has waited for this.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
+            Sender::Rtp(rtp) => rtp.start(now, out),
             Sender::Tcp(tcp) => tcp.start(now, out),
             Sender::Tfrc(tfrc) => tfrc.start(now, out),
             Sender::Udp(udp) => udp.start(now, out),
@@ -116,6 +134,7 @@ impl Sender {
     /// The application writes `bytes`.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         match self {
+            Sender::Rtp(rtp) => rtp.supply(bytes, now, out),
             Sender::Tcp(tcp) => tcp.supply(bytes, now, out),
             Sender::Tfrc(tfrc) => tfrc.supply(bytes, now, out),
             Sender::Udp(udp) => udp.supply(bytes, now, out),
@@ -125,6 +144,7 @@ impl Sender {
     /// The application will never run dry. A machine that has no rate of its own (UDP) sends nothing then.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
+            Sender::Rtp(rtp) => rtp.supply_endless(now, out),
             Sender::Tcp(tcp) => tcp.supply_endless(now, out),
             Sender::Tfrc(tfrc) => tfrc.supply_endless(now, out),
             Sender::Udp(_) => {}
@@ -134,6 +154,7 @@ impl Sender {
     /// The application stops: what has not been sent yet never will be.
     pub fn stop(&mut self) {
         match self {
+            Sender::Rtp(rtp) => rtp.stop(),
             Sender::Tcp(tcp) => tcp.stop(),
             Sender::Tfrc(tfrc) => tfrc.stop(),
             Sender::Udp(udp) => udp.stop(),
@@ -143,6 +164,7 @@ impl Sender {
     /// Begins afresh, without history and with nothing supplied; statistics go on counting. Call [`Sender::start`] then.
     pub fn restart(&mut self, now: Time) {
         match self {
+            Sender::Rtp(rtp) => rtp.restart(now),
             Sender::Tcp(tcp) => tcp.restart(now),
             Sender::Tfrc(tfrc) => tfrc.restart(now),
             Sender::Udp(udp) => udp.restart(),
@@ -164,6 +186,10 @@ impl Sender {
     /// [`Sender::next_wake`] says then (asking for it would look for the machine once more).
     pub fn on_ack(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
         match self {
+            Sender::Rtp(rtp) => {
+                rtp.on_rtcp(now, packet, extra, out);
+                rtp.next_wake()
+            }
             Sender::Tcp(tcp) => {
                 let options = match extra {
                     Some(Extra::Tcp(options)) => Some(options),
@@ -183,6 +209,7 @@ impl Sender {
     /// The time that [`Sender::next_wake`] named has come; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
+            Sender::Rtp(rtp) => rtp.on_timer(now, out),
             Sender::Tcp(tcp) => tcp.on_timer(now, out),
             Sender::Tfrc(tfrc) => tfrc.on_timer(now, out),
             Sender::Udp(_) => {}
@@ -194,6 +221,7 @@ impl Sender {
     #[must_use]
     pub fn next_wake(&self) -> Time {
         match self {
+            Sender::Rtp(rtp) => rtp.next_wake(),
             Sender::Tcp(tcp) => tcp.next_wake(),
             Sender::Tfrc(tfrc) => tfrc.next_wake(),
             Sender::Udp(_) => Time::NEVER,
@@ -206,6 +234,7 @@ impl Sender {
     #[must_use]
     pub fn acked_all(&self) -> bool {
         match self {
+            Sender::Rtp(rtp) => rtp.acked_all(),
             Sender::Tcp(tcp) => tcp.acked_all(),
             Sender::Tfrc(tfrc) => tfrc.acked_all(),
             Sender::Udp(udp) => udp.has_started(),
@@ -217,6 +246,7 @@ impl Sender {
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         match self {
+            Sender::Rtp(rtp) => rtp.stats(),
             Sender::Tcp(tcp) => tcp.stats(),
             Sender::Tfrc(tfrc) => tfrc.stats(),
             Sender::Udp(udp) => udp.stats(),
@@ -226,6 +256,7 @@ impl Sender {
     /// Brings the integrals in [`Sender::stats`] up to `now`.
     pub fn account(&mut self, now: Time) {
         match self {
+            Sender::Rtp(rtp) => rtp.account(now),
             Sender::Tcp(tcp) => tcp.account(now),
             Sender::Tfrc(tfrc) => tfrc.account(now),
             Sender::Udp(_) => {}
@@ -235,6 +266,7 @@ impl Sender {
     /// Tells `to` what a plot should show.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         match self {
+            Sender::Rtp(rtp) => rtp.gauges(to),
             Sender::Tcp(tcp) => tcp.gauges(to),
             Sender::Tfrc(tfrc) => tfrc.gauges(to),
             Sender::Udp(_) => {}
@@ -245,6 +277,8 @@ impl Sender {
 /// The receiving end of a flow.
 #[derive(Debug)]
 pub enum Receiver {
+    /// RTP's.
+    Rtp(Box<RtpReceiver>),
     /// TCP's.
     Tcp(TcpReceiver),
     /// TFRC's.
@@ -269,6 +303,10 @@ impl Receiver {
     /// A data packet has come; `extra` is its side record. Returns what [`Receiver::next_wake`] says then.
     pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
         match self {
+            Receiver::Rtp(rtp) => {
+                rtp.on_data(now, packet, extra, out);
+                rtp.next_wake()
+            }
             Receiver::Tcp(tcp) => {
                 tcp.on_data(now, packet, out);
                 tcp.next_wake()
@@ -287,6 +325,7 @@ impl Receiver {
     /// The time that [`Receiver::next_wake`] named has come; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
+            Receiver::Rtp(rtp) => rtp.on_timer(now, out),
             Receiver::Tcp(tcp) => tcp.on_timer(now, out),
             Receiver::Tfrc(tfrc) => tfrc.on_timer(now, out),
             Receiver::Udp(_) => {}
@@ -298,6 +337,7 @@ impl Receiver {
     #[must_use]
     pub fn next_wake(&self) -> Time {
         match self {
+            Receiver::Rtp(rtp) => rtp.next_wake(),
             Receiver::Tcp(tcp) => tcp.next_wake(),
             Receiver::Tfrc(tfrc) => tfrc.next_wake(),
             Receiver::Udp(_) => Time::NEVER,
@@ -309,6 +349,7 @@ impl Receiver {
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         match self {
+            Receiver::Rtp(rtp) => rtp.stats(),
             Receiver::Tcp(tcp) => tcp.stats(),
             Receiver::Tfrc(tfrc) => tfrc.stats(),
             Receiver::Udp(udp) => udp.stats(),

@@ -202,7 +202,7 @@ fn host(
     let draws = Sequence::new(Stream::new(model.seed, &format!("host {}", model.nodes[node])));
     Host::new(
         sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect(),
-        sinks.iter().map(|&i| Sink::new(&model.flows[i], id(i), plan.cursors[i].1)).collect(),
+        sinks.iter().map(|&i| Sink::new(&model.flows[i], model.seed, id(i), plan.cursors[i].1)).collect(),
         EmissionClock::new(model.host_delay, draws),
         recorder,
         meter,

@@ -181,9 +181,10 @@ pub struct Sink {
 impl Sink {
     /// The sink of a flow; its acknowledgements start with `cursor`.
     #[must_use]
-    pub fn new(flow: &FlowModel, id: FlowId, cursor: u32) -> Sink {
+    pub fn new(flow: &FlowModel, seed: u64, id: FlowId, cursor: u32) -> Sink {
+        let stream = Stream::new(seed, &format!("receiver {}", flow.label()));
         let player = flow.stream.map(|model| Box::new(Player::new(model, flow.start)));
-        Sink { entry: Time::NEVER, flow: id, cursor, player, receiver: flow.transport.receiver() }
+        Sink { entry: Time::NEVER, flow: id, cursor, player, receiver: flow.transport.receiver(stream) }
     }
 
     /// When [`Sink::on_timer`] is needed next.

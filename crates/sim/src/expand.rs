@@ -18,9 +18,10 @@ use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
 use paceline_apps::{Period, Rounding};
 use paceline_control::registry::scheme;
-use paceline_control::{Machine, RateController, TcpController, TfrcController};
+use paceline_control::{Machine, MediaController, RateController, RtpController, TcpController, TfrcController};
 use paceline_engine::random::Stream;
 use paceline_flow::Transport;
+use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
@@ -193,6 +194,10 @@ fn transport(flow: &Flow) -> Result<Transport, String> {
     let profile = flow.profile.control();
     let params = given(flow, scheme);
     Ok(match scheme.machine {
+        Machine::Rtp => {
+            let controller = RtpController::new(scheme, profile, &params).map_err(|error| error.to_string())?;
+            Transport::Rtp { config: rtp_config(flow, RtpConfig::new(profile, controller.settings())), controller }
+        }
         Machine::Tcp(_) => Transport::Tcp {
             config: tcp_config(flow, TcpConfig::new(profile, scheme)),
             controller: TcpController::new(scheme, profile, &params).map_err(|error| error.to_string())?,
@@ -207,6 +212,12 @@ fn transport(flow: &Flow) -> Result<Transport, String> {
             ..UdpConfig::new(profile)
         }),
     })
+}
+
+/// The profile's settings with what the scenario says otherwise.
+fn rtp_config(flow: &Flow, defaults: RtpConfig) -> RtpConfig {
+    let session = flow.rtp.clone().unwrap_or_default();
+    session.config(RtpConfig { segment: flow.segment as u16, header: flow.header as u16, ..defaults })
 }
 
 /// The profile's settings with what the scenario says otherwise.

@@ -12,6 +12,8 @@ pub struct Recording {
     pub cwnd: bool,
     /// Queue lengths.
     pub queue: bool,
+    /// What RTP's reports have brought, and the rate that follows.
+    pub rtcp: bool,
     /// Goodput and sending rate per interval.
     pub rate: bool,
     /// Data sent so far.
@@ -26,11 +28,12 @@ pub struct Recording {
 
 impl Recording {
     /// Names of the series.
-    pub const NAMES: [&'static str; 6] = ["cwnd", "queue", "rate", "sequence", "tfrc", "playout"];
+    pub const NAMES: [&'static str; 7] = ["cwnd", "queue", "rate", "rtcp", "sequence", "tfrc", "playout"];
     /// Record nothing.
     pub const NOTHING: Recording = Recording {
         cwnd: false,
         queue: false,
+        rtcp: false,
         rate: false,
         sequence: false,
         tfrc: false,
@@ -49,6 +52,7 @@ impl Recording {
                 "cwnd" => recording.cwnd = true,
                 "queue" => recording.queue = true,
                 "rate" => recording.rate = true,
+                "rtcp" => recording.rtcp = true,
                 "sequence" => recording.sequence = true,
                 "tfrc" => recording.tfrc = true,
                 "playout" => recording.playout = true,
@@ -61,7 +65,7 @@ impl Recording {
     /// Whether hosts have something to sample.
     #[must_use]
     pub const fn at_hosts(&self) -> bool {
-        self.cwnd || self.rate || self.sequence || self.tfrc || self.playout
+        self.cwnd || self.rate || self.rtcp || self.sequence || self.tfrc || self.playout
     }
 }
 
@@ -102,6 +106,7 @@ pub struct HostRecorder {
     /// One a source: those that have such a table.
     windows: Vec<Option<Series>>,
     controls: Vec<Option<Series>>,
+    sessions: Vec<Option<Series>>,
     sequences: Vec<Series>,
     sendings: Vec<(Series, u64)>,
     /// One a sink.
@@ -145,6 +150,7 @@ impl HostRecorder {
                 "tfrc",
                 &["time_s", "allowed_bps", "receive_bps", "loss_event_rate", "srtt_s", "window_packets"],
             ),
+            sessions: some(recording.rtcp, sources, &on("rtp"), "rtcp", RTCP),
             sequences: all(recording.sequence, sources, "sequence", &["time_s", "sequence_packets", "sent_packets"]),
             sendings: from_zero(all(recording.rate, sources, SENDING, &["time_s", "send_rate_bps"])),
             goodputs: from_zero(all(recording.rate, sinks, "rate", &["time_s", "goodput_bps"])),
@@ -171,6 +177,14 @@ impl HostRecorder {
             if let Some(series) = series.as_mut().filter(|_| source.has_started()) {
                 let row = Row::of(source);
                 series.push(&[time, row.rate, row.x_recv, row.p, row.srtt, row.window]);
+            }
+        }
+        for (series, source) in self.sessions.iter_mut().zip(sources) {
+            if let Some(series) = series.as_mut().filter(|_| source.has_started()) {
+                let row = Row::of(source);
+                let known = |value: Option<f64>| value.unwrap_or(f64::NAN);
+                let (rtt, bottleneck, tcp) = (known(row.rtt), known(row.bottleneck), known(row.tcp_rate));
+                series.push(&[time, row.rate, row.loss, rtt, bottleneck, row.increase, tcp, row.window]);
             }
         }
         for (series, source) in self.sequences.iter_mut().zip(sources) {
@@ -205,10 +219,22 @@ impl HostRecorder {
     #[must_use]
     pub fn into_series(self) -> Vec<Series> {
         let rates = self.sendings.into_iter().chain(self.goodputs).map(|(series, _)| series);
-        let some = self.windows.into_iter().chain(self.controls).chain(self.playouts).flatten();
+        let some = self.windows.into_iter().chain(self.controls).chain(self.sessions).chain(self.playouts).flatten();
         some.chain(self.sequences).chain(rates).collect()
     }
 }
+
+/// Columns of table `rtcp`; what is not known yet is not a number.
+const RTCP: &[&str] = &[
+    "time_s",
+    "allowed_bps",
+    "reported_loss",
+    "rtt_s",
+    "bottleneck_bps",
+    "increase_bps",
+    "tcp_rate_bps",
+    "window_packets",
+];
 
 /// What a sender's gauges show.
 #[derive(Default)]
@@ -221,6 +247,11 @@ struct Row {
     x_recv: f64,
     p: f64,
     window: f64,
+    loss: f64,
+    rtt: Option<f64>,
+    bottleneck: Option<f64>,
+    increase: f64,
+    tcp_rate: Option<f64>,
 }
 
 impl Row {
@@ -242,6 +273,11 @@ impl Gauges for Row {
             "x_recv" => self.x_recv = value,
             "p" => self.p = value,
             "window" => self.window = value,
+            "loss" => self.loss = value,
+            "rtt" => self.rtt = Some(value),
+            "bottleneck" => self.bottleneck = Some(value),
+            "increase" => self.increase = value,
+            "tcp_rate" => self.tcp_rate = Some(value),
             _ => {}
         }
     }

@@ -114,12 +114,13 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
     let flows = model.flows.len() as u64;
     let streams = model.flows.iter().filter(|flow| flow.stream.is_some()).count() as u64;
     let queues = model.links.iter().filter(|link| link.is_measured()).count() as u64;
-    let tfrc = model.flows.iter().filter(|flow| flow.transport.name() == "tfrc").count() as u64;
+    let on = |machine: &str| model.flows.iter().filter(|flow| flow.transport.name() == machine).count() as u64;
     let columns = [
-        (recording.cwnd, 5 * (flows - tfrc)),
+        (recording.cwnd, 5 * on("tcp")),
         (recording.rate, 5 * flows), // until its two tables are one
         (recording.sequence, 3 * flows),
-        (recording.tfrc, 6 * tfrc),
+        (recording.rtcp, 8 * on("rtp")),
+        (recording.tfrc, 6 * on("tfrc")),
         (recording.playout, 2 * streams),
         (recording.queue, 3 * queues),
     ];

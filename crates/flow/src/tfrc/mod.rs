@@ -11,7 +11,6 @@ mod gaps;
 mod history;
 mod limited;
 mod ns2;
-mod pacer;
 mod receive_rate;
 mod receiver;
 mod rtt;

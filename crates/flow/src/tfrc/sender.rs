@@ -4,8 +4,8 @@ mod feedback;
 
 use super::TfrcConfig;
 use super::limited::Limits;
-use super::pacer::Pacer;
 use super::rtt::Rtt;
+use crate::pacer::Pacer;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::tfrc::MAX_BACKOFF;
 use paceline_control::{Controller, Gauges, Law, PathView, RateController, TfrcController, TfrcEvent};

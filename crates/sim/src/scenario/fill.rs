@@ -6,7 +6,8 @@ use super::model::{File, Topology};
 use super::parameters::ParameterValue;
 use super::values::DelayedAck;
 use paceline_control::registry::scheme;
-use paceline_control::{Machine, RateController, TfrcController};
+use paceline_control::{Machine, MediaController, RateController, RtpController, TfrcController};
+use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
@@ -44,6 +45,11 @@ pub(super) fn fill(file: &mut File, stem: &str) {
         if let Ok(scheme) = scheme(&flow.cc) {
             let profile = profile.control();
             match scheme.machine {
+                Machine::Rtp => {
+                    if let Ok(controller) = RtpController::new(scheme, profile, &[]) {
+                        fill_rtp(flow, &RtpConfig::new(profile, controller.settings()));
+                    }
+                }
                 Machine::Tcp(_) => fill_tcp(flow, &TcpConfig::new(profile, scheme)),
                 Machine::Tfrc => {
                     if let Ok(controller) = TfrcController::new(scheme, profile, &[]) {
@@ -61,6 +67,12 @@ pub(super) fn fill(file: &mut File, stem: &str) {
             mean_size.get_or_insert(Size::from_bytes(50_000));
         }
     }
+}
+
+fn fill_rtp(flow: &mut FlowTable, rtp: &RtpConfig) {
+    flow.segment.get_or_insert(Size::from_bytes(rtp.segment.into()));
+    flow.header.get_or_insert(Size::from_bytes(rtp.header.into()));
+    flow.rtp.get_or_insert_default().fill();
 }
 
 fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {

@@ -2,6 +2,7 @@
 
 use super::model::Profile;
 use super::parameters::ParameterValue;
+use super::rtp::RtpTable;
 use super::values::{ClientBuffer, DelayedAck, Draw};
 use paceline_units::{Rate, Ratio, Size, Span};
 use schemars::JsonSchema;
@@ -54,11 +55,11 @@ pub struct FlowTable {
     pub group: Option<String>,
     /// Payload of a full segment. Segment and header together are at most 65535 B.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "1460 B; 1448 B in profile linux, 1000 B in ns2 and ns2-linux; TFRC 1452 B, UDP 1472 B, both 1000 B in ns2 and ns2-linux", "x-min" = "1 B", "x-max" = "65535 B"))]
+    #[schemars(extend("x-default" = "1460 B; 1448 B in profile linux, 1000 B in ns2 and ns2-linux; TFRC 1452 B, RTP 1460 B, UDP 1472 B, all 1000 B in ns2 and ns2-linux", "x-min" = "1 B", "x-max" = "65535 B"))]
     pub segment: Option<Size>,
     /// What a data packet has on the wire beside its payload.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "40 B; 52 B in profile linux, 0 B in ns2 and ns2-linux; TFRC 48 B, UDP 28 B, both 0 B in ns2 and ns2-linux", "x-max" = "65534 B"))]
+    #[schemars(extend("x-default" = "40 B; 52 B in profile linux, 0 B in ns2 and ns2-linux; TFRC 48 B, RTP 40 B, UDP 28 B, all 0 B in ns2 and ns2-linux", "x-max" = "65534 B"))]
     pub header: Option<Size>,
     /// Size of an acknowledgement (of TFRC a report) on the wire.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +106,10 @@ pub struct FlowTable {
     #[serde(default)]
     #[schemars(extend("x-max" = "10 s"))]
     pub send_overhead: Span,
+    /// The RTP session; for `lda-plus` alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "each of its keys' own"))]
+    pub rtp: Option<RtpTable>,
     /// What sends over the connection.
     #[serde(default)]
     pub app: App,

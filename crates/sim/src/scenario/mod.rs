@@ -17,6 +17,7 @@ pub mod model;
 pub mod parameters;
 pub mod queue;
 mod resolve;
+pub mod rtp;
 mod rules;
 mod rules_machine;
 mod rules_network;

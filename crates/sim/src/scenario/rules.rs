@@ -6,9 +6,10 @@ use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::model::{File, Profile, Topology};
 use super::values::{ClientBuffer, Draw};
 use super::walk::listed;
-use paceline_control::TfrcController;
 use paceline_control::registry::{scheme, schemes};
-use paceline_control::{Machine, Profile as ControlProfile, RateController, Recovery as ControlRecovery, Scheme};
+use paceline_control::{Machine, MediaController, RateController, RtpController, Scheme, TfrcController};
+use paceline_control::{Profile as ControlProfile, Recovery as ControlRecovery};
+use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
@@ -33,6 +34,10 @@ pub(super) struct Rules {
 /// Payload and header of a full segment unless told otherwise.
 fn sizes(scheme: &Scheme, profile: ControlProfile) -> (u16, u16) {
     match scheme.machine {
+        Machine::Rtp => RtpController::new(scheme, profile, &[]).map_or((0, 0), |controller| {
+            let rtp = RtpConfig::new(profile, controller.settings());
+            (rtp.segment, rtp.header)
+        }),
         Machine::Tcp(_) => {
             let tcp = TcpConfig::new(profile, scheme);
             (tcp.segment, tcp.header)
@@ -160,9 +165,10 @@ impl Rules {
             return self.note(join(path, "cc"), problem);
         };
         self.parameters(path, flow, scheme, profile);
+        self.rtp(path, flow, scheme);
         match scheme.machine {
             Machine::Tcp(_) => self.effects(path, flow, scheme, profile),
-            Machine::Tfrc | Machine::Udp => self.machine(path, flow, scheme),
+            Machine::Rtp | Machine::Tfrc | Machine::Udp => self.machine(path, flow, scheme),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use super::error::join;
 use super::flow::{App, FlowTable};
+use super::rtp::ReportTiming;
 use super::rules::Rules;
 use paceline_control::{Machine, Scheme};
 use paceline_units::Span;
@@ -21,8 +22,10 @@ impl Rules {
             ("handshake", flow.handshake.is_some()),
             ("send_overhead", flow.send_overhead > Span::ZERO),
         ];
-        let not_of_udp = [("ack_size", flow.ack_size.is_some()), ("ecn", flow.ecn.is_some())];
-        let of_others = if scheme.machine == Machine::Udp { &not_of_udp[..] } else { &[] };
+        // UDP reports nothing, RTCP's packets have the size that they have, and neither heeds marks
+        let not_of_both = [("ack_size", flow.ack_size.is_some()), ("ecn", flow.ecn.is_some())];
+        let lacks = matches!(scheme.machine, Machine::Rtp | Machine::Udp);
+        let of_others = if lacks { &not_of_both[..] } else { &[] };
         for (key, _) in of_tcp.iter().chain(of_others).filter(|(_, given)| *given) {
             self.note(join(path, key), format!("is not there for `{}`; leave the key out", scheme.name));
         }
@@ -46,6 +49,23 @@ impl Rules {
                 );
             }
             App::Ftp { .. } | App::Pareto { .. } => {}
+        }
+    }
+
+    /// The session of a flow on RTP's machine, which others do not have.
+    pub(super) fn rtp(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme) {
+        let Some(rtp) = &flow.rtp else { return };
+        let at = join(path, "rtp");
+        if scheme.machine != Machine::Rtp {
+            self.note(at, format!("is not there for `{}`; leave the table out", scheme.name));
+            return;
+        }
+        if rtp.timing == ReportTiming::Reduced && rtp.report_interval.is_some() {
+            let problem = "follows from `bandwidth` with timing `reduced`; leave it out";
+            self.note(join(&at, "report_interval"), problem);
+        }
+        if rtp.probe_burst == 1 {
+            self.note(join(&at, "probe_burst"), "`1` makes no pair: it must be 0 (no probing), or from 2 to 100");
         }
     }
 }

@@ -8,7 +8,7 @@ use paceline_units::{Span, Time};
 
 /// The nominal times of the last and of the next packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pacer {
+pub(crate) struct Pacer {
     last: Time,
     /// Of a nanosecond, beyond `last`.
     fraction: f64,
@@ -26,18 +26,18 @@ fn gap(segment: f64, rate: f64) -> f64 {
 }
 
 impl Pacer {
-    pub(super) fn new(jitter: f64, draws: Sequence) -> Pacer {
+    pub(crate) fn new(jitter: f64, draws: Sequence) -> Pacer {
         Pacer { last: Time::ZERO, fraction: 0.0, due: Time::NEVER, due_fraction: 0.0, draws, jitter, stretch: 1.0 }
     }
 
     /// The nominal time of the next packet.
     #[inline]
-    pub(super) fn due(&self) -> Time {
+    pub(crate) fn due(&self) -> Time {
         self.due
     }
 
     /// The first packet may leave now.
-    pub(super) fn start(&mut self, now: Time) {
+    pub(crate) fn start(&mut self, now: Time) {
         self.due = now;
         self.due_fraction = 0.0;
         self.last = now;
@@ -46,7 +46,7 @@ impl Pacer {
 
     /// A packet leaves; unused times older than `credit` are lost. The next one follows at `rate`.
     #[inline]
-    pub(super) fn sent(&mut self, now: Time, credit: Span, segment: f64, rate: f64) {
+    pub(crate) fn sent(&mut self, now: Time, credit: Span, segment: f64, rate: f64) {
         let oldest = now - credit;
         if self.due < oldest {
             self.due = oldest;
@@ -62,7 +62,7 @@ impl Pacer {
 
     /// The next packet leaves a gap after now, whatever went before (ns-2's timer).
     #[inline]
-    pub(super) fn restart(&mut self, now: Time, segment: f64, rate: f64) {
+    pub(crate) fn restart(&mut self, now: Time, segment: f64, rate: f64) {
         self.due = now;
         self.due_fraction = 0.0;
         self.sent(now, Span::ZERO, segment, rate);
@@ -78,7 +78,7 @@ impl Pacer {
 
     /// The rate has changed: a packet that waits is due a gap at the new rate after the last one, but not before now. A
     /// higher rate gives no credit for the past.
-    pub(super) fn repace(&mut self, now: Time, segment: f64, rate: f64) {
+    pub(crate) fn repace(&mut self, now: Time, segment: f64, rate: f64) {
         if self.due <= now || self.due == Time::NEVER {
             return;
         }
@@ -91,7 +91,7 @@ impl Pacer {
 
     /// The first time on the grid of `rate` from the nominal time on that lies after now (ns-2's timer runs on while
     /// there is nothing to send).
-    pub(super) fn skip(&mut self, now: Time, segment: f64, rate: f64) {
+    pub(crate) fn skip(&mut self, now: Time, segment: f64, rate: f64) {
         let gap = gap(segment, rate) as u64;
         let behind = now.since(self.due).0;
         self.due += Span((behind / gap + 1).saturating_mul(gap));

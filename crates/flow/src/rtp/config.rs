@@ -1,0 +1,116 @@
+//! The settings of an RTP session, with each profile's defaults.
+
+use paceline_control::{Profile, RtpSettings};
+use paceline_packet::UDP_IPV4;
+use paceline_packet::rtp::RtpData;
+use paceline_units::{Rate, Span};
+
+/// The least time between two reports of one participant (RFC 3550 section 6.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MinInterval {
+    /// This.
+    Fixed(Span),
+    /// The "reduced minimum": 360 s over the session's bandwidth in kbit/s.
+    Reduced,
+}
+
+/// How the time to the next report is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spacing {
+    /// RFC 3550 section 6.3: by the share of the bandwidth, at random, half as long at first, reconsidered.
+    Rfc3550,
+    /// The least interval, always.
+    Fixed,
+}
+
+/// When a participant reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// The least interval (T_min).
+    pub min_interval: MinInterval,
+    /// The session's bandwidth, of which reports may take 5 %.
+    pub bandwidth: Rate,
+    /// What lies between two reports.
+    pub spacing: Spacing,
+}
+
+impl Timing {
+    /// T_min.
+    #[must_use]
+    pub fn least(&self) -> Span {
+        match self.min_interval {
+            MinInterval::Fixed(span) => span,
+            MinInterval::Reduced => Span::from_secs_f64(360_000.0 / self.bandwidth.bps().max(1.0)),
+        }
+    }
+}
+
+/// How finely a receiver reports losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LossField {
+    /// As the report block does: in 256ths, rounded down.
+    Eight,
+    /// In an APP packet beside it as well, in units of 2^-32.
+    ThirtyTwo,
+}
+
+/// Packet pairs: bursts of data packets, and what the receiver makes of them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ProbeConfig {
+    /// Packets sent back to back after a sender report; below 2: none are.
+    pub burst: u16,
+    /// Estimates up to this share above the least of them are alike.
+    pub width: f64,
+    /// So many of the last estimates count.
+    pub history: usize,
+}
+
+/// The settings of a session, for both its ends.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RtpConfig {
+    /// What the controller asks of the machine.
+    pub settings: RtpSettings,
+    /// Payload of a full packet in bytes.
+    pub segment: u16,
+    /// Header bytes beside the payload.
+    pub header: u16,
+    /// The last packet of a write is filled up to a full one, as ns-2 counts whole packets.
+    pub whole_segments: bool,
+    /// When reports are sent.
+    pub timing: Timing,
+    /// How finely losses are reported.
+    pub loss: LossField,
+    /// How the bottleneck is probed, if the controller wants to know it.
+    pub probe: ProbeConfig,
+}
+
+impl RtpConfig {
+    /// The defaults of a flow of `profile` around a controller of these settings (docs/controllers/lda-plus.md).
+    #[must_use]
+    pub fn new(profile: Profile, settings: RtpSettings) -> RtpConfig {
+        let header = (UDP_IPV4 + RtpData::LEN) as u16;
+        let rfc = RtpConfig {
+            settings,
+            segment: 1500 - header,
+            header,
+            whole_segments: false,
+            timing: Timing {
+                min_interval: MinInterval::Fixed(Span::from_secs(5)),
+                bandwidth: Rate::from_bps(1_000_000),
+                spacing: Spacing::Rfc3550,
+            },
+            loss: LossField::Eight,
+            probe: ProbeConfig { burst: 4, width: 0.1, history: 30 },
+        };
+        match profile {
+            Profile::Rfc | Profile::Linux => rfc,
+            Profile::Ns2 | Profile::Ns2Linux => RtpConfig { segment: 1000, header: 0, whole_segments: true, ..rfc },
+        }
+    }
+
+    /// Bytes on the wire of a full packet.
+    #[must_use]
+    pub fn wire(&self) -> u16 {
+        self.segment.saturating_add(self.header)
+    }
+}

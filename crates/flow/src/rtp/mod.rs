@@ -1,0 +1,23 @@
+//! RTP and RTCP: paced data packets, reports from both ends, sans-I/O, around any controller of media (RFC 3550).
+//!
+//! Data packets are numbered in 16 bits from a random start; nothing is sent twice. Both ends report, seconds apart: the
+//! sender what it has sent and when, the receiver what it has lost since its last report, from which the sender has losses
+//! and round-trip times. If the controller wants to know the bottleneck's rate, packets leave in bursts from time to time,
+//! and the receiver measures how far apart they come. Look first at [`RtpSender::on_rtcp`] and at
+//! [`RtpReceiver::on_data`]; `timing` says when reports are sent, `source` validates and counts packets, `probe` measures
+//! the bottleneck, `participant` holds what both ends have.
+
+mod config;
+mod participant;
+mod probe;
+mod receiver;
+mod sender;
+mod source;
+mod timing;
+
+pub use config::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
+pub use probe::PacketPairs;
+pub use receiver::RtpReceiver;
+pub use sender::RtpSender;
+pub use source::{Loss, Source, Verdict, ticks};
+pub use timing::{Members, ReportTimer};

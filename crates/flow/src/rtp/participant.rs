@@ -1,0 +1,78 @@
+//! What both ends of a session have: a name, and reports to send.
+
+use super::ticks;
+use crate::{Segment, Transmit};
+use paceline_engine::random::Stream;
+use paceline_packet::rtcp::{Bye, Compound, SenderInfo};
+use paceline_packet::rtp::Ssrc;
+use paceline_packet::{Extra, Flags, Ntp, Stamp, UDP_IPV4};
+use paceline_units::Time;
+use std::sync::Arc;
+
+/// Draws of a participant's stream by number.
+const SSRC: u64 = 0;
+const NAME: u64 = 1;
+const NUMBERS: u64 = 2;
+const TIMER: u64 = 3;
+
+/// One end of a session.
+#[derive(Clone, Debug)]
+pub(super) struct Participant {
+    pub(super) ssrc: Ssrc,
+    cname: Arc<str>,
+    stream: Stream,
+}
+
+impl Participant {
+    /// A participant with an SSRC and a canonical name of its own, both drawn (RFC 3550 section 8.1, RFC 7022).
+    pub(super) fn new(stream: Stream) -> Participant {
+        let cname = format!("{:016x}@paceline", stream.bits(NAME)).into();
+        Participant { ssrc: Ssrc((stream.bits(SSRC) >> 32) as u32), cname, stream }
+    }
+
+    /// Where its sequence numbers and its timestamps begin (section 5.1).
+    pub(super) fn first_numbers(&self) -> (u16, u32) {
+        let bits = self.stream.bits(NUMBERS);
+        (bits as u16, (bits >> 32) as u32)
+    }
+
+    /// The randomness of its reports.
+    pub(super) fn timer_stream(&self) -> Stream {
+        self.stream.fork(TIMER)
+    }
+
+    /// A report that says nothing yet.
+    pub(super) fn report(&self) -> Compound {
+        Compound {
+            ssrc: self.ssrc,
+            sender: None,
+            reports: Vec::new(),
+            cname: self.cname.clone(),
+            apps: Vec::new(),
+            arrivals: None,
+            bye: None,
+        }
+    }
+
+    /// That it leaves.
+    pub(super) fn bye(&self) -> Bye {
+        Bye { sources: vec![self.ssrc], reason: None }
+    }
+}
+
+/// What a sender says of its stream.
+pub(super) fn sender_info(now: Time, timestamps: u32, packets: u32, octets: u32) -> SenderInfo {
+    SenderInfo { ntp: Ntp::at(now), rtp: timestamps.wrapping_add(ticks(now)), packets, octets }
+}
+
+/// Bytes on the wire of a report.
+pub(super) fn size(report: &Compound) -> u16 {
+    u16::try_from(report.wire_len() + UDP_IPV4).unwrap_or(u16::MAX)
+}
+
+/// Sends a report; `flags` say which way it goes. Returns its bytes on the wire.
+pub(super) fn transmit(report: Compound, flags: Flags, now: Time, out: &mut impl Transmit) -> u16 {
+    let size = size(&report);
+    out.transmit(Segment { seq: 0, stamp: Stamp::at(now), size, flags, extra: Some(Extra::Rtcp(Box::new(report))) });
+    size
+}

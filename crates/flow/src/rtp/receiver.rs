@@ -1,0 +1,271 @@
+//! The receiving end (RFC 3550 section 6.4.2 and appendix A).
+
+use super::participant::{self, Participant};
+use super::probe::PacketPairs;
+use super::source::{Source, Verdict};
+use super::timing::{Members, ReportTimer};
+use super::{LossField, RtpConfig};
+use crate::{Arrived, ReceiverStats, Transmit};
+use paceline_engine::random::Stream;
+use paceline_packet::rtcp::{App, Bottleneck, Compound, Loss, ReportBlock};
+use paceline_packet::rtp::{RtpData, Ssrc};
+use paceline_packet::{Extra, Flags, NtpMiddle, NtpSpan, Packet};
+use paceline_units::Time;
+
+/// A source is gone if nothing has been heard of it for so many intervals (section 6.3.5).
+const GONE: u64 = 5;
+
+/// The sender, as the receiver knows it.
+#[derive(Clone, Debug)]
+struct Heard {
+    ssrc: Ssrc,
+    source: Source,
+    pairs: PacketPairs,
+    /// LSR and when that report came.
+    report: Option<(NtpMiddle, Time)>,
+    /// Data packets since the last report, and in the interval before.
+    fresh: u32,
+    fresh_before: u32,
+    /// Payload that came before the source was valid.
+    held: u64,
+}
+
+/// The receiving end of a flow. It joins the session with the first packet that comes.
+#[derive(Debug)]
+pub struct RtpReceiver {
+    config: Box<RtpConfig>,
+    us: Participant,
+    timer: Option<ReportTimer>,
+    sender: Option<Heard>,
+    /// Another source that may take the sender's place: it has begun anew.
+    candidate: Option<(Ssrc, Source)>,
+    /// When anything last came.
+    heard: Time,
+    stats: ReceiverStats,
+}
+
+impl RtpReceiver {
+    /// A receiver that waits for packets. `stream` gives its SSRC and the randomness of its reports.
+    #[must_use]
+    pub fn new(config: &RtpConfig, stream: Stream) -> RtpReceiver {
+        RtpReceiver {
+            config: Box::new(config.clone()),
+            us: Participant::new(stream),
+            timer: None,
+            sender: None,
+            candidate: None,
+            heard: Time::ZERO,
+            stats: ReceiverStats::default(),
+        }
+    }
+
+    /// When [`RtpReceiver::on_timer`] should be called.
+    #[inline]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        self.timer.as_ref().map_or(Time::NEVER, ReportTimer::due)
+    }
+
+    /// Counts up to now. Packets and bytes on the wire include the sender's reports.
+    #[must_use]
+    pub fn stats(&self) -> &ReceiverStats {
+        &self.stats
+    }
+
+    /// Who the receiver is in its reports.
+    #[must_use]
+    pub fn ssrc(&self) -> Ssrc {
+        self.us.ssrc
+    }
+
+    /// A packet has come from the sender. A data packet that has come before is not given to the application again; those of
+    /// a source that is not valid yet are given to it when it is.
+    pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Arrived {
+        let stats = &mut self.stats;
+        stats.packets += 1;
+        stats.last = now;
+        stats.wire_bytes += u64::from(packet.size);
+        stats.marks += u64::from(packet.flags.has(Flags::CE));
+        match extra {
+            Some(Extra::Rtp(data)) => {
+                self.join(now);
+                self.data(now, packet.size, data)
+            }
+            Some(Extra::Rtcp(report)) => {
+                self.join(now);
+                self.control(now, packet.size, report, out);
+                Arrived::default()
+            }
+            _ => Arrived::default(),
+        }
+    }
+
+    #[inline]
+    fn join(&mut self, now: Time) {
+        self.heard = now;
+        if self.timer.is_none() {
+            self.begin(now);
+        }
+    }
+
+    #[cold]
+    fn begin(&mut self, now: Time) {
+        let first = ReportBlock {
+            ssrc: Ssrc(0),
+            fraction_lost: 0,
+            cumulative_lost: 0,
+            extended_highest: 0,
+            jitter: 0,
+            lsr: NtpMiddle::NONE,
+            dlsr: NtpSpan(0),
+        };
+        let first = Compound { reports: vec![first], ..self.us.report() };
+        let timing = self.config.timing;
+        self.timer = Some(ReportTimer::new(timing, participant::size(&first), self.us.timer_stream(), now));
+    }
+
+    fn data(&mut self, now: Time, size: u16, data: &RtpData) -> Arrived {
+        let payload = u64::from(size.saturating_sub(self.config.header));
+        if self.sender.as_ref().is_none_or(|heard| heard.ssrc != data.ssrc) && !self.is_the_sender(data, payload) {
+            return Arrived::default();
+        }
+        let Some(heard) = &mut self.sender else { return Arrived::default() };
+        let verdict = heard.source.update(data.sequence);
+        if verdict == Verdict::Stray {
+            return Arrived::default();
+        }
+        heard.source.arrival(data.timestamp, now);
+        heard.pairs.packet(now, data.sequence, size);
+        heard.fresh += 1;
+        let first = heard.fresh == 1;
+        match verdict {
+            Verdict::New => {
+                let bytes = payload + core::mem::take(&mut heard.held);
+                self.stats.bytes += bytes;
+                if first {
+                    self.members(now);
+                }
+                Arrived { bytes, segments: 1 }
+            }
+            Verdict::Copy => {
+                self.stats.duplicates += 1;
+                Arrived::default()
+            }
+            Verdict::Probation | Verdict::Stray => {
+                heard.held += payload;
+                Arrived::default()
+            }
+        }
+    }
+
+    /// A packet of an unknown source: the sender's first, or of one that takes its place once it has shown itself valid.
+    #[cold]
+    fn is_the_sender(&mut self, data: &RtpData, payload: u64) -> bool {
+        if self.sender.is_none() {
+            self.sender = Some(self.hear(data.ssrc, Source::new(data.sequence)));
+            return true;
+        }
+        let known = self.candidate.take().filter(|(ssrc, _)| *ssrc == data.ssrc);
+        let source = known.map_or_else(|| Source::new(data.sequence), |(_, source)| source);
+        let mut tried = source.clone();
+        if tried.update(data.sequence) != Verdict::New {
+            self.candidate = Some((data.ssrc, tried));
+            return false;
+        }
+        // in sequence: the caller counts this packet
+        self.sender = Some(Heard { held: payload, ..self.hear(data.ssrc, source) });
+        true
+    }
+
+    fn hear(&self, ssrc: Ssrc, source: Source) -> Heard {
+        let pairs = PacketPairs::new(self.config.probe);
+        Heard { ssrc, source, pairs, report: None, fresh: 0, fresh_before: 0, held: 0 }
+    }
+
+    fn control(&mut self, now: Time, size: u16, report: &Compound, out: &mut impl Transmit) {
+        if let Some(timer) = &mut self.timer {
+            timer.received(size);
+        }
+        let Some(heard) = self.sender.as_mut().filter(|heard| heard.ssrc == report.ssrc) else { return };
+        if let Some(info) = &report.sender {
+            heard.report = Some((info.ntp.middle(), now));
+        }
+        for app in &report.apps {
+            if let App::Probe(probe) = app {
+                heard.pairs.announce(*probe);
+            }
+        }
+        if report.bye.as_ref().is_some_and(|bye| bye.sources.contains(&report.ssrc)) {
+            // a session of two is over; with so few members nobody has to wait before he leaves (section 6.3.7)
+            let last = Compound { bye: Some(self.us.bye()), ..self.compound(now) };
+            self.stats.acks += 1;
+            participant::transmit(last, Flags::ACK, now, out);
+            self.leave();
+        }
+    }
+
+    fn leave(&mut self) {
+        self.timer = None;
+        self.sender = None;
+        self.candidate = None;
+    }
+
+    /// A report may be due; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        let Some(timer) = &mut self.timer else { return };
+        if now.since(self.heard).0 > timer.deterministic().0.saturating_mul(GONE) {
+            return self.leave();
+        }
+        if !timer.expire(now) {
+            return;
+        }
+        let report = self.compound(now);
+        self.stats.acks += 1;
+        let size = participant::transmit(report, Flags::ACK, now, out);
+        self.members(now);
+        if let Some(timer) = &mut self.timer {
+            timer.sent(now, size);
+        }
+    }
+
+    /// Who is there now.
+    fn members(&mut self, now: Time) {
+        let heard = self.sender.as_ref().filter(|heard| heard.source.is_valid());
+        let sends = heard.is_some_and(|heard| heard.fresh + heard.fresh_before > 0);
+        let members = Members { all: 1 + u32::from(heard.is_some()), senders: u32::from(sends), we_sent: false };
+        if let Some(timer) = &mut self.timer {
+            timer.set_members(members, now);
+        }
+    }
+
+    /// A report on what has come since the last one.
+    fn compound(&mut self, now: Time) -> Compound {
+        let mut report = self.us.report();
+        let Some(heard) = self.sender.as_mut().filter(|heard| heard.source.is_valid()) else { return report };
+        if heard.fresh > 0 {
+            let interval = heard.source.take_interval();
+            let (lsr, dlsr) = match heard.report {
+                Some((lsr, came)) => (lsr, NtpSpan::nearest(now.since(came))),
+                None => (NtpMiddle::NONE, NtpSpan(0)),
+            };
+            report.reports.push(ReportBlock {
+                ssrc: heard.ssrc,
+                fraction_lost: ReportBlock::fraction_of(interval.expected, interval.received),
+                cumulative_lost: heard.source.cumulative_lost(),
+                extended_highest: heard.source.extended_highest(),
+                jitter: heard.source.jitter(),
+                lsr,
+                dlsr,
+            });
+            if self.config.loss == LossField::ThirtyTwo {
+                let fraction = Loss::fraction_of(interval.expected, interval.received);
+                report.apps.push(App::Loss(Loss { ssrc: heard.ssrc, fraction }));
+            }
+            if let Some(rate) = heard.pairs.estimate() {
+                report.apps.push(App::Bottleneck(Bottleneck { ssrc: heard.ssrc, rate }));
+            }
+        }
+        heard.fresh_before = core::mem::take(&mut heard.fresh);
+        report
+    }
+}

@@ -1,0 +1,501 @@
+//! The sending end (RFC 3550 sections 5, 6.3 and 6.4.1).
+
+use super::participant::{self, Participant, sender_info};
+use super::timing::{Members, ReportTimer};
+use super::{RtpConfig, ticks};
+use crate::pacer::Pacer;
+use crate::{Segment, SenderStats, Transmit};
+use paceline_control::{Controller, Gauges, Interval, MediaController, PathView, RtpController};
+use paceline_control::{RtpEvent, RtpReport, RtpSession};
+use paceline_engine::random::{Sequence, Stream};
+use paceline_packet::rtcp::{App, Compound, Probe, ReportBlock};
+use paceline_packet::rtp::RtpData;
+use paceline_packet::{Extra, Flags, Ntp, NtpMiddle, Packet, Stamp};
+use paceline_units::{Size, Span, Time};
+use std::collections::VecDeque;
+
+/// Unlimited supply: more packets than a flow can number.
+const ENDLESS: u32 = u32::MAX - 1;
+
+/// A sender whose timer is late catches up on so much of its sending in one burst.
+const CATCH_UP: Span = Span::from_millis(10);
+
+/// So many of its reports a sender knows again when they are echoed.
+const ECHOES: usize = 16;
+
+/// The shortest round-trip time that counts: the resolution of LSR and DLSR.
+const LEAST_RTT: Span = Span(15_259);
+
+/// The sending end of a flow.
+///
+/// The caller hands over what the application writes ([`RtpSender::supply`]), reports and the time; it gets data packets and
+/// reports through [`Transmit`]. [`RtpSender::next_wake`] says when to call [`RtpSender::on_timer`]; it may move later
+/// without notice, and a call too early does nothing.
+#[derive(Debug)]
+pub struct RtpSender {
+    /// Next data packet, counted from 0; one past the last that the application has supplied; the session's first.
+    next: u32,
+    limit: u32,
+    first: u32,
+    /// One past the newest packet that a report has told of.
+    reported: u32,
+    started: bool,
+    /// The application has stopped: a last report is to say so.
+    leaving: bool,
+    /// Bytes on the wire of a full packet.
+    packet: f64,
+    pacer: Pacer,
+    /// One past the last packet of the burst that is announced or under way.
+    burst_end: u32,
+    /// The first of that burst.
+    burst_start: u32,
+    /// Packets have waited for their time since the last report came.
+    used: bool,
+    session: Session,
+    /// When a silence of the receiver is next told.
+    silence: Time,
+    /// When the last report that told something new came, or the start.
+    heard: Time,
+    /// The last round-trip sample and the least; zero before the first.
+    rtt: Span,
+    least_rtt: Span,
+    loss: f64,
+    controller: RtpController,
+    stats: SenderStats,
+    /// Packets that are not full, in order: number and payload.
+    shorts: VecDeque<(u32, u16)>,
+    config: Box<RtpConfig>,
+    fresh: RtpController,
+    stream: Stream,
+    /// Sessions so far.
+    sessions: u64,
+}
+
+/// What a session has of its own: a restart begins another.
+#[derive(Debug)]
+struct Session {
+    us: Participant,
+    /// The first packet's number on the wire, and what is added to the clock for timestamps.
+    numbers: (u16, u32),
+    octets: u32,
+    timer: Option<ReportTimer>,
+    /// The sender reports that the receiver may still echo.
+    echoes: VecDeque<(NtpMiddle, Time)>,
+    /// Data packets sent up to the last report of ours, and up to the one before.
+    at_report: (u32, u32),
+    /// The receiver has been heard of.
+    answered: bool,
+}
+
+impl Session {
+    fn new(stream: Stream, first: u32) -> Session {
+        let us = Participant::new(stream);
+        let numbers = us.first_numbers();
+        let (timer, echoes) = (None, VecDeque::new());
+        Session { us, numbers, octets: 0, timer, echoes, at_report: (first, first), answered: false }
+    }
+}
+
+impl RtpSender {
+    /// A sender that has not started. `stream` gives its SSRC, where its numbers begin, and the randomness of its reports.
+    #[must_use]
+    pub fn new(config: &RtpConfig, controller: RtpController, stream: Stream) -> RtpSender {
+        RtpSender {
+            next: 0,
+            limit: 0,
+            first: 0,
+            reported: 0,
+            started: false,
+            leaving: false,
+            packet: f64::from(config.wire().max(1)),
+            pacer: Pacer::new(0.0, Sequence::new(stream)),
+            burst_end: 0,
+            burst_start: 0,
+            used: false,
+            session: Session::new(stream.fork(0), 0),
+            silence: Time::NEVER,
+            heard: Time::ZERO,
+            rtt: Span::ZERO,
+            least_rtt: Span::ZERO,
+            loss: 0.0,
+            controller: controller.clone(),
+            stats: SenderStats::new(config.wire()),
+            shorts: VecDeque::new(),
+            config: Box::new(config.clone()),
+            fresh: controller,
+            stream,
+            sessions: 1,
+        }
+    }
+
+    /// Starts sending; before it, supplied data waits.
+    pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.stats.packets_sent == 0 {
+            self.stats.until = now;
+            self.stats.from = now;
+        }
+        self.started = true;
+        self.heard = now;
+        let first = Compound { sender: Some(sender_info(now, 0, 0, 0)), ..self.session.us.report() };
+        let size = participant::size(&first);
+        let timer = ReportTimer::new(self.config.timing, size, self.session.us.timer_stream(), now);
+        let interval = timer.deterministic();
+        self.session.timer = Some(timer);
+        self.members(now);
+        let session = RtpSession { packet: Size::from_bytes(u64::from(self.config.wire())), interval };
+        self.controller.on_feedback(&RtpEvent::Started(session), &self.path(now));
+        self.listen(now, self.config.settings.silence);
+        self.pacer.start(now);
+        self.run(now, out);
+    }
+
+    /// Begins another session, with an SSRC of its own and nothing supplied; statistics go on counting. Call
+    /// [`RtpSender::start`] for it.
+    pub fn restart(&mut self, now: Time) {
+        self.account(now);
+        self.first = self.next;
+        self.limit = self.next;
+        self.reported = self.next;
+        (self.burst_start, self.burst_end) = (self.next, self.next);
+        self.started = false;
+        self.leaving = false;
+        self.used = false;
+        self.session = Session::new(self.stream.fork(self.sessions), self.next);
+        self.sessions += 1;
+        self.silence = Time::NEVER;
+        (self.rtt, self.least_rtt, self.loss) = (Span::ZERO, Span::ZERO, 0.0);
+        self.controller = self.fresh.clone();
+        self.shorts.clear();
+    }
+
+    /// An application writes `bytes`: full packets and, unless it fits, a short last one.
+    pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
+        if bytes == 0 || self.limit == ENDLESS || self.is_over() {
+            return;
+        }
+        let segment = u64::from(self.config.segment.max(1));
+        let (full, rest) = (bytes / segment, bytes % segment);
+        let packets = u32::try_from(full + u64::from(rest > 0)).unwrap_or(u32::MAX);
+        self.limit = self.limit.saturating_add(packets).min(ENDLESS);
+        if rest > 0 && !self.config.whole_segments && self.limit < ENDLESS {
+            self.shorts.push_back((self.limit - 1, rest as u16));
+        }
+        self.run(now, out);
+    }
+
+    /// The application will never run dry.
+    pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
+        if !self.is_over() {
+            self.limit = ENDLESS;
+            self.run(now, out);
+        }
+    }
+
+    /// The application stops: what has not been sent yet never will be. The next call of [`RtpSender::on_timer`] says BYE.
+    pub fn stop(&mut self) {
+        self.limit = self.next;
+        self.leaving = true;
+        self.silence = Time::NEVER;
+        self.shorts.clear();
+    }
+
+    /// Whether the application has stopped.
+    fn is_over(&self) -> bool {
+        self.leaving || self.started && self.session.timer.is_none()
+    }
+
+    /// Whether everything supplied has been sent: nothing is sent twice.
+    #[must_use]
+    pub fn acked_all(&self) -> bool {
+        self.started && !self.has_data()
+    }
+
+    #[inline]
+    fn has_data(&self) -> bool {
+        self.next < self.limit
+    }
+
+    /// When [`RtpSender::on_timer`] should be called; it may move later without notice.
+    #[inline]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        let due = if self.started && self.has_data() { self.pacer.due() } else { Time::NEVER };
+        let reports = self.session.timer.as_ref().map_or(Time::NEVER, ReportTimer::due);
+        due.min(reports).min(self.silence)
+    }
+
+    /// Packets may be due, or a report; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.leaving {
+            self.leave(now, out);
+        }
+        if self.silence <= now {
+            self.silent(now);
+        }
+        if self.session.timer.as_ref().is_some_and(|timer| timer.due() <= now) {
+            self.report(now, out);
+        }
+        self.run(now, out);
+    }
+
+    /// Sends what is due: by the pace, or because it belongs to a burst that has begun.
+    #[inline]
+    fn run(&mut self, now: Time, out: &mut impl Transmit) {
+        if !self.started {
+            return;
+        }
+        while self.has_data() && (self.pacer.due() <= now || self.is_in_burst()) {
+            let size = self.send(now, out);
+            self.pacer.sent(now, CATCH_UP, f64::from(size), self.controller.rate());
+        }
+        self.used |= self.has_data();
+    }
+
+    /// Whether the next packet follows another of its burst.
+    #[inline]
+    fn is_in_burst(&self) -> bool {
+        self.burst_start < self.next && self.next < self.burst_end
+    }
+
+    #[inline]
+    fn send(&mut self, now: Time, out: &mut impl Transmit) -> u16 {
+        let number = self.next;
+        self.next += 1;
+        let payload = match self.shorts.front() {
+            Some(&(short, payload)) if short == number => {
+                self.shorts.pop_front();
+                payload
+            }
+            _ => self.config.segment,
+        };
+        let size = payload.saturating_add(self.config.header);
+        self.stats.sent(size);
+        self.stats.bytes_acked += u64::from(payload);
+        self.session.octets = self.session.octets.wrapping_add(u32::from(payload));
+        let sequence = self.on_the_wire(number);
+        let data = RtpData {
+            ssrc: self.session.us.ssrc,
+            timestamp: self.session.numbers.1.wrapping_add(ticks(now)),
+            sequence,
+            payload_type: RtpData::PAYLOAD_TYPE,
+            marker: false,
+        };
+        out.transmit(Segment {
+            seq: u32::from(sequence),
+            stamp: Stamp::at(now),
+            size,
+            flags: Flags::NONE,
+            extra: Some(Extra::Rtp(data)),
+        });
+        size
+    }
+
+    /// The 16 bits by which a data packet goes.
+    fn on_the_wire(&self, number: u32) -> u16 {
+        self.session.numbers.0.wrapping_add(number.wrapping_sub(self.first) as u16)
+    }
+
+    /// Whether data has been sent since the report before the last one, which makes us a sender (section 6.3.8).
+    fn we_sent(&self) -> bool {
+        self.next > self.session.at_report.1
+    }
+
+    fn members(&mut self, now: Time) {
+        let we_sent = self.we_sent();
+        let all = 1 + u32::from(self.session.answered);
+        if let Some(timer) = &mut self.session.timer {
+            timer.set_members(Members { all, senders: u32::from(we_sent), we_sent }, now);
+        }
+    }
+
+    /// A report of ours is due, unless the interval drawn anew says later.
+    #[cold]
+    fn report(&mut self, now: Time, out: &mut impl Transmit) {
+        self.members(now);
+        if !self.session.timer.as_mut().is_some_and(|timer| timer.expire(now)) {
+            return;
+        }
+        let mut report = self.compound(now);
+        let burst = u32::from(self.config.probe.burst);
+        if self.controller.settings().probes && burst >= 2 && self.limit - self.next >= burst {
+            (self.burst_start, self.burst_end) = (self.next, self.next + burst);
+            let first = self.on_the_wire(self.next);
+            report.apps.push(App::Probe(Probe { first, count: self.config.probe.burst }));
+        }
+        let size = self.transmit(report, now, out);
+        self.session.at_report = (self.next, self.session.at_report.0);
+        if let Some(timer) = &mut self.session.timer {
+            timer.sent(now, size);
+        }
+    }
+
+    /// A sender report, or of one that has sent nothing of late an empty receiver report.
+    fn compound(&mut self, now: Time) -> Compound {
+        let mut report = self.session.us.report();
+        if self.we_sent() {
+            let packets = self.next.wrapping_sub(self.first);
+            let info = sender_info(now, self.session.numbers.1, packets, self.session.octets);
+            self.session.echoes.push_back((info.ntp.middle(), now));
+            if self.session.echoes.len() > ECHOES {
+                self.session.echoes.pop_front();
+            }
+            report.sender = Some(info);
+        }
+        report
+    }
+
+    fn transmit(&mut self, report: Compound, now: Time, out: &mut impl Transmit) -> u16 {
+        let size = participant::transmit(report, Flags::NONE, now, out);
+        self.stats.sent(size);
+        size
+    }
+
+    /// Says BYE, at once: a session of two is far below the 50 members from which on one has to wait (section 6.3.7). Who has
+    /// never sent anything does not.
+    #[cold]
+    fn leave(&mut self, now: Time, out: &mut impl Transmit) {
+        self.leaving = false;
+        let spoken = self.next > self.first || self.session.at_report != (self.first, self.first);
+        if self.session.timer.take().is_some() && spoken {
+            let report = Compound { bye: Some(self.session.us.bye()), ..self.compound(now) };
+            self.transmit(report, now, out);
+        }
+    }
+
+    /// A report of the receiver has come. What it says of packets that an earlier report told of already, or of a sender
+    /// report that was none of ours, does not count.
+    pub fn on_rtcp(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+        let Some(Extra::Rtcp(report)) = extra else { return };
+        let Some(timer) = &mut self.session.timer else { return };
+        if report.ssrc == self.session.us.ssrc {
+            return;
+        }
+        timer.received(packet.size);
+        self.session.answered = report.bye.is_none();
+        self.members(now);
+        let us = self.session.us.ssrc;
+        let block = report.reports.iter().find(|block| block.ssrc == us);
+        if let Some((block, newest)) = block.and_then(|block| Some((block, self.newest(block)?))) {
+            self.reported = newest + 1;
+            self.heed(now, block, report, out);
+        }
+    }
+
+    /// The newest packet that a block tells of, if no report has told of it yet. The block has 16 bits of it and its own
+    /// count of cycles, which begins anew where the receiver does; it cannot be more than those behind what has been sent.
+    fn newest(&self, block: &ReportBlock) -> Option<u32> {
+        let behind = self.on_the_wire(self.next).wrapping_sub(1).wrapping_sub(block.extended_highest as u16);
+        let newest = self.next.checked_sub(1)?.checked_sub(u32::from(behind))?;
+        (newest >= self.reported && newest >= self.first).then_some(newest)
+    }
+
+    /// A block that tells something new.
+    fn heed(&mut self, now: Time, block: &ReportBlock, report: &Compound, out: &mut impl Transmit) {
+        self.account(now);
+        let us = self.session.us.ssrc;
+        let rtt = self.round_trip(now, block);
+        if let Some(rtt) = rtt {
+            self.stats.round_trip(rtt);
+            self.least_rtt = if self.rtt == Span::ZERO { rtt } else { self.least_rtt.min(rtt) };
+            self.rtt = rtt;
+        }
+        let mut loss = block.fraction();
+        let mut bottleneck = None;
+        for app in &report.apps {
+            match app {
+                App::Loss(fine) if fine.ssrc == us => loss = fine.fraction(),
+                App::Bottleneck(estimate) if estimate.ssrc == us => bottleneck = Some(estimate.rate),
+                _ => {}
+            }
+        }
+        self.loss = loss.0;
+        self.stats.window_cuts += u64::from(loss.0 > 0.0);
+        let interval = if core::mem::take(&mut self.used) { Interval::Used } else { Interval::DataLimited };
+        let since = now.since(self.heard);
+        self.heard = now;
+        self.controller
+            .on_feedback(&RtpEvent::Report(RtpReport { loss, rtt, since, bottleneck, interval }), &self.path(now));
+        self.listen(now, self.config.settings.silence);
+        self.pacer.repace(now, self.packet, self.controller.rate());
+        self.run(now, out);
+    }
+
+    /// Equation 2 of the LDA+ paper: tau = t - DLSR - LSR, where LSR is one of our reports.
+    fn round_trip(&self, now: Time, block: &ReportBlock) -> Option<Span> {
+        let (_, sent) = self.session.echoes.iter().find(|(echo, _)| *echo == block.lsr)?;
+        let longest = now.since(*sent);
+        (block.dlsr.span() <= longest + LEAST_RTT * 2)
+            .then(|| block.round_trip(Ntp::at(now)))
+            .flatten()
+            .map(|sample| sample.max(LEAST_RTT))
+    }
+
+    /// The receiver's silence is to be told after so many intervals.
+    fn listen(&mut self, now: Time, intervals: u32) {
+        let timer = self.session.timer.as_ref().filter(|_| intervals > 0);
+        self.silence = timer.map_or(Time::NEVER, |timer| now + timer.deterministic() * u64::from(intervals));
+    }
+
+    /// No report has come for long.
+    #[cold]
+    fn silent(&mut self, now: Time) {
+        self.account(now);
+        // a sender with nothing to send gets no reports either
+        if self.we_sent() || self.has_data() {
+            self.stats.timeouts += 1;
+            self.controller.on_feedback(&RtpEvent::Silence, &self.path(now));
+            self.pacer.repace(now, self.packet, self.controller.rate());
+        }
+        self.listen(now, 1);
+    }
+
+    fn path(&self, now: Time) -> PathView {
+        PathView {
+            now,
+            srtt: self.rtt,
+            rttvar: Span::ZERO,
+            min_rtt: self.least_rtt,
+            in_flight: self.next - self.reported,
+            acked: self.reported,
+            next: self.next,
+            receive_window: u32::MAX,
+            segment: u32::from(self.config.segment.max(1)),
+        }
+    }
+
+    /// Counts up to now. Packets and bytes on the wire include reports; what is sent counts as acknowledged, and the window
+    /// is rate times round-trip time.
+    #[must_use]
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    /// Integrates the window up to `now`, so that [`RtpSender::stats`] is complete; before the start there is none.
+    pub fn account(&mut self, now: Time) {
+        if self.started || self.stats.packets_sent > 0 {
+            let window = if self.started && !self.is_over() { self.window() } else { 0.0 };
+            self.stats.advance(now, window);
+        }
+    }
+
+    /// Packets that the allowed rate sends in a round-trip time.
+    #[must_use]
+    pub fn window(&self) -> f64 {
+        self.controller.rate() * self.rtt.as_secs_f64() / self.packet
+    }
+
+    /// The controller.
+    #[must_use]
+    pub fn controller(&self) -> &RtpController {
+        &self.controller
+    }
+
+    /// What a plot should show: the controller's gauges, `rtt` in seconds (the last report's), `window` in packets.
+    pub fn gauges(&self, to: &mut dyn Gauges) {
+        self.controller.gauges(to);
+        if self.rtt > Span::ZERO {
+            to.gauge("rtt", self.rtt.as_secs_f64());
+        }
+        to.gauge("window", self.window());
+    }
+}

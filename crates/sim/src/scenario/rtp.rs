@@ -1,0 +1,142 @@
+//! RTP in a scenario file: when reports are sent, what they say, how the bottleneck is probed.
+
+use paceline_flow::rtp::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
+use paceline_units::{Rate, Ratio, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An RTP session (RFC 3550); for flows whose controller rides on RTP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RtpTable {
+    /// What lies between two reports of a participant.
+    #[serde(default)]
+    pub timing: ReportTiming,
+    /// The mean time between two reports of a participant, unless 5 % of `bandwidth` allow only fewer (T_min).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "5 s; not there with timing `reduced`", "x-min" = "1 ms", "x-max" = "10000 s"))]
+    pub report_interval: Option<Span>,
+    /// The session's bandwidth, of which reports may take 5 %.
+    #[serde(default = "one_megabit")]
+    #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
+    pub bandwidth: Rate,
+    /// Bits of the loss that a report carries: 8 as in RFC 3550, or 32 in an APP packet beside it.
+    #[serde(default)]
+    pub loss_field: LossBits,
+    /// Data packets sent back to back after a sender report, by which the receiver measures the bottleneck's rate, if the
+    /// controller wants it: 0, or from 2 on.
+    #[serde(default = "four")]
+    #[schemars(range(min = 0, max = 100))]
+    pub probe_burst: u16,
+    /// Measured rates up to this share above the least of them are alike.
+    #[serde(default = "tenth")]
+    pub probe_width: Ratio,
+    /// So many of the last measured rates count.
+    #[serde(default = "thirty")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub probe_history: u32,
+}
+
+/// What lies between two reports of a participant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReportTiming {
+    /// Section 6.3 of the RFC: drawn at random around `report_interval`, half as long at first.
+    #[default]
+    Rfc3550,
+    /// The same around the reduced minimum: 360 s over `bandwidth` in kbit/s.
+    Reduced,
+    /// Always `report_interval`.
+    Fixed,
+}
+
+/// Bits of the loss that a report carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum LossBits {
+    /// In 256ths, rounded down.
+    #[default]
+    #[serde(rename = "8 bits")]
+    Eight,
+    /// In units of 2^-32.
+    #[serde(rename = "32 bits")]
+    ThirtyTwo,
+}
+
+impl Default for RtpTable {
+    fn default() -> RtpTable {
+        RtpTable {
+            timing: ReportTiming::default(),
+            report_interval: None,
+            bandwidth: one_megabit(),
+            loss_field: LossBits::default(),
+            probe_burst: four(),
+            probe_width: tenth(),
+            probe_history: thirty(),
+        }
+    }
+}
+
+impl RtpTable {
+    /// Writes the default that depends on another key.
+    pub(super) fn fill(&mut self) {
+        if self.timing != ReportTiming::Reduced {
+            self.report_interval.get_or_insert(FIVE_SECONDS);
+        }
+    }
+
+    /// `defaults` with what the table says.
+    #[must_use]
+    pub fn config(&self, defaults: RtpConfig) -> RtpConfig {
+        RtpConfig {
+            timing: Timing {
+                min_interval: match self.timing {
+                    ReportTiming::Reduced => MinInterval::Reduced,
+                    _ => MinInterval::Fixed(self.report_interval.unwrap_or(FIVE_SECONDS)),
+                },
+                bandwidth: self.bandwidth,
+                spacing: if self.timing == ReportTiming::Fixed { Spacing::Fixed } else { Spacing::Rfc3550 },
+            },
+            loss: match self.loss_field {
+                LossBits::Eight => LossField::Eight,
+                LossBits::ThirtyTwo => LossField::ThirtyTwo,
+            },
+            probe: ProbeConfig {
+                burst: self.probe_burst,
+                width: self.probe_width.0,
+                history: self.probe_history as usize,
+            },
+            ..defaults
+        }
+    }
+}
+
+const FIVE_SECONDS: Span = Span::from_secs(5);
+
+const fn one_megabit() -> Rate {
+    Rate::from_bps(1_000_000)
+}
+const fn four() -> u16 {
+    4
+}
+const fn tenth() -> Ratio {
+    Ratio(0.1)
+}
+const fn thirty() -> u32 {
+    30
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_control::{Profile, RtpController, registry};
+
+    #[test]
+    fn the_tables_defaults_are_the_machines() {
+        let mut table = RtpTable::default();
+        table.fill();
+        let scheme = registry::scheme("lda-plus").unwrap();
+        let controller = RtpController::new(scheme, Profile::Rfc, &[]).unwrap();
+        let machine = RtpConfig::new(Profile::Rfc, paceline_control::MediaController::settings(&controller));
+        assert_eq!(table.config(machine.clone()), machine);
+    }
+}
