@@ -18,6 +18,7 @@ DISSECTOR = ROOT / "tools" / "wireshark" / "paceline_tfrc.lua"
 RECORD_HEADER, IP_UDP = 16, 28
 NAMES = {
     "ecn": "flags.ecn",
+    "several": "flags.several",
 }
 """Fields whose name in the dissector is not that in the capture's listing."""
 
@@ -104,6 +105,8 @@ def records(capture: Path) -> tuple[bytes, list[bytearray]]:
     [
         (1, 3, b"\x02"),
         (5, 3, b"\x01"),
+        (5, 3, b"\x04"),
+        (2, 3, b"\x02"),
         (1, 19, b"\x01"),
         (4, 18, b"\x01"),
         (5, 2, b"\x17"),

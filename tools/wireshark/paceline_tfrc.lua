@@ -7,7 +7,8 @@ local proto = Proto("paceline_tfrc", "TFRC over UDP (Paceline)")
 local MAGIC = 0x5054
 local VERSION = 1
 local REQUEST, ACCEPT, REFUSE, CLOSE, DATA, FEEDBACK = 1, 2, 3, 4, 5, 6
-local SHORT, LONG = 20, 44
+local SHORT, LONG, SUBFLOW = 20, 44, 4
+local ECN_FLAG, SUBFLOW_FLAG = 0x01, 0x02
 local TICK = 256e-9 -- seconds
 local NO_LIMIT = 0xffffffff
 
@@ -35,6 +36,9 @@ local f = {
   type = ProtoField.uint8("paceline_tfrc.type", "Type", base.DEC, types, 0x0f),
   flags = ProtoField.uint8("paceline_tfrc.flags", "Flags", base.HEX),
   ecn = ProtoField.uint8("paceline_tfrc.flags.ecn", "Data will be ECN-capable", base.DEC, nil, 0x01),
+  several = ProtoField.uint8("paceline_tfrc.flags.several", "Names one of several connections", base.DEC, nil, 0x02),
+  place = ProtoField.uint16("paceline_tfrc.place", "Place among the flow's connections"),
+  opening = ProtoField.uint16("paceline_tfrc.opening", "Openings of the place before"),
   connection = ProtoField.uint32("paceline_tfrc.connection", "Connection", base.DEC_HEX),
   nonce = ProtoField.uint64("paceline_tfrc.nonce", "Nonce", base.HEX),
   packet_size = ProtoField.uint16("paceline_tfrc.packet_size", "Packet size (bytes)"),
@@ -81,6 +85,20 @@ local function within(number, most)
   return number <= most and (number > 0 or 1 / number == math.huge)
 end
 
+-- Bytes that name a connection of the flow, at the header's end.
+local function more(buffer)
+  return bit32.band(buffer(3, 1):uint(), SUBFLOW_FLAG) ~= 0 and SUBFLOW or 0
+end
+
+local function subflow(buffer, tree, at)
+  if more(buffer) == 0 then
+    return ""
+  end
+  tree:add(f.place, buffer(at, 2))
+  tree:add(f.opening, buffer(at + 2, 2))
+  return string.format(" of=%d.%d", buffer(at, 2):uint(), buffer(at + 2, 2):uint())
+end
+
 local body = {}
 
 body[REQUEST] = function(buffer, tree)
@@ -115,8 +133,10 @@ body[DATA] = function(buffer, tree)
   tree:add(f.timestamp, buffer(12, 4))
   tree:add(f.rtt, buffer(16, 4))
   tree:add(f.rtt_s, buffer(16, 4), buffer(16, 4):uint() * TICK):set_generated()
-  tree:add(f.payload, buffer(0, 0), buffer:len() - SHORT):set_generated()
-  return string.format("seq=%d len=%d", buffer(8, 4):uint(), buffer:len() - SHORT)
+  local of = subflow(buffer, tree, SHORT)
+  local payload = buffer:len() - SHORT - more(buffer)
+  tree:add(f.payload, buffer(0, 0), payload):set_generated()
+  return string.format("seq=%d len=%d%s", buffer(8, 4):uint(), payload, of)
 end
 
 body[FEEDBACK] = function(buffer, tree)
@@ -128,6 +148,7 @@ body[FEEDBACK] = function(buffer, tree)
   tree:add(f.marked, buffer(24, 4))
   tree:add(f.receive_rate, buffer(28, 8))
   tree:add(f.loss_event_rate, buffer(36, 8))
+  local of = subflow(buffer, tree, LONG)
   local rate, p = buffer(28, 8):float(), buffer(36, 8):float()
   if not within(rate, math.huge) or rate == math.huge then
     complain(tree, "the receive rate is negative, infinite or no number")
@@ -135,7 +156,7 @@ body[FEEDBACK] = function(buffer, tree)
   if not within(p, 1) then
     complain(tree, "the loss event rate is not from 0 to 1")
   end
-  return string.format("end=%d X_recv=%.0f p=%.6f", buffer(8, 4):uint(), rate, p)
+  return string.format("end=%d X_recv=%.0f p=%.6f%s", buffer(8, 4):uint(), rate, p, of)
 end
 
 function proto.dissector(buffer, pinfo, root)
@@ -157,7 +178,10 @@ function proto.dissector(buffer, pinfo, root)
   local meaning = 0
   if kind == REQUEST then
     flags:add(f.ecn, buffer(3, 1))
-    meaning = 0x01
+    meaning = ECN_FLAG
+  elseif kind == DATA or kind == FEEDBACK then
+    flags:add(f.several, buffer(3, 1))
+    meaning = SUBFLOW_FLAG
   end
   if bit32.band(buffer(3, 1):uint(), bit32.bnot(meaning)) ~= 0 then
     complain(tree, "a reserved flag is set")
@@ -167,6 +191,9 @@ function proto.dissector(buffer, pinfo, root)
     complain(tree, string.format("type %d has no meaning", kind))
     return length
   end
+  if meaning == SUBFLOW_FLAG then
+    want = want + more(buffer)
+  end
   if length < want or (kind ~= DATA and length > want) then
     complain(tree, string.format("%d bytes, where %s has %d", length, types[kind], want))
     return length
@@ -175,8 +202,8 @@ function proto.dissector(buffer, pinfo, root)
   local info = body[kind](buffer, tree)
   pinfo.cols.info = string.format("%s %08x %s", types[kind], buffer(4, 4):uint(), info)
   tree:append_text(string.format(", %s, connection %08x", types[kind], buffer(4, 4):uint()))
-  if kind == DATA and length > SHORT then
-    Dissector.get("data"):call(buffer(SHORT):tvb(), pinfo, root)
+  if kind == DATA and length > want then
+    Dissector.get("data"):call(buffer(want):tvb(), pinfo, root)
   end
   return length
 end

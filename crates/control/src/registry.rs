@@ -6,7 +6,7 @@
 //! larger than two dozen bytes is boxed.
 
 use crate::lda_plus::LdaPlus;
-use crate::multfrc::Multiple;
+use crate::multfrc::{Member, Rules};
 use crate::rtp::{MediaController, RtpEvent, RtpSettings};
 use crate::scheme::nearest;
 use crate::tfrc::{self, Settings};
@@ -92,10 +92,12 @@ registry! {
 
 registry! {
     /// Any of the rate controllers, dispatched by `match`.
-    TfrcController: RateController<TfrcEvent>[rate -> f64, pacing -> f64, in_slow_start -> bool, settings -> Settings] {
+    TfrcController: RateController<TfrcEvent>[
+        rate -> f64, pacing -> f64, in_slow_start -> bool, settings -> Settings, connections -> Option<Rules>
+    ] {
         Tfrc(Box<tfrc::Tfrc>),
         TfrcVeno(Box<tfrc::Tfrc<Veno>>),
-        Multfrc(Box<tfrc::Tfrc<Multiple>>),
+        Multfrc(Box<tfrc::Tfrc<Member>>),
     }
 }
 

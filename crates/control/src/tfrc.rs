@@ -10,6 +10,7 @@ mod ns2;
 mod rfc;
 
 use crate::models::TimeoutTerm;
+use crate::multfrc::Rules;
 use crate::{Allowance, Build, Controller, Gauges, Idle, Machine, Parameter, PathView, Profile, Scheme};
 use equation::{Equation, Plain, Terms};
 use ns2::Ns2;
@@ -99,6 +100,10 @@ pub trait RateController: Controller<Feedback = TfrcEvent> {
     fn in_slow_start(&self) -> bool;
     /// What the machine is to do.
     fn settings(&self) -> Settings;
+    /// The law by which the flow opens more connections, each with a controller like this one; none: there is one.
+    fn connections(&self) -> Option<Rules> {
+        None
+    }
 }
 
 /// What the machine around the controller is to do; parameters of the scheme as well.
@@ -116,6 +121,8 @@ pub struct Settings {
     pub gap_jitter: f64,
     /// t_gran: how late timers may be (RFC 5348 section 8.3).
     pub granularity: Span,
+    /// The flow may open several connections: each packet says which one it is of.
+    pub several: bool,
 }
 
 const EACH: usize = Profile::ALL.len();
@@ -208,6 +215,7 @@ impl Settings {
             burst: values[4],
             gap_jitter: values[5],
             granularity: Span::from_secs_f64(values[6]),
+            several: false,
         }
     }
 }
@@ -263,6 +271,7 @@ impl<E: Equation> Tfrc<E> {
             Law::Ns2 => (State::Ns2(Ns2::new()), 0.95), // df_
         };
         let damping = Damping { on: values[1] >= 0.5, keep, mean: None, factor: 1.0 };
+        let settings = Settings { several: equation.connections().is_some(), ..settings };
         Tfrc { settings, state, damping, equation, p: 0.0, receive_rate: 0.0, floor: 0.0 }
     }
 
@@ -365,6 +374,10 @@ impl<E: Equation> RateController for Tfrc<E> {
     fn settings(&self) -> Settings {
         self.settings
     }
+
+    fn connections(&self) -> Option<Rules> {
+        self.equation.connections()
+    }
 }
 
 impl<C: RateController> RateController for Box<C> {
@@ -380,6 +393,9 @@ impl<C: RateController> RateController for Box<C> {
     }
     fn settings(&self) -> Settings {
         (**self).settings()
+    }
+    fn connections(&self) -> Option<Rules> {
+        (**self).connections()
     }
 }
 

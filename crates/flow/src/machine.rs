@@ -3,12 +3,13 @@
 //! TCP's lie in the enums themselves, for a host goes through thousands of them; others are boxed. The enums have no tag
 //! of their own: it hides in a vector's capacity, in a cache line that TCP touches anyway.
 
+use crate::multfrc::{MultfrcReceiver, MultfrcSender};
 use crate::rtp::{RtpConfig, RtpReceiver, RtpSender};
 use crate::tcp::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
 use crate::udp::{UdpConfig, UdpReceiver, UdpSender};
 use crate::{ReceiverStats, Segment, SenderStats, Transmit};
-use paceline_control::{Gauges, RtpController, TcpController, TfrcController};
+use paceline_control::{Gauges, RateController, RtpController, TcpController, TfrcController};
 use paceline_engine::random::Stream;
 use paceline_packet::{Extra, Packet};
 use paceline_units::Time;
@@ -30,7 +31,7 @@ pub enum Transport {
         /// The controller, ready to start.
         controller: TcpController,
     },
-    /// TFRC.
+    /// TFRC, or several of them in one flow if the controller says so.
     Tfrc {
         /// The settings of both ends.
         config: TfrcConfig,
@@ -51,7 +52,11 @@ impl Transport {
             }
             Transport::Tcp { config, controller } => Sender::Tcp(TcpSender::new(config, controller.clone(), stream)),
             Transport::Tfrc { config, controller } => {
-                Sender::Tfrc(Box::new(TfrcSender::new(config, controller.clone(), stream)))
+                let controller = controller.clone();
+                match controller.connections() {
+                    None => Sender::Tfrc(Box::new(TfrcSender::new(config, controller, stream))),
+                    Some(rules) => Sender::Multfrc(Box::new(MultfrcSender::new(config, rules, controller, stream))),
+                }
             }
             Transport::Udp(config) => Sender::Udp(Box::new(UdpSender::new(config))),
         }
@@ -63,6 +68,9 @@ impl Transport {
         match self {
             Transport::Rtp { config, .. } => Receiver::Rtp(Box::new(RtpReceiver::new(config, stream))),
             Transport::Tcp { config, .. } => Receiver::Tcp(TcpReceiver::new(config)),
+            Transport::Tfrc { config, .. } if config.settings.several => {
+                Receiver::Multfrc(Box::new(MultfrcReceiver::new(config)))
+            }
             Transport::Tfrc { config, .. } => Receiver::Tfrc(Box::new(TfrcReceiver::new(config))),
             Transport::Udp(config) => Receiver::Udp(Box::new(UdpReceiver::new(config))),
         }
@@ -114,6 +122,8 @@ pub enum Sender {
     Tcp(TcpSender),
     /// TFRC's.
     Tfrc(Box<TfrcSender>),
+    /// Several TFRCs'.
+    Multfrc(Box<MultfrcSender>),
     /// UDP's.
     Udp(Box<UdpSender>),
 }
@@ -127,6 +137,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.start(now, out),
             Sender::Tcp(tcp) => tcp.start(now, out),
             Sender::Tfrc(tfrc) => tfrc.start(now, out),
+            Sender::Multfrc(multfrc) => multfrc.start(now, out),
             Sender::Udp(udp) => udp.start(now, out),
         }
     }
@@ -137,6 +148,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.supply(bytes, now, out),
             Sender::Tcp(tcp) => tcp.supply(bytes, now, out),
             Sender::Tfrc(tfrc) => tfrc.supply(bytes, now, out),
+            Sender::Multfrc(multfrc) => multfrc.supply(bytes, now, out),
             Sender::Udp(udp) => udp.supply(bytes, now, out),
         }
     }
@@ -147,6 +159,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.supply_endless(now, out),
             Sender::Tcp(tcp) => tcp.supply_endless(now, out),
             Sender::Tfrc(tfrc) => tfrc.supply_endless(now, out),
+            Sender::Multfrc(multfrc) => multfrc.supply_endless(now, out),
             Sender::Udp(_) => {}
         }
     }
@@ -157,6 +170,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.stop(),
             Sender::Tcp(tcp) => tcp.stop(),
             Sender::Tfrc(tfrc) => tfrc.stop(),
+            Sender::Multfrc(multfrc) => multfrc.stop(),
             Sender::Udp(udp) => udp.stop(),
         }
     }
@@ -167,6 +181,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.restart(now),
             Sender::Tcp(tcp) => tcp.restart(now),
             Sender::Tfrc(tfrc) => tfrc.restart(now),
+            Sender::Multfrc(multfrc) => multfrc.restart(now),
             Sender::Udp(udp) => udp.restart(),
         }
     }
@@ -202,6 +217,10 @@ impl Sender {
                 tfrc.on_report(now, packet, extra, out);
                 tfrc.next_wake()
             }
+            Sender::Multfrc(multfrc) => {
+                multfrc.on_report(now, packet, extra, out);
+                multfrc.next_wake()
+            }
             Sender::Udp(_) => Time::NEVER,
         }
     }
@@ -212,6 +231,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.on_timer(now, out),
             Sender::Tcp(tcp) => tcp.on_timer(now, out),
             Sender::Tfrc(tfrc) => tfrc.on_timer(now, out),
+            Sender::Multfrc(multfrc) => multfrc.on_timer(now, out),
             Sender::Udp(_) => {}
         }
     }
@@ -224,6 +244,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.next_wake(),
             Sender::Tcp(tcp) => tcp.next_wake(),
             Sender::Tfrc(tfrc) => tfrc.next_wake(),
+            Sender::Multfrc(multfrc) => multfrc.next_wake(),
             Sender::Udp(_) => Time::NEVER,
         }
     }
@@ -237,6 +258,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.acked_all(),
             Sender::Tcp(tcp) => tcp.acked_all(),
             Sender::Tfrc(tfrc) => tfrc.acked_all(),
+            Sender::Multfrc(multfrc) => multfrc.acked_all(),
             Sender::Udp(udp) => udp.has_started(),
         }
     }
@@ -249,6 +271,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.stats(),
             Sender::Tcp(tcp) => tcp.stats(),
             Sender::Tfrc(tfrc) => tfrc.stats(),
+            Sender::Multfrc(multfrc) => multfrc.stats(),
             Sender::Udp(udp) => udp.stats(),
         }
     }
@@ -259,6 +282,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.account(now),
             Sender::Tcp(tcp) => tcp.account(now),
             Sender::Tfrc(tfrc) => tfrc.account(now),
+            Sender::Multfrc(multfrc) => multfrc.account(now),
             Sender::Udp(_) => {}
         }
     }
@@ -269,6 +293,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.gauges(to),
             Sender::Tcp(tcp) => tcp.gauges(to),
             Sender::Tfrc(tfrc) => tfrc.gauges(to),
+            Sender::Multfrc(multfrc) => multfrc.gauges(to),
             Sender::Udp(_) => {}
         }
     }
@@ -283,6 +308,8 @@ pub enum Receiver {
     Tcp(TcpReceiver),
     /// TFRC's.
     Tfrc(Box<TfrcReceiver>),
+    /// Several TFRCs'.
+    Multfrc(Box<MultfrcReceiver>),
     /// UDP's.
     Udp(Box<UdpReceiver>),
 }
@@ -315,6 +342,10 @@ impl Receiver {
                 tfrc.on_data(now, packet, extra, out);
                 tfrc.next_wake()
             }
+            Receiver::Multfrc(multfrc) => {
+                multfrc.on_data(now, packet, extra, out);
+                multfrc.next_wake()
+            }
             Receiver::Udp(udp) => {
                 udp.on_data(now, packet);
                 Time::NEVER
@@ -328,6 +359,7 @@ impl Receiver {
             Receiver::Rtp(rtp) => rtp.on_timer(now, out),
             Receiver::Tcp(tcp) => tcp.on_timer(now, out),
             Receiver::Tfrc(tfrc) => tfrc.on_timer(now, out),
+            Receiver::Multfrc(multfrc) => multfrc.on_timer(now, out),
             Receiver::Udp(_) => {}
         }
     }
@@ -340,6 +372,7 @@ impl Receiver {
             Receiver::Rtp(rtp) => rtp.next_wake(),
             Receiver::Tcp(tcp) => tcp.next_wake(),
             Receiver::Tfrc(tfrc) => tfrc.next_wake(),
+            Receiver::Multfrc(multfrc) => multfrc.next_wake(),
             Receiver::Udp(_) => Time::NEVER,
         }
     }
@@ -352,6 +385,7 @@ impl Receiver {
             Receiver::Rtp(rtp) => rtp.stats(),
             Receiver::Tcp(tcp) => tcp.stats(),
             Receiver::Tfrc(tfrc) => tfrc.stats(),
+            Receiver::Multfrc(multfrc) => multfrc.stats(),
             Receiver::Udp(udp) => udp.stats(),
         }
     }

@@ -210,6 +210,49 @@ impl SenderStats {
     }
 }
 
+/// What a sender within another has counted but for what it sent, before and after something that brings it one report at
+/// most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    window_integral: f64,
+    rtt_sum: Span,
+    rtt_count: u64,
+    timeouts: u64,
+    window_cuts: u64,
+    loss_reports: u64,
+}
+
+impl Counted {
+    pub(crate) fn of(stats: &SenderStats) -> Counted {
+        Counted {
+            window_integral: stats.window_integral,
+            rtt_sum: stats.rtt_sum,
+            rtt_count: stats.rtt_count,
+            timeouts: stats.timeouts,
+            window_cuts: stats.window_cuts,
+            loss_reports: stats.loss_reports,
+        }
+    }
+}
+
+impl SenderStats {
+    /// Counts here too what the sender within has counted; `p` is what it was last told. Gives its new round-trip time, if
+    /// it has one.
+    pub(crate) fn add(&mut self, before: &Counted, after: &Counted, p: f64) -> Option<Span> {
+        self.window_integral += after.window_integral - before.window_integral;
+        self.timeouts += after.timeouts - before.timeouts;
+        self.window_cuts += after.window_cuts - before.window_cuts;
+        if after.loss_reports > before.loss_reports {
+            self.loss_event_rate(p);
+        }
+        let rtt = (after.rtt_count > before.rtt_count).then(|| after.rtt_sum - before.rtt_sum);
+        if let Some(rtt) = rtt {
+            self.round_trip(rtt);
+        }
+        rtt
+    }
+}
+
 /// Cumulative counts of a receiver.
 // Those that every segment changes do not lie side by side: adding to two of them as to one vector costs more than adding
 // to each.

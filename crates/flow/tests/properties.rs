@@ -10,6 +10,7 @@ use paceline_packet::{Block, Extra, Flags, Stamp, TcpOptions};
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
 use segments::packet;
+use std::num::NonZeroU32;
 
 /// Any scheme, any profile, any settings.
 fn setting() -> impl Strategy<Value = (TcpConfig, TcpController)> {
@@ -108,7 +109,7 @@ proptest! {
                     let seq = ((u64::from(highest) * u64::from(share) / 100) as u32).wrapping_add_signed(beyond);
                     let extra = blocks.map(|(blocks, window)| TcpOptions {
                         sack: blocks.map(|(start, end)| Block { start, end }),
-                        window,
+                        window: window.and_then(NonZeroU32::new),
                     });
                     let ack = Segment { seq, stamp: Stamp(stamp), size: 40, flags: Flags(flags), extra: None };
                     sender.on_ack(now, &packet(now, &ack), extra.as_ref(), &mut out);

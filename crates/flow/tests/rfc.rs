@@ -9,6 +9,7 @@ use paceline_flow::tcp::{PartialAcks, TcpConfig, TcpReceiver, TcpSender};
 use paceline_packet::{Block, Extra, Flags, Stamp, TcpOptions};
 use paceline_units::{Span, Time};
 use segments::packet;
+use std::num::NonZeroU32;
 
 /// A sender whose acknowledgements the test writes.
 struct Bench {
@@ -387,7 +388,7 @@ fn a_lowered_window_holds_the_sender_back() {
     b.seqs();
     b.pass(ms(100));
     let ack = Segment { seq: 5, stamp: Stamp(0), size: 40, flags: Flags::ACK, extra: None };
-    let extra = TcpOptions { window: Some(6), ..TcpOptions::NONE };
+    let extra = TcpOptions { window: NonZeroU32::new(6), ..TcpOptions::NONE };
     b.sender.on_ack(b.now, &packet(b.now, &ack), Some(&extra), &mut b.out);
     assert_eq!(b.seqs(), [] as [u32; 0]);
     b.ack(6); // without a window: the standing one again

@@ -39,9 +39,6 @@ fn a_loss_every_so_many_packets_gives_the_equations_rate() {
         ("tfrc-veno", &[][..], 0.95, 1.0),
         ("tfrc-veno", &[("theta1", 0.8)][..], 0.8, 1.0),
         ("multfrc", &[("n_max", 1.0)][..], 0.5, 1.0),
-        // n is at its limit long before the warm-up is over; the losses are not independent, as `own_losses` takes
-        // them to be
-        ("multfrc", &[("n_max", 3.0), ("period", 10.0), ("own_losses", 0.0)][..], 0.5, 3.0),
     ] {
         for (rtt, each) in [(50, 50), (100, 100), (100, 400), (300, 100)] {
             let (config, controller) = flow(scheme, Profile::Rfc, given);

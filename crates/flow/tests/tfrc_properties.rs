@@ -6,7 +6,7 @@ use paceline_control::{Law, Profile, RateController};
 use paceline_engine::random::Stream;
 use paceline_flow::Segment;
 use paceline_flow::tfrc::{IntervalWeights, TfrcConfig, TfrcReceiver, TfrcSender};
-use paceline_packet::{Extra, ExtraId, Flags, FlowId, Ns2Data, Packet, Stamp, TfrcData, TfrcReport};
+use paceline_packet::{Extra, ExtraId, Flags, FlowId, Ns2Data, Packet, Stamp, Subflow, TfrcData, TfrcReport};
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
 use tfrc_path::flow;
@@ -142,7 +142,7 @@ fn play(d: &mut Driven, event: &Event, seq_base: &mut u32) -> Option<(Packet, Tf
                 receive_rate: *receive_rate,
                 loss_event_rate: *p,
             };
-            d.sender.on_report(d.now, &packet, Some(&Extra::TfrcReport(report)), &mut d.out);
+            d.sender.on_report(d.now, &packet, Some(&Extra::TfrcReport(Subflow::ONLY, report)), &mut d.out);
             d.note();
             return Some((packet, report));
         }
@@ -157,7 +157,7 @@ fn play(d: &mut Driven, event: &Event, seq_base: &mut u32) -> Option<(Packet, Tf
                 size: 60,
                 flags: Flags::ACK,
             };
-            let data = Extra::TfrcData(TfrcData { rtt: Span::ZERO, ns2: None });
+            let data = Extra::TfrcData(Subflow::ONLY, TfrcData { rtt: Span::ZERO, ns2: None });
             d.sender.on_report(d.now, &packet, Some(&data), &mut d.out);
             d.sender.on_report(d.now, &packet, None, &mut d.out);
             assert!(d.out.is_empty());
@@ -218,7 +218,7 @@ proptest! {
             if let Some((packet, report)) = before.take() {
                 d.wait(Span::from_micros(late));
                 let state = format!("{:?}", d.sender);
-                d.sender.on_report(d.now, &packet, Some(&Extra::TfrcReport(report)), &mut d.out);
+                d.sender.on_report(d.now, &packet, Some(&Extra::TfrcReport(Subflow::ONLY, report)), &mut d.out);
                 prop_assert!(d.out.is_empty());
                 prop_assert_eq!(state, format!("{:?}", d.sender));
             }
@@ -315,12 +315,12 @@ proptest! {
             };
             let ns2 = a.ns2.map(|(timeout, round, urgent)| Ns2Data { timeout: Span::from_micros(timeout), round, urgent });
             let data = TfrcData { rtt: Span::from_micros(a.rtt_us % (1 << 40)), ns2 };
-            receiver.on_data(now, &packet, Some(&Extra::TfrcData(data)), &mut out);
+            receiver.on_data(now, &packet, Some(&Extra::TfrcData(Subflow::ONLY, data)), &mut out);
             prop_assert!(receiver.next_wake() > now);
             prop_assert!((0.0..=1.0).contains(&receiver.loss_event_rate()));
         }
         for segment in &out {
-            let Some(Extra::TfrcReport(r)) = segment.extra else { panic!("no report") };
+            let Some(Extra::TfrcReport(_, r)) = segment.extra else { panic!("no report") };
             prop_assert!((0.0..=1.0).contains(&r.loss_event_rate) && r.receive_rate >= 0.0 && r.receive_rate.is_finite());
         }
     }
@@ -358,7 +358,7 @@ proptest! {
                 size: 1500,
                 flags: Flags::NONE,
             };
-            let data = Extra::TfrcData(TfrcData { rtt, ns2: None });
+            let data = Extra::TfrcData(Subflow::ONLY, TfrcData { rtt, ns2: None });
             receiver.on_data(now, &packet, Some(&data), &mut out);
             if first_p.is_none() && receiver.loss_event_rate() > 0.0 {
                 first_p = Some((receiver.loss_event_rate(), i));

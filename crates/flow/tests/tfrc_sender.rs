@@ -6,7 +6,7 @@ use paceline_control::{Profile, RateController};
 use paceline_engine::random::Stream;
 use paceline_flow::Segment;
 use paceline_flow::tfrc::{TfrcConfig, TfrcSender};
-use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, Stamp, TfrcData, TfrcReport};
+use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, Stamp, Subflow, TfrcData, TfrcReport};
 use paceline_units::{Span, Time};
 use tfrc_path::flow;
 
@@ -75,13 +75,13 @@ impl Script {
             flags: Flags::ACK,
         };
         let report = TfrcReport { delay: Span::ZERO, receive_rate, loss_event_rate: p };
-        self.sender.on_report(ms(at), &packet, Some(&Extra::TfrcReport(report)), &mut self.out);
+        self.sender.on_report(ms(at), &packet, Some(&Extra::TfrcReport(Subflow::ONLY, report)), &mut self.out);
         self.note(at);
     }
 
     fn header(&self, i: usize) -> TfrcData {
         match self.out[i].extra {
-            Some(Extra::TfrcData(data)) => data,
+            Some(Extra::TfrcData(_, data)) => data,
             _ => panic!("no header"),
         }
     }

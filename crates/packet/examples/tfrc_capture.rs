@@ -6,8 +6,8 @@
 #[path = "../tests/samples/mod.rs"]
 mod samples;
 
-use paceline_packet::Stamp;
 use paceline_packet::wire::tfrc::*;
+use paceline_packet::{Stamp, Subflow};
 use std::io::Write;
 
 /// pcap's link type for packets that begin with an IP header.
@@ -25,6 +25,10 @@ fn draw(state: &mut u64) -> u64 {
 fn random(state: &mut u64) -> Datagram {
     let word = |state: &mut u64| draw(state) as u32;
     let nonce = Nonce(draw(state));
+    let subflow = match draw(state) {
+        n if n % 2 == 0 => None,
+        n => Some(Subflow { place: (n >> 16) as u16, opening: (n >> 32) as u16 }),
+    };
     let message = match draw(state) % 6 {
         0 => {
             let ecn = if draw(state) % 2 == 0 { Ecn::Off } else { Ecn::On };
@@ -33,7 +37,10 @@ fn random(state: &mut u64) -> Datagram {
         1 => Message::Accept(Accept { nonce, limit: RateLimit::BytesPerSecond(word(state)) }),
         2 => Message::Refuse(Refuse { nonce, reason: Reason(draw(state) as u16) }),
         3 => Message::Close(Close { nonce, reason: Reason(draw(state) as u16) }),
-        4 => Message::Data(Data { sequence: word(state), timestamp: Stamp(word(state)), rtt: Ticks(word(state)) }),
+        4 => {
+            let (sequence, timestamp, rtt) = (word(state), Stamp(word(state)), Ticks(word(state)));
+            Message::Data(Data { sequence, timestamp, rtt, subflow })
+        }
         _ => Message::Feedback(Feedback {
             received_end: word(state),
             echo: Stamp(word(state)),
@@ -42,9 +49,17 @@ fn random(state: &mut u64) -> Datagram {
             marked: word(state),
             receive_rate: draw(state) as f64 / 1024.0,
             loss_event_rate: draw(state) as f64 / u64::MAX as f64,
+            subflow,
         }),
     };
     Datagram { connection: ConnectionId(word(state)), message }
+}
+
+/// The fields of a message that may name a connection.
+fn named(subflow: Option<Subflow>) -> String {
+    let many = u8::from(subflow.is_some());
+    let fields = subflow.map(|s| format!(r#", "place": {}, "opening": {}"#, s.place, s.opening)).unwrap_or_default();
+    format!(r#""several": {many}{fields}"#)
 }
 
 /// The datagram's fields as JSON, by the names that a dissector should give them.
@@ -68,15 +83,16 @@ fn fields(datagram: &Datagram, payload: usize) -> String {
             (
                 5,
                 format!(
-                    r#""sequence": {sequence}, "timestamp": {timestamp}, "rtt": {rtt}, "rtt_s": {:?}, "payload": {payload}"#,
-                    m.rtt.span().as_secs_f64()
+                    r#""sequence": {sequence}, "timestamp": {timestamp}, "rtt": {rtt}, "rtt_s": {:?}, "payload": {payload}, {}"#,
+                    m.rtt.span().as_secs_f64(),
+                    named(m.subflow)
                 ),
             )
         }
         Message::Feedback(m) => (
             6,
             format!(
-                r#""received_end": {}, "echo": {}, "delay": {}, "delay_s": {:?}, "received": {}, "marked": {}, "receive_rate": {:?}, "loss_event_rate": {:?}"#,
+                r#""received_end": {}, "echo": {}, "delay": {}, "delay_s": {:?}, "received": {}, "marked": {}, "receive_rate": {:?}, "loss_event_rate": {:?}, {}"#,
                 m.received_end,
                 m.echo.0,
                 m.delay.0,
@@ -85,6 +101,7 @@ fn fields(datagram: &Datagram, payload: usize) -> String {
                 m.marked,
                 m.receive_rate,
                 m.loss_event_rate,
+                named(m.subflow),
             ),
         ),
     };

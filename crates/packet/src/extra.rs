@@ -3,6 +3,7 @@
 
 use crate::rtcp::Compound;
 use crate::rtp::RtpData;
+use core::num::NonZeroU32;
 use paceline_units::Span;
 
 /// Segments `start..end` that have arrived out of order (RFC 2018).
@@ -20,7 +21,7 @@ pub struct TcpOptions {
     /// SACK blocks, the most recently changed first; empty ones (`start == end`) fill up.
     pub sack: [Block; 3],
     /// The receiver's advertised window in segments, if it is not the flow's standing one.
-    pub window: Option<u32>,
+    pub window: Option<NonZeroU32>,
 }
 
 impl TcpOptions {
@@ -31,6 +32,23 @@ impl TcpOptions {
     pub fn blocks(&self) -> impl Iterator<Item = Block> + '_ {
         self.sack.iter().copied().filter(|b| b.start != b.end)
     }
+}
+
+/// Which of a flow's TFRC connections a packet is of, where a flow opens several (MULTFRC).
+///
+/// A connection that opens takes the least place that is free; one that opened there before is told apart by the count
+/// of openings, so that what is late of it is not taken for the new one's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Subflow {
+    /// Its place: 0 for the first.
+    pub place: u16,
+    /// How many connections opened at this place before, modulo 2^16.
+    pub opening: u16,
+}
+
+impl Subflow {
+    /// The only connection of a flow that has no more.
+    pub const ONLY: Subflow = Subflow { place: 0, opening: 0 };
 }
 
 /// What a TFRC data packet says beside its number and its sender's clock (RFC 5348 section 3.2.1).
@@ -75,9 +93,9 @@ pub enum Extra {
     /// Of a TCP acknowledgement.
     Tcp(TcpOptions),
     /// Of a TFRC data packet.
-    TfrcData(TfrcData),
+    TfrcData(Subflow, TfrcData),
     /// Of a TFRC report.
-    TfrcReport(TfrcReport),
+    TfrcReport(Subflow, TfrcReport),
 }
 
 const _: () = assert!(size_of::<Option<Extra>>() == 32, "a side record must stay two to a cache line");

@@ -2,8 +2,8 @@
 
 mod samples;
 
-use paceline_packet::Stamp;
 use paceline_packet::wire::tfrc::*;
+use paceline_packet::{Stamp, Subflow};
 use paceline_units::Span;
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -95,6 +95,13 @@ fn each_way_to_be_wrong_has_its_error() {
     assert_eq!(spoilt("data", |b| b[2] = 0x10), Err(DecodeError::Type(0)));
     assert_eq!(spoilt("data", |b| b[2] = 0x17), Err(DecodeError::Type(7)));
     assert_eq!(spoilt("data", |b| b[3] = 1), Err(DecodeError::Reserved));
+    assert_eq!(spoilt("data", |b| b[3] = 4), Err(DecodeError::Reserved));
+    assert_eq!(spoilt("accept", |b| b[3] = 2), Err(DecodeError::Reserved));
+    let (named, len) = ("data of one of several connections", SHORT_LEN + SUBFLOW_LEN);
+    assert_eq!(spoilt(named, |b| b.truncate(len - 1)), Err(DecodeError::Length(len - 1)));
+    let (named, len) = ("feedback for one of several connections", FEEDBACK_LEN + SUBFLOW_LEN);
+    assert_eq!(spoilt(named, |b| b.push(0)), Err(DecodeError::Length(len + 1)));
+    assert_eq!(spoilt(named, |b| b[3] = 0), Err(DecodeError::Length(len)));
     assert_eq!(spoilt("data", |b| b.truncate(SHORT_LEN - 1)), Err(DecodeError::Length(SHORT_LEN - 1)));
     assert_eq!(spoilt("request", |b| b[3] = 2), Err(DecodeError::Reserved));
     assert_eq!(spoilt("request", |b| b[19] = 1), Err(DecodeError::Reserved));
@@ -117,6 +124,10 @@ fn each_way_to_be_wrong_has_its_error() {
     assert!(spoilt("feedback", |b| b[36..44].copy_from_slice(&least.to_be_bytes())).is_ok());
 }
 
+fn subflow() -> impl Strategy<Value = Option<Subflow>> {
+    prop::option::of(any::<[u16; 2]>().prop_map(|[place, opening]| Subflow { place, opening }))
+}
+
 fn message() -> impl Strategy<Value = Message> {
     let nonce = || any::<u64>().prop_map(Nonce);
     let reason = || any::<u16>().prop_map(Reason);
@@ -127,20 +138,23 @@ fn message() -> impl Strategy<Value = Message> {
         (nonce(), limit).prop_map(|(nonce, limit)| Message::Accept(Accept { nonce, limit })),
         (nonce(), reason()).prop_map(|(nonce, reason)| Message::Refuse(Refuse { nonce, reason })),
         (nonce(), reason()).prop_map(|(nonce, reason)| Message::Close(Close { nonce, reason })),
-        any::<[u32; 3]>().prop_map(|[sequence, stamp, rtt]| {
-            Message::Data(Data { sequence, timestamp: Stamp(stamp), rtt: Ticks(rtt) })
+        (any::<[u32; 3]>(), subflow()).prop_map(|([sequence, stamp, rtt], subflow)| {
+            Message::Data(Data { sequence, timestamp: Stamp(stamp), rtt: Ticks(rtt), subflow })
         }),
-        (any::<[u32; 5]>(), 0.0..f64::MAX, 0.0..=1.0).prop_map(|([end, echo, delay, received, marked], rate, p)| {
-            Message::Feedback(Feedback {
-                received_end: end,
-                echo: Stamp(echo),
-                delay: Ticks(delay),
-                received,
-                marked,
-                receive_rate: rate,
-                loss_event_rate: p,
-            })
-        }),
+        (any::<[u32; 5]>(), 0.0..f64::MAX, 0.0..=1.0, subflow()).prop_map(
+            |([end, echo, delay, received, marked], rate, p, subflow)| {
+                Message::Feedback(Feedback {
+                    received_end: end,
+                    echo: Stamp(echo),
+                    delay: Ticks(delay),
+                    received,
+                    marked,
+                    receive_rate: rate,
+                    loss_event_rate: p,
+                    subflow,
+                })
+            }
+        ),
     ]
 }
 

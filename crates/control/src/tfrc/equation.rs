@@ -3,6 +3,7 @@
 //! The equation itself is a throughput model ([`crate::models::tfrc`]).
 
 use crate::models::{BytesPerSecond, Factor, LossRate, PacketSize, Seconds, Tfrc as Model, TfrcPath, TimeoutTerm};
+use crate::multfrc::Rules;
 use crate::{Gauges, PathView, TfrcReport};
 use paceline_units::Span;
 
@@ -83,9 +84,9 @@ pub trait Equation {
     fn observe(&mut self, _report: &TfrcReport, _path: &PathView, _rate: f64) {}
     /// The rate at the loss event rate `p`, in bytes a second.
     fn rate(&self, p: LossRate, terms: &Terms) -> f64;
-    /// As how many flows it behaves.
-    fn flows(&self) -> f64 {
-        1.0
+    /// The law by which the flow opens more connections like this one, if it does.
+    fn connections(&self) -> Option<Rules> {
+        None
     }
     /// Its readings.
     fn gauges(&self, _to: &mut dyn Gauges) {}

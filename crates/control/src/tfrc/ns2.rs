@@ -107,7 +107,7 @@ impl Ns2 {
             let most = limit.max(floor);
             if fair > self.rate {
                 let rounds = (now.since(self.changed).as_secs_f64() / terms.rtt()).min(2.0);
-                self.rate = (self.rate + equation.flows() * per_round * rounds).min(most.min(fair));
+                self.rate = (self.rate + per_round * rounds).min(most.min(fair));
             } else {
                 self.rate = fair.min(most);
             }

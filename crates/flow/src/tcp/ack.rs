@@ -3,6 +3,7 @@
 use super::rtt::Limits;
 use super::sender::{Action, Phase, Quick, TcpSender};
 use crate::Transmit;
+use core::num::NonZeroU32;
 use paceline_control::{Controller, PathView, Profile, Recovery, TcpController, TcpEvent, WindowController};
 use paceline_packet::{Flags, Packet, TcpOptions};
 use paceline_units::{Span, Time};
@@ -51,7 +52,7 @@ impl TcpSender {
             return; // stale, or of something never sent
         }
         self.integrate(now);
-        let window = extra.and_then(|e| e.window).unwrap_or(self.config.receive_window).max(1);
+        let window = extra.and_then(|e| e.window).map_or(self.config.receive_window, NonZeroU32::get).max(1);
         if window != self.receive_window {
             self.receive_window = window;
         }

@@ -23,11 +23,13 @@ impl TfrcConfig {
     /// The defaults of a flow of `profile` around a controller of these settings (docs/controllers/tfrc.md).
     #[must_use]
     pub fn new(profile: Profile, settings: Settings) -> TfrcConfig {
+        // which of a flow's connections a packet is of
+        let subflow = if settings.several { 4 } else { 0 };
         let rfc = TfrcConfig {
             settings,
-            segment: 1452,
-            header: 48,      // IPv4, UDP, and ours of 20 bytes
-            report_size: 72, // and a report's 44
+            segment: 1452 - subflow,
+            header: 48 + subflow,      // IPv4, UDP, and ours of 20 bytes
+            report_size: 72 + subflow, // and a report's 44
             whole_segments: false,
             ecn: false,
         };

@@ -8,7 +8,7 @@ use super::receive_rate::ReceiveRate;
 use crate::{Arrived, ReceiverStats, Segment, Transmit};
 use paceline_control::Law;
 use paceline_control::tfrc::equation::Terms;
-use paceline_packet::{Extra, Flags, Packet, Stamp, TfrcData, TfrcReport};
+use paceline_packet::{Extra, Flags, Packet, Stamp, Subflow, TfrcData, TfrcReport};
 use paceline_units::{Span, Time};
 
 /// The receiving end of a flow.
@@ -90,7 +90,7 @@ impl TfrcReceiver {
     /// A packet has come. One without TFRC's header is none of ours.
     #[inline]
     pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Arrived {
-        let Some(Extra::TfrcData(data)) = extra else { return Arrived::default() };
+        let Some(Extra::TfrcData(_, data)) = extra else { return Arrived::default() };
         if packet.seq == u32::MAX {
             return Arrived::default();
         }
@@ -152,7 +152,7 @@ impl TfrcReceiver {
             stamp: self.stamp,
             size: self.config.report_size,
             flags: Flags::ACK,
-            extra: Some(Extra::TfrcReport(report)),
+            extra: Some(Extra::TfrcReport(Subflow::ONLY, report)),
         });
     }
 }

@@ -10,7 +10,7 @@ use crate::{Segment, SenderStats, Transmit};
 use paceline_control::tfrc::MAX_BACKOFF;
 use paceline_control::{Controller, Gauges, Law, PathView, RateController, TfrcController, TfrcEvent};
 use paceline_engine::random::{Sequence, Stream};
-use paceline_packet::{Extra, Flags, Ns2Data, Stamp, TfrcData, TfrcReport};
+use paceline_packet::{Extra, Flags, Ns2Data, Stamp, Subflow, TfrcData, TfrcReport};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -155,7 +155,15 @@ impl TfrcSender {
         }
     }
 
-    fn supplied(&mut self, now: Time, out: &mut impl Transmit) {
+    /// There are so many packets to send, which others may send too: what [`TfrcSender::supply`] is to one alone. Tell it
+    /// with [`TfrcSender::supplied`] if they are new.
+    #[inline]
+    pub(crate) fn share(&mut self, packets: u32) {
+        self.limit = self.next.saturating_add(packets).min(ENDLESS);
+    }
+
+    /// Something has been supplied.
+    pub(crate) fn supplied(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.started {
             return;
         }
@@ -282,7 +290,7 @@ impl TfrcSender {
             stamp: Stamp::at(now),
             size,
             flags: if self.config.ecn { Flags::ECT } else { Flags::NONE },
-            extra: Some(Extra::TfrcData(TfrcData { rtt: self.rtt.smoothed(), ns2 })),
+            extra: Some(Extra::TfrcData(Subflow::ONLY, TfrcData { rtt: self.rtt.smoothed(), ns2 })),
         });
         self.busy = true;
         if self.timer == Time::NEVER {
@@ -328,6 +336,12 @@ impl TfrcSender {
     #[must_use]
     pub fn controller(&self) -> &TfrcController {
         &self.controller
+    }
+
+    /// p as the receiver last reported it; 0 before a report of a loss event.
+    #[must_use]
+    pub fn loss_event_rate(&self) -> f64 {
+        self.p
     }
 
     /// R; zero before the first sample.

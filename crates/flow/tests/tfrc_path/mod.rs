@@ -8,8 +8,8 @@ mod segments;
 
 use paceline_control::{Profile, RateController, TfrcController, registry};
 use paceline_engine::random::Stream;
-use paceline_flow::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
-use paceline_flow::{Segment, Transmit};
+use paceline_flow::tfrc::TfrcConfig;
+use paceline_flow::{Receiver, Segment, Sender, Transmit, Transport};
 use paceline_packet::{Extra, Flags, Packet};
 use paceline_units::{Span, Time};
 use segments::packet;
@@ -73,9 +73,11 @@ pub struct Outcome {
     pub sent: f64,
     pub loss_rate: f64,
     pub mean_queue: f64,
-    /// p at the end.
+    /// p at the end; of several connections, their mean.
     pub p: f64,
     pub srtt: f64,
+    /// How many are open at the end.
+    pub connections: usize,
     /// Bytes that arrived, each half second from the start on.
     pub halves: Halves,
     pub timeouts: u64,
@@ -145,10 +147,33 @@ pub fn flow(scheme: &str, profile: Profile, given: &[(&str, f64)]) -> (TfrcConfi
     (TfrcConfig::new(profile, controller.settings()), controller)
 }
 
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn loss_event_rate(receiver: &Receiver) -> f64 {
+    match receiver {
+        Receiver::Tfrc(tfrc) => tfrc.loss_event_rate(),
+        Receiver::Multfrc(multfrc) => mean(multfrc.loss_event_rates()),
+        _ => panic!("not TFRC's"),
+    }
+}
+
+fn srtt(sender: &Sender) -> f64 {
+    match sender {
+        Sender::Tfrc(tfrc) => tfrc.srtt().as_secs_f64(),
+        Sender::Multfrc(multfrc) => mean(multfrc.connections().map(|tfrc| tfrc.srtt().as_secs_f64())),
+        _ => panic!("not TFRC's"),
+    }
+}
+
 /// Runs one flow.
 pub fn run(config: &TfrcConfig, controller: TfrcController, path: &Path) -> Outcome {
-    let mut sender = TfrcSender::new(config, controller, Stream::new(path.seed, "sender"));
-    let mut receiver = TfrcReceiver::new(config);
+    let transport = Transport::Tfrc { config: config.clone(), controller };
+    let mut sender = transport.sender(Stream::new(path.seed, "sender"));
+    let mut receiver = transport.receiver(Stream::new(1, "receiver"));
+    let mut started = false;
     let lines = [(0, 80), (0, path.ns_per_byte), (0, 80), (0, path.ns_per_byte)];
     let mut net = Net { heap: BinaryHeap::new(), slab: Vec::new(), order: 0, lines };
     let loss = Stream::new(path.seed, "loss");
@@ -178,7 +203,7 @@ pub fn run(config: &TfrcConfig, controller: TfrcController, path: &Path) -> Outc
                     None => sender.supply_endless(time, &mut port),
                     Some((bytes, _)) => sender.supply(bytes, time, &mut port),
                 }
-                if !sender.has_started() {
+                if !std::mem::replace(&mut started, true) {
                     sender.start(time, &mut port);
                 }
                 if let Some((_, every)) = path.writes {
@@ -242,12 +267,13 @@ pub fn run(config: &TfrcConfig, controller: TfrcController, path: &Path) -> Outc
             Place::Receiver => {
                 let (packet, extra) = net.slab[item].clone();
                 let mut port = Port { net: &mut net, now, data: false };
-                let arrived = receiver.on_data(time, &packet, extra.as_ref(), &mut port);
-                halves[(now / 500_000_000) as usize] += arrived.bytes;
+                let before = receiver.stats().bytes;
+                receiver.on_data(time, &packet, extra.as_ref(), &mut port);
+                halves[(now / 500_000_000) as usize] += receiver.stats().bytes - before;
             }
             Place::Sender => {
                 let (packet, extra) = net.slab[item].clone();
-                sender.on_report(time, &packet, extra.as_ref(), &mut Port { net: &mut net, now, data: true });
+                sender.on_ack(time, &packet, extra.as_ref(), &mut Port { net: &mut net, now, data: true });
             }
         }
         if sender.next_wake().0 < sender_wake {
@@ -267,8 +293,12 @@ pub fn run(config: &TfrcConfig, controller: TfrcController, path: &Path) -> Outc
         sent: sent.bytes_acked as f64 / seconds,
         loss_rate: (drops - drops0) as f64 / (arrivals - arrivals0).max(1) as f64,
         mean_queue: queue_integral / (seconds * 1e9),
-        p: receiver.loss_event_rate(),
-        srtt: sender.srtt().as_secs_f64(),
+        p: loss_event_rate(&receiver),
+        srtt: srtt(&sender),
+        connections: match &sender {
+            Sender::Multfrc(multfrc) => multfrc.connections().len(),
+            _ => 1,
+        },
         halves: Halves(halves),
         timeouts: sent.timeouts,
     }

@@ -1,8 +1,8 @@
 //! TFRC over UDP, version 1: the header and feedback contents of RFC 5348 section 3.2, and the agreement that comes
 //! before them. `docs/wire/tfrc.md` draws every message and states the rules of the agreement.
 //!
-//! RFC 5348 gives the contents of data and feedback packets and leaves the format to whoever uses it. This one is of
-//! fixed size, in network byte order, and canonical: for each message there is one encoding, and [`decode`] refuses
+//! RFC 5348 gives the contents of data and feedback packets and leaves the format to whoever uses it. This one is of a size
+//! that type and flags tell, in network byte order, and canonical: for each message there is one encoding, and [`decode`] refuses
 //! every other (reserved bits set, a wrong length, a number out of its range), so that decoding and encoding again
 //! gives the same bytes.
 
@@ -13,7 +13,7 @@ pub use messages::{
     Ticks,
 };
 
-use crate::Stamp;
+use crate::{Stamp, Subflow};
 
 /// The first two bytes of each datagram, "PT". Outside the ranges by which RFC 7983 tells STUN, DTLS and RTP apart.
 pub const MAGIC: [u8; 2] = *b"PT";
@@ -27,6 +27,9 @@ pub const SHORT_LEN: usize = 20;
 /// Bytes of a feedback message.
 pub const FEEDBACK_LEN: usize = 44;
 
+/// Bytes more of data and feedback that name a connection within the flow.
+pub const SUBFLOW_LEN: usize = 4;
+
 /// Why bytes are not a message of this format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecodeError {
@@ -36,7 +39,7 @@ pub enum DecodeError {
     Version(u8),
     /// A type without a meaning.
     Type(u8),
-    /// Another number of bytes than the type has (data: fewer than its header).
+    /// Another number of bytes than type and flags say (data: fewer than its header).
     Length(usize),
     /// A reserved flag or field is not zero.
     Reserved,
@@ -70,6 +73,7 @@ const DATA: u8 = 5;
 const FEEDBACK: u8 = 6;
 
 const FLAG_ECN: u8 = 1;
+const FLAG_SUBFLOW: u8 = 2;
 const NO_LIMIT: u32 = u32::MAX;
 
 impl Message {
@@ -87,8 +91,18 @@ impl Message {
     const fn flags(&self) -> u8 {
         match self {
             Message::Request(Request { ecn: Ecn::On, .. }) => FLAG_ECN,
+            Message::Data(Data { subflow: Some(_), .. }) | Message::Feedback(Feedback { subflow: Some(_), .. }) => {
+                FLAG_SUBFLOW
+            }
             _ => 0,
         }
+    }
+}
+
+fn put_subflow(to: &mut Vec<u8>, subflow: Option<Subflow>) {
+    if let Some(Subflow { place, opening }) = subflow {
+        to.extend_from_slice(&place.to_be_bytes());
+        to.extend_from_slice(&opening.to_be_bytes());
     }
 }
 
@@ -122,6 +136,7 @@ impl Datagram {
                 to.extend_from_slice(&m.sequence.to_be_bytes());
                 to.extend_from_slice(&m.timestamp.0.to_be_bytes());
                 to.extend_from_slice(&m.rtt.0.to_be_bytes());
+                put_subflow(to, m.subflow);
             }
             Message::Feedback(m) => {
                 to.extend_from_slice(&m.received_end.to_be_bytes());
@@ -131,6 +146,7 @@ impl Datagram {
                 to.extend_from_slice(&m.marked.to_be_bytes());
                 to.extend_from_slice(&m.receive_rate.to_be_bytes());
                 to.extend_from_slice(&m.loss_event_rate.to_be_bytes());
+                put_subflow(to, m.subflow);
             }
         }
     }
@@ -150,16 +166,23 @@ pub fn decode(bytes: &[u8]) -> Result<(Datagram, &[u8]), DecodeError> {
         return Err(DecodeError::Version(kind >> 4));
     }
     let kind = kind & 0xf;
+    let meanings = match kind {
+        REQUEST => FLAG_ECN,
+        DATA | FEEDBACK => FLAG_SUBFLOW,
+        _ => 0,
+    };
+    let named = flags & meanings & FLAG_SUBFLOW != 0;
+    let more = if named { SUBFLOW_LEN } else { 0 };
     let len = match kind {
-        REQUEST | ACCEPT | REFUSE | CLOSE | DATA => SHORT_LEN,
-        FEEDBACK => FEEDBACK_LEN,
+        REQUEST | ACCEPT | REFUSE | CLOSE | DATA => SHORT_LEN + more,
+        FEEDBACK => FEEDBACK_LEN + more,
         _ => return Err(DecodeError::Type(kind)),
     };
     let (header, payload) = bytes.split_at_checked(len).ok_or(DecodeError::Length(bytes.len()))?;
     if kind != DATA && !payload.is_empty() {
         return Err(DecodeError::Length(bytes.len()));
     }
-    if flags & !(if kind == REQUEST { FLAG_ECN } else { 0 }) != 0 {
+    if flags & !meanings != 0 {
         return Err(DecodeError::Reserved);
     }
     let mut read = Reader(&header[4..]);
@@ -191,7 +214,12 @@ pub fn decode(bytes: &[u8]) -> Result<(Datagram, &[u8]), DecodeError> {
                 Message::Close(Close { nonce, reason })
             }
         }
-        DATA => Message::Data(Data { sequence: read.u32(), timestamp: Stamp(read.u32()), rtt: Ticks(read.u32()) }),
+        DATA => Message::Data(Data {
+            sequence: read.u32(),
+            timestamp: Stamp(read.u32()),
+            rtt: Ticks(read.u32()),
+            subflow: read.subflow(named),
+        }),
         _ => Message::Feedback(Feedback {
             received_end: read.u32(),
             echo: Stamp(read.u32()),
@@ -200,6 +228,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Datagram, &[u8]), DecodeError> {
             marked: read.u32(),
             receive_rate: read.number(f64::MAX).ok_or(DecodeError::ReceiveRate)?,
             loss_event_rate: read.number(1.0).ok_or(DecodeError::LossEventRate)?,
+            subflow: read.subflow(named),
         }),
     };
     Ok((Datagram { connection, message }, payload))
@@ -234,6 +263,10 @@ impl Reader<'_> {
     fn number(&mut self, most: f64) -> Option<f64> {
         let number = f64::from_be_bytes(self.take());
         (number.is_sign_positive() && number <= most).then_some(number)
+    }
+
+    fn subflow(&mut self, named: bool) -> Option<Subflow> {
+        named.then(|| Subflow { place: self.u16(), opening: self.u16() })
     }
 
     fn reserved(&mut self) -> Result<(), DecodeError> {

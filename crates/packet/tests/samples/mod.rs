@@ -1,7 +1,7 @@
 //! A message of each type, with limits and ordinary values: for the golden bytes and for the dissector's capture.
 
-use paceline_packet::Stamp;
 use paceline_packet::wire::tfrc::*;
+use paceline_packet::{Stamp, Subflow};
 use paceline_units::Span;
 
 /// Each with a name and a payload.
@@ -15,6 +15,7 @@ pub fn samples() -> Vec<(&'static str, Datagram, &'static [u8])> {
         marked: 3,
         receive_rate: 125_000.5,
         loss_event_rate: 0.0125,
+        subflow: None,
     };
     let edge = Feedback {
         received_end: 0,
@@ -24,9 +25,12 @@ pub fn samples() -> Vec<(&'static str, Datagram, &'static [u8])> {
         marked: u32::MAX,
         receive_rate: 0.0,
         loss_event_rate: 1.0,
+        subflow: None,
     };
-    let data = Data { sequence: 4241, timestamp: Stamp(0x0034_5678), rtt: Ticks::nearest(Span::from_millis(164)) };
-    let first = Data { sequence: 0, timestamp: Stamp(0), rtt: Ticks(0) };
+    let rtt = Ticks::nearest(Span::from_millis(164));
+    let data = Data { sequence: 4241, timestamp: Stamp(0x0034_5678), rtt, subflow: None };
+    let first = Data { sequence: 0, timestamp: Stamp(0), rtt: Ticks(0), subflow: None };
+    let subflow = Some(Subflow { place: 5, opening: 0x1234 });
     let all: Vec<(&str, Message, &[u8])> = vec![
         ("request", Message::Request(Request { nonce, packet_size: 1000, ecn: Ecn::Off }), b""),
         ("request, ECN-capable", Message::Request(Request { nonce, packet_size: u16::MAX, ecn: Ecn::On }), b""),
@@ -39,6 +43,8 @@ pub fn samples() -> Vec<(&'static str, Datagram, &'static [u8])> {
         ("data", Message::Data(data), b"four"),
         ("feedback", Message::Feedback(ordinary), b""),
         ("feedback, numbers at their limits", Message::Feedback(edge), b""),
+        ("data of one of several connections", Message::Data(Data { subflow, ..data }), b"four"),
+        ("feedback for one of several connections", Message::Feedback(Feedback { subflow, ..ordinary }), b""),
     ];
     let connection = ConnectionId(0xdead_beef);
     all.into_iter().map(|(name, message, payload)| (name, Datagram { connection, message }, payload)).collect()

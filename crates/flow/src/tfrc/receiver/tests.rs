@@ -18,15 +18,22 @@ struct Script {
 
 impl Script {
     fn new(law: Law) -> Script {
-        let settings =
-            Settings { law, discounting: true, overtaken: 3, burst: 1.0, gap_jitter: 0.0, granularity: Span::ZERO };
+        let settings = Settings {
+            law,
+            discounting: true,
+            overtaken: 3,
+            burst: 1.0,
+            gap_jitter: 0.0,
+            granularity: Span::ZERO,
+            several: false,
+        };
         let config = TfrcConfig { segment: 1000, header: 0, ..TfrcConfig::new(Default::default(), settings) };
         Script { receiver: TfrcReceiver::new(&config), rtt: Span::from_millis(R), reports: Vec::new() }
     }
 
     fn keep(&mut self, at: u64, out: Vec<Segment>) -> usize {
         for segment in &out {
-            let Some(Extra::TfrcReport(report)) = segment.extra else { panic!("not a report") };
+            let Some(Extra::TfrcReport(_, report)) = segment.extra else { panic!("not a report") };
             assert!(segment.flags.has(Flags::ACK));
             self.reports.push((at, segment.seq, report));
         }
@@ -47,7 +54,7 @@ impl Script {
             flags,
         };
         let mut out = Vec::new();
-        let extra = Extra::TfrcData(TfrcData { rtt: self.rtt, ns2: None });
+        let extra = Extra::TfrcData(Subflow::ONLY, TfrcData { rtt: self.rtt, ns2: None });
         self.receiver.on_data(ms(at), &packet, Some(&extra), &mut out);
         self.keep(at, out) > 0
     }
@@ -272,7 +279,7 @@ fn ns2_one_later_packet_tells_of_a_loss_and_the_round_must_have_passed() {
             flags: Flags::NONE,
         };
         let ns2 = Some(paceline_packet::Ns2Data { timeout: Span::from_millis(300), round, urgent: false });
-        let extra = Extra::TfrcData(TfrcData { rtt: s.rtt, ns2 });
+        let extra = Extra::TfrcData(Subflow::ONLY, TfrcData { rtt: s.rtt, ns2 });
         let mut out = Vec::new();
         s.receiver.on_data(ms(at), &packet, Some(&extra), &mut out);
         s.keep(at, out) > 0

@@ -62,7 +62,7 @@ impl TfrcSender {
     /// already, with a stamp from before the start, with numbers that are none. Nor does a copy of one that has come: of two
     /// reports at least the echo, the delay or a rate differs.
     pub fn on_report(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
-        let Some(Extra::TfrcReport(report)) = extra else { return };
+        let Some(Extra::TfrcReport(_, report)) = extra else { return };
         let elapsed = packet.stamp.elapsed(now);
         let known = packet.seq > self.first && packet.seq <= self.next && packet.seq >= self.reported;
         let sane = report.receive_rate.is_finite()

@@ -1,6 +1,6 @@
 //! What the messages of TFRC over UDP say.
 
-use crate::Stamp;
+use crate::{Stamp, Subflow};
 use paceline_units::Span;
 
 /// A length of time on the wire: units of 256 ns, as in [`Stamp`]; at most 1099.5 s.
@@ -127,6 +127,8 @@ pub struct Data {
     pub timestamp: Stamp,
     /// The sender's round-trip time; zero before it has one.
     pub rtt: Ticks,
+    /// Which connection it is of, in a flow that may have several. Numbers are each connection's own.
+    pub subflow: Option<Subflow>,
 }
 
 /// A feedback packet (RFC 5348 section 3.2.2).
@@ -147,6 +149,8 @@ pub struct Feedback {
     pub receive_rate: f64,
     /// The loss event rate p, from 0 to 1.
     pub loss_event_rate: f64,
+    /// Which connection it is of, in a flow that may have several; counts and rates are that connection's.
+    pub subflow: Option<Subflow>,
 }
 
 /// What a datagram says.

@@ -1,0 +1,318 @@
+//! The sending end.
+
+use super::supply::Supply;
+use crate::stats::Counted;
+use crate::tfrc::{TfrcConfig, TfrcSender};
+use crate::{Segment, SenderStats, Transmit};
+use paceline_control::multfrc::{Connections, Rules};
+use paceline_control::{Gauges, TfrcController};
+use paceline_engine::random::Stream;
+use paceline_packet::{Extra, Packet, Subflow};
+use paceline_units::{Span, Time};
+
+/// The sending end of a flow of several TFRC connections.
+///
+/// It is driven as [`TfrcSender`] is. A connection that opens takes the next place and begins as any TFRC does; the one
+/// that opened last is the first to close. What comes of a closed one's packets is nobody's report any more.
+#[derive(Debug)]
+pub struct MultfrcSender {
+    /// Those that are open, by place.
+    open: Vec<Open>,
+    /// How many have opened at each place.
+    openings: Vec<u16>,
+    law: Connections,
+    supply: Supply,
+    started: bool,
+    stopped: bool,
+    /// No connection wakes before it.
+    wake: Time,
+    /// Who is asked first when something is supplied.
+    turn: usize,
+    stats: SenderStats,
+    rules: Rules,
+    config: TfrcConfig,
+    fresh: TfrcController,
+    stream: Stream,
+    opened: u64,
+}
+
+/// A connection that is open.
+#[derive(Debug)]
+struct Open {
+    subflow: Subflow,
+    sender: TfrcSender,
+}
+
+/// Takes a connection's packets from what the flow has, counts them, and says whose they are.
+struct Out<'a, T> {
+    to: &'a mut T,
+    subflow: Subflow,
+    supply: &'a mut Supply,
+    stats: &'a mut SenderStats,
+    config: &'a TfrcConfig,
+}
+
+impl<T: Transmit> Transmit for Out<'_, T> {
+    fn transmit(&mut self, mut segment: Segment) {
+        let payload = self.supply.take().unwrap_or(self.config.segment);
+        segment.size = payload.saturating_add(self.config.header);
+        if let Some(Extra::TfrcData(subflow, _)) = &mut segment.extra {
+            *subflow = self.subflow;
+        }
+        self.stats.sent(segment.size);
+        self.stats.bytes_acked += u64::from(payload);
+        self.to.transmit(segment);
+    }
+}
+
+impl MultfrcSender {
+    /// A sender that has not started, with controllers like `controller`, as many as `rules` say. `stream` feeds the gaps'
+    /// jitter, if there is any.
+    #[must_use]
+    pub fn new(config: &TfrcConfig, rules: Rules, controller: TfrcController, stream: Stream) -> MultfrcSender {
+        MultfrcSender {
+            open: Vec::new(),
+            openings: Vec::new(),
+            law: Connections::new(rules),
+            supply: Supply::default(),
+            started: false,
+            stopped: false,
+            wake: Time::NEVER,
+            turn: 0,
+            stats: SenderStats::new(config.wire()),
+            rules,
+            config: config.clone(),
+            fresh: controller,
+            stream,
+            opened: 0,
+        }
+    }
+
+    /// Starts sending; before it, supplied data waits.
+    pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.started {
+            return;
+        }
+        if self.stats.packets_sent == 0 {
+            self.stats.until = now;
+            self.stats.from = now;
+        }
+        self.started = true;
+        self.adapt(now, out);
+    }
+
+    /// Begins afresh: all connections close, nothing is supplied, and n is 1; statistics go on counting. Call
+    /// [`MultfrcSender::start`] for it.
+    pub fn restart(&mut self, now: Time) {
+        self.account(now);
+        self.open.clear();
+        self.law = Connections::new(self.rules);
+        self.supply.clear();
+        self.started = false;
+        self.stopped = false;
+        self.wake = Time::NEVER;
+    }
+
+    /// An application writes `bytes`: full packets and, unless it fits, a short last one.
+    pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
+        if bytes == 0 || self.stopped {
+            return;
+        }
+        let segment = u64::from(self.config.segment.max(1));
+        let (full, rest) = (bytes / segment, (bytes % segment) as u16);
+        if self.config.whole_segments {
+            self.supply.add(full + u64::from(rest > 0), 0);
+        } else {
+            self.supply.add(full, rest);
+        }
+        self.supplied(now, out);
+    }
+
+    /// The application will never run dry.
+    pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
+        if !self.stopped {
+            self.supply.add_endlessly();
+            self.supplied(now, out);
+        }
+    }
+
+    /// Each connection in turn is told, until nothing is left.
+    fn supplied(&mut self, now: Time, out: &mut impl Transmit) {
+        let count = self.open.len();
+        for k in 0..count {
+            if self.supply.left() == 0 {
+                self.turn = (self.turn + k) % count;
+                break;
+            }
+            self.drive((self.turn + k) % count, out, |sender, out| sender.supplied(now, out));
+        }
+    }
+
+    /// The application stops: what has not been sent yet never will be.
+    pub fn stop(&mut self) {
+        self.supply.clear();
+        self.stopped = true;
+        self.open.iter_mut().for_each(|open| open.sender.stop());
+        self.wake = Time::NEVER;
+    }
+
+    /// Whether everything supplied has been sent: nothing is sent twice.
+    #[must_use]
+    pub fn acked_all(&self) -> bool {
+        self.started && self.supply.left() == 0
+    }
+
+    /// When [`MultfrcSender::on_timer`] should be called; it may move later without notice.
+    #[inline]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        self.wake
+    }
+
+    /// Packets of some connection may be due, or its nofeedback timer; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        if now < self.wake {
+            return;
+        }
+        for i in 0..self.open.len() {
+            if self.open[i].sender.next_wake() <= now {
+                self.drive(i, out, |sender, out| sender.on_timer(now, out));
+            }
+        }
+        self.wake = Time::NEVER;
+        for open in &mut self.open {
+            open.sender.share(self.supply.left()); // another one may have sent it
+            self.wake = self.wake.min(open.sender.next_wake());
+        }
+    }
+
+    /// A report of one of the connections has come: it is its own, and its round-trip time is one that n is reckoned from.
+    /// One of a connection that has closed changes nothing.
+    pub fn on_report(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+        let Some(Extra::TfrcReport(subflow, _)) = extra else { return };
+        let i = usize::from(subflow.place);
+        if self.open.get(i).is_none_or(|open| open.subflow != *subflow) {
+            return;
+        }
+        if let Some(rtt) = self.drive(i, out, |sender, out| sender.on_report(now, packet, extra, out)) {
+            self.law.report(rtt, now);
+            self.adapt(now, out);
+        }
+    }
+
+    /// Opens connections, or closes them, until there are as many as the law says.
+    fn adapt(&mut self, now: Time, out: &mut impl Transmit) {
+        let wanted = usize::from(self.law.open());
+        while self.open.len() > wanted {
+            let last = self.open.len() - 1;
+            self.drive(last, out, |sender, _| sender.account(now));
+            self.open.pop();
+        }
+        while self.open.len() < wanted {
+            let place = self.open.len();
+            if place == self.openings.len() {
+                self.openings.push(0);
+            }
+            let subflow = Subflow { place: place as u16, opening: self.openings[place] };
+            self.openings[place] = subflow.opening.wrapping_add(1);
+            // the first draws as a TFRC would
+            let stream = if self.opened == 0 { self.stream } else { self.stream.fork(self.opened) };
+            self.opened += 1;
+            self.open.push(Open { subflow, sender: TfrcSender::new(&self.config, self.fresh.clone(), stream) });
+            self.drive(place, out, |sender, out| sender.start(now, out));
+        }
+    }
+
+    /// Lets connection `i` act on what the flow has to send; gives the round-trip time that it has measured, if it has.
+    fn drive<T: Transmit>(
+        &mut self,
+        i: usize,
+        out: &mut T,
+        act: impl FnOnce(&mut TfrcSender, &mut Out<'_, T>),
+    ) -> Option<Span> {
+        let Open { subflow, sender } = &mut self.open[i];
+        sender.share(self.supply.left());
+        let before = Counted::of(sender.stats());
+        let (supply, stats, config) = (&mut self.supply, &mut self.stats, &self.config);
+        act(sender, &mut Out { to: out, subflow: *subflow, supply, stats, config });
+        self.wake = self.wake.min(sender.next_wake());
+        let p = sender.loss_event_rate();
+        self.stats.add(&before, &Counted::of(sender.stats()), p)
+    }
+
+    /// Counts up to now, of all connections together: the window is the sum of theirs, a round-trip time or a loss event
+    /// rate is counted with each report of any of them.
+    #[must_use]
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    /// Integrates the windows up to `now`, so that [`MultfrcSender::stats`] is complete.
+    pub fn account(&mut self, now: Time) {
+        if self.started || self.stats.packets_sent > 0 {
+            for i in 0..self.open.len() {
+                self.drive(i, &mut Vec::new(), |sender, _| sender.account(now));
+            }
+            self.stats.until = now;
+        }
+    }
+
+    /// The connections that are open, by place.
+    pub fn connections(&self) -> impl ExactSizeIterator<Item = &TfrcSender> {
+        self.open.iter().map(|open| &open.sender)
+    }
+
+    /// n, of which [`MultfrcSender::connections`] are the whole part.
+    #[must_use]
+    pub fn n(&self) -> f64 {
+        self.law.n()
+    }
+
+    /// Whether [`MultfrcSender::start`] has been called.
+    #[must_use]
+    pub fn has_started(&self) -> bool {
+        self.started
+    }
+
+    /// What a plot should show: sums of the connections' rates and windows, means of their `p` and of their `srtt` (in
+    /// seconds, of those that have one); `n`.
+    pub fn gauges(&self, to: &mut dyn Gauges) {
+        let mut all = All::default();
+        self.connections().for_each(|sender| sender.gauges(&mut all));
+        let count = self.open.len().max(1) as f64;
+        to.gauge("rate", all.rate);
+        to.gauge("p", all.p / count);
+        to.gauge("x_recv", all.received);
+        to.gauge("srtt", if all.timed > 0.0 { all.rtt / all.timed } else { 0.0 });
+        to.gauge("window", all.window);
+        to.gauge("n", self.n());
+    }
+}
+
+/// Sums over the connections.
+#[derive(Default)]
+struct All {
+    rate: f64,
+    p: f64,
+    received: f64,
+    rtt: f64,
+    /// Connections that have a round-trip time.
+    timed: f64,
+    window: f64,
+}
+
+impl Gauges for All {
+    fn gauge(&mut self, name: &'static str, value: f64) {
+        match name {
+            "rate" => self.rate += value,
+            "p" => self.p += value,
+            "x_recv" => self.received += value,
+            "srtt" if value > 0.0 => {
+                self.rtt += value;
+                self.timed += 1.0;
+            }
+            "window" => self.window += value,
+            _ => {}
+        }
+    }
+}
