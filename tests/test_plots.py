@@ -28,6 +28,7 @@ def recorded(kind: str, flows: int = 2, samples: int = 500) -> pl.DataFrame:
             "rate": ["goodput_bps"],
             "rtcp": ["allowed_bps", "reported_loss", "rtt_s", "bottleneck_bps", "window_packets"],
             "sequence": ["sequence_packets", "sent_packets"],
+            "acks": ["allowed_bps", "gap_s", "srtt_s", "timeout_s", "in_flight_packets"],
             "tfrc": ["allowed_bps", "receive_bps", "loss_event_rate", "srtt_s", "window_packets"],
             "queue": ["packets", "bytes"],
             "playout": ["buffer_s"],

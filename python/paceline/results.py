@@ -26,7 +26,7 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 """The tables, and which columns say what a row is of; the others are measures."""
 
 TABLES = tuple(IDENTITY)
-SERIES = ("cwnd", "queue", "rate", "rtcp", "sequence", "tfrc", "playout")
+SERIES = ("cwnd", "queue", "rate", "rtcp", "sequence", "acks", "tfrc", "playout")
 """What can be recorded over time."""
 
 _WHOLE = frozenset(

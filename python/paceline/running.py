@@ -42,8 +42,8 @@ def run(
     """Runs a scenario (a TOML file's path, or a loaded one) with seeds seed, seed + 1, ..., seed + runs - 1.
 
     `seed` is by default the scenario's; `set` replaces values at TOML paths; `record` names what to record over time
-    (cwnd, queue, rate, rtcp, sequence, tfrc, playout), every `record_every_s` seconds. With `out` the results are also
-    written there.
+    (cwnd, queue, rate, rtcp, sequence, acks, tfrc, playout), every `record_every_s` seconds. With `out` the results are
+    also written there.
     Raises ScenarioError, PacelineError, StorageError, Interrupted.
     """
     loaded = load(scenario, set)

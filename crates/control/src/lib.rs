@@ -7,11 +7,13 @@
 //! throughput theory promises. A controller's file has one order: citation,
 //! parameters, state, update law, trait implementation, gauges.
 
+pub mod acks;
 pub mod cubic;
 pub mod lda_plus;
 pub mod models;
 pub mod multfrc;
 mod parameter;
+pub mod rap;
 pub mod registry;
 pub mod reno;
 pub mod rtp;
@@ -19,12 +21,14 @@ mod scheme;
 pub mod tcp;
 pub mod tfrc;
 pub mod tfrc_veno;
+pub mod tfrcp;
 pub mod udp;
 pub mod vegas;
 pub mod veno;
 
+pub use acks::{AckController, AckEvent, AckSettings, Estimator, Pacing};
 pub use parameter::{Idle, Kind, Parameter, Setting};
-pub use registry::{RtpController, TcpController, TfrcController};
+pub use registry::{AcksController, RtpController, TcpController, TfrcController};
 pub use rtp::{MediaController, RtpEvent, RtpReport, RtpSession, RtpSettings};
 pub use scheme::{Build, Machine, ParameterError, Profile, Recovery, Scheme, UnknownScheme};
 pub use tcp::{TcpEvent, Threshold, WindowController};

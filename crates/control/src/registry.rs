@@ -5,6 +5,7 @@
 //! `mod` line, and one line in the kind's list below. Small state lies in the sender itself; a controller whose state is
 //! larger than two dozen bytes is boxed.
 
+use crate::acks::{AckController, AckEvent, AckSettings};
 use crate::lda_plus::LdaPlus;
 use crate::multfrc::{Member, Rules};
 use crate::rtp::{MediaController, RtpEvent, RtpSettings};
@@ -12,7 +13,7 @@ use crate::scheme::nearest;
 use crate::tfrc::{self, Settings};
 use crate::tfrc_veno::Veno;
 use crate::{Allowance, Build, Controller, Gauges, ParameterError, PathView, Profile, Scheme, TcpEvent};
-use crate::{RateController, TfrcEvent, UnknownScheme, WindowController, cubic, reno, udp, vegas, veno};
+use crate::{RateController, TfrcEvent, UnknownScheme, WindowController, cubic, rap, reno, tfrcp, udp, vegas, veno};
 use paceline_units::Time;
 
 /// One kind of controllers: those that a machine can ride on. Beside [`Controller`] each has the methods of the kind's own
@@ -91,6 +92,14 @@ registry! {
 }
 
 registry! {
+    /// Any of the controllers that ride on per-packet acknowledgements, dispatched by `match`.
+    AcksController: AckController<AckEvent>[rate -> f64, settings -> AckSettings] {
+        Rap(Box<rap::Rap>),
+        Tfrcp(Box<tfrcp::Tfrcp>),
+    }
+}
+
+registry! {
     /// Any of the rate controllers, dispatched by `match`.
     TfrcController: RateController<TfrcEvent>[
         rate -> f64, pacing -> f64, in_slow_start -> bool, settings -> Settings, connections -> Option<Rules>
@@ -110,7 +119,7 @@ registry! {
 
 /// All schemes, those of TCP first.
 pub fn schemes() -> impl Iterator<Item = &'static Scheme> {
-    let lists = [TcpController::LISTS, TfrcController::LISTS, RtpController::LISTS];
+    let lists = [TcpController::LISTS, TfrcController::LISTS, AcksController::LISTS, RtpController::LISTS];
     lists.into_iter().flatten().copied().chain([udp::SCHEMES]).flatten()
 }
 
@@ -138,7 +147,7 @@ mod tests {
                         let controller = TcpController::new(scheme, profile, &[]).unwrap();
                         assert!(controller.window() >= 1.0, "{}", scheme.name);
                     }
-                    Machine::Rtp | Machine::Tfrc | Machine::Udp => {
+                    Machine::Acks | Machine::Rtp | Machine::Tfrc | Machine::Udp => {
                         assert!(TcpController::new(scheme, profile, &[]).is_err())
                     }
                 }

@@ -81,6 +81,8 @@ impl Recovery {
 /// The machine that a scheme rides on (crate `flow`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Machine {
+    /// Paced datagrams, each acknowledged, none sent again.
+    Acks,
     /// RTP: paced data packets, RTCP reports from both ends.
     Rtp,
     /// TCP, and how it finds and repairs losses unless told otherwise, for each of [`Profile::ALL`].
@@ -96,6 +98,7 @@ impl Machine {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Machine::Acks => "acks",
             Machine::Rtp => "rtp",
             Machine::Tcp(_) => "tcp",
             Machine::Tfrc => "tfrc",
@@ -131,7 +134,7 @@ impl Scheme {
     pub const fn recovery(&self, profile: Profile) -> Option<Recovery> {
         match self.machine {
             Machine::Tcp(recovery) => Some(recovery[profile as usize]),
-            Machine::Rtp | Machine::Tfrc | Machine::Udp => None,
+            Machine::Acks | Machine::Rtp | Machine::Tfrc | Machine::Udp => None,
         }
     }
 

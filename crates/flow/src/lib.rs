@@ -1,11 +1,12 @@
 //! Sender and receiver machines around a controller. Sans-I/O: time comes in as an argument, segments go out through
 //! a trait, nothing is read from the system.
 //!
-//! What lives here: [`tcp`]; [`tfrc`], and [`multfrc`], several of them in one flow; [`rtp`]; [`udp`], datagrams without
-//! control; [`machine`], any of them as a host drives it. All share
+//! What lives here: [`tcp`]; [`acks`], rate control by per-packet acknowledgements; [`tfrc`], and [`multfrc`], several of
+//! them in one flow; [`rtp`]; [`udp`], datagrams without control; [`machine`], any of them as a host drives it. All share
 //! [`Segment`], [`Transmit`] and the counts, [`SenderStats`] and [`ReceiverStats`]. Uses control and engine (for its
 //! random streams). Look first at [`Sender`], then at [`tcp::TcpSender`].
 
+pub mod acks;
 pub mod machine;
 pub mod multfrc;
 mod pacer;

@@ -3,13 +3,14 @@
 //! TCP's lie in the enums themselves, for a host goes through thousands of them; others are boxed. The enums have no tag
 //! of their own: it hides in a vector's capacity, in a cache line that TCP touches anyway.
 
+use crate::acks::{AcksConfig, AcksReceiver, AcksSender};
 use crate::multfrc::{MultfrcReceiver, MultfrcSender};
 use crate::rtp::{RtpConfig, RtpReceiver, RtpSender};
 use crate::tcp::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
 use crate::udp::{UdpConfig, UdpReceiver, UdpSender};
 use crate::{ReceiverStats, Segment, SenderStats, Transmit};
-use paceline_control::{Gauges, RateController, RtpController, TcpController, TfrcController};
+use paceline_control::{AcksController, Gauges, RateController, RtpController, TcpController, TfrcController};
 use paceline_engine::random::Stream;
 use paceline_packet::{Extra, Packet};
 use paceline_units::Time;
@@ -17,6 +18,13 @@ use paceline_units::Time;
 /// The machine of a flow and its settings.
 #[derive(Clone, Debug)]
 pub enum Transport {
+    /// Per-packet acknowledgements without retransmission.
+    Acks {
+        /// The settings of both ends.
+        config: AcksConfig,
+        /// The controller, ready to start.
+        controller: AcksController,
+    },
     /// RTP.
     Rtp {
         /// The settings of both ends.
@@ -50,6 +58,9 @@ impl Transport {
             Transport::Rtp { config, controller } => {
                 Sender::Rtp(Box::new(RtpSender::new(config, controller.clone(), stream)))
             }
+            Transport::Acks { config, controller } => {
+                Sender::Acks(Box::new(AcksSender::new(config, controller.clone(), stream)))
+            }
             Transport::Tcp { config, controller } => Sender::Tcp(TcpSender::new(config, controller.clone(), stream)),
             Transport::Tfrc { config, controller } => {
                 let controller = controller.clone();
@@ -67,6 +78,7 @@ impl Transport {
     pub fn receiver(&self, stream: Stream) -> Receiver {
         match self {
             Transport::Rtp { config, .. } => Receiver::Rtp(Box::new(RtpReceiver::new(config, stream))),
+            Transport::Acks { config, .. } => Receiver::Acks(Box::new(AcksReceiver::new(config))),
             Transport::Tcp { config, .. } => Receiver::Tcp(TcpReceiver::new(config)),
             Transport::Tfrc { config, .. } if config.settings.several => {
                 Receiver::Multfrc(Box::new(MultfrcReceiver::new(config)))
@@ -81,6 +93,7 @@ impl Transport {
     pub const fn name(&self) -> &'static str {
         match self {
             Transport::Rtp { .. } => "rtp",
+            Transport::Acks { .. } => "acks",
             Transport::Tcp { .. } => "tcp",
             Transport::Tfrc { .. } => "tfrc",
             Transport::Udp(_) => "udp",
@@ -92,6 +105,7 @@ impl Transport {
     pub const fn segment(&self) -> u16 {
         match self {
             Transport::Rtp { config, .. } => config.segment,
+            Transport::Acks { config, .. } => config.segment,
             Transport::Tcp { config, .. } => config.segment,
             Transport::Tfrc { config, .. } => config.segment,
             Transport::Udp(config) => config.segment,
@@ -103,6 +117,7 @@ impl Transport {
     pub const fn whole_segments(&self) -> bool {
         match self {
             Transport::Rtp { config, .. } => config.whole_segments,
+            Transport::Acks { config, .. } => config.whole_segments,
             Transport::Tcp { config, .. } => config.whole_segments,
             Transport::Tfrc { config, .. } => config.whole_segments,
             Transport::Udp(config) => config.whole_segments,
@@ -116,6 +131,8 @@ impl Transport {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "TCP's hot state lies in the host's own vector")]
 pub enum Sender {
+    /// That of per-packet acknowledgements.
+    Acks(Box<AcksSender>),
     /// RTP's.
     Rtp(Box<RtpSender>),
     /// TCP's.
@@ -135,6 +152,7 @@ impl Sender {
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Rtp(rtp) => rtp.start(now, out),
+            Sender::Acks(acks) => acks.start(now, out),
             Sender::Tcp(tcp) => tcp.start(now, out),
             Sender::Tfrc(tfrc) => tfrc.start(now, out),
             Sender::Multfrc(multfrc) => multfrc.start(now, out),
@@ -146,6 +164,7 @@ impl Sender {
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Rtp(rtp) => rtp.supply(bytes, now, out),
+            Sender::Acks(acks) => acks.supply(bytes, now, out),
             Sender::Tcp(tcp) => tcp.supply(bytes, now, out),
             Sender::Tfrc(tfrc) => tfrc.supply(bytes, now, out),
             Sender::Multfrc(multfrc) => multfrc.supply(bytes, now, out),
@@ -157,6 +176,7 @@ impl Sender {
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Rtp(rtp) => rtp.supply_endless(now, out),
+            Sender::Acks(acks) => acks.supply_endless(now, out),
             Sender::Tcp(tcp) => tcp.supply_endless(now, out),
             Sender::Tfrc(tfrc) => tfrc.supply_endless(now, out),
             Sender::Multfrc(multfrc) => multfrc.supply_endless(now, out),
@@ -168,6 +188,7 @@ impl Sender {
     pub fn stop(&mut self) {
         match self {
             Sender::Rtp(rtp) => rtp.stop(),
+            Sender::Acks(acks) => acks.stop(),
             Sender::Tcp(tcp) => tcp.stop(),
             Sender::Tfrc(tfrc) => tfrc.stop(),
             Sender::Multfrc(multfrc) => multfrc.stop(),
@@ -179,6 +200,7 @@ impl Sender {
     pub fn restart(&mut self, now: Time) {
         match self {
             Sender::Rtp(rtp) => rtp.restart(now),
+            Sender::Acks(acks) => acks.restart(now),
             Sender::Tcp(tcp) => tcp.restart(now),
             Sender::Tfrc(tfrc) => tfrc.restart(now),
             Sender::Multfrc(multfrc) => multfrc.restart(now),
@@ -205,6 +227,10 @@ impl Sender {
                 rtp.on_rtcp(now, packet, extra, out);
                 rtp.next_wake()
             }
+            Sender::Acks(acks) => {
+                acks.on_ack(now, packet, extra);
+                acks.next_wake()
+            }
             Sender::Tcp(tcp) => {
                 let options = match extra {
                     Some(Extra::Tcp(options)) => Some(options),
@@ -229,6 +255,7 @@ impl Sender {
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Rtp(rtp) => rtp.on_timer(now, out),
+            Sender::Acks(acks) => acks.on_timer(now, out),
             Sender::Tcp(tcp) => tcp.on_timer(now, out),
             Sender::Tfrc(tfrc) => tfrc.on_timer(now, out),
             Sender::Multfrc(multfrc) => multfrc.on_timer(now, out),
@@ -242,6 +269,7 @@ impl Sender {
     pub fn next_wake(&self) -> Time {
         match self {
             Sender::Rtp(rtp) => rtp.next_wake(),
+            Sender::Acks(acks) => acks.next_wake(),
             Sender::Tcp(tcp) => tcp.next_wake(),
             Sender::Tfrc(tfrc) => tfrc.next_wake(),
             Sender::Multfrc(multfrc) => multfrc.next_wake(),
@@ -256,6 +284,7 @@ impl Sender {
     pub fn acked_all(&self) -> bool {
         match self {
             Sender::Rtp(rtp) => rtp.acked_all(),
+            Sender::Acks(acks) => acks.acked_all(),
             Sender::Tcp(tcp) => tcp.acked_all(),
             Sender::Tfrc(tfrc) => tfrc.acked_all(),
             Sender::Multfrc(multfrc) => multfrc.acked_all(),
@@ -269,6 +298,7 @@ impl Sender {
     pub fn stats(&self) -> &SenderStats {
         match self {
             Sender::Rtp(rtp) => rtp.stats(),
+            Sender::Acks(acks) => acks.stats(),
             Sender::Tcp(tcp) => tcp.stats(),
             Sender::Tfrc(tfrc) => tfrc.stats(),
             Sender::Multfrc(multfrc) => multfrc.stats(),
@@ -280,6 +310,7 @@ impl Sender {
     pub fn account(&mut self, now: Time) {
         match self {
             Sender::Rtp(rtp) => rtp.account(now),
+            Sender::Acks(acks) => acks.account(now),
             Sender::Tcp(tcp) => tcp.account(now),
             Sender::Tfrc(tfrc) => tfrc.account(now),
             Sender::Multfrc(multfrc) => multfrc.account(now),
@@ -291,6 +322,7 @@ impl Sender {
     pub fn gauges(&self, to: &mut dyn Gauges) {
         match self {
             Sender::Rtp(rtp) => rtp.gauges(to),
+            Sender::Acks(acks) => acks.gauges(to),
             Sender::Tcp(tcp) => tcp.gauges(to),
             Sender::Tfrc(tfrc) => tfrc.gauges(to),
             Sender::Multfrc(multfrc) => multfrc.gauges(to),
@@ -302,6 +334,8 @@ impl Sender {
 /// The receiving end of a flow.
 #[derive(Debug)]
 pub enum Receiver {
+    /// That of per-packet acknowledgements.
+    Acks(Box<AcksReceiver>),
     /// RTP's.
     Rtp(Box<RtpReceiver>),
     /// TCP's.
@@ -334,6 +368,10 @@ impl Receiver {
                 rtp.on_data(now, packet, extra, out);
                 rtp.next_wake()
             }
+            Receiver::Acks(acks) => {
+                acks.on_data(now, packet, out);
+                Time::NEVER
+            }
             Receiver::Tcp(tcp) => {
                 tcp.on_data(now, packet, out);
                 tcp.next_wake()
@@ -360,7 +398,7 @@ impl Receiver {
             Receiver::Tcp(tcp) => tcp.on_timer(now, out),
             Receiver::Tfrc(tfrc) => tfrc.on_timer(now, out),
             Receiver::Multfrc(multfrc) => multfrc.on_timer(now, out),
-            Receiver::Udp(_) => {}
+            Receiver::Acks(_) | Receiver::Udp(_) => {}
         }
     }
 
@@ -373,7 +411,7 @@ impl Receiver {
             Receiver::Tcp(tcp) => tcp.next_wake(),
             Receiver::Tfrc(tfrc) => tfrc.next_wake(),
             Receiver::Multfrc(multfrc) => multfrc.next_wake(),
-            Receiver::Udp(_) => Time::NEVER,
+            Receiver::Acks(_) | Receiver::Udp(_) => Time::NEVER,
         }
     }
 
@@ -383,6 +421,7 @@ impl Receiver {
     pub fn stats(&self) -> &ReceiverStats {
         match self {
             Receiver::Rtp(rtp) => rtp.stats(),
+            Receiver::Acks(acks) => acks.stats(),
             Receiver::Tcp(tcp) => tcp.stats(),
             Receiver::Tfrc(tfrc) => tfrc.stats(),
             Receiver::Multfrc(multfrc) => multfrc.stats(),

@@ -15,6 +15,19 @@ pub struct Block {
     pub end: u32,
 }
 
+/// What a receiver that acknowledges each packet says of those before it: its last hole (Rejaie, Handley and Estrin,
+/// INFOCOM 1999, section 2.1). The number of the packet answered, and the echo of its stamp, are the acknowledgement's
+/// own. `hole_start <= hole_end <= received_end`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LastHole {
+    /// One past the highest number that has come.
+    pub received_end: u32,
+    /// From here on all have come.
+    pub hole_end: u32,
+    /// From here to `hole_end` none has come; the one before has. Zero if none before is known to have.
+    pub hole_start: u32,
+}
+
 /// What a TCP acknowledgement says beside its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpOptions {
@@ -86,6 +99,8 @@ pub struct TfrcReport {
 /// The side record of one packet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Extra {
+    /// Of an acknowledgement of one packet.
+    Ack(LastHole),
     /// Of an RTCP packet, in either direction.
     Rtcp(Box<Compound>),
     /// Of an RTP data packet.

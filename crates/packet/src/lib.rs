@@ -10,7 +10,7 @@ pub mod rtcp;
 pub mod rtp;
 pub mod wire;
 
-pub use extra::{Block, Extra, ExtraId, Extras, Ns2Data, Subflow, TcpOptions, TfrcData, TfrcReport};
+pub use extra::{Block, Extra, ExtraId, Extras, LastHole, Ns2Data, Subflow, TcpOptions, TfrcData, TfrcReport};
 pub use ntp::{Ntp, NtpMiddle, NtpSpan};
 use paceline_units::{Span, Time};
 

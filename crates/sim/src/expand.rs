@@ -18,9 +18,11 @@ use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
 use paceline_apps::{Period, Rounding};
 use paceline_control::registry::scheme;
+use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, TcpController, TfrcController};
 use paceline_engine::random::Stream;
 use paceline_flow::Transport;
+use paceline_flow::acks::AcksConfig;
 use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
@@ -194,6 +196,10 @@ fn transport(flow: &Flow) -> Result<Transport, String> {
     let profile = flow.profile.control();
     let params = given(flow, scheme);
     Ok(match scheme.machine {
+        Machine::Acks => {
+            let controller = AcksController::new(scheme, profile, &params).map_err(|error| error.to_string())?;
+            Transport::Acks { config: acks_config(flow, AcksConfig::new(profile, controller.settings())), controller }
+        }
         Machine::Rtp => {
             let controller = RtpController::new(scheme, profile, &params).map_err(|error| error.to_string())?;
             Transport::Rtp { config: rtp_config(flow, RtpConfig::new(profile, controller.settings())), controller }
@@ -212,6 +218,16 @@ fn transport(flow: &Flow) -> Result<Transport, String> {
             ..UdpConfig::new(profile)
         }),
     })
+}
+
+/// The profile's settings with what the scenario says otherwise.
+fn acks_config(flow: &Flow, defaults: AcksConfig) -> AcksConfig {
+    AcksConfig {
+        segment: flow.segment as u16,
+        header: flow.header as u16,
+        ack_size: flow.ack_size.map_or(defaults.ack_size, |size| size.bytes() as u16),
+        ..defaults
+    }
 }
 
 /// The profile's settings with what the scenario says otherwise.

@@ -18,6 +18,8 @@ pub struct Recording {
     pub rate: bool,
     /// Data sent so far.
     pub sequence: bool,
+    /// What rate control by per-packet acknowledgements knows and allows.
+    pub acks: bool,
     /// What rate control knows and allows.
     pub tfrc: bool,
     /// Levels of play-out buffers.
@@ -28,7 +30,7 @@ pub struct Recording {
 
 impl Recording {
     /// Names of the series.
-    pub const NAMES: [&'static str; 7] = ["cwnd", "queue", "rate", "rtcp", "sequence", "tfrc", "playout"];
+    pub const NAMES: [&'static str; 8] = ["cwnd", "queue", "rate", "rtcp", "sequence", "acks", "tfrc", "playout"];
     /// Record nothing.
     pub const NOTHING: Recording = Recording {
         cwnd: false,
@@ -36,6 +38,7 @@ impl Recording {
         rtcp: false,
         rate: false,
         sequence: false,
+        acks: false,
         tfrc: false,
         playout: false,
         every: Span::from_millis(20),
@@ -54,6 +57,7 @@ impl Recording {
                 "rate" => recording.rate = true,
                 "rtcp" => recording.rtcp = true,
                 "sequence" => recording.sequence = true,
+                "acks" => recording.acks = true,
                 "tfrc" => recording.tfrc = true,
                 "playout" => recording.playout = true,
                 other => return Err(other),
@@ -65,7 +69,7 @@ impl Recording {
     /// Whether hosts have something to sample.
     #[must_use]
     pub const fn at_hosts(&self) -> bool {
-        self.cwnd || self.rate || self.rtcp || self.sequence || self.tfrc || self.playout
+        self.cwnd || self.rate || self.rtcp || self.sequence || self.acks || self.tfrc || self.playout
     }
 }
 
@@ -105,6 +109,7 @@ pub struct HostRecorder {
     next: Time,
     /// One a source: those that have such a table.
     windows: Vec<Option<Series>>,
+    gaps: Vec<Option<Series>>,
     controls: Vec<Option<Series>>,
     sessions: Vec<Option<Series>>,
     sequences: Vec<Series>,
@@ -143,6 +148,13 @@ impl HostRecorder {
                 "cwnd",
                 &["time_s", "cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"],
             ),
+            gaps: some(
+                recording.acks,
+                sources,
+                &on("acks"),
+                "acks",
+                &["time_s", "allowed_bps", "gap_s", "srtt_s", "timeout_s", "in_flight_packets"],
+            ),
             controls: some(
                 recording.tfrc,
                 sources,
@@ -171,6 +183,12 @@ impl HostRecorder {
             if let Some(series) = series.as_mut().filter(|_| source.has_started()) {
                 let row = Row::of(source);
                 series.push(&[time, row.cwnd, row.ssthresh, row.srtt, row.in_flight]);
+            }
+        }
+        for (series, source) in self.gaps.iter_mut().zip(sources) {
+            if let Some(series) = series.as_mut().filter(|_| source.has_started()) {
+                let row = Row::of(source);
+                series.push(&[time, row.rate, row.gap, row.srtt, row.timeout, row.in_flight]);
             }
         }
         for (series, source) in self.controls.iter_mut().zip(sources) {
@@ -219,7 +237,14 @@ impl HostRecorder {
     #[must_use]
     pub fn into_series(self) -> Vec<Series> {
         let rates = self.sendings.into_iter().chain(self.goodputs).map(|(series, _)| series);
-        let some = self.windows.into_iter().chain(self.controls).chain(self.sessions).chain(self.playouts).flatten();
+        let some = self
+            .windows
+            .into_iter()
+            .chain(self.gaps)
+            .chain(self.controls)
+            .chain(self.sessions)
+            .chain(self.playouts)
+            .flatten();
         some.chain(self.sequences).chain(rates).collect()
     }
 }
@@ -247,6 +272,8 @@ struct Row {
     x_recv: f64,
     p: f64,
     window: f64,
+    gap: f64,
+    timeout: f64,
     loss: f64,
     rtt: Option<f64>,
     bottleneck: Option<f64>,
@@ -273,6 +300,8 @@ impl Gauges for Row {
             "x_recv" => self.x_recv = value,
             "p" => self.p = value,
             "window" => self.window = value,
+            "ipg" => self.gap = value,
+            "timeout" => self.timeout = value,
             "loss" => self.loss = value,
             "rtt" => self.rtt = Some(value),
             "bottleneck" => self.bottleneck = Some(value),

@@ -41,7 +41,7 @@ Record = Annotated[
     typer.Option(
         "--record",
         metavar="KIND,...",
-        help="Record over time: cwnd, queue, rate, rtcp, sequence, tfrc, playout.",
+        help="Record over time: cwnd, queue, rate, rtcp, sequence, acks, tfrc, playout.",
         show_default=False,
     ),
 ]

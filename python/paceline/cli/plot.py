@@ -30,7 +30,7 @@ def plot(
         typer.Option(
             "--kind",
             metavar="KIND,...",
-            help="cwnd, rate, rtcp, sequence, tfrc, queue, playout, occupancy. Default: all that are there.",
+            help="cwnd, rate, rtcp, sequence, acks, tfrc, queue, playout, occupancy. Default: all that are there.",
             show_default=False,
         ),
     ] = "",

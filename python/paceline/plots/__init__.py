@@ -6,12 +6,22 @@
 
 from __future__ import annotations
 
-from paceline.plots import cwnd, playout, queue, rate, rtcp, sequence, tfrc
+from paceline.plots import acks, cwnd, playout, queue, rate, rtcp, sequence, tfrc
 from paceline.plots.style import save
 from paceline.plots.timeline import Kind, figure
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind for kind in (cwnd.KIND, rate.KIND, rtcp.KIND, sequence.KIND, tfrc.KIND, queue.KIND, playout.KIND)
+    kind.name: kind
+    for kind in (
+        cwnd.KIND,
+        rate.KIND,
+        rtcp.KIND,
+        sequence.KIND,
+        acks.KIND,
+        tfrc.KIND,
+        queue.KIND,
+        playout.KIND,
+    )
 }
 
 __all__ = ["KINDS", "Kind", "figure", "save"]

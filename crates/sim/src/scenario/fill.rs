@@ -6,7 +6,9 @@ use super::model::{File, Topology};
 use super::parameters::ParameterValue;
 use super::values::DelayedAck;
 use paceline_control::registry::scheme;
+use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, TfrcController};
+use paceline_flow::acks::AcksConfig;
 use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
@@ -45,6 +47,11 @@ pub(super) fn fill(file: &mut File, stem: &str) {
         if let Ok(scheme) = scheme(&flow.cc) {
             let profile = profile.control();
             match scheme.machine {
+                Machine::Acks => {
+                    if let Ok(controller) = AcksController::new(scheme, profile, &[]) {
+                        fill_acks(flow, &AcksConfig::new(profile, controller.settings()));
+                    }
+                }
                 Machine::Rtp => {
                     if let Ok(controller) = RtpController::new(scheme, profile, &[]) {
                         fill_rtp(flow, &RtpConfig::new(profile, controller.settings()));
@@ -73,6 +80,12 @@ fn fill_rtp(flow: &mut FlowTable, rtp: &RtpConfig) {
     flow.segment.get_or_insert(Size::from_bytes(rtp.segment.into()));
     flow.header.get_or_insert(Size::from_bytes(rtp.header.into()));
     flow.rtp.get_or_insert_default().fill();
+}
+
+fn fill_acks(flow: &mut FlowTable, acks: &AcksConfig) {
+    flow.segment.get_or_insert(Size::from_bytes(acks.segment.into()));
+    flow.header.get_or_insert(Size::from_bytes(acks.header.into()));
+    flow.ack_size.get_or_insert(Size::from_bytes(acks.ack_size.into()));
 }
 
 fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {

@@ -7,8 +7,10 @@ use super::model::{File, Profile, Topology};
 use super::values::{ClientBuffer, Draw};
 use super::walk::listed;
 use paceline_control::registry::{scheme, schemes};
+use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, Scheme, TfrcController};
 use paceline_control::{Profile as ControlProfile, Recovery as ControlRecovery};
+use paceline_flow::acks::AcksConfig;
 use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
@@ -34,6 +36,10 @@ pub(super) struct Rules {
 /// Payload and header of a full segment unless told otherwise.
 fn sizes(scheme: &Scheme, profile: ControlProfile) -> (u16, u16) {
     match scheme.machine {
+        Machine::Acks => AcksController::new(scheme, profile, &[]).map_or((0, 0), |controller| {
+            let acks = AcksConfig::new(profile, controller.settings());
+            (acks.segment, acks.header)
+        }),
         Machine::Rtp => RtpController::new(scheme, profile, &[]).map_or((0, 0), |controller| {
             let rtp = RtpConfig::new(profile, controller.settings());
             (rtp.segment, rtp.header)
@@ -168,7 +174,7 @@ impl Rules {
         self.rtp(path, flow, scheme);
         match scheme.machine {
             Machine::Tcp(_) => self.effects(path, flow, scheme, profile),
-            Machine::Rtp | Machine::Tfrc | Machine::Udp => self.machine(path, flow, scheme),
+            Machine::Acks | Machine::Rtp | Machine::Tfrc | Machine::Udp => self.machine(path, flow, scheme),
         }
     }
 

@@ -22,10 +22,13 @@ impl Rules {
             ("handshake", flow.handshake.is_some()),
             ("send_overhead", flow.send_overhead > Span::ZERO),
         ];
-        // UDP reports nothing, RTCP's packets have the size that they have, and neither heeds marks
-        let not_of_both = [("ack_size", flow.ack_size.is_some()), ("ecn", flow.ecn.is_some())];
-        let lacks = matches!(scheme.machine, Machine::Rtp | Machine::Udp);
-        let of_others = if lacks { &not_of_both[..] } else { &[] };
+        // UDP reports nothing, RTCP's packets have the size that they have, and of all these only TFRC heeds marks
+        let rare = [("ecn", flow.ecn.is_some()), ("ack_size", flow.ack_size.is_some())];
+        let of_others = match scheme.machine {
+            Machine::Acks => &rare[..1],
+            Machine::Rtp | Machine::Udp => &rare[..],
+            Machine::Tcp(_) | Machine::Tfrc => &[],
+        };
         for (key, _) in of_tcp.iter().chain(of_others).filter(|(_, given)| *given) {
             self.note(join(path, key), format!("is not there for `{}`; leave the key out", scheme.name));
         }

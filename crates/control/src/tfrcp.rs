@@ -1,0 +1,204 @@
+//! TFRCP: TCP's throughput equation every few seconds, doubling while nothing is lost.
+//!
+//! Source: J. Padhye, J. Kurose, D. Towsley, R. Koodli, "A model based TCP-friendly rate control protocol", NOSSDAV
+//! 1999, with the equation of Padhye, Firoiu, Towsley, Kurose, SIGCOMM 1998 ([`crate::models::reno::approximate`]). The
+//! sender works in rounds of fixed length and keeps its rate within one. What the paper leaves open is read as
+//! docs/controllers/tfrcp.md says.
+
+use crate::acks::{AckController, AckEvent, AckSettings, Estimator, LONGEST_GAP, Pacing, SHORTEST_GAP};
+use crate::models::{LossRate, PerAck, Seconds, TcpPath, Window, reno};
+use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme};
+use paceline_units::{Span, Time};
+
+/// The gap between packets before the first round-trip sample, and the timeout: as RAP's, on the same machine.
+const FIRST: Span = Span::from_secs(2);
+
+/// The rate doubles if at least this share of what it allowed was sent: what was not tried says nothing of the path.
+const USED: f64 = 0.5;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::number(
+        "interval",
+        [2.0; Profile::ALL.len()],
+        (0.1, 60.0),
+        "s",
+        "length of a round, M: the rate is computed anew after each",
+    ),
+    Parameter::number(
+        "packets_per_ack",
+        [1.0; Profile::ALL.len()],
+        (1.0, 2.0),
+        "1",
+        "b of the equation; 2 for a TCP that delays ACKs",
+    ),
+    Parameter::number(
+        "min_timeout",
+        [1.0, 0.2, 0.2, 0.2],
+        (0.0, 60.0),
+        "s",
+        "least timeout T_0 in the equation, as that of TCP",
+    ),
+    Parameter::number(
+        "gap_jitter",
+        [0.0; Profile::ALL.len()],
+        (0.0, 0.999),
+        "1",
+        "gaps are multiplied by draws from 1 - this to 1 + this",
+    ),
+];
+
+/// What became known in a round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    sent: u64,
+    came: u64,
+    lost: u64,
+}
+
+/// The state.
+#[derive(Clone, Debug)]
+pub struct Tfrcp {
+    interval: Span,
+    per_ack: PerAck,
+    least_timeout: Span,
+    gap_jitter: f64,
+    /// Packets a second.
+    rate: f64,
+    acked: bool,
+    began: Time,
+    ends: Time,
+    round: Round,
+    /// Losses by what became known in the last round; for plots.
+    p: f64,
+}
+
+impl Tfrcp {
+    fn begin(&mut self, now: Time) {
+        self.began = now;
+        self.ends = now + self.interval;
+        self.round = Round::default();
+    }
+
+    fn set(&mut self, rate: f64) {
+        self.rate = rate.clamp(1.0 / LONGEST_GAP, 1.0 / SHORTEST_GAP);
+    }
+
+    fn end(&mut self, path: &PathView) {
+        let Round { sent, came, lost } = self.round;
+        let allowed = self.rate * path.now.since(self.began).as_secs_f64();
+        if lost > 0 {
+            self.p = lost as f64 / (lost + came) as f64;
+            self.set(self.equation(path));
+        } else if came > 0 {
+            self.p = 0.0;
+            if sent as f64 >= USED * allowed {
+                self.set(2.0 * self.rate);
+            }
+        }
+        self.begin(path.now);
+    }
+
+    /// B(p) in packets a second; as it is where the round-trip time is beyond the equation's domain.
+    fn equation(&self, path: &PathView) -> f64 {
+        let rtt = if path.srtt == Span::ZERO { FIRST } else { path.srtt };
+        let rto = (rtt + path.rttvar * 4).max(self.least_timeout);
+        let seconds = |span: Span| Seconds::new(span.as_secs_f64());
+        let (Ok(p), Ok(rtt), Ok(rto)) = (LossRate::new(self.p), seconds(rtt), seconds(rto)) else { return self.rate };
+        let path = TcpPath { rtt, rto, per_ack: self.per_ack, limit: Window::UNLIMITED };
+        reno::approximate(p, &path).get()
+    }
+}
+
+impl Build for Tfrcp {
+    const SCHEMES: &'static [Scheme] = &[Scheme {
+        name: "tfrcp",
+        summary: "a rate by TCP's throughput equation, computed anew every few seconds, doubled without loss",
+        source: "Padhye, Kurose, Towsley and Koodli, NOSSDAV 1999",
+        machine: Machine::Acks,
+        parameters: PARAMETERS,
+    }];
+
+    fn build(_profile: Profile, values: &[f64]) -> Tfrcp {
+        Tfrcp {
+            interval: Span::from_secs_f64(values[0]),
+            per_ack: PerAck::new(values[1]).unwrap_or(PerAck::ONE),
+            least_timeout: Span::from_secs_f64(values[2]),
+            gap_jitter: values[3],
+            rate: 1.0 / FIRST.as_secs_f64(),
+            acked: false,
+            began: Time::ZERO,
+            ends: Time::NEVER,
+            round: Round::default(),
+            p: 0.0,
+        }
+    }
+}
+
+impl Controller for Tfrcp {
+    type Feedback = AckEvent;
+
+    fn on_feedback(&mut self, feedback: &AckEvent, path: &PathView) {
+        match *feedback {
+            AckEvent::Started => self.begin(path.now),
+            AckEvent::Acked { rtt, packets } => {
+                if !self.acked && rtt.is_some() {
+                    // a packet a round trip, and the first round begins
+                    self.acked = true;
+                    self.set(1.0 / path.srtt.as_secs_f64());
+                    self.begin(path.now);
+                }
+                self.round.came += u64::from(packets);
+            }
+            AckEvent::Lost { packets, .. } => self.round.lost += u64::from(packets),
+        }
+    }
+
+    #[inline]
+    fn on_sent(&mut self, _segment: u32, _path: &PathView) {
+        self.round.sent += 1;
+    }
+
+    fn on_timer(&mut self, path: &PathView) {
+        if self.ends <= path.now {
+            self.end(path);
+        }
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<Time> {
+        Some(self.ends)
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::default()
+    }
+
+    fn gauges(&self, to: &mut dyn Gauges) {
+        to.gauge("ipg", 1.0 / self.rate);
+        to.gauge("p", self.p);
+    }
+}
+
+impl AckController for Tfrcp {
+    #[inline]
+    fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    fn settings(&self) -> AckSettings {
+        AckSettings {
+            // TCP's (RFC 6298 section 2)
+            estimator: Estimator {
+                gain: 0.125,
+                deviation_gain: 0.25,
+                first_deviation: 0.5,
+                srtt_factor: 1.0,
+                deviation_factor: 4.0,
+                least_timeout: self.least_timeout,
+                first_timeout: FIRST,
+            },
+            pacing: Pacing::Follows,
+            gap_jitter: self.gap_jitter,
+        }
+    }
+}

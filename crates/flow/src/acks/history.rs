@@ -1,0 +1,191 @@
+//! What the sender remembers of its packets: when each left whose fate is not known yet.
+
+use paceline_packet::LastHole;
+use paceline_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// So far beyond a packet without an answer another must have come for it to count as lost.
+const OVERTAKEN: u32 = 3;
+
+/// Packets found lost: how many, and the highest number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Losses {
+    pub(super) packets: u32,
+    pub(super) newest: u32,
+}
+
+impl Losses {
+    fn add(&mut self, seq: u32) {
+        self.packets += 1;
+        self.newest = self.newest.max(seq);
+    }
+}
+
+/// From `first` on, the times at which packets left; of those whose fate is known, [`Time::NEVER`]. The first one's is not.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    first: u32,
+    left: VecDeque<Time>,
+    outstanding: u32,
+}
+
+impl History {
+    /// Nothing is outstanding, and `next` leaves next.
+    pub(super) fn clear(&mut self, next: u32) {
+        self.first = next;
+        self.left.clear();
+        self.outstanding = 0;
+    }
+
+    /// The next packet leaves.
+    #[inline]
+    pub(super) fn sent(&mut self, now: Time) {
+        self.left.push_back(now);
+        self.outstanding += 1;
+    }
+
+    /// How many packets have an unknown fate.
+    #[inline]
+    pub(super) fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+
+    /// The first of them; the next to leave if there is none.
+    pub(super) fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// When the oldest of them left.
+    #[inline]
+    pub(super) fn oldest(&self) -> Option<Time> {
+        self.left.front().copied()
+    }
+
+    /// When packet `seq` left, if its fate is unknown.
+    #[inline]
+    pub(super) fn departure(&self, seq: u32) -> Option<Time> {
+        let index = seq.checked_sub(self.first)?;
+        self.left.get(index as usize).copied().filter(|&time| time != Time::NEVER)
+    }
+
+    fn resolve(&mut self, index: usize) {
+        if let Some(time) = self.left.get_mut(index) {
+            *time = Time::NEVER;
+            self.outstanding -= 1;
+        }
+    }
+
+    #[inline]
+    fn trim(&mut self) {
+        while self.left.front() == Some(&Time::NEVER) {
+            self.left.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Packet `seq`, whose fate was unknown, has come.
+    #[inline]
+    pub(super) fn came(&mut self, seq: u32) {
+        self.resolve((seq - self.first) as usize);
+        self.trim();
+    }
+
+    /// What a hole tells (ns-2's `AckLostPacket`): how many packets have come whose own acknowledgement has not, and which
+    /// are lost. Those overtaken by fewer than three stay as they are.
+    #[inline]
+    pub(super) fn learn(&mut self, hole: &LastHole) -> (u32, Losses) {
+        let (mut came, mut lost) = (0, Losses::default());
+        let known = hole.received_end.saturating_sub(self.first) as usize;
+        for index in 0..known.min(self.left.len()) {
+            if self.left[index] == Time::NEVER {
+                continue;
+            }
+            let seq = self.first + index as u32;
+            if seq >= hole.hole_end || seq + 1 == hole.hole_start {
+                came += 1;
+            } else if hole.received_end - 1 - seq >= OVERTAKEN {
+                lost.add(seq);
+            } else {
+                continue;
+            }
+            self.resolve(index);
+        }
+        self.trim();
+        (came, lost)
+    }
+
+    /// Those that left `timeout` ago or earlier are lost.
+    #[inline]
+    pub(super) fn expire(&mut self, now: Time, timeout: Span) -> Losses {
+        let mut lost = Losses::default();
+        while let Some(&left) = self.left.front()
+            && left + timeout <= now
+        {
+            lost.add(self.first);
+            self.resolve(0);
+            self.trim();
+        }
+        lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(packets: u64) -> History {
+        let mut history = History::default();
+        (0..packets).for_each(|i| history.sent(Time(i * 10)));
+        history
+    }
+
+    fn hole(received_end: u32, hole_end: u32, hole_start: u32) -> LastHole {
+        LastHole { received_end, hole_end, hole_start }
+    }
+
+    #[test]
+    fn in_order_nothing_stays() {
+        let mut h = history(10);
+        for seq in 0..10 {
+            assert_eq!(h.departure(seq), Some(Time(u64::from(seq) * 10)));
+            h.came(seq);
+            assert_eq!(h.learn(&hole(seq + 1, 0, 0)), (0, Losses::default()));
+            assert_eq!(h.outstanding(), 9 - seq);
+        }
+        assert_eq!((h.departure(3), h.first(), h.oldest()), (None, 10, None));
+    }
+
+    #[test]
+    fn a_hole_is_a_loss_once_three_have_overtaken_it() {
+        let mut h = history(10);
+        h.came(0);
+        for seq in [2, 3] {
+            h.came(seq);
+            assert_eq!(h.learn(&hole(seq + 1, 2, 1)), (0, Losses::default()));
+        }
+        h.came(4);
+        assert_eq!(h.learn(&hole(5, 2, 1)), (0, Losses { packets: 1, newest: 1 }));
+        assert_eq!((h.first(), h.outstanding()), (5, 5));
+    }
+
+    #[test]
+    fn a_hole_makes_up_for_lost_acknowledgements() {
+        let mut h = history(10);
+        // 0 to 2 came, 3 and 4 did not, 5 to 8 did; only the answer to 8 arrives
+        h.came(8);
+        assert_eq!(h.learn(&hole(9, 5, 3)), (4, Losses { packets: 4, newest: 4 }));
+        // of 0 to 2 it tells of the last one only
+        assert_eq!(h.outstanding(), 1);
+    }
+
+    #[test]
+    fn what_is_old_is_lost() {
+        let mut h = history(10);
+        h.came(1);
+        assert_eq!(h.expire(Time(119), Span(100)), Losses { packets: 1, newest: 0 });
+        assert_eq!(h.expire(Time(120), Span(100)), Losses { packets: 1, newest: 2 });
+        assert_eq!(h.expire(Time(120), Span(100)), Losses::default());
+        assert_eq!(h.expire(Time(1000), Span(100)), Losses { packets: 7, newest: 9 });
+        assert_eq!((h.outstanding(), h.first()), (0, 10));
+    }
+}

@@ -1,0 +1,321 @@
+//! The sending end.
+
+use super::AcksConfig;
+use super::history::{History, Losses};
+use super::rtt::Rtt;
+use crate::pacer::Pacer;
+use crate::{Segment, SenderStats, Transmit};
+use paceline_control::{AckController, AckEvent, AcksController, Controller, Gauges, Pacing, PathView};
+use paceline_engine::random::{Sequence, Stream};
+use paceline_packet::{Extra, Flags, LastHole, Packet, Stamp};
+use paceline_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// Unlimited supply: more packets than a flow can number.
+const ENDLESS: u32 = u32::MAX - 1;
+
+/// The sending end of a flow.
+///
+/// The caller hands over what the application writes ([`AcksSender::supply`]), acknowledgements and the time; it gets
+/// packets through [`Transmit`]. [`AcksSender::next_wake`] says when to call [`AcksSender::on_timer`]; it may move later
+/// without notice, and a call too early does nothing.
+#[derive(Debug)]
+pub struct AcksSender {
+    /// Next packet; one past the last that the application has supplied.
+    next: u32,
+    limit: u32,
+    started: bool,
+    stopped: bool,
+    pacing: Pacing,
+    pacer: Pacer,
+    history: History,
+    rtt: Rtt,
+    controller: AcksController,
+    stats: SenderStats,
+    /// Packets that are not full, in order: number and payload.
+    shorts: VecDeque<(u32, u16)>,
+    config: Box<AcksConfig>,
+    fresh: AcksController,
+}
+
+impl AcksSender {
+    /// A sender that has not started. `stream` feeds the gaps' jitter, if there is any.
+    #[must_use]
+    pub fn new(config: &AcksConfig, controller: AcksController, stream: Stream) -> AcksSender {
+        AcksSender {
+            next: 0,
+            limit: 0,
+            started: false,
+            stopped: false,
+            pacing: config.settings.pacing,
+            pacer: Pacer::new(config.settings.gap_jitter.clamp(0.0, 0.999), Sequence::new(stream)),
+            history: History::default(),
+            rtt: Rtt::new(config.settings.estimator),
+            controller: controller.clone(),
+            stats: SenderStats::new(config.wire()),
+            shorts: VecDeque::new(),
+            config: Box::new(config.clone()),
+            fresh: controller,
+        }
+    }
+
+    /// Starts sending; before it, supplied data waits.
+    pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.stats.packets_sent == 0 {
+            self.stats.until = now;
+            self.stats.from = now;
+        }
+        self.started = true;
+        self.controller.on_feedback(&AckEvent::Started, &self.path(now));
+        self.pacer.start(now);
+        self.run(now, out);
+    }
+
+    /// Begins afresh, with nothing supplied and no round-trip time; statistics go on counting. Call
+    /// [`AcksSender::start`] for it.
+    pub fn restart(&mut self, now: Time) {
+        self.account(now);
+        self.limit = self.next;
+        self.started = false;
+        self.stopped = false;
+        self.history.clear(self.next);
+        self.rtt = Rtt::new(self.config.settings.estimator);
+        self.controller = self.fresh.clone();
+        self.shorts.clear();
+    }
+
+    /// An application writes `bytes`: full packets and, unless it fits, a short last one.
+    pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
+        if bytes == 0 || self.limit == ENDLESS || self.stopped {
+            return;
+        }
+        let segment = u64::from(self.config.segment.max(1));
+        let (full, rest) = (bytes / segment, bytes % segment);
+        let packets = u32::try_from(full + u64::from(rest > 0)).unwrap_or(u32::MAX);
+        self.limit = self.limit.saturating_add(packets).min(ENDLESS);
+        if rest > 0 && !self.config.whole_segments && self.limit < ENDLESS {
+            self.shorts.push_back((self.limit - 1, rest as u16));
+        }
+        self.run(now, out);
+    }
+
+    /// The application will never run dry.
+    pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
+        if !self.stopped {
+            self.limit = ENDLESS;
+            self.run(now, out);
+        }
+    }
+
+    /// The application stops: what has not been sent yet never will be.
+    pub fn stop(&mut self) {
+        self.limit = self.next;
+        self.stopped = true;
+        self.shorts.clear();
+    }
+
+    /// Whether everything supplied has been sent: nothing is sent twice.
+    #[must_use]
+    pub fn acked_all(&self) -> bool {
+        self.started && !self.has_data()
+    }
+
+    #[inline]
+    fn has_data(&self) -> bool {
+        self.next < self.limit
+    }
+
+    /// When [`AcksSender::on_timer`] should be called. A sender without data, all of whose packets have met their fate,
+    /// waits for nothing.
+    #[inline]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        if !self.started || self.stopped {
+            return Time::NEVER;
+        }
+        let due = if self.has_data() {
+            self.pacer.due()
+        } else if let Some(oldest) = self.history.oldest() {
+            oldest + self.rtt.timeout()
+        } else {
+            return Time::NEVER;
+        };
+        due.min(self.controller.next_timer().unwrap_or(Time::NEVER))
+    }
+
+    /// A packet may be due, or overdue, or the controller's time has come; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        self.run(now, out);
+    }
+
+    fn run(&mut self, now: Time, out: &mut impl Transmit) {
+        if !self.started || self.stopped {
+            return;
+        }
+        if self.controller.next_timer().is_some_and(|timer| timer <= now) {
+            self.account(now);
+            self.controller.on_timer(&self.path(now));
+            self.follow(now);
+        }
+        if !self.has_data() {
+            self.expire(now);
+        } else if self.pacer.due() <= now {
+            self.tick(now, out);
+        }
+    }
+
+    /// A packet is due. First, what has been under way for too long is lost (paper, section 2.1: the timer that finds
+    /// losses is that of the packets).
+    #[inline]
+    fn tick(&mut self, now: Time, out: &mut impl Transmit) {
+        let cut = self.expire(now);
+        if !(cut && self.pacing == Pacing::Timer) {
+            self.send(now, out);
+        }
+        self.pacer.sent(now, Span::ZERO, 1.0, self.controller.rate());
+    }
+
+    /// Looks for timeouts; whether the rate was cut for one.
+    #[inline]
+    fn expire(&mut self, now: Time) -> bool {
+        let lost = self.history.expire(now, self.rtt.timeout());
+        if lost.packets == 0 {
+            return false;
+        }
+        self.stats.timeouts += 1;
+        self.lost(lost, now)
+    }
+
+    /// Tells the controller of losses; whether it has cut the rate.
+    #[cold]
+    fn lost(&mut self, lost: Losses, now: Time) -> bool {
+        self.account(now);
+        let before = self.controller.rate();
+        let event = AckEvent::Lost { packets: lost.packets, newest: lost.newest };
+        self.controller.on_feedback(&event, &self.path(now));
+        let cut = self.controller.rate() < before;
+        self.stats.window_cuts += u64::from(cut);
+        self.follow(now);
+        cut
+    }
+
+    /// The rate may have changed.
+    #[inline]
+    fn follow(&mut self, now: Time) {
+        if self.pacing == Pacing::Follows {
+            self.pacer.repace(now, 1.0, self.controller.rate());
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, now: Time, out: &mut impl Transmit) {
+        let seq = self.next;
+        self.next += 1;
+        let payload = match self.shorts.front() {
+            Some(&(short, payload)) if short == seq => {
+                self.shorts.pop_front();
+                payload
+            }
+            _ => self.config.segment,
+        };
+        let size = payload.saturating_add(self.config.header);
+        self.stats.sent(size);
+        self.stats.bytes_acked += u64::from(payload);
+        self.history.sent(now);
+        out.transmit(Segment { seq, stamp: Stamp::at(now), size, flags: Flags::NONE, extra: None });
+        self.controller.on_sent(seq, &self.path(now));
+    }
+
+    /// An acknowledgement has come. One that cannot be ours changes nothing: of packets never sent, with another echo than
+    /// the packet's stamp, with a hole that is none.
+    pub fn on_ack(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>) {
+        let Some(Extra::Ack(hole)) = extra else { return };
+        if !self.started || self.stopped || !self.credible(packet, hole) {
+            return;
+        }
+        let departure = self.history.departure(packet.seq);
+        if departure.is_some_and(|left| Stamp::at(left) != packet.stamp) {
+            return;
+        }
+        self.account(now);
+        let rtt = departure.map(|left| {
+            let sample = self.rtt.sample(now.since(left));
+            self.stats.round_trip(sample);
+            self.history.came(packet.seq);
+            sample
+        });
+        let (came, lost) = self.history.learn(hole);
+        let packets = came + u32::from(rtt.is_some());
+        if packets > 0 {
+            self.controller.on_feedback(&AckEvent::Acked { rtt, packets }, &self.path(now));
+            self.follow(now);
+        }
+        if lost.packets > 0 {
+            self.lost(lost, now);
+        }
+    }
+
+    fn credible(&self, packet: &Packet, hole: &LastHole) -> bool {
+        packet.seq < hole.received_end
+            && hole.received_end <= self.next
+            && hole.hole_end < hole.received_end
+            && hole.hole_start <= hole.hole_end
+    }
+
+    fn path(&self, now: Time) -> PathView {
+        PathView {
+            now,
+            srtt: self.rtt.smoothed(),
+            rttvar: self.rtt.deviation(),
+            min_rtt: self.rtt.least(),
+            in_flight: self.history.outstanding(),
+            acked: self.history.first(),
+            next: self.next,
+            receive_window: u32::MAX,
+            segment: u32::from(self.config.segment.max(1)),
+        }
+    }
+
+    /// Counts up to now. What is sent counts as acknowledged; the window is rate times round-trip time.
+    #[must_use]
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    /// Integrates the window up to `now`, so that [`AcksSender::stats`] is complete; before the start there is none.
+    pub fn account(&mut self, now: Time) {
+        if self.started || self.stats.packets_sent > 0 {
+            let window = if self.started && !self.stopped { self.window() } else { 0.0 };
+            self.stats.advance(now, window);
+        }
+    }
+
+    /// Packets that the allowed rate sends in a round-trip time; zero before the first sample.
+    #[must_use]
+    pub fn window(&self) -> f64 {
+        self.controller.rate() * self.rtt.smoothed().as_secs_f64()
+    }
+
+    /// The controller.
+    #[must_use]
+    pub fn controller(&self) -> &AcksController {
+        &self.controller
+    }
+
+    /// The smoothed round-trip time; zero before the first sample.
+    #[must_use]
+    pub fn srtt(&self) -> Span {
+        self.rtt.smoothed()
+    }
+
+    /// What a plot should show: the controller's gauges, `rate` in bit/s of payload, `srtt` and `timeout` in seconds,
+    /// `window` and `in_flight` in packets.
+    pub fn gauges(&self, to: &mut dyn Gauges) {
+        self.controller.gauges(to);
+        to.gauge("rate", self.controller.rate() * 8.0 * f64::from(self.config.segment));
+        to.gauge("srtt", self.rtt.smoothed().as_secs_f64());
+        to.gauge("timeout", self.rtt.timeout().as_secs_f64());
+        to.gauge("window", self.window());
+        to.gauge("in_flight", f64::from(self.history.outstanding()));
+    }
+}
