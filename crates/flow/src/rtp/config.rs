@@ -57,7 +57,7 @@ pub enum LossField {
 /// Packet pairs: bursts of data packets, and what the receiver makes of them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ProbeConfig {
-    /// Packets sent back to back after a sender report; below 2: none are.
+    /// Packets sent back to back after a sender report, at most; below 2: none are.
     pub burst: u16,
     /// Estimates up to this share above the least of them are alike.
     pub width: f64,
@@ -76,6 +76,8 @@ pub struct RtpConfig {
     pub header: u16,
     /// The last packet of a write is filled up to a full one, as ns-2 counts whole packets.
     pub whole_segments: bool,
+    /// Gaps between packets are drawn uniformly from 1 - this to 1 + this.
+    pub gap_jitter: f64,
     /// When reports are sent.
     pub timing: Timing,
     /// How finely losses are reported.
@@ -94,6 +96,7 @@ impl RtpConfig {
             segment: 1500 - header,
             header,
             whole_segments: false,
+            gap_jitter: 0.5,
             timing: Timing {
                 min_interval: MinInterval::Fixed(Span::from_secs(5)),
                 bandwidth: Rate::from_bps(1_000_000),

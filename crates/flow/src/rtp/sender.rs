@@ -1,16 +1,17 @@
-//! The sending end (RFC 3550 sections 5, 6.3 and 6.4.1).
+//! The sending end (RFC 3550 sections 5, 6.3 and 6.4.1). What it makes of reports is in `feedback`.
+
+mod feedback;
 
 use super::participant::{self, Participant, sender_info};
 use super::timing::{Members, ReportTimer};
 use super::{RtpConfig, ticks};
 use crate::pacer::Pacer;
 use crate::{Segment, SenderStats, Transmit};
-use paceline_control::{Controller, Gauges, Interval, MediaController, PathView, RtpController};
-use paceline_control::{RtpEvent, RtpReport, RtpSession};
+use paceline_control::{Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpSession};
 use paceline_engine::random::{Sequence, Stream};
-use paceline_packet::rtcp::{App, Compound, Probe, ReportBlock};
+use paceline_packet::rtcp::{App, Compound, Probe};
 use paceline_packet::rtp::RtpData;
-use paceline_packet::{Extra, Flags, Ntp, NtpMiddle, Packet, Stamp};
+use paceline_packet::{Extra, Flags, NtpMiddle, Stamp};
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
@@ -22,9 +23,6 @@ const CATCH_UP: Span = Span::from_millis(10);
 
 /// So many of its reports a sender knows again when they are echoed.
 const ECHOES: usize = 16;
-
-/// The shortest round-trip time that counts: the resolution of LSR and DLSR.
-const LEAST_RTT: Span = Span(15_259);
 
 /// The sending end of a flow.
 ///
@@ -108,7 +106,7 @@ impl RtpSender {
             started: false,
             leaving: false,
             packet: f64::from(config.wire().max(1)),
-            pacer: Pacer::new(0.0, Sequence::new(stream)),
+            pacer: Pacer::new(config.gap_jitter.clamp(0.0, 0.999), Sequence::new(stream)),
             burst_end: 0,
             burst_start: 0,
             used: false,
@@ -316,17 +314,27 @@ impl RtpSender {
             return;
         }
         let mut report = self.compound(now);
-        let burst = u32::from(self.config.probe.burst);
-        if self.controller.settings().probes && burst >= 2 && self.limit - self.next >= burst {
-            (self.burst_start, self.burst_end) = (self.next, self.next + burst);
-            let first = self.on_the_wire(self.next);
-            report.apps.push(App::Probe(Probe { first, count: self.config.probe.burst }));
+        let count = self.burst();
+        if count >= 2 && self.limit - self.next >= u32::from(count) {
+            (self.burst_start, self.burst_end) = (self.next, self.next + u32::from(count));
+            report.apps.push(App::Probe(Probe { first: self.on_the_wire(self.next), count }));
         }
         let size = self.transmit(report, now, out);
         self.session.at_report = (self.next, self.session.at_report.0);
         if let Some(timer) = &mut self.session.timer {
             timer.sent(now, size);
         }
+    }
+
+    /// Packets of a burst now: no more than two report intervals have, for the sender is silent as long after it as the
+    /// packets would have taken, and a receiver of whom nothing is heard for longer seems gone.
+    fn burst(&self) -> u16 {
+        if !self.config.settings.probes {
+            return 0;
+        }
+        let interval = self.session.timer.as_ref().map_or(Span::ZERO, ReportTimer::deterministic);
+        let packets = 2.0 * interval.as_secs_f64() * self.controller.rate() / self.packet;
+        self.config.probe.burst.min((packets + 1e-9) as u16)
     }
 
     /// A sender report, or of one that has sent nothing of late an empty receiver report.
@@ -360,93 +368,6 @@ impl RtpSender {
             let report = Compound { bye: Some(self.session.us.bye()), ..self.compound(now) };
             self.transmit(report, now, out);
         }
-    }
-
-    /// A report of the receiver has come. What it says of packets that an earlier report told of already, or of a sender
-    /// report that was none of ours, does not count.
-    pub fn on_rtcp(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
-        let Some(Extra::Rtcp(report)) = extra else { return };
-        let Some(timer) = &mut self.session.timer else { return };
-        if report.ssrc == self.session.us.ssrc {
-            return;
-        }
-        timer.received(packet.size);
-        self.session.answered = report.bye.is_none();
-        self.members(now);
-        let us = self.session.us.ssrc;
-        let block = report.reports.iter().find(|block| block.ssrc == us);
-        if let Some((block, newest)) = block.and_then(|block| Some((block, self.newest(block)?))) {
-            self.reported = newest + 1;
-            self.heed(now, block, report, out);
-        }
-    }
-
-    /// The newest packet that a block tells of, if no report has told of it yet. The block has 16 bits of it and its own
-    /// count of cycles, which begins anew where the receiver does; it cannot be more than those behind what has been sent.
-    fn newest(&self, block: &ReportBlock) -> Option<u32> {
-        let behind = self.on_the_wire(self.next).wrapping_sub(1).wrapping_sub(block.extended_highest as u16);
-        let newest = self.next.checked_sub(1)?.checked_sub(u32::from(behind))?;
-        (newest >= self.reported && newest >= self.first).then_some(newest)
-    }
-
-    /// A block that tells something new.
-    fn heed(&mut self, now: Time, block: &ReportBlock, report: &Compound, out: &mut impl Transmit) {
-        self.account(now);
-        let us = self.session.us.ssrc;
-        let rtt = self.round_trip(now, block);
-        if let Some(rtt) = rtt {
-            self.stats.round_trip(rtt);
-            self.least_rtt = if self.rtt == Span::ZERO { rtt } else { self.least_rtt.min(rtt) };
-            self.rtt = rtt;
-        }
-        let mut loss = block.fraction();
-        let mut bottleneck = None;
-        for app in &report.apps {
-            match app {
-                App::Loss(fine) if fine.ssrc == us => loss = fine.fraction(),
-                App::Bottleneck(estimate) if estimate.ssrc == us => bottleneck = Some(estimate.rate),
-                _ => {}
-            }
-        }
-        self.loss = loss.0;
-        self.stats.window_cuts += u64::from(loss.0 > 0.0);
-        let interval = if core::mem::take(&mut self.used) { Interval::Used } else { Interval::DataLimited };
-        let since = now.since(self.heard);
-        self.heard = now;
-        self.controller
-            .on_feedback(&RtpEvent::Report(RtpReport { loss, rtt, since, bottleneck, interval }), &self.path(now));
-        self.listen(now, self.config.settings.silence);
-        self.pacer.repace(now, self.packet, self.controller.rate());
-        self.run(now, out);
-    }
-
-    /// Equation 2 of the LDA+ paper: tau = t - DLSR - LSR, where LSR is one of our reports.
-    fn round_trip(&self, now: Time, block: &ReportBlock) -> Option<Span> {
-        let (_, sent) = self.session.echoes.iter().find(|(echo, _)| *echo == block.lsr)?;
-        let longest = now.since(*sent);
-        (block.dlsr.span() <= longest + LEAST_RTT * 2)
-            .then(|| block.round_trip(Ntp::at(now)))
-            .flatten()
-            .map(|sample| sample.max(LEAST_RTT))
-    }
-
-    /// The receiver's silence is to be told after so many intervals.
-    fn listen(&mut self, now: Time, intervals: u32) {
-        let timer = self.session.timer.as_ref().filter(|_| intervals > 0);
-        self.silence = timer.map_or(Time::NEVER, |timer| now + timer.deterministic() * u64::from(intervals));
-    }
-
-    /// No report has come for long.
-    #[cold]
-    fn silent(&mut self, now: Time) {
-        self.account(now);
-        // a sender with nothing to send gets no reports either
-        if self.we_sent() || self.has_data() {
-            self.stats.timeouts += 1;
-            self.controller.on_feedback(&RtpEvent::Silence, &self.path(now));
-            self.pacer.repace(now, self.packet, self.controller.rate());
-        }
-        self.listen(now, 1);
     }
 
     fn path(&self, now: Time) -> PathView {

@@ -23,7 +23,12 @@ pub struct RtpTable {
     /// Bits of the loss that a report carries: 8 as in RFC 3550, or 32 in an APP packet beside it.
     #[serde(default)]
     pub loss_field: LossBits,
-    /// Data packets sent back to back after a sender report, by which the receiver measures the bottleneck's rate, if the
+    /// The gaps between packets are multiplied by draws from 1 - this to 1 + this: flows at the same rate would otherwise
+    /// meet a drop-tail queue in lock step.
+    #[serde(default = "half")]
+    #[schemars(range(min = 0.0, max = 0.999))]
+    pub gap_jitter: f64,
+    /// Data packets sent back to back after a sender report, at most, by which the receiver measures the bottleneck's rate, if the
     /// controller wants it: 0, or from 2 on.
     #[serde(default = "four")]
     #[schemars(range(min = 0, max = 100))]
@@ -69,6 +74,7 @@ impl Default for RtpTable {
             report_interval: None,
             bandwidth: one_megabit(),
             loss_field: LossBits::default(),
+            gap_jitter: half(),
             probe_burst: four(),
             probe_width: tenth(),
             probe_history: thirty(),
@@ -100,6 +106,7 @@ impl RtpTable {
                 LossBits::Eight => LossField::Eight,
                 LossBits::ThirtyTwo => LossField::ThirtyTwo,
             },
+            gap_jitter: self.gap_jitter,
             probe: ProbeConfig {
                 burst: self.probe_burst,
                 width: self.probe_width.0,
@@ -114,6 +121,9 @@ const FIVE_SECONDS: Span = Span::from_secs(5);
 
 const fn one_megabit() -> Rate {
     Rate::from_bps(1_000_000)
+}
+const fn half() -> f64 {
+    0.5
 }
 const fn four() -> u16 {
     4

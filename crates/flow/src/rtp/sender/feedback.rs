@@ -1,0 +1,100 @@
+//! What a sender makes of the receiver's reports, and of their absence.
+
+use super::RtpSender;
+use crate::Transmit;
+use paceline_control::{Controller, Interval, MediaController, RtpEvent, RtpReport};
+use paceline_packet::rtcp::{App, Compound, ReportBlock};
+use paceline_packet::{Extra, Ntp, Packet};
+use paceline_units::{Span, Time};
+
+/// The shortest round-trip time that counts: the resolution of LSR and DLSR.
+const LEAST_RTT: Span = Span(15_259);
+
+impl RtpSender {
+    /// A report of the receiver has come. What it says of packets that an earlier report told of already, or of a sender
+    /// report that was none of ours, does not count.
+    pub fn on_rtcp(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+        let Some(Extra::Rtcp(report)) = extra else { return };
+        let Some(timer) = &mut self.session.timer else { return };
+        if report.ssrc == self.session.us.ssrc {
+            return;
+        }
+        timer.received(packet.size);
+        self.session.answered = report.bye.is_none();
+        self.members(now);
+        let us = self.session.us.ssrc;
+        let block = report.reports.iter().find(|block| block.ssrc == us);
+        if let Some((block, newest)) = block.and_then(|block| Some((block, self.newest(block)?))) {
+            self.reported = newest + 1;
+            self.heed(now, block, report, out);
+        }
+    }
+
+    /// The newest packet that a block tells of, if no report has told of it yet. The block has 16 bits of it and its own
+    /// count of cycles, which begins anew where the receiver does; it cannot be more than those behind what has been sent.
+    fn newest(&self, block: &ReportBlock) -> Option<u32> {
+        let behind = self.on_the_wire(self.next).wrapping_sub(1).wrapping_sub(block.extended_highest as u16);
+        let newest = self.next.checked_sub(1)?.checked_sub(u32::from(behind))?;
+        (newest >= self.reported && newest >= self.first).then_some(newest)
+    }
+
+    /// A block that tells something new.
+    fn heed(&mut self, now: Time, block: &ReportBlock, report: &Compound, out: &mut impl Transmit) {
+        self.account(now);
+        let us = self.session.us.ssrc;
+        let rtt = self.round_trip(now, block);
+        if let Some(rtt) = rtt {
+            self.stats.round_trip(rtt);
+            self.least_rtt = if self.rtt == Span::ZERO { rtt } else { self.least_rtt.min(rtt) };
+            self.rtt = rtt;
+        }
+        let mut loss = block.fraction();
+        let mut bottleneck = None;
+        for app in &report.apps {
+            match app {
+                App::Loss(fine) if fine.ssrc == us => loss = fine.fraction(),
+                App::Bottleneck(estimate) if estimate.ssrc == us => bottleneck = Some(estimate.rate),
+                _ => {}
+            }
+        }
+        self.loss = loss.0;
+        self.stats.window_cuts += u64::from(loss.0 > 0.0);
+        let interval = if core::mem::take(&mut self.used) { Interval::Used } else { Interval::DataLimited };
+        let since = now.since(self.heard);
+        self.heard = now;
+        self.controller
+            .on_feedback(&RtpEvent::Report(RtpReport { loss, rtt, since, bottleneck, interval }), &self.path(now));
+        self.listen(now, self.config.settings.silence);
+        self.pacer.repace(now, self.packet, self.controller.rate());
+        self.run(now, out);
+    }
+
+    /// Equation 2 of the LDA+ paper: tau = t - DLSR - LSR, where LSR is one of our reports.
+    fn round_trip(&self, now: Time, block: &ReportBlock) -> Option<Span> {
+        let (_, sent) = self.session.echoes.iter().find(|(echo, _)| *echo == block.lsr)?;
+        let longest = now.since(*sent);
+        (block.dlsr.span() <= longest + LEAST_RTT * 2)
+            .then(|| block.round_trip(Ntp::at(now)))
+            .flatten()
+            .map(|sample| sample.max(LEAST_RTT))
+    }
+
+    /// The receiver's silence is to be told after so many intervals.
+    pub(super) fn listen(&mut self, now: Time, intervals: u32) {
+        let timer = self.session.timer.as_ref().filter(|_| intervals > 0);
+        self.silence = timer.map_or(Time::NEVER, |timer| now + timer.deterministic() * u64::from(intervals));
+    }
+
+    /// No report has come for long.
+    #[cold]
+    pub(super) fn silent(&mut self, now: Time) {
+        self.account(now);
+        // a sender with nothing to send gets no reports either
+        if self.we_sent() || self.has_data() {
+            self.stats.timeouts += 1;
+            self.controller.on_feedback(&RtpEvent::Silence, &self.path(now));
+            self.pacer.repace(now, self.packet, self.controller.rate());
+        }
+        self.listen(now, 1);
+    }
+}
