@@ -156,7 +156,7 @@ fn section_6_4_1_what_reports_say_on_a_clean_path() {
     assert_eq!(stats.rtt_count as usize, blocks.iter().filter(|b| b.1.lsr.0 != 0).count());
     // the sender's own reports: every data packet so far, at a time that follows the clock
     let data = |until: Time| {
-        let (at, report) = path.told.iter().filter(|(at, _)| *at <= until).last().unwrap();
+        let (at, report) = path.told.iter().rfind(|(at, _)| *at <= until).unwrap();
         (*at, report.sender.unwrap())
     };
     let (first, last) = (data(path.told[0].0), data(path.now));

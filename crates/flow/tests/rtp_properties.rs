@@ -186,7 +186,7 @@ proptest! {
         }
         let before = d.sent;
         d.wait(Span::from_secs(30));
-        prop_assert!(d.sent >= before + 1);
+        prop_assert!(d.sent > before);
     }
 }
 
