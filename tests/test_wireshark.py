@@ -63,7 +63,7 @@ def test_every_field_is_what_the_codec_wrote(captured: tuple[Path, list[dict[str
     capture, expected = captured
     packets = dissect(capture)
     assert len(packets) == len(expected) > 300
-    assert {e["type"] for e in expected} == {1, 2, 3, 4, 5, 6}
+    assert {e["type"] for e in expected} == {1, 2, 3, 4, 5, 6, 7, 8}
     for number, (layers, wanted) in enumerate(zip(packets, expected, strict=True), start=1):
         layer = layers["paceline_tfrc"]
         assert "_ws.expert" not in json.dumps(layer), f"packet {number} was called malformed"
@@ -109,7 +109,12 @@ def records(capture: Path) -> tuple[bytes, list[bytearray]]:
         (2, 3, b"\x02"),
         (1, 19, b"\x01"),
         (4, 18, b"\x01"),
-        (5, 2, b"\x17"),
+        (5, 2, b"\x19"),
+        (7, 3, b"\x01"),
+        (7, 8, b"\xff\xff\xff\xff"),
+        (8, 8, b"\xff\xff\xff\xff"),
+        (8, 20, b"\xff\xff\xff\xff"),
+        (8, 24, b"\xff\xff\xff\xff"),
         (6, 28, struct.pack(">d", float("nan"))),
         (6, 28, struct.pack(">d", float("inf"))),
         (6, 28, struct.pack(">d", -0.0)),

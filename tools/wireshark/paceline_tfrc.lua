@@ -1,4 +1,5 @@
--- TFRC over UDP, version 1, as docs/wire/tfrc.md draws it: a dissector for Wireshark and tshark.
+-- TFRC over UDP, version 1, as docs/wire/tfrc.md draws it, and the packets of RAP and TFRCP (docs/wire/acks.md): a
+-- dissector for Wireshark and tshark.
 --
 -- Finds its datagrams on any UDP port by magic and version; "Decode As" by port works too.
 
@@ -6,8 +7,10 @@ local proto = Proto("paceline_tfrc", "TFRC over UDP (Paceline)")
 
 local MAGIC = 0x5054
 local VERSION = 1
-local REQUEST, ACCEPT, REFUSE, CLOSE, DATA, FEEDBACK = 1, 2, 3, 4, 5, 6
+local REQUEST, ACCEPT, REFUSE, CLOSE, DATA, FEEDBACK, SINGLE, ACK = 1, 2, 3, 4, 5, 6, 7, 8
 local SHORT, LONG, SUBFLOW = 20, 44, 4
+local SINGLE_LENGTH, ACK_LENGTH = 16, 28
+local NO_NUMBER = 0xffffffff
 local ECN_FLAG, SUBFLOW_FLAG = 0x01, 0x02
 local TICK = 256e-9 -- seconds
 local NO_LIMIT = 0xffffffff
@@ -19,9 +22,19 @@ local types = {
   [CLOSE] = "Close",
   [DATA] = "Data",
   [FEEDBACK] = "Feedback",
+  [SINGLE] = "Packet",
+  [ACK] = "Acknowledgement",
 }
-local lengths =
-  { [REQUEST] = SHORT, [ACCEPT] = SHORT, [REFUSE] = SHORT, [CLOSE] = SHORT, [DATA] = SHORT, [FEEDBACK] = LONG }
+local lengths = {
+  [REQUEST] = SHORT,
+  [ACCEPT] = SHORT,
+  [REFUSE] = SHORT,
+  [CLOSE] = SHORT,
+  [DATA] = SHORT,
+  [FEEDBACK] = LONG,
+  [SINGLE] = SINGLE_LENGTH,
+  [ACK] = ACK_LENGTH,
+}
 local reasons = {
   [0] = "unspecified",
   [1] = "done",
@@ -51,6 +64,8 @@ local f = {
   rtt_s = ProtoField.double("paceline_tfrc.rtt_s", "Round-trip time (s)"),
   payload = ProtoField.uint32("paceline_tfrc.payload", "Payload (bytes)"),
   received_end = ProtoField.uint32("paceline_tfrc.received_end", "One past the highest sequence number received"),
+  hole_end = ProtoField.uint32("paceline_tfrc.hole_end", "All have come from here on"),
+  hole_start = ProtoField.uint32("paceline_tfrc.hole_start", "None has come from here to there"),
   echo = ProtoField.uint32("paceline_tfrc.echo", "Timestamp echoed (256 ns)"),
   delay = ProtoField.uint32("paceline_tfrc.delay", "Delay since arrival, t_delay (256 ns)"),
   delay_s = ProtoField.double("paceline_tfrc.delay_s", "Delay since arrival, t_delay (s)"),
@@ -159,6 +174,31 @@ body[FEEDBACK] = function(buffer, tree)
   return string.format("end=%d X_recv=%.0f p=%.6f%s", buffer(8, 4):uint(), rate, p, of)
 end
 
+body[SINGLE] = function(buffer, tree)
+  tree:add(f.sequence, buffer(8, 4))
+  tree:add(f.timestamp, buffer(12, 4))
+  local payload = buffer:len() - SINGLE_LENGTH
+  tree:add(f.payload, buffer(0, 0), payload):set_generated()
+  if buffer(8, 4):uint() == NO_NUMBER then
+    complain(tree, "no packet has this number")
+  end
+  return string.format("seq=%d len=%d", buffer(8, 4):uint(), payload)
+end
+
+body[ACK] = function(buffer, tree)
+  tree:add(f.sequence, buffer(8, 4))
+  tree:add(f.echo, buffer(12, 4))
+  tree:add(f.received_end, buffer(16, 4))
+  tree:add(f.hole_end, buffer(20, 4))
+  tree:add(f.hole_start, buffer(24, 4))
+  local sequence, received_end = buffer(8, 4):uint(), buffer(16, 4):uint()
+  local hole_end, hole_start = buffer(20, 4):uint(), buffer(24, 4):uint()
+  if sequence >= received_end or hole_end >= received_end or hole_start > hole_end then
+    complain(tree, "the numbers of what has come contradict each other")
+  end
+  return string.format("seq=%d end=%d hole=%d..%d", sequence, received_end, hole_start, hole_end)
+end
+
 function proto.dissector(buffer, pinfo, root)
   local length = buffer:len()
   if length < 4 or buffer(0, 2):uint() ~= MAGIC then
@@ -194,7 +234,7 @@ function proto.dissector(buffer, pinfo, root)
   if meaning == SUBFLOW_FLAG then
     want = want + more(buffer)
   end
-  if length < want or (kind ~= DATA and length > want) then
+  if length < want or (kind ~= DATA and kind ~= SINGLE and length > want) then
     complain(tree, string.format("%d bytes, where %s has %d", length, types[kind], want))
     return length
   end
@@ -202,7 +242,7 @@ function proto.dissector(buffer, pinfo, root)
   local info = body[kind](buffer, tree)
   pinfo.cols.info = string.format("%s %08x %s", types[kind], buffer(4, 4):uint(), info)
   tree:append_text(string.format(", %s, connection %08x", types[kind], buffer(4, 4):uint()))
-  if kind == DATA and length > want then
+  if (kind == DATA or kind == SINGLE) and length > want then
     Dissector.get("data"):call(buffer(want):tvb(), pinfo, root)
   end
   return length

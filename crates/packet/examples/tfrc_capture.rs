@@ -7,7 +7,7 @@
 mod samples;
 
 use paceline_packet::wire::tfrc::*;
-use paceline_packet::{Stamp, Subflow};
+use paceline_packet::{LastHole, Stamp, Subflow};
 use std::io::Write;
 
 /// pcap's link type for packets that begin with an IP header.
@@ -29,7 +29,7 @@ fn random(state: &mut u64) -> Datagram {
         n if n % 2 == 0 => None,
         n => Some(Subflow { place: (n >> 16) as u16, opening: (n >> 32) as u16 }),
     };
-    let message = match draw(state) % 6 {
+    let message = match draw(state) % 8 {
         0 => {
             let ecn = if draw(state) % 2 == 0 { Ecn::Off } else { Ecn::On };
             Message::Request(Request { nonce, packet_size: draw(state) as u16, ecn })
@@ -41,6 +41,13 @@ fn random(state: &mut u64) -> Datagram {
             let (sequence, timestamp, rtt) = (word(state), Stamp(word(state)), Ticks(word(state)));
             Message::Data(Data { sequence, timestamp, rtt, subflow })
         }
+        5 => {
+            let received_end = word(state).max(1);
+            let hole_end = word(state) % received_end;
+            let hole = LastHole { received_end, hole_end, hole_start: word(state).min(hole_end) };
+            Message::Ack(Ack { sequence: word(state) % received_end, echo: Stamp(word(state)), hole })
+        }
+        6 => Message::Single(Single { sequence: word(state).min(u32::MAX - 1), timestamp: Stamp(word(state)) }),
         _ => Message::Feedback(Feedback {
             received_end: word(state),
             echo: Stamp(word(state)),
@@ -88,6 +95,15 @@ fn fields(datagram: &Datagram, payload: usize) -> String {
                     named(m.subflow)
                 ),
             )
+        }
+        Message::Single(m) => {
+            let (sequence, timestamp) = (m.sequence, m.timestamp.0);
+            (7, format!(r#""sequence": {sequence}, "timestamp": {timestamp}, "payload": {payload}"#))
+        }
+        Message::Ack(m) => {
+            let LastHole { received_end, hole_end, hole_start } = m.hole;
+            let hole = format!(r#""received_end": {received_end}, "hole_end": {hole_end}, "hole_start": {hole_start}"#);
+            (8, format!(r#""sequence": {}, "echo": {}, {hole}"#, m.sequence, m.echo.0))
         }
         Message::Feedback(m) => (
             6,

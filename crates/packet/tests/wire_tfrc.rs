@@ -3,7 +3,7 @@
 mod samples;
 
 use paceline_packet::wire::tfrc::*;
-use paceline_packet::{Stamp, Subflow};
+use paceline_packet::{LastHole, Stamp, Subflow};
 use paceline_units::Span;
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -93,10 +93,19 @@ fn each_way_to_be_wrong_has_its_error() {
     assert_eq!(spoilt("data", |b| b.truncate(3)), Err(DecodeError::Length(3)));
     assert_eq!(spoilt("data", |b| b[2] = 0x25), Err(DecodeError::Version(2)));
     assert_eq!(spoilt("data", |b| b[2] = 0x10), Err(DecodeError::Type(0)));
-    assert_eq!(spoilt("data", |b| b[2] = 0x17), Err(DecodeError::Type(7)));
+    assert_eq!(spoilt("data", |b| b[2] = 0x19), Err(DecodeError::Type(9)));
     assert_eq!(spoilt("data", |b| b[3] = 1), Err(DecodeError::Reserved));
     assert_eq!(spoilt("data", |b| b[3] = 4), Err(DecodeError::Reserved));
     assert_eq!(spoilt("accept", |b| b[3] = 2), Err(DecodeError::Reserved));
+    assert_eq!(spoilt("packet", |b| b[3] = 2), Err(DecodeError::Reserved));
+    assert_eq!(spoilt("packet", |b| b.truncate(15)), Err(DecodeError::Length(15)));
+    assert_eq!(spoilt("packet", |b| b[8..12].fill(0xff)), Err(DecodeError::Sequence));
+    assert_eq!(spoilt("acknowledgement", |b| b.push(0)), Err(DecodeError::Length(ACK_LEN + 1)));
+    // a packet that has not come, no packet come behind the hole, a hole that ends before it begins
+    for (at, number) in [(8, 4243u32), (20, 4243), (24, 4241)] {
+        let error = spoilt("acknowledgement", |b| b[at..at + 4].copy_from_slice(&number.to_be_bytes()));
+        assert_eq!(error, Err(DecodeError::Hole), "{number} at {at}");
+    }
     let (named, len) = ("data of one of several connections", SHORT_LEN + SUBFLOW_LEN);
     assert_eq!(spoilt(named, |b| b.truncate(len - 1)), Err(DecodeError::Length(len - 1)));
     let (named, len) = ("feedback for one of several connections", FEEDBACK_LEN + SUBFLOW_LEN);
@@ -135,6 +144,14 @@ fn message() -> impl Strategy<Value = Message> {
     prop_oneof![
         (nonce(), any::<u16>(), prop::sample::select(vec![Ecn::Off, Ecn::On]))
             .prop_map(|(nonce, packet_size, ecn)| Message::Request(Request { nonce, packet_size, ecn })),
+        (0..u32::MAX, any::<u32>())
+            .prop_map(|(sequence, stamp)| Message::Single(Single { sequence, timestamp: Stamp(stamp) })),
+        any::<[u32; 5]>().prop_map(|[end, hole_end, hole_start, sequence, echo]| {
+            let received_end = end.max(1);
+            let hole_end = hole_end % received_end;
+            let hole = LastHole { received_end, hole_end, hole_start: hole_start.min(hole_end) };
+            Message::Ack(Ack { sequence: sequence % received_end, echo: Stamp(echo), hole })
+        }),
         (nonce(), limit).prop_map(|(nonce, limit)| Message::Accept(Accept { nonce, limit })),
         (nonce(), reason()).prop_map(|(nonce, reason)| Message::Refuse(Refuse { nonce, reason })),
         (nonce(), reason()).prop_map(|(nonce, reason)| Message::Close(Close { nonce, reason })),
@@ -164,14 +181,14 @@ proptest! {
         connection: u32, message in message(), payload in prop::collection::vec(any::<u8>(), 0..64),
     ) {
         let datagram = Datagram { connection: ConnectionId(connection), message };
-        let payload = if matches!(message, Message::Data(_)) { payload } else { Vec::new() };
+        let payload = if matches!(message, Message::Data(_) | Message::Single(_)) { payload } else { Vec::new() };
         let bytes = encoded(&datagram, &payload);
         prop_assert_eq!(decode(&bytes), Ok((datagram, &payload[..])));
     }
 
     #[test]
     fn any_bytes_get_an_answer_and_what_is_read_is_written_the_same(
-        mut bytes in prop::collection::vec(any::<u8>(), 0..80), kind in 0u8..8, ours: bool,
+        mut bytes in prop::collection::vec(any::<u8>(), 0..80), kind in 0u8..10, ours: bool,
     ) {
         if ours && bytes.len() > 3 {
             bytes[..4].copy_from_slice(&[b'P', b'T', 0x10 | kind, 0]);

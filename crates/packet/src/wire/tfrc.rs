@@ -1,5 +1,6 @@
 //! TFRC over UDP, version 1: the header and feedback contents of RFC 5348 section 3.2, and the agreement that comes
-//! before them. `docs/wire/tfrc.md` draws every message and states the rules of the agreement.
+//! before them. `docs/wire/tfrc.md` draws every message and states the rules of the agreement, which RAP and TFRCP share;
+//! theirs are the packets that are acknowledged one by one, which `docs/wire/acks.md` draws.
 //!
 //! RFC 5348 gives the contents of data and feedback packets and leaves the format to whoever uses it. This one is of a size
 //! that type and flags tell, in network byte order, and canonical: for each message there is one encoding, and [`decode`] refuses
@@ -9,11 +10,11 @@
 mod messages;
 
 pub use messages::{
-    Accept, Close, ConnectionId, Data, Datagram, Ecn, Feedback, Message, Nonce, RateLimit, Reason, Refuse, Request,
-    Ticks,
+    Accept, Ack, Close, ConnectionId, Data, Datagram, Ecn, Feedback, Message, Nonce, RateLimit, Reason, Refuse,
+    Request, Single, Ticks,
 };
 
-use crate::{Stamp, Subflow};
+use crate::{LastHole, Stamp, Subflow};
 
 /// The first two bytes of each datagram, "PT". Outside the ranges by which RFC 7983 tells STUN, DTLS and RTP apart.
 pub const MAGIC: [u8; 2] = *b"PT";
@@ -21,11 +22,17 @@ pub const MAGIC: [u8; 2] = *b"PT";
 /// The version that this file reads and writes.
 pub const VERSION: u8 = 1;
 
-/// Bytes of every message but feedback; what follows them in a data message is payload.
+/// Bytes of the agreement's messages and of a data message; what follows them in a data message is payload.
 pub const SHORT_LEN: usize = 20;
 
 /// Bytes of a feedback message.
 pub const FEEDBACK_LEN: usize = 44;
+
+/// Bytes of the header of a packet that is acknowledged by itself; what follows them is payload.
+pub const SINGLE_LEN: usize = 16;
+
+/// Bytes of an acknowledgement of one packet.
+pub const ACK_LEN: usize = 28;
 
 /// Bytes more of data and feedback that name a connection within the flow.
 pub const SUBFLOW_LEN: usize = 4;
@@ -47,6 +54,10 @@ pub enum DecodeError {
     ReceiveRate,
     /// A loss event rate outside 0 to 1 (zero's sign included).
     LossEventRate,
+    /// A hole that ends before it begins, or not below what has come, or a packet acknowledged that has not come.
+    Hole,
+    /// The number 2^32 - 1, which no packet has that is acknowledged by itself.
+    Sequence,
 }
 
 impl core::fmt::Display for DecodeError {
@@ -59,6 +70,8 @@ impl core::fmt::Display for DecodeError {
             DecodeError::Reserved => f.write_str("a reserved bit is set"),
             DecodeError::ReceiveRate => f.write_str("the receive rate is negative, infinite or no number"),
             DecodeError::LossEventRate => f.write_str("the loss event rate is not from 0 to 1"),
+            DecodeError::Hole => f.write_str("the numbers of what has come contradict each other"),
+            DecodeError::Sequence => f.write_str("no packet has this number"),
         }
     }
 }
@@ -71,6 +84,8 @@ const REFUSE: u8 = 3;
 const CLOSE: u8 = 4;
 const DATA: u8 = 5;
 const FEEDBACK: u8 = 6;
+const SINGLE: u8 = 7;
+const ACK: u8 = 8;
 
 const FLAG_ECN: u8 = 1;
 const FLAG_SUBFLOW: u8 = 2;
@@ -85,6 +100,8 @@ impl Message {
             Message::Close(_) => CLOSE,
             Message::Data(_) => DATA,
             Message::Feedback(_) => FEEDBACK,
+            Message::Single(_) => SINGLE,
+            Message::Ack(_) => ACK,
         }
     }
 
@@ -148,6 +165,17 @@ impl Datagram {
                 to.extend_from_slice(&m.loss_event_rate.to_be_bytes());
                 put_subflow(to, m.subflow);
             }
+            Message::Single(m) => {
+                to.extend_from_slice(&m.sequence.to_be_bytes());
+                to.extend_from_slice(&m.timestamp.0.to_be_bytes());
+            }
+            Message::Ack(m) => {
+                to.extend_from_slice(&m.sequence.to_be_bytes());
+                to.extend_from_slice(&m.echo.0.to_be_bytes());
+                to.extend_from_slice(&m.hole.received_end.to_be_bytes());
+                to.extend_from_slice(&m.hole.hole_end.to_be_bytes());
+                to.extend_from_slice(&m.hole.hole_start.to_be_bytes());
+            }
         }
     }
 }
@@ -176,10 +204,12 @@ pub fn decode(bytes: &[u8]) -> Result<(Datagram, &[u8]), DecodeError> {
     let len = match kind {
         REQUEST | ACCEPT | REFUSE | CLOSE | DATA => SHORT_LEN + more,
         FEEDBACK => FEEDBACK_LEN + more,
+        SINGLE => SINGLE_LEN,
+        ACK => ACK_LEN,
         _ => return Err(DecodeError::Type(kind)),
     };
     let (header, payload) = bytes.split_at_checked(len).ok_or(DecodeError::Length(bytes.len()))?;
-    if kind != DATA && !payload.is_empty() {
+    if kind != DATA && kind != SINGLE && !payload.is_empty() {
         return Err(DecodeError::Length(bytes.len()));
     }
     if flags & !meanings != 0 {
@@ -220,6 +250,21 @@ pub fn decode(bytes: &[u8]) -> Result<(Datagram, &[u8]), DecodeError> {
             rtt: Ticks(read.u32()),
             subflow: read.subflow(named),
         }),
+        SINGLE => {
+            let (sequence, timestamp) = (read.u32(), Stamp(read.u32()));
+            if sequence == u32::MAX {
+                return Err(DecodeError::Sequence);
+            }
+            Message::Single(Single { sequence, timestamp })
+        }
+        ACK => {
+            let (sequence, echo) = (read.u32(), Stamp(read.u32()));
+            let hole = LastHole { received_end: read.u32(), hole_end: read.u32(), hole_start: read.u32() };
+            if sequence >= hole.received_end || hole.hole_end >= hole.received_end || hole.hole_start > hole.hole_end {
+                return Err(DecodeError::Hole);
+            }
+            Message::Ack(Ack { sequence, echo, hole })
+        }
         _ => Message::Feedback(Feedback {
             received_end: read.u32(),
             echo: Stamp(read.u32()),

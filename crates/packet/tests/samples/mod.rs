@@ -1,5 +1,6 @@
 //! A message of each type, with limits and ordinary values: for the golden bytes and for the dissector's capture.
 
+use paceline_packet::LastHole;
 use paceline_packet::wire::tfrc::*;
 use paceline_packet::{Stamp, Subflow};
 use paceline_units::Span;
@@ -31,6 +32,8 @@ pub fn samples() -> Vec<(&'static str, Datagram, &'static [u8])> {
     let data = Data { sequence: 4241, timestamp: Stamp(0x0034_5678), rtt, subflow: None };
     let first = Data { sequence: 0, timestamp: Stamp(0), rtt: Ticks(0), subflow: None };
     let subflow = Some(Subflow { place: 5, opening: 0x1234 });
+    let hole = LastHole { received_end: 4243, hole_end: 4240, hole_start: 4238 };
+    let none = LastHole { received_end: 1, hole_end: 0, hole_start: 0 };
     let all: Vec<(&str, Message, &[u8])> = vec![
         ("request", Message::Request(Request { nonce, packet_size: 1000, ecn: Ecn::Off }), b""),
         ("request, ECN-capable", Message::Request(Request { nonce, packet_size: u16::MAX, ecn: Ecn::On }), b""),
@@ -45,6 +48,10 @@ pub fn samples() -> Vec<(&'static str, Datagram, &'static [u8])> {
         ("feedback, numbers at their limits", Message::Feedback(edge), b""),
         ("data of one of several connections", Message::Data(Data { subflow, ..data }), b"four"),
         ("feedback for one of several connections", Message::Feedback(Feedback { subflow, ..ordinary }), b""),
+        ("packet", Message::Single(Single { sequence: 4241, timestamp: Stamp(0x0034_5678) }), b"four"),
+        ("packet, the last number", Message::Single(Single { sequence: u32::MAX - 1, timestamp: Stamp(0) }), b""),
+        ("acknowledgement", Message::Ack(Ack { sequence: 4241, echo: Stamp(0x0034_5678), hole }), b""),
+        ("acknowledgement of the first packet", Message::Ack(Ack { sequence: 0, echo: Stamp(0), hole: none }), b""),
     ];
     let connection = ConnectionId(0xdead_beef);
     all.into_iter().map(|(name, message, payload)| (name, Datagram { connection, message }, payload)).collect()

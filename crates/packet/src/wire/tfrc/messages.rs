@@ -1,6 +1,6 @@
 //! What the messages of TFRC over UDP say.
 
-use crate::{Stamp, Subflow};
+use crate::{LastHole, Stamp, Subflow};
 use paceline_units::Span;
 
 /// A length of time on the wire: units of 256 ns, as in [`Stamp`]; at most 1099.5 s.
@@ -153,6 +153,26 @@ pub struct Feedback {
     pub subflow: Option<Subflow>,
 }
 
+/// The header of a data packet that wants an acknowledgement of its own. The payload follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Single {
+    /// One more with each data packet, from 0 to 2^32 - 2.
+    pub sequence: u32,
+    /// The sender's clock when it sent the packet.
+    pub timestamp: Stamp,
+}
+
+/// The acknowledgement of one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ack {
+    /// The packet's number, below [`LastHole::received_end`].
+    pub sequence: u32,
+    /// Its timestamp.
+    pub echo: Stamp,
+    /// What has come so far: `hole_start <= hole_end < received_end`.
+    pub hole: LastHole,
+}
+
 /// What a datagram says.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Message {
@@ -168,6 +188,10 @@ pub enum Message {
     Data(Data),
     /// Receiver to sender.
     Feedback(Feedback),
+    /// Sender to receiver, where each packet is acknowledged.
+    Single(Single),
+    /// Receiver to sender, where each packet is acknowledged.
+    Ack(Ack),
 }
 
 /// A datagram without its payload.
