@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+import tshark
 from needs import require
+from tshark import fields
 
 ROOT = Path(__file__).resolve().parent.parent
 DISSECTOR = ROOT / "tools" / "wireshark" / "paceline_tfrc.lua"
@@ -149,3 +151,55 @@ def test_other_datagrams_are_left_alone(
         other.write_bytes(head + record)
         (layers,) = dissect(other)
         assert "paceline_tfrc" not in layers
+
+
+def test_rtp_and_rtcp(tmp_path: Path) -> None:
+    """What the codec writes, as Wireshark reads it: every field of a compound packet with everything in it."""
+    require("tshark")
+    capture = tmp_path / "rtcp.pcap"
+    example = ["cargo", "run", "--quiet", "--locked", "-p", "paceline-packet", "--example", "rtcp_capture"]
+    subprocess.run([*example, "--", str(capture)], cwd=ROOT, check=True)
+    assert (
+        fields(
+            capture,
+            "_ws.malformed || (_ws.expert && ip.checksum.status != 0)",
+            "frame.number",
+            "_ws.expert.message",
+        )
+        == []
+    )
+    lines = [
+        line
+        for line in tshark.tshark(capture, "-q", "-z", "rtp,streams").splitlines()
+        if "0x00000002" in line
+    ]
+    (stream,) = lines
+    assert " 98     2 (2.0%)" in stream, "packets and losses of data 1 to 100 without 7 and 8"
+    header = fields(capture, "rtp.seq == 20", "rtp.ssrc", "rtp.p_type", "rtp.marker", "rtp.timestamp")
+    assert header[0][:2] == ["0x00000002", "96"]
+    assert header[0][2] in ("1", "True")
+    assert header[0][3] == "18000"
+    expected = {
+        "pt": "200,202,204,204,204,205,203",
+        "senderssrc": "0x00000002,0x00000002",
+        "timestamp.ntp.msw": "2208988801",
+        "timestamp.ntp.lsw": "2147483648",
+        "timestamp.rtp": "5",
+        "sender.packetcount": "6",
+        "sender.octetcount": "7",
+        "ssrc.fraction": "64",
+        "ssrc.cum_nr": "-2",
+        "ssrc.ext_high": "65543",
+        "ssrc.jitter": "9",
+        "ssrc.lsr": "3070566400",
+        "ssrc.dlsr": "344064",
+        "sdes.text": "a@host,end",
+        "app.name": "PCLN,PCLN,PCLN",
+        "app.subtype": "1,2,3",
+        "app.data": "fffe000a,000000030000000000989680,000000030083126e",
+        "rtpfb.fmt": "11",
+        "fci": "00110003e0800000e08000007e818000",
+        "length_check": "1",
+    }
+    (row,) = fields(capture, "rtcp", *(f"rtcp.{name}" for name in expected))
+    assert ["1" if value == "True" else value for value in row] == list(expected.values())

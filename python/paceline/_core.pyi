@@ -70,9 +70,16 @@ class RunOutput:
     def series(self) -> list[Series]: ...
 
 def run(
-    scenario: Scenario, seed: int, record: list[str], record_every_s: float, watch: Watch | None = None
+    scenario: Scenario,
+    seed: int,
+    record: list[str],
+    record_every_s: float,
+    watch: Watch | None = None,
+    pcap: tuple[str, list[str]] | None = None,
 ) -> RunOutput:
-    """Runs to the end, without the interpreter lock. Raises Cancelled, InternalError, ScenarioError, ValueError."""
+    """Runs to the end, without the interpreter lock. `pcap` is a file for the packets that leave and reach hosts, and
+    the names of the hosts (none: all). Raises Cancelled, InternalError, OSError, ScenarioError, ValueError.
+    """
 
 def schema_json() -> str:
     """The JSON Schema of scenario files."""

@@ -10,7 +10,7 @@ from paceline import _core, files
 from paceline.errors import PacelineError
 from paceline.results import Results
 from paceline.scenario import ScenarioLike, identity, load
-from paceline.sweep import RECORD_EVERY_S, Point, Progress, check_recordings, run_points, seeds_from
+from paceline.sweep import RECORD_EVERY_S, Pcap, Point, Progress, check_recordings, run_points, seeds_from
 
 
 def claim(directory: Path) -> None:
@@ -37,15 +37,22 @@ def run(
     record_every_s: float = RECORD_EVERY_S,
     workers: int | None = None,
     out: str | Path | None = None,
+    pcap: str | Path | None = None,
+    pcap_at: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Results:
     """Runs a scenario (a TOML file's path, or a loaded one) with seeds seed, seed + 1, ..., seed + runs - 1.
 
     `seed` is by default the scenario's; `set` replaces values at TOML paths; `record` names what to record over time
     (cwnd, queue, rate, rtcp, sequence, acks, tfrc, playout), every `record_every_s` seconds. With `out` the results are
-    also written there.
+    also written there. With `pcap`, a file, the one run's packets are written to it as pcapng, as they leave and reach
+    hosts: those named in `pcap_at`, or all.
     Raises ScenarioError, PacelineError, StorageError, Interrupted.
     """
+    if pcap is not None and runs != 1:
+        raise PacelineError(f"a capture holds one run, not {runs}: leave out pcap, or runs")
+    if pcap is None and pcap_at:
+        raise PacelineError("pcap_at without pcap: name the capture's file")
     loaded = load(scenario, set)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     manifest = {
@@ -68,6 +75,7 @@ def run(
         record_every_s=record_every_s,
         workers=workers,
         progress=progress,
+        pcap=None if pcap is None else Pcap(Path(pcap), pcap_at),
     )
     results = Results(records, manifest)
     if out is not None:

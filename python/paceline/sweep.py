@@ -146,6 +146,34 @@ def seeds_from(first: int, runs: int) -> list[int]:
     return list(range(first, first + runs))
 
 
+@dataclass(frozen=True)
+class Pcap:
+    """A capture of a run: its file, and the names of the hosts to capture at (none: all)."""
+
+    path: Path
+    hosts: Sequence[str] = ()
+
+
+def simulate(
+    scenario: _core.Scenario,
+    seed: int,
+    record: Sequence[str],
+    record_every_s: float,
+    watch: _core.Watch,
+    pcap: Pcap | None,
+) -> _core.RunOutput:
+    """One run. Raises what `_core.run` raises; of a capture StorageError and PacelineError."""
+    if pcap is None:
+        return _core.run(scenario, seed, list(record), record_every_s, watch)
+    try:
+        where = (str(pcap.path), list(pcap.hosts))
+        return _core.run(scenario, seed, list(record), record_every_s, watch, where)
+    except OSError as error:
+        raise files.refused(pcap.path, error) from error
+    except ValueError as error:
+        raise PacelineError(f"capture: {error}") from error
+
+
 def run_points(
     points: Sequence[Point],
     seeds: Sequence[int],
@@ -155,6 +183,7 @@ def run_points(
     workers: int | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
+    pcap: Pcap | None = None,
 ) -> list[RunRecord]:
     """Runs every point with every seed; records in the order of points, then seeds.
 
@@ -180,7 +209,7 @@ def run_points(
 
     def work(i: int) -> RunRecord:
         point, seed = jobs[i]
-        output = _core.run(point.scenario, seed, list(record), record_every_s, watches[i])
+        output = simulate(point.scenario, seed, record, record_every_s, watches[i], pcap)
         result = RunRecord.of(seed, output, point.labels)
         if store:
             store.put(keys[i], result)

@@ -149,7 +149,7 @@ body[DATA] = function(buffer, tree)
   tree:add(f.rtt, buffer(16, 4))
   tree:add(f.rtt_s, buffer(16, 4), buffer(16, 4):uint() * TICK):set_generated()
   local of = subflow(buffer, tree, SHORT)
-  local payload = buffer:len() - SHORT - more(buffer)
+  local payload = buffer:reported_len() - SHORT - more(buffer)
   tree:add(f.payload, buffer(0, 0), payload):set_generated()
   return string.format("seq=%d len=%d%s", buffer(8, 4):uint(), payload, of)
 end

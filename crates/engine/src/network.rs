@@ -8,8 +8,8 @@ use paceline_units::Time;
 
 /// A link as the engine sees it: something that a packet passes.
 pub trait Hop {
-    /// A packet reaches the link at `packet.time`.
-    fn pass(&mut self, packet: &mut Packet) -> Fate;
+    /// A packet reaches the link at `packet.time`; `extras` has its side record.
+    fn pass(&mut self, packet: &mut Packet, extras: &Extras) -> Fate;
 }
 
 /// Counts of a whole run, for the identity: sent + duplicated = delivered + dropped + in flight.
@@ -118,7 +118,7 @@ impl<H: Hop> Network<H> {
         let (mut time, cursor, mut flags) = (packet.time, packet.cursor + 1, packet.flags);
         if let Some(hop) = self.hops.get_mut(step.hop as usize) {
             let mut passing = Packet { time, cursor, flags, ..*packet };
-            let fate = hop.pass(&mut passing);
+            let fate = hop.pass(&mut passing, &self.extras);
             let at = time;
             (time, flags) = (passing.time, passing.flags);
             if !matches!(fate, Fate::Pass) {

@@ -170,6 +170,12 @@ impl Extras {
         self.records[id.0 as usize].take()
     }
 
+    /// The record, which stays; `None` for [`ExtraId::NONE`].
+    #[must_use]
+    pub fn get(&self, id: ExtraId) -> Option<&Extra> {
+        self.records.get(id.0 as usize)?.as_ref()
+    }
+
     /// A copy of the record under a name of its own.
     pub fn duplicate(&mut self, id: ExtraId) -> ExtraId {
         if id == ExtraId::NONE {

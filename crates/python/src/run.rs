@@ -2,11 +2,13 @@
 
 use crate::scenario::Scenario;
 use crate::{Cancelled, InternalError, ScenarioError, panics};
+use paceline_live::capture::{self, CaptureError, CaptureFile};
 use paceline_sim::{Recording, RunError, RunOptions};
 use paceline_units::Span;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A handle on a run from another thread.
@@ -87,7 +89,7 @@ pub struct RunOutput {
 
 /// Runs a scenario to its end, without the interpreter lock.
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, record, record_every_s, watch = None))]
+#[pyo3(signature = (scenario, seed, record, record_every_s, watch = None, pcap = None))]
 #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
 pub fn run(
     py: Python<'_>,
@@ -96,6 +98,7 @@ pub fn run(
     record: Vec<String>,
     record_every_s: f64,
     watch: Option<Py<Watch>>,
+    pcap: Option<(PathBuf, Vec<String>)>,
 ) -> PyResult<RunOutput> {
     // At most once a nanosecond, at least once in a hundred years.
     if !(1e-9..=3.2e9).contains(&record_every_s) {
@@ -111,7 +114,10 @@ pub fn run(
         panics::guarded(|| {
             let options =
                 RunOptions { recording, watch: watch.as_ref().map(|w| &*w.get().watch), ..RunOptions::default() };
-            let output = paceline_sim::simulate(&checked, seed, &options)?;
+            let output = match &pcap {
+                None => paceline_sim::simulate(&checked, seed, &options).map_err(CaptureError::Run)?,
+                Some((path, hosts)) => capture::simulate(&checked, seed, &options, &CaptureFile { path, hosts })?,
+            };
             let summary = serde_json::to_string(&output.summary);
             Ok((summary, output.series))
         })
@@ -124,8 +130,10 @@ pub fn run(
     };
     match finished {
         Err(panic) => Err(defect(&panic)),
-        Ok(Err(RunError::Cancelled)) => Err(Cancelled::new_err("the run was cancelled")),
-        Ok(Err(error)) => Err(ScenarioError::new_err(format!("{name}: {error}"))),
+        Ok(Err(CaptureError::File(error))) => Err(error.into()),
+        Ok(Err(error @ CaptureError::NoHost(..))) => Err(PyValueError::new_err(error.to_string())),
+        Ok(Err(CaptureError::Run(RunError::Cancelled))) => Err(Cancelled::new_err("the run was cancelled")),
+        Ok(Err(CaptureError::Run(error))) => Err(ScenarioError::new_err(format!("{name}: {error}"))),
         Ok(Ok((Err(error), _))) => Err(defect(&error.to_string())),
         Ok(Ok((Ok(summary_json), series))) => {
             let series = series.into_iter().map(|series| Py::new(py, Series { series })).collect::<PyResult<_>>()?;

@@ -1,14 +1,15 @@
 //! From a [`Model`] to elements: what stands at each place of the plan.
 
 use crate::endpoint::{Sink, Source};
-use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Unit};
+use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Taps, Unit};
 use crate::host::{EmissionClock, Host};
 use crate::model::Model;
 use crate::recorder::{HostRecorder, Recording};
+use crate::tap::Tap;
 use crate::variation::RateMeter;
 use paceline_engine::random::{Sequence, Stream};
 use paceline_engine::{Element, Engine, Fate, Hop, Inbox, Network};
-use paceline_packet::{FlowId, Packet};
+use paceline_packet::{Extras, FlowId, Packet};
 use paceline_path::{Link, Measure, Pipe, RateModel};
 use paceline_units::Time;
 
@@ -20,19 +21,25 @@ pub enum Folded {
     Pipe(Pipe),
     /// Any other.
     Link(Box<Link>),
+    /// No link: what passes is captured.
+    Tap(Box<Tap>),
 }
 
 const _: () = assert!(size_of::<Folded>() == 64, "a folded link is one cache line");
 
 impl Hop for Folded {
     #[inline(always)]
-    fn pass(&mut self, packet: &mut Packet) -> Fate {
+    fn pass(&mut self, packet: &mut Packet, extras: &Extras) -> Fate {
         match self {
             Folded::Pipe(pipe) => {
                 pipe.admit(packet);
                 Fate::Pass
             }
             Folded::Link(link) => admit(link, packet),
+            Folded::Tap(tap) => {
+                tap.pass(packet, extras);
+                Fate::Pass
+            }
         }
     }
 }
@@ -149,7 +156,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
         flows: model.flows.iter().map(|flow| (flow.source, flow.sink)).collect(),
     };
     let mut plan = graph.plan(planning)?;
-    let folded = plan
+    let mut folded: Vec<Folded> = plan
         .folded
         .iter()
         .map(|&arc| {
@@ -162,6 +169,9 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
             }
         })
         .collect();
+    if planning.taps == Taps::Hosts {
+        folded.extend((0..model.nodes.len()).map(|node| Folded::Tap(Box::new(Tap::new(node)))));
+    }
     let inboxes =
         plan.fan_in.iter().map(|&fan_in| if fan_in { Inbox::fan_in(Time(plan.window.0)) } else { Inbox::in_order() });
     let ways = std::mem::take(&mut plan.ways);

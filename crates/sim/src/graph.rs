@@ -72,6 +72,18 @@ pub struct Planning {
     pub fold: Fold,
     /// Shortens the window.
     pub window: Option<Span>,
+    /// What is captured.
+    pub taps: Taps,
+}
+
+/// Where packets are captured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Taps {
+    /// Nowhere.
+    None,
+    /// Where they leave a host and where they reach one: each way begins and ends with one more folded link, which has
+    /// the number of folded arcs and the node's added.
+    Hosts,
 }
 
 /// Which arcs are folded.
@@ -85,7 +97,7 @@ pub enum Fold {
 
 impl Default for Planning {
     fn default() -> Planning {
-        Planning { fold: Fold::Possible, window: None }
+        Planning { fold: Fold::Possible, window: None, taps: Taps::None }
     }
 }
 
@@ -136,7 +148,7 @@ impl Graph {
                 sources.len() != 1 || !sources.iter().all(|source| self.in_order(*source))
             })
             .collect();
-        Ok(self.compile(units, fan_in, &folded, paths, schedule.window))
+        Ok(self.compile(units, fan_in, &folded, paths, schedule.window, planning.taps))
     }
 
     /// Whether what this source sends leaves in order. Hosts keep theirs.
@@ -274,7 +286,15 @@ impl Graph {
         schedule(units.len(), &edges, limit).map_err(|stuck| GraphError::LoopWithoutDelay(a_loop(&stuck, &instant)))
     }
 
-    fn compile(&self, units: Vec<Unit>, fan_in: Vec<bool>, is_folded: &[bool], paths: Vec<Path>, window: Span) -> Plan {
+    fn compile(
+        &self,
+        units: Vec<Unit>,
+        fan_in: Vec<bool>,
+        is_folded: &[bool],
+        paths: Vec<Path>,
+        window: Span,
+        taps: Taps,
+    ) -> Plan {
         let mut arc_ways = vec![None; self.arcs.len()];
         let mut host_elements = vec![0; self.nodes];
         for (i, unit) in units.iter().enumerate() {
@@ -295,10 +315,16 @@ impl Graph {
             sources[source] += 1;
             sinks[sink] += 1;
             let mut add = |from: usize, to: usize, endpoint: u32, arcs: &[usize]| {
-                let mut steps: Vec<Way> =
-                    arcs.iter().map(|&arc| arc_ways[arc].expect("every arc on a path has a place")).collect();
+                let origin = (self.arcs.len() + from) as u32;
+                // A tap has the id of what brings the packet to it: the order of arrivals stays what it is.
+                let tap =
+                    |node: usize, id: u32| (taps == Taps::Hosts).then(|| Way::folded((folded.len() + node) as u32, id));
+                let last = arcs.last().map_or(origin, |&arc| arc as u32);
+                let mut steps: Vec<Way> = tap(from, origin).into_iter().collect();
+                steps.extend(arcs.iter().map(|&arc| arc_ways[arc].expect("every arc on a path has a place")));
+                steps.extend(tap(to, last));
                 steps.push(Way::element(host_elements[to], endpoint));
-                ways.add((self.arcs.len() + from) as u32, &steps)
+                ways.add(origin, &steps)
             };
             cursors.push((add(source, sink, at_sink, there), add(sink, source, at_source, back)));
             endpoints.push((at_source, at_sink));

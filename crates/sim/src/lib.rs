@@ -16,15 +16,17 @@ mod report;
 pub mod run;
 pub mod scenario;
 pub mod summary;
+pub mod tap;
 mod timers;
 pub mod variation;
 
 pub use build::build;
 pub use expand::expand;
 pub use recorder::{Recording, Series};
-pub use run::{RunError, RunOptions, RunOutput, ScheduleKind, Watch, run};
+pub use run::{RunError, RunOptions, RunOutput, ScheduleKind, Watch, run, run_captured};
 pub use scenario::Scenario;
 pub use summary::Summary;
+pub use tap::{Capture, Captured};
 
 /// Runs a scenario once, with this seed.
 ///

@@ -3,12 +3,13 @@
 use crate::build::{Built, Folded, Node, build};
 use crate::endpoint::{Sink, Source};
 use crate::expand::ExpandError;
-use crate::graph::{GraphError, Planning, Unit};
+use crate::graph::{GraphError, Planning, Taps, Unit};
 use crate::host::Host;
 use crate::model::Model;
 use crate::recorder::{Recording, SENDING, Series};
 use crate::report::{self, Before};
 use crate::summary::Summary;
+use crate::tap::{Capture, Pending};
 use paceline_path::{Link, LinkReport};
 use paceline_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -82,6 +83,9 @@ pub enum RunError {
     /// Its [`Watch`] was told to cancel.
     #[error("the run was cancelled")]
     Cancelled,
+    /// What took its packets wanted no more.
+    #[error("the capture ended the run")]
+    CaptureEnded,
     /// The scenario does not make a network that can run.
     #[error(transparent)]
     Scenario(#[from] ExpandError),
@@ -142,16 +146,32 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
 /// # Panics
 /// If a packet vanished: sent + duplicated = delivered + dropped + in flight is checked at the end of every run.
 pub fn run(model: &Model, options: &RunOptions<'_>) -> Result<RunOutput, RunError> {
+    run_with(model, options, &mut None)
+}
+
+/// Runs a model to its end and hands `capture` every packet that leaves or reaches a host before it.
+///
+/// # Errors
+/// As [`run`], and if the capture ended the run.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_captured(model: &Model, options: &RunOptions<'_>, capture: &mut dyn Capture) -> Result<RunOutput, RunError> {
+    let planning = Planning { taps: Taps::Hosts, ..options.planning };
+    run_with(model, &RunOptions { planning, ..*options }, &mut Some(Pending::new(capture)))
+}
+
+fn run_with(model: &Model, options: &RunOptions<'_>, pending: &mut Option<Pending<'_>>) -> Result<RunOutput, RunError> {
     check_recording(model, options.recording)?;
     let mut built = build(model, options.recording, options.planning).map_err(|error| in_words(model, error))?;
     let (warm, latest) = (Time::ZERO + model.warmup, Time::ZERO + model.duration);
-    advance(&mut built, model, options, warm)?;
+    advance(&mut built, model, options, pending, warm)?;
     let before = Before::take(model, &mut built, warm);
     let end = if model.stop_after.is_empty() {
-        advance(&mut built, model, options, latest)?;
+        advance(&mut built, model, options, pending, latest)?;
         latest
     } else {
-        until_done(&mut built, model, options, latest)?
+        until_done(&mut built, model, options, pending, latest)?
     };
     let links = finish_links(model, &mut built, end);
     check_identity(&built);
@@ -170,31 +190,51 @@ pub fn check(model: &Model) -> Result<(), RunError> {
 }
 
 /// Simulates up to `to`, in steps between which the watch is looked at.
-fn advance(built: &mut Built, model: &Model, options: &RunOptions<'_>, to: Time) -> Result<(), RunError> {
+fn advance(
+    built: &mut Built,
+    model: &Model,
+    options: &RunOptions<'_>,
+    pending: &mut Option<Pending<'_>>,
+    to: Time,
+) -> Result<(), RunError> {
     if options.schedule == ScheduleKind::Events {
         built.engine.run_by_events(to);
-        return Ok(());
+        return hand_over(built, pending);
     }
-    let Some(watch) = options.watch else {
+    if options.watch.is_none() && pending.is_none() {
         built.engine.run(to);
         return Ok(());
-    };
+    }
     // As far as some 100,000 packets go: neither a long run nor a fast link keeps the watch waiting for more than an
     // instant, and sparse packets cost few looks.
     let longest = Span((model.duration.0 / 500).max(SHORTEST_STEP.0));
     let mut step = SHORTEST_STEP;
     while built.engine.now() < to {
-        if watch.cancelled.load(Ordering::Relaxed) {
+        if options.watch.is_some_and(|watch| watch.cancelled.load(Ordering::Relaxed)) {
             return Err(RunError::Cancelled);
         }
         let before = built.engine.network.totals().sent;
         built.engine.run((built.engine.now() + step).min(to));
+        hand_over(built, pending)?;
         let sent = built.engine.network.totals().sent - before;
         step = if sent < 100_000 { Span(step.0 * 2).min(longest) } else { Span(step.0 / 2).max(SHORTEST_STEP) };
         let share = built.engine.now().0 as f64 / model.duration.0 as f64;
-        watch.progress.store((share * 1e6) as u64, Ordering::Relaxed);
+        if let Some(watch) = options.watch {
+            watch.progress.store((share * 1e6) as u64, Ordering::Relaxed);
+        }
     }
     Ok(())
+}
+
+/// Gives a capture, if there is one, what has happened.
+fn hand_over(built: &mut Built, pending: &mut Option<Pending<'_>>) -> Result<(), RunError> {
+    let Some(pending) = pending else { return Ok(()) };
+    let now = built.engine.now();
+    let taps = built.engine.network.hops_mut().iter_mut().filter_map(|hop| match hop {
+        Folded::Tap(tap) => Some(&mut **tap),
+        _ => None,
+    });
+    if pending.hand_over(taps, now).is_break() { Err(RunError::CaptureEnded) } else { Ok(()) }
 }
 
 /// The least time that is simulated between two looks at a [`Watch`].
@@ -204,14 +244,20 @@ const SHORTEST_STEP: Span = Span::from_millis(10);
 const LOOK: Span = Span::from_millis(10);
 
 /// Simulates until the flows that the scenario waits for are done, looking at every multiple of [`LOOK`].
-fn until_done(built: &mut Built, model: &Model, options: &RunOptions<'_>, latest: Time) -> Result<Time, RunError> {
+fn until_done(
+    built: &mut Built,
+    model: &Model,
+    options: &RunOptions<'_>,
+    pending: &mut Option<Pending<'_>>,
+    latest: Time,
+) -> Result<Time, RunError> {
     let mut now = Time::ZERO + model.warmup;
     while now < latest {
         if model.stop_after.iter().all(|&flow| ends(model, built, flow).is_done(now)) {
             return Ok(now);
         }
         now = Time((now.0 / LOOK.0 + 1) * LOOK.0).min(latest);
-        advance(built, model, options, now)?;
+        advance(built, model, options, pending, now)?;
     }
     Ok(latest)
 }

@@ -32,7 +32,7 @@ fn same_in_all_arrangements(model: &Model, what: &str) -> Option<u64> {
     };
     let output = run(model, &RunOptions::default()).unwrap();
     let window = Span::from_secs_f64(output.summary.engine.window_s);
-    let unfolded = Planning { fold: Fold::Nothing, window: None };
+    let unfolded = Planning { fold: Fold::Nothing, ..plain };
     let arrangements = [
         ("a seventh of the window", Planning { window: Some(window / 7), ..plain }, ScheduleKind::Windows),
         ("windows of 1 us", Planning { window: Some(Span::from_micros(1)), ..plain }, ScheduleKind::Windows),

@@ -32,6 +32,24 @@ def run(
             "--out", metavar="DIR", help="Write tables, recordings and manifest there.", show_default=False
         ),
     ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option(
+            "--pcap",
+            metavar="FILE",
+            help="Write the run's packets there, for Wireshark (pcapng).",
+            show_default=False,
+        ),
+    ] = None,
+    pcap_at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pcap-at",
+            metavar="HOST",
+            help="Capture at this host; repeatable. Default: at all.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document instead of tables.")
     ] = False,
@@ -47,9 +65,14 @@ def run(
       paceline run examples/coffee-shop.toml --runs 10 --set flow.film.cc=vegas
       paceline run examples/coffee-shop.toml --record cwnd,queue --out out/coffee
       paceline run examples/coffee-shop.toml --json > coffee.json
+      paceline run examples/tfrc.toml --pcap t.pcapng --pcap-at "sack[0].sink"
     """
     if check_recordings(kinds(record), record_every) and out is None:
         raise PacelineError("--record without --out would throw the recording away: add --out DIR")
+    if pcap is not None and runs != 1:
+        raise PacelineError("--pcap holds one run: leave out --runs")
+    if pcap is None and pcap_at:
+        raise PacelineError("--pcap-at without --pcap: add --pcap FILE")
     with progress(file.stem) as show_progress:
         results = run_scenario(
             file,
@@ -60,6 +83,8 @@ def run(
             record_every_s=record_every,
             workers=workers,
             out=out,
+            pcap=pcap,
+            pcap_at=pcap_at or [],
             progress=show_progress,
         )
     if as_json:
@@ -70,6 +95,8 @@ def run(
     layout.show(console, show.tables(results))
     if out:
         layout.say(console, f"\nWritten to {out}.")
+    if pcap:
+        layout.say(console, f"\nPackets written to {pcap}.")
 
 
 def headline(results: Results) -> str:

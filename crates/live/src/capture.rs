@@ -1,0 +1,193 @@
+//! A run's packets as a capture file (pcapng), as `tcpdump` would take them at every host.
+//!
+//! One interface a host, named after it: a packet stands in the file where it leaves a host and, if it was not lost,
+//! where it reaches one. Only headers are kept of it (`docs/capture.md`). Look first at [`simulate`].
+
+mod frames;
+mod tcp;
+mod tfrc;
+mod udp;
+
+use frames::Frames;
+use paceline_sim::model::Model;
+use paceline_sim::{Capture, Captured, RunError, RunOptions, RunOutput, Scenario, expand, run_captured};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::name_resolution::{Ipv4Record, NameResolutionBlock, Record};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness, PcapError, PcapResult};
+use std::borrow::Cow;
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+/// What to capture, and where to.
+#[derive(Clone, Copy, Debug)]
+pub struct CaptureFile<'a> {
+    /// The file, which is replaced if it is there.
+    pub path: &'a Path,
+    /// Names of the hosts to capture at; none: all.
+    pub hosts: &'a [String],
+}
+
+/// Why there is no result, or no whole capture.
+#[derive(Debug)]
+pub enum CaptureError {
+    /// The run failed or was cancelled. The file has what was captured before.
+    Run(RunError),
+    /// The file could not be written.
+    File(io::Error),
+    /// There is no such host; with the names of those that are there.
+    NoHost(String, Vec<String>),
+}
+
+impl core::fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            CaptureError::Run(error) => error.fmt(f),
+            CaptureError::File(error) => error.fmt(f),
+            CaptureError::NoHost(name, hosts) => {
+                const SHOWN: usize = 12;
+                let shown: Vec<String> = hosts.iter().take(SHOWN).map(|host| format!("`{host}`")).collect();
+                let more = if hosts.len() > SHOWN { ", ..." } else { "" };
+                write!(f, "there is no host `{name}` with a flow; there are {}{more}", shown.join(", "))
+            }
+        }
+    }
+}
+
+impl core::error::Error for CaptureError {}
+
+/// Runs a scenario once, with this seed, and writes its packets. The file can be read at any time and after any end, but
+/// for the last packet of a run that was killed.
+///
+/// # Errors
+/// [`CaptureError`].
+pub fn simulate(
+    scenario: &Scenario,
+    seed: u64,
+    options: &RunOptions<'_>,
+    to: &CaptureFile<'_>,
+) -> Result<RunOutput, CaptureError> {
+    let model = expand(scenario, seed).map_err(|error| CaptureError::Run(error.into()))?;
+    let interfaces = interfaces(&model, to.hosts)?;
+    #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
+    let file = std::fs::File::create(to.path).map_err(CaptureError::File)?;
+    let mut writing = Writing::begin(BufWriter::new(file), &model, interfaces).map_err(in_words)?;
+    let done = run_captured(&model, options, &mut writing);
+    match (writing.finish(), done) {
+        (Err(error), _) => Err(CaptureError::File(error)),
+        (Ok(()), Err(error)) => Err(CaptureError::Run(error)),
+        (Ok(()), Ok(output)) => Ok(output),
+    }
+}
+
+/// For each node the number of its interface, if it is captured at.
+fn interfaces(model: &Model, hosts: &[String]) -> Result<Vec<Option<u32>>, CaptureError> {
+    let mut has_flows = vec![false; model.nodes.len()];
+    for flow in &model.flows {
+        has_flows[flow.source] = true;
+        has_flows[flow.sink] = true;
+    }
+    let with_flows = || model.nodes.iter().zip(&has_flows).filter(|(_, has)| **has).map(|(name, _)| name);
+    if let Some(unknown) = hosts.iter().find(|name| !with_flows().any(|node| node == *name)) {
+        return Err(CaptureError::NoHost(unknown.clone(), with_flows().cloned().collect()));
+    }
+    let mut next = 0;
+    let number = |(name, has): (&String, &bool)| {
+        let wanted = *has && (hosts.is_empty() || hosts.contains(name));
+        wanted.then(|| {
+            next += 1;
+            next - 1
+        })
+    };
+    Ok(model.nodes.iter().zip(&has_flows).map(number).collect())
+}
+
+fn io_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other.to_string()),
+    }
+}
+
+fn in_words(error: PcapError) -> CaptureError {
+    CaptureError::File(io_error(error))
+}
+
+/// A capture that is being written.
+struct Writing<W: Write> {
+    file: PcapNgWriter<W>,
+    interfaces: Vec<Option<u32>>,
+    frames: Frames,
+    bytes: Vec<u8>,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> Writing<W> {
+    fn begin(to: W, model: &Model, interfaces: Vec<Option<u32>>) -> PcapResult<Writing<W>> {
+        let program = concat!("Paceline ", env!("CARGO_PKG_VERSION"));
+        let section = SectionHeaderBlock {
+            endianness: Endianness::Little,
+            options: vec![SectionHeaderOption::UserApplication(Cow::Borrowed(program))],
+            ..SectionHeaderBlock::default()
+        };
+        let mut file = PcapNgWriter::with_section_header(to, section)?;
+        let mut records = Vec::new();
+        for (node, _) in interfaces.iter().enumerate().filter(|(_, interface)| interface.is_some()) {
+            let name = model.nodes[node].as_str();
+            file.write_pcapng_block(InterfaceDescriptionBlock {
+                linktype: DataLink::RAW,
+                snaplen: 0,
+                options: vec![
+                    InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+                    InterfaceDescriptionOption::IfTsResol(9),
+                ],
+            })?;
+        }
+        for (node, name) in model.nodes.iter().enumerate() {
+            let ip_addr = Cow::Owned(frames::address(node).to_vec());
+            records.push(Record::Ipv4(Ipv4Record { ip_addr, names: vec![Cow::Borrowed(name.as_str())] }));
+        }
+        records.push(Record::End);
+        file.write_pcapng_block(NameResolutionBlock { records, options: vec![] })?;
+        file.get_mut().flush().map_err(PcapError::IoError)?;
+        Ok(Writing { file, interfaces, frames: Frames::new(model), bytes: Vec::new(), failed: None })
+    }
+
+    fn write(&mut self, captured: &Captured) -> PcapResult<()> {
+        let Some((way, original_len)) = self.frames.next(captured, &mut self.bytes) else { return Ok(()) };
+        let Some(interface_id) = self.interfaces[captured.node] else { return Ok(()) };
+        self.file.write_pcapng_block(EnhancedPacketBlock {
+            interface_id,
+            timestamp: Duration::from_nanos(captured.packet.time.0),
+            original_len,
+            data: Cow::Borrowed(&self.bytes),
+            // the direction (draft-ietf-opsawg-pcapng section 4.3.1)
+            options: vec![EnhancedPacketOption::Flags(way as u32)],
+        })?;
+        Ok(())
+    }
+
+    /// Writes what is still in memory.
+    fn finish(mut self) -> io::Result<()> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.file.get_mut().flush(),
+        }
+    }
+}
+
+impl<W: Write> Capture for Writing<W> {
+    fn packet(&mut self, captured: &Captured) -> ControlFlow<()> {
+        match self.write(captured) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.failed = Some(io_error(error));
+                ControlFlow::Break(())
+            }
+        }
+    }
+}

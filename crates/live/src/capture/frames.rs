@@ -1,0 +1,134 @@
+//! Frames: a simulated packet as the bytes that a wire would carry, beginning with its IPv4 header.
+
+use super::tcp::Tcp;
+use super::udp::Udp;
+use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header};
+use paceline_flow::Transport;
+use paceline_packet::{Flags, FlowId, Packet};
+use paceline_sim::Captured;
+use paceline_sim::model::Model;
+
+/// Payload bytes that are kept of a packet beyond its headers. All are zeros.
+const KEPT: usize = 8;
+
+/// Whether a packet leaves the host at which it is captured or reaches it; the numbers are pcapng's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    In = 1,
+    Out = 2,
+}
+
+/// Where a packet comes from and goes to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Addresses {
+    pub(super) from: [u8; 4],
+    pub(super) to: [u8; 4],
+}
+
+/// What follows the IPv4 header: bytes, and how many zeros come after them.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    pub(super) header: Vec<u8>,
+    pub(super) payload: usize,
+}
+
+/// As many zeros as a payload can have.
+pub(super) static ZEROS: [u8; 65_536] = [0; 65_536];
+
+/// The address of a node: 10.0.0.1 for the first.
+pub(super) const fn address(node: usize) -> [u8; 4] {
+    let [_, b, c, d] = (node as u32 + 1).to_be_bytes();
+    [10, b, c, d]
+}
+
+/// A number for a flow that looks random: its initial sequence number, its connection id.
+pub(super) const fn scramble(flow: u32, connection: u32) -> u32 {
+    // the finaliser of SplitMix64
+    let mut z = ((flow as u64) << 32 | connection as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) as u32
+}
+
+struct Flow {
+    source: usize,
+    sink: usize,
+    kind: Kind,
+}
+
+enum Kind {
+    Tcp(Tcp),
+    Udp(Udp),
+}
+
+/// The flows of a run, with what their headers need to be remembered.
+pub(super) struct Frames {
+    flows: Vec<Flow>,
+}
+
+impl Frames {
+    pub(super) fn new(model: &Model) -> Frames {
+        let flows = model.flows.iter().enumerate().map(|(i, flow)| Flow {
+            source: flow.source,
+            sink: flow.sink,
+            kind: match &flow.transport {
+                Transport::Tcp { config, .. } => Kind::Tcp(Tcp::new(config, i as u32)),
+                other => Kind::Udp(Udp::new(i as u32, other)),
+            },
+        });
+        Frames { flows: flows.collect() }
+    }
+
+    /// Puts what is kept of the frame into `bytes`; gives its way and its length on the wire. Every captured packet must
+    /// come here, in order: sequence numbers count what has been sent. `None` for a flow that is not there.
+    pub(super) fn next(&mut self, captured: &Captured, bytes: &mut Vec<u8>) -> Option<(Way, u32)> {
+        let packet = &captured.packet;
+        let FlowId(number) = packet.flow;
+        let flow = self.flows.get_mut(number as usize)?;
+        let (from, to) = if packet.flags.has(Flags::ACK) { (flow.sink, flow.source) } else { (flow.source, flow.sink) };
+        let way = if captured.node == from { Way::Out } else { Way::In };
+        let addresses = Addresses { from: address(from), to: address(to) };
+        let (protocol, content) = match &mut flow.kind {
+            Kind::Tcp(tcp) => (IpNumber::TCP, tcp.content(captured, way, addresses)),
+            Kind::Udp(udp) => (IpNumber::UDP, udp.content(captured, way, addresses)),
+        };
+        let len = content.header.len() + content.payload;
+        let header = ip_header(packet, protocol, addresses, len);
+        bytes.clear();
+        bytes.extend_from_slice(&header.to_bytes());
+        bytes.extend_from_slice(&content.header);
+        bytes.extend_from_slice(&ZEROS[..content.payload.min(KEPT)]);
+        Some((way, u32::from(header.total_len)))
+    }
+}
+
+fn ip_header(packet: &Packet, protocol: IpNumber, addresses: Addresses, len: usize) -> Ipv4Header {
+    let mut header = Ipv4Header {
+        dscp: IpDscp::ZERO,
+        ecn: match (packet.flags.has(Flags::CE), packet.flags.has(Flags::ECT)) {
+            (true, _) => IpEcn::CongestionExperienced,
+            (_, true) => IpEcn::Ect0,
+            _ => IpEcn::NotEct,
+        },
+        total_len: u16::try_from(20 + len).unwrap_or(u16::MAX),
+        // atomic datagrams (RFC 6864 section 4.1)
+        identification: 0,
+        dont_fragment: true,
+        time_to_live: 64,
+        protocol,
+        source: addresses.from,
+        destination: addresses.to,
+        ..Ipv4Header::default()
+    };
+    header.header_checksum = header.calc_header_checksum();
+    header
+}
+
+/// The checksum of a damaged packet is wrong.
+pub(super) const fn checksum(packet: &Packet, right: u16) -> u16 {
+    if !packet.flags.has(Flags::CORRUPT) {
+        return right;
+    }
+    // never zero, which in UDP means that there is none
+    if right == 1 { 2 } else { right ^ 1 }
+}

@@ -1,0 +1,82 @@
+//! What flows without a transport protocol of their own carry in UDP: RTP, RTCP, TFRC, or plain datagrams.
+
+use super::frames::{Addresses, Content, Way, ZEROS, checksum};
+use super::tfrc::Tfrc;
+use etherparse::UdpHeader;
+use paceline_flow::Transport;
+use paceline_packet::wire::{rtcp, rtp};
+use paceline_packet::{Extra, Flags, Packet, UDP_IPV4};
+use paceline_sim::Captured;
+
+/// Where RTP data go (RFC 3551 section 8); reports go to the next port.
+const RTP: u16 = 5004;
+/// Where TFRC goes.
+const TFRC: u16 = 5010;
+/// Where other datagrams go: discard (RFC 863).
+const DISCARD: u16 = 9;
+/// The first port that senders use; even, as RTP's.
+const FIRST: u16 = 32_768;
+
+/// A flow's datagrams.
+pub(super) struct Udp {
+    flow: u32,
+    tfrc: Tfrc,
+}
+
+impl Udp {
+    /// Those of the flow of this number.
+    pub(super) fn new(flow: u32, transport: &Transport) -> Udp {
+        let several = matches!(transport, Transport::Tfrc { config, .. } if config.settings.several);
+        Udp { flow, tfrc: Tfrc::new(flow, several) }
+    }
+
+    pub(super) fn content(&mut self, captured: &Captured, way: Way, addresses: Addresses) -> Content {
+        let packet = &captured.packet;
+        let mut message = Vec::new();
+        let (port, second) = match &captured.extra {
+            // what has no encoding goes on as a datagram of its size
+            Some(Extra::Rtp(data)) if rtp::encode(data, &mut message).is_ok() => (RTP, 0),
+            Some(Extra::Rtcp(compound)) if rtcp::encode(compound, &mut message).is_ok() => (RTP, 1),
+            Some(Extra::TfrcData(subflow, data)) => {
+                message = self.tfrc.data(packet, way, *subflow, data);
+                (TFRC, 0)
+            }
+            Some(Extra::TfrcReport(subflow, report)) => {
+                message = self.tfrc.report(packet, way, *subflow, report);
+                (TFRC, 0)
+            }
+            _ => (DISCARD, 0),
+        };
+        let near = FIRST + (self.flow * 2 % u32::from(FIRST)) as u16 + second;
+        let ports = if packet.flags.has(Flags::ACK) { (port + second, near) } else { (near, port + second) };
+        // reports have the size of their bytes
+        let whole = match captured.extra {
+            Some(Extra::Rtcp(_) | Extra::TfrcReport(..)) if !message.is_empty() => message.len(),
+            _ => usize::from(packet.size).saturating_sub(UDP_IPV4).max(message.len()),
+        };
+        let payload = (whole - message.len()).min(ZEROS.len());
+        datagram(packet, addresses, ports, message, payload)
+    }
+}
+
+fn datagram(
+    packet: &Packet,
+    addresses: Addresses,
+    (from, to): (u16, u16),
+    message: Vec<u8>,
+    payload: usize,
+) -> Content {
+    let len = message.len() + payload;
+    let mut header = UdpHeader {
+        source_port: from,
+        destination_port: to,
+        length: u16::try_from(UdpHeader::LEN + len).unwrap_or(u16::MAX),
+        checksum: 0,
+    };
+    // zeros at the end change no checksum, but for the length, which the header has
+    let right = header.calc_checksum_ipv4_raw(addresses.from, addresses.to, &message).unwrap_or(0);
+    header.checksum = checksum(packet, right);
+    let mut bytes = header.to_bytes().to_vec();
+    bytes.extend(message);
+    Content { header: bytes, payload }
+}

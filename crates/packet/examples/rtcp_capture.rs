@@ -1,0 +1,87 @@
+//! Writes RTP and RTCP packets as a capture (pcap), to hold Wireshark's reading against: data 1 to 100 of which 7 and 8 are
+//! missing, then one compound packet with everything in it. `tests/test_wireshark.py` knows what they say.
+//!
+//! `cargo run -p paceline-packet --example rtcp_capture -- FILE.pcap`
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "an example writes files")]
+
+use paceline_packet::rtcp::*;
+use paceline_packet::rtp::{RtpData, Ssrc};
+use paceline_packet::wire::{rtcp, rtp};
+use paceline_packet::{Ntp, NtpMiddle, NtpSpan};
+use paceline_units::{Rate, Span, Time};
+
+/// pcap's link type for packets that begin with an IP header.
+const LINKTYPE_RAW: u32 = 101;
+
+/// One packet of a capture: pcap's record header, IPv4, UDP (without a checksum), the datagram.
+fn record(millis: u32, port: u16, datagram: &[u8]) -> Vec<u8> {
+    let udp = 8 + datagram.len() as u16;
+    let ip = 20 + udp;
+    let mut bytes = Vec::new();
+    for word in [millis / 1000, millis % 1000 * 1000, u32::from(ip), u32::from(ip)] {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    bytes.extend_from_slice(&[0x45, 0]);
+    bytes.extend_from_slice(&ip.to_be_bytes());
+    bytes.extend_from_slice(&[0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+    for half in [50_000, port, udp, 0] {
+        bytes.extend_from_slice(&half.to_be_bytes());
+    }
+    bytes.extend_from_slice(datagram);
+    bytes
+}
+
+fn everything() -> Compound {
+    let block = ReportBlock {
+        ssrc: Ssrc(0x0102_0304),
+        fraction_lost: 0x40,
+        cumulative_lost: -2,
+        extended_highest: 0x0001_0007,
+        jitter: 9,
+        lsr: NtpMiddle(0xb705_2000),
+        dlsr: NtpSpan(0x0005_4000),
+    };
+    let ntp = Ntp::at(Time::from_secs_f64(1.5));
+    let received = Arrival::Received { ecn: Ecn::Ce, offset: ArrivalOffset::nearest(Span::from_millis(125)) };
+    let packets = vec![received, Arrival::Missing, received];
+    let stream = StreamArrivals { ssrc: Ssrc(3), begin: 17, packets };
+    Compound {
+        ssrc: Ssrc(2),
+        sender: Some(SenderInfo { ntp, rtp: 5, packets: 6, octets: 7 }),
+        reports: vec![block],
+        cname: "a@host".into(),
+        apps: vec![
+            App::Probe(Probe { first: 65_534, count: 10 }),
+            App::Bottleneck(Bottleneck { ssrc: Ssrc(3), rate: Rate::from_bps(10_000_000) }),
+            App::Loss(Loss { ssrc: Ssrc(3), fraction: Loss::fraction_of(1000, 998) }),
+        ],
+        arrivals: Some(Arrivals { reported: ntp.middle(), streams: vec![stream] }),
+        bye: Some(Bye { sources: vec![Ssrc(2)], reason: Some("end".into()) }),
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let file = std::env::args_os().nth(1).ok_or("usage: rtcp_capture FILE.pcap")?;
+    let mut capture = 0xa1b2_c3d4u32.to_le_bytes().to_vec();
+    capture.extend_from_slice(&[2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    capture.extend_from_slice(&65_535u32.to_le_bytes());
+    capture.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
+    for number in (1..=100u16).filter(|number| !matches!(number, 7 | 8)) {
+        let data = RtpData {
+            ssrc: Ssrc(2),
+            timestamp: u32::from(number) * 900,
+            sequence: number,
+            payload_type: RtpData::PAYLOAD_TYPE,
+            marker: number % 10 == 0,
+        };
+        let mut bytes = Vec::new();
+        rtp::encode(&data, &mut bytes)?;
+        bytes.extend_from_slice(&[0; 100]);
+        capture.extend(record(u32::from(number) * 10, 5004, &bytes));
+    }
+    let mut bytes = Vec::new();
+    rtcp::encode(&everything(), &mut bytes)?;
+    capture.extend(record(1500, 5005, &bytes));
+    std::fs::write(file, capture)?;
+    Ok(())
+}
