@@ -62,6 +62,7 @@ fn named_topologies() {
     let flows = "[flow.a]\ncount = 3\n[flow.b]\ncount = 2\ncc = \"vegas\"\nstart = \"100 ms\"\n[flow.c]\ncc = \"sack\"\n\
                  [flow.c.app]\nkind = \"web\"\ngap = \"50 ms\"\n[flow.d]\n[flow.d.app]\nkind = \"stream\"\nlength = \"20 s\"\n\
                  [flow.g]\ncc = \"tfrc\"\ncount = 2\n[flow.h]\ncc = \"tfrc-veno\"\nstart = \"50 ms\"\n[flow.i]\ncc = \"multfrc\"\n\
+                 [flow.k]\ncc = \"rap\"\ncount = 2\n[flow.l]\ncc = \"tfrcp\"\nparams = { interval = 0.3 }\n\
                  [flow.j]\ncc = \"lda-plus\"\ncount = 2\nrtp = { report_interval = \"100 ms\", bandwidth = \"10 Mbit/s\" }\n\
                  [flow.e]\ncc = \"udp\"\ncount = 2\napp = { kind = \"pareto\", rate = \"500 kbit/s\", burst = \"40 ms\", idle = \"40 ms\" }\n";
     let bottleneck = "rate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nqueue = { kind = \"droptail\", limit = \"20 packets\" }\n";
@@ -169,8 +170,20 @@ fn random_scenario(seed: u64) -> String {
         if a == b {
             continue;
         }
-        let cc =
-            ["newreno", "reno", "sack", "vegas", "cubic", "udp", "tfrc", "tfrc-veno", "multfrc", "lda-plus"][below(10)];
+        let cc = [
+            "newreno",
+            "reno",
+            "sack",
+            "vegas",
+            "cubic",
+            "udp",
+            "tfrc",
+            "tfrc-veno",
+            "multfrc",
+            "lda-plus",
+            "rap",
+            "tfrcp",
+        ][below(12)];
         let start = ["0 s", "0 s", "100 ms", "200 ms"][below(4)];
         let _ = write!(text, "[flow.f{flow}]\nfrom = \"h{a}\"\nto = \"h{b}\"\ncc = \"{cc}\"\nstart = \"{start}\"\n");
         if cc == "udp" {
@@ -180,6 +193,15 @@ fn random_scenario(seed: u64) -> String {
         if cc == "lda-plus" {
             let _ = writeln!(text, "rtp = {{ report_interval = \"50 ms\", bandwidth = \"20 Mbit/s\" }}");
             text.push_str(["", "stop = \"700 ms\"\n"][below(2)]);
+            continue;
+        }
+        if ["rap", "tfrcp"].contains(&cc) {
+            text.push_str(if cc == "rap" {
+                "params = { gap_jitter = 0.5 }\n"
+            } else {
+                "params = { interval = 0.1 }\n"
+            });
+            text.push_str(["", "app = { kind = \"ftp\", size = \"100 kB\" }\n"][below(2)]);
             continue;
         }
         if cc.contains("tfrc") {
