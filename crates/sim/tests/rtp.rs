@@ -90,3 +90,21 @@ fn reports_follow_the_table() {
     assert!((80..=120).contains(&five), "{five}");
     assert!((15..=32).contains(&twenty), "{twenty}");
 }
+
+/// A packet of somebody else lies between one pair in ten; the fullest interval is still the right one.
+#[test]
+fn packet_pairs_find_the_bottleneck_beside_others() {
+    let text = "duration = \"400 s\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"50 ms\"\n\
+                queue = { kind = \"red\", limit = \"100 packets\", min_threshold = 30, max_threshold = 80 }\n\
+                [flow.f]\ncc = \"lda-plus\"\ncount = 8\n[flow.t]\ncc = \"reno\"\ncount = 8\n";
+    for seed in 1..=3 {
+        let output = output(text, seed);
+        assert!(output.summary.queues[0].utilisation > 0.9, "others are there");
+        for table in &output.series {
+            let bottleneck = &table.columns.iter().find(|(name, _)| *name == "bottleneck_bps").unwrap().1;
+            for (i, rate) in bottleneck.iter().enumerate().skip(100) {
+                assert!((rate / 1e7 - 1.0).abs() < 0.01, "seed {seed}, {:?}, {i} s: {rate}", table.labels);
+            }
+        }
+    }
+}

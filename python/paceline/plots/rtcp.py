@@ -17,7 +17,12 @@ def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
         return
     known = line.data.filter(pl.col("bottleneck_bps").is_finite())
     axes.plot(
-        known["time_s"], known["bottleneck_bps"] / 1e6, color="#B8B8B8", linewidth=0.7, zorder=2, label="bottleneck"
+        known["time_s"],
+        known["bottleneck_bps"] / 1e6,
+        color="#B8B8B8",
+        linewidth=0.7,
+        zorder=2,
+        label="bottleneck",
     )
 
 
