@@ -1,6 +1,6 @@
 //! One run from beginning to end.
 
-use crate::build::{Built, Folded, Node, build};
+use crate::build::{Built, Folded, Node, Other, build};
 use crate::endpoint::{Sink, Source};
 use crate::expand::ExpandError;
 use crate::graph::{GraphError, Planning, Taps, Unit};
@@ -231,8 +231,11 @@ fn hand_over(built: &mut Built, pending: &mut Option<Pending<'_>>) -> Result<(),
     let Some(pending) = pending else { return Ok(()) };
     let now = built.engine.now();
     let taps = built.engine.network.hops_mut().iter_mut().filter_map(|hop| match hop {
-        Folded::Tap(tap) => Some(&mut **tap),
-        _ => None,
+        Folded::Other(other) => match &mut **other {
+            Other::Tap(tap) => Some(tap),
+            Other::Link(_) => None,
+        },
+        Folded::Pipe(_) => None,
     });
     if pending.hand_over(taps, now).is_break() { Err(RunError::CaptureEnded) } else { Ok(()) }
 }
@@ -305,8 +308,10 @@ fn links(built: &mut Built) -> Vec<(usize, &mut Link)> {
         }
     }
     for (arc, hop) in built.plan.folded.iter().zip(network.hops_mut()) {
-        if let Folded::Link(link) = hop {
-            links.push((*arc, &mut **link));
+        if let Folded::Other(other) = hop
+            && let Other::Link(link) = &mut **other
+        {
+            links.push((*arc, link));
         }
     }
     links.sort_by_key(|(arc, _)| *arc);
