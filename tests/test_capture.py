@@ -27,6 +27,8 @@ queue = {{ kind = "droptail", limit = "20 packets" }}
 {LOSS}
 """
 
+SHORT = {"duration": "12 s", "warmup": "0 s"}
+
 COMPLAINTS = " || ".join(
     f"tcp.analysis.{what}"
     for what in (
@@ -59,7 +61,7 @@ def captured(tmp_path: Path, scenario: str, *hosts: str) -> tuple[Path, dict[str
 def test_nothing_is_malformed(tmp_path: Path, name: str) -> None:
     require("tshark")
     capture = tmp_path / "run.pcapng"
-    summary = paceline.run(EXAMPLES / f"{name}.toml", set={"duration": "12 s"}, pcap=capture).summaries[0]
+    summary = paceline.run(EXAMPLES / f"{name}.toml", set=SHORT, pcap=capture).summaries[0]
     assert count(capture, "frame") > 1000
     assert (
         fields(capture, "_ws.malformed || ip.checksum.status == 0", "frame.number", "_ws.expert.message")
@@ -249,3 +251,13 @@ def test_rtp_and_rtcp(tmp_path: Path) -> None:
     applications = fields(capture, "rtcp.app.name", "rtcp.app.name", "rtcp.app.subtype")
     assert {("PCLN", "1"), ("PCLN", "2")} <= {tuple(one) for one in applications}
     assert count(capture, "rtcp.pt == 203") == 2, "both ends leave"
+
+
+def test_multfrc_names_its_connections(tmp_path: Path) -> None:
+    require("tshark")
+    capture, summary = captured(tmp_path, PATH + '\n[flow.media]\ncc = "multfrc"\n', "media[0].source")
+    assert fields(capture, "_ws.malformed || _ws.expert", "frame.number", "_ws.expert.message") == []
+    assert count(capture, "paceline_tfrc.type == 5") == summary["flows"][0]["packets_sent"]
+    places = fields(capture, "paceline_tfrc.type == 5", "paceline_tfrc.place", "ip.len")
+    assert len({place for place, _ in places}) > 1
+    assert {length for _, length in places} == {"1500"}
