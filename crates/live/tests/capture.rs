@@ -52,9 +52,15 @@ fn read(path: &Path) -> (Vec<String>, Vec<Kept>) {
     (reader.interfaces().iter().map(|interface| name(interface).expect("a name")).collect(), packets)
 }
 
+/// UDP, with port 5010 at either end.
+fn is_ours(bytes: &[u8]) -> bool {
+    let port = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    bytes[9] == 17 && (port(20) == 5010 || port(22) == 5010)
+}
+
 #[test]
 fn a_run_gives_the_same_with_a_capture_and_every_packet_is_in_it() {
-    for name in ["flow-web.toml", "tfrc.toml", "impairments.toml", "loss-bursts.toml"] {
+    for name in ["flow-web.toml", "tfrc.toml", "impairments.toml", "loss-bursts.toml", "rap.toml"] {
         let scenario = example(name);
         let to = file(name);
         let options = RunOptions::default();
@@ -69,6 +75,10 @@ fn a_run_gives_the_same_with_a_capture_and_every_packet_is_in_it() {
         assert!(
             packets.iter().all(|p| p.bytes.len() <= 128 && p.bytes.len() as u32 <= p.len && p.interface < hosts.len())
         );
+        let ours = packets.iter().filter(|packet| is_ours(&packet.bytes));
+        let read = ours.map(|p| paceline_packet::wire::tfrc::decode(&p.bytes[28..]));
+        let read = read.map(|message| assert!(message.is_ok(), "{name}: {message:?}")).count();
+        assert_eq!(read > 500, ["tfrc.toml", "rap.toml"].contains(&name), "{name}: {read} of the project's messages");
         let totals = &plain.summary.engine;
         let out = packets.iter().filter(|packet| packet.out).count() as u64;
         // a host hands over a little before the packet leaves: at the end a few are still in it

@@ -2,8 +2,8 @@
 //! packet: it is counted here, where data arrive.
 
 use super::frames::{Way, scramble};
-use paceline_packet::wire::tfrc::{ConnectionId, Data, Datagram, Feedback, Message, Ticks};
-use paceline_packet::{Flags, Packet, Stamp, Subflow, TfrcData, TfrcReport};
+use paceline_packet::wire::tfrc::{Ack, ConnectionId, Data, Datagram, Feedback, Message, Single, Ticks};
+use paceline_packet::{Flags, LastHole, Packet, Stamp, Subflow, TfrcData, TfrcReport};
 use std::collections::VecDeque;
 
 /// Reports that a copy on its way is looked for among.
@@ -71,6 +71,16 @@ impl Tfrc {
             loss_event_rate: report.loss_event_rate,
             subflow: self.several.then_some(subflow),
         }))
+    }
+
+    /// A data packet that is acknowledged by itself (`docs/wire/acks.md`).
+    pub(super) fn single(&self, packet: &Packet) -> Vec<u8> {
+        self.encoded(Message::Single(Single { sequence: packet.seq, timestamp: packet.stamp }))
+    }
+
+    /// Its acknowledgement.
+    pub(super) fn ack(&self, packet: &Packet, hole: LastHole) -> Vec<u8> {
+        self.encoded(Message::Ack(Ack { sequence: packet.seq, echo: packet.stamp, hole }))
     }
 
     /// The counts of a connection; those of one that opened at its place before are gone.

@@ -1,4 +1,4 @@
-//! What flows without a transport protocol of their own carry in UDP: RTP, RTCP, TFRC, or plain datagrams.
+//! What flows without a transport protocol of their own carry in UDP: RTP, RTCP, the project's own messages, or plain datagrams.
 
 use super::frames::{Addresses, Content, Way, ZEROS, checksum};
 use super::tfrc::Tfrc;
@@ -10,7 +10,7 @@ use paceline_sim::Captured;
 
 /// Where RTP data go (RFC 3551 section 8); reports go to the next port.
 const RTP: u16 = 5004;
-/// Where TFRC goes.
+/// Where TFRC goes, and what is acknowledged packet by packet.
 const TFRC: u16 = 5010;
 /// Where other datagrams go: discard (RFC 863).
 const DISCARD: u16 = 9;
@@ -20,6 +20,8 @@ const FIRST: u16 = 32_768;
 /// A flow's datagrams.
 pub(super) struct Udp {
     flow: u32,
+    /// Its packets are acknowledged one by one.
+    acks: bool,
     tfrc: Tfrc,
 }
 
@@ -27,7 +29,8 @@ impl Udp {
     /// Those of the flow of this number.
     pub(super) fn new(flow: u32, transport: &Transport) -> Udp {
         let several = matches!(transport, Transport::Tfrc { config, .. } if config.settings.several);
-        Udp { flow, tfrc: Tfrc::new(flow, several) }
+        let acks = matches!(transport, Transport::Acks { .. });
+        Udp { flow, acks, tfrc: Tfrc::new(flow, several) }
     }
 
     pub(super) fn content(&mut self, captured: &Captured, way: Way, addresses: Addresses) -> Content {
@@ -45,13 +48,21 @@ impl Udp {
                 message = self.tfrc.report(packet, way, *subflow, report);
                 (TFRC, 0)
             }
+            Some(Extra::Ack(hole)) => {
+                message = self.tfrc.ack(packet, *hole);
+                (TFRC, 0)
+            }
+            None if self.acks => {
+                message = self.tfrc.single(packet);
+                (TFRC, 0)
+            }
             _ => (DISCARD, 0),
         };
         let near = FIRST + (self.flow * 2 % u32::from(FIRST)) as u16 + second;
         let ports = if packet.flags.has(Flags::ACK) { (port + second, near) } else { (near, port + second) };
         // reports have the size of their bytes
         let whole = match captured.extra {
-            Some(Extra::Rtcp(_) | Extra::TfrcReport(..)) if !message.is_empty() => message.len(),
+            Some(Extra::Ack(_) | Extra::Rtcp(_) | Extra::TfrcReport(..)) if !message.is_empty() => message.len(),
             _ => usize::from(packet.size).saturating_sub(UDP_IPV4).max(message.len()),
         };
         let payload = (whole - message.len()).min(ZEROS.len());
