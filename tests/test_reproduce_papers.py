@@ -30,6 +30,21 @@ VENO: dict[str, set[str]] = {
     "beside-sack-two-state.toml": _SACK | {"access.receiver.loss"},
     "validation.toml": {"topology", "access", "link", "flow"},
 }
+_WEB = {
+    "duration",
+    "warmup",
+    "rate_bin",
+    "friendliness_to",
+    "link.bottleneck.delay",
+    "link.bottleneck.occupancy",
+}
+_WEB |= {"flow.shown", "flow.lda", "flow.ftp", "flow.target"}
+LDA: dict[str, set[str]] = {
+    "pair.toml": {"link.bottleneck.rate", "flow.shown", "flow.lda.count", "flow.web"},
+    "beside-web.toml": _WEB,
+    "eighty-one.toml": _WEB | {"link.bottleneck.rate"},
+    "fairness.toml": {"duration", "warmup", "rate_bin", "host_delay", "link", "flow"},
+}
 
 
 def leaves(tree: dict[str, Any], path: str = "") -> dict[str, Any]:
@@ -57,7 +72,11 @@ def test_every_paper_loads_and_has_claims(key: str) -> None:
 
 @pytest.mark.parametrize(
     ("key", "first", "differs"),
-    [("vegas-streaming", "default.toml", STREAMING), ("tfrc-veno", "exponential.toml", VENO)],
+    [
+        ("vegas-streaming", "default.toml", STREAMING),
+        ("tfrc-veno", "exponential.toml", VENO),
+        ("lda-plus", "mixed.toml", LDA),
+    ],
 )
 def test_scenarios_differ_only_where_they_say(key: str, first: str, differs: dict[str, set[str]]) -> None:
     folder = PAPERS / key
@@ -101,6 +120,22 @@ def test_the_validation_dumbbell_is_the_papers() -> None:
         assert {link[f"{k}{i}"]["rate"] for k in ("left", "wired", "air")} == {"10 Mbit/s"}
         assert [("loss" in link[f"{k}{i}"]) for k in ("left", "wired", "air")] == [False, False, True]
         assert flow["cc"] == "veno"
+
+
+def test_the_published_rates_leave_the_web_nothing_on_the_stated_link() -> None:
+    """The reason for the second reading of Tables I and II, from the published numbers alone."""
+    found = {c.key: c.published.value or 0 for c in loading.load("lda-plus").claims}
+    for link, most in ((10e3, 0), (10 * 1.048576e3, 250)):
+        left = []
+        for cell in (f"{q}-{tau} s" for q in ("q100", "q500") for tau in ("0.1", "0.2", "0.4")):
+            r, f, u = (found[f"t1-{name}-{cell}"] for name in ("r", "f", "u"))
+            left.append(u * link - 27 * (r + r / f))
+        # u is rounded to 0.01 of the link and F to 0.01.
+        assert max(left) < most, left
+        assert (min(left) > -100) == (most > 0), left
+    rates = [found[f"t2-r-{q}-{interval} s"] for q in ("fifo", "red") for interval in (1, 2, 5)]
+    assert max(27 * rate for rate in rates) < 3_500, "27 flows use a third of the link"
+    assert min(81 * rate for rate in rates) > 8_500, "81 use it"
 
 
 def test_what_cannot_be_run_has_published_values_and_none_of_ours() -> None:
@@ -207,7 +242,7 @@ ours = 'slope(goodput["newreno"], x)'
             "published.toml",
             'kind = "trend"',
             'kind = "guess"',
-            "printed, about, ordering, trend, not 'guess'",
+            "printed, within, about, ordering, trend, not 'guess'",
         ),
         ("published.toml", 'study = "one"', 'study = "two"', "no study 'two'; there are live, one"),
         ("published.toml", 'goodput["newreno"]', 'goodput["vegas"]', "no series 'vegas'"),

@@ -150,6 +150,7 @@ def _study(
         plots=_plots(where, table.take("plot", list, []), levels, metrics),
         pool=pool,
         record=table.take("record", str, None),
+        record_every_s=float(table.take("record_every", (int, float), 0.5)),
         later=later,
         seconds=float(table.take("seconds", (int, float), 0.1)),
     )

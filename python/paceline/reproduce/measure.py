@@ -36,13 +36,22 @@ REDUCTIONS: dict[str, Callable[[Array], float]] = {
 """What several rows of a summary may become: name -> function of their values."""
 
 
+def _value(row: Mapping[str, Any], field: str) -> Any:
+    """A value of a row: "goodput_bps", or "drops.early" of a table in it; None if it is not there."""
+    outer, _, inner = field.partition(".")
+    value = row.get(outer)
+    if inner:
+        return value.get(inner) if isinstance(value, Mapping) else None
+    return value
+
+
 def _field(metric: Metric, summary: Mapping[str, Any]) -> float:
     found = []
     for row in summary.get(str(metric.table), []):
         if all(row.get(key) == value for key, value in metric.match.items()):
-            value = row.get(metric.field)
+            value = _value(row, str(metric.field))
             if value is None and metric.if_null is not None:
-                value = row.get(metric.if_null)
+                value = _value(row, metric.if_null)
             found.append(math.nan if value is None else float(value) * metric.scale)
             if metric.rows == "first":
                 break

@@ -74,6 +74,12 @@ def _ours(result: measure.Result) -> str:
     return plus_minus(ours)
 
 
+def _name(figure: str) -> str:
+    """A figure or table as the page calls it: "4" is "Figure 4", "table-2" "Table 2"; "" for others."""
+    word, _, number = figure.rpartition("-")
+    return f"{word.capitalize() or 'Figure'} {number}" if number.isdigit() and word in ("", "table") else ""
+
+
 def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]:
     claim = result.claim
     says = claim.says
@@ -258,7 +264,7 @@ def _study_view(reproduction: Reproduction, study: Study) -> dict[str, Any]:
     metrics = reproduction.paper.metrics
     return {
         "key": study.key,
-        "name": f"Figure {study.figure}" if study.figure.isdigit() else "",
+        "name": _name(study.figure),
         "title": study.title,
         "text": study.text,
         "scenario": study.scenario,

@@ -137,6 +137,8 @@ class Study:
     pool: tuple[str, ...] = ()
     record: str | None = None
     """What is recorded over time, for plots of kind trace."""
+    record_every_s: float = 0.5
+    """The interval of the recording."""
     later: str = ""
     seconds: float = 0.1
     """Core seconds of a run, on average, on the machine of the paper's README."""

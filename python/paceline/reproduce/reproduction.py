@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,6 @@ from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome
 from paceline.results import RunRecord
 from paceline.sweep import Point, Progress, Store, run_points, seeds_from, workers_of_machine
-
-RECORD_EVERY_S = 0.5
-"""The interval of recordings, in seconds."""
 
 
 @dataclass
@@ -54,12 +51,40 @@ class Reproduction:
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """What is recorded, how often, and the flows that are kept of it (None: all)."""
+
+    kind: str
+    every_s: float
+    flows: tuple[str, ...] | None
+
+    def kept(self, records: Sequence[RunRecord]) -> pl.DataFrame:
+        """The recording of the runs, with their seeds."""
+        parts = []
+        for record in records:
+            table = record.series[self.kind]
+            if self.flows is not None:
+                table = table.filter(pl.col("flow").is_in(self.flows))
+            parts.append(table.select(pl.lit(record.seed).alias("seed"), pl.all()))
+        return pl.concat(parts)
+
+
+def recording(study: Study) -> Recorded | None:
+    """What the study records: of the flows that its traces show, if they name them."""
+    if study.record is None:
+        return None
+    shown = {plot.trace.flow for plot in study.plots if plot.trace is not None}
+    flows = None if None in shown or not shown else tuple(sorted(str(flow) for flow in shown))
+    return Recorded(study.record, study.record_every_s, flows)
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a reproduction will run: each distinct point once, with all the places where it is shown."""
 
     points: list[Point]
     places: list[list[Place]]
-    recorded: list[str | None]
+    recorded: list[Recorded | None]
     """What is recorded of each point."""
     runs: int
     seconds: float
@@ -69,12 +94,12 @@ class Plan:
 def plan(paper: Paper, runs: int) -> Plan:
     """The points of all studies, those that are the same run merged. Raises PaperError for a bad scenario: nothing
     starts unless every point is valid."""
-    found: dict[tuple[str, str | None], tuple[Point, list[Place]]] = {}
+    found: dict[tuple[str, Recorded | None], tuple[Point, list[Place]]] = {}
     seconds = 0.0
     for study in paper.studies.values():
         for place, _, _ in points.places(study):
             point = points.point(paper, study, place)
-            key = (point.scenario.to_toml(), study.record)
+            key = (point.scenario.to_toml(), recording(study))
             if key not in found:
                 found[key] = (point, [])
                 seconds += study.seconds * runs
@@ -125,8 +150,8 @@ def run(
         records = runner(
             [planned.points[i] for i in chosen],
             seeds,
-            record=(recorded,) if recorded else (),
-            record_every_s=RECORD_EVERY_S,
+            record=(recorded.kind,) if recorded else (),
+            record_every_s=recorded.every_s if recorded else 0.5,
             workers=workers,
             store=store,
             progress=tell,
@@ -138,9 +163,7 @@ def run(
             for place in planned.places[i]:
                 values[place] = measured
                 if recorded:
-                    tables[place] = pl.concat(
-                        [r.series[recorded].select(pl.lit(r.seed).alias("seed"), pl.all()) for r in own]
-                    )
+                    tables[place] = recorded.kept(own)
     return Reproduction(
         paper,
         runs,
