@@ -184,6 +184,20 @@ fn a_connection_that_opens_again_is_a_new_one() {
 }
 
 #[test]
+fn one_that_has_stopped_sleeps() {
+    for law in Law::ALL {
+        let mut d = driven(law, &[]);
+        d.sender.supply_endless(Time::ZERO, &mut d.out);
+        d.sender.start(Time::ZERO, &mut d.out);
+        d.wait(Span::from_millis(100));
+        d.report(Subflow::ONLY, 1, Span::from_millis(100), 1e5, 0.01);
+        d.sender.stop();
+        d.sender.account(d.now + Span::from_millis(1));
+        assert_eq!(d.sender.next_wake(), Time::NEVER, "{law:?}");
+    }
+}
+
+#[test]
 fn each_connection_has_its_own_losses_and_late_packets_count_once() {
     let (config, _) = flow("multfrc", Profile::Rfc, &[]);
     let mut receiver = MultfrcReceiver::new(&config);

@@ -2,7 +2,7 @@
 
 mod tfrc_path;
 
-use paceline_control::{Profile, RateController};
+use paceline_control::{Law, Profile, RateController};
 use paceline_engine::random::Stream;
 use paceline_flow::Segment;
 use paceline_flow::tfrc::{TfrcConfig, TfrcSender};
@@ -271,6 +271,20 @@ fn short_packets_stops_and_fresh_starts() {
     assert_eq!(s.out.len(), sent + 1);
     assert_eq!(s.header(sent).rtt, Span::ZERO);
     assert_eq!(s.out[sent].seq as usize, sent);
+}
+
+/// ns-2's timer runs on while there is nothing to send; after a stop it does not.
+#[test]
+fn one_that_has_stopped_sleeps() {
+    for profile in Profile::ALL {
+        for law in Law::ALL {
+            let mut s = Script::greedy(profile, &[("law", law.code())]);
+            s.report(100.0, 1, 100.0, 1000.0, 0.01);
+            s.wait(1000.0);
+            s.sender.stop();
+            assert_eq!(s.sender.next_wake(), Time::NEVER, "{profile:?} {law:?}");
+        }
+    }
 }
 
 #[test]

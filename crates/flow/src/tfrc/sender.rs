@@ -205,7 +205,7 @@ impl TfrcSender {
     #[must_use]
     pub fn next_wake(&self) -> Time {
         let sends = self.has_data() || self.law == Law::Ns2 && !self.ns2.limited && self.next > self.first;
-        let due = if self.started && sends { self.pacer.due() - self.early() } else { Time::NEVER };
+        let due = if self.started && !self.stopped && sends { self.pacer.due() - self.early() } else { Time::NEVER };
         due.min(self.timer)
     }
 
