@@ -175,6 +175,10 @@ fn a_connection_that_opens_again_is_a_new_one() {
         let before = d.sender.stats().rtt_count;
         d.report(second(0), 1, Span::from_millis(100), 1e5, 0.5);
         assert_eq!(d.sender.stats().rtt_count, before);
+        // nor one whose echo might be of the new one's packet
+        d.wait(Span::from_millis(50));
+        d.report(second(0), 1, Span::from_millis(50), 1e5, 0.5);
+        assert_eq!(d.sender.stats().rtt_count, before);
         d.report(second(1), 1, Span::ZERO, 1e5, 0.02);
         assert_eq!(d.sender.stats().rtt_count, before + 1);
         assert_eq!(d.sender.stats().packets_sent as usize, d.out.len());
