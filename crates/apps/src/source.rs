@@ -1,10 +1,11 @@
 //! What all senders have in common.
 
+use crate::encoder::Encoder;
 use crate::ftp::Ftp;
 use crate::onoff::OnOff;
 use crate::stream::StreamSender;
 use crate::web::Web;
-use paceline_units::{Size, Span, Time};
+use paceline_units::{Rate, Size, Span, Time};
 
 /// What an application asks of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +122,8 @@ pub enum Source {
     Stream(StreamSender),
     /// Pareto on/off traffic.
     OnOff(OnOff),
+    /// A live video encoder.
+    Encoder(Encoder),
 }
 
 impl Source {
@@ -133,6 +136,7 @@ impl Source {
             Source::Web(web) => web.next_action(now, acked),
             Source::Stream(stream) => stream.next_action(now),
             Source::OnOff(source) => source.next_action(now),
+            Source::Encoder(encoder) => encoder.next_action(now),
         }
     }
 
@@ -144,12 +148,30 @@ impl Source {
             Source::Web(web) => web.next_wake(),
             Source::Stream(stream) => stream.next_wake(),
             Source::OnOff(source) => source.next_wake(),
+            Source::Encoder(encoder) => encoder.next_wake(),
         }
     }
 
-    /// Transfers count from `at` on.
+    /// What the connection would have it send, in bits a second with all headers. Only an encoder follows.
+    pub fn aim(&mut self, target: Rate, now: Time) {
+        if let Source::Encoder(encoder) = self {
+            encoder.aim(target, now);
+        }
+    }
+
+    /// How many frames it has captured since measuring began; `None` for what is no encoder.
+    #[must_use]
+    pub fn frames(&self) -> Option<u64> {
+        match self {
+            Source::Encoder(encoder) => Some(encoder.captured()),
+            _ => None,
+        }
+    }
+
+    /// Transfers and frames count from `at` on.
     pub fn measure_from(&mut self, at: Time) {
         match self {
+            Source::Encoder(encoder) => encoder.measure_from(at),
             Source::Ftp(ftp) => ftp.measure_from(at),
             Source::Web(web) => web.measure_from(at),
             Source::Stream(_) | Source::OnOff(_) => {}
@@ -162,7 +184,7 @@ impl Source {
         match self {
             Source::Ftp(ftp) => ftp.transfers(),
             Source::Web(web) => Some(web.transfers()),
-            Source::Stream(_) | Source::OnOff(_) => None,
+            Source::Encoder(_) | Source::Stream(_) | Source::OnOff(_) => None,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! negative one) the rate is held; docs/controllers/lda-plus.md argues both.
 
 use crate::models::{PerAck, Seconds, TcpPath, Window, reno};
-use crate::rtp::{MediaController, RtpEvent, RtpReport, RtpSession, RtpSettings};
+use crate::rtp::{MediaController, RtpEvent, RtpFeedback, RtpReport, RtpSession, RtpSettings};
 use crate::tfrc::{own, own_switch, own_whole};
 use crate::{Allowance, Build, Controller, Gauges, Interval, Machine, Parameter, PathView, Profile, Scheme, models};
 use paceline_units::{Rate, Span};
@@ -162,7 +162,11 @@ impl Build for LdaPlus {
             bottleneck: (values[5] > 0.0).then(|| values[5] / 8.0),
             max_rate: limit(values[6]),
             clamp: values[7] == 1.0,
-            settings: RtpSettings { probes: values[5] <= 0.0, silence: values[8] as u32 },
+            settings: RtpSettings {
+                probes: values[5] <= 0.0,
+                silence: values[8] as u32,
+                feedback: RtpFeedback::Reports,
+            },
             packet: 1.0,
             floor: 1.0,
             rate: 1.0,
@@ -182,6 +186,7 @@ impl Controller for LdaPlus {
             RtpEvent::Started(session) => self.start(session),
             RtpEvent::Report(report) => self.report(report),
             RtpEvent::Silence => self.silence(),
+            RtpEvent::Arrivals(_) => {}
         }
     }
 

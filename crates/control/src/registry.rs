@@ -8,6 +8,7 @@
 use crate::acks::{AckController, AckEvent, AckSettings};
 use crate::lda_plus::LdaPlus;
 use crate::multfrc::{Member, Rules};
+use crate::nada::Nada;
 use crate::rtp::{MediaController, RtpEvent, RtpSettings};
 use crate::scheme::nearest;
 use crate::tfrc::{self, Settings};
@@ -114,6 +115,7 @@ registry! {
     /// Any of the controllers of RTP's machine, dispatched by `match`.
     RtpController: MediaController<RtpEvent>[rate -> f64, settings -> RtpSettings] {
         LdaPlus(Box<LdaPlus>),
+        Nada(Box<Nada>),
     }
 }
 

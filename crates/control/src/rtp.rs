@@ -1,11 +1,12 @@
 //! What RTP's machine tells a controller (RFC 3550), and what it asks of one.
 //!
-//! The receiver's reports are rare, seconds apart, and say what share of the packets was lost since the last one; the
-//! machine (crate `flow`, `rtp`) adds the round-trip time, and the bottleneck's rate if the receiver measures it. Another kind
-//! of feedback over the same machine is another variant of [`RtpEvent`].
+//! Two kinds of feedback ride on it; [`RtpSettings::feedback`] says which a controller wants. Reports are rare, seconds apart,
+//! and say what share of the packets was lost since the last one; the machine (crate `flow`, `rtp`) adds the round-trip time,
+//! and the bottleneck's rate if the receiver measures it. Arrivals (RFC 8888) come many times a second and tell of each
+//! packet when it arrived.
 
 use crate::{Controller, Interval};
-use paceline_units::{Rate, Ratio, Size, Span};
+use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// What stays the same for the length of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,15 +32,71 @@ pub struct RtpReport {
     pub interval: Interval,
 }
 
+/// What has become of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It has arrived.
+    Arrived {
+        /// When, by the receiver's clock and to 1/1024 s: it may lie before the sending. `None` if the receiver does not tell.
+        at: Option<Time>,
+        /// Whether it was marked (ECN: congestion experienced).
+        marked: bool,
+    },
+    /// It has not, although later ones have; should it still arrive, that is not told.
+    Lost,
+    /// No feedback has told of it: the feedback itself was lost.
+    Unknown,
+}
+
+/// A packet of which feedback has told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketFate {
+    /// When it left.
+    pub sent: Time,
+    /// Its size on the wire, all headers counted.
+    pub size: Size,
+    /// What has become of it.
+    pub fate: Fate,
+}
+
+/// What feedback on the arrival of single packets has brought (RFC 8888).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Arrivals {
+    /// The packets whose fate is known now and was not before, in the order of their sending. None is told of twice.
+    pub packets: Vec<PacketFate>,
+    /// The round-trip time of the last packet that has arrived, without the time that the receiver waited with its feedback;
+    /// `None` if the feedback gives none.
+    pub rtt: Option<Span>,
+    /// From the feedback before, or from the start, to this one, as they came.
+    pub since: Span,
+    /// What waits at the sender, all headers counted.
+    pub backlog: Size,
+    /// Whether packets have waited for their time since the feedback before.
+    pub interval: Interval,
+}
+
 /// What an RTP sender's machine tells its controller.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum RtpEvent {
     /// The sender begins to send.
     Started(RtpSession),
     /// A report that says something new has come.
     Report(RtpReport),
-    /// No report has come for [`RtpSettings::silence`] intervals, or for one more.
+    /// Feedback has come that tells something new.
+    Arrivals(Arrivals),
+    /// No report (or feedback, if that is what the controller wants) has come for [`RtpSettings::silence`] intervals, or for
+    /// one more.
     Silence,
+}
+
+/// What the receiver sends back beside the reports that RTP has in any case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RtpFeedback {
+    /// Nothing: [`RtpEvent::Report`] is told.
+    #[default]
+    Reports,
+    /// When each packet arrived (RFC 8888): [`RtpEvent::Arrivals`] is told, reports are not.
+    Arrivals,
 }
 
 /// What the machine around the controller is to do.
@@ -47,8 +104,10 @@ pub enum RtpEvent {
 pub struct RtpSettings {
     /// Whether packets are sent in probe bursts, for the receiver to measure the bottleneck's rate.
     pub probes: bool,
-    /// After so many report intervals without a report [`RtpEvent::Silence`] is told, then after each one more; 0: never.
+    /// After so many intervals without a report (or feedback) [`RtpEvent::Silence`] is told, then after each one more; 0: never.
     pub silence: u32,
+    /// What is told.
+    pub feedback: RtpFeedback,
 }
 
 /// A controller that RTP's machine can ride on.

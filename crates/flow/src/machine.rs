@@ -13,7 +13,7 @@ use crate::{ReceiverStats, Segment, SenderStats, Transmit};
 use paceline_control::{AcksController, Gauges, RateController, RtpController, TcpController, TfrcController};
 use paceline_engine::random::Stream;
 use paceline_packet::{Extra, Packet};
-use paceline_units::Time;
+use paceline_units::{Rate, Time};
 
 /// The machine of a flow and its settings.
 #[derive(Clone, Debug)]
@@ -109,6 +109,18 @@ impl Transport {
             Transport::Tcp { config, .. } => config.segment,
             Transport::Tfrc { config, .. } => config.segment,
             Transport::Udp(config) => config.segment,
+        }
+    }
+
+    /// Bytes of a data packet on the wire beside its payload.
+    #[must_use]
+    pub const fn header(&self) -> u16 {
+        match self {
+            Transport::Rtp { config, .. } => config.header,
+            Transport::Acks { config, .. } => config.header,
+            Transport::Tcp { config, .. } => config.header,
+            Transport::Tfrc { config, .. } => config.header,
+            Transport::Udp(config) => config.header,
         }
     }
 
@@ -274,6 +286,15 @@ impl Sender {
             Sender::Tfrc(tfrc) => tfrc.next_wake(),
             Sender::Multfrc(multfrc) => multfrc.next_wake(),
             Sender::Udp(_) => Time::NEVER,
+        }
+    }
+
+    /// What an encoder should aim at, in bits a second with all headers; `None` if the controller does not say.
+    #[must_use]
+    pub fn target(&self) -> Option<Rate> {
+        match self {
+            Sender::Rtp(rtp) => rtp.target(),
+            _ => None,
         }
     }
 

@@ -1,14 +1,15 @@
-//! The two ends of a flow inside a host: a sender with its application, a receiver with its player.
+//! The two ends of a flow inside a host: a sender with its application, a receiver with its player or viewer.
 
 use crate::build::Folded;
 use crate::host::{EmissionClock, Port};
 use crate::model::FlowModel;
 use paceline_apps::player::{Player, StreamReport};
+use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
 use paceline_apps::{Action, Source as App, Transfers};
 use paceline_engine::Network;
 use paceline_engine::random::Stream;
 use paceline_flow::{Receiver, Sender, Transmit};
-use paceline_packet::{ExtraId, FlowId, Packet};
+use paceline_packet::{Extra, ExtraId, FlowId, Packet};
 use paceline_units::{Size, Span, Time};
 
 /// A sender with its application.
@@ -79,7 +80,13 @@ impl Source {
         self.app.transfers().unwrap_or_default()
     }
 
-    /// Transfers count from `at` on.
+    /// How many frames the application has captured since measuring began; `None` if it is no encoder.
+    #[must_use]
+    pub fn frames(&self) -> Option<u64> {
+        self.app.frames()
+    }
+
+    /// Transfers and frames count from `at` on.
     pub fn measure_from(&mut self, at: Time) {
         self.app.measure_from(at);
     }
@@ -144,6 +151,9 @@ impl Source {
             self.started = true;
             self.sender.start(now, port);
         }
+        if let Some(target) = self.sender.target() {
+            self.app.aim(target, now);
+        }
         loop {
             match self.app.next_action(now, Size(self.sender.stats().bytes_acked)) {
                 Action::Wait => break,
@@ -165,13 +175,38 @@ impl Source {
     }
 }
 
-/// A receiver with its player, if the flow carries a stream.
+/// What a receiver gives its data to.
+#[derive(Debug)]
+enum Screen {
+    /// The player of a stream.
+    Player(Player),
+    /// The viewer of an encoder's video.
+    Viewer(Viewer),
+}
+
+impl Screen {
+    /// A packet has come, of what is `bytes` in all by now.
+    #[cold]
+    fn on_packet(&mut self, packet: &Packet, extra: Option<&Extra>, bytes: u64) {
+        match (self, extra) {
+            (Screen::Player(player), _) => player.on_delivery(packet.time, Size(bytes)),
+            (Screen::Viewer(viewer), Some(Extra::Rtp(data))) => {
+                let captured = packet.time - packet.stamp.elapsed(packet.time);
+                let (sequence, timestamp, last) = (data.sequence, data.timestamp, data.marker);
+                viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last, captured });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A receiver with its player, if the flow carries a stream, or its viewer, if it carries an encoder's video.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Sink {
     flow: FlowId,
     cursor: u32,
-    player: Option<Box<Player>>,
+    screen: Option<Box<Screen>>,
     /// The machine's half of it.
     pub receiver: Receiver,
     /// When its entry in the host's timers lies: never later than [`Sink::next_wake`].
@@ -183,8 +218,10 @@ impl Sink {
     #[must_use]
     pub fn new(flow: &FlowModel, seed: u64, id: FlowId, cursor: u32) -> Sink {
         let stream = Stream::new(seed, &format!("receiver {}", flow.label()));
-        let player = flow.stream.map(|model| Box::new(Player::new(model, flow.start)));
-        Sink { entry: Time::NEVER, flow: id, cursor, player, receiver: flow.transport.receiver(stream) }
+        let player = flow.stream.map(|model| Screen::Player(Player::new(model, flow.start)));
+        let viewer = flow.app.frames().map(|_| Screen::Viewer(Viewer::default()));
+        let screen = player.or(viewer).map(Box::new);
+        Sink { entry: Time::NEVER, flow: id, cursor, screen, receiver: flow.transport.receiver(stream) }
     }
 
     /// When [`Sink::on_timer`] is needed next.
@@ -202,8 +239,8 @@ impl Sink {
             && let Some(ack) = self.receiver.on_data_in_order(now, packet)
         {
             Port { network, clock, now, flow, cursor }.transmit(ack);
-            if let Some(player) = &mut self.player {
-                player.on_delivery(now, Size(self.receiver.stats().bytes));
+            if let Some(screen) = &mut self.screen {
+                screen.on_packet(packet, None, self.receiver.stats().bytes);
             }
             return Time::NEVER;
         }
@@ -220,11 +257,11 @@ impl Sink {
         let extra = network.extras.take(packet.extra);
         let mut port = Port { network, clock, now: packet.time, flow: self.flow, cursor: self.cursor };
         let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), &mut port);
+        if let Some(screen) = &mut self.screen {
+            screen.on_packet(packet, extra.as_ref(), self.receiver.stats().bytes);
+        }
         if let Some(extra) = extra {
             drop(extra);
-        }
-        if let Some(player) = &mut self.player {
-            player.on_delivery(packet.time, Size(self.receiver.stats().bytes));
         }
         wake
     }
@@ -235,21 +272,44 @@ impl Sink {
         self.receiver.on_timer(now, &mut port);
     }
 
+    fn player(&self) -> Option<&Player> {
+        match self.screen.as_deref() {
+            Some(Screen::Player(player)) => Some(player),
+            _ => None,
+        }
+    }
+
     /// How much playing time the player holds; `None` without a player.
     #[must_use]
     pub fn buffered(&self, now: Time) -> Option<Span> {
-        self.player.as_ref().map(|player| player.buffered(now))
+        self.player().map(|player| player.buffered(now))
     }
 
     /// Whether the play-out is over; `None` without a player.
     #[must_use]
     pub fn player_is_done(&self, now: Time) -> Option<bool> {
-        self.player.as_ref().map(|player| player.is_done(now))
+        self.player().map(|player| player.is_done(now))
     }
 
     /// What became of the stream; `None` without a player.
     #[must_use]
     pub fn stream_report(&self, end: Time) -> Option<StreamReport> {
-        self.player.as_ref().map(|player| player.finish(end))
+        self.player().map(|player| player.finish(end))
+    }
+
+    /// What became of the frames; `None` without a viewer.
+    #[must_use]
+    pub fn view_report(&self) -> Option<ViewReport> {
+        match self.screen.as_deref() {
+            Some(Screen::Viewer(viewer)) => Some(viewer.report()),
+            _ => None,
+        }
+    }
+
+    /// Frames count from `at` on.
+    pub fn measure_from(&mut self, at: Time) {
+        if let Some(Screen::Viewer(viewer)) = self.screen.as_deref_mut() {
+            viewer.measure_from(at);
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::scenario::model::Profile;
 use crate::scenario::parameters::given;
 use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::{Flow, Scenario};
+use paceline_apps::encoder::{Encoder, EncoderModel};
 use paceline_apps::ftp::Ftp;
 use paceline_apps::onoff::{OnOff, OnOffModel};
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
@@ -233,7 +234,13 @@ fn acks_config(flow: &Flow, defaults: AcksConfig) -> AcksConfig {
 /// The profile's settings with what the scenario says otherwise.
 fn rtp_config(flow: &Flow, defaults: RtpConfig) -> RtpConfig {
     let session = flow.rtp.clone().unwrap_or_default();
-    session.config(RtpConfig { segment: flow.segment as u16, header: flow.header as u16, ..defaults })
+    session.config(RtpConfig {
+        segment: flow.segment as u16,
+        header: flow.header as u16,
+        ecn: flow.ecn.unwrap_or(defaults.ecn),
+        frames: matches!(flow.app, App::Encoder { .. }),
+        ..defaults
+    })
 }
 
 /// The profile's settings with what the scenario says otherwise.
@@ -305,6 +312,20 @@ fn app(
                 rounding,
             };
             (paceline_apps::Source::Web(Web::new(model, stream, period)), None)
+        }
+        App::Encoder { frame_rate, min_rate, max_rate, jitter, reaction, key_interval, key_size } => {
+            let model = EncoderModel {
+                frame_rate: *frame_rate,
+                min_rate: *min_rate,
+                max_rate: *max_rate,
+                jitter: jitter.0,
+                reaction: *reaction,
+                key_interval: *key_interval,
+                key_size: *key_size,
+                segment,
+                header: Size::from_bytes(u64::from(transport.header())),
+            };
+            (paceline_apps::Source::Encoder(Encoder::new(model, stream, period)), None)
         }
         App::Pareto { rate, burst, idle, shape } => {
             let model = OnOffModel { rate: *rate, burst: *burst, idle: *idle, shape: *shape, packet: segment };

@@ -5,6 +5,7 @@ use crate::host::Host;
 use crate::model::{FlowModel, Model};
 use crate::run::ends;
 use crate::summary::{EngineSummary, FlowSummary, GroupSummary, QueueSummary, StreamSummary, Summary, jain};
+use paceline_apps::viewer::ViewReport;
 use paceline_engine::{DropReason, Drops};
 use paceline_flow::{ReceiverStats, SenderStats};
 use paceline_path::LinkReport;
@@ -21,6 +22,12 @@ impl Before {
     /// Copies the counts at `now`.
     pub fn take(model: &Model, built: &mut Built, now: Time) -> Before {
         account(built, now);
+        for element in built.engine.elements_mut() {
+            if let Node::Host(host) = element {
+                host.sources.iter_mut().filter(|source| source.frames().is_some()).for_each(|s| s.measure_from(now));
+                host.sinks.iter_mut().for_each(|sink| sink.measure_from(now));
+            }
+        }
         let counts = |flow| {
             let ends = ends(model, built, flow);
             (ends.source.sender.stats().clone(), *ends.sink.receiver.stats())
@@ -98,6 +105,8 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let (there, back) = &built.plan.paths[index];
     let propagation = there.iter().chain(back).fold(Span::ZERO, |sum, &arc| sum + model.links[arc].model.propagation);
     let transfers = ends.source.transfers();
+    let view = ends.sink.view_report();
+    let view = view.as_ref();
     let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
     FlowSummary {
         flow: flow.name.clone(),
@@ -140,6 +149,14 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         transfers_started: transfers.started,
         transfers_completed: transfers.completed,
         transfer_time_mean_s: seconds(transfers.mean_time),
+        frames_sent: ends.source.frames(),
+        frames_complete: view.map(|view| view.complete),
+        frame_delay_mean_s: seconds(view.and_then(ViewReport::mean_delay)),
+        frame_delay_p50_s: seconds(view.and_then(|view| view.delay(0.5))),
+        frame_delay_p95_s: seconds(view.and_then(|view| view.delay(0.95))),
+        frame_delay_p99_s: seconds(view.and_then(|view| view.delay(0.99))),
+        freezes: view.map(|view| view.freezes),
+        freeze_s: seconds(view.map(|view| view.frozen)),
     }
 }
 

@@ -95,6 +95,14 @@ pub struct FlowSummary {
     pub transfers_started: u64,
     pub transfers_completed: u64,
     pub transfer_time_mean_s: Option<f64>,
+    pub frames_sent: Option<u64>,
+    pub frames_complete: Option<u64>,
+    pub frame_delay_mean_s: Option<f64>,
+    pub frame_delay_p50_s: Option<f64>,
+    pub frame_delay_p95_s: Option<f64>,
+    pub frame_delay_p99_s: Option<f64>,
+    pub freezes: Option<u64>,
+    pub freeze_s: Option<f64>,
 }
 
 /// One media stream, from the flow's start to its end; the warm-up does not matter here.

@@ -64,6 +64,7 @@ fn named_topologies() {
                  [flow.g]\ncc = \"tfrc\"\ncount = 2\n[flow.h]\ncc = \"tfrc-veno\"\nstart = \"50 ms\"\n[flow.i]\ncc = \"multfrc\"\n\
                  [flow.k]\ncc = \"rap\"\ncount = 2\n[flow.l]\ncc = \"tfrcp\"\nparams = { interval = 0.3 }\n\
                  [flow.j]\ncc = \"lda-plus\"\ncount = 2\nrtp = { report_interval = \"100 ms\", bandwidth = \"10 Mbit/s\" }\n\
+                 [flow.call]\ncc = \"nada\"\ncount = 2\napp = { kind = \"encoder\", max_rate = \"2 Mbit/s\" }\n\
                  [flow.e]\ncc = \"udp\"\ncount = 2\napp = { kind = \"pareto\", rate = \"500 kbit/s\", burst = \"40 ms\", idle = \"40 ms\" }\n";
     let bottleneck = "rate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nqueue = { kind = \"droptail\", limit = \"20 packets\" }\n";
     for (name, head) in [

@@ -1,9 +1,12 @@
 //! The settings of an RTP session, with each profile's defaults.
 
-use paceline_control::{Profile, RtpSettings};
+use paceline_control::{Profile, RtpFeedback, RtpSettings};
 use paceline_packet::UDP_IPV4;
 use paceline_packet::rtp::RtpData;
-use paceline_units::{Rate, Span};
+use paceline_units::{Rate, Size, Span};
+
+/// The share of the session's bandwidth that feedback on arrivals may take.
+const FEEDBACK_SHARE: f64 = 0.05;
 
 /// The least time between two reports of one participant (RFC 3550 section 6.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +87,12 @@ pub struct RtpConfig {
     pub loss: LossField,
     /// How the bottleneck is probed, if the controller wants to know it.
     pub probe: ProbeConfig,
+    /// The least time between two packets of feedback, if the controller wants to know when packets arrive.
+    pub feedback_interval: Span,
+    /// Whether data packets are ECN-capable.
+    pub ecn: bool,
+    /// Whether each write is a video frame: its packets share a timestamp, and the last of them has the marker.
+    pub frames: bool,
 }
 
 impl RtpConfig {
@@ -104,10 +113,31 @@ impl RtpConfig {
             },
             loss: LossField::Eight,
             probe: ProbeConfig { burst: 4, width: 0.1, history: 30 },
+            feedback_interval: Span::from_millis(100),
+            ecn: false,
+            frames: false,
         };
         match profile {
             Profile::Rfc | Profile::Linux => rfc,
             Profile::Ns2 | Profile::Ns2Linux => RtpConfig { segment: 1000, header: 0, whole_segments: true, ..rfc },
+        }
+    }
+
+    /// The time from a packet of feedback of `size` bytes on the wire to the next: such packets may take 5 % of the
+    /// session's bandwidth (RFC 8888 section 6).
+    #[must_use]
+    pub fn feedback_spacing(&self, size: u16) -> Span {
+        let share = self.timing.bandwidth.bps() * FEEDBACK_SHARE;
+        let least = Span::from_secs_f64(Size::from_bytes(size.into()).bits() as f64 / share.max(1e-3));
+        least.max(self.feedback_interval).max(Span(1))
+    }
+
+    /// The mean time from one of the reports that the controller heeds to the next, if reports alone are `reports` apart.
+    #[must_use]
+    pub(super) fn heeded_interval(&self, reports: Span) -> Span {
+        match self.settings.feedback {
+            RtpFeedback::Reports => reports,
+            RtpFeedback::Arrivals => self.feedback_interval.max(Span(1)),
         }
     }
 

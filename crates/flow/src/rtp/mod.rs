@@ -5,19 +5,24 @@
 //! and round-trip times. If the controller wants to know the bottleneck's rate, packets leave in bursts from time to time,
 //! and the receiver measures how far apart they come. Look first at [`RtpSender::on_rtcp`] and at
 //! [`RtpReceiver::on_data`]; `timing` says when reports are sent, `source` validates and counts packets, `probe` measures
-//! the bottleneck, `participant` holds what both ends have.
+//! the bottleneck, `participant` holds what both ends have. A controller may want to know instead, many times a second, when
+//! each packet arrived (RFC 8888): the receiver keeps an [`ArrivalLog`], the sender a [`SentLog`].
 
+mod arrivals;
 mod config;
 mod participant;
 mod probe;
 mod receiver;
 mod sender;
+mod sent;
 mod source;
 mod timing;
 
+pub use arrivals::ArrivalLog;
 pub use config::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
 pub use probe::PacketPairs;
 pub use receiver::RtpReceiver;
 pub use sender::RtpSender;
+pub use sent::{SentLog, Told};
 pub use source::{Loss, Source, Verdict, ticks};
 pub use timing::{Members, ReportTimer};

@@ -1,16 +1,18 @@
 //! The receiving end (RFC 3550 section 6.4.2 and appendix A).
 
+use super::arrivals::ArrivalLog;
 use super::participant::{self, Participant};
 use super::probe::PacketPairs;
 use super::source::{Source, Verdict};
 use super::timing::{Members, ReportTimer};
 use super::{LossField, RtpConfig};
 use crate::{Arrived, ReceiverStats, Transmit};
+use paceline_control::RtpFeedback;
 use paceline_engine::random::Stream;
-use paceline_packet::rtcp::{App, Bottleneck, Compound, Loss, ReportBlock};
+use paceline_packet::rtcp::{App, Arrivals, Bottleneck, Compound, Loss, ReportBlock};
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::{Extra, Flags, NtpMiddle, NtpSpan, Packet};
-use paceline_units::Time;
+use paceline_units::{Span, Time};
 
 /// A source is gone if nothing has been heard of it for so many intervals (section 6.3.5).
 const GONE: u64 = 5;
@@ -21,6 +23,7 @@ struct Heard {
     ssrc: Ssrc,
     source: Source,
     pairs: PacketPairs,
+    arrivals: ArrivalLog,
     /// LSR and when that report came.
     report: Option<(NtpMiddle, Time)>,
     /// Data packets since the last report, and in the interval before.
@@ -36,6 +39,8 @@ pub struct RtpReceiver {
     config: Box<RtpConfig>,
     us: Participant,
     timer: Option<ReportTimer>,
+    /// When feedback on arrivals is due, if any is.
+    feedback: Time,
     sender: Option<Heard>,
     /// Another source that may take the sender's place: it has begun anew.
     candidate: Option<(Ssrc, Source)>,
@@ -52,6 +57,7 @@ impl RtpReceiver {
             config: Box::new(config.clone()),
             us: Participant::new(stream),
             timer: None,
+            feedback: Time::NEVER,
             sender: None,
             candidate: None,
             heard: Time::ZERO,
@@ -63,7 +69,7 @@ impl RtpReceiver {
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        self.timer.as_ref().map_or(Time::NEVER, ReportTimer::due)
+        self.timer.as_ref().map_or(Time::NEVER, ReportTimer::due).min(self.feedback)
     }
 
     /// Counts up to now. Packets and bytes on the wire include the sender's reports.
@@ -89,7 +95,7 @@ impl RtpReceiver {
         match extra {
             Some(Extra::Rtp(data)) => {
                 self.join(now);
-                self.data(now, packet.size, data)
+                self.data(now, packet, data)
             }
             Some(Extra::Rtcp(report)) => {
                 self.join(now);
@@ -124,7 +130,8 @@ impl RtpReceiver {
         self.timer = Some(ReportTimer::new(timing, participant::size(&first), self.us.timer_stream(), now));
     }
 
-    fn data(&mut self, now: Time, size: u16, data: &RtpData) -> Arrived {
+    fn data(&mut self, now: Time, packet: &Packet, data: &RtpData) -> Arrived {
+        let size = packet.size;
         let payload = u64::from(size.saturating_sub(self.config.header));
         if self.sender.as_ref().is_none_or(|heard| heard.ssrc != data.ssrc) && !self.is_the_sender(data, payload) {
             return Arrived::default();
@@ -133,6 +140,12 @@ impl RtpReceiver {
         let verdict = heard.source.update(data.sequence);
         if verdict == Verdict::Stray {
             return Arrived::default();
+        }
+        if self.config.settings.feedback == RtpFeedback::Arrivals {
+            heard.arrivals.note(now, data.sequence, packet.flags);
+            if self.feedback == Time::NEVER && heard.arrivals.has_news() {
+                self.feedback = now + self.config.feedback_interval.max(Span(1));
+            }
         }
         heard.source.arrival(data.timestamp, now);
         heard.pairs.packet(now, data.sequence, size);
@@ -179,7 +192,8 @@ impl RtpReceiver {
 
     fn hear(&self, ssrc: Ssrc, source: Source) -> Heard {
         let pairs = PacketPairs::new(self.config.probe);
-        Heard { ssrc, source, pairs, report: None, fresh: 0, fresh_before: 0, held: 0 }
+        let arrivals = ArrivalLog::default();
+        Heard { ssrc, source, pairs, arrivals, report: None, fresh: 0, fresh_before: 0, held: 0 }
     }
 
     fn control(&mut self, now: Time, size: u16, report: &Compound, out: &mut impl Transmit) {
@@ -206,12 +220,16 @@ impl RtpReceiver {
 
     fn leave(&mut self) {
         self.timer = None;
+        self.feedback = Time::NEVER;
         self.sender = None;
         self.candidate = None;
     }
 
     /// A report may be due; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.feedback <= now {
+            self.send_feedback(now, out);
+        }
         let Some(timer) = &mut self.timer else { return };
         if now.since(self.heard).0 > timer.deterministic().0.saturating_mul(GONE) {
             return self.leave();
@@ -226,6 +244,23 @@ impl RtpReceiver {
         if let Some(timer) = &mut self.timer {
             timer.sent(now, size);
         }
+    }
+
+    /// Feedback on what has come since the last one, if anything has.
+    #[cold]
+    fn send_feedback(&mut self, now: Time, out: &mut impl Transmit) {
+        self.feedback = Time::NEVER;
+        let stream = self.sender.as_mut().and_then(|heard| heard.arrivals.report(now, heard.ssrc));
+        let Some(stream) = stream else { return };
+        let arrivals = Arrivals { reported: NtpMiddle::at(now), streams: vec![stream] };
+        let report = Compound { arrivals: Some(arrivals), ..self.us.report() };
+        let size = participant::transmit(report, Flags::ACK, now, out);
+        self.stats.acks += 1;
+        if let Some(timer) = &mut self.timer {
+            // it counts for the mean size of reports, though not as one of them
+            timer.received(size);
+        }
+        self.feedback = now + self.config.feedback_spacing(size);
     }
 
     /// Who is there now.

@@ -3,16 +3,19 @@
 mod feedback;
 
 use super::participant::{self, Participant, sender_info};
+use super::sent::SentLog;
 use super::timing::{Members, ReportTimer};
 use super::{RtpConfig, ticks};
 use crate::pacer::Pacer;
 use crate::{Segment, SenderStats, Transmit};
-use paceline_control::{Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpSession};
+use paceline_control::{
+    Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession,
+};
 use paceline_engine::random::{Sequence, Stream};
 use paceline_packet::rtcp::{App, Compound, Probe};
 use paceline_packet::rtp::RtpData;
 use paceline_packet::{Extra, Flags, NtpMiddle, Stamp};
-use paceline_units::{Size, Span, Time};
+use paceline_units::{Rate, Size, Span, Time};
 use std::collections::VecDeque;
 
 /// Unlimited supply: more packets than a flow can number.
@@ -43,6 +46,8 @@ pub struct RtpSender {
     /// Bytes on the wire of a full packet.
     packet: f64,
     pacer: Pacer,
+    /// Bytes on the wire of the last packet, whose gap is running.
+    paced: f64,
     /// One past the last packet of the burst that is announced or under way.
     burst_end: u32,
     /// The first of that burst.
@@ -62,6 +67,12 @@ pub struct RtpSender {
     stats: SenderStats,
     /// Packets that are not full, in order: number and payload.
     shorts: VecDeque<(u32, u16)>,
+    /// Frames that are not sent yet, in order: one past the last packet, and when the frame was written.
+    frames: VecDeque<(u32, Time)>,
+    /// Bytes on the wire that wait for their time.
+    backlog: u64,
+    /// Packets that feedback on arrivals has not told of.
+    sent: SentLog,
     config: Box<RtpConfig>,
     fresh: RtpController,
     stream: Stream,
@@ -107,6 +118,7 @@ impl RtpSender {
             leaving: false,
             packet: f64::from(config.wire().max(1)),
             pacer: Pacer::new(config.gap_jitter.clamp(0.0, 0.999), Sequence::new(stream)),
+            paced: f64::from(config.wire().max(1)),
             burst_end: 0,
             burst_start: 0,
             used: false,
@@ -119,6 +131,9 @@ impl RtpSender {
             controller: controller.clone(),
             stats: SenderStats::new(config.wire()),
             shorts: VecDeque::new(),
+            frames: VecDeque::new(),
+            backlog: 0,
+            sent: SentLog::default(),
             config: Box::new(config.clone()),
             fresh: controller,
             stream,
@@ -137,7 +152,7 @@ impl RtpSender {
         let first = Compound { sender: Some(sender_info(now, 0, 0, 0)), ..self.session.us.report() };
         let size = participant::size(&first);
         let timer = ReportTimer::new(self.config.timing, size, self.session.us.timer_stream(), now);
-        let interval = timer.deterministic();
+        let interval = self.config.heeded_interval(timer.deterministic());
         self.session.timer = Some(timer);
         self.members(now);
         let session = RtpSession { packet: Size::from_bytes(u64::from(self.config.wire())), interval };
@@ -163,10 +178,19 @@ impl RtpSender {
         self.silence = Time::NEVER;
         (self.rtt, self.least_rtt, self.loss) = (Span::ZERO, Span::ZERO, 0.0);
         self.controller = self.fresh.clone();
-        self.shorts.clear();
+        self.sent.restart(self.next);
+        self.discard();
     }
 
-    /// An application writes `bytes`: full packets and, unless it fits, a short last one.
+    /// What has not been sent never will be.
+    fn discard(&mut self) {
+        self.shorts.clear();
+        self.frames.clear();
+        self.backlog = 0;
+    }
+
+    /// An application writes `bytes`: full packets and, unless it fits, a short last one. They are a video frame if the
+    /// settings say so.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         if bytes == 0 || self.limit == ENDLESS || self.is_over() {
             return;
@@ -177,6 +201,12 @@ impl RtpSender {
         self.limit = self.limit.saturating_add(packets).min(ENDLESS);
         if rest > 0 && !self.config.whole_segments && self.limit < ENDLESS {
             self.shorts.push_back((self.limit - 1, rest as u16));
+        }
+        let rest = if rest > 0 && self.config.whole_segments { segment - rest } else { 0 };
+        let headers = u64::from(packets).saturating_mul(self.config.header.into());
+        self.backlog = self.backlog.saturating_add(bytes).saturating_add(rest).saturating_add(headers);
+        if self.config.frames {
+            self.frames.push_back((self.limit, now));
         }
         self.run(now, out);
     }
@@ -194,7 +224,13 @@ impl RtpSender {
         self.limit = self.next;
         self.leaving = true;
         self.silence = Time::NEVER;
-        self.shorts.clear();
+        self.discard();
+    }
+
+    /// What an encoder should aim at, in bits a second with all headers; `None` if the controller does not say.
+    #[must_use]
+    pub fn target(&self) -> Option<Rate> {
+        self.controller.allowance().target
     }
 
     /// Whether the application has stopped.
@@ -244,7 +280,8 @@ impl RtpSender {
         }
         while self.has_data() && (self.pacer.due() <= now || self.is_in_burst()) {
             let size = self.send(now, out);
-            self.pacer.sent(now, CATCH_UP, f64::from(size), self.controller.rate());
+            self.paced = f64::from(size);
+            self.pacer.sent(now, CATCH_UP, self.paced, self.controller.rate());
         }
         self.used |= self.has_data();
     }
@@ -270,22 +307,42 @@ impl RtpSender {
         self.stats.sent(size);
         self.stats.bytes_acked += u64::from(payload);
         self.session.octets = self.session.octets.wrapping_add(u32::from(payload));
+        self.backlog = self.backlog.saturating_sub(size.into());
+        if self.config.settings.feedback == RtpFeedback::Arrivals {
+            self.sent.push(now, size);
+        }
         let sequence = self.on_the_wire(number);
+        let (captured, marker) = self.frame(number, now);
         let data = RtpData {
             ssrc: self.session.us.ssrc,
-            timestamp: self.session.numbers.1.wrapping_add(ticks(now)),
+            timestamp: self.session.numbers.1.wrapping_add(ticks(captured)),
             sequence,
             payload_type: RtpData::PAYLOAD_TYPE,
-            marker: false,
+            marker,
         };
         out.transmit(Segment {
             seq: u32::from(sequence),
-            stamp: Stamp::at(now),
+            stamp: Stamp::at(captured),
             size,
-            flags: Flags::NONE,
+            flags: if self.config.ecn { Flags::ECT } else { Flags::NONE },
             extra: Some(Extra::Rtp(data)),
         });
         size
+    }
+
+    /// When what is in a packet was captured, and whether it is the last packet of a frame.
+    #[inline]
+    fn frame(&mut self, number: u32, now: Time) -> (Time, bool) {
+        match self.frames.front() {
+            Some(&(end, captured)) => {
+                let last = number + 1 >= end;
+                if last {
+                    self.frames.pop_front();
+                }
+                (captured, last)
+            }
+            None => (now, false),
+        }
     }
 
     /// The 16 bits by which a data packet goes.

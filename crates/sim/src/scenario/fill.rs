@@ -7,7 +7,7 @@ use super::parameters::ParameterValue;
 use super::values::DelayedAck;
 use paceline_control::registry::scheme;
 use paceline_control::{AckController, AcksController};
-use paceline_control::{Machine, MediaController, RateController, RtpController, TfrcController};
+use paceline_control::{Machine, MediaController, RateController, RtpController, RtpFeedback, TfrcController};
 use paceline_flow::acks::AcksConfig;
 use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
@@ -79,7 +79,10 @@ pub(super) fn fill(file: &mut File, stem: &str) {
 fn fill_rtp(flow: &mut FlowTable, rtp: &RtpConfig) {
     flow.segment.get_or_insert(Size::from_bytes(rtp.segment.into()));
     flow.header.get_or_insert(Size::from_bytes(rtp.header.into()));
-    flow.rtp.get_or_insert_default().fill();
+    flow.rtp.get_or_insert_default().fill(rtp.settings.feedback);
+    if rtp.settings.feedback == RtpFeedback::Arrivals {
+        flow.ecn.get_or_insert(rtp.ecn);
+    }
 }
 
 fn fill_acks(flow: &mut FlowTable, acks: &AcksConfig) {

@@ -106,7 +106,7 @@ pub struct FlowTable {
     #[serde(default)]
     #[schemars(extend("x-max" = "10 s"))]
     pub send_overhead: Span,
-    /// The RTP session; for `lda-plus` alone.
+    /// The RTP session; for `lda-plus` and `nada` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "each of its keys' own"))]
     pub rtp: Option<RtpTable>,
@@ -229,6 +229,37 @@ pub enum App {
         #[schemars(range(min = 1.0, max = 100.0))]
         shape: f64,
     },
+    /// A live video encoder, for controllers on RTP: frames whose sizes follow the rate that the controller would have it send
+    /// (RFC 8593 section 5). The receiver shows a frame when all its packets have come.
+    Encoder {
+        /// Frames a second.
+        #[serde(default = "thirty")]
+        #[schemars(range(min = 0.1, max = 1000.0))]
+        frame_rate: f64,
+        /// The least rate that it can be set to, all headers counted.
+        #[serde(default = "hundred_kilobits")]
+        #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
+        min_rate: Rate,
+        /// The greatest.
+        #[serde(default = "two_megabits")]
+        #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
+        max_rate: Rate,
+        /// Scale of the Laplace law of frame sizes, as a share of their mean.
+        #[serde(default = "fifteen_percent")]
+        jitter: Ratio,
+        /// After a change of the rate none follows for so long.
+        #[serde(default = "fifth_second")]
+        #[schemars(extend("x-max" = "1000 s"))]
+        reaction: Span,
+        /// From one key frame to the next; 0 s: only the first frame is one.
+        #[serde(default = "ten_seconds")]
+        #[schemars(extend("x-max" = "1000000 s"))]
+        key_interval: Span,
+        /// Size of a key frame over that of a mean frame; the seven frames after it make up for it.
+        #[serde(default = "four")]
+        #[schemars(range(min = 1.0, max = 8.0))]
+        key_size: f64,
+    },
     /// A stored medium: the sender hands chunks to TCP, the receiver buffers and plays.
     Stream {
         /// Encoding rate of the medium.
@@ -289,6 +320,27 @@ impl Default for App {
     }
 }
 
+const fn thirty() -> f64 {
+    30.0
+}
+const fn hundred_kilobits() -> Rate {
+    Rate::from_bps(100_000)
+}
+const fn two_megabits() -> Rate {
+    Rate::from_bps(2_000_000)
+}
+const fn fifteen_percent() -> Ratio {
+    Ratio(0.15)
+}
+const fn fifth_second() -> Span {
+    Span::from_millis(200)
+}
+const fn ten_seconds() -> Span {
+    Span::from_secs(10)
+}
+const fn four() -> f64 {
+    4.0
+}
 const fn one() -> u32 {
     1
 }

@@ -1,5 +1,6 @@
 //! RTP in a scenario file: when reports are sent, what they say, how the bottleneck is probed.
 
+use paceline_control::RtpFeedback;
 use paceline_flow::rtp::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
 use paceline_units::{Rate, Ratio, Span};
 use schemars::JsonSchema;
@@ -40,6 +41,11 @@ pub struct RtpTable {
     #[serde(default = "thirty")]
     #[schemars(range(min = 1, max = 10_000))]
     pub probe_history: u32,
+    /// The time from one packet of feedback on arrivals (RFC 8888) to the next, unless 5 % of `bandwidth` allow only fewer; for
+    /// controllers that want to know when each packet arrives: `nada`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "100 ms; not there for `lda-plus`", "x-min" = "1 ms", "x-max" = "10 s"))]
+    pub feedback_interval: Option<Span>,
 }
 
 /// What lies between two reports of a participant.
@@ -78,13 +84,17 @@ impl Default for RtpTable {
             probe_burst: four(),
             probe_width: tenth(),
             probe_history: thirty(),
+            feedback_interval: None,
         }
     }
 }
 
 impl RtpTable {
-    /// Writes the default that depends on another key.
-    pub(super) fn fill(&mut self) {
+    /// Writes the defaults that depend on another key, and on what the controller wants.
+    pub(super) fn fill(&mut self, feedback: RtpFeedback) {
+        if feedback == RtpFeedback::Arrivals {
+            self.feedback_interval.get_or_insert(TENTH_SECOND);
+        }
         if self.timing != ReportTiming::Reduced {
             self.report_interval.get_or_insert(FIVE_SECONDS);
         }
@@ -112,11 +122,13 @@ impl RtpTable {
                 width: self.probe_width.0,
                 history: self.probe_history as usize,
             },
+            feedback_interval: self.feedback_interval.unwrap_or(TENTH_SECOND),
             ..defaults
         }
     }
 }
 
+const TENTH_SECOND: Span = Span::from_millis(100);
 const FIVE_SECONDS: Span = Span::from_secs(5);
 
 const fn one_megabit() -> Rate {
@@ -142,11 +154,14 @@ mod tests {
 
     #[test]
     fn the_tables_defaults_are_the_machines() {
-        let mut table = RtpTable::default();
-        table.fill();
-        let scheme = registry::scheme("lda-plus").unwrap();
-        let controller = RtpController::new(scheme, Profile::Rfc, &[]).unwrap();
-        let machine = RtpConfig::new(Profile::Rfc, paceline_control::MediaController::settings(&controller));
-        assert_eq!(table.config(machine.clone()), machine);
+        for name in ["lda-plus", "nada"] {
+            let scheme = registry::scheme(name).unwrap();
+            let controller = RtpController::new(scheme, Profile::Rfc, &[]).unwrap();
+            let settings = paceline_control::MediaController::settings(&controller);
+            let mut table = RtpTable::default();
+            table.fill(settings.feedback);
+            let machine = RtpConfig::new(Profile::Rfc, settings);
+            assert_eq!(table.config(machine.clone()), machine);
+        }
     }
 }

@@ -4,6 +4,7 @@
 use super::error::{Mistake, hint, join, nearest};
 use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::model::{File, Profile, Topology};
+use super::rules_machine::OF_RTP;
 use super::values::{ClientBuffer, Draw};
 use super::walk::listed;
 use paceline_control::registry::{scheme, schemes};
@@ -119,7 +120,7 @@ impl Rules {
             let known = listed(file.flow.keys().map(String::as_str));
             return self.note("stop_after", format!("`{name}` must be the name of a flow{hint} (flows: {known})"));
         };
-        if matches!(flow.app, App::Ftp { size: None } | App::Web { .. } | App::Pareto { .. }) {
+        if matches!(flow.app, App::Ftp { size: None } | App::Web { .. } | App::Pareto { .. } | App::Encoder { .. }) {
             self.note(
                 "stop_after",
                 format!("flow `{name}` is never done: it must be a stream, or an ftp transfer with a `size`"),
@@ -173,7 +174,13 @@ impl Rules {
         self.parameters(path, flow, scheme, profile);
         self.rtp(path, flow, scheme);
         match scheme.machine {
-            Machine::Tcp(_) => self.effects(path, flow, scheme, profile),
+            Machine::Tcp(_) => {
+                if matches!(flow.app, App::Encoder { .. }) {
+                    let problem = format!("`encoder` needs RTP, on which `{}` does not ride: {OF_RTP}", scheme.name);
+                    self.note(join(&join(path, "app"), "kind"), problem);
+                }
+                self.effects(path, flow, scheme, profile);
+            }
             Machine::Acks | Machine::Rtp | Machine::Tfrc | Machine::Udp => self.machine(path, flow, scheme),
         }
     }
@@ -287,6 +294,12 @@ impl Rules {
                 if shape <= 1.0 {
                     let problem = format!("`{shape}` must be more than 1: a Pareto law has no mean otherwise");
                     self.note(join(path, "shape"), problem);
+                }
+            }
+            App::Encoder { min_rate, max_rate, .. } => {
+                if min_rate > max_rate {
+                    let problem = format!("`{min_rate}` must not be more than `max_rate`, `{max_rate}`");
+                    self.note(join(path, "min_rate"), problem);
                 }
             }
             App::Stream { media_rate, length, buffer, client_buffer, .. } => {

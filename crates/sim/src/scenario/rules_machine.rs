@@ -5,8 +5,17 @@ use super::error::join;
 use super::flow::{App, FlowTable};
 use super::rtp::ReportTiming;
 use super::rules::Rules;
-use paceline_control::{Machine, Scheme};
+use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback, Scheme};
 use paceline_units::Span;
+
+/// What is there where a controller must ride on RTP.
+pub(super) const OF_RTP: &str = "use a `cc` that does, as `nada`";
+
+/// Whether a scheme on RTP's machine wants to know when each packet arrives.
+fn wants_arrivals(scheme: &Scheme) -> bool {
+    let controller = RtpController::new(scheme, Profile::Rfc, &[]);
+    controller.is_ok_and(|controller| controller.settings().feedback == RtpFeedback::Arrivals)
+}
 
 impl Rules {
     /// A flow of a machine other than TCP.
@@ -22,10 +31,12 @@ impl Rules {
             ("handshake", flow.handshake.is_some()),
             ("send_overhead", flow.send_overhead > Span::ZERO),
         ];
-        // UDP reports nothing, RTCP's packets have the size that they have, and of all these only TFRC heeds marks
+        // UDP reports nothing, RTCP's packets have the size that they have, and of all these only TFRC heeds marks, and who is
+        // told of arrivals
         let rare = [("ecn", flow.ecn.is_some()), ("ack_size", flow.ack_size.is_some())];
         let of_others = match scheme.machine {
             Machine::Acks => &rare[..1],
+            Machine::Rtp if wants_arrivals(scheme) => &rare[1..],
             Machine::Rtp | Machine::Udp => &rare[..],
             Machine::Tcp(_) | Machine::Tfrc => &[],
         };
@@ -51,7 +62,11 @@ impl Rules {
                     "`ftp` leaves the rate to congestion control, and `udp` has none: it needs another `cc`",
                 );
             }
-            App::Ftp { .. } | App::Pareto { .. } => {}
+            App::Encoder { .. } if scheme.machine != Machine::Rtp => {
+                let problem = format!("`encoder` needs RTP, on which `{}` does not ride: {OF_RTP}", scheme.name);
+                self.note(kind, problem);
+            }
+            App::Encoder { .. } | App::Ftp { .. } | App::Pareto { .. } => {}
         }
     }
 
@@ -66,6 +81,10 @@ impl Rules {
         if rtp.timing == ReportTiming::Reduced && rtp.report_interval.is_some() {
             let problem = "follows from `bandwidth` with timing `reduced`; leave it out";
             self.note(join(&at, "report_interval"), problem);
+        }
+        if rtp.feedback_interval.is_some() && !wants_arrivals(scheme) {
+            let problem = format!("is not there for `{}`; leave the key out", scheme.name);
+            self.note(join(&at, "feedback_interval"), problem);
         }
         if rtp.probe_burst == 1 {
             self.note(join(&at, "probe_burst"), "`1` makes no pair: it must be 0 (no probing), or from 2 to 100");

@@ -2,10 +2,10 @@
 
 use super::RtpSender;
 use crate::Transmit;
-use paceline_control::{Controller, Interval, MediaController, RtpEvent, RtpReport};
+use paceline_control::{Arrivals, Controller, Fate, Interval, MediaController, RtpEvent, RtpFeedback, RtpReport};
 use paceline_packet::rtcp::{App, Compound, ReportBlock};
 use paceline_packet::{Extra, Ntp, Packet};
-use paceline_units::{Span, Time};
+use paceline_units::{Size, Span, Time};
 
 /// The shortest round-trip time that counts: the resolution of LSR and DLSR.
 const LEAST_RTT: Span = Span(15_259);
@@ -22,6 +22,12 @@ impl RtpSender {
         timer.received(packet.size);
         self.session.answered = report.bye.is_none();
         self.members(now);
+        if self.config.settings.feedback == RtpFeedback::Arrivals {
+            if let Some(arrivals) = &report.arrivals {
+                self.arrivals(now, arrivals, out);
+            }
+            return;
+        }
         let us = self.session.us.ssrc;
         let block = report.reports.iter().find(|block| block.ssrc == us);
         if let Some((block, newest)) = block.and_then(|block| Some((block, self.newest(block)?))) {
@@ -65,7 +71,34 @@ impl RtpSender {
         self.controller
             .on_feedback(&RtpEvent::Report(RtpReport { loss, rtt, since, bottleneck, interval }), &self.path(now));
         self.listen(now, self.config.settings.silence);
-        self.pacer.repace(now, self.packet, self.controller.rate());
+        self.pacer.repace(now, self.paced, self.controller.rate());
+        self.run(now, out);
+    }
+
+    /// Feedback on the arrival of packets (RFC 8888): what it tells anew goes to the controller.
+    fn arrivals(&mut self, now: Time, arrivals: &paceline_packet::rtcp::Arrivals, out: &mut impl Transmit) {
+        let us = self.session.us.ssrc;
+        let Some(stream) = arrivals.streams.iter().find(|stream| stream.ssrc == us) else { return };
+        let (base, first) = (self.session.numbers.0, self.first);
+        let wire = |number: u32| base.wrapping_add(number.wrapping_sub(first) as u16);
+        let Some(told) = self.sent.report(now, arrivals.reported, stream, wire) else { return };
+        self.account(now);
+        let rtt = told.rtt.map(|rtt| rtt.max(LEAST_RTT));
+        if let Some(rtt) = rtt {
+            self.stats.round_trip(rtt);
+            self.least_rtt = if self.rtt == Span::ZERO { rtt } else { self.least_rtt.min(rtt) };
+            self.rtt = rtt;
+        }
+        self.stats.window_cuts += u64::from(told.packets.iter().any(|packet| packet.fate == Fate::Lost));
+        self.reported = self.reported.max(told.end);
+        let interval = if core::mem::take(&mut self.used) { Interval::Used } else { Interval::DataLimited };
+        let since = now.since(self.heard);
+        self.heard = now;
+        let backlog = Size::from_bytes(self.backlog);
+        let event = RtpEvent::Arrivals(Arrivals { packets: told.packets, rtt, since, backlog, interval });
+        self.controller.on_feedback(&event, &self.path(now));
+        self.listen(now, self.config.settings.silence);
+        self.pacer.repace(now, self.paced, self.controller.rate());
         self.run(now, out);
     }
 
@@ -82,7 +115,9 @@ impl RtpSender {
     /// The receiver's silence is to be told after so many intervals.
     pub(super) fn listen(&mut self, now: Time, intervals: u32) {
         let timer = self.session.timer.as_ref().filter(|_| intervals > 0);
-        self.silence = timer.map_or(Time::NEVER, |timer| now + timer.deterministic() * u64::from(intervals));
+        self.silence = timer.map_or(Time::NEVER, |timer| {
+            now + self.config.heeded_interval(timer.deterministic()) * u64::from(intervals)
+        });
     }
 
     /// No report has come for long.
@@ -90,10 +125,14 @@ impl RtpSender {
     pub(super) fn silent(&mut self, now: Time) {
         self.account(now);
         // a sender with nothing to send gets no reports either
-        if self.we_sent() || self.has_data() {
+        let waits = match self.config.settings.feedback {
+            RtpFeedback::Reports => self.we_sent() || self.has_data(),
+            RtpFeedback::Arrivals => !self.sent.is_empty(),
+        };
+        if waits {
             self.stats.timeouts += 1;
             self.controller.on_feedback(&RtpEvent::Silence, &self.path(now));
-            self.pacer.repace(now, self.packet, self.controller.rate());
+            self.pacer.repace(now, self.paced, self.controller.rate());
         }
         self.listen(now, 1);
     }

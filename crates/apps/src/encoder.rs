@@ -1,0 +1,251 @@
+//! A live video encoder: frames at a fixed rate, whose sizes follow a target.
+//!
+//! The statistical model of RFC 8593 section 5 (X. Zhu, S. Mena, Z. Sarker, "Video Traffic Models for RTP Congestion Control
+//! Evaluations", 2019), with frames at exact intervals and with key frames at intervals too: a new target is followed at
+//! once, but then none for a reaction time; a frame's size is its share of the rate times a Laplace draw around 1; a key
+//! frame is several times as large, and the frames that follow it make up for it.
+
+use crate::source::{Action, Period};
+use paceline_engine::random::{Sequence, Stream};
+use paceline_units::{Rate, Size, Span, Time};
+
+/// A key frame and those that make up for it.
+const TRANSIENT: u32 = 8;
+/// The least of a frame's share that its draw, or a key frame before it, leaves.
+const LEAST: f64 = 0.1;
+
+/// What an encoder is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EncoderModel {
+    /// Frames a second; above zero.
+    pub frame_rate: f64,
+    /// The target is taken as no less than this, and so it is before there is one.
+    pub min_rate: Rate,
+    /// Nor as more than this.
+    pub max_rate: Rate,
+    /// Scale of the Laplace law of frame sizes, as a share of their mean.
+    pub jitter: f64,
+    /// After a change of the rate none follows for so long.
+    pub reaction: Span,
+    /// From one key frame to the next; zero: only the first frame is one.
+    pub key_interval: Span,
+    /// A key frame's size over that of a mean frame: from 1 to 8.
+    pub key_size: f64,
+    /// Payload of a full packet; not zero.
+    pub segment: Size,
+    /// Headers of a packet, which the target rate counts as well.
+    pub header: Size,
+}
+
+/// An encoder.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    model: EncoderModel,
+    period: Period,
+    draws: Sequence,
+    /// Frames so far.
+    frames: u64,
+    /// Frames captured since measuring began, and since when that is.
+    counted: u64,
+    from: Time,
+    /// Bits a second, headers included.
+    rate: Rate,
+    /// The rate may change from here on.
+    ready: Time,
+    /// Frames since the last key frame, that included.
+    since_key: u32,
+    next_key: Time,
+    stopped: bool,
+}
+
+impl Encoder {
+    /// The first frame is captured at the period's start.
+    #[must_use]
+    pub fn new(model: EncoderModel, stream: Stream, period: Period) -> Encoder {
+        Encoder {
+            model,
+            period,
+            draws: Sequence::new(stream),
+            frames: 0,
+            counted: 0,
+            from: Time::ZERO,
+            rate: model.min_rate,
+            ready: Time::ZERO,
+            since_key: 0,
+            next_key: period.start,
+            stopped: false,
+        }
+    }
+
+    /// What the connection would have it send, headers included.
+    pub fn aim(&mut self, target: Rate, now: Time) {
+        let rate = Rate(target.0.min(self.model.max_rate.0).max(self.model.min_rate.0));
+        if now >= self.ready && rate != self.rate {
+            self.rate = rate;
+            self.ready = now + self.model.reaction;
+        }
+    }
+
+    /// Frames from `at` on count.
+    pub fn measure_from(&mut self, at: Time) {
+        self.from = at;
+        self.counted = 0;
+    }
+
+    /// How many frames have been captured since measuring began.
+    #[must_use]
+    pub fn captured(&self) -> u64 {
+        self.counted
+    }
+
+    /// When frame `index` is captured.
+    fn capture(&self, index: u64) -> Time {
+        self.period.start + Span::from_secs_f64(index as f64 / self.model.frame_rate)
+    }
+
+    /// See [`crate::Source::next_action`].
+    pub fn next_action(&mut self, now: Time) -> Action {
+        if self.stopped {
+            return Action::Wait;
+        }
+        if now >= self.period.stop {
+            self.stopped = true;
+            return Action::Stop;
+        }
+        let captured = self.capture(self.frames);
+        if now < captured {
+            return Action::Wait;
+        }
+        self.frames += 1;
+        self.counted += u64::from(captured >= self.from);
+        Action::Send(self.frame(captured))
+    }
+
+    /// The size of the next frame.
+    fn frame(&mut self, captured: Time) -> Size {
+        let key = captured >= self.next_key;
+        if key {
+            self.since_key = 0;
+            let interval = self.model.key_interval;
+            self.next_key = if interval > Span::ZERO { captured + interval } else { Time::NEVER };
+        }
+        self.since_key = self.since_key.saturating_add(1);
+        let share = if key {
+            self.model.key_size
+        } else if self.since_key <= TRANSIENT {
+            (f64::from(TRANSIENT) - self.model.key_size) / f64::from(TRANSIENT - 1)
+        } else {
+            1.0
+        };
+        let drawn = laplace(self.draws.unit(), self.model.jitter).max(LEAST);
+        let wire = self.rate.bps() / 8.0 / self.model.frame_rate * share.max(LEAST) * drawn;
+        Size(payload(wire, self.model.segment.0.max(1) as f64, self.model.header.0 as f64).max(1.0) as u64)
+    }
+
+    /// See [`crate::Source::next_wake`].
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Time> {
+        (!self.stopped).then(|| self.capture(self.frames).min(self.period.stop))
+    }
+}
+
+/// A draw around 1 from a uniform one.
+fn laplace(unit: f64, scale: f64) -> f64 {
+    let centred = unit - 0.5;
+    let tail = (1.0 - 2.0 * centred.abs()).max(f64::MIN_POSITIVE);
+    1.0 - scale * centred.signum() * libm::log(tail)
+}
+
+/// The payload of packets of `segment` at most that have `wire` bytes with their headers.
+fn payload(wire: f64, segment: f64, header: f64) -> f64 {
+    wire - header * libm::ceil(wire / (segment + header))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODEL: EncoderModel = EncoderModel {
+        frame_rate: 30.0,
+        min_rate: Rate(100_000),
+        max_rate: Rate(2_000_000),
+        jitter: 0.15,
+        reaction: Span::from_millis(200),
+        key_interval: Span::ZERO,
+        key_size: 1.0,
+        segment: Size(1460),
+        header: Size(40),
+    };
+
+    fn encoder(model: EncoderModel) -> Encoder {
+        Encoder::new(model, Stream::new(1, "encoder"), Period::from(Time::from_secs_f64(1.0)))
+    }
+
+    /// The next frames: when they were captured, and their bytes.
+    fn frames(encoder: &mut Encoder, count: usize) -> Vec<(f64, u64)> {
+        let mut frames = Vec::new();
+        while frames.len() < count {
+            let now = encoder.next_wake().unwrap();
+            let Action::Send(size) = encoder.next_action(now) else { panic!("a frame is due") };
+            assert_eq!(encoder.next_action(now), Action::Wait);
+            frames.push((now.as_secs_f64(), size.0));
+        }
+        frames
+    }
+
+    #[test]
+    fn section_5_frames_have_their_share_of_the_rate_and_a_laplace_law() {
+        let mut encoder = encoder(MODEL);
+        encoder.aim(Rate(1_000_000), Time::ZERO);
+        let frames = frames(&mut encoder, 30_000);
+        assert!(frames[0].0 == 1.0 && (frames[29_999].0 - 1.0 - 29_999.0 / 30.0).abs() < 1e-8);
+        // 4167 bytes with the headers of 3 packets
+        let wire: Vec<f64> = frames.iter().map(|f| f.1 as f64 + 40.0 * libm::ceil(f.1 as f64 / 1460.0)).collect();
+        let mean = wire.iter().sum::<f64>() / wire.len() as f64;
+        assert!((mean / 4166.7 - 1.0).abs() < 0.005, "{mean}");
+        // of a Laplace law the mean distance from the middle is its scale
+        let spread = wire.iter().map(|size| (size - 4166.7).abs()).sum::<f64>() / wire.len() as f64;
+        assert!((spread / 4166.7 - 0.15).abs() < 0.005, "{spread}");
+    }
+
+    #[test]
+    fn section_5_a_change_is_followed_by_none_for_the_reaction_time() {
+        let mut encoder = encoder(MODEL);
+        let at = |ms: u64| Time(ms * 1_000_000);
+        assert_eq!(encoder.rate, Rate(100_000), "the least at first");
+        encoder.aim(Rate(500_000), at(0));
+        encoder.aim(Rate(600_000), at(199));
+        assert_eq!(encoder.rate, Rate(500_000));
+        encoder.aim(Rate(700_000), at(200));
+        assert_eq!(encoder.rate, Rate(700_000));
+        encoder.aim(Rate(9_000_000), at(400));
+        assert_eq!(encoder.rate, MODEL.max_rate);
+        encoder.aim(Rate(0), at(600));
+        assert_eq!(encoder.rate, MODEL.min_rate);
+    }
+
+    #[test]
+    fn key_frames_are_large_and_made_up_for() {
+        let model = EncoderModel { key_interval: Span::from_secs(1), key_size: 4.0, jitter: 0.0, ..MODEL };
+        let mut encoder = encoder(model);
+        encoder.aim(Rate(1_000_000), Time::ZERO);
+        let frames = frames(&mut encoder, 60);
+        let sizes: Vec<u64> = frames.iter().map(|f| f.1).collect();
+        assert_eq!(sizes[0], payload(4.0 * 1e6 / 240.0, 1460.0, 40.0) as u64);
+        assert_eq!((sizes[30], sizes[1], sizes[8]), (sizes[0], sizes[7], sizes[29]));
+        assert_eq!(sizes[1], payload(4.0 / 7.0 * 1e6 / 240.0, 1460.0, 40.0) as u64);
+    }
+
+    #[test]
+    fn nothing_is_captured_after_the_stop_and_frames_count_from_the_warm_up() {
+        let period = Period { start: Time::ZERO, stop: Time::from_secs_f64(2.0) };
+        let mut encoder = Encoder::new(MODEL, Stream::new(1, "encoder"), period);
+        frames(&mut encoder, 30);
+        encoder.measure_from(Time::from_secs_f64(1.0));
+        frames(&mut encoder, 30);
+        assert_eq!(encoder.captured(), 30);
+        assert_eq!(encoder.next_wake(), Some(period.stop));
+        assert_eq!(encoder.next_action(period.stop), Action::Stop);
+        assert_eq!(encoder.next_wake(), None);
+    }
+}

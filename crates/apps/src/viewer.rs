@@ -1,0 +1,293 @@
+//! Who watches a live video: which frames come whole and how old they are then, and when the picture freezes.
+//!
+//! A frame is shown as soon as all its packets have come, unless a later one has been shown: there is no buffer against
+//! jitter, and no frame needs another to be decoded.
+
+use paceline_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// Packets that are remembered.
+const KEPT: usize = 4096;
+/// A jump of so many numbers is no gap: the numbers begin anew.
+const MAX_JUMP: usize = 3000;
+/// The mean time between frames is that of so many of the last.
+const FRAMES: usize = 30;
+/// A picture stands still if it stays three times as long as the mean, and this much longer than it.
+const FREEZE: Span = Span::from_millis(150);
+
+/// A packet as it arrives.
+#[derive(Clone, Copy, Debug)]
+pub struct FramePacket {
+    /// Its number.
+    pub sequence: u16,
+    /// The timestamp that all packets of its frame have.
+    pub timestamp: u32,
+    /// Whether it is the last of its frame.
+    pub last: bool,
+    /// When its frame was captured.
+    pub captured: Time,
+}
+
+/// What became of the frames.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ViewReport {
+    /// Frames of which all packets have come.
+    pub complete: u64,
+    /// The times from a frame's capture to the arrival of its last packet, in ascending order.
+    pub delays: Vec<Span>,
+    /// How often the picture froze.
+    pub freezes: u64,
+    /// For how long altogether: the whole time that such a picture stood.
+    pub frozen: Span,
+}
+
+impl ViewReport {
+    /// Mean delay; `None` without a frame.
+    #[must_use]
+    pub fn mean_delay(&self) -> Option<Span> {
+        let sum: u128 = self.delays.iter().map(|delay| u128::from(delay.0)).sum();
+        sum.checked_div(self.delays.len() as u128).map(|mean| Span(mean as u64))
+    }
+
+    /// The delay that a share `q` of the frames do not exceed; `None` without a frame.
+    #[must_use]
+    pub fn delay(&self, q: f64) -> Option<Span> {
+        let rank = libm::ceil(q * self.delays.len() as f64) as usize;
+        self.delays.get(rank.max(1) - 1).copied()
+    }
+}
+
+/// A packet that has come.
+#[derive(Clone, Copy, Debug)]
+struct Came {
+    timestamp: u32,
+    last: bool,
+    captured: Time,
+    /// Its frame is known to be whole; of last packets alone.
+    whole: bool,
+}
+
+/// The viewer.
+#[derive(Clone, Debug, Default)]
+pub struct Viewer {
+    /// Frames captured from here on count.
+    from: Time,
+    /// The number of the first packet that is remembered.
+    base: u16,
+    packets: VecDeque<Option<Came>>,
+    /// When the frame on the screen was captured, and since when it is there.
+    shown: Option<(Time, Time)>,
+    /// How long the last frames were shown.
+    durations: VecDeque<Span>,
+    report: ViewReport,
+}
+
+impl Viewer {
+    /// Frames that are captured from `at` on count, and freezes that end after it.
+    pub fn measure_from(&mut self, at: Time) {
+        self.from = at;
+        self.report = ViewReport::default();
+    }
+
+    /// A packet has come that has not come before.
+    pub fn on_packet(&mut self, now: Time, packet: &FramePacket) {
+        let mut place = usize::from(packet.sequence.wrapping_sub(self.base));
+        if self.packets.is_empty() || (place > self.packets.len() + MAX_JUMP && place < usize::from(u16::MAX / 2)) {
+            self.packets.clear();
+            self.base = packet.sequence;
+            place = 0;
+        } else if place >= self.packets.len() && place >= usize::from(u16::MAX / 2) {
+            return; // too late
+        }
+        let late = place + 1 < self.packets.len();
+        if place >= self.packets.len() {
+            self.packets.resize(place + 1, None);
+        }
+        if self.packets[place].is_some() {
+            return;
+        }
+        let FramePacket { timestamp, last, captured, .. } = *packet;
+        self.packets[place] = Some(Came { timestamp, last, captured, whole: false });
+        if last || late {
+            self.look(now, place);
+        }
+        if last && late {
+            // of the frame after it, it is certain now where it begins
+            self.look(now, place + 1);
+        }
+        while self.packets.len() > KEPT {
+            self.packets.pop_front();
+            self.base = self.base.wrapping_add(1);
+        }
+    }
+
+    /// Whether the frame around `place` is whole now and was not before.
+    fn look(&mut self, now: Time, place: usize) {
+        let Some(came) = self.packets.get(place).copied().flatten() else { return };
+        if let Some(end) = self.whole_until(place, came.timestamp)
+            && let Some(last) = &mut self.packets[end]
+            && !core::mem::replace(&mut last.whole, true)
+        {
+            self.frame(now, came.captured);
+        }
+    }
+
+    /// The last packet of the frame around `place` if all its packets have come. Where it begins, the end of the frame
+    /// before shows, or a gap of a single packet after one that was not the last of its frame; when in doubt it is not whole.
+    fn whole_until(&self, place: usize, timestamp: u32) -> Option<usize> {
+        let is_ours = |came: &Option<Came>| came.is_some_and(|came| came.timestamp == timestamp);
+        let ends = |came: &Option<Came>| !is_ours(came) || came.is_some_and(|came| came.last);
+        let end = place + self.packets.range(place..).position(ends)?;
+        let begins = match self.packets.range(..place).rposition(|came| !is_ours(came)) {
+            // the first packet of all
+            None => true,
+            Some(before) => match self.packets[before] {
+                Some(came) => came.last,
+                None => {
+                    let other = before.checked_sub(1).and_then(|at| self.packets[at]);
+                    other.is_some_and(|came| came.timestamp != timestamp && !came.last)
+                }
+            },
+        };
+        (begins && is_ours(&self.packets[end])).then_some(end)
+    }
+
+    /// A frame is whole.
+    fn frame(&mut self, now: Time, captured: Time) {
+        if captured >= self.from {
+            self.report.complete += 1;
+            self.report.delays.push(now.since(captured));
+        }
+        match self.shown {
+            Some((newest, _)) if captured <= newest => return,
+            Some((_, since)) => self.next_picture(now.since(since)),
+            None => {}
+        }
+        self.shown = Some((captured, now));
+    }
+
+    /// The picture changes after `duration`.
+    fn next_picture(&mut self, duration: Span) {
+        if !self.durations.is_empty() {
+            let sum = self.durations.iter().fold(Span::ZERO, |sum, &each| sum + each);
+            let mean = sum / self.durations.len() as u64;
+            if duration >= (mean * 3).max(mean + FREEZE) {
+                self.report.freezes += 1;
+                self.report.frozen += duration;
+            }
+        }
+        self.durations.push_back(duration);
+        if self.durations.len() > FRAMES {
+            self.durations.pop_front();
+        }
+    }
+
+    /// What became of the frames so far.
+    #[must_use]
+    pub fn report(&self) -> ViewReport {
+        let mut report = self.report.clone();
+        report.delays.sort_unstable();
+        report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Time {
+        Time(n * 1_000_000)
+    }
+
+    /// Packets of frames that are captured each 33 ms, three packets each; packet `n` comes at `now`.
+    fn come(viewer: &mut Viewer, n: u64, now: u64) {
+        let frame = n / 3;
+        let packet = FramePacket {
+            sequence: (65_530 + n) as u16,
+            timestamp: frame as u32 * 2970,
+            last: n % 3 == 2,
+            captured: ms(frame * 33),
+        };
+        viewer.on_packet(ms(now), &packet);
+    }
+
+    #[test]
+    fn a_frame_is_whole_with_its_last_packet_in_whatever_order() {
+        let mut viewer = Viewer::default();
+        for n in 0..3 {
+            come(&mut viewer, n, 50 + n);
+        }
+        for (n, now) in [(3, 80), (5, 81), (4, 90), (4, 95)] {
+            come(&mut viewer, n, now);
+        }
+        let report = viewer.report();
+        assert_eq!(report.complete, 2);
+        assert_eq!(report.delays, [Span::from_millis(52), Span::from_millis(57)]);
+        assert_eq!(report.mean_delay(), Some(Span(54_500_000)));
+        assert_eq!((report.delay(0.5), report.delay(0.95)), (Some(report.delays[0]), Some(report.delays[1])));
+    }
+
+    #[test]
+    fn a_loss_makes_its_own_frame_incomplete() {
+        let complete = |lost: &[u64]| {
+            let mut viewer = Viewer::default();
+            for n in (0..30).filter(|n| !lost.contains(n)) {
+                come(&mut viewer, n, 50 + n * 11);
+            }
+            viewer.report().complete
+        };
+        assert_eq!(complete(&[]), 10);
+        assert_eq!((complete(&[9]), complete(&[10]), complete(&[11])), (9, 9, 9));
+        assert_eq!(complete(&[9, 10, 11]), 8, "a frame lost whole leaves doubt of the next");
+        assert_eq!(complete(&[11, 12]), 8);
+    }
+
+    #[test]
+    fn a_freeze_is_a_picture_that_stays_three_times_the_mean_and_150_ms_longer() {
+        let show = |gap: u64| {
+            let mut viewer = Viewer::default();
+            let mut now = 0;
+            for n in 0..60_u64 {
+                now += if n == 45 { gap } else { 33 };
+                for k in 0..3 {
+                    come(&mut viewer, n * 3 + k, now);
+                }
+            }
+            let report = viewer.report();
+            (report.freezes, report.frozen)
+        };
+        // 33 + 150
+        assert_eq!(show(182), (0, Span::ZERO));
+        assert_eq!(show(183), (1, Span::from_millis(183)));
+    }
+
+    #[test]
+    fn frames_count_from_the_warm_up_and_late_ones_are_not_shown() {
+        let mut viewer = Viewer::default();
+        for n in 0..9 {
+            come(&mut viewer, n, 100);
+        }
+        viewer.measure_from(ms(100));
+        for n in [9, 10, 11, 15, 16, 17, 12, 13, 14] {
+            come(&mut viewer, n, 200);
+        }
+        let report = viewer.report();
+        assert_eq!(report.complete, 2, "those captured at 132 and 165 ms");
+        assert_eq!(viewer.shown, Some((ms(165), ms(200))));
+    }
+
+    #[test]
+    fn numbers_may_jump_and_go_round() {
+        let mut viewer = Viewer::default();
+        for n in 0..200_000 {
+            come(&mut viewer, n, n * 11 + 50);
+        }
+        assert!(viewer.packets.len() <= KEPT);
+        let whole = viewer.report().complete;
+        assert_eq!(whole, 66_666);
+        for n in 210_000..210_030 {
+            come(&mut viewer, n, 3_000_000 + n);
+        }
+        assert_eq!(viewer.report().complete, whole + 10);
+    }
+}

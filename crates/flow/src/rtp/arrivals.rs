@@ -1,0 +1,192 @@
+//! What a receiver notes of each packet, to tell the sender (RFC 8888 section 3.1).
+
+use paceline_packet::Flags;
+use paceline_packet::rtcp::{Arrival, ArrivalOffset, Ecn, StreamArrivals};
+use paceline_packet::rtp::Ssrc;
+use paceline_units::Time;
+use std::collections::VecDeque;
+
+/// Packets so far behind the newest that has been reported on are still noted when they come late.
+const KEPT: usize = 128;
+/// A jump of so many numbers is no gap: the numbers begin anew (RFC 3550 appendix A.1).
+const MAX_JUMP: usize = 3000;
+
+/// The arrivals of one source's packets, by sequence number.
+///
+/// A report covers the numbers from the first that has come since the report before up to the highest one. It covers again
+/// what lies between if a packet came late, so that nothing has to be kept of what the sender has heard.
+#[derive(Clone, Debug, Default)]
+pub struct ArrivalLog {
+    /// The number of the first entry.
+    base: u16,
+    entries: VecDeque<Option<(Time, Ecn)>>,
+    /// Entries that a report has covered.
+    reported: usize,
+    /// The first entry that is new since then; none if it is not before `entries.len()`.
+    fresh: Option<usize>,
+}
+
+/// The ECN field that the flags of a packet stand for.
+fn ecn(flags: Flags) -> Ecn {
+    if flags.has(Flags::CE) {
+        Ecn::Ce
+    } else if flags.has(Flags::ECT) {
+        Ecn::Ect0
+    } else {
+        Ecn::NotEct
+    }
+}
+
+impl ArrivalLog {
+    /// The packet `number` has come. Of copies the first counts, but for a mark of any.
+    pub fn note(&mut self, now: Time, number: u16, flags: Flags) {
+        let mut place = usize::from(number.wrapping_sub(self.base));
+        if self.entries.is_empty() {
+            self.base = number;
+            place = 0;
+        } else if place >= usize::from(u16::MAX / 2) && place >= self.entries.len() {
+            return; // too late
+        } else if place > self.entries.len() + MAX_JUMP {
+            *self = ArrivalLog { base: number, ..ArrivalLog::default() };
+            place = 0;
+        }
+        if place >= self.entries.len() {
+            self.entries.resize(place + 1, None);
+        }
+        let ecn = ecn(flags);
+        match &mut self.entries[place] {
+            Some((_, before)) => {
+                if ecn == Ecn::Ce && *before != Ecn::Ce {
+                    *before = Ecn::Ce;
+                    self.renew(place);
+                }
+            }
+            entry @ None => {
+                *entry = Some((now, ecn));
+                self.renew(place);
+            }
+        }
+        if self.entries.len() > StreamArrivals::MAX {
+            self.forget(self.entries.len() - StreamArrivals::MAX);
+        }
+    }
+
+    fn renew(&mut self, place: usize) {
+        self.fresh = Some(self.fresh.map_or(place, |fresh| fresh.min(place)));
+    }
+
+    fn forget(&mut self, count: usize) {
+        self.entries.drain(..count);
+        self.base = self.base.wrapping_add(count as u16);
+        self.reported = self.reported.saturating_sub(count);
+        self.fresh = self.fresh.map(|fresh| fresh.saturating_sub(count));
+    }
+
+    /// Whether there is something to report.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        self.fresh.is_some()
+    }
+
+    /// A report at `now` on what has come since the last one, in the name of the source `ssrc`; `None` if nothing has.
+    pub fn report(&mut self, now: Time, ssrc: Ssrc) -> Option<StreamArrivals> {
+        let fresh = self.fresh.take()?;
+        let first = fresh.min(self.reported);
+        let arrival = |entry: &Option<(Time, Ecn)>| match entry {
+            Some((at, ecn)) => Arrival::Received { ecn: *ecn, offset: ArrivalOffset::nearest(now.since(*at)) },
+            None => Arrival::Missing,
+        };
+        let packets = self.entries.iter().skip(first).map(arrival).collect();
+        let report = StreamArrivals { ssrc, begin: self.base.wrapping_add(first as u16), packets };
+        self.reported = self.entries.len();
+        self.forget(self.reported.saturating_sub(KEPT));
+        Some(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Time {
+        Time(n * 1_000_000)
+    }
+
+    fn offsets(report: &StreamArrivals) -> Vec<Option<u16>> {
+        let offset = |arrival: &Arrival| match arrival {
+            Arrival::Missing => None,
+            Arrival::Received { offset, .. } => Some(offset.bits()),
+        };
+        report.packets.iter().map(offset).collect()
+    }
+
+    const US: Ssrc = Ssrc(7);
+
+    #[test]
+    fn section_3_1_a_report_covers_what_came_since_the_last_one() {
+        let mut log = ArrivalLog::default();
+        assert_eq!(log.report(ms(0), US), None);
+        log.note(ms(1000), 65_534, Flags::NONE);
+        log.note(ms(1500), 0, Flags::ECT); // 65535 is missing
+        let first = log.report(ms(2000), US).unwrap();
+        assert_eq!((first.ssrc, first.begin), (US, 65_534));
+        assert_eq!(offsets(&first), [Some(1024), None, Some(512)], "units of 1/1024 s before the report");
+        assert_eq!(log.report(ms(2000), US), None, "nothing new");
+        log.note(ms(2250), 2, Flags::NONE);
+        let second = log.report(ms(2500), US).unwrap();
+        assert_eq!((second.begin, offsets(&second)), (1, vec![None, Some(256)]), "a gap at its beginning is covered");
+    }
+
+    #[test]
+    fn what_comes_late_is_reported_with_what_lies_between() {
+        let mut log = ArrivalLog::default();
+        for number in [10, 12, 13] {
+            log.note(ms(1000), number, Flags::NONE);
+        }
+        log.report(ms(1000), US);
+        log.note(ms(1250), 11, Flags::NONE);
+        let late = log.report(ms(1500), US).unwrap();
+        assert_eq!((late.begin, offsets(&late)), (11, vec![Some(256), Some(512), Some(512)]));
+        log.note(ms(1500), 9, Flags::NONE);
+        assert!(!log.has_news(), "before the first");
+    }
+
+    #[test]
+    fn the_first_copy_counts_but_a_mark_of_any_does() {
+        let mut log = ArrivalLog::default();
+        log.note(ms(0), 1, Flags::ECT);
+        log.note(ms(500), 1, Flags::ECT.with(Flags::CE));
+        log.note(ms(600), 1, Flags::ECT);
+        let report = log.report(ms(1000), US).unwrap();
+        assert_eq!(report.packets, [Arrival::Received { ecn: Ecn::Ce, offset: ArrivalOffset::from_bits(1024) }]);
+    }
+
+    #[test]
+    fn offsets_saturate() {
+        let mut log = ArrivalLog::default();
+        log.note(ms(0), 1, Flags::NONE);
+        let report = log.report(ms(9000), US).unwrap();
+        assert_eq!(offsets(&report), [Some(ArrivalOffset::TOO_LONG.bits())]);
+    }
+
+    #[test]
+    fn a_long_run_is_kept_short_and_a_jump_begins_anew() {
+        let mut log = ArrivalLog::default();
+        for round in 0..2000_u64 {
+            for k in 0..100 {
+                log.note(ms(round * 100 + k), (round * 100 + k) as u16, Flags::NONE);
+            }
+            let report = log.report(ms(round * 100 + 100), US).unwrap();
+            assert_eq!((report.begin, report.packets.len()), ((round * 100) as u16, 100));
+            assert!(log.entries.len() <= KEPT);
+        }
+        let next = 200_000_u64 as u16;
+        log.note(ms(300_000), next.wrapping_add(5000), Flags::NONE);
+        let report = log.report(ms(300_000), US).unwrap();
+        assert_eq!((report.begin, report.packets.len()), (next.wrapping_add(5000), 1));
+        for number in 0..20_000_u16 {
+            log.note(ms(300_000), number.wrapping_add(next).wrapping_add(5001), Flags::NONE);
+        }
+        assert_eq!(log.report(ms(300_001), US).unwrap().packets.len(), StreamArrivals::MAX);
+    }
+}

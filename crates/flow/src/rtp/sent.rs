@@ -1,0 +1,142 @@
+//! What a sender remembers of its packets until feedback has told what became of them (RFC 8888).
+
+use paceline_control::{Fate, PacketFate};
+use paceline_packet::NtpMiddle;
+use paceline_packet::rtcp::{Arrival, Ecn, StreamArrivals};
+use paceline_units::{Size, Span, Time};
+use std::collections::VecDeque;
+
+/// A packet is lost once one has come that was sent so many after it: what comes later than that is told of no more. As
+/// many as TCP waits for (RFC 5681 section 3.2).
+const REORDERED: u32 = 3;
+
+/// A packet whose fate is not known.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Time,
+    size: u16,
+    /// What has been told of it.
+    fate: Option<Fate>,
+    /// A report has covered it.
+    covered: bool,
+}
+
+/// What a report tells.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Told {
+    /// The packets whose fate is known now, in the order of their sending.
+    pub packets: Vec<PacketFate>,
+    /// The round-trip time of the newest one that has come; `None` if the report does not tell.
+    pub rtt: Option<Span>,
+    /// One past the newest packet that the report covers.
+    pub end: u32,
+}
+
+/// The packets on their way.
+///
+/// A packet is told of once: as arrived when a report says so, as lost when a report has covered it and packets well after it
+/// have come, as unknown when two reports have come that should have covered it. So a report that is lost, late or
+/// twice there takes away knowledge at most.
+#[derive(Clone, Debug, Default)]
+pub struct SentLog {
+    /// The number of the first entry.
+    first: u32,
+    entries: VecDeque<Sent>,
+    /// One past the newest packet that has come, and one past the newest that the report before this one covered.
+    arrived_end: u32,
+    covered_end: u32,
+}
+
+impl SentLog {
+    /// Empties it: the next packet is `number`.
+    pub fn restart(&mut self, number: u32) {
+        *self = SentLog { first: number, arrived_end: number, covered_end: number, entries: VecDeque::new() };
+    }
+
+    /// The packet that follows the last one leaves, of `size` bytes on the wire.
+    pub fn push(&mut self, now: Time, size: u16) {
+        if self.entries.len() == StreamArrivals::MAX {
+            self.entries.pop_front();
+            self.first += 1;
+        }
+        self.entries.push_back(Sent { at: now, size, fate: None, covered: false });
+    }
+
+    /// Whether no packet's fate is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// One past the last packet.
+    fn end(&self) -> u32 {
+        self.first + self.entries.len() as u32
+    }
+
+    /// A report made at `reported` by the receiver's clock has come. `wire` gives the 16 bits by which a packet goes. `None`
+    /// if it tells nothing new, or of packets that have never been sent.
+    pub fn report(
+        &mut self,
+        now: Time,
+        reported: NtpMiddle,
+        report: &StreamArrivals,
+        wire: impl Fn(u32) -> u16,
+    ) -> Option<Told> {
+        let count = report.packets.len();
+        // the last packet that it covers, counted back from the last one sent
+        let behind = wire(self.end()).wrapping_sub(report.begin.wrapping_add(count as u16));
+        if count == 0 || count > StreamArrivals::MAX || usize::from(behind) >= self.entries.len() {
+            return None;
+        }
+        let end = self.end() - u32::from(behind);
+        let made = clock(now, reported);
+        let mut newest = None;
+        for (place, arrival) in report.packets.iter().rev().enumerate() {
+            let Some(number) = end.checked_sub(place as u32 + 1).filter(|number| *number >= self.first) else { break };
+            let entry = &mut self.entries[(number - self.first) as usize];
+            entry.covered = true;
+            let Arrival::Received { ecn, offset } = arrival else { continue };
+            if entry.fate.is_some() {
+                continue;
+            }
+            let at = offset.span().map(|ago| Time(made.0.saturating_sub(ago.0)));
+            entry.fate = Some(Fate::Arrived { at, marked: *ecn == Ecn::Ce });
+            self.arrived_end = self.arrived_end.max(number + 1);
+            if newest.is_none() {
+                newest = Some((entry.at, offset.span()));
+            }
+        }
+        let rtt = newest.and_then(|(sent, held)| Some(Span(now.since(sent).0.saturating_sub(held?.0))));
+        let packets = self.settle();
+        self.covered_end = self.covered_end.max(end);
+        (!packets.is_empty()).then_some(Told { packets, rtt, end })
+    }
+
+    /// Takes out the packets of which something is to be told, in order: none after one whose fate is still open.
+    fn settle(&mut self) -> Vec<PacketFate> {
+        let mut packets = Vec::new();
+        while let Some(entry) = self.entries.front() {
+            let passed = self.first + REORDERED < self.arrived_end;
+            let fate = match entry.fate {
+                Some(fate) => fate,
+                None if entry.covered && passed => Fate::Lost,
+                None if !entry.covered && self.first < self.covered_end && passed => Fate::Unknown,
+                None => break,
+            };
+            packets.push(PacketFate { sent: entry.at, size: Size::from_bytes(entry.size.into()), fate });
+            self.entries.pop_front();
+            self.first += 1;
+        }
+        packets
+    }
+}
+
+/// The instant on the receiver's clock that `middle` stands for: the one nearest to `now`.
+fn clock(now: Time, middle: NtpMiddle) -> Time {
+    let here = NtpMiddle::at(now);
+    let (behind, ahead) = (here.since(middle).span(), middle.since(here).span());
+    Time((now.0 + ahead.0).saturating_sub(behind.0))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! What feedback tells, and what lost, late and repeated feedback does.
+
+use super::*;
+use paceline_packet::rtcp::ArrivalOffset;
+use paceline_packet::rtp::Ssrc;
+use proptest::prelude::*;
+
+const BASE: u16 = 65_530;
+
+fn ms(n: u64) -> Time {
+    Time(n * 1_000_000)
+}
+
+fn wire(number: u32) -> u16 {
+    BASE.wrapping_add(number as u16)
+}
+
+/// Packets each 10 ms from 0 on.
+fn log(count: u32) -> SentLog {
+    let mut log = SentLog::default();
+    for k in 0..count {
+        log.push(ms(u64::from(k) * 10), 1000);
+    }
+    log
+}
+
+/// Feedback on packets from `begin` on; an arrival is as many 1/1024 s ago.
+fn report(begin: u32, ago: &[Option<u16>]) -> StreamArrivals {
+    let arrival = |ago: &Option<u16>| match ago {
+        None => Arrival::Missing,
+        Some(ago) => Arrival::Received { ecn: Ecn::Ect0, offset: ArrivalOffset::from_bits(*ago) },
+    };
+    StreamArrivals { ssrc: Ssrc(1), begin: wire(begin), packets: ago.iter().map(arrival).collect() }
+}
+
+fn tell(log: &mut SentLog, now: u64, report: &StreamArrivals) -> Option<Told> {
+    log.report(ms(now), NtpMiddle::at(ms(now - 20)), report, wire)
+}
+
+fn fates(told: &Option<Told>) -> Vec<char> {
+    let fate = |packet: &PacketFate| match packet.fate {
+        Fate::Arrived { .. } => 'a',
+        Fate::Lost => 'l',
+        Fate::Unknown => 'u',
+    };
+    told.iter().flat_map(|told| &told.packets).map(fate).collect()
+}
+
+#[test]
+fn arrivals_and_the_round_trip_time() {
+    let mut log = log(4);
+    // reported at 1 s: the last one came 0.5 s before, sent at 0.03 s; the report took 20 ms
+    let told = tell(&mut log, 1020, &report(0, &[Some(1024), Some(768), Some(512), Some(512)])).unwrap();
+    assert_eq!(told.packets.len(), 4);
+    assert_eq!((told.packets[1].sent, told.packets[1].size), (ms(10), Size(1000)));
+    let Fate::Arrived { at: Some(at), marked: false } = told.packets[1].fate else { panic!("{told:?}") };
+    assert!(at.0.abs_diff(ms(250).0) < 16_000, "{at:?}");
+    assert_eq!(told.rtt, Some(Span::from_millis(1020 - 500 - 30)));
+    assert_eq!(told.end, 4);
+    assert!(log.is_empty());
+}
+
+#[test]
+fn offsets_that_do_not_tell() {
+    let mut log = log(2);
+    let bits = ArrivalOffset::UNAVAILABLE.bits();
+    let told = tell(&mut log, 1020, &report(0, &[Some(bits), Some(bits)])).unwrap();
+    assert_eq!(told.rtt, None);
+    assert!(told.packets.iter().all(|packet| matches!(packet.fate, Fate::Arrived { at: None, .. })));
+}
+
+#[test]
+fn a_packet_is_lost_when_three_after_it_have_come() {
+    let mut log = log(10);
+    let first = tell(&mut log, 1000, &report(0, &[Some(9), None, Some(9), Some(9)]));
+    assert_eq!(fates(&first), ['a'], "two after it: it may still come");
+    let second = tell(&mut log, 1100, &report(4, &[Some(9)]));
+    assert_eq!(fates(&second), ['l', 'a', 'a', 'a']);
+    let late = tell(&mut log, 1200, &report(1, &[Some(9), Some(9), Some(9), Some(9), Some(9)]));
+    assert_eq!(fates(&late), ['a'], "packet 5 alone is news");
+}
+
+#[test]
+fn a_packet_that_comes_late_is_no_loss() {
+    let mut log = log(10);
+    tell(&mut log, 1000, &report(0, &[Some(9), None, Some(9)]));
+    let second = tell(&mut log, 1100, &report(1, &[Some(9), Some(9), Some(9)]));
+    assert_eq!(fates(&second), ['a', 'a', 'a']);
+}
+
+#[test]
+fn feedback_twice_tells_nothing_new() {
+    let mut log = log(6);
+    let first = report(0, &[Some(9), Some(9), Some(9)]);
+    assert_eq!(fates(&tell(&mut log, 1000, &first)).len(), 3);
+    assert_eq!(tell(&mut log, 1001, &first), None);
+}
+
+#[test]
+fn lost_feedback_leaves_fates_unknown_and_late_feedback_does_not() {
+    let two = report(3, &[Some(9), Some(9), Some(9)]);
+    let three = report(6, &[Some(9), Some(9), Some(9)]);
+    let mut lost = log(9);
+    assert_eq!(tell(&mut lost, 1100, &two), None, "the first may be late");
+    assert_eq!(fates(&tell(&mut lost, 1200, &three)), ['u', 'u', 'u', 'a', 'a', 'a', 'a', 'a', 'a']);
+    let mut late = log(9);
+    assert_eq!(tell(&mut late, 1100, &two), None);
+    let first = report(0, &[Some(9), None, Some(9)]);
+    assert_eq!(fates(&tell(&mut late, 1110, &first)), ['a', 'l', 'a', 'a', 'a', 'a']);
+}
+
+#[test]
+fn marks_are_told() {
+    let mut log = log(1);
+    let mut marked = report(0, &[Some(9)]);
+    marked.packets[0] = Arrival::Received { ecn: Ecn::Ce, offset: ArrivalOffset::from_bits(9) };
+    let told = tell(&mut log, 1000, &marked).unwrap();
+    assert!(matches!(told.packets[0].fate, Fate::Arrived { marked: true, .. }));
+}
+
+#[test]
+fn packets_that_were_never_sent_make_no_report() {
+    let mut log = log(3);
+    assert_eq!(tell(&mut log, 1000, &report(2, &[Some(9), Some(9)])), None);
+    assert_eq!(tell(&mut log, 1000, &report(40_000, &[Some(9)])), None);
+    assert_eq!(tell(&mut log, 1000, &report(0, &[])), None);
+}
+
+proptest! {
+    #[test]
+    fn each_packet_is_told_of_once_and_in_order(
+        reports in prop::collection::vec((0..300u32, prop::collection::vec(proptest::option::of(0..0x2000u16), 0..60)), 1..60),
+    ) {
+        let mut log = log(200);
+        let mut before = None;
+        for (k, (begin, ago)) in reports.iter().enumerate() {
+            let Some(told) = tell(&mut log, 3000 + k as u64 * 10, &report(*begin, ago)) else { continue };
+            for packet in told.packets {
+                prop_assert!(before.is_none_or(|before| packet.sent > before));
+                before = Some(packet.sent);
+            }
+            prop_assert!(told.end <= 200);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Calls in whole scenarios: NADA on the arrivals that RFC 8888 reports, with an encoder that follows it.
+
+use paceline_sim::scenario::Document;
+use paceline_sim::summary::{FlowSummary, Summary};
+use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
+use paceline_units::Span;
+
+fn output(text: &str, seed: u64) -> RunOutput {
+    let document = Document::parse(text, "call.toml").unwrap();
+    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let recording = Recording::of(&["rtcp"], Span::from_millis(100)).unwrap();
+    simulate(&scenario, seed, &RunOptions { recording, ..RunOptions::default() }).unwrap()
+}
+
+fn path(rate: &str, more: &str, flows: &str) -> String {
+    format!(
+        "duration = \"60 s\"\nwarmup = \"20 s\"\n[link.bottleneck]\nrate = \"{rate}\"\ndelay = \"25 ms\"\n\
+         queue = {{ kind = \"droptail\", limit = \"300 ms\" }}\n{more}\n{flows}"
+    )
+}
+
+const CALL: &str = "[flow.call]\ncc = \"nada\"\napp = { kind = \"encoder\" }\n";
+
+fn call(summary: &Summary) -> &FlowSummary {
+    summary.flows.iter().find(|flow| flow.flow == "call").unwrap()
+}
+
+#[test]
+fn alone_it_fills_the_link_with_a_short_queue() {
+    // a key frame is 0.13 s of the link and would freeze the picture now and then
+    let smooth = CALL.replace("\"encoder\"", "\"encoder\", key_interval = \"0 s\"");
+    for seed in 1..=3 {
+        let output = output(&path("1 Mbit/s", "", &smooth), seed);
+        let flow = call(&output.summary);
+        assert!((0.85e6..1.0e6).contains(&flow.throughput_bps), "seed {seed}: {flow:?}");
+        assert_eq!((flow.packets_lost, flow.timeouts), (0, 0), "seed {seed}: {flow:?}");
+        // RFC 8698 section 4.3: at rest x_curr = PRIO XREF RMAX / r_ref, here 15 ms of queue
+        assert!((0.050..0.09).contains(&flow.rtt_p50_s.unwrap()), "seed {seed}: {flow:?}");
+        assert_eq!(flow.frames_sent, Some(1200), "seed {seed}: {flow:?}");
+        assert!(flow.frames_complete.unwrap() >= 1190, "seed {seed}: {flow:?}");
+        assert!(
+            flow.frame_delay_p50_s.unwrap() > 0.025 && flow.frame_delay_p95_s.unwrap() < 0.2,
+            "seed {seed}: {flow:?}"
+        );
+        assert_eq!(flow.freezes, Some(0), "seed {seed}: {flow:?}");
+    }
+}
+
+#[test]
+fn the_encoder_follows_the_rate_down_and_up() {
+    let steps = "rate_schedule = [{ at = \"0 s\", rate = \"2 Mbit/s\" }, { at = \"30 s\", rate = \"500 kbit/s\" }, \
+                 { at = \"45 s\", rate = \"2 Mbit/s\" }]";
+    let text = path("1 Mbit/s", "", CALL).replace("rate = \"1 Mbit/s\"", steps);
+    let output = output(&text, 1);
+    let table = &output.series[0];
+    let column = |name: &str| &table.columns.iter().find(|(n, _)| *n == name).unwrap().1;
+    let (time, rate) = (column("time_s"), column("allowed_bps"));
+    let mean = |from: f64, to: f64| {
+        let within: Vec<f64> =
+            time.iter().zip(rate).filter(|(t, _)| (from..to).contains(*t)).map(|(_, r)| *r).collect();
+        within.iter().sum::<f64>() / within.len() as f64
+    };
+    assert!(mean(25.0, 30.0) > 1.4e6, "{}", mean(25.0, 30.0));
+    assert!((0.3e6..0.55e6).contains(&mean(38.0, 45.0)), "{}", mean(38.0, 45.0));
+    assert!(mean(55.0, 60.0) > 1.2e6, "{}", mean(55.0, 60.0));
+}
+
+#[test]
+fn feedback_takes_the_share_that_it_may() {
+    let reports = |rtp: &str| {
+        let text = path("1 Mbit/s", "", &format!("{CALL}rtp = {rtp}\n"));
+        let summary = output(&text, 1).summary;
+        let queue = summary.queues.iter().find(|queue| queue.direction == "backward").unwrap();
+        (queue.departures as f64 / 40.0, queue.departed_bytes as f64 * 8.0 / 40.0)
+    };
+    // 10 and 5 a second, and RTP's own reports each 5 s beside them
+    let (each_100_ms, each_200_ms) = (reports("{}"), reports("{ feedback_interval = \"200 ms\" }"));
+    assert!((10.0..10.8).contains(&each_100_ms.0) && (5.0..5.6).contains(&each_200_ms.0), "{each_100_ms:?}");
+    // 5 % of 100 kbit/s
+    let (_, bits) = reports("{ bandwidth = \"100 kbit/s\" }");
+    assert!((4.5e3..5.5e3).contains(&bits), "{bits}");
+}
+
+#[test]
+fn marks_are_heeded_before_anything_is_lost() {
+    let red = "[link.bottleneck]\nrate = \"1 Mbit/s\"\ndelay = \"25 ms\"\nqueue = { kind = \"red\", limit = \"50 packets\", \
+               min_threshold = 2, max_threshold = 20, ecn = true }\n";
+    let run = |ecn: bool| {
+        let head = "duration = \"60 s\"\nwarmup = \"20 s\"\n";
+        // a signal of 75 ms at rest: beyond the queue at which RED begins
+        let flow = CALL.replace("app =", "params = { x_ref = 0.05 }\napp =");
+        output(&format!("{head}{red}{flow}ecn = {ecn}\n"), 1).summary
+    };
+    let (with, without) = (run(true), run(false));
+    let (with, without) = (call(&with), call(&without));
+    assert!(with.ecn_marks > 10 && with.packets_lost == 0, "{with:?}");
+    assert!(without.ecn_marks == 0 && without.packets_lost > 0, "{without:?}");
+    assert!(with.throughput_bps > 0.4e6, "{with:?}");
+}
+
+#[test]
+fn a_bad_path_costs_frames_and_no_packet_is_unaccounted_for() {
+    let bad = "loss = { kind = \"uniform\", rate = \"2 %\" }\nduplicate = { rate = \"2 %\" }\n\
+               reorder = { rate = \"2 %\", extra = \"30 ms\" }\ncorrupt = { rate = \"1 %\" }\n\
+               backward = { loss = { kind = \"uniform\", rate = \"20 %\" } }\n";
+    let summary = output(&path("1 Mbit/s", bad, CALL), 1).summary;
+    let flow = call(&summary);
+    let complete = flow.frames_complete.unwrap() as f64 / flow.frames_sent.unwrap() as f64;
+    assert!((0.5..0.98).contains(&complete), "{flow:?}");
+    assert!(flow.acks_lost > 20 && flow.packets_lost > 0 && flow.goodput_bps > 1e5, "{flow:?}");
+    assert!(flow.rtt_min_s.unwrap() > 0.049, "{flow:?}");
+}
+
+#[test]
+fn an_outage_freezes_the_picture_once() {
+    let outage = "outage = [{ from = \"40 s\", to = \"42 s\" }]\n";
+    let summary = output(&path("1 Mbit/s", outage, CALL), 1).summary;
+    let flow = call(&summary);
+    assert!((1..=6).contains(&flow.freezes.unwrap()) && flow.freeze_s.unwrap() > 1.9, "{flow:?}");
+    assert!(flow.timeouts > 0, "silence was noticed: {flow:?}");
+}
+
+#[test]
+fn lda_plus_may_drive_an_encoder_too() {
+    let text = path("1 Mbit/s", "", &CALL.replace("nada", "lda-plus"));
+    let summary = output(&text, 1).summary;
+    let flow = call(&summary);
+    assert!(flow.frames_sent == Some(1200) && flow.frames_complete.unwrap() > 1000, "{flow:?}");
+}
