@@ -2,7 +2,7 @@
 
 mod tfrc_path;
 
-use paceline_control::{Law, Profile, RateController, TfrcController};
+use paceline_control::{Gauges, Law, Profile, RateController, TfrcController};
 use paceline_engine::random::Stream;
 use paceline_flow::multfrc::{MultfrcReceiver, MultfrcSender};
 use paceline_flow::tfrc::TfrcConfig;
@@ -184,7 +184,64 @@ fn a_connection_that_opens_again_is_a_new_one() {
         assert_eq!(d.sender.stats().packets_sent as usize, d.out.len());
         assert_eq!(d.sender.stats().rtt_count, 4);
         assert!((d.sender.stats().mean_loss_event_rate().unwrap() - 0.05 / 4.0).abs() < 1e-12);
+        // begun afresh, it is one again
+        assert_eq!(d.sender.n(), 2.0);
+        d.sender.restart(d.now);
+        d.sender.supply_endless(d.now, &mut d.out);
+        d.sender.start(d.now, &mut d.out);
+        assert_eq!((d.sender.n(), d.sender.connections().len()), (1.0, 1));
     }
+}
+
+#[test]
+fn connections_draw_their_jitter_each_for_itself() {
+    let given = [("gap_jitter", 0.5), ("window", 1.0), ("period", 1.0), ("n_max", 2.0)];
+    let mut d = driven(Law::Rfc5348, &given);
+    d.sender.supply_endless(Time::ZERO, &mut d.out);
+    d.sender.start(Time::ZERO, &mut d.out);
+    // without a round-trip time both send a packet a second, or a little earlier or later
+    let gap = |d: &Driven, i| d.sender.connections().nth(i).unwrap().next_wake().since(d.now);
+    let first = gap(&d, 0);
+    d.wait(Span::from_millis(100));
+    d.report(Subflow::ONLY, 1, Span::from_millis(100), 1e5, 0.01);
+    let second = gap(&d, 1);
+    assert!(
+        first != second && [first, second].iter().all(|g| (0.5..1.5).contains(&g.as_secs_f64())),
+        "{first:?} {second:?}"
+    );
+}
+
+/// The window of now.
+struct Window(f64);
+
+impl Gauges for Window {
+    fn gauge(&mut self, name: &'static str, value: f64) {
+        if name == "window" {
+            self.0 = value;
+        }
+    }
+}
+
+#[test]
+fn the_window_of_one_that_closes_counts_to_its_end() {
+    let mut d = driven(Law::Rfc5348, &[("window", 1.0), ("period", 1.0), ("n_max", 2.0)]);
+    d.sender.supply_endless(Time::ZERO, &mut d.out);
+    d.sender.start(Time::ZERO, &mut d.out);
+    d.wait(Span::from_millis(100));
+    d.report(Subflow::ONLY, 1, Span::from_millis(100), 1e5, 0.01);
+    d.wait(Span::from_millis(100));
+    d.report(Subflow { place: 1, opening: 0 }, 1, Span::from_millis(100), 1e5, 0.01);
+    d.sender.account(d.now);
+    let before = d.sender.stats().window_integral;
+    let mut window = Window(0.0);
+    d.sender.gauges(&mut window);
+    d.wait(Span::from_millis(150));
+    let sent = d.sent(Subflow::ONLY);
+    d.report(Subflow::ONLY, sent, Span::from_millis(150), 1e5, 0.01);
+    assert_eq!(d.sender.connections().len(), 1);
+    d.sender.account(d.now);
+    let both = d.sender.stats().window_integral - before;
+    assert!((both / (window.0 * 0.15) - 1.0).abs() < 1e-9, "{both} {}", window.0);
 }
 
 #[test]
@@ -305,6 +362,7 @@ proptest! {
                     d.sender.restart(d.now);
                     supplied = d.sender.stats().bytes_acked;
                     prop_assert!(!d.sender.acked_all());
+                    prop_assert_eq!(d.sender.n(), 1.0);
                     d.sender.start(d.now, &mut d.out);
                 }
             }

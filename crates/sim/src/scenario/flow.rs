@@ -55,15 +55,15 @@ pub struct FlowTable {
     pub group: Option<String>,
     /// Payload of a full segment. Segment and header together are at most 65535 B.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "1460 B; 1448 B in profile linux, 1000 B in ns2 and ns2-linux; RAP and TFRCP 1456 B, TFRC 1452 B, RTP 1460 B, UDP 1472 B, all 1000 B in ns2 and ns2-linux", "x-min" = "1 B", "x-max" = "65535 B"))]
+    #[schemars(extend("x-default" = "1460 B; 1448 B in profile linux, 1000 B in ns2 and ns2-linux; RAP and TFRCP 1456 B, TFRC 1452 B, MULTFRC 1448 B, RTP 1460 B, UDP 1472 B, all 1000 B in ns2 and ns2-linux", "x-min" = "1 B", "x-max" = "65535 B"))]
     pub segment: Option<Size>,
     /// What a data packet has on the wire beside its payload.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "40 B; 52 B in profile linux, 0 B in ns2 and ns2-linux; RAP and TFRCP 44 B, TFRC 48 B, RTP 40 B, UDP 28 B, all 0 B in ns2 and ns2-linux", "x-max" = "65534 B"))]
+    #[schemars(extend("x-default" = "40 B; 52 B in profile linux, 0 B in ns2 and ns2-linux; RAP and TFRCP 44 B, TFRC 48 B, MULTFRC 52 B, RTP 40 B, UDP 28 B, all 0 B in ns2 and ns2-linux", "x-max" = "65534 B"))]
     pub header: Option<Size>,
     /// Size of an acknowledgement (of TFRC a report) on the wire.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "40 B; 52 B in profile linux; TFRC 72 B, and 40 B in ns2 and ns2-linux; RAP and TFRCP 56 B, and 44 B in ns2 and ns2-linux", "x-min" = "1 B", "x-max" = "65535 B"))]
+    #[schemars(extend("x-default" = "40 B; 52 B in profile linux; TFRC 72 B, MULTFRC 76 B, and 40 B in ns2 and ns2-linux; RAP and TFRCP 56 B, and 44 B in ns2 and ns2-linux", "x-min" = "1 B", "x-max" = "65535 B"))]
     pub ack_size: Option<Size>,
     /// Initial congestion window in segments.
     #[serde(skip_serializing_if = "Option::is_none")]
