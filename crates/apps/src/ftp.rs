@@ -32,7 +32,7 @@ impl Ftp {
             (State::Over, _) => Action::Wait,
             (State::Waiting, size) if now >= self.period.start && now < self.period.stop => {
                 self.state = State::Sending;
-                self.tally.started(now);
+                self.tally.started();
                 size.map_or(Action::Endless, Action::Send)
             }
             (State::Sending, Some(size)) if acked >= size => {
@@ -56,11 +56,6 @@ impl Ftp {
             State::Sending if self.period.stop < Time::NEVER => Some(self.period.stop),
             State::Sending | State::Over => None,
         }
-    }
-
-    /// Counts from `at` on.
-    pub fn measure_from(&mut self, at: Time) {
-        self.tally.measure_from(at);
     }
 
     /// How it went; `None` if it is endless.

@@ -83,26 +83,24 @@ pub struct Transfers {
 /// Counts transfers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    from: Time,
     started: u64,
     completed: u64,
     total: u128,
 }
 
 impl Tally {
-    pub(crate) fn measure_from(&mut self, at: Time) {
-        self.from = at;
+    /// What was counted so far is forgotten.
+    pub(crate) fn restart(&mut self) {
+        *self = Tally::default();
     }
 
-    pub(crate) fn started(&mut self, now: Time) {
-        self.started += u64::from(now >= self.from);
+    pub(crate) fn started(&mut self) {
+        self.started += 1;
     }
 
     pub(crate) fn completed(&mut self, now: Time, since: Time) {
-        if now >= self.from {
-            self.completed += 1;
-            self.total += u128::from(now.since(since).0);
-        }
+        self.completed += 1;
+        self.total += u128::from(now.since(since).0);
     }
 
     pub(crate) fn read(&self) -> Transfers {
@@ -168,13 +166,12 @@ impl Source {
         }
     }
 
-    /// Transfers and frames count from `at` on.
+    /// It is `at`: frames and the web's transfers count from here on. That of an FTP with a size is one, whenever it began.
     pub fn measure_from(&mut self, at: Time) {
         match self {
             Source::Encoder(encoder) => encoder.measure_from(at),
-            Source::Ftp(ftp) => ftp.measure_from(at),
-            Source::Web(web) => web.measure_from(at),
-            Source::Stream(_) | Source::OnOff(_) => {}
+            Source::Web(web) => web.measure_from_here(),
+            Source::Ftp(_) | Source::Stream(_) | Source::OnOff(_) => {}
         }
     }
 

@@ -141,7 +141,7 @@ impl Web {
         let first = self.handed == 0;
         self.handed = self.handed.saturating_add(size.0);
         self.under_way.push_back((self.handed, now));
-        self.tally.started(now);
+        self.tally.started();
         if self.model.arrivals == Arrivals::Think && !first { Action::Restart(size) } else { Action::Send(size) }
     }
 
@@ -161,9 +161,9 @@ impl Web {
         [self.next, stop].into_iter().flatten().min()
     }
 
-    /// Transfers count from `at` on.
-    pub fn measure_from(&mut self, at: Time) {
-        self.tally.measure_from(at);
+    /// Transfers count from now on.
+    pub fn measure_from_here(&mut self) {
+        self.tally.restart();
     }
 
     /// How the transfers went.

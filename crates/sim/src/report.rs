@@ -24,7 +24,7 @@ impl Before {
         account(built, now);
         for element in built.engine.elements_mut() {
             if let Node::Host(host) = element {
-                host.sources.iter_mut().filter(|source| source.frames().is_some()).for_each(|s| s.measure_from(now));
+                host.sources.iter_mut().for_each(|source| source.measure_from(now));
                 host.sinks.iter_mut().for_each(|sink| sink.measure_from(now));
             }
         }

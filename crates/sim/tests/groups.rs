@@ -146,3 +146,20 @@ fn web_servers_with_pareto_gaps() {
     assert!((even / exponential - 1.0).abs() < 0.03, "{even} and {exponential}");
     assert_ne!(exponential, pareto);
 }
+
+/// What the web began and finished in the warm-up is not measured: with what was before, it is the whole.
+#[test]
+fn transfers_of_the_warm_up_do_not_count() {
+    let of = |times: &str| {
+        let text = format!(
+            "{times}\nprofile = \"ns2\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\n\
+             [flow.web]\ncount = 5\napp = {{ kind = \"web\", mean_size = \"20 kB\" }}\n"
+        );
+        let flows = summary(&text).flows;
+        flows.iter().fold((0, 0), |(a, b), flow| (a + flow.transfers_started, b + flow.transfers_completed))
+    };
+    let (whole, before) = (of("duration = \"100 s\""), of("duration = \"60 s\""));
+    let measured = of("duration = \"100 s\"\nwarmup = \"60 s\"");
+    assert!(before.0 > 100 && before.1 > 100, "{before:?}");
+    assert_eq!(measured, (whole.0 - before.0, whole.1 - before.1));
+}
