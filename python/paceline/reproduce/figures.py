@@ -324,7 +324,7 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:
             axes.plot(
                 [], [], marker="D", markerfacecolor="none", color="#555", linestyle="none", label="published"
             )
-        if len(axes.get_legend_handles_labels()[1]) > 6:
+        if lying or len(axes.get_legend_handles_labels()[1]) > 6:  # lying bars leave no corner free
             figure.legend(
                 fontsize=7, loc="outside lower center", ncols=4, columnspacing=1.0, handlelength=1.4
             )
