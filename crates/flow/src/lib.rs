@@ -13,6 +13,7 @@ mod pacer;
 pub mod rtp;
 mod segment;
 mod stats;
+mod supply;
 pub mod tcp;
 pub mod tfrc;
 pub mod udp;

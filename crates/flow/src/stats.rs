@@ -124,6 +124,14 @@ impl SenderStats {
         self.rtt.count(rtt);
     }
 
+    /// The flow starts, or begins afresh: counts run from its first start on.
+    pub(crate) fn begin(&mut self, now: Time) {
+        if self.packets_sent == 0 {
+            self.until = now;
+            self.from = now;
+        }
+    }
+
     /// The window was `window` up to `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time, window: f64) {

@@ -32,6 +32,14 @@ class Line:
     """How many lines the panel has."""
 
 
+def draw_beside(axes: Axes, line: Line, column: str, label: str) -> None:
+    """Draws another rate of a lone flow, in grey: a column in bit/s, where it is finite."""
+    if line.count > 1:
+        return
+    known = line.data.filter(pl.col(column).is_finite())
+    axes.plot(known["time_s"], known[column] / 1e6, color="#B8B8B8", linewidth=0.7, zorder=2, label=label)
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of figure."""

@@ -4,15 +4,12 @@ use super::AcksConfig;
 use super::history::{History, Losses};
 use super::rtt::Rtt;
 use crate::pacer::Pacer;
+use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::{AckController, AckEvent, AcksController, Controller, Gauges, Pacing, PathView};
 use paceline_engine::random::{Sequence, Stream};
 use paceline_packet::{Extra, Flags, LastHole, Packet, Stamp};
 use paceline_units::{Span, Time};
-use std::collections::VecDeque;
-
-/// Unlimited supply: more packets than a flow can number.
-const ENDLESS: u32 = u32::MAX - 1;
 
 /// The sending end of a flow.
 ///
@@ -21,9 +18,7 @@ const ENDLESS: u32 = u32::MAX - 1;
 /// without notice, and a call too early does nothing.
 #[derive(Debug)]
 pub struct AcksSender {
-    /// Next packet; one past the last that the application has supplied.
-    next: u32,
-    limit: u32,
+    supply: Supply,
     started: bool,
     stopped: bool,
     pacing: Pacing,
@@ -32,8 +27,6 @@ pub struct AcksSender {
     rtt: Rtt,
     controller: AcksController,
     stats: SenderStats,
-    /// Packets that are not full, in order: number and payload.
-    shorts: VecDeque<(u32, u16)>,
     config: Box<AcksConfig>,
     fresh: AcksController,
 }
@@ -43,8 +36,7 @@ impl AcksSender {
     #[must_use]
     pub fn new(config: &AcksConfig, controller: AcksController, stream: Stream) -> AcksSender {
         AcksSender {
-            next: 0,
-            limit: 0,
+            supply: Supply::default(),
             started: false,
             stopped: false,
             pacing: config.settings.pacing,
@@ -53,7 +45,6 @@ impl AcksSender {
             rtt: Rtt::new(config.settings.estimator),
             controller: controller.clone(),
             stats: SenderStats::new(config.wire()),
-            shorts: VecDeque::new(),
             config: Box::new(config.clone()),
             fresh: controller,
         }
@@ -61,10 +52,7 @@ impl AcksSender {
 
     /// Starts sending; before it, supplied data waits.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
-        if self.stats.packets_sent == 0 {
-            self.stats.until = now;
-            self.stats.from = now;
-        }
+        self.stats.begin(now);
         self.started = true;
         self.controller.on_feedback(&AckEvent::Started, &self.path(now));
         self.pacer.start(now);
@@ -75,54 +63,41 @@ impl AcksSender {
     /// [`AcksSender::start`] for it.
     pub fn restart(&mut self, now: Time) {
         self.account(now);
-        self.limit = self.next;
+        self.supply.clear();
         self.started = false;
         self.stopped = false;
-        self.history.clear(self.next);
+        self.history.clear(self.supply.next());
         self.rtt = Rtt::new(self.config.settings.estimator);
         self.controller = self.fresh.clone();
-        self.shorts.clear();
     }
 
     /// An application writes `bytes`: full packets and, unless it fits, a short last one.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
-        if bytes == 0 || self.limit == ENDLESS || self.stopped {
+        if bytes == 0 || self.supply.is_endless() || self.stopped {
             return;
         }
-        let segment = u64::from(self.config.segment.max(1));
-        let (full, rest) = (bytes / segment, bytes % segment);
-        let packets = u32::try_from(full + u64::from(rest > 0)).unwrap_or(u32::MAX);
-        self.limit = self.limit.saturating_add(packets).min(ENDLESS);
-        if rest > 0 && !self.config.whole_segments && self.limit < ENDLESS {
-            self.shorts.push_back((self.limit - 1, rest as u16));
-        }
+        self.supply.add(bytes, self.config.segment, self.config.whole_segments);
         self.run(now, out);
     }
 
     /// The application will never run dry.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.stopped {
-            self.limit = ENDLESS;
+            self.supply.add_endlessly();
             self.run(now, out);
         }
     }
 
     /// The application stops: what has not been sent yet never will be.
     pub fn stop(&mut self) {
-        self.limit = self.next;
+        self.supply.clear();
         self.stopped = true;
-        self.shorts.clear();
     }
 
     /// Whether everything supplied has been sent: nothing is sent twice.
     #[must_use]
     pub fn acked_all(&self) -> bool {
-        self.started && !self.has_data()
-    }
-
-    #[inline]
-    fn has_data(&self) -> bool {
-        self.next < self.limit
+        self.started && !self.supply.is_left()
     }
 
     /// When [`AcksSender::on_timer`] should be called. A sender without data, all of whose packets have met their fate,
@@ -133,7 +108,7 @@ impl AcksSender {
         if !self.started || self.stopped {
             return Time::NEVER;
         }
-        let due = if self.has_data() {
+        let due = if self.supply.is_left() {
             self.pacer.due()
         } else if let Some(oldest) = self.history.oldest() {
             oldest + self.rtt.timeout()
@@ -157,7 +132,7 @@ impl AcksSender {
             self.controller.on_timer(&self.path(now));
             self.follow(now);
         }
-        if !self.has_data() {
+        if !self.supply.is_left() {
             self.expire(now);
         } else if self.pacer.due() <= now {
             self.tick(now, out);
@@ -209,15 +184,7 @@ impl AcksSender {
 
     #[inline]
     fn send(&mut self, now: Time, out: &mut impl Transmit) {
-        let seq = self.next;
-        self.next += 1;
-        let payload = match self.shorts.front() {
-            Some(&(short, payload)) if short == seq => {
-                self.shorts.pop_front();
-                payload
-            }
-            _ => self.config.segment,
-        };
+        let (seq, payload) = self.supply.take(self.config.segment);
         let size = payload.saturating_add(self.config.header);
         self.stats.sent(size);
         self.stats.bytes_acked += u64::from(payload);
@@ -257,7 +224,7 @@ impl AcksSender {
 
     fn credible(&self, packet: &Packet, hole: &LastHole) -> bool {
         packet.seq < hole.received_end
-            && hole.received_end <= self.next
+            && hole.received_end <= self.supply.next()
             && hole.hole_end < hole.received_end
             && hole.hole_start <= hole.hole_end
     }
@@ -270,7 +237,7 @@ impl AcksSender {
             min_rtt: self.rtt.least(),
             in_flight: self.history.outstanding(),
             acked: self.history.first(),
-            next: self.next,
+            next: self.supply.next(),
             receive_window: u32::MAX,
             segment: u32::from(self.config.segment.max(1)),
         }

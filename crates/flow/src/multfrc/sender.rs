@@ -93,10 +93,7 @@ impl MultfrcSender {
         if self.started {
             return;
         }
-        if self.stats.packets_sent == 0 {
-            self.stats.until = now;
-            self.stats.from = now;
-        }
+        self.stats.begin(now);
         self.started = true;
         self.adapt(now, out);
     }

@@ -7,6 +7,7 @@ use super::sent::SentLog;
 use super::timing::{Members, ReportTimer};
 use super::{RtpConfig, ticks};
 use crate::pacer::Pacer;
+use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::{
     Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession,
@@ -17,9 +18,6 @@ use paceline_packet::rtp::RtpData;
 use paceline_packet::{Extra, Flags, NtpMiddle, Stamp};
 use paceline_units::{Rate, Size, Span, Time};
 use std::collections::VecDeque;
-
-/// Unlimited supply: more packets than a flow can number.
-const ENDLESS: u32 = u32::MAX - 1;
 
 /// A sender whose timer is late catches up on so much of its sending in one burst.
 const CATCH_UP: Span = Span::from_millis(10);
@@ -34,9 +32,9 @@ const ECHOES: usize = 16;
 /// without notice, and a call too early does nothing.
 #[derive(Debug)]
 pub struct RtpSender {
-    /// Next data packet, counted from 0; one past the last that the application has supplied; the session's first.
-    next: u32,
-    limit: u32,
+    /// The data packets.
+    supply: Supply,
+    /// The session's first.
     first: u32,
     /// One past the newest packet that a report has told of.
     reported: u32,
@@ -65,8 +63,6 @@ pub struct RtpSender {
     loss: f64,
     controller: RtpController,
     stats: SenderStats,
-    /// Packets that are not full, in order: number and payload.
-    shorts: VecDeque<(u32, u16)>,
     /// Frames that are not sent yet, in order: one past the last packet, and when the frame was written.
     frames: VecDeque<(u32, Time)>,
     /// Bytes on the wire that wait for their time.
@@ -110,8 +106,7 @@ impl RtpSender {
     #[must_use]
     pub fn new(config: &RtpConfig, controller: RtpController, stream: Stream) -> RtpSender {
         RtpSender {
-            next: 0,
-            limit: 0,
+            supply: Supply::default(),
             first: 0,
             reported: 0,
             started: false,
@@ -130,7 +125,6 @@ impl RtpSender {
             loss: 0.0,
             controller: controller.clone(),
             stats: SenderStats::new(config.wire()),
-            shorts: VecDeque::new(),
             frames: VecDeque::new(),
             backlog: 0,
             sent: SentLog::default(),
@@ -143,10 +137,7 @@ impl RtpSender {
 
     /// Starts sending; before it, supplied data waits.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
-        if self.stats.packets_sent == 0 {
-            self.stats.until = now;
-            self.stats.from = now;
-        }
+        self.stats.begin(now);
         self.started = true;
         self.heard = now;
         let first = Compound { sender: Some(sender_info(now, 0, 0, 0)), ..self.session.us.report() };
@@ -166,25 +157,24 @@ impl RtpSender {
     /// [`RtpSender::start`] for it.
     pub fn restart(&mut self, now: Time) {
         self.account(now);
-        self.first = self.next;
-        self.limit = self.next;
-        self.reported = self.next;
-        (self.burst_start, self.burst_end) = (self.next, self.next);
+        self.discard();
+        self.first = self.supply.next();
+        self.reported = self.first;
+        (self.burst_start, self.burst_end) = (self.first, self.first);
         self.started = false;
         self.leaving = false;
         self.used = false;
-        self.session = Session::new(self.stream.fork(self.sessions), self.next);
+        self.session = Session::new(self.stream.fork(self.sessions), self.first);
         self.sessions += 1;
         self.silence = Time::NEVER;
         (self.rtt, self.least_rtt, self.loss) = (Span::ZERO, Span::ZERO, 0.0);
         self.controller = self.fresh.clone();
-        self.sent.restart(self.next);
-        self.discard();
+        self.sent.restart(self.first);
     }
 
     /// What has not been sent never will be.
     fn discard(&mut self) {
-        self.shorts.clear();
+        self.supply.clear();
         self.frames.clear();
         self.backlog = 0;
     }
@@ -192,21 +182,16 @@ impl RtpSender {
     /// An application writes `bytes`: full packets and, unless it fits, a short last one. They are a video frame if the
     /// settings say so.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
-        if bytes == 0 || self.limit == ENDLESS || self.is_over() {
+        if bytes == 0 || self.supply.is_endless() || self.is_over() {
             return;
         }
+        let packets = self.supply.add(bytes, self.config.segment, self.config.whole_segments);
         let segment = u64::from(self.config.segment.max(1));
-        let (full, rest) = (bytes / segment, bytes % segment);
-        let packets = u32::try_from(full + u64::from(rest > 0)).unwrap_or(u32::MAX);
-        self.limit = self.limit.saturating_add(packets).min(ENDLESS);
-        if rest > 0 && !self.config.whole_segments && self.limit < ENDLESS {
-            self.shorts.push_back((self.limit - 1, rest as u16));
-        }
-        let rest = if rest > 0 && self.config.whole_segments { segment - rest } else { 0 };
+        let payload = if self.config.whole_segments { bytes.div_ceil(segment).saturating_mul(segment) } else { bytes };
         let headers = u64::from(packets).saturating_mul(self.config.header.into());
-        self.backlog = self.backlog.saturating_add(bytes).saturating_add(rest).saturating_add(headers);
+        self.backlog = self.backlog.saturating_add(payload).saturating_add(headers);
         if self.config.frames {
-            self.frames.push_back((self.limit, now));
+            self.frames.push_back((self.supply.end(), now));
         }
         self.run(now, out);
     }
@@ -214,14 +199,13 @@ impl RtpSender {
     /// The application will never run dry.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.is_over() {
-            self.limit = ENDLESS;
+            self.supply.add_endlessly();
             self.run(now, out);
         }
     }
 
     /// The application stops: what has not been sent yet never will be. The next call of [`RtpSender::on_timer`] says BYE.
     pub fn stop(&mut self) {
-        self.limit = self.next;
         self.leaving = true;
         self.silence = Time::NEVER;
         self.discard();
@@ -241,19 +225,14 @@ impl RtpSender {
     /// Whether everything supplied has been sent: nothing is sent twice.
     #[must_use]
     pub fn acked_all(&self) -> bool {
-        self.started && !self.has_data()
-    }
-
-    #[inline]
-    fn has_data(&self) -> bool {
-        self.next < self.limit
+        self.started && !self.supply.is_left()
     }
 
     /// When [`RtpSender::on_timer`] should be called; it may move later without notice.
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        let due = if self.started && self.has_data() { self.pacer.due() } else { Time::NEVER };
+        let due = if self.started && self.supply.is_left() { self.pacer.due() } else { Time::NEVER };
         let reports = self.session.timer.as_ref().map_or(Time::NEVER, ReportTimer::due);
         due.min(reports).min(self.silence)
     }
@@ -278,31 +257,23 @@ impl RtpSender {
         if !self.started {
             return;
         }
-        while self.has_data() && (self.pacer.due() <= now || self.is_in_burst()) {
+        while self.supply.is_left() && (self.pacer.due() <= now || self.is_in_burst()) {
             let size = self.send(now, out);
             self.paced = f64::from(size);
             self.pacer.sent(now, CATCH_UP, self.paced, self.controller.rate());
         }
-        self.used |= self.has_data();
+        self.used |= self.supply.is_left();
     }
 
     /// Whether the next packet follows another of its burst.
     #[inline]
     fn is_in_burst(&self) -> bool {
-        self.burst_start < self.next && self.next < self.burst_end
+        self.burst_start < self.supply.next() && self.supply.next() < self.burst_end
     }
 
     #[inline]
     fn send(&mut self, now: Time, out: &mut impl Transmit) -> u16 {
-        let number = self.next;
-        self.next += 1;
-        let payload = match self.shorts.front() {
-            Some(&(short, payload)) if short == number => {
-                self.shorts.pop_front();
-                payload
-            }
-            _ => self.config.segment,
-        };
+        let (number, payload) = self.supply.take(self.config.segment);
         let size = payload.saturating_add(self.config.header);
         self.stats.sent(size);
         self.stats.bytes_acked += u64::from(payload);
@@ -352,7 +323,7 @@ impl RtpSender {
 
     /// Whether data has been sent since the report before the last one, which makes us a sender (section 6.3.8).
     fn we_sent(&self) -> bool {
-        self.next > self.session.at_report.1
+        self.supply.next() > self.session.at_report.1
     }
 
     fn members(&mut self, now: Time) {
@@ -372,12 +343,12 @@ impl RtpSender {
         }
         let mut report = self.compound(now);
         let count = self.burst();
-        if count >= 2 && self.limit - self.next >= u32::from(count) {
-            (self.burst_start, self.burst_end) = (self.next, self.next + u32::from(count));
-            report.apps.push(App::Probe(Probe { first: self.on_the_wire(self.next), count }));
+        if count >= 2 && self.supply.end() - self.supply.next() >= u32::from(count) {
+            (self.burst_start, self.burst_end) = (self.supply.next(), self.supply.next() + u32::from(count));
+            report.apps.push(App::Probe(Probe { first: self.on_the_wire(self.supply.next()), count }));
         }
         let size = self.transmit(report, now, out);
-        self.session.at_report = (self.next, self.session.at_report.0);
+        self.session.at_report = (self.supply.next(), self.session.at_report.0);
         if let Some(timer) = &mut self.session.timer {
             timer.sent(now, size);
         }
@@ -398,7 +369,7 @@ impl RtpSender {
     fn compound(&mut self, now: Time) -> Compound {
         let mut report = self.session.us.report();
         if self.we_sent() {
-            let packets = self.next.wrapping_sub(self.first);
+            let packets = self.supply.next().wrapping_sub(self.first);
             let info = sender_info(now, self.session.numbers.1, packets, self.session.octets);
             self.session.echoes.push_back((info.ntp.middle(), now));
             if self.session.echoes.len() > ECHOES {
@@ -420,7 +391,7 @@ impl RtpSender {
     #[cold]
     fn leave(&mut self, now: Time, out: &mut impl Transmit) {
         self.leaving = false;
-        let spoken = self.next > self.first || self.session.at_report != (self.first, self.first);
+        let spoken = self.supply.next() > self.first || self.session.at_report != (self.first, self.first);
         if self.session.timer.take().is_some() && spoken {
             let report = Compound { bye: Some(self.session.us.bye()), ..self.compound(now) };
             self.transmit(report, now, out);
@@ -433,9 +404,9 @@ impl RtpSender {
             srtt: self.rtt,
             rttvar: Span::ZERO,
             min_rtt: self.least_rtt,
-            in_flight: self.next - self.reported,
+            in_flight: self.supply.next() - self.reported,
             acked: self.reported,
-            next: self.next,
+            next: self.supply.next(),
             receive_window: u32::MAX,
             segment: u32::from(self.config.segment.max(1)),
         }

@@ -231,10 +231,7 @@ impl TcpSender {
 
     /// Starts sending; before it, supplied data waits, and after it the SYN waits for data.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
-        if self.stats.packets_sent == 0 {
-            self.stats.until = now;
-            self.stats.from = now;
-        }
+        self.stats.begin(now);
         self.integrate(now);
         self.first_sent = now;
         let window = f64::from(self.config.initial_window);

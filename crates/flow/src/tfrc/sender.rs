@@ -6,16 +6,13 @@ use super::TfrcConfig;
 use super::limited::Limits;
 use super::rtt::Rtt;
 use crate::pacer::Pacer;
+use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::tfrc::MAX_BACKOFF;
 use paceline_control::{Controller, Gauges, Law, PathView, RateController, TfrcController, TfrcEvent};
 use paceline_engine::random::{Sequence, Stream};
 use paceline_packet::{Extra, Flags, Ns2Data, Stamp, Subflow, TfrcData, TfrcReport};
 use paceline_units::{Span, Time};
-use std::collections::VecDeque;
-
-/// Unlimited supply: more packets than a flow can number.
-const ENDLESS: u32 = u32::MAX - 1;
 
 /// The sending end of a flow.
 ///
@@ -24,9 +21,8 @@ const ENDLESS: u32 = u32::MAX - 1;
 /// without notice, and a call too early does nothing.
 #[derive(Debug)]
 pub struct TfrcSender {
-    /// Next packet; one past the last that the application has supplied; the flow's first since it last began afresh.
-    next: u32,
-    limit: u32,
+    supply: Supply,
+    /// The flow's first packet since it last began afresh.
     first: u32,
     /// One past the highest packet that a report has told of.
     reported: u32,
@@ -48,8 +44,6 @@ pub struct TfrcSender {
     p: f64,
     controller: TfrcController,
     stats: SenderStats,
-    /// Packets that are not full, in order: number and payload.
-    shorts: VecDeque<(u32, u16)>,
     config: Box<TfrcConfig>,
     fresh: TfrcController,
 }
@@ -74,8 +68,7 @@ impl TfrcSender {
     #[must_use]
     pub fn new(config: &TfrcConfig, controller: TfrcController, stream: Stream) -> TfrcSender {
         TfrcSender {
-            next: 0,
-            limit: 0,
+            supply: Supply::default(),
             first: 0,
             reported: 0,
             heard: Vec::new(),
@@ -93,7 +86,6 @@ impl TfrcSender {
             p: 0.0,
             controller: controller.clone(),
             stats: SenderStats::new(config.wire()),
-            shorts: VecDeque::new(),
             config: Box::new(config.clone()),
             fresh: controller,
         }
@@ -101,10 +93,7 @@ impl TfrcSender {
 
     /// Starts sending; before it, supplied data waits.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
-        if self.stats.packets_sent == 0 {
-            self.stats.until = now;
-            self.stats.from = now;
-        }
+        self.stats.begin(now);
         self.started = true;
         self.began = now;
         self.controller.on_feedback(&TfrcEvent::Started, &self.path(now));
@@ -116,9 +105,9 @@ impl TfrcSender {
     /// [`TfrcSender::start`] for it.
     pub fn restart(&mut self, now: Time) {
         self.account(now);
-        self.first = self.next;
-        self.limit = self.next;
-        self.reported = self.next;
+        self.supply.clear();
+        self.first = self.supply.next();
+        self.reported = self.first;
         self.heard.clear();
         self.started = false;
         self.stopped = false;
@@ -129,28 +118,21 @@ impl TfrcSender {
         self.ns2 = Ns2State::NEW;
         self.p = 0.0;
         self.controller = self.fresh.clone();
-        self.shorts.clear();
     }
 
     /// An application writes `bytes`: full packets and, unless it fits, a short last one.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
-        if bytes == 0 || self.limit == ENDLESS || self.stopped {
+        if bytes == 0 || self.supply.is_endless() || self.stopped {
             return;
         }
-        let segment = u64::from(self.config.segment.max(1));
-        let (full, rest) = (bytes / segment, bytes % segment);
-        let packets = u32::try_from(full + u64::from(rest > 0)).unwrap_or(u32::MAX);
-        self.limit = self.limit.saturating_add(packets).min(ENDLESS);
-        if rest > 0 && !self.config.whole_segments && self.limit < ENDLESS {
-            self.shorts.push_back((self.limit - 1, rest as u16));
-        }
+        self.supply.add(bytes, self.config.segment, self.config.whole_segments);
         self.supplied(now, out);
     }
 
     /// The application will never run dry.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.stopped {
-            self.limit = ENDLESS;
+            self.supply.add_endlessly();
             self.supplied(now, out);
         }
     }
@@ -159,7 +141,7 @@ impl TfrcSender {
     /// with [`TfrcSender::supplied`] if they are new.
     #[inline]
     pub(crate) fn share(&mut self, packets: u32) {
-        self.limit = self.next.saturating_add(packets).min(ENDLESS);
+        self.supply.set_left(packets);
     }
 
     /// Something has been supplied.
@@ -183,28 +165,23 @@ impl TfrcSender {
 
     /// The application stops: what has not been sent yet never will be.
     pub fn stop(&mut self) {
-        self.limit = self.next;
+        self.supply.clear();
         self.stopped = true;
         self.timer = Time::NEVER;
-        self.shorts.clear();
     }
 
     /// Whether everything supplied has been sent: nothing is sent twice.
     #[must_use]
     pub fn acked_all(&self) -> bool {
-        self.started && !self.has_data()
-    }
-
-    #[inline]
-    fn has_data(&self) -> bool {
-        self.next < self.limit
+        self.started && !self.supply.is_left()
     }
 
     /// When [`TfrcSender::on_timer`] should be called; it may move later without notice.
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        let sends = self.has_data() || self.law == Law::Ns2 && !self.ns2.limited && self.next > self.first;
+        let sends =
+            self.supply.is_left() || self.law == Law::Ns2 && !self.ns2.limited && self.supply.next() > self.first;
         let due = if self.started && !self.stopped && sends { self.pacer.due() - self.early() } else { Time::NEVER };
         due.min(self.timer)
     }
@@ -234,14 +211,14 @@ impl TfrcSender {
             return;
         }
         if self.law == Law::Ns2 {
-            let running = self.has_data() || self.next > self.first;
+            let running = self.supply.is_left() || self.supply.next() > self.first;
             if self.pacer.due() <= now && running && !self.ns2.limited {
                 self.tick(now, out);
             }
             return;
         }
         let early = self.early();
-        while self.has_data() && self.pacer.due() <= now + early {
+        while self.supply.is_left() && self.pacer.due() <= now + early {
             self.send(now, out);
             let credit = self.rtt.smoothed().mul_f64(self.config.settings.burst.clamp(0.0, 1.0));
             self.pacer.sent(now, credit.max(early), self.segment, self.controller.pacing());
@@ -253,30 +230,22 @@ impl TfrcSender {
 
     /// ns-2's timer has expired, or is made to: a packet, and the timer starts again.
     fn tick(&mut self, now: Time, out: &mut impl Transmit) {
-        if self.has_data() {
+        if self.supply.is_left() {
             self.send(now, out);
         } else {
             self.ns2.limited = true;
         }
         // with or without a packet, the next gap is reckoned (nextpkt())
-        self.controller.on_sent(self.next, &self.path(now));
+        self.controller.on_sent(self.supply.next(), &self.path(now));
         self.pacer.restart(now, self.segment, self.controller.pacing());
     }
 
     #[inline]
     fn send(&mut self, now: Time, out: &mut impl Transmit) {
-        if !self.has_data() {
+        if !self.supply.is_left() {
             return;
         }
-        let seq = self.next;
-        self.next += 1;
-        let payload = match self.shorts.front() {
-            Some(&(short, payload)) if short == seq => {
-                self.shorts.pop_front();
-                payload
-            }
-            _ => self.config.segment,
-        };
+        let (seq, payload) = self.supply.take(self.config.segment);
         let size = payload.saturating_add(self.config.header);
         self.stats.sent(size);
         self.stats.bytes_acked += u64::from(payload);
@@ -304,9 +273,9 @@ impl TfrcSender {
             srtt: self.rtt.smoothed(),
             rttvar: Span::ZERO,
             min_rtt: self.rtt.least(),
-            in_flight: self.next - self.reported,
+            in_flight: self.supply.next() - self.reported,
             acked: self.reported,
-            next: self.next,
+            next: self.supply.next(),
             receive_window: u32::MAX,
             segment: u32::from(self.config.segment.max(1)),
         }

@@ -39,8 +39,8 @@ impl RtpSender {
     /// The newest packet that a block tells of, if no report has told of it yet. The block has 16 bits of it and its own
     /// count of cycles, which begins anew where the receiver does; it cannot be more than those behind what has been sent.
     fn newest(&self, block: &ReportBlock) -> Option<u32> {
-        let behind = self.on_the_wire(self.next).wrapping_sub(1).wrapping_sub(block.extended_highest as u16);
-        let newest = self.next.checked_sub(1)?.checked_sub(u32::from(behind))?;
+        let behind = self.on_the_wire(self.supply.next()).wrapping_sub(1).wrapping_sub(block.extended_highest as u16);
+        let newest = self.supply.next().checked_sub(1)?.checked_sub(u32::from(behind))?;
         (newest >= self.reported && newest >= self.first).then_some(newest)
     }
 
@@ -126,7 +126,7 @@ impl RtpSender {
         self.account(now);
         // a sender with nothing to send gets no reports either
         let waits = match self.config.settings.feedback {
-            RtpFeedback::Reports => self.we_sent() || self.has_data(),
+            RtpFeedback::Reports => self.we_sent() || self.supply.is_left(),
             RtpFeedback::Arrivals => !self.sent.is_empty(),
         };
         if waits {

@@ -23,7 +23,7 @@ impl TfrcSender {
                 _ if rtt == Span::ZERO => gaps.max(FIRST_TIMEOUT),
                 _ => gaps.max(rtt * 4),
             };
-        self.busy = self.has_data();
+        self.busy = self.supply.is_left();
     }
 
     /// Section 4.4.
@@ -64,7 +64,7 @@ impl TfrcSender {
     pub fn on_report(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
         let Some(Extra::TfrcReport(_, report)) = extra else { return };
         let elapsed = packet.stamp.elapsed(now);
-        let known = packet.seq > self.first && packet.seq <= self.next && packet.seq >= self.reported;
+        let known = packet.seq > self.first && packet.seq <= self.supply.next() && packet.seq >= self.reported;
         let sane = report.receive_rate.is_finite()
             && report.receive_rate >= 0.0
             && (0.0..=1.0).contains(&report.loss_event_rate)

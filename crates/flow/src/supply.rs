@@ -1,0 +1,113 @@
+//! What an application has written, as packets that are numbered from 0 on and sent once.
+
+use std::collections::VecDeque;
+
+/// Unlimited supply: more packets than a flow can number.
+const ENDLESS: u32 = u32::MAX - 1;
+
+/// The packets of a flow that is never sent twice: those that have left, and those that wait.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Supply {
+    /// Next packet; one past the last that the application has supplied.
+    next: u32,
+    end: u32,
+    /// Packets that are not full, in order: number and payload.
+    shorts: VecDeque<(u32, u16)>,
+}
+
+impl Supply {
+    /// The next packet's number: so many have left.
+    #[inline]
+    pub(crate) fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// One past the last packet that is supplied.
+    #[inline]
+    pub(crate) fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// Whether something waits.
+    #[inline]
+    pub(crate) fn is_left(&self) -> bool {
+        self.next < self.end
+    }
+
+    /// Whether it never runs dry.
+    #[inline]
+    pub(crate) fn is_endless(&self) -> bool {
+        self.end == ENDLESS
+    }
+
+    /// Adds `bytes` as full packets of `segment` and, unless `whole` fills it up, a short last one. Returns how many.
+    pub(crate) fn add(&mut self, bytes: u64, segment: u16, whole: bool) -> u32 {
+        let segment = u64::from(segment.max(1));
+        let (full, rest) = (bytes / segment, bytes % segment);
+        let packets = u32::try_from(full + u64::from(rest > 0)).unwrap_or(u32::MAX);
+        self.end = self.end.saturating_add(packets).min(ENDLESS);
+        if rest > 0 && !whole && !self.is_endless() {
+            self.shorts.push_back((self.end - 1, rest as u16));
+        }
+        packets
+    }
+
+    /// It will never run dry.
+    pub(crate) fn add_endlessly(&mut self) {
+        self.end = ENDLESS;
+    }
+
+    /// So many packets wait, all of them full.
+    #[inline]
+    pub(crate) fn set_left(&mut self, packets: u32) {
+        self.end = self.next.saturating_add(packets).min(ENDLESS);
+    }
+
+    /// What has not been sent never will be.
+    pub(crate) fn clear(&mut self) {
+        self.end = self.next;
+        self.shorts.clear();
+    }
+
+    /// The next packet leaves: its number and its payload, which is `full` unless it is a short one.
+    #[inline]
+    pub(crate) fn take(&mut self, full: u16) -> (u32, u16) {
+        let number = self.next;
+        self.next += 1;
+        match self.shorts.front() {
+            Some(&(short, payload)) if short == number => {
+                self.shorts.pop_front();
+                (number, payload)
+            }
+            _ => (number, full),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_are_cut_and_short_packets_keep_their_place() {
+        let mut supply = Supply::default();
+        assert_eq!((supply.add(250, 100, false), supply.add(250, 100, true), supply.end()), (3, 3, 6));
+        let taken: Vec<_> = (0..6).map(|_| supply.take(100)).collect();
+        assert_eq!(taken, [(0, 100), (1, 100), (2, 50), (3, 100), (4, 100), (5, 100)]);
+        assert!(!supply.is_left());
+        supply.add(30, 100, false);
+        supply.clear();
+        assert!(!supply.is_left());
+        supply.add(100, 100, false);
+        assert_eq!(supply.take(100), (6, 100), "what was cleared is forgotten");
+    }
+
+    #[test]
+    fn numbers_end_before_they_overflow() {
+        let mut supply = Supply::default();
+        supply.add(u64::MAX, 1, false);
+        assert!(supply.is_endless());
+        supply.set_left(u32::MAX);
+        assert_eq!(supply.end(), ENDLESS);
+    }
+}
