@@ -1,6 +1,10 @@
-//! The only I/O beside the Python module: scenario files and the traces beside them, and captures of runs.
+//! What touches files, devices and the real clock, beside the Python module: scenario files and the traces beside them,
+//! captures of runs, and paths in real time.
 //!
-//! Uses sim. Look first at [`scenario::load`] and [`capture::simulate`].
+//! Uses sim and path. Look first at [`scenario::load`], [`capture::simulate`] and [`path`].
 
 pub mod capture;
+pub mod clock;
+pub mod host;
+pub mod path;
 pub mod scenario;
