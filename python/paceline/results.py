@@ -28,6 +28,8 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 TABLES = tuple(IDENTITY)
 SERIES = ("cwnd", "queue", "rate", "rtcp", "sequence", "acks", "tfrc", "playout")
 """What can be recorded over time."""
+ALL_SERIES = (*SERIES, "kernel")
+"""Also what only the kernel's TCP on real paths tells."""
 
 _WHOLE = frozenset(
     [
@@ -62,8 +64,12 @@ _WHOLE = frozenset(
         "departures",
         "departed_bytes",
         "marks",
+        "pid",
     ]
 )
+
+_WORDS = frozenset(["ended", "program"])
+"""Measures of real flows that are no numbers."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,7 @@ def _dtype(table: str, column: str) -> pl.DataType | type[pl.DataType]:
         return pl.Int64
     if column == "completed":
         return pl.Boolean
-    return pl.String if column in IDENTITY[table] else pl.Float64
+    return pl.String if column in IDENTITY[table] or column in _WORDS else pl.Float64
 
 
 def tabulate(table: str, records: Sequence[RunRecord]) -> pl.DataFrame:
@@ -218,7 +224,7 @@ class Results:
             )
         for name in TABLES:
             results._tables[name] = files.read_parquet(path / f"{name}.parquet")
-        for kind in SERIES:
+        for kind in ALL_SERIES:
             if (path / f"series-{kind}.parquet").is_file():
                 results._series[kind] = files.read_parquet(path / f"series-{kind}.parquet")
         return results
@@ -299,9 +305,9 @@ class Results:
         return self.table("runs")
 
     def series(self, kind: str) -> pl.DataFrame:
-        """What was recorded over time, one of `SERIES`; varied paths and seed first."""
-        if kind not in SERIES:
-            raise PacelineError(f'no recording "{kind}"; there are {", ".join(SERIES)}')
+        """What was recorded over time, one of `ALL_SERIES`; varied paths and seed first."""
+        if kind not in ALL_SERIES:
+            raise PacelineError(f'no recording "{kind}"; there are {", ".join(ALL_SERIES)}')
         if kind in self._series:
             return self._series[kind]
         parts = []
@@ -318,7 +324,7 @@ class Results:
     def recorded(self) -> list[str]:
         """The kinds of time series that are there."""
         there = set(self._series).union(*(record.series for record in self.records))
-        return [kind for kind in SERIES if kind in there]
+        return [kind for kind in ALL_SERIES if kind in there]
 
     def statistics(
         self, table: str, by: Sequence[str] | None = None, measures: Sequence[str] | None = None

@@ -1,0 +1,475 @@
+//! A bulk flow over the kernel's TCP, as its two halves: [`send`] writes as fast as the connection takes it and logs what
+//! the kernel says of it, [`receive`] reads and counts by intervals. Each is a function over a connected stream and uses
+//! the calling thread until the flow has ended.
+//!
+//! ```no_run
+//! # use paceline_live::{clock::Clock, kernel::flow};
+//! # use paceline_units::Span;
+//! # use std::ops::ControlFlow;
+//! # fn run(stream: &std::net::TcpStream) -> Result<(), flow::FlowError> {
+//! let options = flow::Sending { congestion_control: Some("cubic".to_owned()), ..flow::Sending::lasting(Span::from_secs(10)) };
+//! let sent = flow::send(stream, &options, Clock::start(), &mut |_log| ControlFlow::Continue(()))?;
+//! let row = sent.row(); // `FlowRow` with profile "kernel"; the caller fills in flow, instance, group, from and to
+//! let recordings = sent.log.series("bulk", 0, paceline_live::kernel::log::Way::Out);
+//! # Ok(()) }
+//! ```
+
+use super::log::{Log, Sample, Way};
+use super::tcp_info::{self, State, TcpInfo};
+use crate::clock::{Clock, Waiter};
+use crate::results::FlowRow;
+use paceline_sim::Series;
+use paceline_units::{Span, Time};
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::Shutdown;
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+use std::net::TcpStream;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// How often a flow's internals are read, unless told otherwise.
+pub const LOG_EVERY: Span = Span::from_millis(10);
+
+/// How long a silent peer is waited for, unless told otherwise: longer than a path that is cut for 10 s needs to come back,
+/// which a doubling retransmission timer finds out after 12.6 s.
+pub const GIVE_UP: Span = Span::from_secs(15);
+
+/// Unsent bytes that wait in the kernel: enough to keep it busy, few enough that the flow's end is not long in coming.
+const UNSENT: u32 = 128 << 10;
+
+/// Bytes written or read at once.
+const PIECE: usize = 128 << 10;
+
+/// What a sending half does.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sending {
+    /// The kernel's congestion control, by name; none: the system's default.
+    pub congestion_control: Option<String>,
+    /// How long it sends; none: until it is stopped or `bytes` are acknowledged.
+    pub duration: Option<Span>,
+    /// How much it sends at most.
+    pub bytes: Option<u64>,
+    /// How often the kernel is asked.
+    pub log_every: Span,
+    /// After how long without an acknowledgement a peer has vanished.
+    pub give_up: Span,
+}
+
+impl Sending {
+    /// A flow of that duration with the defaults of the rest.
+    #[must_use]
+    pub fn lasting(duration: Span) -> Sending {
+        Sending {
+            congestion_control: None,
+            duration: Some(duration),
+            bytes: None,
+            log_every: LOG_EVERY,
+            give_up: GIVE_UP,
+        }
+    }
+}
+
+/// What a receiving half does.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Receiving {
+    /// The length of the intervals that bytes are counted by.
+    pub count_every: Span,
+    /// After how long without a byte a peer has vanished.
+    pub give_up: Span,
+    /// How long it receives at most; none: until the peer closes.
+    pub longest: Option<Span>,
+}
+
+impl Default for Receiving {
+    fn default() -> Receiving {
+        Receiving { count_every: LOG_EVERY, give_up: GIVE_UP, longest: None }
+    }
+}
+
+/// Why a flow has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// Its time is up.
+    Time,
+    /// All bytes that were to be sent are acknowledged.
+    Bytes,
+    /// The caller stopped it.
+    Stopped,
+    /// The peer closed the connection, or reset it.
+    PeerClosed,
+    /// The peer has not been heard of for too long, or the path to it is gone.
+    Vanished,
+}
+
+impl Ended {
+    /// In a few words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Ended::Time => "time is up",
+            Ended::Bytes => "all sent",
+            Ended::Stopped => "stopped",
+            Ended::PeerClosed => "peer closed",
+            Ended::Vanished => "peer vanished",
+        }
+    }
+
+    fn of(error: &io::Error) -> Option<Ended> {
+        match error.kind() {
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
+                Some(Ended::PeerClosed)
+            }
+            ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Some(Ended::Vanished),
+            _ => None,
+        }
+    }
+}
+
+/// Why there is no flow.
+#[derive(Debug, thiserror::Error)]
+pub enum FlowError {
+    /// The kernel lacks the congestion control, or keeps it from this user.
+    #[error("the kernel's TCP cannot use the congestion control `{name}` here: {why}; there are {}", .available.join(", "))]
+    CongestionControl {
+        /// Which.
+        name: String,
+        /// What the kernel said, in words.
+        why: String,
+        /// Those that the kernel has loaded.
+        available: Vec<String>,
+    },
+    /// A call failed.
+    #[error("{call} on a TCP socket failed: {error}")]
+    System {
+        /// Its name.
+        call: &'static str,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+fn system(call: &'static str) -> impl Fn(io::Error) -> FlowError {
+    move |error| FlowError::System { call, error }
+}
+
+/// Gives a TCP socket a congestion control by name.
+///
+/// # Errors
+/// [`FlowError::CongestionControl`] with those that there are.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+pub fn set_congestion_control(stream: &TcpStream, name: &str) -> Result<(), FlowError> {
+    rustix::net::sockopt::set_tcp_congestion(stream, name).map_err(|error| FlowError::CongestionControl {
+        name: name.to_owned(),
+        why: match error {
+            rustix::io::Errno::NOENT => "it is not there, or its module is not loaded".to_owned(),
+            rustix::io::Errno::PERM => {
+                "it is not in net.ipv4.tcp_allowed_congestion_control, and others take CAP_NET_ADMIN".to_owned()
+            }
+            other => io::Error::from(other).to_string(),
+        },
+        available: tcp_info::available().unwrap_or_default(),
+    })
+}
+
+/// What a sending half has done.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// What the kernel said, from the beginning to the end of the measurement.
+    pub log: Log,
+    /// The congestion control that the kernel used.
+    pub congestion_control: String,
+    /// Why it ended.
+    pub ended: Ended,
+    /// When it ended: rates are by the time until then.
+    pub end: Time,
+    /// Bytes handed to the kernel.
+    pub written: u64,
+    /// Whether the peer has acknowledged all of them. If not, the connection is reset when the stream is dropped.
+    pub drained: bool,
+}
+
+impl Sent {
+    /// Its measures; flow, instance, group, from and to are left empty.
+    #[must_use]
+    pub fn row(&self) -> FlowRow {
+        FlowRow {
+            cc: self.congestion_control.clone(),
+            ended: Some(self.ended.words().to_owned()),
+            ..self.log.row(Way::Out, self.end)
+        }
+    }
+}
+
+/// Sends until the time is up, the bytes are sent and acknowledged, `tick` says break, or the peer is gone; then closes
+/// this direction and waits, for `give_up` at most, until all is acknowledged. `tick` is called after each reading, the
+/// wait at the end included (with the log as it was at the end of the measurement).
+///
+/// # Errors
+/// [`FlowError`]. A peer that closes or vanishes is no error, but an end.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+pub fn send(
+    stream: &TcpStream,
+    options: &Sending,
+    clock: Clock,
+    tick: &mut dyn FnMut(&Log) -> ControlFlow<()>,
+) -> Result<Sent, FlowError> {
+    if let Some(name) = &options.congestion_control {
+        set_congestion_control(stream, name)?;
+    }
+    let congestion_control = tcp_info::congestion_control(stream).map_err(system("getsockopt(TCP_CONGESTION)"))?;
+    prepare(stream, options.give_up)?;
+    tcp_info::set_unsent(stream, UNSENT).map_err(system("setsockopt(TCP_NOTSENT_LOWAT)"))?;
+    let mut waiter = Waiter::new(clock).map_err(system("prctl(PR_SET_TIMERSLACK)"))?.without_spin();
+    let read = |clock: Clock| {
+        let info = TcpInfo::read(stream).map_err(system("getsockopt(TCP_INFO)"))?;
+        Ok::<_, FlowError>(Sample { time: clock.now(), info })
+    };
+    let first = read(clock)?;
+    let mut log = Log::of_old(first);
+    let piece: Vec<u8> = (0..PIECE).map(|i| (i as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
+    let limit = options.bytes.unwrap_or(u64::MAX);
+    let until = options.duration.map_or(Time::NEVER, |length| first.time + length);
+    let (mut written, mut closed) = (0u64, false);
+    let mut next = Ticks::new(first.time, options.log_every);
+    let mut stopped = false;
+    let ended = loop {
+        let now = clock.now();
+        if now >= next.due || now >= until {
+            log.push(read(clock)?);
+            next.pass(clock.now());
+            stopped = tick(&log).is_break();
+        }
+        if stopped {
+            break Ended::Stopped;
+        }
+        if now >= until {
+            break Ended::Time;
+        }
+        if written == limit {
+            if !closed {
+                stream.shutdown(Shutdown::Write).map_err(system("shutdown"))?;
+                closed = true;
+            }
+            let sample = read(clock)?;
+            if is_acknowledged(&sample.info) {
+                log.push(sample);
+                break Ended::Bytes;
+            }
+            if let Some(error) = stream.take_error().map_err(system("getsockopt(SO_ERROR)"))? {
+                break Ended::of(&error).unwrap_or(Ended::Vanished);
+            }
+            let soon = clock.now() + Span::from_millis(1).min(options.log_every);
+            waiter.sleep_until(next.due.min(until).min(soon)).map_err(system("ppoll"))?;
+            continue;
+        }
+        let len = PIECE.min(usize::try_from(limit - written).unwrap_or(PIECE));
+        let mut to = stream;
+        match to.write(&piece[..len]) {
+            Ok(n) => written += n as u64,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let mut fds = [PollFd::new(stream, PollFlags::OUT)];
+                waiter.wait(&mut fds, next.due.min(until)).map_err(system("ppoll"))?;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => match Ended::of(&error) {
+                Some(ended) => break ended,
+                None => return Err(FlowError::System { call: "send", error }),
+            },
+        }
+    };
+    let end =
+        log.last().map_or(first.time, |last| last.time).max(if ended == Ended::Time { until } else { Time::ZERO });
+    let gone = matches!(ended, Ended::PeerClosed | Ended::Vanished);
+    let mut drained = ended == Ended::Bytes;
+    if !gone && !drained {
+        // A peer that resets the connection just now is no error either.
+        let _ = stream.shutdown(Shutdown::Write);
+        let latest = clock.now() + options.give_up;
+        while !drained && clock.now() < latest {
+            waiter.sleep_until(clock.now() + options.log_every).map_err(system("ppoll"))?;
+            let info = read(clock)?.info;
+            drained = is_acknowledged(&info);
+            if info.state == Some(State::Closed) || (tick(&log).is_break() && !stopped) {
+                break;
+            }
+        }
+    }
+    if !drained {
+        tcp_info::reset_on_close(stream).map_err(system("setsockopt(SO_LINGER)"))?;
+    }
+    Ok(Sent { log, congestion_control, ended, end, written, drained })
+}
+
+/// Whether the peer has acknowledged all, the FIN included.
+fn is_acknowledged(info: &TcpInfo) -> bool {
+    matches!(info.state, Some(State::FinWait2 | State::TimeWait))
+        || (info.state == Some(State::Closed) && info.unacked_packets == Some(0))
+}
+
+/// What a receiving half has done.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// When it began.
+    pub start: Time,
+    /// Payload by interval: the interval's end, and the bytes in it.
+    pub intervals: Vec<(Time, u64)>,
+    /// When the last byte came, or the flow was ended.
+    pub end: Time,
+    /// Payload in all.
+    pub bytes: u64,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+impl Received {
+    /// The recording `rate` of the flow.
+    #[must_use]
+    pub fn series(&self, flow: &str, instance: u32) -> Vec<Series> {
+        let labels = vec![("flow", flow.to_owned()), ("instance", instance.to_string())];
+        let mut rate = Series::new("rate", labels, &["time_s", "goodput_bps", "send_rate_bps"]);
+        let mut before = self.start;
+        for &(time, bytes) in &self.intervals {
+            let length = time.since(before).as_secs_f64();
+            if length > 0.0 {
+                let row = [time.as_secs_f64(), bytes as f64 * 8.0 / length, f64::NAN];
+                for ((_, column), value) in rate.columns.iter_mut().zip(row) {
+                    column.push(value);
+                }
+            }
+            before = time;
+        }
+        vec![rate]
+    }
+
+    /// Its measures; flow, instance, group, cc, from and to are left empty.
+    #[must_use]
+    pub fn row(&self) -> FlowRow {
+        let active_s = self.end.since(self.start).as_secs_f64();
+        FlowRow {
+            profile: "kernel".to_owned(),
+            start_s: self.start.as_secs_f64(),
+            active_s,
+            goodput_bps: if active_s > 0.0 { self.bytes as f64 * 8.0 / active_s } else { 0.0 },
+            bytes_delivered: self.bytes,
+            ended: Some(self.ended.words().to_owned()),
+            ..FlowRow::default()
+        }
+    }
+}
+
+/// Receives until the peer closes, is silent for too long, the time is up, or `tick` says break; it is called with the
+/// bytes so far after each interval.
+///
+/// # Errors
+/// [`FlowError`]. A peer that resets or vanishes is no error, but an end.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+pub fn receive(
+    stream: &TcpStream,
+    options: &Receiving,
+    clock: Clock,
+    tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<Received, FlowError> {
+    prepare(stream, options.give_up)?;
+    let mut waiter = Waiter::new(clock).map_err(system("prctl(PR_SET_TIMERSLACK)"))?.without_spin();
+    let start = clock.now();
+    let until = options.longest.map_or(Time::NEVER, |length| start + length);
+    let mut next = Ticks::new(start, options.count_every);
+    let mut buffer = vec![0; PIECE];
+    let (mut bytes, mut counted, mut heard) = (0u64, 0u64, start);
+    let mut intervals = Vec::new();
+    let (ended, end) = loop {
+        let now = clock.now();
+        if now >= next.due {
+            intervals.push((now, bytes - counted));
+            counted = bytes;
+            next.pass(now);
+            if tick(bytes).is_break() {
+                break (Ended::Stopped, now);
+            }
+        }
+        if now >= until {
+            break (Ended::Time, now);
+        }
+        if now.since(heard) >= options.give_up {
+            break (Ended::Vanished, heard);
+        }
+        let mut from = stream;
+        match from.read(&mut buffer) {
+            Ok(0) => break (Ended::PeerClosed, heard),
+            Ok(n) => {
+                bytes += n as u64;
+                heard = now;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let mut fds = [PollFd::new(stream, PollFlags::IN)];
+                waiter.wait(&mut fds, next.due.min(until)).map_err(system("ppoll"))?;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => match Ended::of(&error) {
+                Some(ended) => break (ended, heard),
+                None => return Err(FlowError::System { call: "recv", error }),
+            },
+        }
+    };
+    if bytes > counted {
+        intervals.push((end.max(intervals.last().map_or(start, |(time, _)| *time)), bytes - counted));
+    }
+    Ok(Received { start, intervals, end, bytes, ended })
+}
+
+/// Non-blocking, and without a peer's answer for `give_up` the connection ends (`TCP_USER_TIMEOUT`, RFC 5482; keep-alives
+/// find a peer out that nothing is sent to).
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+fn prepare(stream: &TcpStream, give_up: Span) -> Result<(), FlowError> {
+    stream.set_nonblocking(true).map_err(system("fcntl(O_NONBLOCK)"))?;
+    let millis = u32::try_from(give_up.0 / 1_000_000).unwrap_or(u32::MAX).max(1);
+    rustix::net::sockopt::set_tcp_user_timeout(stream, millis)
+        .map_err(|error| system("setsockopt(TCP_USER_TIMEOUT)")(error.into()))?;
+    let alive = || {
+        set_socket_keepalive(stream, true)?;
+        set_tcp_keepidle(stream, Duration::from_secs(1))?;
+        set_tcp_keepintvl(stream, Duration::from_secs(1))?;
+        set_tcp_keepcnt(stream, 100)
+    };
+    alive().map_err(|error| system("setsockopt(SO_KEEPALIVE)")(error.into()))
+}
+
+/// Instants at multiples of a span from a beginning. One that was missed is left out; the next are where they were to be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticks {
+    zero: Time,
+    every: Span,
+    pub(super) due: Time,
+}
+
+impl Ticks {
+    pub(super) fn new(zero: Time, every: Span) -> Ticks {
+        let every = every.max(Span::from_micros(100));
+        Ticks { zero, every, due: zero + every }
+    }
+
+    /// Sets `due` to the next instant after `now`; gives how many were missed.
+    pub(super) fn pass(&mut self, now: Time) -> u64 {
+        let before = self.due;
+        let n = now.since(self.zero).0 / self.every.0 + 1;
+        self.due = self.zero + Span(n.saturating_mul(self.every.0));
+        (self.due.since(before).0 / self.every.0).saturating_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_stay_where_they_were_to_be() {
+        let mut ticks = Ticks::new(Time(1_000_000), Span::from_millis(10));
+        assert_eq!(ticks.due, Time(11_000_000));
+        assert_eq!(ticks.pass(Time(11_000_300)), 0);
+        assert_eq!(ticks.due, Time(21_000_000));
+        assert_eq!(ticks.pass(Time(45_000_000)), 2);
+        assert_eq!(ticks.due, Time(51_000_000));
+    }
+}

@@ -1,0 +1,136 @@
+//! Whose a socket is: `/proc` (proc(5)). What other users' processes have open only root may see.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+/// A process that has a socket open.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Owner {
+    /// Its number.
+    pub pid: u32,
+    /// Its program's name (`comm`: at most 15 characters).
+    pub program: String,
+}
+
+/// Processes by number, each with its parent's.
+fn parents() -> BTreeMap<u32, u32> {
+    pids().filter_map(|pid| Some((pid, parent(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?))).collect()
+}
+
+/// The fourth word of `/proc/PID/stat`; the second, the program's name, can hold anything and ends with the last ")".
+fn parent(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// All processes.
+#[must_use]
+pub fn everyone() -> Vec<u32> {
+    pids().collect()
+}
+
+/// The processes that descend from `roots`, without these.
+#[must_use]
+pub fn descendants(roots: &[u32]) -> BTreeSet<u32> {
+    let parents = parents();
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (&pid, &parent) in &parents {
+        children.entry(parent).or_default().push(pid);
+    }
+    let mut found = BTreeSet::new();
+    let mut open = roots.to_vec();
+    while let Some(pid) = open.pop() {
+        for &child in children.get(&pid).into_iter().flatten() {
+            if found.insert(child) {
+                open.push(child);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a process is there.
+#[must_use]
+pub fn exists(pid: u32) -> bool {
+    std::path::Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// Whether what a process has open may be seen.
+///
+/// # Errors
+/// The system's: EACCES for a process of another user, ENOENT if there is none.
+pub fn may_see(pid: u32) -> io::Result<()> {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).map(|_| ())
+}
+
+/// Which of the sockets (by inode) one of the processes has open, as far as it may be seen.
+#[must_use]
+pub fn find(inodes: &BTreeSet<u32>, among: impl IntoIterator<Item = u32>) -> BTreeMap<u32, Owner> {
+    let mut found = BTreeMap::new();
+    for pid in among {
+        if found.len() == inodes.len() {
+            break;
+        }
+        let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
+        let mut name = None;
+        for file in files.flatten() {
+            let Some(inode) = std::fs::read_link(file.path()).ok().and_then(|to| inode(to.to_str()?)) else { continue };
+            if inodes.contains(&inode) && !found.contains_key(&inode) {
+                let name = name.get_or_insert_with(|| program(pid));
+                found.insert(inode, Owner { pid, program: name.clone() });
+            }
+        }
+    }
+    found
+}
+
+/// "socket:[4711]"
+fn inode(link: &str) -> Option<u32> {
+    link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+fn program(pid: u32) -> String {
+    let bytes = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let text: String = String::from_utf8_lossy(&bytes).trim().chars().filter(|c| !c.is_control()).collect();
+    if text.is_empty() { "?".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd as _;
+
+    #[test]
+    fn a_name_with_blanks_and_brackets_hides_no_parent() {
+        assert_eq!(parent("12 (a) b (c) S 7 12 12 0"), Some(7));
+        assert_eq!(parent("12 (a"), None);
+        assert_eq!(inode("socket:[88]"), Some(88));
+        assert_eq!(inode("pipe:[88]"), None);
+    }
+
+    #[test]
+    fn ones_own_socket_is_found() {
+        let me = std::process::id();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).unwrap();
+        let inode = inode(link.to_str().unwrap()).unwrap();
+        let found = find(&BTreeSet::from([inode]), [me]);
+        assert_eq!(found[&inode].pid, me);
+        assert!(!found[&inode].program.is_empty());
+        assert!(descendants(&[1]).len() < everyone().len() + 50);
+        assert!(exists(me) && may_see(me).is_ok() && may_see(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn a_child_is_a_descendant() {
+        let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+        let found = descendants(&[std::process::id()]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(found.contains(&child.id()));
+    }
+}

@@ -1,0 +1,182 @@
+//! What a run on real paths measured, in the shape of a simulated run's summary: the same tables, the same names
+//! (`docs/measures.md`). What cannot be known of real traffic is `None`.
+
+use paceline_sim::Series;
+use paceline_sim::summary::{GroupSummary, QueueSummary, StreamSummary, jain};
+use paceline_units::Time;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Everything that was measured of one run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LiveSummary {
+    /// What ran.
+    pub name: String,
+    /// Number of the run among its like; there is no seed to draw from.
+    pub seed: u64,
+    /// What was asked for; `None`: until it was stopped.
+    pub duration_s: Option<f64>,
+    /// What was left out at the beginning.
+    pub warmup_s: f64,
+    /// When the run ended.
+    pub end_s: f64,
+    /// From the end of the warm-up to the end of the run.
+    pub measured_s: f64,
+    /// A row a flow.
+    pub flows: Vec<FlowRow>,
+    /// A row a media stream.
+    pub streams: Vec<StreamSummary>,
+    /// A row a link direction, over an emulated path.
+    pub queues: Vec<QueueSummary>,
+    /// A row a group of flows.
+    pub groups: Vec<GroupSummary>,
+}
+
+impl LiveSummary {
+    /// The summary of a run that ended at `end`, with the groups that its flows form.
+    #[must_use]
+    pub fn new(name: &str, end: Time, flows: Vec<FlowRow>) -> LiveSummary {
+        let end_s = end.as_secs_f64();
+        let groups = groups(&flows);
+        LiveSummary {
+            name: name.to_owned(),
+            seed: 1,
+            end_s,
+            measured_s: end_s,
+            flows,
+            groups,
+            ..LiveSummary::default()
+        }
+    }
+}
+
+/// One flow: the fields of the simulator's `FlowSummary`, then those that only real flows have.
+#[derive(Clone, Debug, Default, Serialize)]
+#[allow(missing_docs, reason = "the names are those of docs/measures.md")]
+pub struct FlowRow {
+    pub flow: String,
+    pub instance: u32,
+    pub group: String,
+    pub cc: String,
+    pub profile: String,
+    pub from: String,
+    pub to: String,
+    pub propagation_rtt_s: Option<f64>,
+    pub start_s: f64,
+    pub goodput_bps: f64,
+    pub throughput_bps: Option<f64>,
+    pub send_rate_bps: Option<f64>,
+    pub send_rate_cov: Option<f64>,
+    pub packets_sent: Option<u64>,
+    pub packets_delivered: Option<u64>,
+    pub packets_lost: Option<u64>,
+    pub acks_lost: Option<u64>,
+    pub packets_retransmitted: Option<u64>,
+    pub loss_rate: Option<f64>,
+    pub receiving_ratio: Option<f64>,
+    pub loss_event_rate: Option<f64>,
+    pub timeouts: Option<u64>,
+    pub timeout_series: Option<u64>,
+    pub fast_retransmits: Option<u64>,
+    pub window_cuts: Option<u64>,
+    pub ecn_marks: Option<u64>,
+    pub rtt_mean_s: Option<f64>,
+    pub rtt_min_s: Option<f64>,
+    pub rtt_max_s: Option<f64>,
+    pub rtt_p50_s: Option<f64>,
+    pub rtt_p95_s: Option<f64>,
+    pub rtt_p99_s: Option<f64>,
+    pub cwnd_mean_packets: Option<f64>,
+    pub cwnd_max_packets: Option<f64>,
+    pub timeout_mean_s: Option<f64>,
+    pub base_rtt_mean_s: Option<f64>,
+    pub bytes_delivered: u64,
+    pub transfers_started: Option<u64>,
+    pub transfers_completed: Option<u64>,
+    pub transfer_time_mean_s: Option<f64>,
+    pub frames_sent: Option<u64>,
+    pub frames_complete: Option<u64>,
+    pub frame_delay_mean_s: Option<f64>,
+    pub frame_delay_p50_s: Option<f64>,
+    pub frame_delay_p95_s: Option<f64>,
+    pub frame_delay_p99_s: Option<f64>,
+    pub freezes: Option<u64>,
+    pub freeze_s: Option<f64>,
+    /// How long it was active.
+    pub active_s: f64,
+    /// How it ended, in a few words: "peer closed", "time is up".
+    pub ended: Option<String>,
+    /// Process that has the socket, of a connection that was watched.
+    pub pid: Option<u32>,
+    /// Its program.
+    pub program: Option<String>,
+}
+
+/// What a run measured and recorded.
+#[derive(Clone, Debug, Default)]
+pub struct LiveOutput {
+    /// Its tables.
+    pub summary: LiveSummary,
+    /// Its recordings.
+    pub series: Vec<Series>,
+}
+
+/// The flows that share a group's name.
+#[must_use]
+pub fn groups(flows: &[FlowRow]) -> Vec<GroupSummary> {
+    let mut groups: BTreeMap<&str, (Vec<f64>, u64)> = BTreeMap::new();
+    for flow in flows {
+        let (goodputs, bytes) = groups.entry(&flow.group).or_default();
+        goodputs.push(flow.goodput_bps);
+        *bytes += flow.bytes_delivered;
+    }
+    let all: u64 = groups.values().map(|(_, bytes)| bytes).sum();
+    let group = |(group, (goodputs, bytes)): (&&str, &(Vec<f64>, u64))| {
+        let (n, sum) = (goodputs.len() as f64, goodputs.iter().sum::<f64>());
+        let variance = goodputs.iter().map(|x| (x - sum / n) * (x - sum / n)).sum::<f64>() / n;
+        GroupSummary {
+            group: (*group).to_owned(),
+            flows: goodputs.len() as u64,
+            jain: jain(goodputs),
+            goodput_bps: sum,
+            flow_goodput_mean_bps: sum / n,
+            flow_goodput_sd_bps: variance.sqrt(),
+            share: (all > 0).then(|| *bytes as f64 / all as f64),
+            friendliness: None,
+        }
+    };
+    groups.iter().map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(text: &str, name: &str) -> Vec<String> {
+        let body = text.split(&format!("pub struct {name} {{")).nth(1).unwrap().split("\n}").next().unwrap();
+        let lines = body.lines().filter_map(|line| line.trim().strip_prefix("pub "));
+        lines.map(|line| line.split(':').next().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_row_begins_with_the_simulators_columns() {
+        let simulated = fields(include_str!("../../sim/src/summary.rs"), "FlowSummary");
+        let live = fields(include_str!("results.rs"), "FlowRow");
+        assert!(simulated.len() > 40);
+        assert_eq!(live[..simulated.len()], simulated[..]);
+    }
+
+    #[test]
+    fn groups_have_jains_index_and_shares() {
+        let row = |group: &str, goodput_bps: f64| FlowRow {
+            group: group.to_owned(),
+            goodput_bps,
+            bytes_delivered: goodput_bps as u64,
+            ..FlowRow::default()
+        };
+        let found = groups(&[row("a", 3.0), row("b", 2.0), row("a", 1.0)]);
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].jain, found[0].goodput_bps), (Some(0.8), 4.0));
+        assert_eq!((found[0].flow_goodput_sd_bps, found[1].share), (1.0, Some(2.0 / 6.0)));
+    }
+}

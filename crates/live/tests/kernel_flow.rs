@@ -1,0 +1,101 @@
+//! Bulk flows of the kernel's TCP over loopback.
+#![expect(clippy::disallowed_types, reason = "tests of sockets")]
+
+use paceline_live::clock::Clock;
+use paceline_live::kernel::flow::{Ended, FlowError, Receiving, Sending, receive, send, set_congestion_control};
+use paceline_live::kernel::log::{KERNEL, Way};
+use paceline_units::Span;
+use std::net::{TcpListener, TcpStream};
+use std::ops::ControlFlow::{Break, Continue};
+
+fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (client, listener.accept().unwrap().0)
+}
+
+#[test]
+fn what_is_sent_arrives_and_the_log_agrees() {
+    let (client, server) = pair();
+    let clock = Clock::start();
+    let reader = std::thread::spawn(move || receive(&server, &Receiving::default(), clock, &mut |_| Continue(())));
+    let options = Sending {
+        bytes: Some(40_000_001),
+        congestion_control: Some("reno".to_owned()),
+        ..Sending::lasting(Span::from_secs(20))
+    };
+    let sent = send(&client, &options, clock, &mut |_| Continue(())).unwrap();
+    let received = reader.join().unwrap().unwrap();
+    assert_eq!((sent.ended, sent.drained, received.ended), (Ended::Bytes, true, Ended::PeerClosed));
+    assert_eq!((sent.written, received.bytes), (40_000_001, 40_000_001));
+    // The handshake's byte was counted before the log began, the FIN's is taken out.
+    assert_eq!(sent.log.moved().0, 40_000_001);
+    assert_eq!(received.intervals.iter().map(|(_, bytes)| bytes).sum::<u64>(), received.bytes);
+    let row = sent.row();
+    assert_eq!((row.bytes_delivered, row.cc.as_str(), row.profile.as_str()), (40_000_001, "reno", "kernel"));
+    assert!(row.goodput_bps > 1e6 && row.rtt_min_s.unwrap() < 0.5 && row.cwnd_max_packets.unwrap() >= 10.0);
+    let series = sent.log.series("f", 0, Way::Out);
+    assert_eq!(series[0].columns.len(), KERNEL.len());
+    assert!(series.iter().all(|s| s.columns.iter().all(|(_, c)| c.len() == s.columns[0].1.len())));
+}
+
+#[test]
+fn a_flow_ends_in_time_and_logs_on_schedule() {
+    let (client, server) = pair();
+    let clock = Clock::start();
+    let reader = std::thread::spawn(move || receive(&server, &Receiving::default(), clock, &mut |_| Continue(())));
+    let sent = send(&client, &Sending::lasting(Span::from_millis(500)), clock, &mut |_| Continue(())).unwrap();
+    let received = reader.join().unwrap().unwrap();
+    assert_eq!((sent.ended, sent.drained, received.bytes), (Ended::Time, true, sent.written));
+    let times: Vec<u64> = sent.log.samples().iter().map(|s| s.time.0).collect();
+    // Of the 51 instants some may be missed where the host is busy; those kept are on the grid in the median.
+    assert!((20..=53).contains(&times.len()), "{}", times.len());
+    let mut late: Vec<u64> = times[1..].iter().map(|t| (t - times[0]) % 10_000_000).collect();
+    late.sort_unstable();
+    assert!(late[late.len() / 2] < 5_000_000, "{late:?}");
+    assert!((sent.row().active_s - 0.5).abs() < 0.2);
+}
+
+#[test]
+fn it_stops_when_told_and_when_the_peer_goes() {
+    let (client, server) = pair();
+    let clock = Clock::start();
+    let reader = std::thread::spawn(move || {
+        receive(&server, &Receiving::default(), clock, &mut |n| if n > 1000 { Break(()) } else { Continue(()) })
+    });
+    let forever = Sending { duration: None, ..Sending::lasting(Span::from_secs(1)) };
+    let sent = send(&client, &forever, clock, &mut |_| Continue(())).unwrap();
+    assert_eq!(reader.join().unwrap().unwrap().ended, Ended::Stopped);
+    assert_eq!(sent.ended, Ended::PeerClosed);
+
+    let (client, server) = pair();
+    let reader = std::thread::spawn(move || receive(&server, &Receiving::default(), clock, &mut |_| Continue(())));
+    let mut ticks = 0;
+    let sent = send(&client, &forever, clock, &mut |_| {
+        ticks += 1;
+        if ticks == 5 { Break(()) } else { Continue(()) }
+    });
+    let sent = sent.unwrap();
+    assert_eq!((sent.ended, sent.drained), (Ended::Stopped, true));
+    assert_eq!(reader.join().unwrap().unwrap().bytes, sent.written);
+}
+
+#[test]
+fn a_silent_peer_is_given_up() {
+    // Nobody reads: the window closes, and probes are answered. The receiver hears nothing.
+    let (client, server) = pair();
+    let clock = Clock::start();
+    let options = Receiving { give_up: Span::from_millis(300), ..Receiving::default() };
+    let received = receive(&server, &options, clock, &mut |_| Continue(())).unwrap();
+    assert_eq!((received.ended, received.bytes), (Ended::Vanished, 0));
+    drop(client);
+}
+
+#[test]
+fn an_unknown_congestion_control_is_named_with_those_there_are() {
+    let (client, _server) = pair();
+    let error = set_congestion_control(&client, "no-such").unwrap_err();
+    assert!(matches!(error, FlowError::CongestionControl { .. }));
+    let text = error.to_string();
+    assert!(text.contains("no-such") && text.contains("reno"), "{text}");
+}
