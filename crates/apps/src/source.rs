@@ -1,5 +1,6 @@
 //! What all senders have in common.
 
+use crate::cbr::Cbr;
 use crate::encoder::Encoder;
 use crate::ftp::Ftp;
 use crate::onoff::OnOff;
@@ -120,6 +121,8 @@ pub enum Source {
     Stream(StreamSender),
     /// Pareto on/off traffic.
     OnOff(OnOff),
+    /// Constant bit rate.
+    Cbr(Cbr),
     /// A live video encoder.
     Encoder(Encoder),
 }
@@ -134,6 +137,7 @@ impl Source {
             Source::Web(web) => web.next_action(now, acked),
             Source::Stream(stream) => stream.next_action(now),
             Source::OnOff(source) => source.next_action(now),
+            Source::Cbr(source) => source.next_action(now),
             Source::Encoder(encoder) => encoder.next_action(now),
         }
     }
@@ -146,6 +150,7 @@ impl Source {
             Source::Web(web) => web.next_wake(),
             Source::Stream(stream) => stream.next_wake(),
             Source::OnOff(source) => source.next_wake(),
+            Source::Cbr(source) => source.next_wake(),
             Source::Encoder(encoder) => encoder.next_wake(),
         }
     }
@@ -171,7 +176,7 @@ impl Source {
         match self {
             Source::Encoder(encoder) => encoder.measure_from(at),
             Source::Web(web) => web.measure_from_here(),
-            Source::Ftp(_) | Source::Stream(_) | Source::OnOff(_) => {}
+            Source::Cbr(_) | Source::Ftp(_) | Source::Stream(_) | Source::OnOff(_) => {}
         }
     }
 
@@ -181,7 +186,7 @@ impl Source {
         match self {
             Source::Ftp(ftp) => ftp.transfers(),
             Source::Web(web) => Some(web.transfers()),
-            Source::Encoder(_) | Source::Stream(_) | Source::OnOff(_) => None,
+            Source::Cbr(_) | Source::Encoder(_) | Source::Stream(_) | Source::OnOff(_) => None,
         }
     }
 }

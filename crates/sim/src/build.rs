@@ -223,7 +223,7 @@ fn host(
     let flows = |of: &[usize]| of.iter().map(|&i| &model.flows[i]).collect::<Vec<_>>();
     let (sending, receiving) = (flows(sources), flows(sinks));
     let recorder = recording.at_hosts().then(|| Box::new(HostRecorder::new(recording, &sending, &receiving)));
-    let meter = model.rate_bin.map(|bin| Box::new(RateMeter::new(bin, model.warmup, sending.iter().copied())));
+    let meter = model.rate_bin.map(|bin| Box::new(RateMeter::new(bin, model.warmup, &sending, &receiving)));
     let draws = Sequence::new(Stream::new(model.seed, &format!("host {}", model.nodes[node])));
     Host::new(
         sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect(),

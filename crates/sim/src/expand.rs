@@ -12,6 +12,7 @@ use crate::scenario::model::Profile;
 use crate::scenario::parameters::given;
 use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::{Flow, Scenario};
+use paceline_apps::cbr::Cbr;
 use paceline_apps::encoder::{Encoder, EncoderModel};
 use paceline_apps::ftp::Ftp;
 use paceline_apps::onoff::{OnOff, OnOffModel};
@@ -327,6 +328,7 @@ fn app(
             };
             (paceline_apps::Source::Encoder(Encoder::new(model, stream, period)), None)
         }
+        App::Cbr { rate } => (paceline_apps::Source::Cbr(Cbr::new(*rate, segment, period)), None),
         App::Pareto { rate, burst, idle, shape } => {
             let model = OnOffModel { rate: *rate, burst: *burst, idle: *idle, shape: *shape, packet: segment };
             (paceline_apps::Source::OnOff(OnOff::new(model, stream, period)), None)

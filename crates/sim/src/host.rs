@@ -24,7 +24,7 @@ pub struct Host {
     clock: EmissionClock,
     /// Samples what was asked for.
     pub recorder: Option<Box<HostRecorder>>,
-    /// Measures how much the sources vary their rates.
+    /// Measures how much the flows vary their rates.
     pub meter: Option<Box<RateMeter>>,
 }
 
@@ -135,7 +135,7 @@ impl Host {
                 recorder.next_sample()
             }
             (_, Some(meter)) => {
-                meter.sample(&self.sources);
+                meter.sample(&self.sources, &self.sinks);
                 meter.next_sample()
             }
             _ => Time::NEVER,

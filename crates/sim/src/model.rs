@@ -22,7 +22,7 @@ pub struct Model {
     pub stop_after: Vec<usize>,
     /// Upper bound of the random delay of what hosts emit.
     pub host_delay: Span,
-    /// Bins over which sending rates are taken for their variation; `None` measures none.
+    /// Bins over which rates are taken for their variation; `None` measures none.
     pub rate_bin: Option<Span>,
     /// The group against whose mean goodput every group's is held.
     pub friendliness_to: Option<String>,

@@ -48,10 +48,10 @@ fn account(built: &mut Built, now: Time) {
 /// Counts the bins that end with the run: what happens at its end is no part of it, so nothing has woken their meters.
 fn last_bins(built: &mut Built, end: Time) {
     for element in built.engine.elements_mut() {
-        if let Node::Host(Host { meter: Some(meter), sources, .. }) = element
+        if let Node::Host(Host { meter: Some(meter), sources, sinks, .. }) = element
             && meter.next_sample() <= end
         {
-            meter.sample(sources);
+            meter.sample(sources, sinks);
         }
     }
 }
@@ -121,7 +121,9 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         goodput_bps: per_second(received.bytes),
         throughput_bps: per_second(received.wire_bytes),
         send_rate_bps: per_second(sent.bytes_sent()),
-        send_rate_cov: ends.variation,
+        send_rate_cov: ends.variation.0,
+        receive_rate_cov: ends.variation.1,
+        startup_s: ends.started_up.map(|at| at.since(flow.start).as_secs_f64()),
         packets_sent: sent.packets_sent,
         packets_delivered: received.packets,
         packets_lost: lost,

@@ -269,8 +269,10 @@ fn until_done(
 pub(crate) struct Ends<'a> {
     pub(crate) source: &'a Source,
     pub(crate) sink: &'a Sink,
-    /// Variation of the sending rate, if it is measured.
-    pub(crate) variation: Option<f64>,
+    /// Variation of the rates of sending and of receiving, if they are measured.
+    pub(crate) variation: (Option<f64>, Option<f64>),
+    /// When its start-up was over, if that is measured.
+    pub(crate) started_up: Option<Time>,
 }
 
 impl Ends<'_> {
@@ -291,10 +293,14 @@ fn host(built: &Built, node: usize) -> &Host {
 pub(crate) fn ends<'a>(model: &Model, built: &'a Built, flow: usize) -> Ends<'a> {
     let (source, sink) = built.plan.endpoints[flow];
     let from = host(built, model.flows[flow].source);
+    let to = host(built, model.flows[flow].sink);
+    let sending = from.meter.as_ref().and_then(|meter| meter.sending(source as usize));
+    let receiving = to.meter.as_ref().and_then(|meter| meter.receiving(sink as usize));
     Ends {
         source: &from.sources[source as usize],
-        sink: &host(built, model.flows[flow].sink).sinks[sink as usize],
-        variation: from.meter.as_ref().and_then(|meter| meter.variation(source as usize)),
+        sink: &to.sinks[sink as usize],
+        variation: (sending, receiving),
+        started_up: to.meter.as_ref().and_then(|meter| meter.started_up(sink as usize)),
     }
 }
 

@@ -97,5 +97,25 @@ fn without_bins_nothing_else_changes() {
     let without = output(&TEXT.replace("rate_bin = \"100 ms\"\n", ""), Span::from_millis(50)).summary;
     assert!(with.flows.iter().all(|f| f.send_rate_cov.is_some()));
     with.flows.iter_mut().for_each(|f| f.send_rate_cov = None);
+    with.flows.iter_mut().for_each(|f| (f.receive_rate_cov, f.startup_s) = (None, None));
     assert_eq!(serde_json::to_string(&with).unwrap(), serde_json::to_string(&without).unwrap());
+}
+
+#[test]
+fn a_start_up_ends_when_the_rate_first_nears_its_mean() {
+    // 400 kbit/s to 5 s, then 2 Mbit/s: the mean over 20 s is 1.6 Mbit/s, and 5.5 s ends the first bin beyond it.
+    let text = r#"
+duration = "20 s"
+rate_bin = "500 ms"
+[link.bottleneck]
+rate_schedule = [{ at = "0 s", rate = "400 kbit/s" }, { at = "5 s", rate = "10 Mbit/s" }]
+delay = "10 ms"
+queue = { limit = "1 packets" }
+[flow.media]
+cc = "udp"
+app = { kind = "cbr", rate = "2 Mbit/s" }
+"#;
+    let startup = |text: &str| output(text, Span::from_millis(500)).summary.flows.remove(0).startup_s;
+    assert_eq!(startup(text), Some(5.5));
+    assert_eq!(startup(&text.replace("400 kbit/s", "10 Mbit/s")), Some(0.5));
 }

@@ -229,6 +229,13 @@ pub enum App {
         #[schemars(range(min = 1.0, max = 100.0))]
         shape: f64,
     },
+    /// Constant bit rate: whole segments at equal distances, the first at once.
+    Cbr {
+        /// Payload per second.
+        #[serde(default = "telephone")]
+        #[schemars(extend("x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
+        rate: Rate,
+    },
     /// A live video encoder, for controllers on RTP: frames whose sizes follow the rate that the controller would have it send
     /// (RFC 8593 section 5). The receiver shows a frame when all its packets have come.
     Encoder {

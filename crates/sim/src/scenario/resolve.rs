@@ -175,7 +175,7 @@ impl Scenario {
         self.file.host_delay.unwrap_or_default()
     }
 
-    /// Bins over which sending rates are taken for their variation.
+    /// Bins over which rates are taken for their variation.
     #[must_use]
     pub fn rate_bin(&self) -> Option<Span> {
         self.file.rate_bin

@@ -120,7 +120,10 @@ impl Rules {
             let known = listed(file.flow.keys().map(String::as_str));
             return self.note("stop_after", format!("`{name}` must be the name of a flow{hint} (flows: {known})"));
         };
-        if matches!(flow.app, App::Ftp { size: None } | App::Web { .. } | App::Pareto { .. } | App::Encoder { .. }) {
+        if matches!(
+            flow.app,
+            App::Ftp { size: None } | App::Web { .. } | App::Pareto { .. } | App::Cbr { .. } | App::Encoder { .. }
+        ) {
             self.note(
                 "stop_after",
                 format!("flow `{name}` is never done: it must be a stream, or an ftp transfer with a `size`"),
@@ -296,6 +299,7 @@ impl Rules {
                     self.note(join(path, "shape"), problem);
                 }
             }
+            App::Cbr { .. } => {}
             App::Encoder { min_rate, max_rate, .. } => {
                 if min_rate > max_rate {
                     let problem = format!("`{min_rate}` must not be more than `max_rate`, `{max_rate}`");

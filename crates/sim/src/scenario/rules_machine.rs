@@ -66,7 +66,7 @@ impl Rules {
                 let problem = format!("`encoder` needs RTP, on which `{}` does not ride: {OF_RTP}", scheme.name);
                 self.note(kind, problem);
             }
-            App::Encoder { .. } | App::Ftp { .. } | App::Pareto { .. } => {}
+            App::Cbr { .. } | App::Encoder { .. } | App::Ftp { .. } | App::Pareto { .. } => {}
         }
     }
 
