@@ -7,6 +7,7 @@ pub mod capture;
 pub mod clock;
 pub mod host;
 pub mod kernel;
+pub mod netns;
 pub mod path;
 pub mod results;
 pub mod scenario;

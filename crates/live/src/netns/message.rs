@@ -1,0 +1,183 @@
+//! What Paceline and the init of a namespace say to each other over a socket, a datagram a message. Does not allocate.
+
+use super::call::{Attempt, Call, Refused};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+
+/// What init says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Said {
+    /// The device is there; its descriptor comes with the message.
+    Tun,
+    /// The same with a packet socket: the number of its device, the Ethernet address of the program's end.
+    Packet(i32, [u8; 6]),
+    /// Something was refused that the path can do without.
+    Without(Refused),
+    /// Something was refused without which there is no path. Init has ended.
+    Failed(Refused),
+    /// The program runs.
+    Started,
+    /// The program does not run.
+    NotStarted(Refused),
+    /// The program has ended with this status, as `wait(2)` gives it.
+    Exited(i32),
+}
+
+/// What init is told. The end of the connection tells it to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Told {
+    /// Run the program.
+    Run,
+    /// Send the program a signal.
+    Signal(i32),
+}
+
+type Words = [i32; 4];
+
+fn bytes(words: Words) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    for (slot, word) in bytes.chunks_exact_mut(4).zip(words) {
+        slot.copy_from_slice(&word.to_ne_bytes());
+    }
+    bytes
+}
+
+fn words(bytes: &[u8; 16]) -> Words {
+    let word = |n: usize| i32::from_ne_bytes([bytes[n], bytes[n + 1], bytes[n + 2], bytes[n + 3]]);
+    [word(0), word(4), word(8), word(12)]
+}
+
+impl Said {
+    fn encode(self) -> Words {
+        match self {
+            Said::Tun => [1, 0, 0, 0],
+            Said::Packet(index, [a, b, c, d, e, f]) => {
+                [2, index, i32::from_ne_bytes([a, b, c, d]), i32::from_ne_bytes([e, f, 0, 0])]
+            }
+            Said::Without(refused) => [3, refused.call.number(), refused.errno, 0],
+            Said::Failed(refused) => [4, refused.call.number(), refused.errno, 0],
+            Said::Started => [5, 0, 0, 0],
+            Said::NotStarted(refused) => [6, refused.call.number(), refused.errno, 0],
+            Said::Exited(status) => [7, status, 0, 0],
+        }
+    }
+
+    fn decode([kind, one, two, three]: Words) -> Option<Said> {
+        let refused = || Some(Refused { call: Call::of(one)?, errno: two });
+        Some(match kind {
+            1 => Said::Tun,
+            2 => {
+                let ([a, b, c, d], [e, f, ..]) = (two.to_ne_bytes(), three.to_ne_bytes());
+                Said::Packet(one, [a, b, c, d, e, f])
+            }
+            3 => Said::Without(refused()?),
+            4 => Said::Failed(refused()?),
+            5 => Said::Started,
+            6 => Said::NotStarted(refused()?),
+            7 => Said::Exited(one),
+            _ => return None,
+        })
+    }
+
+    pub(super) fn send(self, to: BorrowedFd<'_>, fd: Option<BorrowedFd<'_>>) -> Attempt<()> {
+        let bytes = bytes(self.encode());
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let fds: [BorrowedFd<'_>; 1] = [fd.unwrap_or(to)];
+        if fd.is_some() {
+            control.push(SendAncillaryMessage::ScmRights(&fds));
+        }
+        let sent = rustix::net::sendmsg(to, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL);
+        sent.map(drop).map_err(Call::Send.with())
+    }
+
+    /// The next message; `None` if init has ended.
+    pub(super) fn receive(from: &impl AsFd) -> Option<(Said, Option<OwnedFd>)> {
+        let mut bytes = [0; 16];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let len = loop {
+            let mut slices = [IoSliceMut::new(&mut bytes)];
+            match rustix::net::recvmsg(from, &mut slices, &mut control, RecvFlags::CMSG_CLOEXEC) {
+                Ok(message) => break message.bytes,
+                Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        };
+        if len != bytes.len() {
+            return None;
+        }
+        let fd = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+            _ => None,
+        });
+        Some((Said::decode(words(&bytes))?, fd))
+    }
+}
+
+impl Told {
+    pub(super) fn send(self, to: &impl AsFd) -> Attempt<()> {
+        let words = match self {
+            Told::Run => [1, 0, 0, 0],
+            Told::Signal(number) => [2, number, 0, 0],
+        };
+        rustix::net::send(to, &bytes(words), SendFlags::NOSIGNAL).map(drop).map_err(Call::Send.with())
+    }
+
+    /// The next message; `None` if nobody is there to send any more.
+    pub(super) fn receive(from: BorrowedFd<'_>) -> Option<Told> {
+        let mut bytes = [0; 16];
+        loop {
+            match rustix::net::recv(from, &mut bytes[..], RecvFlags::empty()) {
+                Err(Errno::INTR) => {}
+                Ok((16, _)) => break,
+                _ => return None,
+            }
+        }
+        match words(&bytes) {
+            [1, ..] => Some(Told::Run),
+            [2, number, ..] => Some(Told::Signal(number)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    #[test]
+    fn messages_arrive_as_they_were_sent() {
+        let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        let refused = Refused { call: Call::OpenTun, errno: libc::EACCES };
+        for said in [
+            Said::Tun,
+            Said::Packet(7, [2, 255, 0, 1, 128, 3]),
+            Said::Without(refused),
+            Said::Failed(refused),
+            Said::Started,
+            Said::NotStarted(refused),
+            Said::Exited(0x0900),
+        ] {
+            said.send(one.as_fd(), None).unwrap();
+            let (got, fd) = Said::receive(&other).unwrap();
+            assert_eq!(got, said);
+            assert!(fd.is_none());
+        }
+        Said::Tun.send(one.as_fd(), Some(one.as_fd())).unwrap();
+        assert!(Said::receive(&other).unwrap().1.is_some());
+        for told in [Told::Run, Told::Signal(15)] {
+            told.send(&other).unwrap();
+            assert_eq!(Told::receive(one.as_fd()), Some(told));
+        }
+        drop(one);
+        assert!(Said::receive(&other).is_none());
+        assert_eq!(Told::receive(other.as_fd()), None);
+    }
+}

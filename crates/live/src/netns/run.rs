@@ -1,0 +1,528 @@
+//! A path from beginning to end: both ends, the emulator between them, the programs, and the signals meant for them.
+
+use super::address::{self, PREFIX, PREFIX6, Side};
+use super::call::{Call, Refused};
+use super::device::NetDevice;
+use super::end::{End, EndError, EndOptions, dropped};
+use super::init::Kind;
+use super::interface::{self, Devices};
+use super::program::{Command, Output};
+use super::signals::Caught;
+use crate::clock::Clock;
+use paceline_units::{Span, Time};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::{AddressFamily, SocketType};
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// How long a program may take to end after it was asked to (SIGTERM), before it is killed.
+const GRACE: Span = Span::from_secs(5);
+/// The same for the program at the far end, once the other has ended.
+const FAR_GRACE: Span = Span::from_secs(2);
+/// How long the far program may take until it waits for connections.
+const LISTEN: Span = Span::from_secs(1);
+
+/// What is at the far end.
+#[derive(Clone, Debug)]
+pub enum Far {
+    /// A namespace without a program; its kernel answers pings.
+    Nobody,
+    /// A namespace with a program, a line for `/bin/sh`, whose output goes to this descriptor.
+    Program(OsString, i32),
+    /// This host.
+    Host,
+}
+
+/// What to run over a path.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// The far end.
+    pub far: Far,
+    /// Devices.
+    pub kind: Kind,
+    /// When to end the program, if it has not ended by itself.
+    pub limit: Option<Span>,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Status {
+    fn of(status: i32) -> Status {
+        if libc::WIFSIGNALED(status) {
+            Status::Signal(libc::WTERMSIG(status))
+        } else {
+            Status::Code(libc::WEXITSTATUS(status))
+        }
+    }
+
+    /// As a shell has it: 128 and the signal.
+    #[must_use]
+    pub fn code(self) -> i32 {
+        match self {
+            Status::Code(code) => code,
+            Status::Signal(number) => 128 + number,
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Status::Code(code) => write!(f, "exit code {code}"),
+            Status::Signal(number) => write!(f, "signal {number}"),
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Ended<R> {
+    /// What the emulator measured.
+    pub measured: R,
+    /// How the program ended.
+    pub status: Status,
+    /// The path was to last no longer, and so the program was ended.
+    pub limited: bool,
+    /// How the far program ended, if it did so before the other.
+    pub far_status: Option<Status>,
+    /// What was refused that the path did without, at the near end and at the far end.
+    pub without: Vec<(Side, Refused)>,
+    /// Packets that the kernel dropped before the emulator could read them, at the near end and at the far end.
+    pub lost: [u64; 2],
+    /// The kind of devices: "tun" or "packet".
+    pub devices: [&'static str; 2],
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum RunError {
+    /// An end could not be made.
+    End(Side, EndError),
+    /// A program could not be run.
+    Program(Side, OsString, Refused),
+    /// The far program ended before the other was started.
+    FarEnded(Status),
+    /// All addresses for paths that end on this host are taken.
+    Addresses,
+    /// The emulator failed.
+    Emulator(io::Error),
+    /// A call of the supervision failed.
+    Refused(Refused),
+}
+
+impl From<Refused> for RunError {
+    fn from(refused: Refused) -> RunError {
+        RunError::Refused(refused)
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = |side: &Side| if *side == Side::Near { "near" } else { "far" };
+        match self {
+            RunError::End(side, error) => write!(f, "the {} end of the path: {error}", end(side)),
+            RunError::Program(side, word, refused) => {
+                let what = if *side == Side::Near { "the command" } else { "the far command" };
+                write!(f, "{what} `{}` cannot be run: {refused}", word.to_string_lossy())?;
+                if refused.errno == libc::ENOENT { f.write_str(". Is it installed, and in PATH?") } else { Ok(()) }
+            }
+            RunError::FarEnded(status) => {
+                write!(f, "the far command ended at once, with {status}; what it said stands above, or in far.txt")
+            }
+            RunError::Addresses => write!(
+                f,
+                "all {} addresses 198.18.0.0/16 of paths that end on this host are taken: end some of those paths",
+                address::PATHS
+            ),
+            RunError::Emulator(error) => write!(f, "the emulator: {error}"),
+            RunError::Refused(refused) => refused.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Tells the emulator to end: readable from then on.
+#[derive(Debug)]
+pub struct Stop(OwnedFd);
+
+impl AsFd for Stop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The far end.
+enum FarEnd {
+    Namespace(End),
+    Host(String),
+}
+
+impl FarEnd {
+    fn end(&self) -> Option<&End> {
+        match self {
+            FarEnd::Namespace(end) => Some(end),
+            FarEnd::Host(_) => None,
+        }
+    }
+}
+
+/// Makes a path, runs its programs and, on a thread of its own, `emulate` between its devices (near, far) until the
+/// programs have ended and [`Stop`] is readable.
+///
+/// Signals are the program's: those of a terminal reach it anyway, others are passed on to it. A program that does not end
+/// within 5 s of SIGTERM or SIGHUP, of a second one, or of three Ctrl-C in two seconds, is killed.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run<R: Send>(
+    plan: &Plan,
+    emulate: impl FnOnce(NetDevice, NetDevice, Stop) -> io::Result<R> + Send,
+) -> Result<Ended<R>, RunError> {
+    let terminal = Terminal::now();
+    let caught = Caught::new()?;
+    let signals = caught.as_ref();
+    let mut number = 0;
+    let mut host = None;
+    if matches!(plan.far, Far::Host) {
+        let (path, name, device) = host_device()?;
+        number = path;
+        host = Some((name, device));
+    }
+    let open = |side: Side, command: Option<&Command>| {
+        let options = EndOptions { side, path: number, kind: plan.kind, command, all_end: side == Side::Near };
+        End::open(&options, signals).map_err(|error| RunError::End(side, error))
+    };
+    let far_command = match &plan.far {
+        Far::Program(line, output) => Some(Command {
+            words: vec!["/bin/sh".into(), "-c".into(), line.clone()],
+            environment: environment(number, Side::Far),
+            output: Output::To(*output),
+        }),
+        _ => None,
+    };
+    let (far, far_device) = match host {
+        Some((name, device)) => (FarEnd::Host(name), device),
+        None => {
+            let (end, device) = open(Side::Far, far_command.as_ref())?;
+            (FarEnd::Namespace(end), device)
+        }
+    };
+    let near_command = Command {
+        words: plan.command.clone(),
+        environment: environment(number, Side::Near),
+        output: Output::Inherited,
+    };
+    let (near, near_device) = open(Side::Near, Some(&near_command))?;
+    let kinds = [near_device.kind(), far_device.kind()];
+    let counters = [near_device.counter(), far_device.counter()];
+    let (stop, stopper) = pipe_with(PipeFlags::CLOEXEC).map_err(Call::Pipe.with())?;
+    let (done, doing) = pipe_with(PipeFlags::CLOEXEC).map_err(Call::Pipe.with())?;
+    let outcome: Result<Ended<R>, RunError> = std::thread::scope(|scope| {
+        let emulator = std::thread::Builder::new().name("paceline-path".into()).spawn_scoped(scope, move || {
+            let measured = emulate(near_device, far_device, Stop(stop));
+            drop(doing);
+            measured
+        });
+        let supervised = match &emulator {
+            Err(_) => Err(RunError::Refused(Refused { call: Call::Fork, errno: libc::EAGAIN })),
+            Ok(_) => {
+                let mut supervisor = Supervisor {
+                    plan,
+                    near: &near,
+                    far: &far,
+                    signals,
+                    done: &done,
+                    clock: Clock::start(),
+                    far_status: None,
+                };
+                supervisor.supervise()
+            }
+        };
+        let kernels = [
+            near.lost(),
+            match &far {
+                FarEnd::Namespace(end) => end.lost(),
+                FarEnd::Host(name) => dropped("/proc/self/net/dev", name),
+            },
+        ];
+        drop(stopper);
+        let measured = match emulator.map(|thread| thread.join()) {
+            Ok(Ok(measured)) => measured.map_err(RunError::Emulator),
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => Err(RunError::Emulator(error)),
+        };
+        // Why the emulator failed says more than that its program then ended.
+        let measured = measured?;
+        let (status, limited, far_status) = supervised?;
+        let lost = [0, 1].map(|end| kernels[end] + counters[end].as_ref().map_or(0, NetDevice::lost));
+        Ok(Ended { measured, status, limited, far_status, without: Vec::new(), lost, devices: kinds })
+    });
+    terminal.take_back();
+    let mut ended = outcome?;
+    let of_near = near.without.iter().map(|&refused| (Side::Near, refused));
+    let of_far = far.end().into_iter().flat_map(|end| end.without.iter().map(|&refused| (Side::Far, refused)));
+    ended.without = of_near.chain(of_far).collect();
+    Ok(ended)
+}
+
+/// What the programs of an end find in their environment.
+fn environment(path: u8, side: Side) -> Vec<(String, String)> {
+    let variable = |name: &str, value: String| (name.to_owned(), value);
+    vec![
+        variable("PACELINE_PEER", address::ipv4(path, side.other()).to_string()),
+        variable("PACELINE_PEER6", address::ipv6(path, side.other()).to_string()),
+        variable("PACELINE_ADDRESS", address::ipv4(path, side).to_string()),
+        variable("PACELINE_ADDRESS6", address::ipv6(path, side).to_string()),
+    ]
+}
+
+/// A TUN in the namespace that this process is in, with addresses that no other path has: its number, name and device.
+fn host_device() -> Result<(u8, String, NetDevice), RunError> {
+    let refused = |refused: Refused| RunError::End(Side::Far, refused.into());
+    for path in 0..address::PATHS {
+        let addresses = [Side::Near, Side::Far].map(|side| address::ipv4(path, side));
+        if addresses.into_iter().any(is_ours) {
+            continue;
+        }
+        // The name decides: two that begin at one moment cannot both have it.
+        let name = format!("paceline{path}");
+        let tun = match interface::tun(name.as_bytes()) {
+            Ok(tun) => tun,
+            Err(error) if error.call == Call::TunSetIff && error.errno == libc::EBUSY => continue,
+            Err(error) => return Err(refused(error)),
+        };
+        let configure = || {
+            let devices = Devices::open()?;
+            devices.raise(name.as_bytes())?;
+            devices.address(name.as_bytes(), address::ipv4(path, Side::Far), PREFIX)?;
+            // A host without IPv6 has a path without it.
+            let _ = devices.address6(name.as_bytes(), address::ipv6(path, Side::Far), PREFIX6);
+            Ok(())
+        };
+        configure().map_err(refused)?;
+        return Ok((path, name, NetDevice::Tun(tun)));
+    }
+    Err(RunError::Addresses)
+}
+
+/// Whether an address is one of this host's: only to those can a socket be bound.
+fn is_ours(address: Ipv4Addr) -> bool {
+    rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
+        .and_then(|socket| rustix::net::bind(&socket, &SocketAddrV4::new(address, 0)))
+        .is_ok()
+}
+
+struct Supervisor<'a> {
+    plan: &'a Plan,
+    near: &'a End,
+    far: &'a FarEnd,
+    signals: Option<&'a Caught>,
+    done: &'a OwnedFd,
+    clock: Clock,
+    far_status: Option<Status>,
+}
+
+/// What [`Supervisor::wait`] saw.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Event {
+    Near,
+    Far,
+    Signal,
+    /// The emulator has ended of itself: it failed.
+    Emulator,
+    Late,
+}
+
+impl Supervisor<'_> {
+    /// The program's status, whether it was ended because its time was over, and the far program's status.
+    fn supervise(&mut self) -> Result<(Status, bool, Option<Status>), RunError> {
+        if let (Far::Program(line, _), Some(far)) = (&self.plan.far, self.far.end()) {
+            self.start(far, Side::Far, line)?;
+            self.wait_for_listener(far)?;
+        }
+        let name = self.plan.command.first().cloned().unwrap_or_default();
+        self.start(self.near, Side::Near, &name)?;
+        let (status, limited) = self.attend()?;
+        let far_status = self.far_status;
+        self.end_far()?;
+        Ok((status, limited, far_status))
+    }
+
+    fn start(&self, end: &End, side: Side, name: &OsString) -> Result<(), RunError> {
+        end.start(self.signals).map_err(|error| match error {
+            EndError::Refused(refused) if refused.call == Call::Exec => RunError::Program(side, name.clone(), refused),
+            other => RunError::End(side, other),
+        })
+    }
+
+    /// Until the far program waits for connections, as long as it is likely to.
+    fn wait_for_listener(&mut self, far: &End) -> Result<(), RunError> {
+        let until = self.clock.now() + LISTEN;
+        while self.clock.now() < until && !far.listens() {
+            match self.wait(self.clock.now() + Span::from_millis(10), true)? {
+                Event::Far => {
+                    let status = self.far_ended(far)?;
+                    // One that ends well has left something in the background, or was there to prepare.
+                    return if status == Status::Code(0) { Ok(()) } else { Err(RunError::FarEnded(status)) };
+                }
+                Event::Signal => {
+                    let number = self.signals.and_then(Caught::next).map_or(libc::SIGINT, |signal| signal.number);
+                    return Err(RunError::End(Side::Far, EndError::Interrupted(number)));
+                }
+                Event::Emulator => return Ok(()),
+                Event::Near | Event::Late => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn far_ended(&mut self, far: &End) -> Result<Status, RunError> {
+        let status = Status::of(far.ended().map_err(|error| RunError::End(Side::Far, error))?);
+        self.far_status = Some(status);
+        Ok(status)
+    }
+
+    /// Until the program has ended.
+    fn attend(&mut self) -> Result<(Status, bool), RunError> {
+        let limit = self.plan.limit.map_or(Time::NEVER, |limit| self.clock.now() + limit);
+        let mut limited = false;
+        let mut kill = Time::NEVER;
+        let mut interrupts: Vec<Time> = Vec::new();
+        loop {
+            let until = if limited { kill } else { kill.min(limit) };
+            match self.wait(until, self.far_status.is_none())? {
+                Event::Near => {
+                    let status = self.near.ended().map_err(|error| RunError::End(Side::Near, error))?;
+                    return Ok((Status::of(status), limited));
+                }
+                Event::Far => {
+                    if let Some(far) = self.far.end() {
+                        self.far_ended(far)?;
+                    }
+                }
+                Event::Emulator => {
+                    self.near.signal(libc::SIGKILL);
+                    return Ok((Status::Signal(libc::SIGKILL), false));
+                }
+                Event::Late if self.clock.now() >= kill => {
+                    self.near.signal(libc::SIGKILL);
+                    kill = Time::NEVER;
+                }
+                Event::Late => {
+                    limited = true;
+                    self.near.signal(libc::SIGTERM);
+                    kill = self.clock.now() + GRACE;
+                }
+                Event::Signal => {
+                    while let Some(signal) = self.signals.and_then(Caught::next) {
+                        let now = self.clock.now();
+                        let ends = matches!(signal.number, libc::SIGTERM | libc::SIGHUP);
+                        if !signal.of_terminal {
+                            self.near.signal(signal.number);
+                        } else if signal.number == libc::SIGINT {
+                            interrupts.retain(|&at| now.since(at) <= Span::from_secs(2));
+                            interrupts.push(now);
+                        }
+                        if interrupts.len() >= 3 {
+                            interrupts.clear();
+                            self.near.signal(libc::SIGTERM);
+                        } else if !ends {
+                            continue;
+                        }
+                        kill = if kill == Time::NEVER { now + GRACE } else { now };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks the far program to end, waits for it a little; what is left of it ends with its namespaces.
+    fn end_far(&mut self) -> Result<(), RunError> {
+        let Some(far) = self.far.end().filter(|_| matches!(self.plan.far, Far::Program(..))) else { return Ok(()) };
+        let until = self.clock.now() + FAR_GRACE;
+        far.signal(libc::SIGTERM);
+        while self.far_status.is_none() {
+            match self.wait(until, true)? {
+                Event::Far => {
+                    self.far_ended(far)?;
+                }
+                Event::Signal => while self.signals.and_then(Caught::next).is_some() {},
+                Event::Emulator | Event::Late => break,
+                Event::Near => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&self, until: Time, far: bool) -> Result<Event, Refused> {
+        let mut whose = vec![Event::Near, Event::Emulator];
+        let mut fds = vec![PollFd::new(self.near, PollFlags::IN), PollFd::new(self.done, PollFlags::IN)];
+        // After its program has ended an end has nothing more to say until the path is over.
+        if let Some(signals) = self.signals {
+            whose.push(Event::Signal);
+            fds.push(PollFd::new(signals, PollFlags::IN));
+        }
+        if let Some(end) = self.far.end().filter(|_| far) {
+            whose.push(Event::Far);
+            fds.push(PollFd::new(end, PollFlags::IN));
+        }
+        loop {
+            let span = until.since(self.clock.now().min(until));
+            let timeout = Timespec { tv_sec: (span.0 / 1_000_000_000) as i64, tv_nsec: (span.0 % 1_000_000_000) as _ };
+            match poll(&mut fds, (until != Time::NEVER).then_some(&timeout)) {
+                Ok(0) => return Ok(Event::Late),
+                Ok(_) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(Call::Poll.with()(errno)),
+            }
+        }
+        let ready = fds.iter().position(|fd| !fd.revents().is_empty());
+        Ok(ready.map_or(Event::Late, |at| whose[at]))
+    }
+}
+
+/// The terminal, which a program with job control of its own (a shell) takes for itself.
+struct Terminal {
+    was_ours: bool,
+}
+
+impl Terminal {
+    fn now() -> Terminal {
+        let group = rustix::process::getpgrp();
+        Terminal { was_ours: rustix::termios::tcgetpgrp(rustix::stdio::stdin()).is_ok_and(|owner| owner == group) }
+    }
+
+    /// Takes it back, so that what follows may read and write it.
+    fn take_back(&self) {
+        let stdin = rustix::stdio::stdin();
+        let group = rustix::process::getpgrp();
+        if !self.was_ours || rustix::termios::tcgetpgrp(stdin).is_ok_and(|owner| owner == group) {
+            return;
+        }
+        // The kernel stops a background process that does this, unless the signal is blocked.
+        // SAFETY: whole sets, filled in before they are read.
+        unsafe {
+            let mut set = std::mem::zeroed::<libc::sigset_t>();
+            let mut before = std::mem::zeroed::<libc::sigset_t>();
+            libc::sigemptyset(&raw mut set);
+            libc::sigaddset(&raw mut set, libc::SIGTTOU);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
+            let _ = rustix::termios::tcsetpgrp(stdin, group);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        }
+    }
+}
