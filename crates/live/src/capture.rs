@@ -4,6 +4,7 @@
 //! where it reaches one. Only headers are kept of it (`docs/capture.md`). Look first at [`simulate`].
 
 mod frames;
+pub(crate) mod pcapng;
 mod tcp;
 mod tfrc;
 mod udp;
@@ -11,13 +12,7 @@ mod udp;
 use frames::Frames;
 use paceline_sim::model::Model;
 use paceline_sim::{Capture, Captured, RunError, RunOptions, RunOutput, Scenario, expand, run_captured};
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
-use pcap_file::pcapng::blocks::name_resolution::{Ipv4Record, NameResolutionBlock, Record};
-use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
-use pcap_file::{DataLink, Endianness, PcapError, PcapResult};
-use std::borrow::Cow;
+use pcapng::Pcapng;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -75,7 +70,7 @@ pub fn simulate(
     let interfaces = interfaces(&model, to.hosts)?;
     #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
     let file = std::fs::File::create(to.path).map_err(CaptureError::File)?;
-    let mut writing = Writing::begin(BufWriter::new(file), &model, interfaces).map_err(in_words)?;
+    let mut writing = Writing::begin(BufWriter::new(file), &model, interfaces).map_err(CaptureError::File)?;
     let done = run_captured(&model, options, &mut writing);
     match (writing.finish(), done) {
         (Err(error), _) => Err(CaptureError::File(error)),
@@ -106,20 +101,9 @@ fn interfaces(model: &Model, hosts: &[String]) -> Result<Vec<Option<u32>>, Captu
     Ok(model.nodes.iter().zip(&has_flows).map(number).collect())
 }
 
-fn io_error(error: PcapError) -> io::Error {
-    match error {
-        PcapError::IoError(error) => error,
-        other => io::Error::other(other.to_string()),
-    }
-}
-
-fn in_words(error: PcapError) -> CaptureError {
-    CaptureError::File(io_error(error))
-}
-
 /// A capture that is being written.
 struct Writing<W: Write> {
-    file: PcapNgWriter<W>,
+    file: Pcapng<W>,
     interfaces: Vec<Option<u32>>,
     frames: Frames,
     bytes: Vec<u8>,
@@ -127,55 +111,26 @@ struct Writing<W: Write> {
 }
 
 impl<W: Write> Writing<W> {
-    fn begin(to: W, model: &Model, interfaces: Vec<Option<u32>>) -> PcapResult<Writing<W>> {
-        let program = concat!("Paceline ", env!("CARGO_PKG_VERSION"));
-        let section = SectionHeaderBlock {
-            endianness: Endianness::Little,
-            options: vec![SectionHeaderOption::UserApplication(Cow::Borrowed(program))],
-            ..SectionHeaderBlock::default()
-        };
-        let mut file = PcapNgWriter::with_section_header(to, section)?;
-        let mut records = Vec::new();
-        for (node, _) in interfaces.iter().enumerate().filter(|(_, interface)| interface.is_some()) {
-            let name = model.nodes[node].as_str();
-            file.write_pcapng_block(InterfaceDescriptionBlock {
-                linktype: DataLink::RAW,
-                snaplen: 0,
-                options: vec![
-                    InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
-                    InterfaceDescriptionOption::IfTsResol(9),
-                ],
-            })?;
-        }
-        for (node, name) in model.nodes.iter().enumerate() {
-            let ip_addr = Cow::Owned(frames::address(node).to_vec());
-            records.push(Record::Ipv4(Ipv4Record { ip_addr, names: vec![Cow::Borrowed(name.as_str())] }));
-        }
-        records.push(Record::End);
-        file.write_pcapng_block(NameResolutionBlock { records, options: vec![] })?;
-        file.get_mut().flush().map_err(PcapError::IoError)?;
+    fn begin(to: W, model: &Model, interfaces: Vec<Option<u32>>) -> io::Result<Writing<W>> {
+        let captured = model.nodes.iter().zip(&interfaces).filter(|(_, interface)| interface.is_some());
+        let captured: Vec<&str> = captured.map(|(name, _)| name.as_str()).collect();
+        let names = model.nodes.iter().enumerate().map(|(node, name)| (frames::address(node), name.as_str()));
+        let file = Pcapng::begin(to, &captured, &names.collect::<Vec<_>>())?;
         Ok(Writing { file, interfaces, frames: Frames::new(model), bytes: Vec::new(), failed: None })
     }
 
-    fn write(&mut self, captured: &Captured) -> PcapResult<()> {
+    fn write(&mut self, captured: &Captured) -> io::Result<()> {
         let Some((way, original_len)) = self.frames.next(captured, &mut self.bytes) else { return Ok(()) };
-        let Some(interface_id) = self.interfaces[captured.node] else { return Ok(()) };
-        self.file.write_pcapng_block(EnhancedPacketBlock {
-            interface_id,
-            timestamp: Duration::from_nanos(captured.packet.time.0),
-            original_len,
-            data: Cow::Borrowed(&self.bytes),
-            // the direction (draft-ietf-opsawg-pcapng section 4.3.1)
-            options: vec![EnhancedPacketOption::Flags(way as u32)],
-        })?;
-        Ok(())
+        let Some(interface) = self.interfaces[captured.node] else { return Ok(()) };
+        let at = Duration::from_nanos(captured.packet.time.0);
+        self.file.write(interface, at, way, &self.bytes, original_len)
     }
 
     /// Writes what is still in memory.
     fn finish(mut self) -> io::Result<()> {
         match self.failed {
             Some(error) => Err(error),
-            None => self.file.get_mut().flush(),
+            None => self.file.flush(),
         }
     }
 }
@@ -185,7 +140,7 @@ impl<W: Write> Capture for Writing<W> {
         match self.write(captured) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
-                self.failed = Some(io_error(error));
+                self.failed = Some(error);
                 ControlFlow::Break(())
             }
         }

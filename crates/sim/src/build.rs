@@ -138,7 +138,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
         .links
         .iter()
         .map(|direction| {
-            let stream = Stream::new(model.seed, &format!("link {}", direction.label()));
+            let stream = direction.stream(model.seed);
             let mut link = Link::new(&direction.model, measure, stream);
             if recording.queue && direction.is_measured() {
                 link.record(recording.every);

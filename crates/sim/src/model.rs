@@ -3,6 +3,7 @@
 //! [`crate::expand`] makes it of a scenario and a seed; [`crate::build`] makes elements of it.
 
 use paceline_apps::stream::StreamModel;
+use paceline_engine::random::Stream;
 use paceline_flow::Transport;
 use paceline_path::{LinkModel, Queue};
 use paceline_units::{Span, Time};
@@ -60,6 +61,12 @@ impl LinkDirection {
     #[must_use]
     pub fn label(&self) -> String {
         format!("{}.{}", self.link, self.direction)
+    }
+
+    /// The stream that it draws from under this seed.
+    #[must_use]
+    pub fn stream(&self, seed: u64) -> Stream {
+        Stream::new(seed, &format!("link {}", self.label()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Time series that were asked for. What nobody asked for is not recorded and costs nothing.
 
 use crate::endpoint::{Sink, Source};
-use crate::model::FlowModel;
+use crate::model::{FlowModel, LinkDirection};
 use paceline_control::Gauges;
 use paceline_units::{Span, Time};
 
@@ -89,6 +89,19 @@ impl Series {
     #[must_use]
     pub fn new(table: &'static str, labels: Vec<(&'static str, String)>, columns: &[&'static str]) -> Series {
         Series { table, labels, columns: columns.iter().map(|name| (*name, Vec::new())).collect() }
+    }
+
+    /// The queue of one direction of a link, up to `end`: table `queue`.
+    #[must_use]
+    pub fn of_queue(link: &LinkDirection, recorded: &paceline_path::Series, end: Time) -> Series {
+        let labels = vec![("link", link.link.clone()), ("direction", link.direction.to_owned())];
+        let mut table = Series::new("queue", labels, &["time_s", "packets", "bytes"]);
+        for ((time, packets), bytes) in recorded.time.iter().zip(&recorded.packets).zip(&recorded.bytes) {
+            if *time <= end {
+                table.push(&[time.as_secs_f64(), f64::from(*packets), *bytes as f64]);
+            }
+        }
+        table
     }
 
     /// Adds a row.

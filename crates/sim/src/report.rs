@@ -2,7 +2,7 @@
 
 use crate::build::{Built, Node};
 use crate::host::Host;
-use crate::model::{FlowModel, Model};
+use crate::model::{FlowModel, LinkDirection, Model};
 use crate::run::ends;
 use crate::summary::{EngineSummary, FlowSummary, GroupSummary, QueueSummary, StreamSummary, Summary, jain};
 use paceline_apps::viewer::ViewReport;
@@ -81,7 +81,7 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, links: &[(usiz
             packets_in_flight: built.engine.network.in_flight(),
         },
         streams: (0..model.flows.len()).filter_map(|flow| stream_summary(model, built, flow, end)).collect(),
-        queues: links.iter().map(|(arc, report)| queue_summary(model, *arc, report)).collect(),
+        queues: links.iter().map(|(arc, report)| QueueSummary::of(&model.links[*arc], report)).collect(),
         groups: groups(&flows, model.friendliness_to.as_deref()),
         flows,
     }
@@ -183,23 +183,26 @@ fn stream_summary(model: &Model, built: &Built, index: usize, end: Time) -> Opti
     })
 }
 
-fn queue_summary(model: &Model, arc: usize, report: &LinkReport) -> QueueSummary {
-    let link = &model.links[arc];
-    QueueSummary {
-        link: link.link.clone(),
-        direction: link.direction,
-        mean_packets: report.mean_packets,
-        sd_packets: report.sd_packets,
-        mean_bytes: report.mean_bytes,
-        sd_bytes: report.sd_bytes,
-        max_packets: u64::from(report.max_packets),
-        occupancy: (0..).zip(report.occupancy.into_iter().flatten()).collect(),
-        utilisation: report.utilisation.0,
-        arrivals: report.arrivals,
-        departures: report.departures,
-        departed_bytes: report.departed_bytes.bytes(),
-        drops: by_reason(&report.drops),
-        marks: report.marks,
+impl QueueSummary {
+    /// What one direction of a link reports at its end.
+    #[must_use]
+    pub fn of(link: &LinkDirection, report: &LinkReport) -> QueueSummary {
+        QueueSummary {
+            link: link.link.clone(),
+            direction: link.direction,
+            mean_packets: report.mean_packets,
+            sd_packets: report.sd_packets,
+            mean_bytes: report.mean_bytes,
+            sd_bytes: report.sd_bytes,
+            max_packets: u64::from(report.max_packets),
+            occupancy: (0..).zip(report.occupancy.into_iter().flatten()).collect(),
+            utilisation: report.utilisation.0,
+            arrivals: report.arrivals,
+            departures: report.departures,
+            departed_bytes: report.departed_bytes.bytes(),
+            drops: by_reason(&report.drops),
+            marks: report.marks,
+        }
     }
 }
 

@@ -347,15 +347,7 @@ fn take_series(model: &Model, mut built: Built, end: Time) -> Vec<Series> {
         if recorded.time.is_empty() {
             continue;
         }
-        let direction = &model.links[arc];
-        let labels = vec![("link", direction.link.clone()), ("direction", direction.direction.to_owned())];
-        let mut table = Series::new("queue", labels, &["time_s", "packets", "bytes"]);
-        for ((time, packets), bytes) in recorded.time.iter().zip(&recorded.packets).zip(&recorded.bytes) {
-            if *time <= end {
-                table.push(&[time.as_secs_f64(), f64::from(*packets), *bytes as f64]);
-            }
-        }
-        series.push(table);
+        series.push(Series::of_queue(&model.links[arc], &recorded, end));
     }
     for element in built.engine.elements_mut() {
         if let Node::Host(host) = element {

@@ -1,5 +1,6 @@
 //! Frames: a simulated packet as the bytes that a wire would carry, beginning with its IPv4 header.
 
+use super::pcapng::Way;
 use super::tcp::Tcp;
 use super::udp::Udp;
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header};
@@ -10,13 +11,6 @@ use paceline_sim::model::Model;
 
 /// Payload bytes that are kept of a packet beyond its headers. All are zeros.
 const KEPT: usize = 8;
-
-/// Whether a packet leaves the host at which it is captured or reaches it; the numbers are pcapng's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
-    In = 1,
-    Out = 2,
-}
 
 /// Where a packet comes from and goes to.
 #[derive(Clone, Copy, Debug)]

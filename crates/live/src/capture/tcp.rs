@@ -4,7 +4,8 @@
 //! connection has a port of its own at its sender, and counts bytes from an initial sequence number. Segments at the end
 //! of a write may be shorter than the others: which ones were is remembered as they leave the sender.
 
-use super::frames::{Addresses, Content, Way, ZEROS, checksum, scramble};
+use super::frames::{Addresses, Content, ZEROS, checksum, scramble};
+use super::pcapng::Way;
 use etherparse::{TcpHeader, TcpOptionElement};
 use paceline_control::Profile;
 use paceline_flow::tcp::TcpConfig;

@@ -1,7 +1,8 @@
 //! TFRC's messages (`docs/wire/tfrc.md`) from what the simulator moves. What a report counts is not in the simulated
 //! packet: it is counted here, where data arrive.
 
-use super::frames::{Way, scramble};
+use super::frames::scramble;
+use super::pcapng::Way;
 use paceline_packet::wire::tfrc::{Ack, ConnectionId, Data, Datagram, Feedback, Message, Single, Ticks};
 use paceline_packet::{Flags, LastHole, Packet, Stamp, Subflow, TfrcData, TfrcReport};
 use std::collections::VecDeque;

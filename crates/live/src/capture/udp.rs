@@ -1,6 +1,7 @@
 //! What flows without a transport protocol of their own carry in UDP: RTP, RTCP, the project's own messages, or plain datagrams.
 
-use super::frames::{Addresses, Content, Way, ZEROS, checksum};
+use super::frames::{Addresses, Content, ZEROS, checksum};
+use super::pcapng::Way;
 use super::tfrc::Tfrc;
 use etherparse::UdpHeader;
 use paceline_flow::Transport;

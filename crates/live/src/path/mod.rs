@@ -1,3 +1,20 @@
 //! The path emulator: the simulator's links between two devices, driven by the real clock.
+//!
+//! [`PathSpec`] says what a path is, [`Emulator`] does what it does to frames, [`relay::run`] carries frames between two
+//! [`Device`]s and gives a [`PathReport`]. Look first at [`relay::run`]; the page for users is docs/path-emulator.md.
 
+mod capture;
 pub mod device;
+pub mod emulator;
+mod frame;
+mod frames;
+mod record;
+pub mod relay;
+pub mod spec;
+
+pub use capture::PathCapture;
+pub use device::{Device, Sent};
+pub use emulator::{Emulator, Release, Side};
+pub use record::{CaptureReport, DirectionReport, PathReport};
+pub use relay::{RelayOptions, Stop, run};
+pub use spec::{PathError, PathSpec, Profile, profiles};

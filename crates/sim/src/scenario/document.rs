@@ -64,6 +64,26 @@ impl Document {
         Ok(())
     }
 
+    /// Makes a path a whole scenario: a missing `duration` becomes the longest, and without a flow there is one that is
+    /// never run.
+    ///
+    /// # Errors
+    /// If the topology is a graph, in which no path is told from another.
+    pub fn complete_path(&mut self) -> Result<(), ScenarioError> {
+        if self.table.get("topology").and_then(Value::as_str) == Some("graph") {
+            let problem = "a path is a dumbbell (one link, `bottleneck`) or a parking lot (`hop1`, `hop2`, ...)";
+            return Err(self.error(vec![Mistake::new("topology", problem)]));
+        }
+        self.table.entry("duration").or_insert_with(|| Value::String("1000000 s".into()));
+        let flows = self.table.entry("flow").or_insert_with(|| Value::Table(Table::new()));
+        if let Value::Table(flows) = flows
+            && flows.is_empty()
+        {
+            flows.insert("path".into(), Value::Table(Table::new()));
+        }
+        Ok(())
+    }
+
     /// Gives each mistake the line of its key, or of the nearest table around it that stands in the file.
     pub(super) fn error(&self, mut mistakes: Vec<Mistake>) -> ScenarioError {
         for mistake in &mut mistakes {

@@ -1,0 +1,125 @@
+//! A capture of an emulated path, as `tcpdump` would take it at either end, written by a thread of its own: a slow disk
+//! makes it incomplete, never the path late.
+
+use super::emulator::Side;
+use super::record::CaptureReport;
+use crate::capture::pcapng::{Pcapng, Way};
+use crate::clock::Clock;
+use paceline_units::{Span, Time};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// What to capture, and where to.
+#[derive(Clone, Copy, Debug)]
+pub struct PathCapture<'a> {
+    /// The file, which is replaced if it is there. It has an interface `near` and an interface `far`; times are of day.
+    pub path: &'a Path,
+    /// The bytes that are kept of a packet.
+    pub snap: usize,
+}
+
+/// How much is handed to the thread at once.
+const HANDED: usize = 64 << 10;
+/// How many such pieces may wait for the disk.
+const PIECES: usize = 256;
+/// The longest that a packet waits to be handed over, while others come.
+const PATIENCE: Span = Span::from_secs(1);
+
+/// Collects what is written and hands it to the thread.
+struct Hand {
+    bytes: Vec<u8>,
+    to: SyncSender<Vec<u8>>,
+}
+
+impl Hand {
+    /// Whether there is room: `false` while the thread is behind.
+    fn pass(&mut self) -> bool {
+        match self.to.try_send(core::mem::take(&mut self.bytes)) {
+            Ok(()) => true,
+            Err(TrySendError::Full(bytes)) => {
+                self.bytes = bytes;
+                false
+            }
+            // It has ended with an error, which it gives when it is joined.
+            Err(TrySendError::Disconnected(_)) => true,
+        }
+    }
+}
+
+impl Write for Hand {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.pass();
+        Ok(())
+    }
+}
+
+/// A capture at work.
+pub(super) struct Capturing {
+    file: Pcapng<Hand>,
+    snap: usize,
+    unix_at_zero: u64,
+    thread: JoinHandle<io::Result<()>>,
+    packets: u64,
+    missing: u64,
+    handed: Time,
+}
+
+impl Capturing {
+    pub(super) fn begin(capture: &PathCapture<'_>, clock: Clock) -> io::Result<Capturing> {
+        #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
+        let mut file = std::fs::File::create(capture.path)?;
+        let (to, from) = sync_channel::<Vec<u8>>(PIECES);
+        let write = move || from.iter().try_for_each(|bytes| file.write_all(&bytes));
+        let thread = thread::Builder::new().name("path-capture".into()).spawn(write)?;
+        Ok(Capturing {
+            file: Pcapng::begin(Hand { bytes: Vec::new(), to }, &[Side::Near.name(), Side::Far.name()], &[])?,
+            snap: capture.snap,
+            unix_at_zero: clock.unix_at_zero(),
+            thread,
+            packets: 0,
+            missing: 0,
+            handed: Time::ZERO,
+        })
+    }
+
+    /// A packet enters the path at `side`, having left the host there, or reaches it.
+    pub(super) fn packet(&mut self, side: Side, at: Time, enters: bool, frame: &[u8]) {
+        let is_due = self.file.to().bytes.len() >= HANDED || at.since(self.handed) >= PATIENCE;
+        if is_due {
+            if !self.file.to().pass() {
+                self.missing += 1;
+                return;
+            }
+            self.handed = at;
+        }
+        let way = if enters { Way::Out } else { Way::In };
+        let time = Duration::from_nanos(self.unix_at_zero + at.0);
+        let kept = &frame[..frame.len().min(self.snap)];
+        match self.file.write(side as u32, time, way, kept, frame.len() as u32) {
+            Ok(()) => self.packets += 1,
+            Err(_) => self.missing += 1,
+        }
+    }
+
+    /// Waits until all is written.
+    pub(super) fn finish(mut self) -> CaptureReport {
+        let rest = core::mem::take(&mut self.file.to().bytes);
+        // An error of the thread's is given when it is joined.
+        let _ = self.file.to().to.send(rest);
+        drop(self.file);
+        let failure = match self.thread.join() {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(format!("the capture is incomplete: {error}")),
+            Err(_) => Some("the capture is incomplete".to_owned()),
+        };
+        CaptureReport { packets: self.packets, missing: self.missing, failure }
+    }
+}

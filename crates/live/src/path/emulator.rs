@@ -1,0 +1,366 @@
+//! The emulator without its devices: frames go in at an instant, and come out at the instant that the path's links say.
+//!
+//! Each link is the simulator's ([`paceline_path::Link`]) and draws what it would draw there, so a path does in real time
+//! what a simulated one does with the same packets at the same instants. Look first at [`Emulator::arrive`] and
+//! [`Emulator::poll`].
+
+use super::frame::{Shape, damage, mark};
+use super::frames::Frames;
+use super::spec::PathSpec;
+use paceline_engine::random::Stream;
+use paceline_packet::{Flags, FlowId, Packet, Stamp};
+use paceline_path::{DropReason, Drops, Fate, Limit, Link, LinkReport, Measure, Queue, Series};
+use paceline_sim::model::LinkDirection;
+use paceline_units::{Size, Span, Time};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+/// An end of the path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// Where the program under test is.
+    Near,
+    /// Where its peer is.
+    Far,
+}
+
+impl Side {
+    /// Both.
+    pub const BOTH: [Side; 2] = [Side::Near, Side::Far];
+
+    /// The other end.
+    #[must_use]
+    pub const fn other(self) -> Side {
+        match self {
+            Side::Near => Side::Far,
+            Side::Far => Side::Near,
+        }
+    }
+
+    /// `near` or `far`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Side::Near => "near",
+            Side::Far => "far",
+        }
+    }
+}
+
+/// A frame that has crossed the path.
+#[derive(Debug)]
+pub struct Release<'a> {
+    /// Where it comes out.
+    pub side: Side,
+    /// When it came in.
+    pub entered: Time,
+    /// When it was to come out.
+    pub due: Time,
+    /// The IP packet.
+    pub frame: &'a [u8],
+}
+
+/// What happened to the frames that came in at one end.
+/// entered + duplicated = delivered + dropped + in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Frames that came in.
+    pub entered: u64,
+    /// Their bytes.
+    pub entered_bytes: u64,
+    /// Copies that impairments made.
+    pub duplicated: u64,
+    /// Frames that came out at the other end.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Frames that links dropped. `Corrupt`: damaged ones without a payload whose checksum would show it.
+    pub links: Drops,
+    /// Frames that are no whole IP packet.
+    pub malformed: u64,
+    /// Frames for which the emulator had no memory left.
+    pub memory: u64,
+    /// Frames that the device at the other end did not take.
+    pub device: u64,
+    /// Frames on the path.
+    pub in_flight: u64,
+}
+
+impl Counts {
+    /// All that were dropped.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.links.total() + self.malformed + self.memory + self.device
+    }
+
+    /// All that were dropped, by reason: those of links, `malformed`, `memory`, `device`.
+    #[must_use]
+    pub fn by_reason(&self) -> BTreeMap<&'static str, u64> {
+        let links = DropReason::ALL.into_iter().map(|reason| (reason.name(), self.links[reason]));
+        links.chain([("malformed", self.malformed), ("memory", self.memory), ("device", self.device)]).collect()
+    }
+
+    fn check(&self) {
+        assert_eq!(
+            self.entered + self.duplicated,
+            self.delivered + self.dropped() + self.in_flight,
+            "frames vanished: {self:?}"
+        );
+    }
+}
+
+/// What a direction and its links have counted.
+#[derive(Debug)]
+pub struct WayResult {
+    /// Where its frames come in.
+    pub from: Side,
+    /// What became of them.
+    pub counts: Counts,
+    /// Its links in order, with what they measured and the queue over time.
+    pub links: Vec<(LinkDirection, LinkReport, Series)>,
+}
+
+/// One direction of the path.
+#[derive(Debug)]
+struct Way {
+    models: Vec<LinkDirection>,
+    links: Vec<Link>,
+    counts: Counts,
+    damage: Stream,
+    damaged: u64,
+}
+
+/// A frame on its way to a link, or with `link` beyond the last one to the other end.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Event {
+    time: u64,
+    number: u64,
+    way: u8,
+    link: u16,
+    size: u16,
+    flags: u16,
+    frame: u32,
+}
+
+/// A path with what is on it. Calls must come in order of time; an earlier time than before is taken as that.
+#[derive(Debug)]
+pub struct Emulator {
+    ways: [Way; 2],
+    events: BinaryHeap<Reverse<Event>>,
+    /// Events beyond the last link whose time has come, in order of time.
+    out: VecDeque<Event>,
+    frames: Frames,
+    number: u64,
+    latest: u64,
+    /// The frame of the last release, until the next poll.
+    released: Option<u32>,
+}
+
+impl Emulator {
+    /// The memory that frames on the path may take: more than 2 s at 1 Gbit/s.
+    pub const MEMORY: Size = Size::from_bytes(256 << 20);
+
+    /// A path at time zero. `record`: how often the queues are recorded. Frames on it take at most `memory`; a queue
+    /// without a limit is one of that many bytes.
+    #[must_use]
+    pub fn new(spec: &PathSpec, record: Option<Span>, memory: Size) -> Emulator {
+        let way = |models: &Vec<LinkDirection>, side: Side| Way {
+            links: models.iter().map(|model| link(model, spec.seed, record, memory)).collect(),
+            models: models.clone(),
+            counts: Counts::default(),
+            damage: Stream::new(spec.seed, &format!("damage {}", side.name())),
+            damaged: 0,
+        };
+        Emulator {
+            ways: [way(&spec.there, Side::Near), way(&spec.back, Side::Far)],
+            events: BinaryHeap::new(),
+            out: VecDeque::new(),
+            frames: Frames::new(memory),
+            number: 0,
+            latest: 0,
+            released: None,
+        }
+    }
+
+    /// A frame comes in at `side`.
+    pub fn arrive(&mut self, side: Side, now: Time, frame: &[u8]) {
+        let now = self.advance(now);
+        let way = &mut self.ways[side as usize];
+        way.counts.entered += 1;
+        way.counts.entered_bytes += frame.len() as u64;
+        let Some(shape) = Shape::of(frame) else {
+            way.counts.malformed += 1;
+            return;
+        };
+        let Some(slot) = self.frames.keep(&frame[..usize::from(shape.size)], now) else {
+            way.counts.memory += 1;
+            return;
+        };
+        way.counts.in_flight += 1;
+        self.number += 1;
+        self.cross(Event {
+            time: now,
+            number: self.number,
+            way: side as u8,
+            link: 0,
+            size: shape.size,
+            flags: shape.flags.0,
+            frame: slot,
+        });
+    }
+
+    /// The next frame that comes out by `now`; in order of time.
+    pub fn poll(&mut self, now: Time) -> Option<Release<'_>> {
+        if let Some(slot) = self.released.take() {
+            self.frames.release(slot);
+        }
+        self.advance(now);
+        while let Some(event) = self.out.pop_front() {
+            let way = &mut self.ways[usize::from(event.way)];
+            way.counts.in_flight -= 1;
+            let packet = self.frames.bytes(event.frame);
+            let Some(shape) = Shape::of(packet) else { unreachable!("it was a packet when it came in") };
+            let flags = Flags(event.flags);
+            if flags.has(Flags::CORRUPT) {
+                way.damaged += 1;
+                if !damage(packet, shape.header, way.damage.bits(way.damaged)) {
+                    way.counts.links[DropReason::Corrupt] += 1;
+                    self.frames.release(event.frame);
+                    continue;
+                }
+            }
+            if flags.has(Flags::CE) && !shape.flags.has(Flags::CE) {
+                mark(packet);
+            }
+            way.counts.delivered += 1;
+            way.counts.delivered_bytes += u64::from(event.size);
+            self.released = Some(event.frame);
+            return Some(Release {
+                side: Side::BOTH[usize::from(event.way)].other(),
+                entered: Time(self.frames.entered(event.frame)),
+                due: Time(event.time),
+                frame: self.frames.bytes(event.frame),
+            });
+        }
+        None
+    }
+
+    /// The frame that [`Emulator::poll`] gave last, which came out at `side`, was not taken there.
+    pub fn not_taken(&mut self, side: Side) {
+        let Some(slot) = self.released.take() else { return };
+        let counts = &mut self.ways[side.other() as usize].counts;
+        counts.delivered -= 1;
+        counts.delivered_bytes -= self.frames.bytes(slot).len() as u64;
+        counts.device += 1;
+        self.frames.release(slot);
+    }
+
+    /// When [`Emulator::poll`] has something to do next; [`Time::NEVER`] if nothing is on its way.
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        let next = self.events.peek().map(|Reverse(event)| event);
+        self.out.front().or(next).map_or(Time::NEVER, |event| Time(event.time))
+    }
+
+    /// What has happened to the frames that came in at `side`.
+    #[must_use]
+    pub fn counts(&self, side: Side) -> Counts {
+        self.ways[side as usize].counts
+    }
+
+    /// Closes the books at `end`: both directions, that from the near end first.
+    ///
+    /// # Panics
+    /// If a frame vanished.
+    #[must_use]
+    pub fn finish(mut self, end: Time) -> [WayResult; 2] {
+        let end = Time(self.advance(end));
+        let mut sides = Side::BOTH.into_iter();
+        self.ways.map(|way| {
+            way.counts.check();
+            let links = way.models.into_iter().zip(way.links).map(|(model, mut link)| {
+                let report = link.finish(end);
+                (model, report, link.take_series())
+            });
+            let from = sides.next().unwrap_or(Side::Near);
+            WayResult { from, counts: way.counts, links: links.collect() }
+        })
+    }
+
+    /// Everything up to `now`, at links and beyond the last one.
+    fn advance(&mut self, now: Time) -> u64 {
+        let now = now.0.max(self.latest);
+        while let Some(&Reverse(event)) = self.events.peek()
+            && event.time <= now
+        {
+            self.events.pop();
+            if usize::from(event.link) < self.ways[usize::from(event.way)].links.len() {
+                self.cross(event);
+            } else {
+                self.out.push_back(event);
+            }
+        }
+        self.latest = now;
+        now
+    }
+
+    /// A frame reaches a link.
+    fn cross(&mut self, event: Event) {
+        let way = &mut self.ways[usize::from(event.way)];
+        let mut packet = packet(event);
+        let fate = way.links[usize::from(event.link)].admit(&mut packet);
+        let onward = Event { time: packet.time.0, link: event.link + 1, flags: packet.flags.0, ..event };
+        match fate {
+            Fate::Pass => self.send(onward),
+            Fate::Drop(reason) => {
+                way.counts.links[reason] += 1;
+                way.counts.in_flight -= 1;
+                self.frames.release(event.frame);
+            }
+            Fate::Twice(time) => {
+                way.counts.duplicated += 1;
+                match self.frames.copy(event.frame) {
+                    Some(frame) => {
+                        way.counts.in_flight += 1;
+                        let flags = packet.flags.with(Flags::DUPLICATE).0;
+                        self.send(Event { time: time.0, flags, frame, ..onward });
+                    }
+                    None => way.counts.memory += 1,
+                }
+                self.send(onward);
+            }
+            // In flight for ever.
+            Fate::Held => drop(self.frames.hold(event.frame)),
+        }
+    }
+
+    fn send(&mut self, event: Event) {
+        self.number += 1;
+        self.events.push(Reverse(Event { number: self.number, ..event }));
+    }
+}
+
+fn packet(event: Event) -> Packet {
+    Packet {
+        time: Time(event.time),
+        cursor: 0,
+        size: event.size,
+        flags: Flags(event.flags),
+        flow: FlowId(0),
+        seq: 0,
+        stamp: Stamp(0),
+        extra: paceline_packet::ExtraId::NONE,
+    }
+}
+
+fn link(direction: &LinkDirection, seed: u64, record: Option<Span>, memory: Size) -> Link {
+    let mut model = direction.model.clone();
+    if matches!(model.queue, Queue::Unlimited) {
+        model.queue = Queue::DropTail(Limit::Bytes(memory));
+    }
+    let mut link = Link::new(&model, Measure::ALL, direction.stream(seed));
+    if let Some(every) = record {
+        link.record(every);
+    }
+    link
+}

@@ -1,0 +1,200 @@
+//! What the path needs to know of an IP packet, and the two things that it does to one: a mark and a flipped bit.
+//!
+//! IPv4 (RFC 791) and IPv6 (RFC 8200); everything is bounds-checked, whatever the bytes are.
+
+use paceline_packet::Flags;
+
+const TCP: u8 = 6;
+
+/// An IP packet's length, flags, and where its payload begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Shape {
+    /// Bytes of the packet, as its header says.
+    pub(super) size: u16,
+    /// ECT and CE as the header has them (RFC 3168); ACK for a TCP acknowledgement without data.
+    pub(super) flags: Flags,
+    /// Bytes of the IP header.
+    pub(super) header: usize,
+}
+
+impl Shape {
+    /// Of a frame that begins with an IP header; what follows the packet is padding. `None` if it is no whole packet.
+    pub(super) fn of(frame: &[u8]) -> Option<Shape> {
+        let (header, size, protocol, is_first) = match frame.first()? >> 4 {
+            4 => {
+                let fixed: &[u8; 20] = frame.first_chunk()?;
+                let header = usize::from(fixed[0] & 15) * 4;
+                let offset = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff;
+                (header, usize::from(u16::from_be_bytes([fixed[2], fixed[3]])), fixed[9], offset == 0)
+            }
+            6 => {
+                let fixed: &[u8; 40] = frame.first_chunk()?;
+                (40, 40 + usize::from(u16::from_be_bytes([fixed[4], fixed[5]])), fixed[6], true)
+            }
+            _ => return None,
+        };
+        if header < 20 || size < header || size > frame.len() {
+            return None;
+        }
+        let mut flags = match ecn(frame) {
+            0 => Flags::NONE,
+            3 => Flags::ECT.with(Flags::CE),
+            _ => Flags::ECT,
+        };
+        if protocol == TCP && is_first && is_pure_ack(&frame[header..size]) {
+            flags = flags.with(Flags::ACK);
+        }
+        Some(Shape { size: u16::try_from(size).ok()?, flags, header })
+    }
+}
+
+/// Whether a TCP segment acknowledges and carries nothing (RFC 9293 section 3.1).
+fn is_pure_ack(segment: &[u8]) -> bool {
+    let Some(fixed) = segment.first_chunk::<20>() else { return false };
+    const ACK: u8 = 1 << 4;
+    fixed[13] & ACK != 0 && usize::from(fixed[12] >> 4) * 4 >= segment.len()
+}
+
+/// The two bits of ECN.
+fn ecn(frame: &[u8]) -> u8 {
+    if frame[0] >> 4 == 4 { frame[1] & 3 } else { frame[1] >> 4 & 3 }
+}
+
+/// Marks a packet "congestion experienced", and mends IPv4's header checksum (RFC 1624, equation 3).
+pub(super) fn mark(packet: &mut [u8]) {
+    if packet[0] >> 4 == 6 {
+        packet[1] |= 0x30;
+        return;
+    }
+    let before = u16::from_be_bytes([packet[0], packet[1]]);
+    packet[1] |= 3;
+    let after = u16::from_be_bytes([packet[0], packet[1]]);
+    let sum = u16::from_be_bytes([packet[10], packet[11]]);
+    let mut new = u32::from(!sum) + u32::from(!before) + u32::from(after);
+    while new > 0xffff {
+        new = (new & 0xffff) + (new >> 16);
+    }
+    packet[10..12].copy_from_slice(&(!(new as u16)).to_be_bytes());
+}
+
+/// Flips one bit behind the IP header, which `draw` chooses; `false` if there is nothing behind it.
+pub(super) fn damage(packet: &mut [u8], header: usize, draw: u64) -> bool {
+    let Some(payload) = packet.get_mut(header..).filter(|payload| !payload.is_empty()) else { return false };
+    let bit = (u128::from(draw) * (payload.len() as u128 * 8)) >> 64;
+    payload[(bit / 8) as usize] ^= 1 << (bit % 8);
+    true
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use etherparse::{IpNumber, Ipv4Header, Ipv6Header, PacketBuilder, SlicedPacket};
+    use proptest::prelude::*;
+
+    /// An UDP packet of `size` bytes with `number` in it.
+    pub(in crate::path) fn udp(size: usize, number: u32) -> Vec<u8> {
+        let mut frame = Vec::new();
+        let mut payload = vec![0; size - 28];
+        let kept = payload.len().min(4);
+        payload[..kept].copy_from_slice(&number.to_be_bytes()[4 - kept..]);
+        let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(1, 2);
+        builder.write(&mut frame, &payload).unwrap();
+        frame
+    }
+
+    /// A header as it stands says of itself whether its checksum holds.
+    fn holds(frame: &[u8]) -> bool {
+        let (header, _) = Ipv4Header::from_slice(frame).unwrap();
+        header.calc_header_checksum() == header.header_checksum
+    }
+
+    #[test]
+    fn marks_keep_the_checksum() {
+        for tos in 0..=255u8 {
+            let mut frame = udp(100, 7);
+            frame[1] = tos;
+            let (mut header, _) = Ipv4Header::from_slice(&frame).unwrap();
+            header.header_checksum = header.calc_header_checksum();
+            frame[10..12].copy_from_slice(&header.header_checksum.to_be_bytes());
+            mark(&mut frame);
+            assert!(holds(&frame) && frame[1] == tos | 3, "{tos}");
+        }
+        let header = Ipv6Header { traffic_class: 0xa9, payload_length: 0, ..Ipv6Header::default() };
+        let mut frame = header.to_bytes().to_vec();
+        mark(&mut frame);
+        assert_eq!(Ipv6Header::from_slice(&frame).unwrap().0.traffic_class, 0xab);
+        assert!(Shape::of(&frame).unwrap().flags.has(Flags::CE));
+    }
+
+    #[test]
+    fn padding_is_no_part_of_a_packet_and_what_is_cut_is_none() {
+        let mut frame = udp(40, 7);
+        frame.resize(60, 0);
+        assert_eq!(Shape::of(&frame), Some(Shape { size: 40, flags: Flags::NONE, header: 20 }));
+        assert_eq!(Shape::of(&frame[..39]), None);
+        // The length of zero of a segment that is left to the card to cut.
+        frame[2..4].fill(0);
+        assert_eq!(Shape::of(&frame), None);
+    }
+
+    #[test]
+    fn an_acknowledgement_is_a_segment_without_data() {
+        let tcp = |syn, ack, payload: &[u8], v6| {
+            let builder = if v6 {
+                PacketBuilder::ipv6([1; 16], [2; 16], 64)
+            } else {
+                PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
+            };
+            let mut builder = builder.tcp(1, 2, 3, 4);
+            builder = if syn { builder.syn() } else { builder };
+            builder = if ack { builder.ack(9) } else { builder };
+            let mut frame = Vec::new();
+            builder.write(&mut frame, payload).unwrap();
+            Shape::of(&frame).unwrap().flags.has(Flags::ACK)
+        };
+        for v6 in [false, true] {
+            assert!(tcp(false, true, b"", v6) && tcp(true, true, b"", v6));
+            assert!(!tcp(false, true, b"x", v6) && !tcp(true, false, b"", v6));
+        }
+        let mut frame = Vec::new();
+        PacketBuilder::ipv4([1; 4], [2; 4], 9).tcp(1, 2, 3, 4).ack(1).write(&mut frame, b"").unwrap();
+        frame[7] = 1; // a later fragment has no TCP header
+        assert!(!Shape::of(&frame).unwrap().flags.has(Flags::ACK));
+    }
+
+    #[test]
+    fn damage_is_one_bit_behind_the_header_that_checksums_find() {
+        for draw in [0, 1 << 63, u64::MAX] {
+            let frame = udp(60, 7);
+            let mut damaged = frame.clone();
+            assert!(damage(&mut damaged, 20, draw));
+            let flipped: u32 = frame.iter().zip(&damaged).map(|(a, b)| (a ^ b).count_ones()).sum();
+            assert_eq!((flipped, &frame[..20]), (1, &damaged[..20]));
+            let sliced = SlicedPacket::from_ip(&damaged).unwrap();
+            let Some(etherparse::TransportSlice::Udp(udp)) = sliced.transport else { panic!("still UDP") };
+            let sum = udp.to_header().calc_checksum_ipv4_raw([10, 0, 0, 1], [10, 0, 0, 2], udp.payload());
+            assert_ne!(sum.unwrap(), udp.checksum());
+        }
+        let header = Ipv4Header::new(0, 9, IpNumber::UDP, [1; 4], [2; 4]).unwrap();
+        assert!(!damage(&mut header.to_bytes().to_vec(), 20, 5));
+    }
+
+    proptest! {
+        /// Any bytes, and bytes that begin like IP, are a whole packet or none.
+        #[test]
+        fn any_bytes(mut frame in prop::collection::vec(any::<u8>(), 0..200), first in 0x40..0x6fu8, draw: u64) {
+            for replace in [false, true] {
+                if let (true, Some(byte)) = (replace, frame.first_mut()) {
+                    *byte = first;
+                }
+                if let Some(shape) = Shape::of(&frame) {
+                    let size = usize::from(shape.size);
+                    prop_assert!(shape.header >= 20 && shape.header <= size && size <= frame.len());
+                    let packet = &mut frame[..size];
+                    mark(packet);
+                    prop_assert_eq!(damage(packet, shape.header, draw), size > shape.header);
+                }
+            }
+        }
+    }
+}

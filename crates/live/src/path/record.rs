@@ -1,0 +1,230 @@
+//! What an emulated path records of itself: how late it was, what became of the frames, queues and delays over time.
+
+use super::capture::{Capturing, PathCapture};
+use super::emulator::{Counts, Release, Side, WayResult};
+use crate::clock::{Clock, Lateness, histogram};
+use crate::host::HostReport;
+use hdrhistogram::Histogram;
+use paceline_sim::Series;
+use paceline_sim::summary::QueueSummary;
+use paceline_units::{Span, Time};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io;
+
+/// What an emulated path did.
+#[derive(Debug, Serialize)]
+pub struct PathReport {
+    /// The path's name.
+    pub name: String,
+    /// The seed of its draws.
+    pub seed: u64,
+    /// How long it ran.
+    pub duration_s: f64,
+    /// Why it ended before it was told to, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// What became of the frames, of each direction.
+    pub directions: Vec<DirectionReport>,
+    /// The links, as a simulated run reports them.
+    pub queues: Vec<QueueSummary>,
+    /// From the instant at which a frame was to come out until it was handed to the device.
+    pub lag: Lateness,
+    /// How late the emulator woke, of the instants that it had to wait for.
+    pub wake: Lateness,
+    /// The host meanwhile.
+    pub host: HostReport,
+    /// The capture, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capture: Option<CaptureReport>,
+    /// What was recorded over time: tables `queue` (a link's), as a simulated run has them, and `delay` (a direction's).
+    #[serde(skip)]
+    pub series: Vec<Series>,
+}
+
+/// One direction of an emulated path.
+#[derive(Clone, Debug, Serialize)]
+pub struct DirectionReport {
+    /// `forward` is from the near end to the far end.
+    pub direction: &'static str,
+    /// Frames that came in.
+    pub entered: u64,
+    /// Their bytes.
+    pub entered_bytes: u64,
+    /// Copies that impairments made.
+    pub duplicated: u64,
+    /// Frames that came out.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Frames on the path at the end.
+    pub in_flight: u64,
+    /// What was dropped, by reason: a link's, `malformed` (no whole IP packet), `memory` (no room in the emulator), `device`
+    /// (not taken at the far side).
+    pub drops: BTreeMap<&'static str, u64>,
+    /// From a frame's arrival to the instant at which it was to come out: the path's own delay, without lag.
+    pub delay: Lateness,
+}
+
+/// How a capture went.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaptureReport {
+    /// Packets in the file.
+    pub packets: u64,
+    /// Packets that are missing because the disk did not keep up.
+    pub missing: u64,
+    /// Why the file could not be written on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// Records while the emulator runs.
+pub(super) struct Recorder {
+    lag: Histogram<u64>,
+    delays: [Delays; 2],
+    capture: Option<Capturing>,
+}
+
+impl Recorder {
+    /// `every`: the interval of what is recorded over time.
+    pub(super) fn new(clock: Clock, every: Option<Span>, capture: Option<PathCapture<'_>>) -> io::Result<Recorder> {
+        Ok(Recorder {
+            lag: histogram(),
+            delays: [Delays::new("forward", every), Delays::new("backward", every)],
+            capture: capture.map(|capture| Capturing::begin(&capture, clock)).transpose()?,
+        })
+    }
+
+    /// A frame came in.
+    #[inline]
+    pub(super) fn entered(&mut self, side: Side, at: Time, frame: &[u8]) {
+        if let Some(capture) = &mut self.capture {
+            capture.packet(side, at, true, frame);
+        }
+    }
+
+    /// A frame came out at `at`.
+    #[inline]
+    pub(super) fn released(&mut self, release: &Release<'_>, at: Time) {
+        self.lag.saturating_record(at.since(release.due).0);
+        self.delays[release.side.other() as usize].frame(release.entered, release.due);
+        if let Some(capture) = &mut self.capture {
+            capture.packet(release.side, at, false, release.frame);
+        }
+    }
+
+    /// Adds to `report` what was recorded.
+    pub(super) fn finish(self, ways: [WayResult; 2], end: Time, mut report: PathReport) -> PathReport {
+        report.lag = Lateness::of(&self.lag);
+        report.capture = self.capture.map(Capturing::finish);
+        for (way, delays) in ways.into_iter().zip(self.delays) {
+            report.directions.push(DirectionReport {
+                delay: Lateness::of(&delays.all),
+                ..DirectionReport::of(way.from, &way.counts)
+            });
+            for (link, measured, queue) in way.links {
+                report.queues.push(QueueSummary::of(&link, &measured));
+                if !queue.time.is_empty() {
+                    report.series.push(Series::of_queue(&link, &queue, end));
+                }
+            }
+            report.series.extend(delays.finish());
+        }
+        report
+    }
+}
+
+impl DirectionReport {
+    fn of(from: Side, counts: &Counts) -> DirectionReport {
+        DirectionReport {
+            direction: direction(from),
+            entered: counts.entered,
+            entered_bytes: counts.entered_bytes,
+            duplicated: counts.duplicated,
+            delivered: counts.delivered,
+            delivered_bytes: counts.delivered_bytes,
+            in_flight: counts.in_flight,
+            drops: counts.by_reason(),
+            delay: Lateness::default(),
+        }
+    }
+}
+
+const fn direction(from: Side) -> &'static str {
+    match from {
+        Side::Near => "forward",
+        Side::Far => "backward",
+    }
+}
+
+/// The delays of one direction: all of them, and their mean and maximum in each interval.
+struct Delays {
+    all: Histogram<u64>,
+    every: Option<Span>,
+    series: Series,
+    /// Of the current interval: its number, frames, sum and maximum in nanoseconds.
+    current: (u64, u64, u128, u64),
+}
+
+impl Delays {
+    fn new(direction: &str, every: Option<Span>) -> Delays {
+        let labels = vec![("direction", direction.to_owned())];
+        let columns = ["time_s", "packets", "delay_mean_s", "delay_max_s"];
+        Delays {
+            all: histogram(),
+            every: every.map(|every| Span(every.0.max(1))),
+            series: Series::new("delay", labels, &columns),
+            current: (0, 0, 0, 0),
+        }
+    }
+
+    fn frame(&mut self, entered: Time, due: Time) {
+        let delay = due.since(entered).0;
+        self.all.saturating_record(delay);
+        let Some(every) = self.every else { return };
+        let number = due.0 / every.0;
+        if number != self.current.0 {
+            self.close(every);
+            self.current.0 = number;
+        }
+        let (_, frames, sum, most) = &mut self.current;
+        (*frames, *sum, *most) = (*frames + 1, *sum + u128::from(delay), delay.max(*most));
+    }
+
+    /// A row stands at the end of its interval; an interval without frames has none.
+    fn close(&mut self, every: Span) {
+        let (number, frames, sum, most) = self.current;
+        if frames > 0 {
+            let end = Time((number + 1).saturating_mul(every.0)).as_secs_f64();
+            self.series.push(&[end, frames as f64, sum as f64 / frames as f64 / 1e9, most as f64 / 1e9]);
+        }
+        self.current = (number, 0, 0, 0);
+    }
+
+    fn finish(mut self) -> Option<Series> {
+        self.close(self.every?);
+        let has_rows = self.series.columns.iter().any(|(_, values)| !values.is_empty());
+        has_rows.then_some(self.series)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_by_interval() {
+        let ms = |n: u64| Time(n * 1_000_000);
+        let mut delays = Delays::new("forward", Some(Span::from_millis(10)));
+        for (entered, due) in [(0, 4), (1, 7), (20, 25)] {
+            delays.frame(ms(entered), ms(due));
+        }
+        assert_eq!(delays.all.len(), 3);
+        let series = delays.finish().unwrap();
+        let columns: Vec<&[f64]> = series.columns.iter().map(|(_, values)| &values[..]).collect();
+        assert_eq!(columns, [&[0.01, 0.03][..], &[2.0, 1.0], &[0.005, 0.005], &[0.006, 0.005]]);
+        let mut none = Delays::new("forward", None);
+        none.frame(ms(0), ms(4));
+        assert!(none.finish().is_none());
+    }
+}

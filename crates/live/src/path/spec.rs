@@ -1,0 +1,201 @@
+//! What a path is: the links of a scenario file, of a named profile or of two mahimahi traces, from the near end to the
+//! far end and back.
+//!
+//! A path file is a scenario file whose `duration` and flows may be missing. Access links and flows are left out: the
+//! ends' own links and the traffic are real.
+
+use crate::scenario;
+use paceline_sim::expand::{ExpandError, expand};
+use paceline_sim::model::LinkDirection;
+use paceline_sim::scenario::{Document, ScenarioError};
+use std::path::Path;
+
+/// A path inside this crate.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+impl Profile {
+    /// What it stands for, in a sentence: the file's `description`.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let document = Document::parse(self.text, self.name);
+        let spec =
+            document.and_then(|document| PathSpec::of(document, Path::new("")).map_err(PathError::into_scenario));
+        spec.map(|spec| spec.description).unwrap_or_default()
+    }
+}
+
+/// The named profiles.
+#[must_use]
+pub fn profiles() -> &'static [Profile] {
+    &[
+        Profile { name: "wide-area", text: include_str!("../../profiles/wide-area.toml") },
+        Profile { name: "wifi", text: include_str!("../../profiles/wifi.toml") },
+    ]
+}
+
+/// Why there is no such path.
+#[derive(Debug, thiserror::Error)]
+pub enum PathError {
+    /// The file is missing or wrong.
+    #[error("{0}")]
+    Scenario(#[from] ScenarioError),
+    /// The file's flows do not fit its links.
+    #[error("{0}")]
+    Expand(#[from] ExpandError),
+    /// Neither a profile nor a file.
+    #[error("`{0}` is neither a profile ({names}) nor a file, nor `trace:UP,DOWN`", names = names())]
+    Unknown(String),
+}
+
+impl PathError {
+    fn into_scenario(self) -> ScenarioError {
+        match self {
+            PathError::Scenario(error) => error,
+            other => ScenarioError::of_file("path", &other.to_string()),
+        }
+    }
+}
+
+fn names() -> String {
+    profiles().iter().map(|profile| profile.name).collect::<Vec<_>>().join(", ")
+}
+
+/// A path, complete: nothing left to look up.
+#[derive(Clone, Debug)]
+pub struct PathSpec {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The seed of its draws.
+    pub seed: u64,
+    /// The links from the near end to the far end, in this order.
+    pub there: Vec<LinkDirection>,
+    /// The links from the far end to the near end.
+    pub back: Vec<LinkDirection>,
+}
+
+impl PathSpec {
+    /// Opens what `word` names: a profile, `trace:UP,DOWN` (mahimahi traces of what the near end sends and receives), or a
+    /// file. A file of a profile's name needs a path with a slash: `./lte`. Keys can be set on the document before it
+    /// becomes a path with [`PathSpec::of`]; with it comes the folder to which its trace files are relative.
+    ///
+    /// # Errors
+    /// If there is no such thing, or the file is no TOML.
+    pub fn open(word: &str) -> Result<(Document, std::path::PathBuf), PathError> {
+        if let Some(profile) = profiles().iter().find(|profile| profile.name == word) {
+            return Ok((Document::parse(profile.text, profile.name)?, std::path::PathBuf::new()));
+        }
+        if let Some((up, down)) = word.strip_prefix("trace:").and_then(|files| files.split_once(',')) {
+            return Ok((Document::parse(&of_traces(up, down), "trace")?, std::path::PathBuf::new()));
+        }
+        let path = Path::new(word);
+        let is_name = !word.contains(['/', '\\', '.']);
+        if is_name && !path.exists() {
+            return Err(PathError::Unknown(word.to_owned()));
+        }
+        Ok((scenario::open(path)?, path.parent().unwrap_or(Path::new("")).to_owned()))
+    }
+
+    /// The path of a document whose trace files lie relative to `folder`.
+    ///
+    /// # Errors
+    /// Every mistake in it.
+    pub fn of(mut document: Document, folder: &Path) -> Result<PathSpec, PathError> {
+        document.complete_path()?;
+        let scenario = scenario::check(&document, folder)?;
+        let model = expand(&scenario, scenario.seed())?;
+        // A dumbbell has one link, hops of a parking lot stand in order: r0 and left are the near end. What expansion adds
+        // (hosts' access links) comes after them.
+        let links = &model.links[..2 * scenario.links().len()];
+        let way = |direction| links.iter().filter(move |link| link.direction == direction).cloned();
+        Ok(PathSpec {
+            name: scenario.name().to_owned(),
+            description: scenario.description().to_owned(),
+            seed: scenario.seed(),
+            there: way("forward").collect(),
+            back: way("backward").rev().collect(),
+        })
+    }
+
+    /// [`PathSpec::open`] and [`PathSpec::of`].
+    ///
+    /// # Errors
+    /// Every mistake in it.
+    pub fn load(word: &str) -> Result<PathSpec, PathError> {
+        let (document, folder) = PathSpec::open(word)?;
+        PathSpec::of(document, &folder)
+    }
+}
+
+/// A path of two mahimahi traces, with its unlimited queues and without delay of its own.
+fn of_traces(up: &str, down: &str) -> String {
+    let quoted = |file: &str| format!("{:?}", file.trim());
+    format!(
+        "name = \"trace\"\n[link.bottleneck]\nrate_trace = {{ file = {} }}\nqueue = {{ kind = \"unlimited\" }}\n\
+         backward = {{ rate_trace = {{ file = {} }} }}\n",
+        quoted(up),
+        quoted(down)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(text: &str) -> Result<PathSpec, PathError> {
+        PathSpec::of(Document::parse(text, "path.toml")?, Path::new(""))
+    }
+
+    #[test]
+    fn a_chain_goes_there_and_back() {
+        let path = spec(
+            "topology = \"parking-lot\"\n[link.hop1]\nrate = \"1 Mbit/s\"\n[link.hop2]\nrate = \"2 Mbit/s\"\n\
+             backward = { delay = \"5 ms\" }\n",
+        )
+        .unwrap();
+        let names = |way: &[LinkDirection]| way.iter().map(LinkDirection::label).collect::<Vec<_>>();
+        assert_eq!(names(&path.there), ["hop1.forward", "hop2.forward"]);
+        assert_eq!(names(&path.back), ["hop2.backward", "hop1.backward"]);
+        assert_eq!(path.back[0].model.propagation, paceline_units::Span::from_millis(5));
+    }
+
+    #[test]
+    fn a_scenario_file_is_a_path_without_its_access_links() {
+        let path = spec(
+            "duration = \"10 s\"\n[link.bottleneck]\nrate = \"1 Mbit/s\"\n[access]\ndelay = \"9 ms\"\n\
+             [flow.a]\ncount = 3\nrtt = \"100 ms\"\n",
+        )
+        .unwrap();
+        assert_eq!((path.there.len(), path.back.len()), (1, 1));
+        assert_eq!(path.there[0].label(), "bottleneck.forward");
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_lines() {
+        let of = |text| spec(text).unwrap_err().to_string();
+        let error = of("[link.bottleneck]\nrate = \"1 Mbit/s\"\ndelai = \"1 ms\"\n");
+        assert!(error.starts_with("path.toml:3: link.bottleneck.delai: "), "{error}");
+        let error = of("topology = \"graph\"\n[link.a-b]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n");
+        assert!(error.starts_with("path.toml:1: topology: a path is a dumbbell"), "{error}");
+        let error = PathSpec::load("umtz").unwrap_err().to_string();
+        assert_eq!(error, "`umtz` is neither a profile (wide-area, wifi) nor a file, nor `trace:UP,DOWN`");
+        assert!(PathSpec::load("./nowhere.toml").unwrap_err().to_string().contains("cannot be read"));
+        assert!(PathSpec::load("trace:/nowhere/up,/nowhere/down").unwrap_err().to_string().contains("/nowhere/up"));
+    }
+
+    #[test]
+    fn profiles_are_whole() {
+        for profile in profiles() {
+            let path = PathSpec::load(profile.name).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!((path.name.as_str(), path.there.len()), (profile.name, path.back.len()));
+            assert!(!profile.summary().is_empty());
+        }
+    }
+}
