@@ -1,5 +1,5 @@
--- TFRC over UDP, version 1, as docs/wire/tfrc.md draws it, and the packets of RAP and TFRCP (docs/wire/acks.md): a
--- dissector for Wireshark and tshark.
+-- TFRC over UDP, version 1, as docs/wire/tfrc.md draws it, the packets of RAP and TFRCP (docs/wire/acks.md), the
+-- segments of TCP's machines and plain datagrams (docs/wire/tcp.md): a dissector for Wireshark and tshark.
 --
 -- Finds its datagrams on any UDP port by magic and version; "Decode As" by port works too.
 
@@ -8,10 +8,13 @@ local proto = Proto("paceline_tfrc", "TFRC over UDP (Paceline)")
 local MAGIC = 0x5054
 local VERSION = 1
 local REQUEST, ACCEPT, REFUSE, CLOSE, DATA, FEEDBACK, SINGLE, ACK = 1, 2, 3, 4, 5, 6, 7, 8
+local SEGMENT, SEGMENT_ACK, PLAIN = 9, 10, 11
 local SHORT, LONG, SUBFLOW = 20, 44, 4
 local SINGLE_LENGTH, ACK_LENGTH = 16, 28
+local SEGMENT_LENGTH, WINDOW, BLOCK = 16, 4, 8
 local NO_NUMBER = 0xffffffff
 local ECN_FLAG, SUBFLOW_FLAG = 0x01, 0x02
+local SEGMENT_FLAGS, SEGMENT_ACK_FLAGS, WINDOW_FLAG, BLOCKS_FLAGS = 0x1c, 0x1f, 0x10, 0x03
 local TICK = 256e-9 -- seconds
 local NO_LIMIT = 0xffffffff
 
@@ -24,6 +27,9 @@ local types = {
   [FEEDBACK] = "Feedback",
   [SINGLE] = "Packet",
   [ACK] = "Acknowledgement",
+  [SEGMENT] = "Segment",
+  [SEGMENT_ACK] = "Acknowledgement of segments",
+  [PLAIN] = "Datagram",
 }
 local lengths = {
   [REQUEST] = SHORT,
@@ -34,7 +40,11 @@ local lengths = {
   [FEEDBACK] = LONG,
   [SINGLE] = SINGLE_LENGTH,
   [ACK] = ACK_LENGTH,
+  [SEGMENT] = SEGMENT_LENGTH,
+  [SEGMENT_ACK] = SEGMENT_LENGTH,
+  [PLAIN] = SEGMENT_LENGTH,
 }
+local carries = { [DATA] = true, [SINGLE] = true, [SEGMENT] = true, [PLAIN] = true }
 local reasons = {
   [0] = "unspecified",
   [1] = "done",
@@ -50,6 +60,16 @@ local f = {
   flags = ProtoField.uint8("paceline_tfrc.flags", "Flags", base.HEX),
   ecn = ProtoField.uint8("paceline_tfrc.flags.ecn", "Data will be ECN-capable", base.DEC, nil, 0x01),
   several = ProtoField.uint8("paceline_tfrc.flags.several", "Names one of several connections", base.DEC, nil, 0x02),
+  syn = ProtoField.uint8("paceline_tfrc.flags.syn", "SYN", base.DEC, nil, 0x04),
+  push = ProtoField.uint8("paceline_tfrc.flags.push", "Last of what was written at once", base.DEC, nil, 0x08),
+  cwr = ProtoField.uint8("paceline_tfrc.flags.cwr", "Congestion window reduced", base.DEC, nil, 0x10),
+  ece = ProtoField.uint8("paceline_tfrc.flags.ece", "Congestion was experienced", base.DEC, nil, 0x08),
+  windowed = ProtoField.uint8("paceline_tfrc.flags.window", "Has a window", base.DEC, nil, 0x10),
+  blocks = ProtoField.uint8("paceline_tfrc.flags.blocks", "Blocks", base.DEC, nil, 0x03),
+  next = ProtoField.uint32("paceline_tfrc.next", "Next segment expected"),
+  window = ProtoField.uint32("paceline_tfrc.window", "Window (segments)"),
+  block_start = ProtoField.uint32("paceline_tfrc.block_start", "Block from"),
+  block_end = ProtoField.uint32("paceline_tfrc.block_end", "Block to, exclusive"),
   place = ProtoField.uint16("paceline_tfrc.place", "Place among the flow's connections"),
   opening = ProtoField.uint16("paceline_tfrc.opening", "Openings of the place before"),
   connection = ProtoField.uint32("paceline_tfrc.connection", "Connection", base.DEC_HEX),
@@ -199,6 +219,53 @@ body[ACK] = function(buffer, tree)
   return string.format("seq=%d end=%d hole=%d..%d", sequence, received_end, hole_start, hole_end)
 end
 
+local function numbered(buffer, tree)
+  tree:add(f.sequence, buffer(8, 4))
+  tree:add(f.timestamp, buffer(12, 4))
+  local payload = buffer:len() - SEGMENT_LENGTH
+  tree:add(f.payload, buffer(0, 0), payload):set_generated()
+  return string.format("seq=%d len=%d", buffer(8, 4):uint(), payload)
+end
+
+body[PLAIN] = numbered
+
+body[SEGMENT] = function(buffer, tree)
+  if buffer(8, 4):uint() == NO_NUMBER then
+    complain(tree, "no segment has this number")
+  end
+  return numbered(buffer, tree)
+end
+
+-- Bytes of an acknowledgement of segments after its first 16.
+local function options(buffer)
+  local flags = buffer(3, 1):uint()
+  local window = bit32.band(flags, WINDOW_FLAG) ~= 0 and WINDOW or 0
+  return window, BLOCK * bit32.band(flags, BLOCKS_FLAGS)
+end
+
+body[SEGMENT_ACK] = function(buffer, tree)
+  tree:add(f.next, buffer(8, 4))
+  tree:add(f.echo, buffer(12, 4))
+  local window, blocks = options(buffer)
+  if window > 0 then
+    tree:add(f.window, buffer(SEGMENT_LENGTH, WINDOW))
+    if buffer(SEGMENT_LENGTH, WINDOW):uint() == 0 then
+      complain(tree, "a window of no segment")
+    end
+  end
+  local info = string.format("next=%d", buffer(8, 4):uint())
+  for at = SEGMENT_LENGTH + window, SEGMENT_LENGTH + window + blocks - 1, BLOCK do
+    tree:add(f.block_start, buffer(at, 4))
+    tree:add(f.block_end, buffer(at + 4, 4))
+    local from, to = buffer(at, 4):uint(), buffer(at + 4, 4):uint()
+    if from >= to then
+      complain(tree, "a block is empty or ends before it begins")
+    end
+    info = info .. string.format(" %d..%d", from, to)
+  end
+  return info
+end
+
 function proto.dissector(buffer, pinfo, root)
   local length = buffer:len()
   if length < 4 or buffer(0, 2):uint() ~= MAGIC then
@@ -222,6 +289,17 @@ function proto.dissector(buffer, pinfo, root)
   elseif kind == DATA or kind == FEEDBACK then
     flags:add(f.several, buffer(3, 1))
     meaning = SUBFLOW_FLAG
+  elseif kind == SEGMENT then
+    flags:add(f.syn, buffer(3, 1))
+    flags:add(f.push, buffer(3, 1))
+    flags:add(f.cwr, buffer(3, 1))
+    meaning = SEGMENT_FLAGS
+  elseif kind == SEGMENT_ACK then
+    flags:add(f.syn, buffer(3, 1))
+    flags:add(f.ece, buffer(3, 1))
+    flags:add(f.windowed, buffer(3, 1))
+    flags:add(f.blocks, buffer(3, 1))
+    meaning = SEGMENT_ACK_FLAGS
   end
   if bit32.band(buffer(3, 1):uint(), bit32.bnot(meaning)) ~= 0 then
     complain(tree, "a reserved flag is set")
@@ -233,8 +311,11 @@ function proto.dissector(buffer, pinfo, root)
   end
   if meaning == SUBFLOW_FLAG then
     want = want + more(buffer)
+  elseif kind == SEGMENT_ACK then
+    local window, blocks = options(buffer)
+    want = want + window + blocks
   end
-  if length < want or (kind ~= DATA and kind ~= SINGLE and length > want) then
+  if length < want or (not carries[kind] and length > want) then
     complain(tree, string.format("%d bytes, where %s has %d", length, types[kind], want))
     return length
   end
@@ -242,7 +323,7 @@ function proto.dissector(buffer, pinfo, root)
   local info = body[kind](buffer, tree)
   pinfo.cols.info = string.format("%s %08x %s", types[kind], buffer(4, 4):uint(), info)
   tree:append_text(string.format(", %s, connection %08x", types[kind], buffer(4, 4):uint()))
-  if (kind == DATA or kind == SINGLE) and length > want then
+  if carries[kind] and length > want then
     Dissector.get("data"):call(buffer(want):tvb(), pinfo, root)
   end
   return length

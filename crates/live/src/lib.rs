@@ -1,7 +1,7 @@
 //! What touches files, devices and the real clock, beside the Python module: scenario files and the traces beside them,
-//! captures of runs, and paths in real time.
+//! captures of runs, paths in real time, and flows between hosts.
 //!
-//! Uses sim and path. Look first at [`scenario::load`], [`capture::simulate`] and [`path`].
+//! Uses sim and path. Look first at [`scenario::load`], [`capture::simulate`], [`path`] and [`session`].
 
 pub mod capture;
 pub mod clock;
@@ -11,3 +11,4 @@ pub mod netns;
 pub mod path;
 pub mod results;
 pub mod scenario;
+pub mod session;

@@ -4,7 +4,7 @@
 use paceline_sim::Series;
 use paceline_sim::summary::{GroupSummary, QueueSummary, StreamSummary, jain};
 use paceline_units::Time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Everything that was measured of one run.
@@ -51,7 +51,7 @@ impl LiveSummary {
 }
 
 /// One flow: the fields of the simulator's `FlowSummary`, then those that only real flows have.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names are those of docs/measures.md")]
 pub struct FlowRow {
     pub flow: String,
@@ -67,6 +67,8 @@ pub struct FlowRow {
     pub throughput_bps: Option<f64>,
     pub send_rate_bps: Option<f64>,
     pub send_rate_cov: Option<f64>,
+    pub receive_rate_cov: Option<f64>,
+    pub startup_s: Option<f64>,
     pub packets_sent: Option<u64>,
     pub packets_delivered: Option<u64>,
     pub packets_lost: Option<u64>,

@@ -6,8 +6,9 @@
 #[path = "../tests/samples/mod.rs"]
 mod samples;
 
+use core::num::NonZeroU32;
 use paceline_packet::wire::tfrc::*;
-use paceline_packet::{LastHole, Stamp, Subflow};
+use paceline_packet::{Block, Flags, LastHole, Stamp, Subflow, TcpOptions};
 use std::io::Write;
 
 /// pcap's link type for packets that begin with an IP header.
@@ -29,7 +30,7 @@ fn random(state: &mut u64) -> Datagram {
         n if n % 2 == 0 => None,
         n => Some(Subflow { place: (n >> 16) as u16, opening: (n >> 32) as u16 }),
     };
-    let message = match draw(state) % 8 {
+    let message = match draw(state) % 11 {
         0 => {
             let ecn = if draw(state) % 2 == 0 { Ecn::Off } else { Ecn::On };
             Message::Request(Request { nonce, packet_size: draw(state) as u16, ecn })
@@ -48,6 +49,21 @@ fn random(state: &mut u64) -> Datagram {
             Message::Ack(Ack { sequence: word(state) % received_end, echo: Stamp(word(state)), hole })
         }
         6 => Message::Single(Single { sequence: word(state).min(u32::MAX - 1), timestamp: Stamp(word(state)) }),
+        7 => {
+            let flags = some(&[Flags::SYN, Flags::PUSH, Flags::CWR], draw(state));
+            Message::Segment(Segment { sequence: word(state).min(u32::MAX - 1), timestamp: Stamp(word(state)), flags })
+        }
+        8 => {
+            let mut options = TcpOptions::NONE;
+            for block in options.sack.iter_mut().take((draw(state) % 4) as usize) {
+                let start = word(state) / 2;
+                *block = Block { start, end: start + 1 + word(state) / 4 };
+            }
+            options.window = NonZeroU32::new(word(state)).filter(|_| draw(state) % 2 == 0);
+            let flags = some(&[Flags::SYN, Flags::ECE], draw(state));
+            Message::SegmentAck(SegmentAck { next: word(state), echo: Stamp(word(state)), flags, options })
+        }
+        9 => Message::Plain(Plain { sequence: word(state), timestamp: Stamp(word(state)) }),
         _ => Message::Feedback(Feedback {
             received_end: word(state),
             echo: Stamp(word(state)),
@@ -60,6 +76,30 @@ fn random(state: &mut u64) -> Datagram {
         }),
     };
     Datagram { connection: ConnectionId(word(state)), message }
+}
+
+/// Those of `flags` whose bit is set in `bits`.
+fn some(flags: &[Flags], bits: u64) -> Flags {
+    (0..).zip(flags).filter(|(i, _)| bits >> i & 1 == 1).fold(Flags::NONE, |all, (_, flag)| all.with(*flag))
+}
+
+/// The fields of an acknowledgement of segments.
+fn of_segments(ack: &SegmentAck) -> String {
+    let bit = |flag| u8::from(ack.flags.has(flag));
+    let window = ack.options.window.map(|w| format!(r#", "window": {w}"#)).unwrap_or_default();
+    // a dissector's field that stands several times is shown by its first
+    let blocks =
+        ack.options.blocks().next().map(|b| format!(r#", "block_start": {}, "block_end": {}"#, b.start, b.end));
+    format!(
+        r#""next": {}, "echo": {}, "syn": {}, "ece": {}, "windowed": {}, "blocks": {}{window}{}"#,
+        ack.next,
+        ack.echo.0,
+        bit(Flags::SYN),
+        bit(Flags::ECE),
+        u8::from(ack.options.window.is_some()),
+        ack.options.blocks().count(),
+        blocks.unwrap_or_default()
+    )
 }
 
 /// The fields of a message that may name a connection.
@@ -104,6 +144,18 @@ fn fields(datagram: &Datagram, payload: usize) -> String {
             let LastHole { received_end, hole_end, hole_start } = m.hole;
             let hole = format!(r#""received_end": {received_end}, "hole_end": {hole_end}, "hole_start": {hole_start}"#);
             (8, format!(r#""sequence": {}, "echo": {}, {hole}"#, m.sequence, m.echo.0))
+        }
+        Message::Segment(m) => {
+            let bit = |flag| u8::from(m.flags.has(flag));
+            let flags = [Flags::SYN, Flags::PUSH, Flags::CWR].map(bit);
+            let flags = format!(r#""syn": {}, "push": {}, "cwr": {}"#, flags[0], flags[1], flags[2]);
+            let (sequence, timestamp) = (m.sequence, m.timestamp.0);
+            (9, format!(r#""sequence": {sequence}, "timestamp": {timestamp}, "payload": {payload}, {flags}"#))
+        }
+        Message::SegmentAck(m) => (10, of_segments(&m)),
+        Message::Plain(m) => {
+            let (sequence, timestamp) = (m.sequence, m.timestamp.0);
+            (11, format!(r#""sequence": {sequence}, "timestamp": {timestamp}, "payload": {payload}"#))
         }
         Message::Feedback(m) => (
             6,

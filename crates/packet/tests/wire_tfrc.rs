@@ -2,8 +2,9 @@
 
 mod samples;
 
+use core::num::NonZeroU32;
 use paceline_packet::wire::tfrc::*;
-use paceline_packet::{LastHole, Stamp, Subflow};
+use paceline_packet::{Block, Flags, LastHole, Stamp, Subflow, TcpOptions};
 use paceline_units::Span;
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -93,7 +94,7 @@ fn each_way_to_be_wrong_has_its_error() {
     assert_eq!(spoilt("data", |b| b.truncate(3)), Err(DecodeError::Length(3)));
     assert_eq!(spoilt("data", |b| b[2] = 0x25), Err(DecodeError::Version(2)));
     assert_eq!(spoilt("data", |b| b[2] = 0x10), Err(DecodeError::Type(0)));
-    assert_eq!(spoilt("data", |b| b[2] = 0x19), Err(DecodeError::Type(9)));
+    assert_eq!(spoilt("data", |b| b[2] = 0x1c), Err(DecodeError::Type(12)));
     assert_eq!(spoilt("data", |b| b[3] = 1), Err(DecodeError::Reserved));
     assert_eq!(spoilt("data", |b| b[3] = 4), Err(DecodeError::Reserved));
     assert_eq!(spoilt("accept", |b| b[3] = 2), Err(DecodeError::Reserved));
@@ -106,6 +107,23 @@ fn each_way_to_be_wrong_has_its_error() {
         let error = spoilt("acknowledgement", |b| b[at..at + 4].copy_from_slice(&number.to_be_bytes()));
         assert_eq!(error, Err(DecodeError::Hole), "{number} at {at}");
     }
+    for flag in [0x01, 0x02, 0x20, 0x40, 0x80] {
+        assert_eq!(spoilt("segment", |b| b[3] = flag), Err(DecodeError::Reserved));
+        assert_eq!(spoilt("datagram that nobody answers", |b| b[3] = flag), Err(DecodeError::Reserved));
+    }
+    for flag in [0x20, 0x40, 0x80] {
+        assert_eq!(spoilt("acknowledgement of segments", |b| b[3] = flag), Err(DecodeError::Reserved));
+    }
+    assert_eq!(spoilt("segment", |b| b[8..12].fill(0xff)), Err(DecodeError::Sequence));
+    assert_eq!(spoilt("segment", |b| b.truncate(15)), Err(DecodeError::Length(15)));
+    assert_eq!(spoilt("datagram that nobody answers", |b| b.truncate(15)), Err(DecodeError::Length(15)));
+    assert_eq!(spoilt("acknowledgement of segments", |b| b[3] = 1), Err(DecodeError::Length(SEGMENT_ACK_LEN)));
+    assert_eq!(spoilt("acknowledgement of segments", |b| b[3] = 0x10), Err(DecodeError::Length(SEGMENT_ACK_LEN)));
+    let blocks = "acknowledgement of segments with blocks";
+    assert_eq!(spoilt(blocks, |b| b[3] = 1), Err(DecodeError::Length(SEGMENT_ACK_LEN + 2 * BLOCK_LEN)));
+    assert_eq!(spoilt(blocks, |b| b[16..20].copy_from_slice(&4251u32.to_be_bytes())), Err(DecodeError::Block));
+    let full = "acknowledgement of segments with all that it can have";
+    assert_eq!(spoilt(full, |b| b[16..20].fill(0)), Err(DecodeError::Window));
     let (named, len) = ("data of one of several connections", SHORT_LEN + SUBFLOW_LEN);
     assert_eq!(spoilt(named, |b| b.truncate(len - 1)), Err(DecodeError::Length(len - 1)));
     let (named, len) = ("feedback for one of several connections", FEEDBACK_LEN + SUBFLOW_LEN);
@@ -137,6 +155,20 @@ fn subflow() -> impl Strategy<Value = Option<Subflow>> {
     prop::option::of(any::<[u16; 2]>().prop_map(|[place, opening]| Subflow { place, opening }))
 }
 
+fn flags(of: &'static [Flags]) -> impl Strategy<Value = Flags> {
+    prop::sample::subsequence(of, 0..=of.len()).prop_map(|set| set.into_iter().fold(Flags::NONE, Flags::with))
+}
+
+fn blocks() -> impl Strategy<Value = [Block; 3]> {
+    prop::collection::vec((0..u32::MAX, 1..u32::MAX), 0..=3).prop_map(|all| {
+        let mut blocks = [Block::default(); 3];
+        for (block, (start, len)) in blocks.iter_mut().zip(all) {
+            *block = Block { start, end: start.saturating_add(len) };
+        }
+        blocks
+    })
+}
+
 fn message() -> impl Strategy<Value = Message> {
     let nonce = || any::<u64>().prop_map(Nonce);
     let reason = || any::<u16>().prop_map(Reason);
@@ -152,6 +184,16 @@ fn message() -> impl Strategy<Value = Message> {
             let hole = LastHole { received_end, hole_end, hole_start: hole_start.min(hole_end) };
             Message::Ack(Ack { sequence: sequence % received_end, echo: Stamp(echo), hole })
         }),
+        (0..u32::MAX, any::<u32>(), flags(&[Flags::SYN, Flags::PUSH, Flags::CWR])).prop_map(
+            |(sequence, stamp, flags)| { Message::Segment(Segment { sequence, timestamp: Stamp(stamp), flags }) }
+        ),
+        (any::<[u32; 2]>(), flags(&[Flags::SYN, Flags::ECE]), blocks(), any::<u32>()).prop_map(
+            |([next, echo], flags, sack, window)| {
+                let options = TcpOptions { sack, window: NonZeroU32::new(window.saturating_sub(u32::MAX / 2)) };
+                Message::SegmentAck(SegmentAck { next, echo: Stamp(echo), flags, options })
+            }
+        ),
+        any::<[u32; 2]>().prop_map(|[sequence, stamp]| Message::Plain(Plain { sequence, timestamp: Stamp(stamp) })),
         (nonce(), limit).prop_map(|(nonce, limit)| Message::Accept(Accept { nonce, limit })),
         (nonce(), reason()).prop_map(|(nonce, reason)| Message::Refuse(Refuse { nonce, reason })),
         (nonce(), reason()).prop_map(|(nonce, reason)| Message::Close(Close { nonce, reason })),
@@ -181,18 +223,29 @@ proptest! {
         connection: u32, message in message(), payload in prop::collection::vec(any::<u8>(), 0..64),
     ) {
         let datagram = Datagram { connection: ConnectionId(connection), message };
-        let payload = if matches!(message, Message::Data(_) | Message::Single(_)) { payload } else { Vec::new() };
+        let carries =
+            matches!(message, Message::Data(_) | Message::Single(_) | Message::Segment(_) | Message::Plain(_));
+        let payload = if carries { payload } else { Vec::new() };
         let bytes = encoded(&datagram, &payload);
         prop_assert_eq!(decode(&bytes), Ok((datagram, &payload[..])));
     }
 
     #[test]
     fn any_bytes_get_an_answer_and_what_is_read_is_written_the_same(
-        mut bytes in prop::collection::vec(any::<u8>(), 0..80), kind in 0u8..10, ours: bool,
+        mut bytes in prop::collection::vec(any::<u8>(), 0..80), kind in 0u8..13, flags in 0u8..32, ours: bool,
     ) {
         if ours && bytes.len() > 3 {
-            bytes[..4].copy_from_slice(&[b'P', b'T', 0x10 | kind, 0]);
-            bytes.truncate(if kind == 6 { FEEDBACK_LEN } else { SHORT_LEN });
+            let flags = if kind == 10 { flags } else { 0 };
+            bytes[..4].copy_from_slice(&[b'P', b'T', 0x10 | kind, flags]);
+            bytes.truncate(match kind {
+                6 => FEEDBACK_LEN,
+                8 => ACK_LEN,
+                10 => {
+                    let window = if flags & 0x10 != 0 { WINDOW_LEN } else { 0 };
+                    SEGMENT_ACK_LEN + window + BLOCK_LEN * usize::from(flags & 3)
+                }
+                _ => SHORT_LEN,
+            });
         }
         if let Ok((datagram, payload)) = decode(&bytes) {
             prop_assert_eq!(encoded(&datagram, payload), bytes);

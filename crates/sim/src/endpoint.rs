@@ -1,15 +1,15 @@
-//! The two ends of a flow inside a host: a sender with its application, a receiver with its player or viewer.
+//! The two ends of a flow: a sender with its application, a receiver with its player or viewer.
+//!
+//! What drives them passes packets and the time, and a sink for what leaves ([`Transmit`]): a simulated host its port, a
+//! live endpoint its socket's queue. Both drive the same objects.
 
-use crate::build::Folded;
-use crate::host::{EmissionClock, Port};
 use crate::model::FlowModel;
 use paceline_apps::player::{Player, StreamReport};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
 use paceline_apps::{Action, Source as App, Transfers};
-use paceline_engine::Network;
 use paceline_engine::random::Stream;
 use paceline_flow::{Receiver, Sender, Transmit};
-use paceline_packet::{Extra, ExtraId, FlowId, Packet};
+use paceline_packet::{Extra, FlowId, Packet};
 use paceline_units::{Size, Span, Time};
 
 /// A sender with its application.
@@ -18,8 +18,9 @@ use paceline_units::{Size, Span, Time};
 pub struct Source {
     /// When its entry in the host's timers lies: never later than [`Source::next_wake`].
     pub(crate) entry: Time,
-    flow: FlowId,
-    cursor: u32,
+    /// What the host writes on its packets: whose they are, and where they go first.
+    pub(crate) flow: FlowId,
+    pub(crate) cursor: u32,
     /// Whether the application wants to know when everything is acknowledged.
     curious: bool,
     /// The machine's half of it.
@@ -91,65 +92,70 @@ impl Source {
         self.app.measure_from(at);
     }
 
-    /// An acknowledgement has come. Returns when [`Source::on_timer`] is needed on its account: what the application had
-    /// wanted before stands in [`Source::entry`] already.
+    /// The short way for an acknowledgement without a side record: see [`Sender::on_ack_in_order`]. Returns when
+    /// [`Source::on_timer`] is needed on its account, which [`Source::all_acked`] has a say in if the application
+    /// [`Source::wants_to_know`]; what it had wanted before was known already. `None`: nothing has been done, and it is one for
+    /// [`Source::on_ack`].
     #[inline(always)]
-    pub fn on_ack(&mut self, packet: &Packet, network: &mut Network<Folded>, clock: &mut EmissionClock) -> Time {
-        let (now, flow, cursor) = (packet.time, self.flow, self.cursor);
-        if packet.extra == ExtraId::NONE
-            && let Some((burst, wake)) = self.sender.on_ack_in_order(now, packet)
-        {
-            burst.for_each(|segment| Port { network, clock, now, flow, cursor }.transmit(segment));
-            if self.curious && self.sender.acked_all() {
-                return self.done(now, &mut Port { network, clock, now, flow, cursor });
-            }
-            return wake;
-        }
-        self.on_ack_out_of_line(packet, network, clock)
+    pub fn on_ack_in_order(&mut self, packet: &Packet, out: &mut impl Transmit) -> Option<Time> {
+        let (burst, wake) = self.sender.on_ack_in_order(packet.time, packet)?;
+        burst.for_each(|segment| out.transmit(segment));
+        Some(wake)
     }
 
-    #[inline(never)]
-    fn on_ack_out_of_line(
-        &mut self,
-        packet: &Packet,
-        network: &mut Network<Folded>,
-        clock: &mut EmissionClock,
-    ) -> Time {
-        let extra = network.extras.take(packet.extra);
-        let mut port = Port { network, clock, now: packet.time, flow: self.flow, cursor: self.cursor };
-        let wake = self.sender.on_ack(packet.time, packet, extra.as_ref(), &mut port);
+    /// Whether everything is acknowledged, and the application is one that waits for that.
+    #[inline(always)]
+    #[must_use]
+    pub fn wants_to_know(&self) -> bool {
+        self.curious && self.sender.acked_all()
+    }
+
+    /// An acknowledgement, a report has come, at the time of the packet; `extra` is its side record. Returns when
+    /// [`Source::on_timer`] is needed on its account: what the application had wanted before was known already.
+    pub fn on_ack(&mut self, packet: &Packet, extra: Option<Extra>, out: &mut impl Transmit) -> Time {
+        let wake = self.sender.on_ack(packet.time, packet, extra.as_ref(), out);
         if let Some(extra) = extra {
             drop(extra);
         }
-        if self.curious && self.sender.acked_all() {
-            return self.done(packet.time, &mut port);
+        if self.wants_to_know() {
+            return self.all_acked(packet.time, out);
         }
         wake
     }
 
     /// Everything is acknowledged, which the application wants to know. Returns what [`Source::next_wake`] says then.
+    // Not called on the short way itself: the sink's address would be taken there.
     #[cold]
     #[inline(never)]
-    fn done(&mut self, now: Time, port: &mut Port<'_>) -> Time {
-        self.ask_app(now, port);
+    pub fn all_acked(&mut self, now: Time, out: &mut impl Transmit) -> Time {
+        self.ask_app(now, out);
         self.next_wake()
     }
 
     /// The time that [`Source::next_wake`] named has come, or an earlier one.
-    pub fn on_timer(&mut self, now: Time, network: &mut Network<Folded>, clock: &mut EmissionClock) {
-        let mut port = Port { network, clock, now, flow: self.flow, cursor: self.cursor };
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.app_wake <= now {
-            self.ask_app(now, &mut port);
+            self.ask_app(now, out);
         }
-        self.sender.on_timer(now, &mut port);
+        self.sender.on_timer(now, out);
+    }
+
+    /// The user wants an end: the application stops at once. What it has handed over and is not sent yet never will be.
+    pub fn stop(&mut self, now: Time, out: &mut impl Transmit) {
+        if !self.stopped {
+            self.stopped = true;
+            self.app_wake = Time::NEVER;
+            self.sender.stop();
+            self.sender.on_timer(now, out);
+        }
     }
 
     /// Carries out what the application wants, until it wants nothing more for now.
     #[cold]
-    fn ask_app(&mut self, now: Time, port: &mut Port<'_>) {
+    fn ask_app(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.started {
             self.started = true;
-            self.sender.start(now, port);
+            self.sender.start(now, out);
         }
         if let Some(target) = self.sender.target() {
             self.app.aim(target, now);
@@ -157,12 +163,12 @@ impl Source {
         loop {
             match self.app.next_action(now, Size(self.sender.stats().bytes_acked)) {
                 Action::Wait => break,
-                Action::Send(size) => self.sender.supply(size.bytes(), now, port),
-                Action::Endless => self.sender.supply_endless(now, port),
+                Action::Send(size) => self.sender.supply(size.bytes(), now, out),
+                Action::Endless => self.sender.supply_endless(now, out),
                 Action::Restart(size) => {
                     self.sender.restart(now);
-                    self.sender.supply(size.bytes(), now, port);
-                    self.sender.start(now, port);
+                    self.sender.supply(size.bytes(), now, out);
+                    self.sender.start(now, out);
                 }
                 Action::Stop => {
                     self.sender.stop();
@@ -204,8 +210,9 @@ impl Screen {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Sink {
-    flow: FlowId,
-    cursor: u32,
+    /// What the host writes on its packets: whose they are, and where they go first.
+    pub(crate) flow: FlowId,
+    pub(crate) cursor: u32,
     screen: Option<Box<Screen>>,
     /// The machine's half of it.
     pub receiver: Receiver,
@@ -231,32 +238,22 @@ impl Sink {
         self.receiver.next_wake()
     }
 
-    /// A data packet has come. Returns when [`Sink::on_timer`] is needed on its account.
+    /// The short way for a data packet without a side record: see [`Receiver::on_data_in_order`]. Returns when
+    /// [`Sink::on_timer`] is needed on its account. `None`: nothing has been done, and it is one for [`Sink::on_data`].
     #[inline(always)]
-    pub fn on_data(&mut self, packet: &Packet, network: &mut Network<Folded>, clock: &mut EmissionClock) -> Time {
-        let (now, flow, cursor) = (packet.time, self.flow, self.cursor);
-        if packet.extra == ExtraId::NONE
-            && let Some(ack) = self.receiver.on_data_in_order(now, packet)
-        {
-            Port { network, clock, now, flow, cursor }.transmit(ack);
-            if let Some(screen) = &mut self.screen {
-                screen.on_packet(packet, None, self.receiver.stats().bytes);
-            }
-            return Time::NEVER;
+    pub fn on_data_in_order(&mut self, packet: &Packet, out: &mut impl Transmit) -> Option<Time> {
+        let ack = self.receiver.on_data_in_order(packet.time, packet)?;
+        out.transmit(ack);
+        if let Some(screen) = &mut self.screen {
+            screen.on_packet(packet, None, self.receiver.stats().bytes);
         }
-        self.on_data_out_of_line(packet, network, clock)
+        Some(Time::NEVER)
     }
 
-    #[inline(never)]
-    fn on_data_out_of_line(
-        &mut self,
-        packet: &Packet,
-        network: &mut Network<Folded>,
-        clock: &mut EmissionClock,
-    ) -> Time {
-        let extra = network.extras.take(packet.extra);
-        let mut port = Port { network, clock, now: packet.time, flow: self.flow, cursor: self.cursor };
-        let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), &mut port);
+    /// A data packet has come, at its time; `extra` is its side record. Returns when [`Sink::on_timer`] is needed on its
+    /// account.
+    pub fn on_data(&mut self, packet: &Packet, extra: Option<Extra>, out: &mut impl Transmit) -> Time {
+        let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), out);
         if let Some(screen) = &mut self.screen {
             screen.on_packet(packet, extra.as_ref(), self.receiver.stats().bytes);
         }
@@ -267,9 +264,8 @@ impl Sink {
     }
 
     /// The time that [`Sink::next_wake`] named has come, or an earlier one.
-    pub fn on_timer(&mut self, now: Time, network: &mut Network<Folded>, clock: &mut EmissionClock) {
-        let mut port = Port { network, clock, now, flow: self.flow, cursor: self.cursor };
-        self.receiver.on_timer(now, &mut port);
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        self.receiver.on_timer(now, out);
     }
 
     fn player(&self) -> Option<&Player> {

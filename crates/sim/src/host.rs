@@ -112,12 +112,14 @@ impl Host {
             let sinks_from = self.sources.len();
             let next = if slot < sinks_from {
                 let source = &mut self.sources[slot];
-                source.on_timer(now, network, &mut self.clock);
+                let (flow, cursor) = (source.flow, source.cursor);
+                source.on_timer(now, &mut Port { network, clock: &mut self.clock, now, flow, cursor });
                 source.entry = source.next_wake();
                 source.entry
             } else if slot < sinks_from + self.sinks.len() {
                 let sink = &mut self.sinks[slot - sinks_from];
-                sink.on_timer(now, network, &mut self.clock);
+                let (flow, cursor) = (sink.flow, sink.cursor);
+                sink.on_timer(now, &mut Port { network, clock: &mut self.clock, now, flow, cursor });
                 sink.entry = sink.next_wake();
                 sink.entry
             } else {
@@ -150,20 +152,65 @@ impl Host {
         let endpoint = network.ways().endpoint(packet) as usize;
         if packet.flags.has(Flags::ACK) {
             let source = &mut self.sources[endpoint];
-            let wake = source.on_ack(packet, network, &mut self.clock);
+            let (now, flow, cursor) = (packet.time, source.flow, source.cursor);
+            let clock = &mut self.clock;
+            let wake = if packet.extra == ExtraId::NONE
+                && let Some(wake) = source.on_ack_in_order(packet, &mut Port { network, clock, now, flow, cursor })
+            {
+                if source.wants_to_know() {
+                    source.all_acked(now, &mut Port { network, clock, now, flow, cursor })
+                } else {
+                    wake
+                }
+            } else {
+                ack_out_of_line(source, packet, network, clock)
+            };
             if wake < source.entry {
                 source.entry = wake;
                 self.timers.earlier(endpoint, wake);
             }
         } else {
             let sink = &mut self.sinks[endpoint];
-            let wake = sink.on_data(packet, network, &mut self.clock);
+            let (now, flow, cursor) = (packet.time, sink.flow, sink.cursor);
+            let clock = &mut self.clock;
+            let wake = if packet.extra == ExtraId::NONE
+                && let Some(wake) = sink.on_data_in_order(packet, &mut Port { network, clock, now, flow, cursor })
+            {
+                wake
+            } else {
+                data_out_of_line(sink, packet, network, clock)
+            };
             if wake < sink.entry {
                 sink.entry = wake;
                 self.timers.earlier(self.sources.len() + endpoint, wake);
             }
         }
     }
+}
+
+/// What has no short way, with its side record out of the arena. Apart, as the port has no address on the short way.
+#[inline(never)]
+fn ack_out_of_line(
+    source: &mut Source,
+    packet: &Packet,
+    network: &mut Network<Folded>,
+    clock: &mut EmissionClock,
+) -> Time {
+    let extra = network.extras.take(packet.extra);
+    let (now, flow, cursor) = (packet.time, source.flow, source.cursor);
+    source.on_ack(packet, extra, &mut Port { network, clock, now, flow, cursor })
+}
+
+#[inline(never)]
+fn data_out_of_line(
+    sink: &mut Sink,
+    packet: &Packet,
+    network: &mut Network<Folded>,
+    clock: &mut EmissionClock,
+) -> Time {
+    let extra = network.extras.take(packet.extra);
+    let (now, flow, cursor) = (packet.time, sink.flow, sink.cursor);
+    sink.on_data(packet, extra, &mut Port { network, clock, now, flow, cursor })
 }
 
 impl Element for Host {

@@ -21,7 +21,7 @@ mod timers;
 pub mod variation;
 
 pub use build::build;
-pub use expand::expand;
+pub use expand::{ExpandError, expand};
 pub use recorder::{Recording, Series};
 pub use run::{RunError, RunOptions, RunOutput, ScheduleKind, Watch, run, run_captured};
 pub use scenario::Scenario;

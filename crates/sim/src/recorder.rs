@@ -113,7 +113,7 @@ impl Series {
 }
 
 /// The table of sending rates, until it becomes part of table `rate`: a flow's ends lie on two hosts.
-pub(crate) const SENDING: &str = "rate of sending";
+pub const SENDING: &str = "rate of sending";
 
 /// Samples the endpoints of one host at every multiple of the interval.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The results of one run. Field names carry their units; `docs/measures.md` defines each measure.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Everything that is measured of a run unless more is asked for.
@@ -108,7 +108,7 @@ pub struct FlowSummary {
 }
 
 /// One media stream, from the flow's start to its end; the warm-up does not matter here.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names are those of docs/measures.md
 pub struct StreamSummary {
     pub flow: String,

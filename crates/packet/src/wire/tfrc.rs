@@ -1,6 +1,7 @@
 //! TFRC over UDP, version 1: the header and feedback contents of RFC 5348 section 3.2, and the agreement that comes
-//! before them. `docs/wire/tfrc.md` draws every message and states the rules of the agreement, which RAP and TFRCP share;
-//! theirs are the packets that are acknowledged one by one, which `docs/wire/acks.md` draws.
+//! before them. `docs/wire/tfrc.md` draws every message and states the rules of the agreement, which all share; RAP's and
+//! TFRCP's packets, which are acknowledged one by one, are drawn by `docs/wire/acks.md`, the segments of TCP's machines and
+//! plain datagrams by `docs/wire/tcp.md`.
 //!
 //! RFC 5348 gives the contents of data and feedback packets and leaves the format to whoever uses it. This one is of a size
 //! that type and flags tell, in network byte order, and canonical: for each message there is one encoding, and [`decode`] refuses
@@ -8,11 +9,13 @@
 //! gives the same bytes.
 
 mod messages;
+mod tcp;
 
 pub use messages::{
     Accept, Ack, Close, ConnectionId, Data, Datagram, Ecn, Feedback, Message, Nonce, RateLimit, Reason, Refuse,
     Request, Single, Ticks,
 };
+pub use tcp::{BLOCK_LEN, Plain, SEGMENT_ACK_LEN, SEGMENT_LEN, Segment, SegmentAck, WINDOW_LEN};
 
 use crate::{LastHole, Stamp, Subflow};
 
@@ -56,8 +59,12 @@ pub enum DecodeError {
     LossEventRate,
     /// A hole that ends before it begins, or not below what has come, or a packet acknowledged that has not come.
     Hole,
-    /// The number 2^32 - 1, which no packet has that is acknowledged by itself.
+    /// The number 2^32 - 1, which no packet has that is acknowledged by itself, and no segment.
     Sequence,
+    /// A block that ends before it begins, or is empty.
+    Block,
+    /// A window of zero segments.
+    Window,
 }
 
 impl core::fmt::Display for DecodeError {
@@ -72,6 +79,8 @@ impl core::fmt::Display for DecodeError {
             DecodeError::LossEventRate => f.write_str("the loss event rate is not from 0 to 1"),
             DecodeError::Hole => f.write_str("the numbers of what has come contradict each other"),
             DecodeError::Sequence => f.write_str("no packet has this number"),
+            DecodeError::Block => f.write_str("a block is empty or ends before it begins"),
+            DecodeError::Window => f.write_str("a window of no segment"),
         }
     }
 }
@@ -86,6 +95,9 @@ const DATA: u8 = 5;
 const FEEDBACK: u8 = 6;
 const SINGLE: u8 = 7;
 const ACK: u8 = 8;
+const SEGMENT: u8 = 9;
+const SEGMENT_ACK: u8 = 10;
+const PLAIN: u8 = 11;
 
 const FLAG_ECN: u8 = 1;
 const FLAG_SUBFLOW: u8 = 2;
@@ -102,15 +114,20 @@ impl Message {
             Message::Feedback(_) => FEEDBACK,
             Message::Single(_) => SINGLE,
             Message::Ack(_) => ACK,
+            Message::Segment(_) => SEGMENT,
+            Message::SegmentAck(_) => SEGMENT_ACK,
+            Message::Plain(_) => PLAIN,
         }
     }
 
-    const fn flags(&self) -> u8 {
+    fn flags(&self) -> u8 {
         match self {
             Message::Request(Request { ecn: Ecn::On, .. }) => FLAG_ECN,
             Message::Data(Data { subflow: Some(_), .. }) | Message::Feedback(Feedback { subflow: Some(_), .. }) => {
                 FLAG_SUBFLOW
             }
+            Message::Segment(segment) => segment.wire_flags(),
+            Message::SegmentAck(ack) => ack.wire_flags(),
             _ => 0,
         }
     }
@@ -124,7 +141,7 @@ fn put_subflow(to: &mut Vec<u8>, subflow: Option<Subflow>) {
 }
 
 impl Datagram {
-    /// Appends the encoding; a data message's payload is the caller's to append after it. Rates are written as they
+    /// Appends the encoding; the payload of what has one is the caller's to append after it. Rates are written as they
     /// are: out of their range (see [`Feedback`]) they make a message that [`decode`] refuses.
     pub fn encode(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(&MAGIC);
@@ -176,11 +193,17 @@ impl Datagram {
                 to.extend_from_slice(&m.hole.hole_end.to_be_bytes());
                 to.extend_from_slice(&m.hole.hole_start.to_be_bytes());
             }
+            Message::Segment(m) => m.put(to),
+            Message::SegmentAck(m) => m.put(to),
+            Message::Plain(m) => {
+                to.extend_from_slice(&m.sequence.to_be_bytes());
+                to.extend_from_slice(&m.timestamp.0.to_be_bytes());
+            }
         }
     }
 }
 
-/// Reads a datagram; gives the message and, of a data message, its payload (of any other, nothing).
+/// Reads a datagram; gives the message and, of one with data, its payload (of any other, nothing).
 ///
 /// # Errors
 /// [`DecodeError`], of which there is one for each way in which bytes can fail to be an encoding.
@@ -197,19 +220,23 @@ pub fn decode(bytes: &[u8]) -> Result<(Datagram, &[u8]), DecodeError> {
     let meanings = match kind {
         REQUEST => FLAG_ECN,
         DATA | FEEDBACK => FLAG_SUBFLOW,
+        SEGMENT => tcp::SEGMENT_FLAGS,
+        SEGMENT_ACK => tcp::ACK_FLAGS,
         _ => 0,
     };
-    let named = flags & meanings & FLAG_SUBFLOW != 0;
+    let named = matches!(kind, DATA | FEEDBACK) && flags & FLAG_SUBFLOW != 0;
     let more = if named { SUBFLOW_LEN } else { 0 };
     let len = match kind {
         REQUEST | ACCEPT | REFUSE | CLOSE | DATA => SHORT_LEN + more,
         FEEDBACK => FEEDBACK_LEN + more,
         SINGLE => SINGLE_LEN,
         ACK => ACK_LEN,
+        SEGMENT | PLAIN => SEGMENT_LEN,
+        SEGMENT_ACK => SegmentAck::len(flags),
         _ => return Err(DecodeError::Type(kind)),
     };
     let (header, payload) = bytes.split_at_checked(len).ok_or(DecodeError::Length(bytes.len()))?;
-    if kind != DATA && kind != SINGLE && !payload.is_empty() {
+    if !matches!(kind, DATA | SINGLE | SEGMENT | PLAIN) && !payload.is_empty() {
         return Err(DecodeError::Length(bytes.len()));
     }
     if flags & !meanings != 0 {
@@ -265,6 +292,9 @@ pub fn decode(bytes: &[u8]) -> Result<(Datagram, &[u8]), DecodeError> {
             }
             Message::Ack(Ack { sequence, echo, hole })
         }
+        SEGMENT => Message::Segment(Segment::read(flags, &mut read)?),
+        SEGMENT_ACK => Message::SegmentAck(SegmentAck::read(flags, &mut read)?),
+        PLAIN => Message::Plain(Plain { sequence: read.u32(), timestamp: Stamp(read.u32()) }),
         _ => Message::Feedback(Feedback {
             received_end: read.u32(),
             echo: Stamp(read.u32()),

@@ -1,8 +1,8 @@
 //! A message of each type, with limits and ordinary values: for the golden bytes and for the dissector's capture.
 
-use paceline_packet::LastHole;
+use core::num::NonZeroU32;
 use paceline_packet::wire::tfrc::*;
-use paceline_packet::{Stamp, Subflow};
+use paceline_packet::{Block, Flags, LastHole, Stamp, Subflow, TcpOptions};
 use paceline_units::Span;
 
 /// Each with a name and a payload.
@@ -53,6 +53,45 @@ pub fn samples() -> Vec<(&'static str, Datagram, &'static [u8])> {
         ("acknowledgement", Message::Ack(Ack { sequence: 4241, echo: Stamp(0x0034_5678), hole }), b""),
         ("acknowledgement of the first packet", Message::Ack(Ack { sequence: 0, echo: Stamp(0), hole: none }), b""),
     ];
+    let all = [all, of_tcp()].concat();
     let connection = ConnectionId(0xdead_beef);
     all.into_iter().map(|(name, message, payload)| (name, Datagram { connection, message }, payload)).collect()
+}
+
+/// Segments, their acknowledgements, and datagrams that nobody answers.
+fn of_tcp() -> Vec<(&'static str, Message, &'static [u8])> {
+    let timestamp = Stamp(0x0034_5678);
+    let segment = Segment { sequence: 4241, timestamp, flags: Flags::NONE };
+    let syn = Segment { sequence: 0, timestamp: Stamp(0), flags: Flags::SYN };
+    let every = Flags::SYN.with(Flags::PUSH).with(Flags::CWR);
+    let ack = SegmentAck { next: 4242, echo: timestamp, flags: Flags::NONE, options: TcpOptions::NONE };
+    let block = |start, end| Block { start, end };
+    let sack = [block(4250, 4251), block(4244, 4248), Block::default()];
+    let full = TcpOptions { sack: [block(0, 1), block(2, 3), block(4, u32::MAX)], window: NonZeroU32::new(u32::MAX) };
+    vec![
+        ("segment, a SYN", Message::Segment(syn), b""),
+        ("segment", Message::Segment(segment), b"four"),
+        (
+            "segment, the last number and every flag",
+            { Message::Segment(Segment { sequence: u32::MAX - 1, flags: every, ..segment }) },
+            b"",
+        ),
+        ("acknowledgement of segments", Message::SegmentAck(ack), b""),
+        (
+            "acknowledgement of segments, a SYN's",
+            { Message::SegmentAck(SegmentAck { next: 1, echo: Stamp(0), flags: Flags::SYN, ..ack }) },
+            b"",
+        ),
+        (
+            "acknowledgement of segments with blocks",
+            { Message::SegmentAck(SegmentAck { options: TcpOptions { sack, window: None }, ..ack }) },
+            b"",
+        ),
+        (
+            "acknowledgement of segments with all that it can have",
+            { Message::SegmentAck(SegmentAck { flags: Flags::SYN.with(Flags::ECE), options: full, ..ack }) },
+            b"",
+        ),
+        ("datagram that nobody answers", Message::Plain(Plain { sequence: u32::MAX, timestamp }), b"four"),
+    ]
 }

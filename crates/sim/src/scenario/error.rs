@@ -34,7 +34,8 @@ pub struct Mistake {
 
 impl Mistake {
     /// A mistake at `key`.
-    pub(super) fn new(key: impl Into<String>, problem: impl Into<String>) -> Mistake {
+    #[must_use]
+    pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Mistake {
         Mistake { line: None, column: None, key: key.into(), problem: problem.into() }
     }
 }

@@ -1,5 +1,6 @@
 //! What the messages of TFRC over UDP say.
 
+use super::tcp::{Plain, Segment, SegmentAck};
 use crate::{LastHole, Stamp, Subflow};
 use paceline_units::Span;
 
@@ -192,6 +193,12 @@ pub enum Message {
     Single(Single),
     /// Receiver to sender, where each packet is acknowledged.
     Ack(Ack),
+    /// Sender to receiver, of TCP's machines.
+    Segment(Segment),
+    /// Receiver to sender, of TCP's machines.
+    SegmentAck(SegmentAck),
+    /// Sender to receiver, where nothing comes back.
+    Plain(Plain),
 }
 
 /// A datagram without its payload.

@@ -1,0 +1,316 @@
+//! From what machines transmit to datagrams, and back: each flow's messages by its machine.
+
+use super::{EcnBits, Outbox};
+use paceline_flow::{Segment, Transport};
+use paceline_packet::rtp::RtpData;
+use paceline_packet::wire::tfrc::{self, ConnectionId, Datagram, Message, Ticks};
+use paceline_packet::wire::{rtcp, rtp};
+use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, Stamp, Subflow, TcpOptions, TfrcData, TfrcReport};
+use paceline_units::Time;
+use std::collections::VecDeque;
+
+/// So many stamps of ours are known again when they are echoed.
+const STAMPS: usize = 1 << 16;
+/// A segment so far beyond the next one expected is no segment of the flow: what a receiver keeps of gaps is bounded.
+const AHEAD: u32 = 1 << 16;
+/// Places of connections within a flow that are believed.
+const PLACES: u16 = 256;
+
+/// What a machine is told: a packet with its side record.
+pub(super) type Heard = (Packet, Option<Extra>);
+
+/// What a datagram of the other end is.
+pub(super) enum Decoded {
+    /// A message of the agreement.
+    Agreement(Message),
+    /// For the machine.
+    Machine(Heard),
+    /// No message of this flow.
+    Garbage,
+    /// A message of this flow that cannot be true.
+    Incredible,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Acks,
+    Rtp,
+    Tcp { bare_syn: bool },
+    Tfrc { several: bool },
+    Udp,
+}
+
+/// A flow's codec, for one of its ends.
+#[derive(Debug)]
+pub(super) struct Codec {
+    id: ConnectionId,
+    kind: Kind,
+    /// Bytes of a data packet beside its payload, and of any datagram beside its contents.
+    header: u16,
+    below: u16,
+    /// Stamps of data sent, oldest first, each once.
+    stamps: VecDeque<Stamp>,
+    /// One past the last segment that has been acknowledged.
+    next: u32,
+    /// By place: connections, and what has come of them.
+    arrived: Vec<Arrived>,
+    /// The first RTP packet's timestamp, and when it came.
+    first: Option<(u32, Time)>,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Arrived {
+    subflow: Subflow,
+    packets: u32,
+    marked: u32,
+}
+
+impl Codec {
+    pub(super) fn new(id: ConnectionId, transport: &Transport, below: u16) -> Codec {
+        let kind = match transport {
+            Transport::Acks { .. } => Kind::Acks,
+            Transport::Rtp { .. } => Kind::Rtp,
+            Transport::Tcp { config, .. } => Kind::Tcp { bare_syn: config.bare_syn() },
+            Transport::Tfrc { config, .. } => Kind::Tfrc { several: config.settings.several },
+            Transport::Udp(_) => Kind::Udp,
+        };
+        let header = transport.header();
+        let (stamps, arrived) = (VecDeque::new(), Vec::new());
+        Codec { id, kind, header, below, stamps, next: 0, arrived, first: None }
+    }
+
+    /// A message of the agreement.
+    pub(super) fn agreement(&self, message: Message, out: &mut Outbox) {
+        self.put(message, 0, false, out);
+    }
+
+    fn put(&self, message: Message, payload: u16, ect: bool, out: &mut Outbox) {
+        out.push(payload, ect, |to| Datagram { connection: self.id, message }.encode(to));
+    }
+
+    /// What a machine transmits, from either end.
+    pub(super) fn encode(&mut self, segment: &Segment, out: &mut Outbox) {
+        let ect = segment.flags.has(Flags::ECT);
+        let (sequence, timestamp) = (segment.seq, segment.stamp);
+        if segment.flags.has(Flags::ACK) {
+            return self.encode_answer(segment, out);
+        }
+        let payload = segment.size.saturating_sub(self.header);
+        match (&segment.extra, self.kind) {
+            (Some(Extra::Rtcp(compound)), _) => {
+                out.push(0, false, |to| {
+                    // what has no encoding is not sent; our machines make nothing of the kind
+                    let _ = rtcp::encode(compound, to);
+                });
+            }
+            (Some(Extra::Rtp(data)), _) => out.push(payload, ect, |to| {
+                let _ = rtp::encode(data, to);
+            }),
+            (Some(Extra::TfrcData(subflow, data)), Kind::Tfrc { several }) => {
+                self.sent(timestamp);
+                let (rtt, subflow) = (Ticks::nearest(data.rtt), several.then_some(*subflow));
+                self.put(Message::Data(tfrc::Data { sequence, timestamp, rtt, subflow }), payload, ect, out);
+            }
+            (_, Kind::Tcp { bare_syn }) => {
+                self.sent(timestamp);
+                let payload = if segment.flags.has(Flags::SYN) && bare_syn { 0 } else { payload };
+                let flags = segment.flags;
+                self.put(Message::Segment(tfrc::Segment { sequence, timestamp, flags }), payload, ect, out);
+            }
+            (_, Kind::Acks) if sequence != u32::MAX => {
+                self.sent(timestamp);
+                self.put(Message::Single(tfrc::Single { sequence, timestamp }), payload, ect, out);
+            }
+            (_, Kind::Udp) => self.put(Message::Plain(tfrc::Plain { sequence, timestamp }), payload, ect, out),
+            _ => {}
+        }
+    }
+
+    fn encode_answer(&mut self, segment: &Segment, out: &mut Outbox) {
+        let (number, echo) = (segment.seq, segment.stamp);
+        let message = match (&segment.extra, self.kind) {
+            (Some(Extra::Rtcp(compound)), _) => {
+                return out.push(0, false, |to| {
+                    let _ = rtcp::encode(compound, to);
+                });
+            }
+            (Some(Extra::Ack(hole)), _) => Message::Ack(tfrc::Ack { sequence: number, echo, hole: *hole }),
+            (Some(Extra::TfrcReport(subflow, report)), Kind::Tfrc { several }) => {
+                let arrived = self.arrived(*subflow);
+                Message::Feedback(tfrc::Feedback {
+                    received_end: number,
+                    echo,
+                    delay: Ticks::nearest(report.delay),
+                    received: arrived.packets,
+                    marked: arrived.marked,
+                    receive_rate: report.receive_rate,
+                    loss_event_rate: report.loss_event_rate,
+                    subflow: several.then_some(*subflow),
+                })
+            }
+            (extra, Kind::Tcp { .. }) => {
+                self.next = self.next.max(number);
+                let options = extra.as_ref().and_then(Extra::tcp).copied().unwrap_or(TcpOptions::NONE);
+                Message::SegmentAck(tfrc::SegmentAck { next: number, echo, flags: segment.flags, options })
+            }
+            _ => return,
+        };
+        self.put(message, 0, false, out);
+    }
+
+    fn sent(&mut self, stamp: Stamp) {
+        if self.stamps.back() == Some(&stamp) {
+            return;
+        }
+        if self.stamps.len() == STAMPS {
+            self.stamps.pop_front();
+        }
+        self.stamps.push_back(stamp);
+    }
+
+    /// Whether a packet of ours had this stamp.
+    fn is_ours(&self, echo: Stamp) -> bool {
+        let Some(first) = self.stamps.front() else { return false };
+        let after = |stamp: Stamp| stamp.0.wrapping_sub(first.0);
+        self.stamps.binary_search_by_key(&after(echo), |&stamp| after(stamp)).is_ok()
+    }
+
+    /// What a datagram says that reached the sender of data at `time` of its machine.
+    pub(super) fn decode_answer(&self, bytes: &[u8], time: Time) -> Decoded {
+        if self.kind == Kind::Rtp && !bytes.starts_with(&tfrc::MAGIC) {
+            return match rtcp::decode(bytes) {
+                Ok(compound) => {
+                    let packet = self.packet(time, 0, Stamp::at(time), bytes.len());
+                    let packet = Packet { flags: Flags::ACK, ..packet };
+                    Decoded::Machine((packet, Some(Extra::Rtcp(Box::new(compound)))))
+                }
+                Err(_) => Decoded::Garbage,
+            };
+        }
+        let message = match self.message(bytes) {
+            Ok((message, _)) => message,
+            Err(decoded) => return decoded,
+        };
+        let (seq, echo, flags, extra) = match (message, self.kind) {
+            (Message::Ack(ack), Kind::Acks) => (ack.sequence, ack.echo, Flags::NONE, Some(Extra::Ack(ack.hole))),
+            (Message::SegmentAck(ack), Kind::Tcp { .. }) => {
+                let plain = ack.options == TcpOptions::NONE;
+                (ack.next, ack.echo, ack.flags, (!plain).then_some(Extra::Tcp(ack.options)))
+            }
+            (Message::Feedback(feedback), Kind::Tfrc { several }) if feedback.subflow.is_some() == several => {
+                let report = TfrcReport {
+                    delay: feedback.delay.span(),
+                    receive_rate: feedback.receive_rate,
+                    loss_event_rate: feedback.loss_event_rate,
+                };
+                let subflow = feedback.subflow.unwrap_or(Subflow::ONLY);
+                (feedback.received_end, feedback.echo, Flags::NONE, Some(Extra::TfrcReport(subflow, report)))
+            }
+            _ => return Decoded::Incredible,
+        };
+        if !self.is_ours(echo) {
+            return Decoded::Incredible;
+        }
+        let packet = self.packet(time, seq, echo, bytes.len());
+        Decoded::Machine((Packet { flags: flags.with(Flags::ACK), ..packet }, extra))
+    }
+
+    /// What a datagram says that reached the receiver of data at `time` of its machine.
+    pub(super) fn decode_data(&mut self, bytes: &[u8], ecn: EcnBits, time: Time) -> Decoded {
+        if self.kind == Kind::Rtp && !bytes.starts_with(&tfrc::MAGIC) {
+            return self.decode_rtp(bytes, ecn, time);
+        }
+        let (message, payload) = match self.message(bytes) {
+            Ok(found) => found,
+            Err(decoded) => return decoded,
+        };
+        let (seq, stamp, flags, extra) = match (message, self.kind) {
+            (Message::Data(data), Kind::Tfrc { several }) if data.subflow.is_some() == several => {
+                let subflow = data.subflow.unwrap_or(Subflow::ONLY);
+                if subflow.place >= PLACES {
+                    return Decoded::Incredible;
+                }
+                let arrived = self.arrived(subflow);
+                arrived.packets = arrived.packets.wrapping_add(1);
+                arrived.marked = arrived.marked.wrapping_add(u32::from(ecn == EcnBits::Ce));
+                let data_of = TfrcData { rtt: data.rtt.span(), ns2: None };
+                (data.sequence, data.timestamp, Flags::NONE, Some(Extra::TfrcData(subflow, data_of)))
+            }
+            (Message::Segment(segment), Kind::Tcp { .. }) => {
+                if segment.sequence >= self.next.saturating_add(AHEAD) {
+                    return Decoded::Incredible;
+                }
+                (segment.sequence, segment.timestamp, segment.flags, None)
+            }
+            (Message::Single(single), Kind::Acks) => (single.sequence, single.timestamp, Flags::NONE, None),
+            (Message::Plain(plain), Kind::Udp) => (plain.sequence, plain.timestamp, Flags::NONE, None),
+            _ => return Decoded::Incredible,
+        };
+        let size = payload.len() + usize::from(self.header) - usize::from(self.below);
+        let packet = self.packet(time, seq, stamp, size);
+        Decoded::Machine((Packet { flags: flags.with(mark(ecn)), ..packet }, extra))
+    }
+
+    fn decode_rtp(&mut self, bytes: &[u8], ecn: EcnBits, time: Time) -> Decoded {
+        // RFC 5761 section 4: the second byte of RTCP is a packet type from 192 to 223, which no RTP packet of ours has there
+        if bytes.get(1).is_some_and(|kind| (192..=223).contains(kind)) {
+            return match rtcp::decode(bytes) {
+                Ok(compound) => {
+                    let packet = self.packet(time, 0, Stamp::at(time), bytes.len());
+                    Decoded::Machine((packet, Some(Extra::Rtcp(Box::new(compound)))))
+                }
+                Err(_) => Decoded::Garbage,
+            };
+        }
+        let Ok((data, _)) = rtp::decode(bytes) else { return Decoded::Garbage };
+        // The clocks of the two ends have nothing in common: a packet's time of capture is told from the first one's arrival.
+        let (timestamp, came) = *self.first.get_or_insert((data.timestamp, time));
+        let ticks = i64::from(data.timestamp.wrapping_sub(timestamp) as i32);
+        let nanos = ticks * 1_000_000_000 / RtpData::CLOCK_HZ as i64;
+        let captured = Time(came.0.saturating_add_signed(nanos).min(time.0));
+        let packet = self.packet(time, u32::from(data.sequence), Stamp::at(captured), bytes.len());
+        Decoded::Machine((Packet { flags: mark(ecn), ..packet }, Some(Extra::Rtp(data))))
+    }
+
+    /// The message of a datagram of ours, or what the datagram is instead.
+    fn message<'a>(&self, bytes: &'a [u8]) -> Result<(Message, &'a [u8]), Decoded> {
+        let Ok((datagram, payload)) = tfrc::decode(bytes) else { return Err(Decoded::Garbage) };
+        if datagram.connection != self.id {
+            return Err(Decoded::Garbage);
+        }
+        match datagram.message {
+            message @ (Message::Request(_) | Message::Accept(_) | Message::Refuse(_) | Message::Close(_)) => {
+                Err(Decoded::Agreement(message))
+            }
+            message => Ok((message, payload)),
+        }
+    }
+
+    /// A packet of so many bytes above UDP.
+    fn packet(&self, time: Time, seq: u32, stamp: Stamp, bytes: usize) -> Packet {
+        let size = u16::try_from(bytes + usize::from(self.below)).unwrap_or(u16::MAX);
+        let (flow, cursor) = (FlowId(0), Packet::NOWHERE);
+        Packet { time, cursor, size, flags: Flags::NONE, flow, seq, stamp, extra: ExtraId::NONE }
+    }
+
+    /// The counts of a connection; those of one that opened at its place before are gone.
+    fn arrived(&mut self, subflow: Subflow) -> &mut Arrived {
+        let place = usize::from(subflow.place.min(PLACES));
+        if self.arrived.len() <= place {
+            self.arrived.resize(place + 1, Arrived::default());
+        }
+        let arrived = &mut self.arrived[place];
+        if arrived.subflow != subflow {
+            *arrived = Arrived { subflow, ..Arrived::default() };
+        }
+        arrived
+    }
+}
+
+fn mark(ecn: EcnBits) -> Flags {
+    match ecn {
+        EcnBits::NotEct => Flags::NONE,
+        EcnBits::Ect => Flags::ECT,
+        EcnBits::Ce => Flags::ECT.with(Flags::CE),
+    }
+}

@@ -1,0 +1,143 @@
+//! A live flow: a scenario's flow table, checked by the scenario's own rules, with the headers that it really has.
+
+use paceline_flow::Transport;
+use paceline_packet::rtp::RtpData;
+use paceline_packet::wire::tfrc::{
+    ACK_LEN, FEEDBACK_LEN, SEGMENT_ACK_LEN, SEGMENT_LEN, SHORT_LEN, SINGLE_LEN, SUBFLOW_LEN,
+};
+use paceline_sim::model::FlowModel;
+use paceline_sim::scenario::{Document, Mistake, Scenario, ScenarioError};
+use paceline_sim::{ExpandError, expand};
+use serde::{Deserialize, Serialize};
+
+/// The flow's name in its scenario.
+pub const NAME: &str = "live";
+/// The most settings that a flow is given, and the most bytes of one of them.
+const MOST_SETTINGS: usize = 64;
+const MOST_TEXT: usize = 1024;
+/// The largest IP packet that is sent.
+const MTU: u16 = 1500;
+/// The longest that a flow lasts: ten days.
+pub const LONGEST_MS: u64 = 864_000_000;
+
+/// The version of IP that a flow goes over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// Bytes of the headers of IP (without options) and UDP.
+    #[must_use]
+    pub const fn headers(self) -> u16 {
+        match self {
+            Family::V4 => 28,
+            Family::V6 => 48,
+        }
+    }
+}
+
+/// What both ends of a flow must know to be one flow.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FlowSpec {
+    /// Keys of a scenario's flow table with their values, as `--set` takes them: `cc`, `params.c`, `app.kind`.
+    pub settings: Vec<(String, String)>,
+    /// How long the application sends, in milliseconds.
+    pub for_ms: u64,
+    /// The seed of what the flow draws.
+    pub seed: u64,
+    /// What it goes over.
+    pub family: Family,
+}
+
+/// A mistake in what was asked for.
+fn mistake(key: &str, problem: &str) -> ScenarioError {
+    ScenarioError { file: NAME.to_owned(), mistakes: vec![Mistake::new(key, problem)] }
+}
+
+impl FlowSpec {
+    /// The flow, checked.
+    ///
+    /// # Errors
+    /// What the scenario's rules say against it, and what no real flow can have: several instances, trace files, ns-2's
+    /// TFRC, whose header has fields that no real packet has.
+    pub fn model(&self) -> Result<FlowModel, ScenarioError> {
+        if self.settings.len() > MOST_SETTINGS || self.settings.iter().any(|(k, v)| k.len().max(v.len()) > MOST_TEXT) {
+            return Err(mistake(
+                "",
+                &format!("more than {MOST_SETTINGS} settings, or one of more than {MOST_TEXT} bytes"),
+            ));
+        }
+        if !(1..=LONGEST_MS).contains(&self.for_ms) {
+            return Err(mistake("for", &format!("{} ms is not in 1 ms to {LONGEST_MS} ms", self.for_ms)));
+        }
+        let asked = self.with(&[])?;
+        let machine = asked.transport.name();
+        if machine == "tfrc" && matches!(asked.profile, "ns2" | "ns2-linux") {
+            let problem =
+                "ns-2's TFRC tells its receiver what no real packet has a field for; use profile rfc or linux";
+            return Err(mistake("profile", problem));
+        }
+        let (header, answer) = self.headers(&asked.transport);
+        let segment = asked.transport.segment().min(MTU - header);
+        let mut real = vec![("header", format!("{header} B")), ("segment", format!("{segment} B"))];
+        if matches!(machine, "tcp" | "tfrc" | "acks") {
+            real.push(("ack_size", format!("{answer} B")));
+        }
+        self.with(&real)
+    }
+
+    /// The flow with its settings, and with `real` on top of them.
+    fn with(&self, real: &[(&str, String)]) -> Result<FlowModel, ScenarioError> {
+        let text = format!(
+            "name = \"{NAME}\"\nseed = 1\nduration = \"{} ms\"\n[link.bottleneck]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\
+             [flow.{NAME}]\nstop = \"{} ms\"\n",
+            self.for_ms + 1000,
+            self.for_ms,
+        );
+        let mut document = Document::parse(&text, NAME)?;
+        for (key, value) in &self.settings {
+            document.set(&format!("flow.{NAME}.{key}"), value)?;
+        }
+        for (key, value) in real {
+            document.set(&format!("flow.{NAME}.{key}"), value)?;
+        }
+        let mut no_files = |_: &str| Err("a live flow reads no files".to_owned());
+        let scenario = Scenario::check(&document, &mut no_files)?;
+        if scenario.flows().iter().any(|flow| flow.count != 1) {
+            return Err(mistake("count", "a live flow is one flow: ask for more with --flows"));
+        }
+        let seed = self.seed & i64::MAX as u64;
+        let model = expand(&scenario, seed).map_err(|error: ExpandError| mistake("", &error.to_string()))?;
+        model.flows.into_iter().next().ok_or_else(|| mistake("", "there is no flow"))
+    }
+
+    /// Bytes of a data packet beside its payload, and of what answers it, all headers counted.
+    fn headers(&self, transport: &Transport) -> (u16, u16) {
+        let (header, answer) = match transport {
+            Transport::Rtp { .. } => (RtpData::LEN, 0),
+            Transport::Acks { .. } => (SINGLE_LEN, ACK_LEN),
+            Transport::Tcp { .. } => (SEGMENT_LEN, SEGMENT_ACK_LEN),
+            Transport::Tfrc { config, .. } => {
+                let more = if config.settings.several { SUBFLOW_LEN } else { 0 };
+                (SHORT_LEN + more, FEEDBACK_LEN + more)
+            }
+            Transport::Udp(_) => (SEGMENT_LEN, 0),
+        };
+        (header as u16 + self.family.headers(), answer as u16 + self.family.headers())
+    }
+}
+
+/// Whether a flow's data packets are ECN-capable.
+pub(crate) fn is_ecn_capable(transport: &Transport) -> bool {
+    match transport {
+        Transport::Rtp { config, .. } => config.ecn,
+        Transport::Tcp { config, .. } => config.ecn,
+        Transport::Tfrc { config, .. } => config.ecn,
+        Transport::Acks { .. } | Transport::Udp(_) => false,
+    }
+}

@@ -1,0 +1,267 @@
+//! The event log of a session: every input with its time, and every output and the controller's figure after it.
+//!
+//! A log begins with [`MAGIC`], the length of the session's description (32 bits, little-endian) and that description as JSON.
+//! Records follow, one an input, in which numbers are LEB128 and what is not a number is as it stands: the input's kind (a
+//! byte), the time since the last one in nanoseconds; of a datagram its ECN bits (a byte), its length, its length without the
+//! zeros at its end, its bytes without them; the number of datagrams that left, and of each whether it was ECN-capable (a
+//! byte), its header's length, its header and its payload's length; the session's state (a byte) and the figure (64 bits,
+//! little-endian, IEEE 754). A log that ends within a record ends before it: whoever was killed while writing has kept the
+//! rest.
+
+use super::{EcnBits, End, Input, Outbox, Session, SessionSpec, State};
+use paceline_units::Time;
+use std::io::{self, Write};
+
+/// The first bytes of a log, with the version of its format.
+pub const MAGIC: &[u8; 8] = b"PCLNEV1\n";
+
+pub(super) const START: u8 = 1;
+pub(super) const DATAGRAM: u8 = 2;
+pub(super) const TIMER: u8 = 3;
+pub(super) const STOP: u8 = 4;
+pub(super) const UNREACHABLE: u8 = 5;
+
+/// Writes a session's log.
+#[derive(Debug)]
+pub struct LogWriter<W: Write> {
+    to: W,
+    last: Time,
+    record: Vec<u8>,
+}
+
+impl<W: Write> LogWriter<W> {
+    /// The log of a session that is made of `spec`.
+    ///
+    /// # Errors
+    /// What `to` says.
+    pub fn new(mut to: W, spec: &SessionSpec) -> io::Result<LogWriter<W>> {
+        let described = serde_json::to_vec(spec)?;
+        to.write_all(MAGIC)?;
+        to.write_all(&(described.len() as u32).to_le_bytes())?;
+        to.write_all(&described)?;
+        Ok(LogWriter { to, last: Time::ZERO, record: Vec::new() })
+    }
+
+    /// Writes down an input and what came of it: `session` has taken it, and `out` is all that left on its account.
+    ///
+    /// # Errors
+    /// What the file says.
+    pub fn write(&mut self, now: Time, input: Input<'_>, out: &Outbox, session: &Session) -> io::Result<()> {
+        let record = &mut self.record;
+        record.clear();
+        record.push(kind(input));
+        number(record, now.since(self.last).0);
+        self.last = self.last.max(now);
+        if let Input::Datagram(bytes, ecn) = input {
+            record.push(ecn as u8);
+            let stripped = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            number(record, bytes.len() as u64);
+            number(record, stripped as u64);
+            record.extend_from_slice(&bytes[..stripped]);
+        }
+        number(record, out.len() as u64);
+        for datagram in out.iter() {
+            record.push(u8::from(datagram.ect));
+            number(record, datagram.header.len() as u64);
+            record.extend_from_slice(datagram.header);
+            number(record, datagram.payload.into());
+        }
+        record.push(state(session.state()));
+        record.extend_from_slice(&session.figure().to_bits().to_le_bytes());
+        self.to.write_all(record)
+    }
+
+    /// What it writes to.
+    pub fn get_ref(&self) -> &W {
+        &self.to
+    }
+
+    /// Ends the log; gives what it has written to.
+    pub fn into_inner(self) -> W {
+        self.to
+    }
+
+    /// Writes out what is kept in memory.
+    ///
+    /// # Errors
+    /// What the file says.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+fn kind(input: Input<'_>) -> u8 {
+    match input {
+        Input::Start => START,
+        Input::Datagram(..) => DATAGRAM,
+        Input::Timer => TIMER,
+        Input::Stop => STOP,
+        Input::Unreachable => UNREACHABLE,
+    }
+}
+
+/// A state by a number; ends by why.
+pub(super) fn state(state: State) -> u8 {
+    match state {
+        State::Idle => 0,
+        State::Asking => 1,
+        State::Running => 2,
+        State::Closing => 3,
+        State::Ended(End::Done) => 4,
+        State::Ended(End::Stopped) => 5,
+        State::Ended(End::Refused(_)) => 6,
+        State::Ended(End::Closed(_)) => 7,
+        State::Ended(End::NoAnswer) => 8,
+        State::Ended(End::Silence) => 9,
+        State::Ended(End::Unreachable) => 10,
+        State::Ended(End::TooFast) => 11,
+    }
+}
+
+/// Appends a number in LEB128.
+fn number(to: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        to.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    to.push(number as u8);
+}
+
+/// An input as a log has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Logged {
+    Start,
+    Datagram(Vec<u8>, EcnBits),
+    Timer,
+    Stop,
+    Unreachable,
+}
+
+impl Logged {
+    pub(super) fn input(&self) -> Input<'_> {
+        match self {
+            Logged::Start => Input::Start,
+            Logged::Datagram(bytes, ecn) => Input::Datagram(bytes, *ecn),
+            Logged::Timer => Input::Timer,
+            Logged::Stop => Input::Stop,
+            Logged::Unreachable => Input::Unreachable,
+        }
+    }
+}
+
+/// One record.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Record {
+    pub(super) time: Time,
+    pub(super) input: Logged,
+    pub(super) out: Outbox,
+    pub(super) state: u8,
+    pub(super) figure: u64,
+}
+
+/// Reads a log.
+pub(super) struct LogReader<'a> {
+    rest: &'a [u8],
+    last: Time,
+}
+
+/// Why a log cannot be read.
+pub(super) enum Broken {
+    /// It ends within the record.
+    Short,
+    /// A record says what no record says.
+    Wrong(&'static str),
+}
+
+impl<'a> LogReader<'a> {
+    /// The reader of a log, and the description of its session.
+    pub(super) fn new(log: &'a [u8]) -> Result<(LogReader<'a>, SessionSpec), String> {
+        let rest = log.strip_prefix(MAGIC).ok_or("it does not begin as an event log does")?;
+        let (len, rest) = rest.split_first_chunk::<4>().ok_or("it ends within its head")?;
+        let (described, rest) =
+            rest.split_at_checked(u32::from_le_bytes(*len) as usize).ok_or("it ends within its head")?;
+        let spec = serde_json::from_slice(described).map_err(|error| format!("its session: {error}"))?;
+        Ok((LogReader { rest, last: Time::ZERO }, spec))
+    }
+
+    /// The next record; none at the end.
+    pub(super) fn record(&mut self) -> Result<Option<Record>, Broken> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let before = self.rest;
+        match self.whole_record() {
+            Err(Broken::Short) => {
+                self.rest = before;
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
+    }
+
+    /// Bytes that are left.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    fn whole_record(&mut self) -> Result<Record, Broken> {
+        let kind = self.byte()?;
+        let time = Time(self.last.0.saturating_add(self.number()?));
+        let input = match kind {
+            START => Logged::Start,
+            DATAGRAM => {
+                let ecn = match self.byte()? {
+                    0 => EcnBits::NotEct,
+                    1 => EcnBits::Ect,
+                    2 => EcnBits::Ce,
+                    _ => return Err(Broken::Wrong("ECN bits")),
+                };
+                let (len, stripped) = (self.number()?, self.number()?);
+                if len > 65_535 || stripped > len {
+                    return Err(Broken::Wrong("a datagram's length"));
+                }
+                let mut bytes = self.take(stripped as usize)?.to_vec();
+                bytes.resize(len as usize, 0);
+                Logged::Datagram(bytes, ecn)
+            }
+            TIMER => Logged::Timer,
+            STOP => Logged::Stop,
+            UNREACHABLE => Logged::Unreachable,
+            _ => return Err(Broken::Wrong("an input's kind")),
+        };
+        let mut out = Outbox::default();
+        for _ in 0..self.number()? {
+            let ect = self.byte()? != 0;
+            let len = self.number()?;
+            let header = self.take(usize::try_from(len).map_err(|_| Broken::Short)?)?;
+            let payload = u16::try_from(self.number()?).map_err(|_| Broken::Wrong("a payload's length"))?;
+            out.push(payload, ect, |to| to.extend_from_slice(header));
+        }
+        let state = self.byte()?;
+        let figure = self.take(8)?.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        self.last = time;
+        Ok(Record { time, input, out, state, figure })
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Broken> {
+        let (first, rest) = self.rest.split_at_checked(count).ok_or(Broken::Short)?;
+        self.rest = rest;
+        Ok(first)
+    }
+
+    fn byte(&mut self) -> Result<u8, Broken> {
+        Ok(self.take(1)?[0])
+    }
+
+    fn number(&mut self) -> Result<u64, Broken> {
+        let mut number = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(Broken::Wrong("a number"))
+    }
+}

@@ -1,0 +1,259 @@
+//! Flows on a network, without the network: a session is one end of a flow as a machine of its own, which takes datagrams
+//! and the time and gives datagrams.
+//!
+//! [`SenderSession`] drives the simulator's own [`Source`](paceline_sim::endpoint::Source), [`ReceiverSession`] its
+//! [`Sink`](paceline_sim::endpoint::Sink): sender and receiver machines, controllers, applications and players are those
+//! that are simulated. Around them lie the agreement (`docs/wire/tfrc.md`) and the codecs of `paceline-packet`. No clock is
+//! read here and no socket opened: [`crate::endpoint`] does that. [`log`](mod@log) writes down what goes in and what comes out, and
+//! [`replay()`] runs a log through fresh machines and compares them bit for bit. Look first at [`Session::input`].
+
+mod codec;
+pub mod flow;
+pub mod log;
+mod outbox;
+mod receiver;
+mod replay;
+mod sender;
+mod shaper;
+
+pub use flow::{Family, FlowSpec};
+pub use outbox::{Outbox, Outgoing};
+pub use receiver::ReceiverSession;
+pub use replay::{Divergence, ReplayError, Replayed, replay};
+pub use sender::SenderSession;
+
+use paceline_packet::wire::tfrc::{ConnectionId, Nonce, RateLimit, Reason};
+use paceline_sim::scenario::ScenarioError;
+use paceline_units::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// How often a sender that has been accepted asks again. Each accept shows that the receiver still wants the data.
+pub const ASK_AGAIN: Span = Span::from_secs(1);
+/// After so long a silence the other end is gone. A path that is cut for ten seconds outlives it.
+pub const SILENCE: Span = Span::from_secs(12);
+
+/// The field of an IP header that ECN has (RFC 3168 section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EcnBits {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECT(0) or ECT(1).
+    Ect,
+    /// Congestion experienced.
+    Ce,
+}
+
+impl EcnBits {
+    /// Of the two low bits of the TOS or traffic class byte.
+    #[must_use]
+    pub const fn of_tos(tos: u8) -> EcnBits {
+        match tos & 3 {
+            0 => EcnBits::NotEct,
+            3 => EcnBits::Ce,
+            _ => EcnBits::Ect,
+        }
+    }
+}
+
+/// What a session is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Input<'a> {
+    /// It may begin.
+    Start,
+    /// A datagram of the other end has come.
+    Datagram(&'a [u8], EcnBits),
+    /// The time that [`Session::next_wake`] named has come, or an earlier or later one.
+    Timer,
+    /// The user wants no more.
+    Stop,
+    /// The network says that nobody takes datagrams at the other end (ICMP port unreachable).
+    Unreachable,
+}
+
+/// Why a session is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// All was sent, or the time was up.
+    Done,
+    /// The user stopped it here.
+    Stopped,
+    /// The other end refused it.
+    Refused(Reason),
+    /// The other end closed it, with another reason than that it is done.
+    Closed(Reason),
+    /// Nobody answered the request, or nobody asked.
+    NoAnswer,
+    /// Nothing has come for [`SILENCE`].
+    Silence,
+    /// The network says that nobody is there.
+    Unreachable,
+    /// The sender did not keep to the rate that it was granted.
+    TooFast,
+}
+
+impl core::fmt::Display for End {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let of = |reason: &Reason| match *reason {
+            Reason::DONE => "it is done".to_owned(),
+            Reason::BUSY => "it takes no more".to_owned(),
+            Reason::UNKNOWN => "it does not know the flow".to_owned(),
+            Reason::PACKET_SIZE => "it cannot take packets of this size".to_owned(),
+            Reason::UNSPECIFIED => "it gives no reason".to_owned(),
+            Reason(other) => format!("reason {other}"),
+        };
+        match self {
+            End::Done => f.write_str("done"),
+            End::Stopped => f.write_str("stopped"),
+            End::Refused(reason) => write!(f, "the other end refused: {}", of(reason)),
+            End::Closed(reason) => write!(f, "the other end closed the flow: {}", of(reason)),
+            End::NoAnswer => f.write_str("no datagram of the other end has come: is UDP let through on this port?"),
+            End::Silence => {
+                write!(f, "nothing has come from the other end for {} s: it is gone, or the path is cut", {
+                    SILENCE.as_secs_f64()
+                })
+            }
+            End::Unreachable => f.write_str("nobody takes datagrams at the other end any more (port unreachable)"),
+            End::TooFast => f.write_str("the sender does not keep to the rate that it was granted"),
+        }
+    }
+}
+
+/// How far a session is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It has not been started.
+    Idle,
+    /// A sender asks; a receiver waits to be asked.
+    Asking,
+    /// Data flow.
+    Running,
+    /// The sender has said that it is done, and waits for the answer.
+    Closing,
+    /// It is over.
+    Ended(End),
+}
+
+/// Which end of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The one that sends data.
+    Sender,
+    /// The one that receives them.
+    Receiver,
+}
+
+/// All that a session is made of: two that are made of the same and get the same inputs do the same.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SessionSpec {
+    /// Which end.
+    pub side: Side,
+    /// The flow.
+    pub flow: FlowSpec,
+    /// Names the flow in its datagrams.
+    pub connection: u32,
+    /// What an accept must repeat.
+    pub nonce: u64,
+    /// The most that a receiver grants and a sender takes for itself, in bytes of datagrams' contents a second.
+    pub limit: Option<u32>,
+    /// A receiver behind a translator of addresses shows itself first, by accepting what has not been asked yet.
+    pub announces: bool,
+}
+
+impl SessionSpec {
+    pub(crate) fn id(&self) -> ConnectionId {
+        ConnectionId(self.connection)
+    }
+
+    pub(crate) fn secret(&self) -> Nonce {
+        Nonce(self.nonce)
+    }
+
+    pub(crate) fn limit(&self) -> RateLimit {
+        self.limit.map_or(RateLimit::None, RateLimit::BytesPerSecond)
+    }
+}
+
+/// What a session has done with what came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Datagrams taken.
+    pub taken: u64,
+    /// Datagrams that are no message of the flow, and were dropped.
+    pub garbage: u64,
+    /// Feedback whose echo is of no packet that was sent, and messages that do not fit where the session is: dropped.
+    pub disregarded: u64,
+    /// Datagrams of ours that the granted rate had no room for.
+    pub over_limit: u64,
+}
+
+/// One end of a flow.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are few, each lives in a box of its owner")]
+pub enum Session {
+    /// The sender of data.
+    Sender(SenderSession),
+    /// Their receiver.
+    Receiver(ReceiverSession),
+}
+
+impl Session {
+    /// A session that has not been started.
+    ///
+    /// # Errors
+    /// What is wrong with the flow's settings.
+    pub fn new(spec: &SessionSpec) -> Result<Session, ScenarioError> {
+        let model = spec.flow.model()?;
+        Ok(match spec.side {
+            Side::Sender => Session::Sender(SenderSession::new(spec, &model)),
+            Side::Receiver => Session::Receiver(ReceiverSession::new(spec, &model)),
+        })
+    }
+
+    /// Takes an input; what leaves on its account is added to `out`. `now` is the session's own time: it may begin anywhere and
+    /// must not run backwards (an earlier one counts as the latest so far).
+    pub fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox) {
+        match self {
+            Session::Sender(sender) => sender.input(now, input, out),
+            Session::Receiver(receiver) => receiver.input(now, input, out),
+        }
+    }
+
+    /// When [`Input::Timer`] is needed next.
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        match self {
+            Session::Sender(sender) => sender.next_wake(),
+            Session::Receiver(receiver) => receiver.next_wake(),
+        }
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match self {
+            Session::Sender(sender) => sender.state(),
+            Session::Receiver(receiver) => receiver.state(),
+        }
+    }
+
+    /// What became of the datagrams that came.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        match self {
+            Session::Sender(sender) => sender.counts(),
+            Session::Receiver(receiver) => receiver.counts(),
+        }
+    }
+
+    /// The number that an event log keeps after each input: of a sender its window in packets or its rate in bit/s, of a
+    /// receiver the payload bytes that have come.
+    #[must_use]
+    pub fn figure(&self) -> f64 {
+        match self {
+            Session::Sender(sender) => sender.figure(),
+            Session::Receiver(receiver) => receiver.sink().receiver.stats().bytes as f64,
+        }
+    }
+}

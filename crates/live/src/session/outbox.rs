@@ -1,0 +1,77 @@
+//! Datagrams on their way out.
+
+/// A datagram that is to leave at once: its header, and zeros as payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outgoing<'a> {
+    /// What the codec wrote.
+    pub header: &'a [u8],
+    /// Bytes of payload after it, all zero.
+    pub payload: u16,
+    /// To be sent ECN-capable: ECT(0).
+    pub ect: bool,
+}
+
+impl Outgoing<'_> {
+    /// Bytes of the datagram.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.header.len() + usize::from(self.payload)
+    }
+
+    /// Whether it has no byte: no message has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What a session sends on account of one input, in order. It is used again and again, so that nothing is allocated per
+/// datagram.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outbox {
+    bytes: Vec<u8>,
+    /// Where the header ends, the payload's length, whether it is ECN-capable.
+    list: Vec<(usize, u16, bool)>,
+}
+
+impl Outbox {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.list.clear();
+    }
+
+    /// How many datagrams there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Adds a datagram whose header `write` appends; none if it appends nothing.
+    pub(crate) fn push(&mut self, payload: u16, ect: bool, write: impl FnOnce(&mut Vec<u8>)) {
+        let before = self.bytes.len();
+        write(&mut self.bytes);
+        if self.bytes.len() > before {
+            self.list.push((self.bytes.len(), payload, ect));
+        }
+    }
+
+    /// Adds a copy.
+    pub(crate) fn push_copy(&mut self, datagram: &Outgoing<'_>) {
+        self.push(datagram.payload, datagram.ect, |to| to.extend_from_slice(datagram.header));
+    }
+
+    /// The datagrams, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Outgoing<'_>> {
+        self.list.iter().enumerate().map(|(i, &(end, payload, ect))| {
+            let start = if i == 0 { 0 } else { self.list[i - 1].0 };
+            Outgoing { header: &self.bytes[start..end], payload, ect }
+        })
+    }
+}

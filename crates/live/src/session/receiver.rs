@@ -1,0 +1,252 @@
+//! The receiving end of a live flow: the agreement, then the simulator's sink.
+
+use super::codec::{Codec, Decoded};
+use super::{Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
+use paceline_flow::{Segment, Transmit};
+use paceline_packet::wire::tfrc::{Accept, Close, Message, RateLimit, Reason};
+use paceline_packet::{FlowId, Packet};
+use paceline_sim::endpoint::Sink;
+use paceline_sim::model::FlowModel;
+use paceline_units::{Span, Time};
+
+/// A receiver that shows itself first does so this often.
+const ANNOUNCE: Span = Span::from_millis(250);
+/// A sender is held to its granted rate over intervals of this length, and gets this much more: what a queue on the way has
+/// held back arrives faster than it was sent.
+const WATCH: Span = Span::from_secs(2);
+const GRACE: f64 = 1.5;
+const GRACE_BYTES: u64 = 200_000;
+/// A machine whose timer is late runs at the times that it asked for, as long as they lie no further back than this.
+const LATE: Span = Span::from_millis(10);
+/// Datagrams on account of one input, at most; the rest follows with the next timer, which is due at once.
+const MOST: usize = 256;
+
+/// The receiving end of a flow.
+#[derive(Debug)]
+pub struct ReceiverSession {
+    spec: SessionSpec,
+    state: State,
+    codec: Codec,
+    sink: Sink,
+    /// The latest input's time, and the machine's.
+    now: Time,
+    at: Time,
+    /// Zero of the machine's time.
+    epoch: Time,
+    /// When the next announcement is due.
+    due: Time,
+    /// When the other end was last heard.
+    heard: Time,
+    /// The interval in which the rate is watched: its start, and bytes since.
+    watched: (Time, u64),
+    counts: Counts,
+}
+
+/// Where the machine's answers go.
+struct Port<'a> {
+    codec: &'a mut Codec,
+    out: &'a mut Outbox,
+}
+
+impl Transmit for Port<'_> {
+    fn transmit(&mut self, segment: Segment) {
+        self.codec.encode(&segment, self.out);
+    }
+}
+
+impl ReceiverSession {
+    /// A session that has not been started.
+    #[must_use]
+    pub fn new(spec: &SessionSpec, model: &FlowModel) -> ReceiverSession {
+        ReceiverSession {
+            state: State::Idle,
+            codec: Codec::new(spec.id(), &model.transport, spec.flow.family.headers()),
+            sink: Sink::new(model, spec.flow.seed, FlowId(0), Packet::NOWHERE),
+            now: Time::ZERO,
+            at: Time::ZERO,
+            epoch: Time::ZERO,
+            due: Time::NEVER,
+            heard: Time::ZERO,
+            watched: (Time::ZERO, 0),
+            counts: Counts::default(),
+            spec: spec.clone(),
+        }
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What became of the datagrams that came.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The receiver and its player.
+    #[must_use]
+    pub fn sink(&self) -> &Sink {
+        &self.sink
+    }
+
+    /// The session's time at which the machine's began; zero before it has.
+    #[must_use]
+    pub fn epoch(&self) -> Time {
+        self.epoch
+    }
+
+    /// When [`Input::Timer`] is needed next.
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        let silence = self.heard + SILENCE;
+        match self.state {
+            State::Idle | State::Closing | State::Ended(_) => Time::NEVER,
+            State::Asking => self.due.min(silence),
+            State::Running => {
+                let machine = self.sink.next_wake();
+                let machine = if machine == Time::NEVER { machine } else { self.epoch + machine.since(Time::ZERO) };
+                machine.min(silence)
+            }
+        }
+    }
+
+    /// Takes an input; what leaves is added to `out`.
+    pub fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox) {
+        self.now = self.now.max(now);
+        let now = self.now;
+        match input {
+            Input::Start if self.state == State::Idle => {
+                self.state = State::Asking;
+                self.heard = now;
+                if self.spec.announces {
+                    self.announce(now, out);
+                }
+            }
+            Input::Start => {}
+            Input::Datagram(bytes, ecn) => self.datagram(now, bytes, ecn, out),
+            Input::Timer => self.timer(now, out),
+            Input::Stop => {
+                if self.state == State::Running {
+                    self.close(Reason::DONE, out);
+                }
+                if !matches!(self.state, State::Ended(_)) {
+                    self.state = State::Ended(End::Stopped);
+                }
+            }
+            Input::Unreachable => {
+                if self.state == State::Running {
+                    self.state = State::Ended(End::Unreachable);
+                }
+            }
+        }
+    }
+
+    fn announce(&mut self, now: Time, out: &mut Outbox) {
+        self.accept(out);
+        self.due = now + ANNOUNCE;
+    }
+
+    fn accept(&self, out: &mut Outbox) {
+        let accept = Accept { nonce: self.spec.secret(), limit: self.spec.limit() };
+        self.codec.agreement(Message::Accept(accept), out);
+    }
+
+    fn close(&self, reason: Reason, out: &mut Outbox) {
+        self.codec.agreement(Message::Close(Close { nonce: self.spec.secret(), reason }), out);
+    }
+
+    fn datagram(&mut self, now: Time, bytes: &[u8], ecn: EcnBits, out: &mut Outbox) {
+        if matches!(self.state, State::Idle | State::Closing | State::Ended(_)) {
+            self.counts.disregarded += 1;
+            return;
+        }
+        let time = self.at.max(self.machine_time(now));
+        if self.state == State::Running {
+            // before the codec sees it: what has come by then is what a report tells
+            self.run(now, out);
+        }
+        match self.codec.decode_data(bytes, ecn, time) {
+            Decoded::Garbage => self.counts.garbage += 1,
+            Decoded::Incredible => self.counts.disregarded += 1,
+            Decoded::Agreement(message) => self.agree(now, message, out),
+            Decoded::Machine((packet, extra)) if self.state == State::Running => {
+                self.counts.taken += 1;
+                self.heard = now;
+                let time = self.at.max(time);
+                self.at = time;
+                let packet = Packet { time, ..packet };
+                self.sink.on_data(&packet, extra, &mut Port { codec: &mut self.codec, out });
+                self.watch(now, bytes.len() as u64, out);
+            }
+            Decoded::Machine(_) => self.counts.disregarded += 1,
+        }
+    }
+
+    fn agree(&mut self, now: Time, message: Message, out: &mut Outbox) {
+        match message {
+            Message::Request(request) if request.nonce == self.spec.secret() => {
+                self.counts.taken += 1;
+                self.heard = now;
+                if self.state == State::Asking {
+                    self.state = State::Running;
+                    self.epoch = now;
+                    self.watched = (now, 0);
+                }
+                self.accept(out);
+            }
+            Message::Close(close) if close.nonce == self.spec.secret() => {
+                self.counts.taken += 1;
+                self.close(Reason::DONE, out);
+                self.state = State::Ended(match close.reason {
+                    Reason::DONE => End::Done,
+                    other => End::Closed(other),
+                });
+            }
+            _ => self.counts.disregarded += 1,
+        }
+    }
+
+    /// Holds the sender to what it was granted.
+    fn watch(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
+        let RateLimit::BytesPerSecond(limit) = self.spec.limit() else { return };
+        let (since, before) = self.watched;
+        self.watched.1 = before.saturating_add(bytes);
+        if now.since(since) < WATCH {
+            return;
+        }
+        let granted = f64::from(limit) * now.since(since).as_secs_f64() * GRACE;
+        if self.watched.1 > GRACE_BYTES && (self.watched.1 - GRACE_BYTES) as f64 > granted {
+            self.close(Reason::BUSY, out);
+            self.state = State::Ended(End::TooFast);
+        }
+        self.watched = (now, 0);
+    }
+
+    fn timer(&mut self, now: Time, out: &mut Outbox) {
+        let silent = self.heard + SILENCE <= now;
+        match self.state {
+            State::Asking if silent => self.state = State::Ended(End::NoAnswer),
+            State::Asking if self.due <= now => self.announce(now, out),
+            State::Running if silent => self.state = State::Ended(End::Silence),
+            State::Running => self.run(now, out),
+            _ => {}
+        }
+    }
+
+    /// Lets the machine's timers run up to now, each at the time that it asked for.
+    fn run(&mut self, now: Time, out: &mut Outbox) {
+        let to = self.machine_time(now);
+        while self.sink.next_wake() <= to && out.len() < MOST {
+            let oldest = Time(to.0.saturating_sub(LATE.0));
+            let due = self.sink.next_wake().max(oldest).max(self.at);
+            self.at = due;
+            self.sink.on_timer(due, &mut Port { codec: &mut self.codec, out });
+        }
+    }
+
+    fn machine_time(&self, now: Time) -> Time {
+        Time::ZERO + now.since(self.epoch)
+    }
+}

@@ -1,0 +1,101 @@
+//! A log's inputs, run through a fresh session: does it do the same, bit for bit?
+
+use super::log::{Broken, LogReader, Record, state};
+use super::{Outbox, Outgoing, Session};
+use paceline_sim::scenario::ScenarioError;
+use paceline_units::Time;
+
+/// A log that was replayed without a difference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Replayed {
+    /// Inputs.
+    pub inputs: u64,
+    /// Datagrams that left on their account.
+    pub datagrams: u64,
+    /// The last input's time.
+    pub end: Time,
+    /// Bytes at the end of the log that are no whole record.
+    pub unread: usize,
+}
+
+/// Where a fresh session does something else than the log says.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Divergence {
+    /// The input, counted from 0.
+    pub input: u64,
+    /// Its time.
+    pub time: Time,
+    /// What differs: logged, and now.
+    pub what: String,
+}
+
+impl core::fmt::Display for Divergence {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "input {} at {:.9} s: {}", self.input, self.time.as_secs_f64(), self.what)
+    }
+}
+
+/// Why a log could not be replayed.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It is no event log, or a damaged one.
+    #[error("no event log that can be read: {0}")]
+    Log(String),
+    /// Its session cannot be made.
+    #[error("the log's session cannot be made: {0}")]
+    Session(#[from] ScenarioError),
+    /// The session differs.
+    #[error("{0}")]
+    Diverged(Divergence),
+}
+
+/// Runs the inputs of a log through a session that is made anew, and compares all that leaves, its state and its figure.
+///
+/// # Errors
+/// The first difference, or why the log cannot be replayed.
+pub fn replay(log: &[u8]) -> Result<Replayed, ReplayError> {
+    let (mut reader, spec) = LogReader::new(log).map_err(ReplayError::Log)?;
+    let mut session = Session::new(&spec)?;
+    let mut done = Replayed { inputs: 0, datagrams: 0, end: Time::ZERO, unread: 0 };
+    let mut out = Outbox::default();
+    loop {
+        let record = match reader.record() {
+            Ok(Some(record)) => record,
+            Ok(None) => break,
+            Err(Broken::Short) => break,
+            Err(Broken::Wrong(what)) => {
+                return Err(ReplayError::Log(format!("record {} has {what} that no record has", done.inputs)));
+            }
+        };
+        out.clear();
+        session.input(record.time, record.input.input(), &mut out);
+        if let Some(what) = difference(&record, &out, &session) {
+            return Err(ReplayError::Diverged(Divergence { input: done.inputs, time: record.time, what }));
+        }
+        done.inputs += 1;
+        done.datagrams += out.len() as u64;
+        done.end = record.time;
+    }
+    Ok(Replayed { unread: reader.left(), ..done })
+}
+
+fn difference(record: &Record, out: &Outbox, session: &Session) -> Option<String> {
+    if record.out.len() != out.len() {
+        return Some(format!("{} datagrams left, now {}", record.out.len(), out.len()));
+    }
+    let shown = |datagram: &Outgoing<'_>| {
+        let header: String = datagram.header.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{header} and {} bytes", datagram.payload)
+    };
+    for (index, (logged, now)) in record.out.iter().zip(out.iter()).enumerate() {
+        if logged != now {
+            return Some(format!("datagram {index} was {}, now {}", shown(&logged), shown(&now)));
+        }
+    }
+    if record.state != state(session.state()) {
+        return Some(format!("the state was number {}, now {}", record.state, state(session.state())));
+    }
+    let figure = session.figure();
+    (record.figure != figure.to_bits())
+        .then(|| format!("the figure was {}, now {figure}", f64::from_bits(record.figure)))
+}

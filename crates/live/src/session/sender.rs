@@ -1,0 +1,377 @@
+//! The sending end of a live flow: the agreement, then the simulator's source.
+
+use super::codec::{Codec, Decoded};
+use super::flow::is_ecn_capable;
+use super::shaper::Shaper;
+use super::{ASK_AGAIN, Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
+use paceline_control::Gauges;
+use paceline_flow::{Segment, Transmit};
+use paceline_packet::wire::tfrc::{Accept, Close, Ecn, Message, RateLimit, Reason, Refuse, Request};
+use paceline_packet::{FlowId, Packet};
+use paceline_sim::endpoint::Source;
+use paceline_sim::model::FlowModel;
+use paceline_units::{Span, Time};
+
+/// A request is repeated after these (docs/wire/tfrc.md, "The agreement"); then the sender gives up.
+const REPEATS: [Span; 5] =
+    [Span::from_secs(1), Span::from_secs(2), Span::from_secs(4), Span::from_secs(8), Span::from_secs(1)];
+/// A close is repeated so often at most, at these intervals, while none comes back.
+const CLOSES: u32 = 4;
+const CLOSE_AGAIN: Span = Span::from_millis(250);
+/// What was under way when all was sent gets so long to arrive.
+const LINGER: Span = Span::from_millis(500);
+/// What was sent before the application's stop is repaired for so long at most.
+const REPAIR: Span = Span::from_secs(5);
+/// A machine whose timer is late runs at the times that it asked for, as long as they lie no further back than this.
+const LATE: Span = Span::from_millis(10);
+/// Datagrams on account of one input, at most; the rest follows with the next timer, which is due at once.
+const MOST: usize = 256;
+
+/// The sending end of a flow.
+#[derive(Debug)]
+pub struct SenderSession {
+    spec: SessionSpec,
+    state: State,
+    codec: Codec,
+    shaper: Shaper,
+    source: Source,
+    request: Request,
+    /// The latest input's time, and the machine's.
+    now: Time,
+    at: Time,
+    /// Zero of the machine's time.
+    epoch: Time,
+    /// The machine's time at which the application stops.
+    stop: Time,
+    /// When the next message of the agreement is due, and how many have been sent in this state.
+    due: Time,
+    sent: u32,
+    asked: Time,
+    /// The request's round trip.
+    round_trip: Option<Span>,
+    /// When the other end was last heard.
+    heard: Time,
+    /// When the session closes because all is done.
+    closes: Time,
+    /// How it will have ended.
+    end: End,
+    counts: Counts,
+}
+
+/// Where the machine's segments go.
+struct Port<'a> {
+    codec: &'a mut Codec,
+    shaper: &'a mut Shaper,
+    counts: &'a mut Counts,
+    now: Time,
+    out: &'a mut Outbox,
+    fresh: Outbox,
+}
+
+impl Transmit for Port<'_> {
+    fn transmit(&mut self, segment: Segment) {
+        self.fresh.clear();
+        self.codec.encode(&segment, &mut self.fresh);
+        for datagram in self.fresh.iter() {
+            if !self.shaper.send(self.now, &datagram, self.out) {
+                self.counts.over_limit += 1;
+            }
+        }
+    }
+}
+
+/// Takes the gauge that an event log shows.
+#[derive(Default)]
+struct Figure {
+    window: Option<f64>,
+    rate: Option<f64>,
+}
+
+impl Gauges for Figure {
+    fn gauge(&mut self, name: &'static str, value: f64) {
+        match name {
+            "cwnd" => self.window = Some(value),
+            "rate" => self.rate = Some(value),
+            _ => {}
+        }
+    }
+}
+
+impl SenderSession {
+    /// A session that has not been started.
+    #[must_use]
+    pub fn new(spec: &SessionSpec, model: &FlowModel) -> SenderSession {
+        let below = spec.flow.family.headers();
+        let mut shaper = Shaper::default();
+        if let Some(limit) = spec.limit {
+            shaper.grant(limit);
+        }
+        let ecn = if is_ecn_capable(&model.transport) { Ecn::On } else { Ecn::Off };
+        SenderSession {
+            state: State::Idle,
+            codec: Codec::new(spec.id(), &model.transport, below),
+            shaper,
+            source: Source::new(model, spec.flow.seed, FlowId(0), Packet::NOWHERE),
+            request: Request { nonce: spec.secret(), packet_size: model.transport.segment(), ecn },
+            now: Time::ZERO,
+            at: Time::ZERO,
+            epoch: Time::ZERO,
+            stop: model.stop,
+            due: Time::NEVER,
+            sent: 0,
+            asked: Time::ZERO,
+            round_trip: None,
+            heard: Time::ZERO,
+            closes: Time::NEVER,
+            end: End::Done,
+            counts: Counts::default(),
+            spec: spec.clone(),
+        }
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What became of the datagrams that came.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The sender and its application.
+    #[must_use]
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The sender and its application, whose integrals its owner may complete.
+    pub fn source_mut(&mut self) -> &mut Source {
+        &mut self.source
+    }
+
+    /// The session's time at which the machine's began; zero before it has.
+    #[must_use]
+    pub fn epoch(&self) -> Time {
+        self.epoch
+    }
+
+    /// The round trip of the last request that was accepted: the only one that a flow without feedback has.
+    #[must_use]
+    pub fn round_trip(&self) -> Option<Span> {
+        self.round_trip
+    }
+
+    /// The window in packets, or the allowed rate in bit/s; zero of what has neither.
+    #[must_use]
+    pub fn figure(&self) -> f64 {
+        let mut figure = Figure::default();
+        self.source.sender.gauges(&mut figure);
+        figure.window.or(figure.rate).unwrap_or(0.0)
+    }
+
+    /// When [`Input::Timer`] is needed next.
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        let silence = self.heard + SILENCE;
+        match self.state {
+            State::Idle | State::Ended(_) => Time::NEVER,
+            State::Asking => self.due,
+            State::Closing => self.due.min(self.shaper.next_wake()),
+            State::Running => {
+                let machine = self.source.next_wake();
+                let machine = if machine == Time::NEVER { machine } else { self.epoch + machine.since(Time::ZERO) };
+                machine.min(self.due).min(silence).min(self.closes).min(self.shaper.next_wake())
+            }
+        }
+    }
+
+    /// Takes an input; what leaves is added to `out`.
+    pub fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox) {
+        self.now = self.now.max(now);
+        let now = self.now;
+        match input {
+            Input::Start if self.state == State::Idle => {
+                self.state = State::Asking;
+                self.heard = now;
+                self.ask(now, out);
+            }
+            Input::Start => {}
+            Input::Datagram(bytes, ecn) => self.datagram(now, bytes, ecn, out),
+            Input::Timer => self.timer(now, out),
+            Input::Stop => self.stop(now, out),
+            Input::Unreachable => match self.state {
+                State::Running | State::Closing => self.state = State::Ended(End::Unreachable),
+                _ => {}
+            },
+        }
+        self.settle(now, out);
+    }
+
+    fn ask(&mut self, now: Time, out: &mut Outbox) {
+        self.asked = now;
+        self.codec.agreement(Message::Request(self.request), out);
+        self.due = match self.state {
+            State::Running => now + ASK_AGAIN,
+            _ => now + REPEATS[(self.sent as usize).min(REPEATS.len() - 1)],
+        };
+        self.sent += 1;
+    }
+
+    fn datagram(&mut self, now: Time, bytes: &[u8], _ecn: EcnBits, out: &mut Outbox) {
+        if matches!(self.state, State::Idle | State::Ended(_)) {
+            self.counts.disregarded += 1;
+            return;
+        }
+        let time = self.machine_time(now);
+        match self.codec.decode_answer(bytes, time) {
+            Decoded::Garbage => self.counts.garbage += 1,
+            Decoded::Incredible => self.counts.disregarded += 1,
+            Decoded::Agreement(message) => self.agree(now, message, out),
+            Decoded::Machine((packet, extra)) if self.state == State::Running => {
+                self.counts.taken += 1;
+                self.run(now, out);
+                self.heard = now;
+                let time = self.at.max(time);
+                let packet = Packet { time, ..packet };
+                self.at = time;
+                let (source, mut port) = self.port(now, out);
+                source.on_ack(&packet, extra, &mut port);
+            }
+            Decoded::Machine(_) => self.counts.disregarded += 1,
+        }
+    }
+
+    fn agree(&mut self, now: Time, message: Message, out: &mut Outbox) {
+        let nonce = self.spec.secret();
+        match message {
+            Message::Accept(Accept { nonce: theirs, limit }) if theirs == nonce => {
+                self.counts.taken += 1;
+                if let RateLimit::BytesPerSecond(rate) = limit {
+                    self.shaper.grant(rate);
+                }
+                self.heard = now;
+                self.round_trip = Some(now.since(self.asked));
+                if self.state == State::Asking {
+                    self.state = State::Running;
+                    self.epoch = now;
+                    self.due = now + ASK_AGAIN;
+                    self.run(now, out);
+                }
+            }
+            Message::Refuse(Refuse { nonce: theirs, reason }) if theirs == nonce && self.state == State::Asking => {
+                self.counts.taken += 1;
+                self.state = State::Ended(End::Refused(reason));
+            }
+            Message::Close(Close { nonce: theirs, reason }) if theirs == nonce => {
+                self.counts.taken += 1;
+                let answered = self.state == State::Closing;
+                if !answered {
+                    self.codec.agreement(Message::Close(Close { nonce, reason: Reason::DONE }), out);
+                }
+                self.state = State::Ended(match reason {
+                    _ if answered => self.end,
+                    Reason::DONE => End::Done,
+                    other => End::Closed(other),
+                });
+            }
+            _ => self.counts.disregarded += 1,
+        }
+    }
+
+    fn timer(&mut self, now: Time, out: &mut Outbox) {
+        self.shaper.release(now, out);
+        match self.state {
+            State::Asking if self.due <= now => {
+                if self.sent as usize >= REPEATS.len() {
+                    self.state = State::Ended(End::NoAnswer);
+                } else {
+                    self.ask(now, out);
+                }
+            }
+            State::Running => {
+                if self.heard + SILENCE <= now {
+                    self.state = State::Ended(End::Silence);
+                    return;
+                }
+                if self.due <= now {
+                    self.ask(now, out);
+                }
+                self.run(now, out);
+            }
+            State::Closing if self.due <= now => self.close(now, out),
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self, now: Time, out: &mut Outbox) {
+        match self.state {
+            State::Idle | State::Asking => self.state = State::Ended(End::Stopped),
+            State::Running => {
+                self.run(now, out);
+                self.end = End::Stopped;
+                let time = self.at;
+                let (source, mut port) = self.port(now, out);
+                source.stop(time, &mut port);
+                // what is under way is not waited for: the user wants an end
+                self.closes = now;
+            }
+            State::Closing | State::Ended(_) => {}
+        }
+    }
+
+    /// Lets the machine's timers run up to now, each at the time that it asked for.
+    fn run(&mut self, now: Time, out: &mut Outbox) {
+        let to = self.machine_time(now);
+        while self.state == State::Running && self.source.next_wake() <= to && out.len() < MOST {
+            let oldest = Time(to.0.saturating_sub(LATE.0));
+            let due = self.source.next_wake().max(oldest).max(self.at);
+            self.at = due;
+            let (source, mut port) = self.port(now, out);
+            source.on_timer(due, &mut port);
+        }
+    }
+
+    /// Looks whether all is done.
+    fn settle(&mut self, now: Time, out: &mut Outbox) {
+        if self.state != State::Running {
+            return;
+        }
+        if self.closes == Time::NEVER {
+            let over = self.machine_time(now) >= self.stop + REPAIR;
+            if self.source.is_done() {
+                self.closes = now + LINGER.max(self.round_trip.unwrap_or(Span::ZERO) * 2);
+            } else if over {
+                self.closes = now;
+            }
+        }
+        if self.closes <= now {
+            self.state = State::Closing;
+            self.sent = 0;
+            self.close(now, out);
+        }
+    }
+
+    fn close(&mut self, now: Time, out: &mut Outbox) {
+        if self.sent == CLOSES {
+            // data had flowed: that the last word was not heard changes nothing
+            self.state = State::Ended(self.end);
+            return;
+        }
+        self.sent += 1;
+        self.due = now + CLOSE_AGAIN;
+        let close = Close { nonce: self.spec.secret(), reason: Reason::DONE };
+        self.codec.agreement(Message::Close(close), out);
+    }
+
+    fn machine_time(&self, now: Time) -> Time {
+        Time::ZERO + now.since(self.epoch)
+    }
+
+    fn port<'a>(&'a mut self, now: Time, out: &'a mut Outbox) -> (&'a mut Source, Port<'a>) {
+        let (codec, shaper, counts) = (&mut self.codec, &mut self.shaper, &mut self.counts);
+        (&mut self.source, Port { codec, shaper, counts, now, out, fresh: Outbox::default() })
+    }
+}

@@ -1,0 +1,100 @@
+//! Keeps a sender to the rate that its receiver granted, whatever its congestion control allows.
+//!
+//! It is a link in front of the network: a datagram leaves when those before it have at this rate; one that would have to
+//! wait for longer than [`LONGEST`] is dropped, and its sender takes that for what it is, a full queue.
+
+use super::Outbox;
+use super::outbox::Outgoing;
+use paceline_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// The longest that a datagram waits.
+const LONGEST: Span = Span::from_millis(200);
+
+#[derive(Debug)]
+struct Waiting {
+    leaves: Time,
+    header: Vec<u8>,
+    payload: u16,
+    ect: bool,
+}
+
+/// The link.
+#[derive(Debug, Default)]
+pub(super) struct Shaper {
+    /// Bytes a second; none: everything leaves at once.
+    rate: Option<u32>,
+    free: Time,
+    queue: VecDeque<Waiting>,
+}
+
+impl Shaper {
+    /// Grants this rate from now on. The lower of two that were ever granted holds.
+    pub(super) fn grant(&mut self, rate: u32) {
+        self.rate = Some(self.rate.map_or(rate, |before| before.min(rate)));
+    }
+
+    /// A datagram wants to leave: it is added to `out` now, or later, or not at all; in that case the answer is no.
+    pub(super) fn send(&mut self, now: Time, datagram: &Outgoing<'_>, out: &mut Outbox) -> bool {
+        let Some(rate) = self.rate else {
+            out.push_copy(datagram);
+            return true;
+        };
+        let leaves = self.free.max(now);
+        if leaves.since(now) > LONGEST {
+            return false;
+        }
+        let takes = datagram.len() as f64 / f64::from(rate.max(1));
+        self.free = leaves + Span::from_secs_f64(takes);
+        if leaves <= now {
+            out.push_copy(datagram);
+        } else {
+            let (header, payload, ect) = (datagram.header.to_vec(), datagram.payload, datagram.ect);
+            self.queue.push_back(Waiting { leaves, header, payload, ect });
+        }
+        true
+    }
+
+    /// When the next one leaves.
+    pub(super) fn next_wake(&self) -> Time {
+        self.queue.front().map_or(Time::NEVER, |first| first.leaves)
+    }
+
+    /// Those whose time has come leave.
+    pub(super) fn release(&mut self, now: Time, out: &mut Outbox) {
+        while self.next_wake() <= now
+            && let Some(first) = self.queue.pop_front()
+        {
+            let Waiting { header, payload, ect, .. } = first;
+            out.push_copy(&Outgoing { header: &header, payload, ect });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATAGRAM: Outgoing<'_> = Outgoing { header: &[1; 20], payload: 980, ect: false };
+
+    #[test]
+    fn a_rate_is_kept_and_what_waits_too_long_is_dropped() {
+        let mut shaper = Shaper::default();
+        let mut out = Outbox::default();
+        assert!(shaper.send(Time::ZERO, &DATAGRAM, &mut out) && out.len() == 1, "no rate, no wait");
+        out.clear();
+        shaper.grant(100_000);
+        shaper.grant(500_000);
+        let sent = (0..40).filter(|_| shaper.send(Time::ZERO, &DATAGRAM, &mut out)).count();
+        // 10 ms each: those that wait up to 200 ms
+        assert_eq!((sent, out.len()), (21, 1));
+        let mut times = vec![];
+        while shaper.next_wake() != Time::NEVER {
+            times.push(shaper.next_wake());
+            shaper.release(times[times.len() - 1], &mut out);
+        }
+        assert_eq!(out.len(), 21);
+        assert!(times.windows(2).all(|w| w[1].since(w[0]) == Span::from_millis(10)), "{times:?}");
+        assert!(out.iter().all(|datagram| datagram == DATAGRAM));
+    }
+}

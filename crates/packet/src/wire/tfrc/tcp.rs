@@ -1,0 +1,135 @@
+//! The messages of TCP's machines in UDP, and plain numbered datagrams: what `docs/wire/tcp.md` draws.
+
+use super::{DecodeError, Reader};
+use crate::{Block, Flags, Stamp, TcpOptions};
+use core::num::NonZeroU32;
+
+/// Bytes of a segment's header, and of a plain datagram's; what follows is payload.
+pub const SEGMENT_LEN: usize = 16;
+
+/// Bytes of an acknowledgement of segments without a window and without blocks.
+pub const SEGMENT_ACK_LEN: usize = 16;
+
+/// Bytes more with a window.
+pub const WINDOW_LEN: usize = 4;
+
+/// Bytes more a block.
+pub const BLOCK_LEN: usize = 8;
+
+pub(super) const FLAG_SYN: u8 = 0x04;
+const FLAG_PUSH: u8 = 0x08;
+const FLAG_CWR: u8 = 0x10;
+const FLAG_ECE: u8 = 0x08;
+const FLAG_WINDOW: u8 = 0x10;
+/// The number of blocks of an acknowledgement.
+const BLOCKS: u8 = 0x03;
+
+/// The flags of a segment that have a meaning.
+pub(super) const SEGMENT_FLAGS: u8 = FLAG_SYN | FLAG_PUSH | FLAG_CWR;
+/// The flags of an acknowledgement that have a meaning.
+pub(super) const ACK_FLAGS: u8 = BLOCKS | FLAG_SYN | FLAG_ECE | FLAG_WINDOW;
+
+/// A header bit beside its flag on the wire.
+type Bit = (Flags, u8);
+const SEGMENT_BITS: [Bit; 3] = [(Flags::SYN, FLAG_SYN), (Flags::PUSH, FLAG_PUSH), (Flags::CWR, FLAG_CWR)];
+const ACK_BITS: [Bit; 2] = [(Flags::SYN, FLAG_SYN), (Flags::ECE, FLAG_ECE)];
+
+fn to_wire(flags: Flags, bits: &[Bit]) -> u8 {
+    bits.iter().filter(|(bit, _)| flags.has(*bit)).fold(0, |wire, (_, flag)| wire | flag)
+}
+
+fn from_wire(wire: u8, bits: &[Bit]) -> Flags {
+    bits.iter().filter(|(_, flag)| wire & flag != 0).fold(Flags::NONE, |flags, (bit, _)| flags.with(*bit))
+}
+
+/// The header of a segment. The payload follows, of a segment that is a SYN alone none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// The segment's number, from 0 to 2^32 - 2: segments are counted, not bytes.
+    pub sequence: u32,
+    /// The sender's clock when it sent the segment.
+    pub timestamp: Stamp,
+    /// Of SYN, PUSH and CWR; no other is sent.
+    pub flags: Flags,
+}
+
+impl Segment {
+    pub(super) fn wire_flags(&self) -> u8 {
+        to_wire(self.flags, &SEGMENT_BITS)
+    }
+
+    pub(super) fn put(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(&self.sequence.to_be_bytes());
+        to.extend_from_slice(&self.timestamp.0.to_be_bytes());
+    }
+
+    pub(super) fn read(flags: u8, read: &mut Reader<'_>) -> Result<Segment, DecodeError> {
+        let (sequence, timestamp) = (read.u32(), Stamp(read.u32()));
+        if sequence == u32::MAX {
+            return Err(DecodeError::Sequence);
+        }
+        Ok(Segment { sequence, timestamp, flags: from_wire(flags, &SEGMENT_BITS) })
+    }
+}
+
+/// An acknowledgement of segments (RFC 9293 section 3.4; blocks: RFC 2018, RFC 2883).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SegmentAck {
+    /// The number of the next segment expected.
+    pub next: u32,
+    /// The timestamp that RFC 7323 section 4.3 has the receiver echo.
+    pub echo: Stamp,
+    /// Of SYN and ECE; no other is sent.
+    pub flags: Flags,
+    /// Blocks, those in use first, each with `start < end`; the window, if it is not the standing one.
+    pub options: TcpOptions,
+}
+
+impl SegmentAck {
+    pub(super) fn wire_flags(&self) -> u8 {
+        let window = if self.options.window.is_some() { FLAG_WINDOW } else { 0 };
+        to_wire(self.flags, &ACK_BITS) | window | self.options.blocks().count() as u8 & BLOCKS
+    }
+
+    /// The length that these flags announce.
+    pub(super) const fn len(flags: u8) -> usize {
+        let window = if flags & FLAG_WINDOW != 0 { WINDOW_LEN } else { 0 };
+        SEGMENT_ACK_LEN + window + BLOCK_LEN * (flags & BLOCKS) as usize
+    }
+
+    pub(super) fn put(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(&self.next.to_be_bytes());
+        to.extend_from_slice(&self.echo.0.to_be_bytes());
+        if let Some(window) = self.options.window {
+            to.extend_from_slice(&window.get().to_be_bytes());
+        }
+        for block in self.options.blocks() {
+            to.extend_from_slice(&block.start.to_be_bytes());
+            to.extend_from_slice(&block.end.to_be_bytes());
+        }
+    }
+
+    pub(super) fn read(flags: u8, read: &mut Reader<'_>) -> Result<SegmentAck, DecodeError> {
+        let (next, echo) = (read.u32(), Stamp(read.u32()));
+        let mut options = TcpOptions::NONE;
+        if flags & FLAG_WINDOW != 0 {
+            options.window = Some(NonZeroU32::new(read.u32()).ok_or(DecodeError::Window)?);
+        }
+        for block in options.sack.iter_mut().take((flags & BLOCKS).into()) {
+            *block = Block { start: read.u32(), end: read.u32() };
+            if block.start >= block.end {
+                return Err(DecodeError::Block);
+            }
+        }
+        Ok(SegmentAck { next, echo, flags: from_wire(flags, &ACK_BITS), options })
+    }
+}
+
+/// The header of a datagram that nobody answers. The payload follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plain {
+    /// One more with each datagram, modulo 2^32.
+    pub sequence: u32,
+    /// The sender's clock when it sent the datagram.
+    pub timestamp: Stamp,
+}
