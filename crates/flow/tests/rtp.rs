@@ -369,6 +369,16 @@ fn section_6_3_7_the_session_ends_with_a_bye() {
     path.sender.stop();
     path.sender.on_timer(Time(1), &mut out);
     assert!(out.is_empty());
+    // who has reported, if only that there is nothing, does
+    let mut path = flow(&[KNOWN], |_| {});
+    let mut out = Vec::new();
+    path.sender.start(Time::ZERO, &mut out);
+    while out.is_empty() {
+        path.sender.on_timer(path.sender.next_wake(), &mut out);
+    }
+    path.sender.stop();
+    path.sender.on_timer(Time::from_secs_f64(9.0), &mut out);
+    assert!(matches!(&out[..], [_, Segment { extra: Some(Extra::Rtcp(last)), .. }] if last.bye.is_some()));
 }
 
 #[test]

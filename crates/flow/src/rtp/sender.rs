@@ -1,10 +1,11 @@
-//! The sending end (RFC 3550 sections 5, 6.3 and 6.4.1). What it makes of reports is in `feedback`.
+//! The sending end (RFC 3550 section 5). Its own reports are in `reports`, what it makes of the receiver's in `feedback`.
 
 mod feedback;
+mod reports;
 
 use super::participant::{self, Participant, sender_info};
 use super::sent::SentLog;
-use super::timing::{Members, ReportTimer};
+use super::timing::ReportTimer;
 use super::{RtpConfig, ticks};
 use crate::pacer::Pacer;
 use crate::supply::Supply;
@@ -13,7 +14,7 @@ use paceline_control::{
     Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession,
 };
 use paceline_engine::random::{Sequence, Stream};
-use paceline_packet::rtcp::{App, Compound, Probe};
+use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::RtpData;
 use paceline_packet::{Extra, Flags, NtpMiddle, Stamp};
 use paceline_units::{Rate, Size, Span, Time};
@@ -90,6 +91,8 @@ struct Session {
     at_report: (u32, u32),
     /// The receiver has been heard of.
     answered: bool,
+    /// A report of ours has left.
+    spoken: bool,
 }
 
 impl Session {
@@ -97,7 +100,7 @@ impl Session {
         let us = Participant::new(stream);
         let numbers = us.first_numbers();
         let (timer, echoes) = (None, VecDeque::new());
-        Session { us, numbers, octets: 0, timer, echoes, at_report: (first, first), answered: false }
+        Session { us, numbers, octets: 0, timer, echoes, at_report: (first, first), answered: false, spoken: false }
     }
 }
 
@@ -321,83 +324,6 @@ impl RtpSender {
         self.session.numbers.0.wrapping_add(number.wrapping_sub(self.first) as u16)
     }
 
-    /// Whether data has been sent since the report before the last one, which makes us a sender (section 6.3.8).
-    fn we_sent(&self) -> bool {
-        self.supply.next() > self.session.at_report.1
-    }
-
-    fn members(&mut self, now: Time) {
-        let we_sent = self.we_sent();
-        let all = 1 + u32::from(self.session.answered);
-        if let Some(timer) = &mut self.session.timer {
-            timer.set_members(Members { all, senders: u32::from(we_sent), we_sent }, now);
-        }
-    }
-
-    /// A report of ours is due, unless the interval drawn anew says later.
-    #[cold]
-    fn report(&mut self, now: Time, out: &mut impl Transmit) {
-        self.members(now);
-        if !self.session.timer.as_mut().is_some_and(|timer| timer.expire(now)) {
-            return;
-        }
-        let mut report = self.compound(now);
-        let count = self.burst();
-        if count >= 2 && self.supply.end() - self.supply.next() >= u32::from(count) {
-            (self.burst_start, self.burst_end) = (self.supply.next(), self.supply.next() + u32::from(count));
-            report.apps.push(App::Probe(Probe { first: self.on_the_wire(self.supply.next()), count }));
-        }
-        let size = self.transmit(report, now, out);
-        self.session.at_report = (self.supply.next(), self.session.at_report.0);
-        if let Some(timer) = &mut self.session.timer {
-            timer.sent(now, size);
-        }
-    }
-
-    /// Packets of a burst now: no more than two report intervals have, for the sender is silent as long after it as the
-    /// packets would have taken, and a receiver of whom nothing is heard for longer seems gone.
-    fn burst(&self) -> u16 {
-        if !self.config.settings.probes {
-            return 0;
-        }
-        let interval = self.session.timer.as_ref().map_or(Span::ZERO, ReportTimer::deterministic);
-        let packets = 2.0 * interval.as_secs_f64() * self.controller.rate() / self.packet;
-        self.config.probe.burst.min((packets + 1e-9) as u16)
-    }
-
-    /// A sender report, or of one that has sent nothing of late an empty receiver report.
-    fn compound(&mut self, now: Time) -> Compound {
-        let mut report = self.session.us.report();
-        if self.we_sent() {
-            let packets = self.supply.next().wrapping_sub(self.first);
-            let info = sender_info(now, self.session.numbers.1, packets, self.session.octets);
-            self.session.echoes.push_back((info.ntp.middle(), now));
-            if self.session.echoes.len() > ECHOES {
-                self.session.echoes.pop_front();
-            }
-            report.sender = Some(info);
-        }
-        report
-    }
-
-    fn transmit(&mut self, report: Compound, now: Time, out: &mut impl Transmit) -> u16 {
-        let size = participant::transmit(report, Flags::NONE, now, out);
-        self.stats.sent(size);
-        size
-    }
-
-    /// Says BYE, at once: a session of two is far below the 50 members from which on one has to wait (section 6.3.7). Who has
-    /// never sent anything does not.
-    #[cold]
-    fn leave(&mut self, now: Time, out: &mut impl Transmit) {
-        self.leaving = false;
-        let spoken = self.supply.next() > self.first || self.session.at_report != (self.first, self.first);
-        if self.session.timer.take().is_some() && spoken {
-            let report = Compound { bye: Some(self.session.us.bye()), ..self.compound(now) };
-            self.transmit(report, now, out);
-        }
-    }
-
     fn path(&self, now: Time) -> PathView {
         PathView {
             now,
@@ -439,11 +365,15 @@ impl RtpSender {
         &self.controller
     }
 
-    /// What a plot should show: the controller's gauges, `rtt` in seconds (the last report's), `window` in packets.
+    /// What a plot should show: the controller's gauges, `rtt` in seconds (the last report's), `target` in bit/s (what an
+    /// encoder should aim at), `window` in packets.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
         if self.rtt > Span::ZERO {
             to.gauge("rtt", self.rtt.as_secs_f64());
+        }
+        if let Some(target) = self.target() {
+            to.gauge("target", target.bps());
         }
         to.gauge("window", self.window());
     }
