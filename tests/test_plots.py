@@ -26,7 +26,10 @@ def recorded(kind: str, flows: int = 2, samples: int = 500) -> pl.DataFrame:
         columns = {
             "cwnd": ["cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"],
             "rate": ["goodput_bps"],
-            "rtcp": ["allowed_bps", "reported_loss", "rtt_s", "bottleneck_bps", "window_packets"],
+            "rtcp": [
+                *("allowed_bps", "reported_loss", "rtt_s", "bottleneck_bps", "signal_s"),
+                *("target_bps", "encoder_bps", "window_packets"),
+            ],
             "sequence": ["sequence_packets", "sent_packets"],
             "acks": ["allowed_bps", "gap_s", "srtt_s", "timeout_s", "in_flight_packets"],
             "tfrc": ["allowed_bps", "receive_bps", "loss_event_rate", "srtt_s", "window_packets"],

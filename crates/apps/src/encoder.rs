@@ -86,6 +86,12 @@ impl Encoder {
         }
     }
 
+    /// Its rate: what it last followed of what the connection would have it send.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
     /// Frames from `at` on count.
     pub fn measure_from(&mut self, at: Time) {
         self.from = at;
@@ -234,6 +240,19 @@ mod tests {
         assert_eq!(sizes[0], payload(4.0 * 1e6 / 240.0, 1460.0, 40.0) as u64);
         assert_eq!((sizes[30], sizes[1], sizes[8]), (sizes[0], sizes[7], sizes[29]));
         assert_eq!(sizes[1], payload(4.0 / 7.0 * 1e6 / 240.0, 1460.0, 40.0) as u64);
+    }
+
+    #[test]
+    fn no_frame_is_less_than_a_tenth_of_its_share() {
+        let mut wild = encoder(EncoderModel { jitter: 1.0, ..MODEL });
+        wild.aim(Rate(1_000_000), Time::ZERO);
+        let least = frames(&mut wild, 3000).iter().map(|frame| frame.1).min();
+        // a tenth of 4167 bytes, less a header
+        assert_eq!(least, Some(376));
+        // a key frame of eight frames leaves nothing to the seven that follow
+        let mut keys = encoder(EncoderModel { key_size: 8.0, jitter: 0.0, ..MODEL });
+        keys.aim(Rate(1_000_000), Time::ZERO);
+        assert_eq!(frames(&mut keys, 8)[7].1, 376);
     }
 
     #[test]

@@ -171,6 +171,15 @@ impl Source {
         }
     }
 
+    /// The rate of the encoder, in bits a second with all headers; `None` for what is none.
+    #[must_use]
+    pub fn encoder_rate(&self) -> Option<Rate> {
+        match self {
+            Source::Encoder(encoder) => Some(encoder.rate()),
+            _ => None,
+        }
+    }
+
     /// It is `at`: frames and the web's transfers count from here on. That of an FTP with a size is one, whenever it began.
     pub fn measure_from(&mut self, at: Time) {
         match self {

@@ -262,6 +262,30 @@ mod tests {
     }
 
     #[test]
+    fn a_freeze_is_measured_by_the_last_30_frames() {
+        let freezes = |slow: u64, gap: u64| {
+            let mut viewer = Viewer::default();
+            let mut now = 0;
+            for n in 0..71_u64 {
+                now += match n {
+                    70 => gap,
+                    0..40 => 200,
+                    _ if n < 40 + slow => 200,
+                    _ => 50,
+                };
+                for k in 0..3 {
+                    come(&mut viewer, n * 3 + k, now);
+                }
+            }
+            viewer.report().freezes
+        };
+        // 30 of 50 ms: 150 ms longer; 30 of 200 ms: three times as long; half and half: 125 ms, three times as long
+        assert_eq!((freezes(0, 199), freezes(0, 200)), (0, 1));
+        assert_eq!((freezes(30, 599), freezes(30, 600)), (0, 1));
+        assert_eq!((freezes(15, 374), freezes(15, 375)), (0, 1));
+    }
+
+    #[test]
     fn frames_count_from_the_warm_up_and_late_ones_are_not_shown() {
         let mut viewer = Viewer::default();
         for n in 0..9 {

@@ -219,8 +219,10 @@ impl Controller for Nada {
     fn gauges(&self, to: &mut dyn Gauges) {
         to.gauge("rate", self.rate);
         to.gauge("loss", self.loss);
-        to.gauge("signal", self.signal);
-        to.gauge("queueing", self.window.queueing().unwrap_or(0.0));
+        if let Some(queueing) = self.window.queueing() {
+            to.gauge("signal", self.signal);
+            to.gauge("queueing", queueing);
+        }
     }
 }
 

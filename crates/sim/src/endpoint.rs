@@ -10,7 +10,7 @@ use paceline_apps::{Action, Source as App, Transfers};
 use paceline_engine::random::Stream;
 use paceline_flow::{Receiver, Sender, Transmit};
 use paceline_packet::{Extra, FlowId, Packet};
-use paceline_units::{Size, Span, Time};
+use paceline_units::{Rate, Size, Span, Time};
 
 /// A sender with its application.
 #[derive(Debug)]
@@ -85,6 +85,12 @@ impl Source {
     #[must_use]
     pub fn frames(&self) -> Option<u64> {
         self.app.frames()
+    }
+
+    /// The rate of the encoder, in bits a second with all headers; `None` if the application is none.
+    #[must_use]
+    pub fn encoder_rate(&self) -> Option<Rate> {
+        self.app.encoder_rate()
     }
 
     /// Transfers and frames count from `at` on.

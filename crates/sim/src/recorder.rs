@@ -3,7 +3,7 @@
 use crate::endpoint::{Sink, Source};
 use crate::model::{FlowModel, LinkDirection};
 use paceline_control::Gauges;
-use paceline_units::{Span, Time};
+use paceline_units::{Rate, Span, Time};
 
 /// What to record, and how often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -215,7 +215,13 @@ impl HostRecorder {
                 let row = Row::of(source);
                 let known = |value: Option<f64>| value.unwrap_or(f64::NAN);
                 let (rtt, bottleneck, tcp) = (known(row.rtt), known(row.bottleneck), known(row.tcp_rate));
-                series.push(&[time, row.rate, row.loss, rtt, bottleneck, row.increase, tcp, row.window]);
+                let (signal, queueing) = (known(row.signal), known(row.queueing));
+                let (target, encoder) = (known(row.target), known(source.encoder_rate().map(Rate::bps)));
+                let increase = known(row.increase);
+                series.push(&[
+                    time, row.rate, row.loss, rtt, bottleneck, increase, tcp, signal, queueing, target, encoder,
+                    row.window,
+                ]);
             }
         }
         for (series, source) in self.sequences.iter_mut().zip(sources) {
@@ -271,6 +277,10 @@ const RTCP: &[&str] = &[
     "bottleneck_bps",
     "increase_bps",
     "tcp_rate_bps",
+    "signal_s",
+    "queueing_s",
+    "target_bps",
+    "encoder_bps",
     "window_packets",
 ];
 
@@ -290,8 +300,11 @@ struct Row {
     loss: f64,
     rtt: Option<f64>,
     bottleneck: Option<f64>,
-    increase: f64,
+    increase: Option<f64>,
     tcp_rate: Option<f64>,
+    signal: Option<f64>,
+    queueing: Option<f64>,
+    target: Option<f64>,
 }
 
 impl Row {
@@ -318,8 +331,11 @@ impl Gauges for Row {
             "loss" => self.loss = value,
             "rtt" => self.rtt = Some(value),
             "bottleneck" => self.bottleneck = Some(value),
-            "increase" => self.increase = value,
+            "increase" => self.increase = Some(value),
             "tcp_rate" => self.tcp_rate = Some(value),
+            "signal" => self.signal = Some(value),
+            "queueing" => self.queueing = Some(value),
+            "target" => self.target = Some(value),
             _ => {}
         }
     }

@@ -123,7 +123,7 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
         (recording.cwnd, 5 * on("tcp")),
         (recording.rate, 5 * flows), // until its two tables are one
         (recording.sequence, 3 * flows),
-        (recording.rtcp, 8 * on("rtp")),
+        (recording.rtcp, 12 * on("rtp")),
         (recording.acks, 6 * on("acks")),
         (recording.tfrc, 6 * on("tfrc")),
         (recording.playout, 2 * streams),

@@ -12,6 +12,11 @@ fn output(text: &str, seed: u64) -> RunOutput {
     simulate(&scenario, seed, &RunOptions { recording, ..RunOptions::default() }).unwrap()
 }
 
+/// A column of the only flow's recording.
+fn column<'a>(output: &'a RunOutput, name: &str) -> &'a [f64] {
+    &output.series[0].columns.iter().find(|(n, _)| *n == name).unwrap().1
+}
+
 fn path(rate: &str, more: &str, flows: &str) -> String {
     format!(
         "duration = \"60 s\"\nwarmup = \"20 s\"\n[link.bottleneck]\nrate = \"{rate}\"\ndelay = \"25 ms\"\n\
@@ -52,9 +57,7 @@ fn the_encoder_follows_the_rate_down_and_up() {
                  { at = \"45 s\", rate = \"2 Mbit/s\" }]";
     let text = path("1 Mbit/s", "", CALL).replace("rate = \"1 Mbit/s\"", steps);
     let output = output(&text, 1);
-    let table = &output.series[0];
-    let column = |name: &str| &table.columns.iter().find(|(n, _)| *n == name).unwrap().1;
-    let (time, rate) = (column("time_s"), column("allowed_bps"));
+    let (time, rate) = (column(&output, "time_s"), column(&output, "allowed_bps"));
     let mean = |from: f64, to: f64| {
         let within: Vec<f64> =
             time.iter().zip(rate).filter(|(t, _)| (from..to).contains(*t)).map(|(_, r)| *r).collect();
@@ -63,6 +66,28 @@ fn the_encoder_follows_the_rate_down_and_up() {
     assert!(mean(25.0, 30.0) > 1.4e6, "{}", mean(25.0, 30.0));
     assert!((0.3e6..0.55e6).contains(&mean(38.0, 45.0)), "{}", mean(38.0, 45.0));
     assert!(mean(55.0, 60.0) > 1.2e6, "{}", mean(55.0, 60.0));
+}
+
+#[test]
+fn recordings_show_the_signal_and_what_the_encoder_makes_of_the_rate() {
+    let output = output(&path("1 Mbit/s", "", CALL), 1);
+    let row = |name| column(&output, name);
+    let (allowed, signal, queueing) = (row("allowed_bps"), row("signal_s"), row("queueing_s"));
+    let (target, encoder) = (row("target_bps"), row("encoder_bps"));
+    assert!(signal[0].is_nan() && queueing[0].is_nan(), "nothing is known before the first feedback");
+    let known = 5..signal.len();
+    assert!(known.clone().all(|i| (0.0..0.5).contains(&signal[i]) && queueing[i] <= 0.3), "{signal:?}");
+    // RFC 8698 equations 1 and 2: without losses and marks the signal is the queueing delay
+    let clean = known.clone().filter(|&i| row("reported_loss")[i] == 0.0).collect::<Vec<_>>();
+    assert!(clean.len() > 300 && clean.iter().all(|&i| signal[i] == queueing[i]));
+    // section 5.2.2: the encoder is told at most 5 % less than the reference rate, and never less than RMIN
+    let most = |i: usize| (0.95 * allowed[i]).max(150e3) - 1.0..=allowed[i] + 1.0;
+    assert!(known.clone().all(|i| most(i).contains(&target[i])), "{target:?}");
+    assert!(known.clone().any(|i| target[i] < 0.96 * allowed[i]), "a key frame waits at the sender");
+    // it follows at its next frame but one after a reaction time: what it follows was a target within the last 0.3 s
+    let followed =
+        known.filter(|&i| target[i.saturating_sub(3)..=i].iter().any(|t| (t / encoder[i] - 1.0).abs() < 0.1));
+    assert!(followed.count() > 560, "{encoder:?}");
 }
 
 #[test]

@@ -37,6 +37,8 @@ def draw_beside(axes: Axes, line: Line, column: str, label: str) -> None:
     if line.count > 1:
         return
     known = line.data.filter(pl.col(column).is_finite())
+    if known.is_empty():
+        return
     axes.plot(known["time_s"], known[column] / 1e6, color="#B8B8B8", linewidth=0.7, zorder=2, label=label)
 
 
