@@ -337,6 +337,33 @@ def test_an_interrupted_sweep_keeps_its_runs_and_resumes_to_the_same_bits(tmp_pa
         assert (cut / table.name).read_bytes() == table.read_bytes(), table.name
 
 
+def test_a_run_that_heeds_nothing_does_not_keep_the_command_from_ending(tmp_path: Path, small: Path) -> None:
+    program = tmp_path / "stuck.py"
+    program.write_text(
+        "import sys, time\n"
+        "from paceline import _core, cli\n"
+        "sys.modules['paceline.sweep']._GRACE_S = 0.5\n"
+        "def stuck(*_):\n"
+        "    print('running', flush=True)\n"
+        "    time.sleep(60)\n"
+        "_core.run = stuck\n"
+        f"sys.argv = ['paceline', 'run', {str(small)!r}]\n"
+        "cli.main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "running\n"
+    process.terminate()
+    try:
+        _, stderr = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert stderr == "paceline: Stopped. 0 of 1 runs had finished; nothing was kept.\n"
+
+
 def test_a_defect_asks_for_a_report(here: Command, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from paceline import _core
 

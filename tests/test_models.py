@@ -281,6 +281,7 @@ def test_the_command_draws(here: Command, tmp_path: Path) -> None:
         (["reno", "--p", "0.1"], "reno needs --rtt"),
         (["veno", "--p", "0.1", "--rtt", "1s"], "needs --base-rtt and --w-max (or --gamma"),
         (["tfrc", "--p", "2", "--rtt", "1s"], "--p = 2: it must be in (0, 1]"),
+        (["tfrc", "--p", "1.0001", "--rtt", "1s"], "--p = 1.0001: it must be in (0, 1]"),
         (["tfrc", "--p", "x", "--rtt", "1s"], '--p: "x" is not a number'),
         (["tfrc", "--p", "0.1", "--rtt", "50"], "the unit is missing"),
         (["tfrc", "--p", "0.1", "--rtt", "1s", "--gamma", "0.5"], "tfrc does not take --gamma"),

@@ -27,6 +27,12 @@ from paceline.scenario import ScenarioLike, identity, load
 RECORD_EVERY_S = 0.02
 """Default interval of recordings, in seconds."""
 
+THREADS = "paceline"
+"""How the names of the threads begin in which runs are simulated."""
+
+_GRACE_S = 10.0
+"""A cancelled run that has not ended after this is left to itself: it looks at its watch many times a second."""
+
 Progress = Callable[[float, int], None]
 """Told about ten times a second, in the calling thread: runs done (with the running ones' shares), runs in all."""
 
@@ -188,7 +194,7 @@ def run_points(
     """Runs every point with every seed; records in the order of points, then seeds.
 
     Runs that `store` has are taken from it, others are kept there as they finish. Raises Interrupted on Ctrl-C (running
-    ones are cancelled), and whatever a run raises (the others are cancelled).
+    ones are cancelled, and waited for some seconds), and whatever a run raises (the others are cancelled likewise).
     """
     record = check_recordings(record, record_every_s)
     workers = workers_of_machine() if workers is None else workers
@@ -219,7 +225,7 @@ def run_points(
         if progress:
             progress(min(len(jobs), len(done) + sum(w.progress for w in watches.values())), len(jobs))
 
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="paceline")
+    pool = ThreadPoolExecutor(workers, thread_name_prefix=THREADS)
     running: dict[Future[RunRecord], int] = {}
     try:
         report()
@@ -239,7 +245,8 @@ def run_points(
     except BaseException as error:
         for watch in list(watches.values()):
             watch.cancel()
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)
+        wait([future for future in running if not future.cancelled()], timeout=_GRACE_S)
         done |= {
             i: f.result() for f, i in running.items() if f.done() and not f.cancelled() and not f.exception()
         }

@@ -10,8 +10,9 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -28,6 +29,7 @@ from paceline.cli.reproduce import reproduce
 from paceline.cli.run import run
 from paceline.cli.sweep import sweep
 from paceline.errors import PacelineError
+from paceline.sweep import THREADS
 
 
 class Guarded(TyperGroup):
@@ -127,4 +129,20 @@ def main() -> None:
     """The entry point of the command `paceline`."""
     # A polite kill is treated like Ctrl-C: running simulations are stopped, finished ones stay.
     signal.signal(signal.SIGTERM, _terminated)
-    app(prog_name="paceline")
+    try:
+        app(prog_name="paceline")
+    except KeyboardInterrupt:
+        # before the command itself had begun, or once more while it ended
+        _leave(fail("Stopped.", 130).exit_code)
+    except SystemExit as end:
+        _leave(end.code)
+
+
+def _leave(code: str | int | None) -> NoReturn:
+    """Ends the process, even if a run does not end that was told to: the interpreter alone would wait for it."""
+    if any(thread.name.startswith(THREADS) for thread in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code if isinstance(code, int) else 1)
+    raise SystemExit(code)

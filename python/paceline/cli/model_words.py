@@ -89,6 +89,8 @@ def as_option(message: str) -> str:
         value = float(match["number"]) * (BITS if bits else 1)
         if match["before"]:  # what is named must itself be allowed
             value = _rounded(value, up=match["before"] == "at least ")
+        elif not OPTIONS[name].unit:  # 1.0001 is not 1
+            return f"{value:.15g}"
         return match["before"] + text_of("rate_bps" if bits else name, value)
 
     number = r"(?P<number>-?[\d.]+(e[+-]?\d+)?)"
