@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 const PARAMETERS: [Parameter; COMMON.len() + 7] = after_common([
     own("theta1", 0.95, 0.0, 0.999, "1", "window factor at a loss while the path is not congested"),
     own("theta2", 0.5, 0.0, 0.999, "1", "window factor at a loss on a congested path: gamma is never below"),
-    own("beta", 3.0, 0.1, 1000.0, "packet", "backlog from which a loss counts as congestion"),
-    own("wmax", 0.0, 0.0, 1e6, "packet", "W_max in packets; 0: the largest rate times round-trip time so far"),
+    own("beta", 3.0, 0.1, 1000.0, "packets", "backlog from which a loss counts as congestion"),
+    own("wmax", 0.0, 0.0, 1e6, "packets", "W_max in packets; 0: the largest rate times round-trip time so far"),
     own_switch("base_rtt_reset", false, "the least round-trip time is sought anew after each loss event"),
     own_whole(
         "wmax_reports",
@@ -100,7 +100,7 @@ impl Build for Tfrc<Veno> {
 
     fn build(_profile: Profile, values: &[f64]) -> Tfrc<Veno> {
         let factor = |value: f64| Factor::new(value).unwrap_or(Factor::HALF);
-        // a theta1 below theta2 means no difference between losses
+        // scenario files refuse a theta1 below theta2; it means no difference between losses
         let (theta1, theta2) = (factor(values[7].max(values[8])), factor(values[8]));
         let law = Gamma::new(theta1, theta2, values[9]).unwrap_or(Gamma::TFRC);
         let veno = Veno {

@@ -86,7 +86,12 @@ impl Rules {
                     _ => String::new(),
                 };
                 let kind = if a_number { "a number " } else { "" };
-                self.note(key, format!("`{setting}` must be {kind}{}{hint}", parameter.allowed()));
+                // a switch and a name differ in the file by quotes alone, so they are shown unless a name was right
+                let shown = match parameter.kind {
+                    Kind::Choice(_) => setting.to_string(),
+                    _ => toml_text(&setting),
+                };
+                self.note(key, format!("`{shown}` must be {kind}{}{hint}", parameter.allowed()));
             }
         }
         let value = |name: &str| {
@@ -113,12 +118,16 @@ impl Rules {
             );
             self.note(join(&path, parameter.name), problem);
         }
-        // Vegas's two thresholds; MULTFRC's alpha and beta are steps, which have no order
-        if matches!(scheme.machine, Machine::Tcp(_))
-            && let (Some((_, alpha)), Some((_, beta))) = (value("alpha"), value("beta"))
-            && alpha > beta
-        {
-            self.note(path, format!("alpha, `{alpha}`, must be at most beta, `{beta}`"));
+        // of the pairs that have an order: Vegas's two thresholds, a loss's two factors; MULTFRC's alpha and beta are steps,
+        // which have none
+        let tcp = matches!(scheme.machine, Machine::Tcp(_));
+        let pairs = [("alpha", "beta", tcp), ("theta2", "theta1", true)];
+        for (less, more, _) in pairs.into_iter().filter(|(.., ordered)| *ordered) {
+            if let (Some((_, small)), Some((_, large))) = (value(less), value(more))
+                && small > large
+            {
+                self.note(path.clone(), format!("{less}, `{small}`, must be at most {more}, `{large}`"));
+            }
         }
     }
 }
