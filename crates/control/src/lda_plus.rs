@@ -10,8 +10,8 @@ use crate::tfrc::{own, own_switch, own_whole};
 use crate::{Allowance, Build, Controller, Gauges, Interval, Machine, Parameter, PathView, Profile, Scheme, models};
 use paceline_units::{Rate, Span};
 
-/// As fast as any link of a scenario: 100 Gbit/s in bytes a second. What an equation gives beyond it is no rate.
-const MOST: f64 = 1.25e10;
+/// As fast as any link of a scenario: 1000 Gbit/s in bytes a second. What an equation gives beyond it is no rate.
+const MOST: f64 = 1.25e11;
 
 const PARAMETERS: [Parameter; 9] = [
     own("initial_rate", 10.0, 1e-3, 1e6, "packets/s", "r_0: the rate before the first report"),
@@ -19,8 +19,8 @@ const PARAMETERS: [Parameter; 9] = [
     own("rto", 4.0, 0.0, 1000.0, "1", "t_out of equation 1 in round-trip times"),
     own("min_rto", 0.0, 0.0, 100.0, "s", "t_out at least"),
     own("per_ack", 1.0, 1.0, 100.0, "1", "D of equation 1: packets that a TCP acknowledgement covers"),
-    own("bottleneck", 0.0, 0.0, 1e11, "bit/s", "R, where it is known; 0: the receiver measures it by packet pairs"),
-    own("max_rate", 0.0, 0.0, 1e11, "bit/s", "the rate at most; 0: no such limit"),
+    own("bottleneck", 0.0, 0.0, 1e12, "bit/s", "R, where it is known; 0: the receiver measures it by packet pairs"),
+    own("max_rate", 0.0, 0.0, 1e12, "bit/s", "the rate at most; 0: no such limit"),
     own_switch("clamp", true, "the rate is at most R; off: the equations as printed"),
     own_whole("silence", 3.0, 0.0, 1000.0, "the rate is halved after so many intervals without a report; 0: never"),
 ];

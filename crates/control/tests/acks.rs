@@ -127,3 +127,28 @@ fn tfrcp_doubles_without_loss_and_takes_the_equation_with_one() {
     let by_hand = 1.0 / (0.1 * (2.0 * p / 3.0).sqrt() + 3.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p));
     assert!((c.rate() / by_hand - 1.0).abs() < 1e-9, "{} {by_hand}", c.rate());
 }
+
+/// Padhye, Firoiu, Towsley and Kurose, SIGCOMM 1998, equation 30; T_0 is SRTT + 4 RTTVAR (RFC 6298), b what an ACK covers.
+#[test]
+fn tfrcps_equation_has_the_timeout_and_the_acks_of_its_tcp() {
+    let after_a_loss = |given: &[(&str, f64)]| {
+        let mut c = answered("tfrcp", Profile::Rfc, given);
+        send(&mut c, ms(2100), 100);
+        c.on_feedback(&AckEvent::Acked { rtt: None, packets: 98 }, &path(ms(2100), 0));
+        lose(&mut c, ms(2100), 5, 0);
+        c.on_timer(&path(ms(2100), 0));
+        c.rate()
+    };
+    let by_hand = |t0: f64, b: f64| {
+        let p: f64 = 0.01;
+        1.0 / (0.1 * (2.0 * b * p / 3.0).sqrt() + t0 * 3.0 * (3.0 * b * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p))
+    };
+    for (given, t0, b) in [
+        (&[("min_timeout", 0.0)][..], 0.140, 1.0),
+        (&[("min_timeout", 0.2)], 0.2, 1.0),
+        (&[("packets_per_ack", 2.0)], 1.0, 2.0),
+    ] {
+        let (got, expected) = (after_a_loss(given), by_hand(t0, b));
+        assert!((got / expected - 1.0).abs() < 1e-9, "{given:?}: {got} {expected}");
+    }
+}

@@ -98,6 +98,15 @@ fn equations_7_and_8_the_increase_of_a_tcp() {
     let mut s = Script::at(10_000.0, &[KNOWN]);
     s.0.increase = 1e9;
     close(s.report(report(0.0, 2.0)), 10_875.0);
+    // of the flow's own packets
+    let mut s = Script::at(10_000.0, &[KNOWN]);
+    s.0.packet = 100.0;
+    s.0.increase = 1e9;
+    close(s.report(report(0.0, 2.0)), 10_087.5);
+    // of several report intervals, where reports were lost: T is the time that has passed
+    let mut s = Script::at(10_000.0, &[KNOWN]);
+    s.0.increase = 1e9;
+    close(s.report(RtpReport { since: Span::from_secs(15), ..report(0.0, 4.0) }), 10_000.0 + 4750.0 / 8.0);
 }
 
 #[test]
@@ -175,12 +184,17 @@ fn without_bottleneck_or_round_trip_time_the_rate_stays_or_falls() {
     assert_eq!(s.report(RtpReport { rtt: None, ..report(0.0, 0.1) }), 10_000.0, "no tau");
     close(s.report(RtpReport { rtt: None, ..report(0.25, 0.1) }), 5000.0);
     let mut s = Script::at(10_000.0, &[KNOWN]);
+    s.0.rtt = Some(Span::from_millis(100));
+    let zero = RtpReport { rtt: Some(Span::ZERO), ..report(0.01, 0.1) };
+    close(s.report(zero), 112_332.234_363); // that of the report before
+    let mut s = Script::at(10_000.0, &[KNOWN]);
     assert_eq!(s.report(RtpReport { interval: Interval::DataLimited, ..report(0.0, 0.1) }), 10_000.0, "not used");
 }
 
 #[test]
 fn silence_halves_down_to_a_packet_a_report() {
     let mut s = Script::at(10_000.0, &[KNOWN]);
+    s.0.increase = 9999.0;
     let mut rates = Vec::new();
     for _ in 0..8 {
         s.0.on_feedback(&RtpEvent::Silence, &path());
@@ -188,6 +202,7 @@ fn silence_halves_down_to_a_packet_a_report() {
     }
     assert_eq!(rates[..3], [5000.0, 2500.0, 1250.0]);
     assert_eq!(rates[7], 200.0);
+    assert_eq!(s.0.increase, 625.0, "A begins anew, as after a loss");
 }
 
 #[test]

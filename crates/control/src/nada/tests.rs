@@ -98,6 +98,10 @@ fn equations_5_to_7_move_by_offset_and_change() {
     // at the equilibrium, x_curr = PRIO * XREF * RMAX / r_ref, nothing moves
     nada.signal = 0.030;
     assert!(close(nada.gradual(0.1, 0.030), 5e5));
+    // one of twice the priority rests there at twice the rate
+    nada.priority = 2.0;
+    nada.rate = 1e6;
+    assert!(close(nada.gradual(0.1, 0.030), 1e6));
 }
 
 #[test]
@@ -143,6 +147,62 @@ fn section_5_1_1_one_slow_packet_is_no_queue() {
     feed(&mut nada, 200, vec![came(150, 90)]);
     assert!(close(nada.signal, 0.0), "the least of 15");
     assert!(close(nada.window.longest_queueing(), 0.070), "but growth is gradual");
+}
+
+#[test]
+fn section_5_1_1_the_queueing_delay_is_the_least_of_15_samples() {
+    let after = |slow: u64| {
+        let mut nada = started();
+        feed(&mut nada, 100, vec![came(0, 20)]);
+        feed(&mut nada, 200, (0..slow).map(|k| came(100 + k, 60)).collect());
+        nada.window.queueing().unwrap()
+    };
+    assert!(close(after(14), 0.0) && close(after(15), 0.040), "{} {}", after(14), after(15));
+}
+
+#[test]
+fn section_4_2_growing_fast_ends_with_a_queue_of_qeps() {
+    let grows_fast = |delay: u64| {
+        let mut nada = started();
+        let packets = (0..100).map(|k| came(k, if k == 99 { delay } else { 20 })).collect();
+        feed(&mut nada, 100, packets);
+        nada.rate > 1e6 // 8 Mbit/s have come: gradually it cannot get there at once
+    };
+    assert!(grows_fast(29), "9 ms");
+    assert!(!grows_fast(31), "11 ms");
+}
+
+#[test]
+fn section_5_1_shares_and_rates_are_those_of_half_a_second() {
+    let mut nada = started();
+    feed(&mut nada, 1000, vec![came(900, 20), lost(901)]);
+    feed(&mut nada, 1400, vec![came(1300, 20)]);
+    assert!(nada.window.longest_queueing() == 0.0 && close(nada.window.receive_rate(ms(1400)), 32e3), "16000 bits");
+    feed(&mut nada, 1499, vec![]);
+    assert!(close(nada.loss, 0.1 * (0.1 * (0.9 * 0.5 + 1.0 / 3.0) * 9.0 + 1.0 / 3.0)), "{}", nada.loss);
+    feed(&mut nada, 1500, vec![]);
+    let all = 0.1 * (0.1 * (0.9 * 0.5 + 1.0 / 3.0) * 9.0 + 1.0 / 3.0);
+    assert!(close(nada.loss, 0.9 * all), "what was told of half a second ago is forgotten: {}", nada.loss);
+    assert!(close(nada.window.receive_rate(ms(1500)), 16e3));
+}
+
+/// RFC 5348 section 5.4, which RFC 8698 section 4.2 takes for loss_int: eight intervals, the four oldest of less weight.
+#[test]
+fn loss_intervals_are_weighted_as_rfc_5348_has_it() {
+    let mut nada = started();
+    nada.window.closed = [1.0, 2.0, 3.0, 4.0, 50.0, 60.0, 70.0, 80.0].into();
+    // (1 + 2 + 3 + 4 + 40 + 36 + 28 + 16) / 6
+    assert!(close(nada.window.loss_interval().unwrap(), 130.0 / 6.0));
+    nada.window.closed.truncate(5);
+    assert!(close(nada.window.loss_interval().unwrap(), 50.0 / 4.8));
+}
+
+#[test]
+fn the_signal_is_bounded() {
+    let mut nada = started();
+    nada.loss = 0.5; // a signal of 25 s
+    feed(&mut nada, 100, vec![came(0, 20), lost(1)]);
+    assert_eq!(nada.signal, 0.5);
 }
 
 #[test]
@@ -209,6 +269,10 @@ fn parameters_have_their_bounds() {
     assert!(build(&[("tau", 0.0)]).is_err() && build(&[("max_rate", -1.0)]).is_err());
     let swapped = build(&[("min_rate", 1e6), ("max_rate", 5e5)]).unwrap();
     assert!(close(swapped.max_rate, 1e6));
+    // RFC 8698, Table 2
+    let nada = build(&[]).unwrap();
+    assert_eq!((nada.min_rate, nada.max_rate, nada.priority), (150e3, 1.5e6, 1.0));
+    assert_eq!((nada.x_ref, nada.kappa, nada.eta, nada.tau), (0.010, 0.5, 2.0, 0.5));
 }
 
 fn fate() -> impl Strategy<Value = Fate> {

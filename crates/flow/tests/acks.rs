@@ -1,0 +1,105 @@
+//! The machine of per-packet acknowledgements by hand: what counts as an answer, and when a packet is overdue.
+
+use paceline_control::registry::scheme;
+use paceline_control::{AcksController, Gauges, Profile};
+use paceline_engine::random::Stream;
+use paceline_flow::Segment;
+use paceline_flow::acks::{AcksConfig, AcksReceiver, AcksSender};
+use paceline_packet::{Extra, ExtraId, Flags, FlowId, LastHole, Packet, Stamp};
+use paceline_units::{Span, Time};
+
+fn packet(seq: u32, stamp: Stamp, now: Time) -> Packet {
+    Packet { time: now, flow: FlowId(0), seq, stamp, cursor: 0, extra: ExtraId::NONE, size: 1000, flags: Flags::NONE }
+}
+
+fn ms(n: u64) -> Time {
+    Time(n * 1_000_000)
+}
+
+fn ends(name: &str, profile: Profile) -> (AcksSender, AcksReceiver) {
+    let controller = AcksController::new(scheme(name).unwrap(), profile, &[]).unwrap();
+    let config = AcksConfig::new(profile, paceline_control::AckController::settings(&controller));
+    (AcksSender::new(&config, controller, Stream::new(1, "s")), AcksReceiver::new(&config))
+}
+
+#[test]
+fn an_answer_with_another_echo_is_none() {
+    let (mut sender, _) = ends("rap", Profile::Rfc);
+    let mut left: Vec<Segment> = Vec::new();
+    sender.supply_endless(Time::ZERO, &mut left);
+    sender.start(Time::ZERO, &mut left);
+    let hole = Extra::Ack(LastHole { received_end: 1, hole_end: 0, hole_start: 0 });
+    let forged = Stamp(left[0].stamp.0.wrapping_add(1));
+    sender.on_ack(ms(100), &packet(0, forged, ms(100)), Some(&hole));
+    assert_eq!(sender.srtt(), Span::ZERO);
+    sender.on_ack(ms(100), &packet(0, left[0].stamp, ms(100)), Some(&hole));
+    assert_eq!(sender.srtt(), Span::from_millis(100));
+}
+
+#[test]
+fn the_last_packet_of_all_is_lost_a_timeout_after_it_left() {
+    let (mut sender, _) = ends("rap", Profile::Rfc);
+    let mut left: Vec<Segment> = Vec::new();
+    sender.supply(100, Time::ZERO, &mut left);
+    sender.start(Time::ZERO, &mut left);
+    assert_eq!((left.len(), sender.next_wake()), (1, ms(2000)), "the timeout before any round trip");
+    sender.on_timer(ms(1999), &mut left);
+    assert_eq!(sender.stats().timeouts, 0);
+    sender.on_timer(ms(2000), &mut left);
+    assert_eq!((sender.stats().timeouts, left.len()), (1, 1));
+}
+
+/// In ns-2 the timer of a gap looks for losses, and either cuts the rate or sends; in the paper it does both.
+#[test]
+fn a_gap_that_ends_with_a_timeout_sends_in_the_paper_and_not_in_ns2() {
+    for (profile, packets) in [(Profile::Rfc, 2), (Profile::Ns2, 1)] {
+        let (mut sender, _) = ends("rap", profile);
+        let mut left: Vec<Segment> = Vec::new();
+        sender.supply_endless(Time::ZERO, &mut left);
+        sender.start(Time::ZERO, &mut left);
+        sender.on_timer(ms(2000), &mut left);
+        assert_eq!((sender.stats().timeouts, left.len()), (1, packets), "{profile:?}");
+    }
+}
+
+/// The share lost that TFRCP has found in its last round.
+struct P(f64);
+
+impl Gauges for P {
+    fn gauge(&mut self, name: &'static str, value: f64) {
+        if name == "p" {
+            self.0 = value;
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_an_answer_tells_of_no_packet() {
+    let (mut sender, mut receiver) = ends("tfrcp", Profile::Rfc);
+    let mut left: Vec<Segment> = Vec::new();
+    sender.supply_endless(Time::ZERO, &mut left);
+    sender.start(Time::ZERO, &mut left);
+    let (mut sent_at, mut answered, mut came) = (vec![Time::ZERO], 0, 0);
+    // the first answer comes after 100 ms, and a round of 2 s begins
+    for now in (0..2100).map(ms) {
+        sender.on_timer(now, &mut left);
+        sent_at.resize(left.len(), now);
+        while answered < left.len() && sent_at[answered] + Span::from_millis(100) <= now {
+            let segment = left[answered].clone();
+            answered += 1;
+            if segment.seq == 5 {
+                continue; // lost
+            }
+            came += 1;
+            let mut answers: Vec<Segment> = Vec::new();
+            receiver.on_data(now, &packet(segment.seq, segment.stamp, now), &mut answers);
+            for _ in 0..5 {
+                sender.on_ack(now, &packet(answers[0].seq, answers[0].stamp, now), answers[0].extra.as_ref());
+            }
+        }
+    }
+    sender.on_timer(ms(2100), &mut left);
+    let mut p = P(0.0);
+    sender.gauges(&mut p);
+    assert!(came > 10 && (p.0 * f64::from(came + 1) - 1.0).abs() < 1e-9, "{} of {came}", p.0);
+}
