@@ -6,7 +6,7 @@ mod segments;
 use paceline_control::{MediaController, Profile, RtpController, registry};
 use paceline_engine::random::Stream;
 use paceline_flow::Segment;
-use paceline_flow::rtp::{LossField, RtpConfig, RtpReceiver, RtpSender, Spacing};
+use paceline_flow::rtp::{LossField, MinInterval, RtpConfig, RtpReceiver, RtpSender, Spacing};
 use paceline_packet::rtcp::{App, Compound, ReportBlock};
 use paceline_packet::{Extra, Flags};
 use paceline_units::{Span, Time};
@@ -308,6 +308,24 @@ fn disorder_and_copies_are_no_losses() {
     assert!(last.cumulative_lost < 0 && last.jitter > 0);
 }
 
+/// What comes before a source is valid (appendix A.1) is given to the application once, too.
+#[test]
+fn copies_of_the_first_packets_are_copies() {
+    for copies in
+        [vec![DELAY, DELAY + 1, DELAY + 2], vec![DELAY, DELAY + 150], vec![DELAY + 150, DELAY + 160, DELAY + 350]]
+    {
+        let mut path = flow(&[KNOWN], |_| {});
+        let expected = copies.len() as u64 - 1;
+        path.there = Box::new(move |n, _| if n == 0 { copies.clone() } else { vec![DELAY] });
+        path.start();
+        path.run(2.0);
+        path.sender.stop();
+        path.run(3.0);
+        let (sent, got) = (path.sender.stats(), path.receiver.stats());
+        assert_eq!((got.bytes, got.duplicates), (sent.bytes_acked, expected));
+    }
+}
+
 #[test]
 fn a_report_counts_once_and_an_old_one_not_at_all() {
     let run = |copies: Vec<u64>| {
@@ -411,6 +429,22 @@ fn reports_go_on_after_an_outage_that_the_numbers_do_not_survive() {
     assert!(last.0 > Time::from_secs_f64(154.0));
     assert_eq!((last.1.fraction_lost, last.1.cumulative_lost), (0, 0), "it has begun anew");
     assert_eq!(path.sender.stats().window_cuts, 0);
+}
+
+/// The echo of a report that many have followed gives a round-trip time, and who waits for it is not impatient.
+#[test]
+fn reports_may_be_more_frequent_than_round_trips() {
+    let mut path = flow(&[KNOWN], |config| {
+        config.timing.spacing = Spacing::Fixed;
+        config.timing.min_interval = MinInterval::Fixed(Span::from_millis(1));
+    });
+    path.there = Box::new(|_, _| vec![200]);
+    path.start();
+    path.run(10.0);
+    let sender = &path.sender;
+    // at a packet a report, 220 of them are under way
+    assert!((sender.window() - 220.0).abs() < 3.0, "{}", sender.window());
+    assert_eq!(sender.stats().timeouts, 0);
 }
 
 /// A sender without data is no sender: it reports as a receiver does, and a receiver of whom nothing is heard leaves.

@@ -12,7 +12,7 @@ use paceline_packet::rtcp::{Arrival, ArrivalOffset, Arrivals, Compound, Ecn, Str
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::wire::rtcp::{decode, encode};
 use paceline_packet::{Extra, Flags, NtpMiddle, UDP_IPV4};
-use paceline_units::{Span, Time};
+use paceline_units::{Rate, Span, Time};
 use proptest::prelude::*;
 use segments::packet;
 use std::collections::BTreeMap;
@@ -176,6 +176,26 @@ fn a_silent_receiver_halves_the_rate_and_an_idle_sender_does_not() {
     let (mut sender, mut receiver) = ends(|_| {});
     run(&mut sender, &mut receiver, 5.0, 0, FINE, 1);
     assert_eq!(sender.stats().timeouts, 0);
+}
+
+/// Where feedback is more frequent than packets are, or than a round trip, none is missing before it can have come.
+#[test]
+fn who_sends_seldom_hears_seldom_and_that_is_no_silence() {
+    let (mut sender, mut receiver) = ends(|config| {
+        config.feedback_interval = Span::from_millis(1);
+        config.timing.bandwidth = Rate::from_bps(100_000_000);
+    });
+    run(&mut sender, &mut receiver, 10.0, 2000, FINE, 1);
+    assert_eq!(sender.stats().timeouts, 0);
+    // 485 kbit/s arrive
+    assert!(sender.controller().rate() * 8.0 > 485e3, "{}", sender.controller().rate());
+    // lost packets are missed all the same, ten intervals and a round trip after they left
+    let before = sender.stats().timeouts;
+    sender.supply_endless(Time::from_secs_f64(10.0), &mut Vec::new());
+    for ms in 0..100 {
+        sender.on_timer(Time::from_secs_f64(10.0 + f64::from(ms) / 1e3), &mut Vec::new());
+    }
+    assert!(sender.stats().timeouts > before);
 }
 
 /// Feedback as anybody may send it.

@@ -17,6 +17,14 @@ use paceline_units::{Span, Time};
 /// A source is gone if nothing has been heard of it for so many intervals (section 6.3.5).
 const GONE: u64 = 5;
 
+/// So many packets at most are kept for a source that may become valid.
+const MOST_EARLY: usize = 64;
+
+/// Whether two numbers are so close that the one may come after the other.
+fn is_near(one: u16, other: u16) -> bool {
+    one.wrapping_sub(other).min(other.wrapping_sub(one)) < 1000
+}
+
 /// The sender, as the receiver knows it.
 #[derive(Clone, Debug)]
 struct Heard {
@@ -31,6 +39,8 @@ struct Heard {
     fresh_before: u32,
     /// Payload that came before the source was valid.
     held: u64,
+    /// The numbers of those packets, for as long as copies of them may come.
+    early: Vec<u16>,
 }
 
 /// The receiving end of a flow. It joins the session with the first packet that comes.
@@ -153,19 +163,30 @@ impl RtpReceiver {
         let first = heard.fresh == 1;
         match verdict {
             Verdict::New => {
-                let bytes = payload + core::mem::take(&mut heard.held);
+                // what came before the source was valid is not in its sequence
+                let copy = heard.early.contains(&data.sequence);
+                heard.early.retain(|early| is_near(*early, data.sequence));
+                self.stats.duplicates += u64::from(copy);
+                let bytes = core::mem::take(&mut heard.held) + if copy { 0 } else { payload };
                 self.stats.bytes += bytes;
                 if first {
                     self.members(now);
                 }
-                Arrived { bytes, segments: 1 }
+                Arrived { bytes, segments: u32::from(bytes > 0) }
             }
             Verdict::Copy => {
                 self.stats.duplicates += 1;
                 Arrived::default()
             }
+            Verdict::Probation if heard.early.contains(&data.sequence) => {
+                self.stats.duplicates += 1;
+                Arrived::default()
+            }
             Verdict::Probation | Verdict::Stray => {
-                heard.held += payload;
+                if heard.early.len() < MOST_EARLY {
+                    heard.early.push(data.sequence);
+                    heard.held += payload;
+                }
                 Arrived::default()
             }
         }
@@ -186,14 +207,15 @@ impl RtpReceiver {
             return false;
         }
         // in sequence: the caller counts this packet
-        self.sender = Some(Heard { held: payload, ..self.hear(data.ssrc, source) });
+        let early = vec![data.sequence.wrapping_sub(1)];
+        self.sender = Some(Heard { held: payload, early, ..self.hear(data.ssrc, source) });
         true
     }
 
     fn hear(&self, ssrc: Ssrc, source: Source) -> Heard {
         let pairs = PacketPairs::new(self.config.probe);
         let arrivals = ArrivalLog::default();
-        Heard { ssrc, source, pairs, arrivals, report: None, fresh: 0, fresh_before: 0, held: 0 }
+        Heard { ssrc, source, pairs, arrivals, report: None, fresh: 0, fresh_before: 0, held: 0, early: Vec::new() }
     }
 
     fn control(&mut self, now: Time, size: u16, report: &Compound, out: &mut impl Transmit) {

@@ -23,8 +23,8 @@ use std::collections::VecDeque;
 /// A sender whose timer is late catches up on so much of its sending in one burst.
 const CATCH_UP: Span = Span::from_millis(10);
 
-/// So many of its reports a sender knows again when they are echoed.
-const ECHOES: usize = 16;
+/// So many of its reports a sender knows again when they are echoed: with a report a millisecond those of a second.
+const ECHOES: usize = 1024;
 
 /// The sending end of a flow.
 ///

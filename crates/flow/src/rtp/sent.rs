@@ -62,10 +62,10 @@ impl SentLog {
         self.entries.push_back(Sent { at: now, size, fate: None, covered: false });
     }
 
-    /// Whether no packet's fate is open.
+    /// When the oldest packet left whose fate is open; `None` if there is none.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    pub fn oldest(&self) -> Option<Time> {
+        self.entries.front().map(|entry| entry.at)
     }
 
     /// One past the last packet.

@@ -7,6 +7,9 @@ use paceline_packet::rtcp::{App, Compound, ReportBlock};
 use paceline_packet::{Extra, Ntp, Packet};
 use paceline_units::{Size, Span, Time};
 
+/// How long a first answer may take (RFC 5348 section 4.2).
+const FIRST_ROUND_TRIP: Span = Span::from_secs(2);
+
 /// The shortest round-trip time that counts: the resolution of LSR and DLSR.
 const LEAST_RTT: Span = Span(15_259);
 
@@ -104,7 +107,7 @@ impl RtpSender {
 
     /// Equation 2 of the LDA+ paper: tau = t - DLSR - LSR, where LSR is one of our reports.
     fn round_trip(&self, now: Time, block: &ReportBlock) -> Option<Span> {
-        let (_, sent) = self.session.echoes.iter().find(|(echo, _)| *echo == block.lsr)?;
+        let (_, sent) = self.session.echoes.iter().rev().find(|(echo, _)| *echo == block.lsr)?;
         let longest = now.since(*sent);
         (block.dlsr.span() <= longest + LEAST_RTT * 2)
             .then(|| block.round_trip(Ntp::at(now)))
@@ -112,28 +115,50 @@ impl RtpSender {
             .map(|sample| sample.max(LEAST_RTT))
     }
 
-    /// The receiver's silence is to be told after so many intervals.
+    /// The receiver's silence is to be told after so many intervals of its reports, and what a report takes to come about: a
+    /// round trip, and before there is a sample of it the 2 s that RFC 5348 section 4.2 allows for one.
     pub(super) fn listen(&mut self, now: Time, intervals: u32) {
-        let timer = self.session.timer.as_ref().filter(|_| intervals > 0);
-        self.silence = timer.map_or(Time::NEVER, |timer| {
-            now + self.config.heeded_interval(timer.deterministic()) * u64::from(intervals)
-        });
+        let interval = self.interval().filter(|_| intervals > 0);
+        self.silence = interval.map_or(Time::NEVER, |interval| self.patience(now, interval * u64::from(intervals)));
+    }
+
+    /// The mean time between two reports that the controller heeds; `None` without a session.
+    fn interval(&self) -> Option<Span> {
+        let timer = self.session.timer.as_ref()?;
+        Some(self.config.heeded_interval(timer.deterministic()))
+    }
+
+    /// When what is sent at `sent` has been answered long since, if the receiver waits for `held`.
+    fn patience(&self, sent: Time, held: Span) -> Time {
+        if self.rtt == Span::ZERO { sent + held.max(FIRST_ROUND_TRIP) } else { sent + held + self.rtt }
     }
 
     /// No report has come for long.
     #[cold]
     pub(super) fn silent(&mut self, now: Time) {
+        let Some(interval) = self.interval() else {
+            self.silence = Time::NEVER;
+            return;
+        };
         self.account(now);
-        // a sender with nothing to send gets no reports either
+        // a sender with nothing to send gets no reports either, nor has one been due whose packets are new
         let waits = match self.config.settings.feedback {
             RtpFeedback::Reports => self.we_sent() || self.supply.is_left(),
-            RtpFeedback::Arrivals => !self.sent.is_empty(),
+            RtpFeedback::Arrivals => {
+                let intervals = u64::from(self.config.settings.silence);
+                let due = self.sent.oldest().map(|sent| self.patience(sent, interval * intervals));
+                if let Some(due) = due.filter(|due| *due > now) {
+                    self.silence = due;
+                    return;
+                }
+                due.is_some()
+            }
         };
         if waits {
             self.stats.timeouts += 1;
             self.controller.on_feedback(&RtpEvent::Silence, &self.path(now));
             self.pacer.repace(now, self.paced, self.controller.rate());
         }
-        self.listen(now, 1);
+        self.silence = now + interval.max(self.rtt);
     }
 }
