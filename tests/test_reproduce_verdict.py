@@ -187,6 +187,16 @@ def test_functions_of_values_that_may_be_missing() -> None:
     np.testing.assert_array_equal(Expression("coalesce(y, 7)").value(rows, seeds), [1, 2, 3, 7])
 
 
+def test_the_share_of_runs_in_which_one_is_above_the_other() -> None:
+    rows = names([[3.0, 1.0, 5.0, 2.0], [2.0, 2.0, 2.0, 2.0]])
+    found = Expression('runs_above(late["a", "l0"] - late["a", "l1"])').estimate(rows, 4)
+    assert found.mean == 0.5  # 3 and 5 lie above 2; 2 does not
+    indicator = estimate([1.0, 0.0, 1.0, 0.0])
+    assert found.half_width == pytest.approx(indicator.half_width)
+    with pytest.raises(ExpressionError, match="one expression"):
+        Expression("runs_above(x, x)")
+
+
 def test_models_in_expressions() -> None:
     p = np.array([0.001, 0.01, 0.0, math.nan])
     found = Expression("veno_rate(p, 0.2, 1 / 2, 0.8, 1000)").value({"p": p}, np.ones(1))

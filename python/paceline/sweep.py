@@ -258,7 +258,8 @@ def run_points(
 
 
 def open_sweep(directory: Path, manifest: Mapping[str, Any], *, fresh: bool = False) -> Store:
-    """The store of a sweep. Raises PacelineError if the directory holds another sweep (unless `fresh`) or other things.
+    """The store of a sweep or a campaign. Raises PacelineError if the directory holds another (unless `fresh`), or
+    other things.
 
     The same scenario may be resumed with more runs or other values of the same paths: finished runs are used again.
     """
@@ -268,16 +269,16 @@ def open_sweep(directory: Path, manifest: Mapping[str, Any], *, fresh: bool = Fa
         if old.get("kind") != manifest["kind"]:
             kind = old.get("kind", "?")
             raise PacelineError(
-                f"{directory} is the directory of a {kind}, not of a sweep: use another --out"
+                f"{directory} is the directory of a {kind}, not of a {manifest['kind']}: use another --out"
             )
         if not fresh:
             _check_same(directory, old, manifest)
     elif directory.exists() and any(directory.iterdir()):
-        raise PacelineError(f"{directory} is not empty and holds no sweep: use another --out")
+        raise PacelineError(f"{directory} is not empty and holds no {manifest['kind']}: use another --out")
     store = Store(directory)
     if fresh:
         store.clear()
-    # Tables are of finished sweeps: those of the sweep before this one would be mistaken for this one's.
+    # Tables are of what is finished: those of the one before this would be mistaken for this one's.
     for table in [*directory.glob("*.parquet"), *directory.glob("*.csv")]:
         table.unlink(missing_ok=True)
     files.write_json(path, manifest)
@@ -290,16 +291,17 @@ def _check_same(directory: Path, old: Mapping[str, Any], new: Mapping[str, Any])
         "build": "Paceline is another version, or was built anew from changed sources,",
         "record": "other recordings are asked for",
         "record_every_s": "recordings are at another interval",
+        "over": "it runs over something else",
     }
     for key, reason in what.items():
-        if old.get(key) != new[key]:
+        if old.get(key) != new.get(key):
             raise PacelineError(
-                f"{directory} holds a sweep that this one cannot resume: {reason} since then. "
+                f"{directory} holds a {new['kind']} that this one cannot resume: {reason} since then. "
                 "Use another --out, or --fresh to start over (the finished runs there are then deleted)."
             )
     if list(old.get("vary", {})) != list(new["vary"]):
         raise PacelineError(
-            f"{directory} holds a sweep over {', '.join(old.get('vary', {}))}, "
+            f"{directory} holds a {new['kind']} over {', '.join(old.get('vary', {}))}, "
             f"not {', '.join(new['vary'])}. Use another --out, or --fresh to start over."
         )
 

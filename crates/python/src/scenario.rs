@@ -100,6 +100,11 @@ impl Scenario {
         self.checked.seed()
     }
 
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.checked.duration().as_secs_f64()
+    }
+
     /// Names of the flows.
     fn flow_names(&self) -> Vec<&str> {
         self.checked.flows().iter().map(|flow| flow.name.as_str()).collect()

@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 
 from paceline import _core
 from paceline.cli import layout
+from paceline.cli.campaign import campaign
 from paceline.cli.compare import compare
 from paceline.cli.describe import schema, schemes
 from paceline.cli.help import WIDTH, Command
@@ -114,6 +115,7 @@ def options(
 app.command(cls=Command)(run)
 app.command(cls=Command)(sweep)
 app.command(cls=Command)(compare)
+app.command(cls=Command)(campaign)
 app.command(cls=Command)(plot)
 app.command(cls=Command)(reproduce)
 app.command(cls=Command)(model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -31,7 +31,7 @@ _SHOWN = {
         (("mean_packets", "mean"), ("sd_packets", "sd"), ("utilisation", "utilisation")),
     ),
 }
-_NAMED_BY = {"flows": "flow", "streams": "flow", "queues": "link"}
+_NAMED_BY = {"flows": "flow", "groups": "group", "streams": "flow", "queues": "link"}
 
 
 def sweep(
@@ -114,11 +114,15 @@ def short(axes: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def tables(results: Results) -> list[Layout]:
+Shown = Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]
+"""Table -> its title, and the measures shown of it with their heads."""
+
+
+def tables(results: Results, shown: Shown = _SHOWN) -> list[Layout]:
     """A table each of flows, streams and queues by name: a row per point and name, points apart."""
     return [
         table
-        for name, (title, measures) in _SHOWN.items()
+        for name, (title, measures) in shown.items()
         if (table := _table(results, name, title, measures)) is not None
     ]
 

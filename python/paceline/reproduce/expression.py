@@ -4,10 +4,11 @@
     throughput["vegas", "4:10"] / throughput["vegas", "1:3"]
     slope(throughput["newreno"], x)                     over all levels of the study; x: where they lie on its axis
     queue["vegas", "4:10":"8:20"]                       a range of levels, both ends included
+    runs_above(goodput["tcp"] - goodput["tfrc"])        the share of the runs in which it is more than zero
 
-Python's arithmetic, comparison-free; the functions are those of `FUNCTIONS`. Whatever an expression says, its 95 %
-interval is the jackknife's over seeds (one seed left out at a time, t distribution): all points of a study share their
-seeds, so a difference or a ratio of two points is paired. For a mean it is the ordinary t interval.
+Python's arithmetic, comparison-free; the functions are those of `FUNCTIONS`, and `runs_above`. Whatever an expression
+says, its 95 % interval is the jackknife's over seeds (one seed left out at a time, t distribution): all points of a
+study share their seeds, so a difference or a ratio of two points is paired. For a mean it is the ordinary t interval.
 """
 
 from __future__ import annotations
@@ -80,6 +81,11 @@ def _between(y: Array, low: Array, high: Array) -> Array:
     )
 
 
+def _share_above(runs: Array) -> Array:
+    """The share of the runs above zero; nan if one has no value."""
+    return np.asarray(np.where(np.isfinite(runs), runs > 0, math.nan).mean())
+
+
 def _modelled(model: Callable[..., Array]) -> Callable[..., Array]:
     """A throughput model, element by element: nan where an argument lies outside of its domain."""
 
@@ -113,6 +119,9 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
 coalesce(y, other): other where y has no value; between(y, low, high): 1 where y lies there, else 0; and of
 `paceline.models` veno_gamma(rtt, base_rtt, w_max) and veno_rate(p, rtt, gamma, rto, w_max), the paper's equations (20)
 and (16), in seconds, packets and packets/s."""
+
+RUNS_ABOVE = "runs_above"
+"""The one function that looks at each run by itself: the share of the runs in which its argument is more than zero."""
 
 _OPERATORS: dict[type[ast.operator], Callable[[Array, Array], Array]] = {
     ast.Add: np.add,
@@ -151,8 +160,10 @@ class Expression:
                 self._check(left)
                 self._check(right)
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
-                if name not in FUNCTIONS:
-                    raise self._fail(f"no function {name!r}; there are {', '.join(sorted(FUNCTIONS))}")
+                if name not in (known := sorted([*FUNCTIONS, RUNS_ABOVE])):
+                    raise self._fail(f"no function {name!r}; there are {', '.join(known)}")
+                if name == RUNS_ABOVE and len(args) != 1:
+                    raise self._fail(f"{RUNS_ABOVE}(x) takes one expression")
                 for arg in args:
                     self._check(arg)
             case ast.Subscript(value=ast.Name(id=name), slice=key):
@@ -204,8 +215,13 @@ class Expression:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     return np.asarray(_OPERATORS[type(op)](a, b))
             case ast.Call(func=ast.Name(id=name), args=args):
+                if name == RUNS_ABOVE:
+                    of_runs = [self._value(args[0], names, one) for one in np.eye(len(seeds))[seeds > 0]]
+                    function, values = _share_above, [np.asarray(of_runs, float)]
+                else:
+                    function, values = FUNCTIONS[name], [self._value(arg, names, seeds) for arg in args]
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    return FUNCTIONS[name](*(self._value(arg, names, seeds) for arg in args))
+                    return function(*values)
             case ast.Subscript(value=ast.Name(id=name), slice=key):
                 found = names.get(name)
                 if found is None or isinstance(found, np.ndarray):

@@ -1,0 +1,215 @@
+"""Campaigns: schemes in alternation, case by case and test by test, over a simulated, an emulated, or a real path.
+
+A campaign file (TOML) names scenarios and what differs between schemes and between cases:
+
+    name = "wide-area"
+    scenario = "wide-area.toml"        # of every case that names none of its own
+    tests = 12
+    rest = "5 s"                       # between two runs in real time
+
+    [scheme.tcp]
+    set = { "flow.media.cc" = "newreno" }
+    [scheme.tfrc]
+    set = { "flow.media.cc" = "tfrc" }
+
+    [case.alone]
+    [case.reverse]
+    scenario = "wide-area-reverse.toml"
+
+Test k runs every case with every scheme in turn, with seed k, so that what the path does in the meantime meets all of
+them; the results are those of a sweep over `case` and `scheme`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paceline import _core, files
+from paceline.errors import Interrupted, PacelineError
+from paceline.reproduce.reading import Table, read_toml, settings
+from paceline.results import Results, RunRecord
+from paceline.scenario import identity, load
+from paceline.sweep import (
+    Point,
+    Progress,
+    Store,
+    check_recordings,
+    open_sweep,
+    run_points,
+    seeds_from,
+    write_tables,
+)
+
+AXES = ("case", "scheme")
+MOST_TESTS = 10_000
+RATE_EVERY_S = 1.0
+"""The interval at which rates are recorded, and over which burstiness is taken where a scenario has no `rate_bin`."""
+
+Runner = Callable[[_core.Scenario, int, Sequence[str], float], RunRecord]
+"""One run in real time: scenario, seed, what is recorded and how often."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A campaign, read and checked."""
+
+    name: str
+    description: str
+    tests: int
+    rest_s: float
+    points: tuple[Point, ...]
+    """Case by case, and scheme by scheme within each; the labels tell which."""
+
+    def seconds(self, tests: int | None = None) -> float:
+        """How long it takes in real time."""
+        once = sum(point.scenario.duration_s + self.rest_s for point in self.points)
+        return once * (self.tests if tests is None else tests)
+
+
+def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Campaign:
+    """Reads a campaign and every scenario it names; `changes` are set in all of them, last. Raises ScenarioError, and
+    PacelineError that names the file and the key."""
+    file = Path(path)
+    table = Table(file.name, read_toml(file))
+    name = table.take("name", str, file.stem)
+    description = table.take("description", str, "")
+    tests = table.take("tests", int, 1)
+    if not 1 <= tests <= MOST_TESTS:
+        raise PacelineError(f"{file.name}.tests: must be 1 to {MOST_TESTS}, not {tests}")
+    common = table.take("scenario", str, None)
+    rest_s = _rest(file.name, table.take("rest", str, "0 s"))
+    schemes = {key: settings(entry) for key, entry in _tables(table, "scheme", ...)}
+    cases = []
+    for key, entry in _tables(table, "case", {"": {}}):
+        scenario = entry.take("scenario", str, common)
+        if scenario is None:
+            raise PacelineError(
+                f"{file.name}: scenario is missing: of all cases, or of {key or 'a case'} alone"
+            )
+        cases.append((key, file.parent / scenario, settings(entry)))
+        entry.end()
+    table.end()
+    points = []
+    for case, scenario, sets in cases:
+        for scheme, more in schemes.items():
+            loaded = load(scenario, {**dict(sets), **dict(more), **(changes or {})})
+            points.append(Point(loaded, {"case": case or loaded.name, "scheme": scheme}))
+    return Campaign(name, description, tests, rest_s, tuple(points))
+
+
+def _tables(table: Table, key: str, default: Any) -> list[tuple[str, Table]]:
+    entries = table.take(key, dict, default)
+    if not entries:
+        raise PacelineError(f"{table.where}: needs at least one [{key}.NAME]")
+    return [(name, Table(f"{table.where}: {key}.{name}", entry)) for name, entry in entries.items()]
+
+
+def _rest(where: str, text: str) -> float:
+    try:
+        return _core.quantity(text, "s")
+    except ValueError as error:
+        raise PacelineError(f"{where}.rest: {error}") from None
+
+
+def run(
+    campaign: Campaign,
+    *,
+    over: str = "simulator",
+    runner: Runner | None = None,
+    tests: int | None = None,
+    record: Sequence[str] = ("rate",),
+    record_every_s: float = RATE_EVERY_S,
+    workers: int | None = None,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> Results:
+    """Runs a campaign: in real time, one run after the other, if there is a `runner`, else simulated; `over` names
+    what it runs over.
+
+    With `out`, finished runs are kept there and a campaign that was stopped goes on where it was. Tables have the
+    columns `case` and `scheme`; the seed is the number of the test. Raises PacelineError, StorageError, Interrupted.
+    """
+    seeds = seeds_from(1, campaign.tests if tests is None else tests)
+    manifest = {
+        "kind": "campaign",
+        "name": campaign.name,
+        "scenario": [identity(point.scenario) for point in campaign.points],
+        "over": over,
+        "vary": {axis: list(dict.fromkeys(point.labels[axis] for point in campaign.points)) for axis in AXES},
+        "seeds": seeds,
+        "version": _core.version(),
+        "build": files.build(),
+        "record": check_recordings(record, record_every_s),
+        "record_every_s": record_every_s,
+        **files.provenance(),
+    }
+    store = open_sweep(Path(out), manifest, fresh=fresh) if out is not None else None
+    if runner is None:
+        records = run_points(
+            campaign.points,
+            seeds,
+            record=record,
+            record_every_s=record_every_s,
+            workers=workers,
+            store=store,
+            progress=progress,
+        )
+    else:
+        records = in_turn(
+            campaign.points,
+            seeds,
+            runner,
+            over=over,
+            rest_s=campaign.rest_s,
+            record=record,
+            record_every_s=record_every_s,
+            store=store,
+            progress=progress,
+        )
+    results = Results(records, manifest)
+    if out is not None:
+        write_tables(results, Path(out))
+    return results
+
+
+def in_turn(
+    points: Sequence[Point],
+    seeds: Sequence[int],
+    runner: Runner,
+    *,
+    over: str,
+    rest_s: float = 0.0,
+    record: Sequence[str] = (),
+    record_every_s: float = RATE_EVERY_S,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> list[RunRecord]:
+    """Runs every point once for each seed before the next seed, with a rest between runs; records in the order of
+    points, then seeds. Runs that `store` has are taken from it. Raises Interrupted on Ctrl-C."""
+    jobs = [(n, k) for k in range(len(seeds)) for n in range(len(points))]
+    done: dict[tuple[int, int], RunRecord] = {}
+    ran = False
+    try:
+        for n, k in jobs:
+            point, seed = points[n], seeds[k]
+            what = f"{identity(point.scenario)}\n# over {over}"
+            key = Store.key(what, seed, record, record_every_s)
+            kept = store.get(key, seed, record) if store else None
+            if kept is None:
+                if ran:
+                    time.sleep(rest_s)
+                ran = True
+                kept = runner(point.scenario, seed, record, record_every_s)
+                if store:
+                    store.put(key, kept)
+            done[n, k] = RunRecord(seed, kept.summary, kept.series, point.labels)
+            if progress:
+                progress(len(done), len(jobs))
+    except KeyboardInterrupt:
+        raise Interrupted(len(done), len(jobs), str(store.directory) if store else None) from None
+    return [done[n, k] for n in range(len(points)) for k in range(len(seeds))]

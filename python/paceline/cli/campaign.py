@@ -1,0 +1,95 @@
+"""`paceline campaign`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from paceline import campaign as campaigns
+from paceline.cli import layout
+from paceline.cli.options import Set, Workers
+from paceline.cli.progress import progress
+from paceline.cli.sweep import Shown, tables
+from paceline.errors import Interrupted
+from paceline.results import Results
+from paceline.scenario import assignments
+
+_SHOWN: Shown = {
+    "flows": (
+        "Flows",
+        (("goodput_bps", "goodput"), ("receive_rate_cov", "burstiness"), ("rtt_mean_s", "RTT")),
+    ),
+    "groups": ("Groups", (("goodput_bps", "goodput"), ("jain", "Jain"))),
+}
+
+
+def campaign(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Campaign file (TOML).", show_default=False)],
+    tests: Annotated[
+        int | None,
+        typer.Option("--tests", metavar="K", help="Tests. Default: the campaign's.", show_default=False),
+    ] = None,
+    set_: Set = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Where runs and tables go. Default: out/campaign-NAME.",
+            show_default=False,
+        ),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over: delete the finished runs in --out.")
+    ] = False,
+    workers: Workers = None,
+) -> None:
+    """Run schemes in alternation, case by case and test by test.
+
+    A campaign names scenarios, the schemes to compare on each, and how often. Each finished run is kept at once: the
+    same command goes on where it was stopped.
+
+    \b
+    Examples:
+      paceline campaign examples/campaigns/wide-area.toml
+      paceline campaign examples/campaigns/wide-area.toml --tests 3 --set "duration=20 s"
+    """
+    read = campaigns.read(file, assignments(set_ or []))
+    directory = out or Path("out") / f"campaign-{read.name}"
+    try:
+        with progress(read.name) as show_progress:
+            results = campaigns.run(
+                read, tests=tests, workers=workers, out=directory, fresh=fresh, progress=show_progress
+            )
+    except Interrupted as stop:
+        again = f"{directory}. Give the same command again to go on"
+        raise Interrupted(stop.finished, stop.total, again) from None
+    console = layout.stdout()
+    layout.say(
+        console,
+        f"{read.name}: {len(results.seeds)} tests; mean ± half of the 95 % interval\n\n",
+    )
+    alone = (results.groups["flows"] == 1).all()
+    layout.show(console, tables(results, {"flows": _SHOWN["flows"]} if alone else _SHOWN))
+    layout.say(console, "\n" + "\n".join(wins(results)))
+    layout.say(console, f"\nTables (Parquet, CSV) and runs are in {directory}.")
+
+
+def wins(results: Results) -> list[str]:
+    """For each case and each scheme after the first: in how many tests its flows have the higher goodput."""
+    found = []
+    # The flows that all schemes of a case have differ in the scheme alone.
+    means = results.flows.group_by("case", "scheme", "flow", "seed", maintain_order=True).agg(
+        pl.col("goodput_bps").mean()
+    )
+    for (case, flow), part in means.group_by("case", "flow", maintain_order=True):
+        by_scheme = part.pivot("scheme", index="seed", values="goodput_bps")
+        first, *others = by_scheme.columns[1:]
+        for other in others:
+            both = by_scheme.drop_nulls([first, other])
+            above = int((both[other] > both[first]).sum())
+            found.append(f"{case}, {flow}: {other} above {first} in {above} of {len(both)} tests")
+    return found
