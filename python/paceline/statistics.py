@@ -89,7 +89,7 @@ def present(values: Iterable[Number]) -> NDArray[np.float64]:
     return array[~np.isnan(array)]
 
 
-def t_quantile(confidence: float, degrees: int) -> float:
+def t_quantile(confidence: float, degrees: float) -> float:
     """The two-sided quantile of Student's t: a t-distributed value lies within plus or minus it with `confidence`."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
@@ -156,6 +156,26 @@ def paired_difference(
     if d.mean is not None and d.sd is not None:
         p_value = _two_sided_p(d.mean, d.sd / math.sqrt(d.n), d.n - 1)
     return Difference(d, a, b, p_value)
+
+
+def independent_difference(
+    first: Iterable[Number], second: Iterable[Number], confidence: float = CONFIDENCE
+) -> Estimate:
+    """Mean of the second values less that of the first, where nothing pairs them, with Welch's interval (Biometrika 34,
+    1947): the variances need not be the same. No interval below two values on a side."""
+    a, b = estimate(first, confidence), estimate(second, confidence)
+    n = min(a.n, b.n)
+    if a.mean is None or b.mean is None:
+        return Estimate(n, None, None, None, confidence)
+    if a.sd is None or b.sd is None:
+        return Estimate(n, b.mean - a.mean, None, None, confidence)
+    of_a, of_b = a.sd**2 / a.n, b.sd**2 / b.n
+    variance = of_a + of_b
+    if variance == 0:
+        return Estimate(n, b.mean - a.mean, 0.0, 0.0, confidence)
+    degrees = variance**2 / (of_a**2 / (a.n - 1) + of_b**2 / (b.n - 1))
+    half = t_quantile(confidence, degrees) * math.sqrt(variance)
+    return Estimate(n, b.mean - a.mean, math.sqrt(variance * n), half, confidence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,7 @@ def _claim(where: str, value: Any, studies: Mapping[str, Study], metrics: Mappin
         shows=tuple(shows),
         if_differs=table.take("if_differs", str, ""),
         bound=None if bound is None else float(bound),
+        needs_s=float(table.take("needs", (int, float), 0.0)),
     )
     table.end()
     if claim.ours is not None:

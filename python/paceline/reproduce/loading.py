@@ -9,7 +9,7 @@ from typing import Any
 from paceline.reproduce.claims import read_claims
 from paceline.reproduce.expression import Expression
 from paceline.reproduce.measure import REDUCTIONS
-from paceline.reproduce.paper import Curve, Finding, Level, Metric, Paper, Plot, Series, Study, Trace
+from paceline.reproduce.paper import Curve, Finding, Level, Metric, Paper, Plot, Series, Study, Trace, World
 from paceline.reproduce.reading import Table, check_selections, read_toml, settings, to_expression
 from paceline.reproduce.where import PaperError, folder_of_papers
 from paceline.results import SERIES
@@ -31,6 +31,13 @@ def _series(where: str, values: list[Any]) -> tuple[Series, ...]:
     return tuple(found)
 
 
+def _world(entry: Table) -> World:
+    word = entry.take("world", str, str(World.SIMULATED))
+    if word not in list(World):
+        raise PaperError(f"{entry.where}.world: {' or '.join(World)}, not {word!r}")
+    return World(word)
+
+
 def _levels(where: str, table: Table) -> tuple[Level, ...]:
     path = table.take("path", str, None)
     if path is not None:
@@ -47,7 +54,12 @@ def _levels(where: str, table: Table) -> tuple[Level, ...]:
     for i, value in enumerate(table.take("level", list)):
         entry = Table(f"{where}.level[{i}]", value)
         found.append(
-            Level(entry.take("label", str), float(entry.take("x", (int, float), i)), settings(entry))
+            Level(
+                entry.take("label", str),
+                float(entry.take("x", (int, float), i)),
+                settings(entry),
+                _world(entry),
+            )
         )
         entry.end()
     return tuple(found)
@@ -236,6 +248,7 @@ def load(key: str, root: Path | None = None) -> Paper:
         claims=tuple(claims),
         findings=tuple(findings),
         runs=about.take("runs", int, 10),
+        emulated_runs=about.take("emulated_runs", int, 3),
     )
     about.end()
     return paper

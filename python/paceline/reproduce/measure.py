@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from paceline.reproduce import points
 from paceline.reproduce.expression import Array, Column, ExpressionError
-from paceline.reproduce.paper import Claim, Curve, Metric, Paper, Study
+from paceline.reproduce.paper import Claim, Curve, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome, Verdict, judge
 from paceline.reproduce.where import PaperError
@@ -151,19 +152,49 @@ def results(paper: Paper, values: Values) -> list[Result]:
     found = []
     for claim in paper.claims:
         study = paper.studies[claim.study]
-        studies = [paper.studies[key] for key in study.pool] or [study]
-        counts = [
-            len(next(iter(v.values()), [])) for p, v in values.items() if p.study in {s.key for s in studies}
-        ]
+        runs = _runs(paper, claim, values)
         ours: Estimate | None = None
-        if claim.ours is not None and counts and min(counts) > 0:
+        if claim.ours is not None and runs > 0:
             try:
-                ours = claim.ours.estimate(columns(paper, study, values), min(counts))
+                ours = claim.ours.estimate(columns(paper, study, values), runs)
             except LookupError:
                 ours = None
-        verdict = Verdict(Outcome.OPEN, f"not yet run: {study.later}") if study.later else None
+        verdict = (
+            Verdict(Outcome.OPEN, f"not yet run: {study.later}") if study.later else too_short(paper, claim)
+        )
         found.append(Result(claim, ours, verdict or judge(claim.published, ours)))
     return found
+
+
+def _runs(paper: Paper, claim: Claim, values: Values) -> int:
+    """How many runs all points have that the claim looks at."""
+    study = paper.studies[claim.study]
+    keys = {s.key for s in [paper.studies[key] for key in study.pool] or [study]}
+    chosen = claim.ours.selections if claim.ours and not study.pool else []
+    # With a range or all levels, all points count.
+    named = {(series, level) for _, series, level in chosen if isinstance(level, str)}
+    everything = len(named) < len(set(chosen)) or not chosen
+    counts = [
+        len(next(iter(v.values()), []))
+        for p, v in values.items()
+        if p.study in keys and (everything or (p.series, p.level) in named)
+    ]
+    return min(counts, default=0)
+
+
+def too_short(paper: Paper, claim: Claim) -> Verdict | None:
+    """The verdict on a claim that takes longer runs in real time than there are; None if there are none such."""
+    study = paper.studies[claim.study]
+    if not claim.needs_s or claim.ours is None:
+        return None
+    levels = {level for _, _, level in claim.ours.selections}
+    for place, _, level in points.places(study):
+        if level.label in levels and level.world is World.EMULATED:
+            lasts = points.point(paper, study, place).scenario.duration_s
+            if lasts < claim.needs_s:
+                says = f"runs of {lasts:g} s are too short to test it: it takes {claim.needs_s:g} s (--full)"
+                return Verdict(Outcome.OPEN, says)
+    return None
 
 
 @dataclass(frozen=True)

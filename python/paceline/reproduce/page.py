@@ -16,10 +16,10 @@ import plotly
 from markupsafe import Markup
 
 from paceline.reproduce import figures, measure, points
-from paceline.reproduce.paper import Plot, Study
+from paceline.reproduce.paper import Plot, Study, World
 from paceline.reproduce.reproduction import Reproduction
 from paceline.reproduce.verdict import FEW_RUNS, Kind, Outcome
-from paceline.statistics import Estimate
+from paceline.statistics import Estimate, independent_difference
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SENSIBLE_DIGITS = 3
@@ -250,6 +250,36 @@ def _point_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]
     return rows
 
 
+def _gap_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]]:
+    """Each point in real time beside the same point simulated: of every metric shown both, and the difference."""
+    rows = []
+    for place, series, level in points.places(study):
+        twin = next(
+            (
+                other
+                for other in study.levels
+                if other.world is World.SIMULATED and other.settings == level.settings
+            ),
+            None,
+        )
+        emulated = reproduction.values.get(place)
+        if level.world is World.SIMULATED or twin is None or emulated is None:
+            continue
+        simulated = reproduction.values[points.Place(study.key, series.key, twin.label)]
+        for key in _shown_metrics(reproduction, study):
+            metric = reproduction.paper.metrics[key]
+            rows.append(
+                {
+                    "metric": f"{metric.label}{f', {metric.unit}' if metric.unit else ''}",
+                    "series": series.label,
+                    "simulated": plus_minus(measure.mean(simulated[key])),
+                    "emulated": plus_minus(measure.mean(emulated[key])),
+                    "difference": plus_minus(independent_difference(simulated[key], emulated[key])),
+                }
+            )
+    return rows
+
+
 def _shown_metrics(reproduction: Reproduction, study: Study) -> list[str]:
     wanted = {plot.metric for plot in study.plots} | {"throughput", "late"}
     for plot in study.plots:
@@ -277,6 +307,7 @@ def _study_view(reproduction: Reproduction, study: Study) -> dict[str, Any]:
             for k in _shown_metrics(reproduction, study)
         ],
         "points": _point_rows(reproduction, study),
+        "gaps": _gap_rows(reproduction, study),
     }
 
 

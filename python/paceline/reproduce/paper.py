@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 
 from paceline.reproduce.expression import Expression
@@ -33,13 +34,21 @@ class Series:
     dashed: bool = False
 
 
+class World(StrEnum):
+    """Where a point runs: in the simulator, or in real time over an emulated path."""
+
+    SIMULATED = "simulated"
+    EMULATED = "emulated"
+
+
 @dataclass(frozen=True)
 class Level:
-    """One stop on a study's axis: its label, where it lies on the axis, and what it sets."""
+    """One stop on a study's axis: its label, where it lies on the axis, what it sets, and where it runs."""
 
     label: str
     x: float
     settings: Settings
+    world: World = World.SIMULATED
 
 
 @dataclass(frozen=True)
@@ -143,6 +152,18 @@ class Study:
     seconds: float = 0.1
     """Core seconds of a run, on average, on the machine of the paper's README."""
 
+    @property
+    def is_emulated(self) -> bool:
+        """Whether some of its points run in real time."""
+        return any(level.world is World.EMULATED for level in self.levels)
+
+    def without(self, path: str) -> Study:
+        """The study with levels that do not set `path`."""
+        kept = (
+            replace(level, settings=tuple(s for s in level.settings if s[0] != path)) for level in self.levels
+        )
+        return replace(self, levels=tuple(kept))
+
     def level(self, label: str) -> int:
         """The index of the level so labelled. Raises KeyError."""
         for i, level in enumerate(self.levels):
@@ -178,6 +199,8 @@ class Claim:
     shows: tuple[Show, ...]
     if_differs: str
     bound: float | None
+    needs_s: float = 0.0
+    """The least duration of a run in real time that can say something of it."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +227,8 @@ class Paper:
     findings: tuple[Finding, ...]
     runs: int = 10
     """Runs of each point, unless more or fewer are asked for: as many as the paper made, if it says."""
+    emulated_runs: int = 3
+    """Runs of each point in real time, in the short form."""
 
     def figures(self) -> list[str]:
         """The figures in the order of the studies, each once."""
@@ -226,4 +251,18 @@ class Paper:
         claims = tuple(
             c for c in self.claims if c.study in studies and self.studies[c.study].figure in wanted
         )
-        return Paper(**{**self.__dict__, "studies": studies, "claims": claims})
+        return replace(self, studies=studies, claims=claims)
+
+    def full(self) -> Paper:
+        """The paper with runs in real time as long and as many as its own: where some of a study's points run in real
+        time, all have the duration that its scenario gives."""
+        studies = {k: s.without("duration") if s.is_emulated else s for k, s in self.studies.items()}
+        return replace(self, studies=studies, emulated_runs=self.runs)
+
+    def simulated(self) -> Paper:
+        """The paper without what runs in real time; the claims on it stay, to be run."""
+        studies = {
+            k: replace(s, levels=tuple(level for level in s.levels if level.world is World.SIMULATED))
+            for k, s in self.studies.items()
+        }
+        return replace(self, studies=studies)

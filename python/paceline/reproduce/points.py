@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paceline import _core
-from paceline.reproduce.paper import Level, Paper, Series, Settings, Study
+from paceline.reproduce.paper import Level, Paper, Series, Settings, Study, World
 from paceline.reproduce.where import PaperError
 from paceline.scenario import load
 from paceline.sweep import Point
@@ -52,10 +52,22 @@ def point(paper: Paper, study: Study, place: Place) -> Point:
     return Point(scenario, {"study": place.study, "series": place.series, "level": place.level})
 
 
+def world(study: Study, place: Place) -> World:
+    """Where the point runs."""
+    return study.levels[study.level(place.level)].world
+
+
+def runs_of(paper: Paper, where: World, runs: int) -> int:
+    """How many runs a point has of `runs` that were asked for: in real time as many as the paper allows."""
+    return runs if where is World.SIMULATED else min(runs, paper.emulated_runs)
+
+
 def command(paper: Paper, study: Study, place: Place, runs: int) -> str:
-    """The command line that runs the point again, with the same seeds and so the same numbers."""
+    """The command line that runs the point again, with the same seeds: in the simulator that gives the same numbers."""
     path = Path("papers") / paper.key / str(study.scenario)
-    words = ["paceline", "run", path.as_posix()]
-    for where, value in settings(study, place):
-        words += ["--set", f"{where}={value}"]
+    where = world(study, place)
+    runs = runs_of(paper, where, runs)
+    words = ["paceline", "run" if where is World.SIMULATED else "emulate", path.as_posix()]
+    for path_in, value in settings(study, place):
+        words += ["--set", f"{path_in}={value}"]
     return shlex.join([*words, "--seed", str(FIRST_SEED), "--runs", str(runs)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +12,17 @@ from typing import Any
 import polars as pl
 
 from paceline import _core, files
+from paceline.campaign import Runner, in_turn
 from paceline.errors import PacelineError
 from paceline.reproduce import measure, points
-from paceline.reproduce.paper import Paper, Study
+from paceline.reproduce.paper import Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome
 from paceline.results import RunRecord
 from paceline.sweep import Point, Progress, Store, run_points, seeds_from, workers_of_machine
+
+SET_UP_S = 2.0
+"""What a run in real time takes beside its duration, about."""
 
 
 @dataclass
@@ -86,30 +92,43 @@ class Plan:
     places: list[list[Place]]
     recorded: list[Recorded | None]
     """What is recorded of each point."""
+    worlds: list[World]
+    """Where each point runs."""
     runs: int
     seconds: float
-    """Core seconds that it takes on the machine of the paper's README."""
+    """Core seconds that the simulated points take on the machine of the paper's README."""
+    real_seconds: float
+    """How long those in real time take, one after the other."""
+
+    def chosen(self, recorded: Recorded | None, world: World) -> list[int]:
+        """The points of which this is recorded, in that world."""
+        where = zip(self.recorded, self.worlds, strict=True)
+        return [i for i, (r, w) in enumerate(where) if r == recorded and w is world]
 
 
 def plan(paper: Paper, runs: int) -> Plan:
     """The points of all studies, those that are the same run merged. Raises PaperError for a bad scenario: nothing
     starts unless every point is valid."""
-    found: dict[tuple[str, Recorded | None], tuple[Point, list[Place]]] = {}
-    seconds = 0.0
+    found: dict[tuple[str, Recorded | None, World], tuple[Point, list[Place]]] = {}
+    seconds = dict.fromkeys(World, 0.0)
     for study in paper.studies.values():
         for place, _, _ in points.places(study):
             point = points.point(paper, study, place)
-            key = (point.scenario.to_toml(), recording(study))
+            world = points.world(study, place)
+            key = (point.scenario.to_toml(), recording(study), world)
             if key not in found:
                 found[key] = (point, [])
-                seconds += study.seconds * runs
+                each = study.seconds if world is World.SIMULATED else point.scenario.duration_s + SET_UP_S
+                seconds[world] += each * points.runs_of(paper, world, runs)
             found[key][1].append(place)
     return Plan(
         [point for point, _ in found.values()],
         [where for _, where in found.values()],
-        [recorded for _, recorded in found],
+        [recorded for _, recorded, _ in found],
+        [world for _, _, world in found],
         runs,
-        seconds,
+        seconds[World.SIMULATED],
+        seconds[World.EMULATED],
     )
 
 
@@ -126,8 +145,10 @@ def run(
     store: Store | None = None,
     progress: Progress | None = None,
     runner: Callable[..., list[RunRecord]] = run_points,
+    real_time: Runner | None = None,
 ) -> Reproduction:
-    """Runs a paper. Finished runs in `store` are used again.
+    """Runs a paper; what is to run in real time with `real_time`, or not at all without it. Finished runs in `store`
+    are used again.
 
     Raises PaperError before anything runs, Interrupted on Ctrl-C (what had finished is in the store), StorageError.
     """
@@ -138,27 +159,37 @@ def run(
     seeds = seeds_from(points.FIRST_SEED, runs)
     values: measure.Values = {}
     tables: dict[Place, pl.DataFrame] = {}
-    total = len(planned.points) * runs
+    counts = [points.runs_of(paper, world, runs) for world in planned.worlds]
+    total = sum(counts)
     before = 0
-    for recorded in dict.fromkeys(sorted(planned.recorded, key=str)):
-        chosen = [i for i, r in enumerate(planned.recorded) if r == recorded]
+    # What runs in real time comes last: what is simulated takes moments, and is kept.
+    for world, recorded in itertools.product(World, dict.fromkeys(sorted(planned.recorded, key=str))):
+        chosen = planned.chosen(recorded, world)
+        if not chosen:
+            continue
+        own_seeds = seeds[: points.runs_of(paper, world, runs)]
 
         def tell(done: float, _: int, before: int = before) -> None:
             if progress:
                 progress(before + done, total)
 
-        records = runner(
+        if world is World.SIMULATED:
+            run_all = functools.partial(runner, workers=workers)
+        elif real_time is not None:
+            run_all = functools.partial(in_turn, runner=real_time, over="emulator")
+        else:
+            continue
+        records = run_all(
             [planned.points[i] for i in chosen],
-            seeds,
+            own_seeds,
             record=(recorded.kind,) if recorded else (),
             record_every_s=recorded.every_s if recorded else 0.5,
-            workers=workers,
             store=store,
             progress=tell,
         )
         before += len(records)
         for n, i in enumerate(chosen):
-            own = records[n * runs : (n + 1) * runs]
+            own = records[n * len(own_seeds) : (n + 1) * len(own_seeds)]
             measured = measure.of_point(paper.metrics, [record.summary for record in own])
             for place in planned.places[i]:
                 values[place] = measured

@@ -19,12 +19,14 @@ def runs(reproduction: Reproduction) -> pl.DataFrame:
     for study in reproduction.studies():
         for place, series, level in points.places(study):
             measured = reproduction.values.get(place, {})
-            for i, seed in enumerate(reproduction.seeds):
+            count = max((len(runs) for runs in measured.values()), default=0)
+            for i, seed in enumerate(reproduction.seeds[:count]):
                 row: dict[str, Any] = {
                     "study": study.key,
                     "figure": study.figure,
                     "series": series.key,
                     "level": level.label,
+                    "world": str(level.world),
                     "x": level.x,
                     "seed": seed,
                 }
@@ -50,6 +52,7 @@ def points_table(reproduction: Reproduction) -> pl.DataFrame:
                         "figure": study.figure,
                         "series": series.key,
                         "level": level.label,
+                        "world": str(level.world),
                         "x": level.x,
                         "metric": key,
                         "unit": reproduction.paper.metrics[key].unit,
