@@ -64,6 +64,39 @@ def _jq() -> str | None:
     return None if shutil.which("jq") else "needs jq (package jq)"
 
 
+def _iperf3() -> str | None:
+    return None if shutil.which("iperf3") else "needs iperf3 (package iperf3)"
+
+
+def _shaper() -> str | None:
+    if (reason := _netns()) is not None:
+        return reason
+    if shutil.which("tc") is None:
+        return "shaping needs the tc command (package iproute2)"
+    name = f"paceline-probe-{os.getpid()}"
+    subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False)
+    shape = [
+        "tc",
+        "qdisc",
+        "add",
+        "dev",
+        "lo",
+        "root",
+        "tbf",
+        "rate",
+        "10mbit",
+        "burst",
+        "5kb",
+        "limit",
+        "50kb",
+    ]
+    made = subprocess.run(
+        ["ip", "netns", "exec", name, *shape], capture_output=True, text=True, check=False, timeout=20
+    )
+    subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+    return None if made.returncode == 0 else f"tc cannot make a token bucket filter: {made.stderr.strip()}"
+
+
 _PROBES: dict[str, Callable[[], str | None]] = {
     "root": _root,
     "netns": _netns,
@@ -72,12 +105,15 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "chromium": _chromium,
     "tshark": _tshark,
     "jq": _jq,
+    "iperf3": _iperf3,
+    "shaper": _shaper,
 }
 
 
 @functools.cache
 def missing(need: str) -> str | None:
-    """Why `need` ("root", "netns", "tmpfs", "ns", "chromium", "tshark", "jq") is not here; None when it is."""
+    """Why `need` ("root", "netns", "tmpfs", "ns", "chromium", "tshark", "jq", "iperf3", "shaper") is not
+    here; None when it is."""
     return _PROBES[need]()
 
 

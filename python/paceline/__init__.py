@@ -23,6 +23,7 @@ from paceline.running import run
 from paceline.scenario import load, parse
 from paceline.sweep import sweep
 from paceline.variation import cov
+from paceline.watching import watch
 
 __version__ = _core.version()
 
@@ -60,4 +61,5 @@ __all__ = [
     "schemes",
     "summarise",
     "sweep",
+    "watch",
 ]

@@ -71,6 +71,43 @@ class RunOutput:
     @property
     def series(self) -> list[Series]: ...
 
+@final
+class TcpWatch:
+    """The kernel-TCP connections of other programs, followed."""
+
+    def __init__(
+        self,
+        whose: str,
+        numbers: list[int],
+        every_s: float,
+        search_every_s: float,
+        duration_s: float | None = None,
+    ) -> None:
+        """Lists the connections that are there. `whose`: "all", "ports" or "processes" with their `numbers`, or
+        "children": those of processes that descend from this one and begin from now on. Raises ProcessLookupError,
+        PermissionError, OSError, ValueError.
+        """
+    def run(self, name: str) -> RunOutput:
+        """Watches to the end, without the interpreter lock."""
+    def stop(self) -> None:
+        """Ends it at once."""
+    def finish(self) -> None:
+        """Ends it when the open connections have ended, within a second."""
+    def view(self) -> str:
+        """What is being followed, as JSON: time_s, connections, ended."""
+
+@final
+class HostWatch:
+    """The host's state while something runs in real time."""
+
+    def __init__(self) -> None:
+        """Begins now. Raises OSError."""
+    def report(self) -> str:
+        """The state at the beginning and now, and the share of stolen time in between, as JSON. Raises OSError."""
+
+def adopt_orphans(adopt: bool) -> None:
+    """Has processes that lose their parent become children of this one, or no longer. Raises OSError."""
+
 def run(
     scenario: Scenario,
     seed: int,

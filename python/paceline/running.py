@@ -13,17 +13,22 @@ from paceline.scenario import ScenarioLike, identity, load
 from paceline.sweep import RECORD_EVERY_S, Pcap, Point, Progress, check_recordings, run_points, seeds_from
 
 
-def claim(directory: Path) -> None:
-    """Makes a run directory, or takes over that of an earlier run. Raises PacelineError if it holds something else."""
+def claim(directory: Path, kind: str = "run") -> None:
+    """Makes a run directory, or takes over that of an earlier run of its kind ("run", "watch", ...).
+
+    Raises PacelineError if it holds something else.
+    """
     manifest = directory / "manifest.json"
     if manifest.exists():
-        kind = files.read_json(manifest).get("kind", "?")
-        if kind != "run":
-            raise PacelineError(f"{directory} is the directory of a {kind}, not of a run: use another --out")
+        there = files.read_json(manifest).get("kind", "?")
+        if there != kind:
+            raise PacelineError(
+                f"{directory} is the directory of a {there}, not of a {kind}: use another --out"
+            )
         return files.make_directory(directory)
     files.make_directory(directory)
     if any(directory.iterdir()):
-        raise PacelineError(f"{directory} is not empty and holds no run: use another --out")
+        raise PacelineError(f"{directory} is not empty and holds no {kind}: use another --out")
     return None
 
 

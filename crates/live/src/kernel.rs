@@ -1,7 +1,7 @@
 //! The kernel's own TCP: what it says of its connections, and bulk flows over it.
 //!
 //! [`tcp_info`] reads the internals of a connection, [`sock_diag`] those of other programs' connections, [`owners`] finds
-//! out whose they are; `watch` follows them over time, [`flow`] sends and receives in bulk, and both keep a [`log::Log`].
+//! out whose they are; [`watch`] follows them over time, [`flow`] sends and receives in bulk, and both keep a [`log::Log`].
 //! Nothing here needs root for one's own processes. Facts about the kernel's interfaces are from Linux's public headers
 //! (`include/uapi/linux/{tcp,inet_diag,sock_diag,netlink}.h`) and `sock_diag(7)`. Look first at [`tcp_info::TcpInfo`].
 
@@ -10,4 +10,5 @@ pub mod log;
 pub mod owners;
 pub mod sock_diag;
 pub mod tcp_info;
+pub mod watch;
 mod wire;

@@ -30,6 +30,8 @@ pub struct LiveSummary {
     pub queues: Vec<QueueSummary>,
     /// A row a group of flows.
     pub groups: Vec<GroupSummary>,
+    /// What a reader of the numbers should know, in sentences.
+    pub notes: Vec<String>,
 }
 
 impl LiveSummary {
@@ -165,7 +167,7 @@ mod tests {
         let simulated = fields(include_str!("../../sim/src/summary.rs"), "FlowSummary");
         let live = fields(include_str!("results.rs"), "FlowRow");
         assert!(simulated.len() > 40);
-        assert_eq!(live[..simulated.len()], simulated[..]);
+        assert_eq!(live[..simulated.len()], simulated[..], "a new column of simulated flows belongs here too");
     }
 
     #[test]

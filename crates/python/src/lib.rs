@@ -5,6 +5,7 @@
 //! is typed in `python/paceline/_core.pyi`. Look first at `run.rs`.
 
 mod describe;
+mod live;
 mod models;
 mod panics;
 mod run;
@@ -39,6 +40,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::Watch>()?;
     module.add_class::<run::Series>()?;
     module.add_class::<run::RunOutput>()?;
+    module.add_class::<live::TcpWatch>()?;
+    module.add_class::<live::HostWatch>()?;
+    module.add_function(wrap_pyfunction!(live::adopt_orphans, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(describe::schema_json, module)?)?;
     module.add_function(wrap_pyfunction!(describe::schemes, module)?)?;

@@ -40,7 +40,7 @@ impl Watch {
 /// One recorded time series.
 #[pyclass(frozen, module = "paceline._core")]
 pub struct Series {
-    series: paceline_sim::Series,
+    pub(crate) series: paceline_sim::Series,
 }
 
 #[pymethods]
@@ -82,9 +82,9 @@ impl Series {
 #[pyclass(frozen, module = "paceline._core")]
 pub struct RunOutput {
     #[pyo3(get)]
-    summary_json: String,
+    pub(crate) summary_json: String,
     #[pyo3(get)]
-    series: Vec<Py<Series>>,
+    pub(crate) series: Vec<Py<Series>>,
 }
 
 /// Runs a scenario to its end, without the interpreter lock.

@@ -29,6 +29,7 @@ from paceline.cli.plot import plot
 from paceline.cli.reproduce import reproduce
 from paceline.cli.run import run
 from paceline.cli.sweep import sweep
+from paceline.cli.watch import watch
 from paceline.errors import PacelineError
 from paceline.sweep import THREADS
 
@@ -119,6 +120,7 @@ app.command(cls=Command)(campaign)
 app.command(cls=Command)(plot)
 app.command(cls=Command)(reproduce)
 app.command(cls=Command)(model)
+app.command(cls=Command, context_settings={"allow_interspersed_args": False})(watch)
 app.command(cls=Command)(schema)
 app.command(cls=Command)(schemes)
 

@@ -14,8 +14,9 @@ class Command(TyperCommand):
     """A command whose help has a usage line, text, examples, arguments and options, in this order."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The words of the usage line after the command."""
-        return [*(metavar(p) for p in arguments(self, ctx)), "[OPTIONS]"]
+        """The words of the usage line after the command. A command of the user's comes last, after "--"."""
+        words = [*(metavar(p) for p in arguments(self, ctx)), "[OPTIONS]"]
+        return sorted(words, key=lambda word: "-- " in word)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments and options, each with its help."""

@@ -10,7 +10,7 @@ import typer
 
 from paceline.cli.options import kinds
 from paceline.errors import PacelineError
-from paceline.results import Results
+from paceline.results import SERIES, Results
 
 if TYPE_CHECKING:
     from paceline.plots.occupancy import Histogram
@@ -23,14 +23,16 @@ FORMATS = ("svg", "png", "pdf")
 def plot(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Run directories (--out of run or sweep).", show_default=False),
+        typer.Argument(
+            metavar="RUN...", help="Run directories (--out of run, sweep or watch).", show_default=False
+        ),
     ],
     kind: Annotated[
         str,
         typer.Option(
             "--kind",
             metavar="KIND,...",
-            help="cwnd, rate, rtcp, sequence, acks, tfrc, queue, playout, occupancy. Default: all that are there.",
+            help="cwnd, rate, rtcp, sequence, acks, tfrc, kernel, queue, playout, occupancy. Default: all there are.",
             show_default=False,
         ),
     ] = "",
@@ -72,7 +74,7 @@ def plot(
     if unknown:
         raise PacelineError(f'no kind of figure "{unknown[0]}"; there are {", ".join(known)}')
     if not wanted:
-        raise PacelineError(f"{runs[0]} recorded nothing over time: run with --record {','.join(KINDS)}")
+        raise PacelineError(f"{runs[0]} recorded nothing over time: run with --record {','.join(SERIES)}")
     base, formats = _target(out, runs[0])
     for name in wanted:
         if name == "occupancy":
@@ -124,10 +126,12 @@ def panels(directories: dict[Path, Results], kind: str, seed: int | None) -> lis
         data = results.series(kind).filter(pl.col("seed") == chosen)
         name = results.manifest.get("name", path.name)
         label = f"{name} ({path})" if len(directories) > 1 else str(name)
+        # Real traffic draws from no seed.
+        numbered = "seed" if results.manifest.get("kind", "run") in ("run", "sweep") else "run"
         points = data.partition_by(results.axes, maintain_order=True) if results.axes else [data]
         for point in points:
             values = ", ".join(f"{axis} = {point[axis][0]}" for axis in results.axes)
-            title = f"{label}{': ' if values else ''}{values}, seed {chosen}"
+            title = f"{label}{': ' if values else ''}{values}, {numbered} {chosen}"
             found.append(Panel(title, point, _warmup_s(results, point, chosen)))
     if len(found) > MOST_PANELS:
         raise PacelineError(

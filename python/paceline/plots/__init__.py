@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from paceline.plots import acks, cwnd, playout, queue, rate, rtcp, sequence, tfrc
+from paceline.plots import acks, cwnd, kernel, playout, queue, rate, rtcp, sequence, tfrc
 from paceline.plots.style import save
 from paceline.plots.timeline import Kind, figure
 
@@ -19,6 +19,7 @@ KINDS: dict[str, Kind] = {
         sequence.KIND,
         acks.KIND,
         tfrc.KIND,
+        kernel.KIND,
         queue.KIND,
         playout.KIND,
     )

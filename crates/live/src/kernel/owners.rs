@@ -53,10 +53,22 @@ pub fn descendants(roots: &[u32]) -> BTreeSet<u32> {
     found
 }
 
-/// Whether a process is there.
+/// Has processes that lose their parent become children of the calling one (`PR_SET_CHILD_SUBREAPER`), or no longer.
+///
+/// # Errors
+/// The system's.
+pub fn adopt_orphans(adopt: bool) -> io::Result<()> {
+    // The number does not matter to the kernel, only whether there is one.
+    let on = adopt.then(rustix::process::getpid);
+    Ok(rustix::process::set_child_subreaper(on)?)
+}
+
+/// Whether a process runs: one that has ended and that its parent has not asked about yet does not.
 #[must_use]
-pub fn exists(pid: u32) -> bool {
-    std::path::Path::new(&format!("/proc/{pid}")).exists()
+pub fn runs(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')')
+        .is_some_and(|(_, rest)| !matches!(rest.split_ascii_whitespace().next(), Some("Z" | "X") | None))
 }
 
 /// Whether what a process has open may be seen.
@@ -100,6 +112,7 @@ fn program(pid: u32) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test waits for the system")]
 mod tests {
     use super::*;
     use std::os::fd::AsRawFd as _;
@@ -122,14 +135,22 @@ mod tests {
         assert_eq!(found[&inode].pid, me);
         assert!(!found[&inode].program.is_empty());
         assert!(descendants(&[1]).len() < everyone().len() + 50);
-        assert!(exists(me) && may_see(me).is_ok() && may_see(u32::MAX).is_err());
+        assert!(runs(me) && may_see(me).is_ok() && may_see(u32::MAX).is_err());
     }
 
     #[test]
     fn a_child_is_a_descendant() {
         let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
         let found = descendants(&[std::process::id()]);
+        assert!(runs(child.id()));
         child.kill().unwrap();
+        for _ in 0..200 {
+            if !runs(child.id()) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert!(!runs(child.id()), "it has ended, though nobody has asked about it");
         child.wait().unwrap();
         assert!(found.contains(&child.id()));
     }

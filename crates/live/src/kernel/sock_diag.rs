@@ -138,6 +138,16 @@ fn receive(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) -> io::Result
     }
 }
 
+/// The sockets that a datagram of socket diagnostics describes. Any bytes are read; what is damaged is left out.
+#[must_use]
+pub fn sockets(datagram: &[u8]) -> Vec<Socket> {
+    let socket = |(_, message)| match message {
+        Message::Socket(socket) => Some(*socket),
+        _ => None,
+    };
+    wire::messages(datagram).into_iter().filter_map(socket).collect()
+}
+
 /// Multicast groups of destroyed TCP sockets over IPv4 and IPv6, as bits (`enum sknetlink_groups`, 1 and 3).
 const DESTROYED: u32 = 1 << 0 | 1 << 2;
 
@@ -175,13 +185,7 @@ impl Ends {
         let mut found = Vec::new();
         loop {
             match receive(&self.socket, &mut self.buffer, RecvFlags::DONTWAIT) {
-                Ok(len) => {
-                    for (_, message) in wire::messages(&self.buffer[..len]) {
-                        if let Message::Socket(socket) = message {
-                            found.push(*socket);
-                        }
-                    }
-                }
+                Ok(len) => found.extend(sockets(&self.buffer[..len])),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(found),
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => self.overruns += 1,
                 Err(error) => return Err(error),

@@ -1,0 +1,468 @@
+//! Follows the kernel-TCP connections of other programs: finds them, reads their internals on a schedule, and keeps what
+//! was last known of each that ends.
+//!
+//! New connections are found by listing all (a *search*), known ones are asked one by one, which is cheaper, or all at
+//! once where there are many. The kernel tells of every TCP socket that it destroys, with its last internals: a connection
+//! that ends between two readings has its last reading from there, and one that began and ended between two searches has
+//! that single one. Whose such a short connection was cannot be known any more: it belongs to a watch of ports or of all,
+//! and is only counted by a watch of processes. Look first at [`Watching::run`].
+
+mod error;
+mod result;
+
+pub use error::WatchError;
+pub use result::{Line, View};
+
+use error::system;
+
+use super::flow::Ticks;
+use super::log::{Log, Sample};
+use super::owners::{self, Owner};
+use super::sock_diag::{Diag, Ends, Family, Filter, Place, Socket};
+use crate::clock::{Clock, Waiter};
+use paceline_units::{Span, Time};
+use rustix::event::{PollFd, PollFlags};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Whose connections are followed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Whose {
+    /// All of the network namespace.
+    All,
+    /// Those with one of these ports at either end.
+    Ports(Vec<u16>),
+    /// Those of these processes and of all that descend from them.
+    Processes(Vec<u32>),
+    /// Those of the processes that descend from the calling one and were not there at the watch's beginning.
+    Children,
+}
+
+/// What to watch, and how often.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Whose connections.
+    pub whose: Whose,
+    /// How often known connections are read.
+    pub every: Span,
+    /// How often new ones are searched for.
+    pub search_every: Span,
+    /// How long; none: until it is stopped.
+    pub duration: Option<Span>,
+    /// Readings that are kept in memory. Beyond them every other one is left out, and half as many are made.
+    pub most_readings: usize,
+}
+
+/// Readings that are kept unless told otherwise: about 400 MB.
+pub const MOST_READINGS: usize = 1_000_000;
+/// Connections that are followed in one watch, ended ones included; later ones are counted.
+const MOST_CONNECTIONS: usize = 10_000;
+/// From so many connections on, one listing of all is cheaper than a question for each.
+const MANY: usize = 24;
+/// Searches in which a socket must have been no watched process's to be left alone: a socket has a number before the
+/// program that accepts it has it open.
+const TRIES: u8 = 4;
+/// How long the news of a vanished connection's end, or of a finished command's connections, is waited for.
+const PATIENCE: Span = Span::from_millis(1000);
+
+/// How another thread sees and ends a watch.
+#[derive(Debug, Default)]
+pub struct Control {
+    /// Ends it at once.
+    pub stop: AtomicBool,
+    /// The program has ended: ends it when its connections have, within a second.
+    pub finish: AtomicBool,
+    view: Mutex<View>,
+}
+
+impl Control {
+    /// What is being followed, a fifth of a second old at most.
+    #[must_use]
+    pub fn view(&self) -> View {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A connection that is or was followed.
+#[derive(Debug)]
+struct Connection {
+    socket: Socket,
+    log: Log,
+    owner: Option<Owner>,
+    /// When the kernel no longer knew it.
+    gone: Option<Time>,
+    ended: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    Followed(usize),
+    /// No watched process had it open, in so many searches.
+    Others(u8),
+}
+
+/// A watch.
+#[derive(Debug)]
+pub struct Watching {
+    options: Options,
+    clock: Clock,
+    diag: Diag,
+    ends: Option<Ends>,
+    known: BTreeMap<u64, Known>,
+    connections: Vec<Connection>,
+    /// Those that have not ended.
+    open: Vec<usize>,
+    /// Processes that were there before, of [`Whose::Children`].
+    before: BTreeSet<u32>,
+    searched: Time,
+    /// Not before: looking through all processes may take no more than a small part of the time.
+    next_owners: Time,
+    readings: usize,
+    counts: Counts,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    missed: u64,
+    strays: u64,
+    beyond: u64,
+    thinned: u32,
+}
+
+impl Watching {
+    /// Opens what it takes and lists the connections that are there: what they have done so far is left out of their
+    /// measures.
+    ///
+    /// # Errors
+    /// [`WatchError`].
+    pub fn open(options: Options, clock: Clock) -> Result<Watching, WatchError> {
+        let mut place = Place::Here;
+        if let Whose::Processes(pids) = &options.whose {
+            for &pid in pids {
+                owners::may_see(pid).map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound => WatchError::NoProcess(pid),
+                    _ => WatchError::NotAllowed { pid, error },
+                })?;
+            }
+            place = pids.first().map_or(Place::Here, |&pid| Place::OfProcess(pid));
+        }
+        let diag = Diag::open(place).map_err(|error| match place {
+            Place::OfProcess(pid) if error.raw_os_error() == Some(libc::EPERM) => WatchError::Namespace { pid, error },
+            _ => WatchError::System { call: "opening a netlink socket", error },
+        })?;
+        let before = match options.whose {
+            Whose::Children => owners::descendants(&[std::process::id()]),
+            _ => BTreeSet::new(),
+        };
+        let mut watching = Watching {
+            diag,
+            // Without it the last reading of a connection is its last known one.
+            ends: Ends::open(place).ok(),
+            known: BTreeMap::new(),
+            connections: Vec::new(),
+            open: Vec::new(),
+            before,
+            searched: clock.now(),
+            next_owners: Time::ZERO,
+            readings: 0,
+            counts: Counts::default(),
+            options,
+            clock,
+        };
+        watching.search(Log::of_old)?;
+        Ok(watching)
+    }
+
+    /// Watches until the duration is over or it is told to end; of processes, until they and their connections have ended.
+    ///
+    /// # Errors
+    /// [`WatchError`]; what has been read until then is kept.
+    pub fn run(&mut self, control: &Control) -> Result<(), WatchError> {
+        let start = self.clock.now();
+        let until = self.options.duration.map_or(Time::NEVER, |length| start + length);
+        let mut waiter = Waiter::new(self.clock).map_err(system("prctl(PR_SET_TIMERSLACK)"))?.without_spin();
+        let mut reading = Ticks::new(start, self.options.every);
+        let mut searching = Ticks::new(start, self.options.search_every);
+        let mut showing = Ticks::new(start, Span::from_millis(200));
+        let mut finishing = None;
+        while !control.stop.load(Ordering::Relaxed) {
+            let due = reading.due.min(searching.due).min(until);
+            match &self.ends {
+                Some(ends) => waiter.wait(&mut [PollFd::new(ends, PollFlags::IN)], due),
+                None => waiter.wait(&mut [], due),
+            }
+            .map_err(system("ppoll"))?;
+            self.hear()?;
+            let now = self.clock.now();
+            if now >= until {
+                break;
+            }
+            if now >= searching.due {
+                let since = self.searched;
+                self.search(|first| {
+                    let mut log = Log::of_new(since);
+                    log.push(first);
+                    log
+                })?;
+                searching.pass(self.clock.now());
+            }
+            if now >= reading.due {
+                self.read()?;
+                self.counts.missed += reading.pass(self.clock.now());
+                if self.readings > self.options.most_readings {
+                    self.thin();
+                    reading = Ticks::new(start, self.options.every);
+                    reading.pass(self.clock.now());
+                }
+            }
+            if now >= showing.due {
+                *control.view.lock().unwrap_or_else(PoisonError::into_inner) = self.view();
+                showing.pass(now);
+                if finishing.is_none() && (control.finish.load(Ordering::Relaxed) || self.is_left_alone()) {
+                    finishing = Some(now);
+                }
+            }
+            if finishing.is_some_and(|since| self.open.is_empty() || now.since(since) > PATIENCE) {
+                break;
+            }
+        }
+        // The last state of all that are still open, and the news of what has just ended.
+        self.read()?;
+        self.hear()
+    }
+
+    /// Whether the processes that are watched have all ended.
+    fn is_left_alone(&self) -> bool {
+        match &self.options.whose {
+            Whose::Processes(pids) => !pids.iter().any(|&pid| owners::runs(pid)),
+            _ => false,
+        }
+    }
+
+    /// Takes up connections that are new; `log` begins the log of one with its first reading.
+    fn search(&mut self, log: impl Fn(Sample) -> Log) -> Result<(), WatchError> {
+        let found = self.list()?;
+        let time = self.clock.now();
+        let there: BTreeSet<u64> = found.iter().map(|socket| socket.cookie).collect();
+        // What is followed is taken off the list when its end is known.
+        self.known.retain(|cookie, known| matches!(known, Known::Followed(_)) || there.contains(cookie));
+        let mut fresh: Vec<Socket> =
+            found.into_iter().filter(|socket| !self.known.get(&socket.cookie).is_some_and(Known::is_settled)).collect();
+        let mut owned = BTreeMap::new();
+        let wanted: BTreeSet<u32> = fresh.iter().map(|socket| socket.inode).filter(|&inode| inode != 0).collect();
+        if !wanted.is_empty() && time >= self.next_owners {
+            owned = owners::find(&wanted, self.suspects());
+            let now = self.clock.now();
+            self.next_owners = now + Span(now.since(time).0.saturating_mul(20));
+            if self.by_process() {
+                for socket in fresh.iter().filter(|socket| socket.inode != 0 && !owned.contains_key(&socket.inode)) {
+                    let tries = match self.known.get(&socket.cookie) {
+                        Some(Known::Others(tries)) => tries + 1,
+                        _ => 1,
+                    };
+                    self.known.insert(socket.cookie, Known::Others(tries));
+                }
+            }
+        }
+        if self.by_process() {
+            fresh.retain(|socket| owned.contains_key(&socket.inode));
+        }
+        for socket in fresh {
+            let owner = owned.remove(&socket.inode);
+            if let Some(info) = socket.info {
+                self.follow(socket, owner, log(Sample { time, info }));
+            }
+        }
+        self.name_owners(&owned);
+        self.searched = time;
+        Ok(())
+    }
+
+    /// Whether connections are followed by whose they are.
+    fn by_process(&self) -> bool {
+        matches!(self.options.whose, Whose::Processes(_) | Whose::Children)
+    }
+
+    /// The processes that may have the sockets that are looked for.
+    fn suspects(&self) -> Vec<u32> {
+        match &self.options.whose {
+            Whose::All | Whose::Ports(_) => owners::everyone(),
+            Whose::Processes(roots) => roots.iter().copied().chain(owners::descendants(roots)).collect(),
+            Whose::Children => owners::descendants(&[std::process::id()]).difference(&self.before).copied().collect(),
+        }
+    }
+
+    /// A socket that was not accepted when it was found, or when there was no time to look, gets its owner later.
+    fn name_owners(&mut self, owned: &BTreeMap<u32, Owner>) {
+        for &at in &self.open {
+            let connection = &mut self.connections[at];
+            if connection.owner.is_none() {
+                connection.owner = owned.get(&connection.socket.inode).cloned();
+            }
+        }
+    }
+
+    /// All connections that pass the watch's ports.
+    fn list(&mut self) -> Result<Vec<Socket>, WatchError> {
+        let filters = match &self.options.whose {
+            Whose::Ports(ports) if ports.len() == 1 => vec![
+                Filter { local_port: ports.first().copied(), peer_port: None },
+                Filter { local_port: None, peer_port: ports.first().copied() },
+            ],
+            _ => vec![Filter::default()],
+        };
+        let mut found = Vec::new();
+        for family in Family::ALL {
+            for &filter in &filters {
+                match self.diag.dump(family, filter) {
+                    Ok(some) => found.extend(some),
+                    // a kernel without IPv6
+                    Err(error) if family == Family::V6 && error.raw_os_error() == Some(libc::ENOENT) => {}
+                    Err(error) => return Err(WatchError::System { call: "listing TCP sockets (netlink)", error }),
+                }
+            }
+        }
+        found.retain(|socket| self.is_wanted(socket));
+        found.sort_by_key(|socket| socket.cookie);
+        found.dedup_by_key(|socket| socket.cookie);
+        Ok(found)
+    }
+
+    fn is_wanted(&self, socket: &Socket) -> bool {
+        match &self.options.whose {
+            Whose::Ports(ports) => ports.contains(&socket.local.port()) || ports.contains(&socket.peer.port()),
+            _ => true,
+        }
+    }
+
+    fn follow(&mut self, socket: Socket, owner: Option<Owner>, log: Log) {
+        if self.connections.len() >= MOST_CONNECTIONS {
+            self.counts.beyond += 1;
+            self.known.insert(socket.cookie, Known::Others(TRIES));
+            return;
+        }
+        let at = self.connections.len();
+        self.readings += log.samples().len();
+        self.known.insert(socket.cookie, Known::Followed(at));
+        self.connections.push(Connection { socket, log, owner, gone: None, ended: None });
+        self.open.push(at);
+    }
+
+    /// Reads all open connections.
+    fn read(&mut self) -> Result<(), WatchError> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        let mut listed = None;
+        if self.open.len() > MANY {
+            let found = self.list()?;
+            listed = Some(found.into_iter().map(|socket| (socket.cookie, socket)).collect::<BTreeMap<_, _>>());
+        }
+        let mut wanted = BTreeSet::new();
+        for &at in &self.open {
+            let connection = &mut self.connections[at];
+            if connection.gone.is_some() {
+                continue;
+            }
+            let now = match &mut listed {
+                Some(listed) => listed.remove(&connection.socket.cookie),
+                None => self.diag.again(&connection.socket).map_err(system("asking for a TCP socket (netlink)"))?,
+            };
+            let time = self.clock.now();
+            match now.and_then(|socket| Some((socket.info?, socket))) {
+                Some((info, socket)) => {
+                    connection.log.push(Sample { time, info });
+                    self.readings += 1;
+                    let unnamed = connection.owner.is_none() && socket.inode != 0;
+                    // An inode of zero: the program has closed it, but its owner is known by now.
+                    connection.socket = socket;
+                    if unnamed && time >= self.next_owners {
+                        wanted.insert(connection.socket.inode);
+                    }
+                }
+                None => connection.gone = Some(time),
+            }
+        }
+        self.bury();
+        if !wanted.is_empty() {
+            let began = self.clock.now();
+            let owned = owners::find(&wanted, self.suspects());
+            self.name_owners(&owned);
+            let now = self.clock.now();
+            // Where they are not to be found (another user's), it is not tried all the time.
+            self.next_owners = now + Span(now.since(began).0.saturating_mul(20)).max(Span::from_millis(500));
+        }
+        Ok(())
+    }
+
+    /// Hears which sockets have been destroyed.
+    fn hear(&mut self) -> Result<(), WatchError> {
+        let Some(ends) = &mut self.ends else { return Ok(()) };
+        let ended = ends.take().map_err(system("hearing of destroyed TCP sockets (netlink)"))?;
+        let time = self.clock.now();
+        for socket in ended {
+            let Some(info) = socket.info else { continue };
+            match self.known.remove(&socket.cookie) {
+                Some(Known::Followed(at)) => {
+                    let connection = &mut self.connections[at];
+                    connection.log.push(Sample { time, info });
+                    connection.ended = Some(time);
+                    self.readings += 1;
+                    self.open.retain(|&open| open != at);
+                }
+                Some(Known::Others(tries)) if tries >= TRIES => {}
+                // Listening sockets and such as were never connected are destroyed as well.
+                _ if socket.peer.port() == 0 || !self.is_wanted(&socket) => {}
+                _ if self.by_process() => self.counts.strays += 1,
+                _ => {
+                    let mut log = Log::of_new(self.searched);
+                    log.push(Sample { time, info });
+                    let at = self.connections.len();
+                    self.follow(socket, None, log);
+                    if let Some(connection) = self.connections.get_mut(at) {
+                        connection.ended = Some(time);
+                        self.known.remove(&connection.socket.cookie);
+                        self.open.retain(|&open| open != at);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the connections that the kernel has forgotten without telling.
+    fn bury(&mut self) {
+        let now = self.clock.now();
+        let patience = if self.ends.is_some() { PATIENCE } else { Span::ZERO };
+        let connections = &mut self.connections;
+        let known = &mut self.known;
+        self.open.retain(|&at| {
+            let connection = &mut connections[at];
+            let Some(gone) = connection.gone.filter(|&gone| now.since(gone) >= patience) else { return true };
+            connection.ended = Some(gone);
+            known.remove(&connection.socket.cookie);
+            false
+        });
+    }
+
+    fn thin(&mut self) {
+        for connection in &mut self.connections {
+            connection.log.thin();
+        }
+        self.readings = self.connections.iter().map(|connection| connection.log.samples().len()).sum();
+        self.options.every = Span(self.options.every.0.saturating_mul(2));
+        self.counts.thinned += 1;
+    }
+}
+
+impl Known {
+    /// Whether nothing more is to be found out.
+    fn is_settled(&self) -> bool {
+        match self {
+            Known::Followed(_) => true,
+            Known::Others(tries) => *tries >= TRIES,
+        }
+    }
+}

@@ -1,0 +1,207 @@
+"""`paceline watch`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from paceline import _core
+from paceline.cli import layout, show
+from paceline.cli.layout import Column, Layout
+from paceline.errors import PacelineError
+from paceline.watching import View
+
+if TYPE_CHECKING:
+    from paceline.results import Results
+
+MOST_ROWS = 30
+
+
+def watch(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- COMMAND...]",
+            help="A program to run; its connections and those of all it starts are followed.",
+            show_default=False,
+        ),
+    ] = None,
+    port: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--port",
+            metavar="P",
+            help="Connections with this port at either end; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    pid: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--pid",
+            metavar="N",
+            help="Connections of this process and its descendants; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All connections of this host.")] = False,
+    every: Annotated[
+        str, typer.Option("--every", metavar="SPAN", help="How often a connection's internals are read.")
+    ] = "10ms",
+    search_every: Annotated[
+        str,
+        typer.Option("--search-every", metavar="SPAN", help="How often new connections are searched for."),
+    ] = "50ms",
+    duration: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="SPAN",
+            help="How long. Default: until Ctrl-C, or the program's end.",
+            show_default=False,
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help="Write tables, recordings and manifest there.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Follow the kernel-TCP connections of other programs: window, RTT, retransmissions, rates.
+
+    New connections are found as they come, and the last state of those that end is kept. With a COMMAND its exit code
+    is passed on, and the table goes to stderr.
+
+    \b
+    Examples:
+      paceline watch --port 443 --for 2s
+      paceline watch --all --every 50ms --for 1s --out out/now
+      paceline watch --out out/get -- curl -sO http://example.org/
+    """
+    from paceline.watching import watch as follow
+
+    if sum(map(bool, (command, port, pid, everything))) != 1:
+        raise PacelineError("say what to watch: one of --port P, --pid N, --all, or -- COMMAND")
+    # A program's own output shares the terminal with nothing.
+    with _viewing(wanted=not command) as view:
+        results = follow(
+            port=port or None,
+            pid=pid or None,
+            command=command or None,
+            every_s=_span(every, "--every"),
+            search_every_s=_span(search_every, "--search-every"),
+            duration_s=_span(duration, "--for") if duration else None,
+            out=out,
+            view=view,
+        )
+    console = Console(stderr=True, highlight=False) if command else layout.stdout()
+    if command and not console.is_terminal:
+        console = Console(stderr=True, highlight=False, width=layout.stdout().width)
+    report(console, results)
+    if out:
+        layout.say(console, f"\nWritten to {out}.")
+    manifest = results.manifest
+    if manifest["exit_code"] is not None:
+        raise typer.Exit(manifest["exit_code"])
+    if manifest["interrupted"] and (duration or command):
+        # Without --for there is no other end than Ctrl-C.
+        raise typer.Exit(130)
+
+
+def _span(text: str, option: str) -> float:
+    try:
+        return _core.quantity(text, "s")
+    except ValueError as error:
+        raise PacelineError(f"{option} {text}: {error}") from None
+
+
+def report(console: Console, results: Results) -> None:
+    """Prints what was followed: a row a connection."""
+    summary = results.summaries[0]
+    flows = summary["flows"]
+    many = "connection" if len(flows) == 1 else "connections"
+    layout.say(
+        console,
+        f"{results.manifest['name']}: {len(flows)} {many} in {show.quantity('end_s', summary['end_s'])}",
+    )
+    if flows:
+        layout.say(console, "")
+        layout.show(console, [table(flows)])
+    for note in summary["notes"]:
+        layout.say(console, f"Note: {note}.")
+
+
+_MEASURES = (
+    ("goodput_bps", "goodput"),
+    ("bytes_delivered", "bytes"),
+    ("rtt_mean_s", "srtt"),
+    ("rtt_min_s", "least RTT"),
+    ("packets_retransmitted", "resent"),
+    ("cwnd_mean_packets", "cwnd"),
+    ("cwnd_max_packets", "max"),
+    ("active_s", "lasted"),
+)
+
+
+def table(flows: list[dict[str, Any]]) -> Layout:
+    """A row a connection, those with most bytes first."""
+    ordered = sorted(flows, key=lambda row: -row["bytes_delivered"])
+    shown = ordered[:MOST_ROWS]
+    alone = {row["flow"] for row in flows} - {row["flow"] for row in flows if row["instance"] > 0}
+    names = [row["flow"] if row["flow"] in alone else f"{row['flow']}[{row['instance']}]" for row in shown]
+    columns = [
+        Column("flow", names, right=False, repeat=True),
+        Column("from", [row["from"] for row in shown], right=False),
+        Column("to", [row["to"] for row in shown], right=False),
+        Column("cc", [row["cc"] or "-" for row in shown], right=False),
+        *(Column(head, [_cell(measure, row) for row in shown]) for measure, head in _MEASURES),
+        Column("end", [row["ended"] for row in shown], right=False),
+    ]
+    rest = len(ordered) - len(shown)
+    return Layout("", columns, note=f"and {rest} more: --out has all" if rest else "")
+
+
+def _cell(measure: str, row: dict[str, Any]) -> str:
+    value = row[measure]
+    if measure == "bytes_delivered" and value is not None:
+        return show.quantity("bytes_delivered_bytes", value)
+    return show.quantity(measure, value)
+
+
+@contextmanager
+def _viewing(*, wanted: bool) -> Iterator[View | None]:
+    """A table of what is open now, on a terminal; elsewhere nothing."""
+    if not wanted or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.live import Live
+
+    console = Console(stderr=True, highlight=False)
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        yield lambda now: live.update(_now(now).fitted(console.width), refresh=True)
+
+
+def _now(view: dict[str, Any]) -> Layout:
+    lines = sorted(view["connections"], key=lambda line: -(line["out_bps"] + line["in_bps"]))
+    shown = lines[:MOST_ROWS]
+    columns = [
+        Column("program", [line["program"] or "-" for line in shown], right=False),
+        Column("peer", [line["peer"] for line in shown], right=False),
+        Column("cc", [line["cc"] or "-" for line in shown], right=False),
+        Column("out", [show.quantity("out_bps", line["out_bps"]) for line in shown]),
+        Column("in", [show.quantity("in_bps", line["in_bps"]) for line in shown]),
+        Column("srtt", [show.quantity("srtt_s", line["srtt_s"]) for line in shown]),
+        Column("cwnd", [show.quantity("cwnd_packets", line["cwnd_packets"]) for line in shown]),
+        Column("resent", [show.quantity("retransmits", line["retransmits"]) for line in shown]),
+        Column("state", [line["state"] or "-" for line in shown], right=False),
+    ]
+    title = f"{view['time_s']:.0f} s: {len(lines)} open, {view['ended']} ended; Ctrl-C ends"
+    rest = len(lines) - len(shown)
+    return Layout(title, columns, note=f"and {rest} more" if rest else "")
