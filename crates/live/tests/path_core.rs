@@ -2,7 +2,7 @@
 //! instants, whatever the links do. And: no frame vanishes, whatever comes in.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test writes its traces")]
 
-use paceline_live::path::{Emulator, PathSpec, Side};
+use paceline_live::path::{Emulator, Folder, PathSpec, Side};
 use paceline_live::scenario;
 use paceline_packet::Flags;
 use paceline_path::DropReason;
@@ -188,9 +188,21 @@ fn mahimahi_traces() {
     ["up", "down"].iter().for_each(|way| std::fs::remove_file(folder.join(name(way))).unwrap());
 }
 
+#[test]
+fn recovery_at_the_link_layer() {
+    let [there, back] = same(
+        "recovery",
+        "[link.x]\nbetween = [\"a\", \"c\"]\nrate = \"2 Mbit/s\"\ndelay = \"20 ms\"\n\
+         queue = { kind = \"droptail\", limit = \"40 kB\" }\n\
+         recovery = { block_time = \"2 ms\", block_error = \"15 %\", delay = \"30 ms\", retransmissions = 2 }\n\
+         backward = { recovery = { block_time = \"2 ms\", block_error = \"10 %\", delay = \"30 ms\", retransmissions = 1 } }\n",
+    );
+    assert!(there.links[DropReason::Loss] > 0 && back.links[DropReason::Loss] > 0);
+}
+
 fn path(links: &str) -> PathSpec {
     let document = Document::parse(links, "path").unwrap_or_else(|error| panic!("{error}"));
-    PathSpec::of(document, Path::new("")).unwrap_or_else(|error| panic!("{error}"))
+    PathSpec::of(document, &Folder::Profiles).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]

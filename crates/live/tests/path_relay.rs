@@ -2,7 +2,7 @@
 
 use paceline_live::clock::{Clock, Waiter};
 use paceline_live::path::device::{Device, Messages};
-use paceline_live::path::{PathCapture, PathReport, PathSpec, RelayOptions, Sent, Stop, run};
+use paceline_live::path::{Folder, PathCapture, PathReport, PathSpec, RelayOptions, Sent, Stop, run};
 use paceline_sim::scenario::Document;
 use paceline_units::{Span, Time};
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::thread;
 
 fn path(links: &str) -> PathSpec {
     let document = Document::parse(links, "path").unwrap_or_else(|error| panic!("{error}"));
-    PathSpec::of(document, Path::new("")).unwrap_or_else(|error| panic!("{error}"))
+    PathSpec::of(document, &Folder::Profiles).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn frame(size: u16, number: u32) -> Vec<u8> {

@@ -8,6 +8,7 @@ use crate::meter::{Agenda, Measure};
 use crate::model::{Limit, LinkModel, Queue};
 use crate::occupancy::Occupancy;
 use crate::rate::{Constant, Server};
+use crate::recovery::{Recovering, Served};
 use crate::red::{Arrival, Red, Verdict};
 use crate::waiting::{Exit, Waiting};
 use crate::{DropReason, Drops, Fate};
@@ -42,6 +43,7 @@ pub struct Link {
 #[derive(Clone, Debug)]
 struct Special {
     server: Server,
+    recovery: Option<Box<Recovering>>,
     discipline: Discipline,
     impairments: Impairments,
 }
@@ -79,14 +81,18 @@ impl Link {
             Queue::DropTail(limit) => Some(Occupancy::new(*limit)),
             Queue::Red(red) => Some(Occupancy::new(red.limit_as_counted())),
         };
+        let recovery =
+            model.recovery.map(|recovery| Box::new(Recovering::new(&recovery, model.rate.nominal(), stream.fork(7))));
         let impairments = Impairments::new(model, stream);
         let (server, loss, special) = match (Server::new(&model.rate), &discipline) {
-            (Server::Constant(server), Discipline::Packets(_)) if impairments.is_only_loss() && occupancy.is_none() => {
+            (Server::Constant(server), Discipline::Packets(_))
+                if impairments.is_only_loss() && occupancy.is_none() && recovery.is_none() =>
+            {
                 (server, impairments.into_loss(), None)
             }
             (server, _) => {
                 // The constant one beside it is not used.
-                (Constant::new(Rate(1)), None, Some(Box::new(Special { server, discipline, impairments })))
+                (Constant::new(Rate(1)), None, Some(Box::new(Special { server, recovery, discipline, impairments })))
             }
         };
         let agenda = Box::new(Agenda::new(window));
@@ -222,6 +228,10 @@ impl Link {
         self.waiting.release(packet.time.0);
         let Some(special) = &mut self.special else { return Fate::Pass };
         let (now, size, packets) = (packet.time.0, packet.size, self.waiting.packets());
+        if let Some(recovery) = &mut special.recovery {
+            recovery.catch_up(&mut special.server, now);
+            self.idle += core::mem::take(&mut recovery.idle);
+        }
         let (free, bytes) = (special.server.free(), self.waiting.bytes());
         let full = match &mut special.discipline {
             Discipline::Packets(limit) => packets >= *limit,
@@ -248,10 +258,20 @@ impl Link {
             self.refused[DropReason::Overflow] += 1;
             return Fate::Drop(DropReason::Overflow);
         }
-        let (start, end) = special.server.serve(now, size);
+        let Served { start, end, lost } = match &mut special.recovery {
+            Some(recovery) => recovery.serve(&mut special.server, index, now, size),
+            None => {
+                let (start, end) = special.server.serve(now, size);
+                Served { start, end, lost: false }
+            }
+        };
         self.idle += now.saturating_sub(free);
         packet.time = Time(end) + self.propagation;
-        let (exit, fate) = special.impairments.meet(index, (now, start), packet);
+        let (mut exit, mut fate) = special.impairments.meet(index, (now, start), packet);
+        if lost && exit == Exit::Crosses {
+            packet.time = Time(now);
+            (exit, fate) = (Exit::Lost, Fate::Drop(DropReason::Loss));
+        }
         if start > now {
             self.waiting.enter(now, start, size, exit);
         } else {

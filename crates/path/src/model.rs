@@ -1,6 +1,6 @@
 //! What a link is, as plain data.
 
-use crate::{Loss, RateModel, RedModel};
+use crate::{Loss, RateModel, Recovery, RedModel};
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// One direction of a link.
@@ -12,6 +12,8 @@ pub struct LinkModel {
     pub propagation: Span,
     /// What holds the packets that wait for the transmitter.
     pub queue: Queue,
+    /// Blocks that fail on the air and are sent again.
+    pub recovery: Option<Recovery>,
     /// Packets that vanish after they have used the link.
     pub loss: Option<Loss>,
     /// Each packet takes up to this much longer (uniform); none overtakes another.
@@ -36,6 +38,7 @@ impl LinkModel {
             rate: RateModel::Constant(rate),
             propagation,
             queue,
+            recovery: None,
             loss: None,
             delay_variation: None,
             reorder: None,
@@ -51,6 +54,7 @@ impl LinkModel {
     pub fn is_pipe(&self) -> bool {
         matches!(self.rate, RateModel::Constant(_))
             && matches!(self.queue, Queue::Unlimited)
+            && self.recovery.is_none()
             && self.loss.is_none()
             && self.delay_variation.is_none()
             && self.reorder.is_none()

@@ -7,7 +7,8 @@ use crate::scenario::model::Profile;
 use crate::scenario::queue::{Queue as QueueKey, RedMode as ModeKey};
 use crate::scenario::values::Limit as LimitKey;
 use paceline_path::{
-    AdaptiveRed, GilbertElliott, Limit, LinkModel, Loss, On, Queue, RedMode, RedModel, Reorder, Start, TwoState,
+    AdaptiveRed, GilbertElliott, Limit, LinkModel, Loss, On, Queue, Recovery, RedMode, RedModel, Reorder, Start,
+    TwoState,
 };
 use paceline_units::{Rate, Ratio, Size, Span};
 
@@ -17,6 +18,12 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
         rate: way.rate.clone(),
         propagation: way.delay,
         queue: queue(&way.queue, way.rate.nominal(), profile),
+        recovery: way.recovery.map(|recovery| Recovery {
+            block_time: recovery.block_time,
+            block_error: recovery.block_error,
+            delay: recovery.delay,
+            retransmissions: recovery.retransmissions,
+        }),
         loss: way.loss.map(loss),
         delay_variation: (way.delay_variation > Span::ZERO).then_some(way.delay_variation),
         reorder: way.reorder.map(|reorder| Reorder { rate: reorder.rate, extra: reorder.extra }),

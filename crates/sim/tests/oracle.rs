@@ -90,6 +90,14 @@ fn named_topologies() {
             ),
         ),
         (
+            "recovery",
+            format!(
+                "[link.bottleneck]\n{bottleneck}delay_variation = {{ max = \"1 ms\" }}\n\
+                 recovery = {{ block_time = \"200 us\", block_error = \"20 %\", delay = \"4 ms\", retransmissions = 3 }}\n\
+                 backward = {{ recovery = {{ block_time = \"1 ms\", block_error = \"10 %\", delay = \"5 ms\" }} }}\n"
+            ),
+        ),
+        (
             "losses in bursts",
             format!(
                 "[link.bottleneck]\n{bottleneck}loss = {{ kind = \"gilbert-elliott\", to_bad = \"0.2 %\", to_good = \"50 %\" }}\n\
@@ -161,6 +169,9 @@ fn random_scenario(seed: u64) -> String {
         }
         if below(8) == 0 {
             text.push_str("reorder = { rate = \"2 %\", extra = \"1 ms\" }\n");
+        }
+        if below(8) == 0 {
+            text.push_str("recovery = { block_time = \"1 ms\", block_error = \"10 %\", delay = \"6 ms\" }\n");
         }
         if below(8) == 0 {
             text.push_str("duplicate = { rate = \"2 %\" }\n");

@@ -7,8 +7,8 @@
 use crate::scenario;
 use paceline_sim::expand::{ExpandError, expand};
 use paceline_sim::model::LinkDirection;
-use paceline_sim::scenario::{Document, ScenarioError};
-use std::path::Path;
+use paceline_sim::scenario::{Document, Scenario, ScenarioError};
+use std::path::{Path, PathBuf};
 
 /// A path inside this crate.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ impl Profile {
     pub fn summary(&self) -> String {
         let document = Document::parse(self.text, self.name);
         let spec =
-            document.and_then(|document| PathSpec::of(document, Path::new("")).map_err(PathError::into_scenario));
+            document.and_then(|document| PathSpec::of(document, &Folder::Profiles).map_err(PathError::into_scenario));
         spec.map(|spec| spec.description).unwrap_or_default()
     }
 }
@@ -35,8 +35,38 @@ impl Profile {
 pub fn profiles() -> &'static [Profile] {
     &[
         Profile { name: "wide-area", text: include_str!("../../profiles/wide-area.toml") },
+        Profile { name: "umts", text: include_str!("../../profiles/umts.toml") },
+        Profile { name: "lte", text: include_str!("../../profiles/lte.toml") },
         Profile { name: "wifi", text: include_str!("../../profiles/wifi.toml") },
     ]
+}
+
+/// The trace files that profiles name.
+const TRACES: [(&str, &str); 2] = [
+    ("lte-down.trace", include_str!("../../profiles/lte-down.trace")),
+    ("lte-up.trace", include_str!("../../profiles/lte-up.trace")),
+];
+
+/// Where a path's trace files are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Folder {
+    /// In a folder.
+    Files(PathBuf),
+    /// In this crate.
+    Profiles,
+}
+
+impl Folder {
+    fn read(&self, file: &str) -> Result<String, String> {
+        match self {
+            Folder::Files(folder) => scenario::trace(&folder.join(file)),
+            Folder::Profiles => {
+                let trace = TRACES.iter().find(|(name, _)| *name == file);
+                // What was set on a profile's document is a file of the user's.
+                trace.map_or_else(|| scenario::trace(Path::new(file)), |(_, text)| Ok((*text).to_owned()))
+            }
+        }
+    }
 }
 
 /// Why there is no such path.
@@ -84,32 +114,32 @@ pub struct PathSpec {
 impl PathSpec {
     /// Opens what `word` names: a profile, `trace:UP,DOWN` (mahimahi traces of what the near end sends and receives), or a
     /// file. A file of a profile's name needs a path with a slash: `./lte`. Keys can be set on the document before it
-    /// becomes a path with [`PathSpec::of`]; with it comes the folder to which its trace files are relative.
+    /// becomes a path with [`PathSpec::of`]; with it comes where its trace files are.
     ///
     /// # Errors
     /// If there is no such thing, or the file is no TOML.
-    pub fn open(word: &str) -> Result<(Document, std::path::PathBuf), PathError> {
+    pub fn open(word: &str) -> Result<(Document, Folder), PathError> {
         if let Some(profile) = profiles().iter().find(|profile| profile.name == word) {
-            return Ok((Document::parse(profile.text, profile.name)?, std::path::PathBuf::new()));
+            return Ok((Document::parse(profile.text, profile.name)?, Folder::Profiles));
         }
         if let Some((up, down)) = word.strip_prefix("trace:").and_then(|files| files.split_once(',')) {
-            return Ok((Document::parse(&of_traces(up, down), "trace")?, std::path::PathBuf::new()));
+            return Ok((Document::parse(&of_traces(up, down), "trace")?, Folder::Files(PathBuf::new())));
         }
         let path = Path::new(word);
         let is_name = !word.contains(['/', '\\', '.']);
         if is_name && !path.exists() {
             return Err(PathError::Unknown(word.to_owned()));
         }
-        Ok((scenario::open(path)?, path.parent().unwrap_or(Path::new("")).to_owned()))
+        Ok((scenario::open(path)?, Folder::Files(path.parent().unwrap_or(Path::new("")).to_owned())))
     }
 
-    /// The path of a document whose trace files lie relative to `folder`.
+    /// The path of a document whose trace files are in `folder`.
     ///
     /// # Errors
     /// Every mistake in it.
-    pub fn of(mut document: Document, folder: &Path) -> Result<PathSpec, PathError> {
+    pub fn of(mut document: Document, folder: &Folder) -> Result<PathSpec, PathError> {
         document.complete_path()?;
-        let scenario = scenario::check(&document, folder)?;
+        let scenario = Scenario::check(&document, &mut |file| folder.read(file))?;
         let model = expand(&scenario, scenario.seed())?;
         // A dumbbell has one link, hops of a parking lot stand in order: r0 and left are the near end. What expansion adds
         // (hosts' access links) comes after them.
@@ -150,7 +180,7 @@ mod tests {
     use super::*;
 
     fn spec(text: &str) -> Result<PathSpec, PathError> {
-        PathSpec::of(Document::parse(text, "path.toml")?, Path::new(""))
+        PathSpec::of(Document::parse(text, "path.toml")?, &Folder::Files(PathBuf::new()))
     }
 
     #[test]
@@ -185,7 +215,7 @@ mod tests {
         let error = of("topology = \"graph\"\n[link.a-b]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n");
         assert!(error.starts_with("path.toml:1: topology: a path is a dumbbell"), "{error}");
         let error = PathSpec::load("umtz").unwrap_err().to_string();
-        assert_eq!(error, "`umtz` is neither a profile (wide-area, wifi) nor a file, nor `trace:UP,DOWN`");
+        assert_eq!(error, "`umtz` is neither a profile (wide-area, umts, lte, wifi) nor a file, nor `trace:UP,DOWN`");
         assert!(PathSpec::load("./nowhere.toml").unwrap_err().to_string().contains("cannot be read"));
         assert!(PathSpec::load("trace:/nowhere/up,/nowhere/down").unwrap_err().to_string().contains("/nowhere/up"));
     }

@@ -34,6 +34,10 @@ macro_rules! with_direction {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "drop-tail, 100 packets; backward: as forward"))]
             pub queue: Option<Queue>,
+            /// Recovery at the link layer: blocks that fail on the air are sent again, and packets arrive in order.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schemars(extend("x-default" = "none"))]
+            pub recovery: Option<LinkRecovery>,
             /// Random loss, after queue and transmission: a lost packet has used the link.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
@@ -74,7 +78,7 @@ with_direction! {
         #[schemars(extend("x-default" = "required in a graph"))]
         pub between: Option<[String; 2]>,
         /// What is different in the opposite direction. Rate (or schedule), delay and queue are the same unless given
-        /// here; traces, loss, impairments, outages and occupancy are only there if given here.
+        /// here; traces, recovery, loss, impairments, outages and occupancy are only there if given here.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "as forward, without loss and impairments"))]
         pub backward: Option<Box<BackwardTable>>,
@@ -131,6 +135,28 @@ pub enum TraceEnd {
     Loop,
     /// The last rate goes on.
     Hold,
+}
+
+/// Recovery at the link layer, after the acknowledged mode of 3GPP TS 25.322.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkRecovery {
+    /// How long the link sends one block at its rate (its mean, or first, if it varies): the transmission time interval.
+    #[schemars(extend("x-min" = "1 us", "x-max" = "1 s"))]
+    pub block_time: Span,
+    /// Probability that a block fails, each time that it is sent.
+    pub block_error: Ratio,
+    /// From the end of a block that failed to the end of its next attempt.
+    #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
+    pub delay: Span,
+    /// How often a block is sent again at most; then its packet is lost, reason `loss`.
+    #[serde(default = "five")]
+    #[schemars(range(min = 0, max = 100))]
+    pub retransmissions: u32,
+}
+
+const fn five() -> u32 {
+    5
 }
 
 /// Extra delay in order.

@@ -4,7 +4,7 @@ use super::document::Document;
 use super::error::{Mistake, ScenarioError, join};
 use super::fill::fill;
 use super::flow::FlowTable;
-use super::link::{AccessTable, BackwardTable, LinkTable, RateTrace, Reorder, TraceEnd, TraceFormat};
+use super::link::{AccessTable, BackwardTable, LinkRecovery, LinkTable, RateTrace, Reorder, TraceEnd, TraceFormat};
 use super::loss::Loss;
 use super::model::{File, Profile, Topology};
 use super::queue::Queue;
@@ -50,6 +50,8 @@ pub struct Direction {
     pub delay: Span,
     /// Its queue.
     pub queue: Queue,
+    /// Recovery at the link layer.
+    pub recovery: Option<LinkRecovery>,
     /// Random loss.
     pub loss: Option<Loss>,
     /// Extra delay uniform from 0 to this, order kept; zero for none.
@@ -274,6 +276,7 @@ fn direction(
         rate,
         delay: way.delay.unwrap_or_default(),
         queue: way.queue.clone().unwrap_or_default(),
+        recovery: way.recovery,
         loss: way.loss,
         delay_variation: way.delay_variation.map_or(Span::ZERO, |variation| variation.max),
         reorder: way.reorder,

@@ -180,6 +180,10 @@ impl Rules {
         if let (true, Some(Queue::Unlimited {})) = (way.occupancy, &way.queue) {
             self.note(join(path, "occupancy"), "needs a queue with a limit, of which it counts the tenths");
         }
+        if way.recovery.is_some_and(|recovery| recovery.block_error.0 >= 1.0) {
+            let key = join(&join(path, "recovery"), "block_error");
+            self.note(key, "a link on which every block fails carries nothing: less than 100 %");
+        }
         self.loss(&join(path, "loss"), way.loss);
         let path = join(path, "outage");
         let mut last: Option<Outage> = None;
@@ -290,6 +294,7 @@ pub(super) fn forward(link: &LinkTable) -> BackwardTable {
         rate_trace: link.rate_trace.clone(),
         delay: link.delay,
         queue: link.queue.clone(),
+        recovery: link.recovery,
         loss: link.loss,
         delay_variation: link.delay_variation,
         reorder: link.reorder,
