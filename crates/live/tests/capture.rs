@@ -183,3 +183,76 @@ fn a_cancelled_run_leaves_a_file_that_can_be_read() {
     assert!(!packets.is_empty());
     std::fs::remove_file(&to).unwrap();
 }
+
+/// What the headers of a scenario's packets say, in order of time.
+fn headers(name: &str, text: &str) -> Vec<(bool, etherparse::LaxPacketHeaders<'static>)> {
+    let (scenario, target) = (file(name).with_extension("toml"), file(name));
+    std::fs::write(&scenario, text).unwrap();
+    let loaded = load(&scenario).unwrap_or_else(|error| panic!("{error}"));
+    simulate(&loaded, 1, &RunOptions::default(), &CaptureFile { path: &target, hosts: &[] }).unwrap();
+    let (_, packets) = read(&target);
+    std::fs::remove_file(&scenario).unwrap();
+    std::fs::remove_file(&target).unwrap();
+    let parsed = |kept: Kept| {
+        let bytes: &'static [u8] = kept.bytes.leak();
+        (kept.out, etherparse::LaxPacketHeaders::from_ip(bytes).unwrap())
+    };
+    packets.into_iter().map(parsed).collect()
+}
+
+/// RFC 3550 section 11: RTP has an even port, and its RTCP the next one, at both ends.
+#[test]
+fn rtp_has_even_ports_and_rtcp_the_next() {
+    let text = "duration = \"20 s\"\n[link.bottleneck]\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n[flow.a]\ncc = \"lda-plus\"\ncount = 3\n";
+    let mut ports = std::collections::BTreeSet::new();
+    for (_, packet) in headers("ports", text) {
+        let Some(etherparse::TransportHeader::Udp(udp)) = packet.transport else { panic!("UDP") };
+        let (near, far) = (udp.source_port.max(udp.destination_port), udp.source_port.min(udp.destination_port));
+        assert_eq!(near % 2, far % 2);
+        ports.insert((near, far));
+    }
+    let (rtp, rtcp): (Vec<(u16, u16)>, Vec<_>) = ports.into_iter().partition(|(near, _)| near % 2 == 0);
+    assert!(rtp.len() == 3 && rtp.iter().all(|(_, far)| *far == 5004));
+    assert_eq!(rtcp, rtp.iter().map(|(near, far)| (near + 1, far + 1)).collect::<Vec<_>>());
+}
+
+/// RFC 3168 sections 5 and 6.1.1: a SYN asks with both flags and its acknowledgement agrees with one; new data are ECT(0), what
+/// only acknowledges is not. RFC 7323 section 2: the window of a SYN is not scaled, those after it are.
+#[test]
+fn tcps_handshake_agrees_on_ecn_and_on_the_scale_of_windows() {
+    let text = "duration = \"5 s\"\n[link.bottleneck]\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n[flow.a]\ncc = \"newreno\"\necn = true\n\
+                handshake = true\nsegment = \"1000 B\"\nreceive_window = 1000\n";
+    let mut seen = [0; 4];
+    let (mut isn, mut next, mut end) = (None, None, 0);
+    for (out, packet) in headers("handshake", text) {
+        let (Some(etherparse::NetHeaders::Ipv4(ip, _)), Some(etherparse::TransportHeader::Tcp(tcp))) =
+            (packet.net, packet.transport)
+        else {
+            panic!("TCP over IPv4")
+        };
+        let data = tcp.destination_port == 5001;
+        match (tcp.syn, data) {
+            (true, _) => {
+                assert_eq!((tcp.ece, tcp.cwr, ip.ecn.value()), (true, data, 0));
+                assert_eq!(tcp.window_size, u16::MAX, "10^6 bytes do not fit");
+                isn = isn.or(data.then_some(tcp.sequence_number));
+            }
+            (false, true) if out => {
+                let offset = tcp.sequence_number.wrapping_sub(isn.expect("a SYN first"));
+                // what is sent again is not ECN-capable (RFC 3168 section 6.1.5)
+                assert_eq!(ip.ecn.value(), if offset > end { 2 } else { 0 });
+                end = end.max(offset);
+                // a SYN has a number of its own (RFC 9293 section 3.4)
+                next = next.or(Some(tcp.sequence_number));
+            }
+            (false, true) => {}
+            (false, false) => {
+                assert_eq!(ip.ecn.value(), 0);
+                assert!((999_000..=1_016_000).contains(&(u64::from(tcp.window_size) << 4)), "{}", tcp.window_size);
+            }
+        }
+        seen[usize::from(tcp.syn) * 2 + usize::from(data)] += 1;
+    }
+    assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
+    assert_eq!(next, isn.map(|isn: u32| isn.wrapping_add(1)));
+}

@@ -358,6 +358,12 @@ mod tests {
         assert_eq!(ArrivalOffset::nearest(Span::from_secs(1)).span(), Some(Span::from_secs(1)));
         assert_eq!(ArrivalOffset::nearest(Span::from_secs_f64(8189.0 / 1024.0)).bits(), 8189);
         assert_eq!(ArrivalOffset::nearest(Span::from_secs(8)), ArrivalOffset::TOO_LONG);
+        // to the nearest 1/1024 s, and back to the nearest nanosecond
+        assert_eq!(
+            (ArrivalOffset::nearest(Span(488_281)).bits(), ArrivalOffset::nearest(Span(488_282)).bits()),
+            (0, 1)
+        );
+        assert_eq!(ArrivalOffset::from_bits(3).span(), Some(Span(2_929_688)));
         assert_eq!(ArrivalOffset::TOO_LONG.span(), None);
         assert_eq!(ArrivalOffset::UNAVAILABLE.span(), None);
     }
