@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -121,6 +122,14 @@ def test_a_command_is_followed_and_its_exit_code_passed_on(tmp_path: Path) -> No
     began = flow["start_s"]
     lengths = rate["time_s"].diff().fill_null(rate["time_s"][0] - began)
     assert float((lengths * rate["goodput_bps"]).sum()) / 8 == pytest.approx(300_000, abs=1)
+    # Its figures are drawn as a simulated run's.
+    plot = [sys.executable, "-m", "paceline", "plot", str(tmp_path / "w"), "--out", str(tmp_path / "f.svg")]
+    drawn = subprocess.run(plot, capture_output=True, text=True, timeout=60, check=False)
+    assert drawn.returncode == 0, drawn.stderr
+    assert {Path(line).name for line in drawn.stdout.split()} == {"f-cwnd.svg", "f-rate.svg", "f-kernel.svg"}
+    figure = (tmp_path / "f-kernel.svg").read_text()
+    assert "smoothed RTT (ms)" in figure
+    assert "run 1" in figure
     assert results.series("cwnd").columns[-4:] == [
         "cwnd_packets",
         "ssthresh_packets",
@@ -255,6 +264,32 @@ def test_another_users_process_is_refused_in_words() -> None:
     )
     assert "which sockets process 1 has open" in done.stdout, done.stdout + done.stderr
     assert "root" in done.stdout
+
+
+def test_ones_own_connections_take_no_privilege() -> None:
+    require("root")
+    code = """
+import ctypes, json, os, socket, threading, time
+from paceline import _core
+"x".encode("idna")  # a module that this user may not be able to read later
+os.setgroups([]); os.setuid(65534)
+ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE, as a program has it that was started by this user
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+server, _ = listener.accept()
+def talk():
+    time.sleep(0.3)
+    client.sendall(bytes(4321)); server.recv(5000); client.close(); server.close()
+threading.Thread(target=talk).start()
+found = _core.TcpWatch("processes", [os.getpid()], 0.01, 0.05, 1.0).run("mine")
+for flow in json.loads(found.summary_json)["flows"]:
+    print(flow["bytes_delivered"], flow["ended"], flow["pid"] == os.getpid())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+    )
+    # The FIN that a receiver has counted is one byte, in a state that does not tell of it.
+    assert re.fullmatch("(432[12] closed True\n){2}", done.stdout), done.stdout + done.stderr
 
 
 @contextmanager

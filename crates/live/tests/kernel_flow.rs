@@ -1,12 +1,19 @@
 //! Bulk flows of the kernel's TCP over loopback.
-#![expect(clippy::disallowed_types, reason = "tests of sockets")]
+#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of sockets and of real time")]
+
+#[path = "../../../tests/needs.rs"]
+mod needs;
 
 use paceline_live::clock::Clock;
-use paceline_live::kernel::flow::{Ended, FlowError, Receiving, Sending, receive, send, set_congestion_control};
+use paceline_live::kernel::flow::{
+    Ended, FlowError, Received, Receiving, Sending, Sent, receive, send, set_congestion_control,
+};
 use paceline_live::kernel::log::{KERNEL, Way};
 use paceline_units::Span;
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow::{Break, Continue};
+use std::process::Command;
+use std::time::Duration;
 
 fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -98,4 +105,58 @@ fn an_unknown_congestion_control_is_named_with_those_there_are() {
     assert!(matches!(error, FlowError::CongestionControl { .. }));
     let text = error.to_string();
     assert!(text.contains("no-such") && text.contains("reno"), "{text}");
+}
+
+/// The ends of flows, with the path between them cut for `cut` after a third of a second, in a network of its own. Each
+/// end gives up after `give_up`.
+fn cut_off(cut: Duration, give_up: Span) -> (Sent, Received) {
+    let inside = move || {
+        // SAFETY: no file descriptors or memory are unshared, only the network of this thread.
+        unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }.unwrap();
+        let ip = |program: &str, words: &str| {
+            let done = Command::new(program).args(words.split(' ')).status().unwrap();
+            assert!(done.success(), "{program} {words}");
+        };
+        ip("ip", "link set lo up");
+        let (client, server) = pair();
+        let clock = Clock::start();
+        let receiving = Receiving { give_up, ..Receiving::default() };
+        let sending = Sending { give_up, ..Sending::lasting(Span::from_millis(2000)) };
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| receive(&server, &receiving, clock, &mut |_| Continue(())));
+            let writer = scope.spawn(|| send(&client, &sending, clock, &mut |_| Continue(())));
+            std::thread::sleep(Duration::from_millis(333));
+            // A queue without room drops all.
+            ip("tc", "qdisc add dev lo root pfifo limit 0");
+            std::thread::sleep(cut);
+            ip("tc", "qdisc del dev lo root");
+            (writer.join().unwrap().unwrap(), reader.join().unwrap().unwrap())
+        })
+    };
+    std::thread::spawn(inside).join().unwrap()
+}
+
+#[test]
+fn a_peer_that_vanishes_ends_a_flow_within_seconds() {
+    if !needs::have("root") || !needs::have("ip") || !needs::have("tc") {
+        return;
+    }
+    let (sent, received) = cut_off(Duration::from_secs(4), Span::from_millis(1000));
+    assert_eq!((sent.ended, received.ended), (Ended::Vanished, Ended::Vanished));
+    assert!(!sent.drained && received.bytes <= sent.written);
+    let lasted = sent.end.since(received.start).as_secs_f64();
+    assert!((1.0..3.5).contains(&lasted), "{lasted} s");
+    assert!(sent.row().packets_retransmitted.unwrap() > 0);
+    assert!((received.end.since(received.start).as_secs_f64() - 0.34).abs() < 0.3, "the last byte's time");
+}
+
+#[test]
+fn a_path_that_comes_back_loses_nothing() {
+    if !needs::have("root") || !needs::have("ip") || !needs::have("tc") {
+        return;
+    }
+    let (sent, received) = cut_off(Duration::from_millis(500), Span::from_secs(10));
+    assert_eq!((sent.ended, received.ended, sent.drained), (Ended::Time, Ended::PeerClosed, true));
+    assert_eq!(received.bytes, sent.written);
+    assert!(sent.row().packets_retransmitted.unwrap() > 0);
 }
