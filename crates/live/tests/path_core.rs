@@ -2,6 +2,7 @@
 //! instants, whatever the links do. And: no frame vanishes, whatever comes in.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test writes its traces")]
 
+use paceline_live::path::emulator::Counts;
 use paceline_live::path::{Emulator, Folder, PathSpec, Side};
 use paceline_live::scenario;
 use paceline_packet::Flags;
@@ -82,9 +83,15 @@ fn spec(model: &Model) -> PathSpec {
     }
 }
 
+/// What became of the frames of each direction, and how many came out marked.
+struct Same {
+    counts: [Counts; 2],
+    marked: usize,
+}
+
 /// Runs the flows, then the packets that they sent through the emulator: what reaches each end must be the same, and so
 /// must every drop.
-fn same(name: &str, links: &str) -> [paceline_live::path::emulator::Counts; 2] {
+fn same(name: &str, links: &str) -> Same {
     let model = model(name, links);
     let near = model.nodes.iter().position(|node| node == "a").unwrap();
     let mut seen = Seen { model: &model, near, departures: Vec::new(), arrivals: Default::default() };
@@ -121,17 +128,18 @@ fn same(name: &str, links: &str) -> [paceline_live::path::emulator::Counts; 2] {
     let duplicated: u64 = counts.iter().map(|counts| counts.duplicated).sum();
     assert_eq!(duplicated, output.summary.engine.packets_duplicated, "{name}");
     let _ = emulator.finish(end);
-    counts
+    Same { counts, marked: came.iter().flatten().filter(|arrival| arrival.2).count() }
 }
 
 #[test]
 fn drop_tail_and_loss() {
-    let [there, back] = same(
+    let Same { counts: [there, back], marked } = same(
         "drop-tail",
         "[link.x]\nbetween = [\"a\", \"c\"]\nrate = \"4 Mbit/s\"\ndelay = \"20 ms\"\n\
          queue = { kind = \"droptail\", limit = \"12 packets\" }\nloss = { kind = \"uniform\", rate = \"0.5 %\", on = \"data\" }\n\
          backward = { rate = \"1 Mbit/s\", loss = { kind = \"uniform\", rate = \"2 %\", on = \"acks\" } }\n",
     );
+    assert_eq!(marked, 0);
     assert!(
         there.links[DropReason::Overflow] > 0 && there.links[DropReason::Loss] > 0 && back.links[DropReason::Loss] > 0
     );
@@ -139,10 +147,10 @@ fn drop_tail_and_loss() {
 
 #[test]
 fn two_hops_with_everything() {
-    let [there, back] = same(
+    let Same { counts: [there, back], marked } = same(
         "everything",
-        "[link.x]\nbetween = [\"a\", \"b\"]\nrate = \"6 Mbit/s\"\ndelay = \"10 ms\"\n\
-         queue = { kind = \"red\", limit = \"30 packets\", ecn = true, min_threshold = 3, max_threshold = 12 }\n\
+        "[link.x]\nbetween = [\"a\", \"b\"]\nrate = \"2500 kbit/s\"\ndelay = \"10 ms\"\n\
+         queue = { kind = \"red\", limit = \"30 packets\", ecn = true, mark_below = \"100 %\", min_threshold = 3, max_threshold = 12 }\n\
          loss = { kind = \"gilbert-elliott\", to_bad = \"0.2 %\", to_good = \"30 %\" }\n\
          delay_variation = { max = \"3 ms\" }\noutage = [{ from = \"7 s\", to = \"7500 ms\" }]\n\
          [link.y]\nbetween = [\"b\", \"c\"]\n\
@@ -152,6 +160,7 @@ fn two_hops_with_everything() {
          backward = { loss = { kind = \"two-state\", good_rate = \"0.1 %\", bad_rate = \"5 %\", good_time = \"2 s\", \
          bad_time = \"1 s\", change = \"90 %\" } }\n",
     );
+    assert!(marked > 10, "{marked}");
     assert!(there.links[DropReason::Outage] > 0 && there.duplicated > 0 && back.links[DropReason::Loss] > 0);
 }
 
@@ -190,13 +199,14 @@ fn mahimahi_traces() {
 
 #[test]
 fn recovery_at_the_link_layer() {
-    let [there, back] = same(
+    let Same { counts: [there, back], marked } = same(
         "recovery",
         "[link.x]\nbetween = [\"a\", \"c\"]\nrate = \"2 Mbit/s\"\ndelay = \"20 ms\"\n\
          queue = { kind = \"droptail\", limit = \"40 kB\" }\n\
          recovery = { block_time = \"2 ms\", block_error = \"15 %\", delay = \"30 ms\", retransmissions = 2 }\n\
          backward = { recovery = { block_time = \"2 ms\", block_error = \"10 %\", delay = \"30 ms\", retransmissions = 1 } }\n",
     );
+    assert_eq!(marked, 0);
     assert!(there.links[DropReason::Loss] > 0 && back.links[DropReason::Loss] > 0);
 }
 
