@@ -38,7 +38,10 @@ fn an_answer_with_another_echo_is_none() {
 
 #[test]
 fn the_last_packet_of_all_is_lost_a_timeout_after_it_left() {
-    let (mut sender, _) = ends("rap", Profile::Rfc);
+    // rounds of a minute: nothing else wakes it
+    let controller = AcksController::new(scheme("tfrcp").unwrap(), Profile::Rfc, &[("interval", 60.0)]).unwrap();
+    let config = AcksConfig::new(Profile::Rfc, paceline_control::AckController::settings(&controller));
+    let mut sender = AcksSender::new(&config, controller, Stream::new(1, "s"));
     let mut left: Vec<Segment> = Vec::new();
     sender.supply(100, Time::ZERO, &mut left);
     sender.start(Time::ZERO, &mut left);
