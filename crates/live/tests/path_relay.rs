@@ -178,6 +178,29 @@ fn its_time_is_over_and_its_capture_is_whole() {
     }
 }
 
+#[test]
+fn a_full_disk_costs_the_capture_and_nothing_else() {
+    let spec = path("[link.bottleneck]\nrate = \"80 Mbit/s\"\n");
+    let capture = PathCapture { path: Path::new("/dev/full"), snap: 2000 };
+    let options = RelayOptions { capture: Some(capture), ..RelayOptions::default() };
+    let (_, report) = with_path(&spec, &options, |near, far| {
+        let mut waiter = Waiter::new(Clock::start()).unwrap();
+        for i in 0..300 {
+            near.send(&frame(1000, i)).unwrap();
+            let next = waiter.clock().now() + Span::from_micros(200);
+            collect(far, &mut waiter, next);
+        }
+        let soon = waiter.clock().now() + Span::from_millis(50);
+        collect(far, &mut waiter, soon)
+    });
+    let there = &report.directions[0];
+    assert_eq!((report.failure, there.entered), (None, there.delivered));
+    let capture = report.capture.expect("a capture");
+    let failure = capture.failure.expect("the disk is full");
+    assert!(failure.contains("No space left"), "{failure}");
+    assert!(capture.missing > 0, "{} of {} packets", capture.missing, capture.packets);
+}
+
 /// Interface, whether it leaves the host, length on the wire, bytes kept.
 fn read(file: &Path) -> Vec<(u32, bool, u32, usize)> {
     use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;

@@ -25,10 +25,13 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// The bytes of a block at this nominal rate; at least one.
+    /// The payload of UMTS' usual protocol data unit, 320 bits: no block is smaller.
+    pub const LEAST_BLOCK: Size = Size(40);
+
+    /// The bytes of a block at this nominal rate.
     #[must_use]
     pub fn block(&self, rate: Rate) -> Size {
-        (rate * self.block_time).max(Size(1))
+        (rate * self.block_time).max(Recovery::LEAST_BLOCK)
     }
 }
 

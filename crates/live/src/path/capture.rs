@@ -35,18 +35,25 @@ struct Hand {
 }
 
 impl Hand {
-    /// Whether there is room: `false` while the thread is behind.
-    fn pass(&mut self) -> bool {
+    /// Hands over what there is.
+    fn pass(&mut self) -> Passed {
         match self.to.try_send(core::mem::take(&mut self.bytes)) {
-            Ok(()) => true,
+            Ok(()) => Passed::Over,
             Err(TrySendError::Full(bytes)) => {
                 self.bytes = bytes;
-                false
+                Passed::Later
             }
-            // It has ended with an error, which it gives when it is joined.
-            Err(TrySendError::Disconnected(_)) => true,
+            Err(TrySendError::Disconnected(_)) => Passed::Nowhere,
         }
     }
+}
+
+enum Passed {
+    Over,
+    /// The thread is behind.
+    Later,
+    /// The thread has ended with an error, which it gives when it is joined.
+    Nowhere,
 }
 
 impl Write for Hand {
@@ -56,8 +63,10 @@ impl Write for Hand {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.pass();
-        Ok(())
+        match self.pass() {
+            Passed::Nowhere => Err(io::ErrorKind::BrokenPipe.into()),
+            Passed::Over | Passed::Later => Ok(()),
+        }
     }
 }
 
@@ -68,6 +77,8 @@ pub(super) struct Capturing {
     unix_at_zero: u64,
     thread: JoinHandle<io::Result<()>>,
     packets: u64,
+    /// Packets that are not handed over yet.
+    pending: u64,
     missing: u64,
     handed: Time,
 }
@@ -85,6 +96,7 @@ impl Capturing {
             unix_at_zero: clock.unix_at_zero(),
             thread,
             packets: 0,
+            pending: 0,
             missing: 0,
             handed: Time::ZERO,
         })
@@ -94,9 +106,13 @@ impl Capturing {
     pub(super) fn packet(&mut self, side: Side, at: Time, enters: bool, frame: &[u8]) {
         let is_due = self.file.to().bytes.len() >= HANDED || at.since(self.handed) >= PATIENCE;
         if is_due {
-            if !self.file.to().pass() {
-                self.missing += 1;
-                return;
+            match self.file.to().pass() {
+                Passed::Over => self.packets += core::mem::take(&mut self.pending),
+                Passed::Later => {
+                    self.missing += 1;
+                    return;
+                }
+                Passed::Nowhere => self.missing += core::mem::take(&mut self.pending),
             }
             self.handed = at;
         }
@@ -104,7 +120,7 @@ impl Capturing {
         let time = Duration::from_nanos(self.unix_at_zero + at.0);
         let kept = &frame[..frame.len().min(self.snap)];
         match self.file.write(side as u32, time, way, kept, frame.len() as u32) {
-            Ok(()) => self.packets += 1,
+            Ok(()) => self.pending += 1,
             Err(_) => self.missing += 1,
         }
     }
@@ -112,8 +128,10 @@ impl Capturing {
     /// Waits until all is written.
     pub(super) fn finish(mut self) -> CaptureReport {
         let rest = core::mem::take(&mut self.file.to().bytes);
-        // An error of the thread's is given when it is joined.
-        let _ = self.file.to().to.send(rest);
+        match self.file.to().to.send(rest) {
+            Ok(()) => self.packets += self.pending,
+            Err(_) => self.missing += self.pending,
+        }
         drop(self.file);
         let failure = match self.thread.join() {
             Ok(Ok(())) => None,

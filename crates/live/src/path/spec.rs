@@ -126,7 +126,7 @@ impl PathSpec {
             return Ok((Document::parse(&of_traces(up, down), "trace")?, Folder::Files(PathBuf::new())));
         }
         let path = Path::new(word);
-        let is_name = !word.contains(['/', '\\', '.']);
+        let is_name = !word.contains(['/', '\\', '.']) || word.starts_with("trace:");
         if is_name && !path.exists() {
             return Err(PathError::Unknown(word.to_owned()));
         }
@@ -214,6 +214,7 @@ mod tests {
         assert!(error.starts_with("path.toml:3: link.bottleneck.delai: "), "{error}");
         let error = of("topology = \"graph\"\n[link.a-b]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n");
         assert!(error.starts_with("path.toml:1: topology: a path is a dumbbell"), "{error}");
+        assert!(matches!(PathSpec::load("trace:/nowhere/up"), Err(PathError::Unknown(_))));
         let error = PathSpec::load("umtz").unwrap_err().to_string();
         assert_eq!(error, "`umtz` is neither a profile (wide-area, umts, lte, wifi) nor a file, nor `trace:UP,DOWN`");
         assert!(PathSpec::load("./nowhere.toml").unwrap_err().to_string().contains("cannot be read"));
