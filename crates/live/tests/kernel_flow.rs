@@ -47,6 +47,22 @@ fn what_is_sent_arrives_and_the_log_agrees() {
 }
 
 #[test]
+fn bbr_tells_of_its_bandwidth_where_the_kernel_has_it() {
+    if !needs::have("bbr") {
+        return;
+    }
+    let (client, server) = pair();
+    let clock = Clock::start();
+    let reader = std::thread::spawn(move || receive(&server, &Receiving::default(), clock, &mut |_| Continue(())));
+    let options = Sending { congestion_control: Some("bbr".to_owned()), ..Sending::lasting(Span::from_millis(300)) };
+    let sent = send(&client, &options, clock, &mut |_| Continue(())).unwrap();
+    reader.join().unwrap().unwrap();
+    let kernel = &sent.log.series("f", 0, Way::Out)[0];
+    let last = |name: &str| *kernel.columns.iter().find(|(column, _)| *column == name).unwrap().1.last().unwrap();
+    assert!(last("cc_bandwidth_bps") > 1e6 && last("cc_pacing_gain") >= 0.25 && last("cc_cwnd_gain") >= 1.0);
+}
+
+#[test]
 fn a_flow_ends_in_time_and_logs_on_schedule() {
     let (client, server) = pair();
     let clock = Clock::start();

@@ -15,7 +15,7 @@
 //! ```
 
 use super::log::{Log, Sample, Way};
-use super::tcp_info::{self, State, TcpInfo};
+use super::tcp_info::{self, CcInfo, State, TcpInfo};
 use crate::clock::{Clock, Waiter};
 use crate::results::FlowRow;
 use paceline_sim::Series;
@@ -224,7 +224,8 @@ pub fn send(
     let mut waiter = Waiter::new(clock).map_err(system("prctl(PR_SET_TIMERSLACK)"))?.without_spin();
     let read = |clock: Clock| {
         let info = TcpInfo::read(stream).map_err(system("getsockopt(TCP_INFO)"))?;
-        Ok::<_, FlowError>(Sample { time: clock.now(), info })
+        let cc = CcInfo::of(stream, &congestion_control).map_err(system("getsockopt(TCP_CC_INFO)"))?;
+        Ok::<_, FlowError>(Sample { time: clock.now(), info, cc })
     };
     let first = read(clock)?;
     let mut log = Log::of_old(first);

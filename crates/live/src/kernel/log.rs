@@ -4,7 +4,7 @@
 //! each; what was sent has not, and is never less than what was acknowledged of it, so that the SYN and FIN are taken out
 //! where all is acknowledged. A count may be one or two bytes high until then.
 
-use super::tcp_info::{State, TcpInfo};
+use super::tcp_info::{CcInfo, State, TcpInfo};
 use crate::results::FlowRow;
 use paceline_sim::Series;
 use paceline_units::{Rate, Size, Span, Time};
@@ -40,6 +40,10 @@ pub const KERNEL: &[&str] = &[
     "busy_s",
     "rwnd_limited_s",
     "sndbuf_limited_s",
+    "cc_bandwidth_bps",
+    "cc_rtt_min_s",
+    "cc_pacing_gain",
+    "cc_cwnd_gain",
 ];
 
 /// One reading.
@@ -49,6 +53,8 @@ pub struct Sample {
     pub time: Time,
     /// What the kernel said.
     pub info: TcpInfo,
+    /// What its congestion control said of itself, if it does.
+    pub cc: Option<CcInfo>,
 }
 
 impl Sample {
@@ -83,6 +89,13 @@ impl Sample {
         let span = |n: Option<Span>| n.map_or(f64::NAN, Span::as_secs_f64);
         let rate = |n: Option<Rate>| n.map_or(f64::NAN, Rate::bps);
         let size = |n: Option<Size>| n.map_or(f64::NAN, |n| n.bytes() as f64);
+        let (bandwidth, cc_rtt, pacing_gain, cwnd_gain) = match self.cc {
+            Some(CcInfo::Bbr { bandwidth, min_rtt, pacing_gain, cwnd_gain }) => {
+                (bandwidth.bps(), min_rtt.as_secs_f64(), pacing_gain, cwnd_gain)
+            }
+            Some(CcInfo::Vegas { base_rtt, .. }) => (f64::NAN, span(base_rtt), f64::NAN, f64::NAN),
+            None => (f64::NAN, f64::NAN, f64::NAN, f64::NAN),
+        };
         [
             self.time.as_secs_f64(),
             i.state.map_or(f64::NAN, |state| state.number().into()),
@@ -112,6 +125,10 @@ impl Sample {
             span(i.busy),
             span(i.rwnd_limited),
             span(i.sndbuf_limited),
+            bandwidth,
+            cc_rtt,
+            pacing_gain,
+            cwnd_gain,
         ]
     }
 }
@@ -144,7 +161,7 @@ impl Log {
     /// The log of a connection that began at `start`, all counts zero.
     #[must_use]
     pub fn of_new(start: Time) -> Log {
-        Log::since(Sample { time: start, info: TcpInfo::default() })
+        Log::since(Sample { time: start, info: TcpInfo::default(), cc: None })
     }
 
     /// The log of a connection that was there before: what it counted until the first reading is left out.
@@ -336,7 +353,7 @@ mod tests {
             data_segs_out: Some(4),
             ..TcpInfo::default()
         };
-        Sample { time: Time(ms * 1_000_000), info }
+        Sample { time: Time(ms * 1_000_000), info, cc: None }
     }
 
     #[test]

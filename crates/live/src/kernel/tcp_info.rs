@@ -305,15 +305,18 @@ impl CcInfo {
         }
     }
 
-    /// Reads a TCP socket's; `None` where its congestion control has none.
+    /// Reads that of a TCP socket whose congestion control has this name; `None` of those that have none.
     ///
     /// # Errors
     /// The system's.
-    pub fn read(socket: impl AsFd) -> io::Result<Option<CcInfo>> {
-        let name = congestion_control(&socket)?;
+    pub fn of(socket: impl AsFd, name: &str) -> io::Result<Option<CcInfo>> {
+        // Without a question to the kernel for those that say nothing.
+        if CcInfo::parse(name, &[0; 64]).is_none() {
+            return Ok(None);
+        }
         let mut bytes = [0; 64];
         let len = option(socket, libc::TCP_CC_INFO, &mut bytes)?;
-        Ok(CcInfo::parse(&name, &bytes[..len]))
+        Ok(CcInfo::parse(name, &bytes[..len]))
     }
 }
 

@@ -272,7 +272,8 @@ impl Watching {
         for socket in fresh {
             let owner = owned.remove(&socket.inode);
             if let Some(info) = socket.info {
-                self.follow(socket, owner, log(Sample { time, info }));
+                let cc = socket.cc_info;
+                self.follow(socket, owner, log(Sample { time, info, cc }));
             }
         }
         self.name_owners(&owned);
@@ -373,7 +374,7 @@ impl Watching {
             let time = self.clock.now();
             match now.and_then(|socket| Some((socket.info?, socket))) {
                 Some((info, socket)) => {
-                    connection.log.push(Sample { time, info });
+                    connection.log.push(Sample { time, info, cc: socket.cc_info });
                     self.readings += 1;
                     let unnamed = connection.owner.is_none() && socket.inode != 0;
                     // An inode of zero: the program has closed it, but its owner is known by now.
@@ -407,7 +408,7 @@ impl Watching {
             match self.known.remove(&socket.cookie) {
                 Some(Known::Followed(at)) => {
                     let connection = &mut self.connections[at];
-                    connection.log.push(Sample { time, info });
+                    connection.log.push(Sample { time, info, cc: socket.cc_info });
                     connection.ended = Some(time);
                     self.readings += 1;
                     self.open.retain(|&open| open != at);
@@ -418,7 +419,7 @@ impl Watching {
                 _ if self.by_process() => self.counts.strays += 1,
                 _ => {
                     let mut log = Log::of_new(self.searched);
-                    log.push(Sample { time, info });
+                    log.push(Sample { time, info, cc: socket.cc_info });
                     let at = self.connections.len();
                     self.follow(socket, None, log);
                     if let Some(connection) = self.connections.get_mut(at) {
