@@ -270,7 +270,8 @@ fn an_unlimited_queue_is_bounded_by_memory_and_says_so() {
 
 const LINKS: &str = "topology = \"parking-lot\"\n[link.hop1]\nrate = \"2 Mbit/s\"\ndelay = \"5 ms\"\n\
     queue = { kind = \"droptail\", limit = \"9 kB\" }\nloss = { kind = \"uniform\", rate = \"5 %\" }\n\
-    duplicate = { rate = \"10 %\" }\n[link.hop2]\nrate = \"1 Mbit/s\"\ncorrupt = { rate = \"5 %\" }\n\
+    duplicate = { rate = \"10 %\" }\n[link.hop2]\nrate = \"1 Mbit/s\"\n\
+    recovery = { block_time = \"2 ms\", block_error = \"30 %\", delay = \"5 ms\", retransmissions = 1 }\ncorrupt = { rate = \"5 %\" }\n\
     queue = { kind = \"red\", limit = \"8 packets\", ecn = true }\nreorder = { rate = \"10 %\", extra = \"3 ms\" }\n\
     backward = { delay_variation = { max = \"9 ms\" } }\n";
 
