@@ -106,6 +106,10 @@ pub struct FlowTable {
     #[serde(default)]
     #[schemars(extend("x-max" = "10 s"))]
     pub send_overhead: Span,
+    /// In real time (`paceline emulate`) the kernel's TCP carries the flow, with its own congestion control of this kind and its
+    /// parameters. In the simulator nothing changes: profile `linux`, which this takes, is what stands for the kernel there.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub kernel: bool,
     /// The RTP session; for `lda-plus` and `nada` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "each of its keys' own"))]

@@ -176,6 +176,9 @@ impl Rules {
         };
         self.parameters(path, flow, scheme, profile);
         self.rtp(path, flow, scheme);
+        if flow.kernel {
+            self.kernel(path, flow, scheme, profile);
+        }
         match scheme.machine {
             Machine::Tcp(_) => {
                 if matches!(flow.app, App::Encoder { .. }) {

@@ -3,6 +3,7 @@
 
 use super::error::join;
 use super::flow::{App, FlowTable};
+use super::model::Profile as ScenarioProfile;
 use super::rtp::ReportTiming;
 use super::rules::Rules;
 use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback, Scheme};
@@ -67,6 +68,18 @@ impl Rules {
                 self.note(kind, problem);
             }
             App::Cbr { .. } | App::Encoder { .. } | App::Ftp { .. } | App::Pareto { .. } => {}
+        }
+    }
+
+    /// A flow of which the kernel's TCP is to be the carrier in real time.
+    pub(super) fn kernel(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme, profile: ScenarioProfile) {
+        let at = join(path, "kernel");
+        if !matches!(scheme.machine, Machine::Tcp(_)) {
+            self.note(at, format!("the kernel has no `{}`: use a `cc` of TCP, or leave the key out", scheme.name));
+        } else if profile != ScenarioProfile::Linux {
+            self.note(at, format!("goes with profile `linux`, not `{}`", profile.name()));
+        } else if !matches!(flow.app, App::Ftp { size: None }) {
+            self.note(at, "goes with an endless transfer alone: app `ftp` without a size");
         }
     }
 
