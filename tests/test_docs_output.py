@@ -18,11 +18,14 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from needs import require
+from paceline import _core
 
 ROOT = Path(__file__).resolve().parent.parent
 BLESS = os.environ.get("PACELINE_BLESS") == "1"
@@ -123,14 +126,38 @@ def test_documents_print_what_the_program_prints(path: Path, tmp_path: Path) -> 
     )
 
 
-COMMANDS = ("run", "sweep", "compare", "plot", "reproduce", "model", "schema", "schemes", "watch")
+COMMANDS = (
+    "run",
+    "sweep",
+    "compare",
+    "plot",
+    "reproduce",
+    "model",
+    "schema",
+    "schemes",
+    "watch",
+    "serve",
+    "send",
+)
 
 
 def help_of(command: str, environment: dict[str, str], where: Path) -> str:
     return printed(f"paceline {command} --help", where, environment)
 
 
-def test_every_command_has_help_with_examples_that_run(tmp_path: Path) -> None:
+@pytest.fixture
+def served() -> Iterator[int]:
+    """The port of a server on the loopback interface."""
+    server = _core.Server("127.0.0.1:0", 10**9, 60.0, 16)
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(server.run)
+        try:
+            yield int(server.address.rpartition(":")[2])
+        finally:
+            server.stop()
+
+
+def test_every_command_has_help_with_examples_that_run(tmp_path: Path, served: int) -> None:
     environment = place(tmp_path)
     listed = help_of("", environment, tmp_path)
     assert set(re.findall(r"^  ([a-z]+)  +\S", listed.partition("Commands:")[2], flags=re.MULTILINE)) == set(
@@ -143,6 +170,8 @@ def test_every_command_has_help_with_examples_that_run(tmp_path: Path) -> None:
         examples = re.search(r"^  Examples?.*:\n((?:    .*\n)+)", text, flags=re.MULTILINE)
         assert examples, f"{command} --help has no examples"
         for line in re.split(r"(?<!\\)\n", examples[1].strip()):
+            if command == "send":
+                line = line.replace(" send 127.0.0.1 ", f" send 127.0.0.1 --port {served} ")  # noqa: PLW2901
             words = shlex.split(line.replace("\\\n", " "))
             assert words[:2] == ["paceline", command] or command == "plot", line
             # Of a whole paper one figure: all of it takes a minute.

@@ -11,6 +11,57 @@ class Cancelled(Exception):  # noqa: N818 (not an error: somebody asked for it)
 class InternalError(Exception):
     """A defect of Paceline itself; the message asks to report it and gives scenario and seed."""
 
+class LiveError(Exception):
+    """The other end, the network or the system refused a flow between hosts."""
+
+@final
+class SendWatch:
+    """A handle on `send` from another thread."""
+
+    def __init__(self) -> None: ...
+    def stop(self) -> None:
+        """Ends the flows; what they have measured is kept."""
+    def shown_json(self) -> str:
+        """What the flows show now: a list of objects."""
+
+@final
+class Server:
+    """A server of flows. Raises LiveError where the system refuses it, ValueError for what is no address."""
+
+    def __init__(
+        self,
+        bind: str,
+        max_rate_bps: int,
+        max_duration_s: float,
+        max_sessions: int,
+        key: bytes | None = None,
+    ) -> None: ...
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+    def run(self) -> None:
+        """Serves until `stop`, without the interpreter lock. Raises LiveError, InternalError."""
+    def stop(self) -> None:
+        """Ends `run` soon."""
+    def lines(self) -> list[str]:
+        """What has happened since this was last asked."""
+
+def send(
+    host: str,
+    port: int,
+    flows: list[tuple[str, int, list[tuple[str, str]], int, int, bool, str | None]],
+    watch: SendWatch,
+    key: bytes | None = None,
+    logs: str | None = None,
+) -> tuple[RunOutput, str]:
+    """Runs flows (name, instance, settings, ms, seed, whether from here, the kernel's congestion control) to their end,
+    without the interpreter lock; gives what they measured, and notes as JSON. Raises LiveError, ScenarioError,
+    InternalError.
+    """
+
+def replay(path: str) -> tuple[int, int, float]:
+    """Runs an event log through a fresh session: inputs, datagrams, seconds. Raises LiveError where it differs."""
+
 @final
 class Scenario:
     """A validated scenario. Immutable: `set` gives a changed copy."""

@@ -5,6 +5,7 @@
 
 pub mod capture;
 pub mod clock;
+pub mod endpoint;
 pub mod host;
 pub mod kernel;
 pub mod netns;

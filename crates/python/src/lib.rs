@@ -5,6 +5,7 @@
 //! is typed in `python/paceline/_core.pyi`. Look first at `run.rs`.
 
 mod describe;
+mod endpoint;
 mod live;
 mod models;
 mod panics;
@@ -36,6 +37,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("Cancelled", module.py().get_type::<Cancelled>())?;
     module.add("InternalError", module.py().get_type::<InternalError>())?;
+    module.add("LiveError", module.py().get_type::<endpoint::LiveError>())?;
+    module.add_class::<endpoint::SendWatch>()?;
+    module.add_class::<endpoint::Server>()?;
+    module.add_function(wrap_pyfunction!(endpoint::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(endpoint::send, module)?)?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<run::Watch>()?;
     module.add_class::<run::Series>()?;

@@ -28,6 +28,8 @@ from paceline.cli.model import model
 from paceline.cli.plot import plot
 from paceline.cli.reproduce import reproduce
 from paceline.cli.run import run
+from paceline.cli.send import send
+from paceline.cli.serve import serve
 from paceline.cli.sweep import sweep
 from paceline.cli.watch import watch
 from paceline.errors import PacelineError
@@ -114,6 +116,8 @@ def options(
 
 
 app.command(cls=Command)(run)
+app.command(cls=Command)(serve)
+app.command(cls=Command)(send)
 app.command(cls=Command)(sweep)
 app.command(cls=Command)(compare)
 app.command(cls=Command)(campaign)

@@ -1,0 +1,454 @@
+//! `paceline send`: asks a server for flows, runs this end of them, and joins what both ends have measured.
+
+use super::control::{self, Ask, Direction, MOST_TOLD, Offer, Tell, VERSION};
+use super::driver::{Driver, Handle, NewFlow, View};
+use super::half::{Half, joined, recordings};
+use super::kernel;
+use super::udp::UdpPort;
+use crate::clock::Clock;
+use crate::host::{HostReport, HostState};
+use crate::results::{LiveOutput, LiveSummary};
+use crate::session::{Family, SessionSpec, Side};
+use paceline_units::Time;
+use serde::Serialize;
+use std::io;
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+use std::net::TcpStream;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How long the server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long its results are waited for when the flows are over here.
+const RESULTS: u64 = 15;
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A flow that is asked for, and what it is called in the results.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Its name: its group's too.
+    pub name: String,
+    /// Which of several alike.
+    pub instance: u32,
+    /// The flow.
+    pub offer: Offer,
+}
+
+/// What a client wants.
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// The server's name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The server's key, if it wants one.
+    pub key: Option<Vec<u8>>,
+    /// The flows. The family of each is that of the address which the host turns out to have.
+    pub flows: Vec<Wanted>,
+    /// Where event logs go.
+    pub logs: Option<PathBuf>,
+}
+
+/// Why nothing was sent, or nothing is known of it.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// The server cannot be reached.
+    #[error("{host} port {port}: {why}; does `paceline serve` run there?")]
+    Unreachable {
+        /// Where.
+        host: String,
+        /// Its port.
+        port: u16,
+        /// What the system said.
+        why: String,
+    },
+    /// The server says no.
+    #[error("the server refused: {0}")]
+    Refused(String),
+    /// The server wants a key.
+    #[error("the server wants a key: --key-file FILE")]
+    Key,
+    /// What came is not what a server says.
+    #[error("the server said what a client does not understand: is it `paceline serve` of this version? ({0})")]
+    Protocol(String),
+    /// The system refused something.
+    #[error("{0}")]
+    System(#[from] io::Error),
+    /// The server takes the flow, and this end does not.
+    #[error("{0}")]
+    Flow(String),
+}
+
+/// What one flow shows while it runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Shown {
+    /// Its name.
+    pub flow: String,
+    /// Which of several alike.
+    pub instance: u32,
+    /// Whether it is sent from here.
+    pub forward: bool,
+    /// The rest.
+    #[serde(flatten)]
+    pub view: View,
+}
+
+/// Looks at a run from another thread, and ends it.
+#[derive(Debug, Default)]
+pub struct SendWatch {
+    stop: Arc<AtomicBool>,
+    running: Mutex<Option<(Handle, Vec<Shown>)>>,
+}
+
+impl SendWatch {
+    /// Ends the flows; what they have measured is kept.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// What the flows show now; empty before they begin.
+    #[must_use]
+    pub fn shown(&self) -> Vec<Shown> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((handle, shown)) = &*running else { return Vec::new() };
+        let views = handle.views();
+        let of = |(id, one): (u64, &Shown)| Shown { view: views.get(&id).copied().unwrap_or(one.view), ..one.clone() };
+        (0..).zip(shown).map(of).collect()
+    }
+}
+
+/// What a run came to, and what is to be remembered of it.
+#[derive(Debug)]
+pub struct LiveRun {
+    /// Tables and recordings.
+    pub output: LiveOutput,
+    /// The host's state, and of each flow how late its datagrams left and what was dropped.
+    pub notes: Notes,
+}
+
+/// What is to be remembered of a run beside its tables.
+#[derive(Clone, Debug, Serialize)]
+pub struct Notes {
+    /// The server's address.
+    pub server: String,
+    /// This host.
+    pub host: Option<HostReport>,
+    /// The flows, in the order of the table.
+    pub flows: Vec<FlowNotes>,
+}
+
+/// Of one flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowNotes {
+    /// Its name.
+    pub flow: String,
+    /// Which of several alike.
+    pub instance: u32,
+    /// How it ended at its sender.
+    pub sender_ended: String,
+    /// How it ended at its receiver.
+    pub receiver_ended: String,
+    /// Whether both ended as they were meant to.
+    pub well: bool,
+    /// Timed datagrams: how late they left in the median (s).
+    pub late_p50_s: Option<f64>,
+    /// The 99th percentile (s).
+    pub late_p99_s: Option<f64>,
+    /// Datagrams at either end that were no message of the flow.
+    pub garbage: u64,
+    /// Messages at either end that could not be true.
+    pub disregarded: u64,
+    /// Datagrams that the granted rate, or the kernel, had no room for.
+    pub no_room: u64,
+}
+
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+fn connect(options: &SendOptions) -> Result<(TcpStream, SocketAddr), SendError> {
+    let (host, port) = (&options.host, options.port);
+    let unreachable = |why: String| SendError::Unreachable { host: host.clone(), port, why };
+    let addresses = (host.as_str(), port).to_socket_addrs().map_err(|error| unreachable(error.to_string()))?;
+    let mut why = "it has no address".to_owned();
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_nodelay(true)?;
+                return Ok((stream, address));
+            }
+            Err(error) => why = error.to_string(),
+        }
+    }
+    Err(unreachable(why))
+}
+
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+fn told(stream: &mut TcpStream) -> Result<Tell, SendError> {
+    match control::read(stream, MOST_TOLD).map_err(|error| SendError::Protocol(error.to_string()))? {
+        Tell::Refused { why } => Err(SendError::Refused(why)),
+        other => Ok(other),
+    }
+}
+
+/// The server's flows: connection ids and secrets, and the rate that it allows in bytes a second.
+type Opened = (Vec<(u32, u64)>, u32);
+
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+fn agree(stream: &mut TcpStream, options: &SendOptions, offers: &[Offer]) -> Result<Opened, SendError> {
+    control::write(stream, &Ask::Hello { version: VERSION })?;
+    let mut said = told(stream)?;
+    if let Tell::Challenge { challenge } = said {
+        let key = options.key.as_ref().ok_or(SendError::Key)?;
+        control::write(stream, &Ask::Proof { proof: control::proof(key, &challenge) })?;
+        said = told(stream)?;
+    }
+    let Tell::Welcome { .. } = said else { return Err(SendError::Protocol("no welcome".to_owned())) };
+    control::write(stream, &Ask::Open { flows: offers.to_vec() })?;
+    match told(stream)? {
+        Tell::Opened { flows, limit } if flows.len() == offers.len() => Ok((flows, limit)),
+        _ => Err(SendError::Protocol("it has not opened the flows".to_owned())),
+    }
+}
+
+/// Runs the flows to their end, or until the watch says stop.
+///
+/// # Errors
+/// [`SendError`]. A flow that ends badly is no error: the results say how it ended.
+pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendError> {
+    for wanted in options.flows.iter().filter(|wanted| wanted.offer.kernel.is_none()) {
+        // a mistake is told before anybody is asked
+        wanted.offer.spec.model().map_err(|error| SendError::Flow(error.to_string()))?;
+    }
+    let (mut stream, server) = connect(options)?;
+    let server = SocketAddr::new(server.ip().to_canonical(), server.port());
+    let family = if server.is_ipv6() { Family::V6 } else { Family::V4 };
+    let mut offers: Vec<Offer> = options.flows.iter().map(|wanted| wanted.offer.clone()).collect();
+    offers.iter_mut().for_each(|offer| offer.spec.family = family);
+    let (opened, limit) = agree(&mut stream, options, &offers)?;
+    let before = HostState::now().ok();
+    let local = stream.local_addr()?.ip();
+    let mut run = Run::start(options, &offers, opened, limit, server, local)?;
+    let shown = options.flows.iter().map(|wanted| Shown {
+        flow: wanted.name.clone(),
+        instance: wanted.instance,
+        forward: wanted.offer.direction == Direction::Forward,
+        view: View::default(),
+    });
+    *watch.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((run.handle.clone(), shown.collect()));
+    let done = run.until_done(&mut stream, watch);
+    run.handle.quit();
+    let _ = run.driver.join();
+    done?;
+    let host = before.and_then(|before| HostReport::since(before).ok());
+    Ok(results(options, server, host, &run.near, &run.far))
+}
+
+/// A run under way.
+struct Run {
+    handle: Handle,
+    driver: thread::JoinHandle<io::Result<()>>,
+    outcomes: std::sync::mpsc::Receiver<super::driver::Outcome>,
+    halves: std::sync::mpsc::Receiver<(usize, Half)>,
+    stop: Arc<AtomicBool>,
+    near: Vec<Option<Half>>,
+    far: Vec<Option<Half>>,
+}
+
+impl Run {
+    fn start(
+        options: &SendOptions,
+        offers: &[Offer],
+        opened: Vec<(u32, u64)>,
+        limit: u32,
+        server: SocketAddr,
+        local: IpAddr,
+    ) -> Result<Run, SendError> {
+        let clock = Clock::start();
+        let mut ports = Vec::new();
+        let mut news = Vec::new();
+        let mut kernels = Vec::new();
+        for (index, (offer, (connection, nonce))) in offers.iter().zip(opened).enumerate() {
+            if let Some(name) = &offer.kernel {
+                kernels.push((index, name.clone(), offer.clone(), nonce));
+                continue;
+            }
+            let mut port = UdpPort::bind(SocketAddr::new(local.to_canonical(), 0), clock)?;
+            port.connect(server)?;
+            let (side, announces) = match offer.direction {
+                Direction::Forward => (Side::Sender, false),
+                Direction::Reverse => (Side::Receiver, true),
+            };
+            let limit = (side == Side::Sender).then_some(limit);
+            let spec = SessionSpec { side, flow: offer.spec.clone(), connection, nonce, limit, announces };
+            let log = options.logs.as_ref().map(|folder| {
+                let wanted = &options.flows[index];
+                folder.join(format!("{}-{}.events", wanted.name, wanted.instance))
+            });
+            let id = index as u64;
+            news.push(NewFlow { id, spec, port: ports.len(), peer: Some(server), only: server.ip(), log });
+            ports.push(port);
+        }
+        let (made, answer) = channel();
+        let driver = thread::Builder::new().name("paceline flows".to_owned()).spawn(move || {
+            // made here: the timer slack is the thread's
+            let (driver, handle, outcomes) = match Driver::new(clock, ports) {
+                Ok(made) => made,
+                Err(error) => {
+                    let _ = made.send(Err(error));
+                    return Ok(());
+                }
+            };
+            let _ = made.send(Ok((handle, outcomes)));
+            driver.run()
+        })?;
+        let (handle, outcomes) = answer.recv().map_err(io::Error::other)??;
+        for new in news {
+            if let Err(why) = handle.add(new) {
+                handle.quit();
+                return Err(SendError::Flow(why));
+            }
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let (half, halves) = channel();
+        for (index, name, offer, ticket) in kernels {
+            let (half, stop) = (half.clone(), Arc::clone(&stop));
+            thread::Builder::new().name("paceline kernel flow".to_owned()).spawn(move || {
+                let done = attach(server, ticket, &name, &offer, limit, &stop);
+                let _ = half.send((index, done));
+            })?;
+        }
+        let none = || offers.iter().map(|_| None).collect();
+        Ok(Run { handle, driver, outcomes, halves, stop, near: none(), far: none() })
+    }
+
+    #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+    fn until_done(&mut self, stream: &mut TcpStream, watch: &SendWatch) -> Result<(), SendError> {
+        let (said, heard) = channel();
+        let mut from = stream.try_clone()?;
+        from.set_read_timeout(None)?;
+        // ends when the connection is shut down below
+        thread::Builder::new().name("paceline control".to_owned()).spawn(move || {
+            loop {
+                let message: io::Result<Tell> = control::read(&mut from, MOST_TOLD);
+                let over = message.is_err();
+                if said.send(message).is_err() || over {
+                    break;
+                }
+            }
+        })?;
+        let clock = Clock::start();
+        let (mut stopped, mut gone) = (false, false);
+        let mut until = Time::NEVER;
+        loop {
+            while let Ok(outcome) = self.outcomes.try_recv() {
+                self.near[outcome.id as usize] = Some(outcome.half);
+            }
+            while let Ok((index, half)) = self.halves.try_recv() {
+                self.near[index] = Some(half);
+            }
+            while let Ok(message) = heard.try_recv() {
+                match message {
+                    Ok(Tell::Result { flow, half }) if flow < self.far.len() => self.far[flow] = Some(*half),
+                    Ok(_) => {}
+                    Err(_) => gone = true,
+                }
+            }
+            let ended = self.near.iter().all(Option::is_some);
+            if ended && self.far.iter().all(Option::is_some) {
+                break;
+            }
+            if ended && until == Time::NEVER {
+                until = clock.now() + paceline_units::Span::from_secs(RESULTS);
+            }
+            if ended && (gone || clock.now() >= until) {
+                break;
+            }
+            let asked = watch.stop.load(Ordering::Relaxed);
+            if (asked || gone) && !stopped {
+                stopped = true;
+                self.stop.store(true, Ordering::Relaxed);
+                for id in 0..self.near.len() as u64 {
+                    if gone { self.handle.drop_flow(id) } else { self.handle.stop(id) }
+                }
+                if asked {
+                    // a server that is gone need not be told
+                    let _ = control::write(stream, &Ask::Stop);
+                }
+            }
+            super::server::rest(LOOK);
+        }
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+        Ok(())
+    }
+}
+
+/// Opens the connection of a flow of the kernel's TCP, and runs this half of it.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+fn attach(server: SocketAddr, ticket: u64, name: &str, offer: &Offer, limit: u32, stop: &AtomicBool) -> Half {
+    let connected = TcpStream::connect_timeout(&server, PATIENCE).and_then(|mut stream| {
+        stream.set_write_timeout(Some(PATIENCE))?;
+        control::write(&mut stream, &Ask::Attach { ticket })?;
+        Ok(stream)
+    });
+    match connected {
+        Ok(stream) => kernel::run(&stream, name, offer, kernel::Does::at(false, offer.direction), limit, stop),
+        Err(error) => Half { ended: format!("connect(2): {error}"), ..Half::default() },
+    }
+}
+
+/// Joins the halves.
+fn results(
+    options: &SendOptions,
+    server: SocketAddr,
+    host: Option<HostReport>,
+    near: &[Option<Half>],
+    far: &[Option<Half>],
+) -> LiveRun {
+    let (mut rows, mut series, mut streams, mut flows) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let nothing = Half { ended: "nothing is known of the other end".to_owned(), ..Half::default() };
+    let mut end = 0.0f64;
+    for ((wanted, near), far) in options.flows.iter().zip(near).zip(far) {
+        let (near, far) = (near.as_ref().unwrap_or(&nothing), far.as_ref().unwrap_or(&nothing));
+        let (sender, receiver, from, to) = match wanted.offer.direction {
+            Direction::Forward => (near, far, "here", options.host.as_str()),
+            Direction::Reverse => (far, near, options.host.as_str(), "here"),
+        };
+        let mut row = joined(sender, receiver, wanted.offer.spec.for_ms as f64 / 1e3);
+        (row.flow, row.instance, row.group) = (wanted.name.clone(), wanted.instance, wanted.name.clone());
+        (row.from, row.to) = (from.to_owned(), to.to_owned());
+        if row.cc.is_empty() {
+            (row.cc, row.profile) = (near.row.cc.clone(), near.row.profile.clone());
+        }
+        end = end.max(near.end_s);
+        series.extend(recordings(sender, receiver, &wanted.name, wanted.instance));
+        if let Some(stream) = &receiver.stream {
+            let mut stream = stream.clone();
+            (stream.flow, stream.instance) = (wanted.name.clone(), wanted.instance);
+            streams.push(stream);
+        }
+        let both = |of: fn(&Half) -> u64| of(near) + of(far);
+        flows.push(FlowNotes {
+            flow: wanted.name.clone(),
+            instance: wanted.instance,
+            sender_ended: sender.ended.clone(),
+            receiver_ended: receiver.ended.clone(),
+            well: near.well && far.well,
+            late_p50_s: sender.late.map(|late| late.0),
+            late_p99_s: sender.late.map(|late| late.1),
+            garbage: both(|half| half.dropped.0),
+            disregarded: both(|half| half.dropped.1),
+            no_room: both(|half| half.dropped.2),
+        });
+        rows.push(row);
+    }
+    let mut summary = LiveSummary::new("live", Time::from_secs_f64(end), rows);
+    summary.streams = streams;
+    let longest = options.flows.iter().map(|wanted| wanted.offer.spec.for_ms).max().unwrap_or(0);
+    summary.duration_s = Some(longest as f64 / 1e3);
+    LiveRun { output: LiveOutput { summary, series }, notes: Notes { server: server.to_string(), host, flows } }
+}

@@ -1,0 +1,339 @@
+//! What one end of a flow has measured, and how the two halves become a row of the flow's table.
+
+use crate::results::FlowRow;
+use crate::session::{ReceiverSession, SenderSession, Session};
+use paceline_apps::viewer::ViewReport;
+use paceline_sim::Series;
+use paceline_sim::model::FlowModel;
+use paceline_sim::recorder::{HostRecorder, Recording, SENDING};
+use paceline_sim::summary::StreamSummary;
+use paceline_units::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// How often an end records.
+pub const EVERY: Span = Span::from_millis(100);
+/// Rows that an end keeps of each table: a day's.
+const MOST_ROWS: usize = 864_000;
+
+/// What an end of a flow records: the simulator's recorder around it.
+#[derive(Debug)]
+pub struct Recorder {
+    recorder: HostRecorder,
+    rows: usize,
+}
+
+impl Recorder {
+    /// For an end of this flow.
+    #[must_use]
+    pub fn new(session: &Session, model: &FlowModel) -> Recorder {
+        let all = Recording {
+            cwnd: true,
+            rtcp: true,
+            rate: true,
+            sequence: true,
+            acks: true,
+            tfrc: true,
+            playout: true,
+            every: EVERY,
+            ..Recording::NOTHING
+        };
+        let recorder = match session {
+            Session::Sender(_) => HostRecorder::new(all, &[model], &[]),
+            Session::Receiver(_) => HostRecorder::new(all, &[], &[model]),
+        };
+        Recorder { recorder, rows: 0 }
+    }
+
+    /// When the next sample is due, by the time of the session; never before data flow.
+    #[must_use]
+    pub fn next(&self, session: &Session) -> Time {
+        let epoch = epoch(session);
+        if epoch == Time::ZERO || self.rows >= MOST_ROWS {
+            return Time::NEVER;
+        }
+        epoch + self.recorder.next_sample().since(Time::ZERO)
+    }
+
+    /// Takes the samples that are due.
+    pub fn sample(&mut self, now: Time, session: &Session) {
+        while self.next(session) <= now {
+            self.rows += 1;
+            let at = self.recorder.next_sample();
+            match session {
+                Session::Sender(sender) => self.recorder.sample(at, std::slice::from_ref(sender.source()), &[]),
+                Session::Receiver(receiver) => self.recorder.sample(at, &[], std::slice::from_ref(receiver.sink())),
+            }
+        }
+    }
+
+    fn into_series(self) -> Vec<Series> {
+        self.recorder.into_series()
+    }
+}
+
+/// The session's time at which its machine began.
+fn epoch(session: &Session) -> Time {
+    match session {
+        Session::Sender(sender) => sender.epoch(),
+        Session::Receiver(receiver) => receiver.epoch(),
+    }
+}
+
+/// A recorded table as it goes over the control channel.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Table {
+    /// Its kind.
+    pub table: String,
+    /// Names and values. What is not a number is null.
+    pub columns: Vec<(String, Vec<Option<f64>>)>,
+}
+
+/// What one end has measured.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Half {
+    /// The columns of the flow's table that this end knows.
+    pub row: FlowRow,
+    /// Seconds from the beginning of the data to the end here.
+    pub end_s: f64,
+    /// When the last data came, of a receiver.
+    pub last_s: f64,
+    /// Bytes on the wire that came, or that were sent.
+    pub wire_bytes: u64,
+    /// Whether a sender's application came to its end by itself.
+    pub finished: bool,
+    /// The medium that a receiver played.
+    pub stream: Option<StreamSummary>,
+    /// What it recorded.
+    pub tables: Vec<Table>,
+    /// How it ended.
+    pub ended: String,
+    /// Whether that was as it was meant to.
+    pub well: bool,
+    /// How late timed datagrams left, of a sender: the median and the 99th percentile in seconds, and how many there were.
+    pub late: Option<(f64, f64, u64)>,
+    /// Datagrams that were no message of the flow; that could not be true; that the granted rate or the kernel had no room
+    /// for.
+    pub dropped: (u64, u64, u64),
+}
+
+impl Half {
+    /// Of an end whose session ends at `now` by its own time.
+    #[must_use]
+    pub fn of(session: &mut Session, model: &FlowModel, recorder: Recorder, now: Time) -> Half {
+        let end = now.since(epoch(session));
+        let end_s = if epoch(session) == Time::ZERO { 0.0 } else { end.as_secs_f64() };
+        let counts = session.counts();
+        let mut half = match session {
+            Session::Sender(sender) => sent(sender, model, Time::ZERO + end),
+            Session::Receiver(receiver) => received(receiver, model, Time::ZERO + end),
+        };
+        half.row.flow = model.name.clone();
+        half.row.cc = model.scheme.clone();
+        half.row.profile = model.profile.to_owned();
+        half.end_s = end_s;
+        half.dropped = (counts.garbage, counts.disregarded, counts.over_limit);
+        half.tables = recorder.into_series().into_iter().map(Table::of).collect();
+        half
+    }
+}
+
+fn seconds(span: Option<Span>) -> Option<f64> {
+    span.map(Span::as_secs_f64)
+}
+
+fn sent(session: &mut SenderSession, model: &FlowModel, end: Time) -> Half {
+    let round_trip = session.round_trip();
+    let source = session.source_mut();
+    source.sender.account(end);
+    let sent = source.sender.stats();
+    let transfers = source.transfers();
+    let active = end.0.min(model.stop.0).saturating_sub(model.start.0) as f64 / 1e9;
+    let machine = model.transport.name();
+    let windowed = sent.window_most > 0.0;
+    // a flow without feedback has the round trips of its requests
+    let rtt = |found: Option<Span>| seconds(found.or(round_trip.filter(|_| machine == "udp")));
+    Half {
+        row: FlowRow {
+            send_rate_bps: (active > 0.0).then(|| sent.bytes_sent() as f64 * 8.0 / active),
+            packets_sent: Some(sent.packets_sent),
+            packets_retransmitted: Some(sent.retransmitted),
+            loss_event_rate: sent.mean_loss_event_rate(),
+            timeouts: Some(sent.timeouts),
+            timeout_series: Some(sent.first_timeouts),
+            fast_retransmits: Some(sent.fast_retransmits),
+            window_cuts: Some(sent.window_cuts),
+            rtt_mean_s: rtt(sent.mean_rtt()),
+            rtt_min_s: rtt(sent.rtt_min()),
+            rtt_max_s: (sent.rtt_count > 0).then(|| sent.rtt_max.as_secs_f64()),
+            rtt_p50_s: seconds(sent.rtt_quantile(0.5)),
+            rtt_p95_s: seconds(sent.rtt_quantile(0.95)),
+            rtt_p99_s: seconds(sent.rtt_quantile(0.99)),
+            cwnd_mean_packets: sent.mean_window(),
+            cwnd_max_packets: windowed.then_some(sent.window_most),
+            timeout_mean_s: seconds(sent.mean_timeout()),
+            base_rtt_mean_s: sent.mean_base_rtt(),
+            transfers_started: Some(transfers.started),
+            transfers_completed: Some(transfers.completed),
+            transfer_time_mean_s: seconds(transfers.mean_time),
+            frames_sent: source.frames(),
+            ..FlowRow::default()
+        },
+        wire_bytes: sent.bytes_sent(),
+        finished: source.is_finished(),
+        ..Half::default()
+    }
+}
+
+fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time) -> Half {
+    let sink = session.sink();
+    let received = sink.receiver.stats();
+    let view = sink.view_report();
+    let view = view.as_ref();
+    let stream = model.stream.as_ref().zip(sink.stream_report(end)).map(|(medium, report)| {
+        let total = medium.total().bytes();
+        StreamSummary {
+            flow: model.name.clone(),
+            instance: 0,
+            fill_s: seconds(report.fill),
+            late_packets: report.late_packets,
+            media_packets: report.media_packets,
+            late_share: report.fill.map(|_| report.late_share),
+            undelivered_share: 1.0 - report.delivered.bytes().min(total) as f64 / total.max(1) as f64,
+            stalls: report.stalls,
+            stall_s: report.stalled.as_secs_f64(),
+            discarded_packets: report.discarded_packets,
+            completed: report.completed,
+            duration_s: report.duration.as_secs_f64(),
+            throughput_bps: report.throughput.bps(),
+        }
+    });
+    Half {
+        row: FlowRow {
+            packets_delivered: Some(received.packets),
+            ecn_marks: Some(received.marks),
+            bytes_delivered: received.bytes,
+            frames_complete: view.map(|view| view.complete),
+            frame_delay_mean_s: seconds(view.and_then(ViewReport::mean_delay)),
+            frame_delay_p50_s: seconds(view.and_then(|view| view.delay(0.5))),
+            frame_delay_p95_s: seconds(view.and_then(|view| view.delay(0.95))),
+            frame_delay_p99_s: seconds(view.and_then(|view| view.delay(0.99))),
+            freezes: view.map(|view| view.freezes),
+            freeze_s: seconds(view.map(|view| view.frozen)),
+            ..FlowRow::default()
+        },
+        last_s: received.last.as_secs_f64(),
+        wire_bytes: received.wire_bytes,
+        stream,
+        ..Half::default()
+    }
+}
+
+impl Table {
+    /// Of a recording.
+    #[must_use]
+    pub fn of(series: Series) -> Table {
+        let known = |value: f64| value.is_finite().then_some(value);
+        let columns =
+            series.columns.into_iter().map(|(name, values)| (name.to_owned(), values.into_iter().map(known).collect()));
+        Table { table: series.table.to_owned(), columns: columns.collect() }
+    }
+}
+
+/// The row of a flow, of what its two ends measured. A half that is not there leaves its columns empty.
+#[must_use]
+pub fn joined(sender: &Half, receiver: &Half, for_s: f64) -> FlowRow {
+    let (out, came) = (&sender.row, &receiver.row);
+    // as in a simulated run: to the stop, or to the last arrival if that came later or if all there was has come
+    let stop = if sender.finished { 0.0 } else { for_s };
+    let until = stop.max(receiver.last_s).min(receiver.end_s.max(receiver.last_s));
+    let per_second = |bytes: u64| if until > 0.0 { bytes as f64 * 8.0 / until } else { 0.0 };
+    let lost = out.packets_sent.zip(came.packets_delivered).map(|(sent, came)| sent.saturating_sub(came));
+    let of_sent = |packets: u64| out.packets_sent.filter(|sent| *sent > 0).map(|sent| packets as f64 / sent as f64);
+    FlowRow {
+        goodput_bps: per_second(came.bytes_delivered),
+        throughput_bps: (receiver.wire_bytes > 0).then(|| per_second(receiver.wire_bytes)),
+        // the kernel's TCP knows some of it at the sender
+        packets_delivered: came.packets_delivered.or(out.packets_delivered),
+        packets_lost: lost.or(out.packets_lost),
+        loss_rate: lost.and_then(of_sent).or(out.loss_rate),
+        receiving_ratio: came.packets_delivered.and_then(of_sent).or(out.receiving_ratio),
+        ecn_marks: came.ecn_marks.or(out.ecn_marks),
+        bytes_delivered: came.bytes_delivered,
+        frames_complete: came.frames_complete,
+        frame_delay_mean_s: came.frame_delay_mean_s,
+        frame_delay_p50_s: came.frame_delay_p50_s,
+        frame_delay_p95_s: came.frame_delay_p95_s,
+        frame_delay_p99_s: came.frame_delay_p99_s,
+        freezes: came.freezes,
+        freeze_s: came.freeze_s,
+        active_s: until,
+        ended: Some(if sender.well { receiver.ended.clone() } else { sender.ended.clone() }),
+        ..out.clone()
+    }
+}
+
+/// Names of tables and columns that ends record: what goes over the control channel is text.
+const NAMES: &[&str] = &[
+    "cwnd",
+    "rate",
+    "rtcp",
+    "sequence",
+    "acks",
+    "tfrc",
+    "playout",
+    SENDING,
+    "time_s",
+    "cwnd_packets",
+    "ssthresh_packets",
+    "srtt_s",
+    "in_flight_packets",
+    "allowed_bps",
+    "gap_s",
+    "timeout_s",
+    "receive_bps",
+    "loss_event_rate",
+    "window_packets",
+    "sequence_packets",
+    "sent_packets",
+    "send_rate_bps",
+    "goodput_bps",
+    "buffer_s",
+    "kernel",
+    "reported_loss",
+    "rtt_s",
+    "bottleneck_bps",
+    "increase_bps",
+    "tcp_rate_bps",
+];
+
+fn known(name: &str) -> Option<&'static str> {
+    NAMES.iter().chain(crate::kernel::log::KERNEL).copied().find(|known| *known == name)
+}
+
+/// The recordings of both ends as a simulated run would have them. Times begin with each end's own data.
+#[must_use]
+pub fn recordings(sender: &Half, receiver: &Half, flow: &str, instance: u32) -> Vec<Series> {
+    let labels = || vec![("flow", flow.to_owned()), ("instance", instance.to_string())];
+    let numbers = |values: &[Option<f64>]| values.iter().map(|value| value.unwrap_or(f64::NAN)).collect::<Vec<f64>>();
+    let mut series: Vec<Series> = Vec::new();
+    let mut sending: Option<Vec<f64>> = None;
+    for table in sender.tables.iter().chain(&receiver.tables) {
+        let Some(name) = known(&table.table) else { continue };
+        let columns: Vec<_> =
+            table.columns.iter().filter_map(|(name, values)| Some((known(name)?, numbers(values)))).collect();
+        if name == SENDING {
+            sending = columns.into_iter().find(|(name, _)| *name == "send_rate_bps").map(|(_, values)| values);
+            continue;
+        }
+        series.push(Series { table: name, labels: labels(), columns });
+    }
+    if let Some(rate) = series.iter_mut().find(|one| one.table == "rate") {
+        // an end that ran longer has more samples: both tables end with the shorter one
+        let rows = rate.columns.first().map_or(0, |(_, values)| values.len());
+        let mut sending = sending.unwrap_or_default();
+        sending.resize(rows, f64::NAN);
+        rate.columns.push(("send_rate_bps", sending));
+    }
+    series
+}

@@ -1,0 +1,111 @@
+//! Flows of the kernel's TCP between endpoints: the halves of [`crate::kernel::flow`], each on a thread of its own, over a
+//! connection beside the control channel's.
+
+use super::control::{Direction, Offer};
+use super::half::{Half, Table};
+use crate::clock::Clock;
+use crate::kernel::flow::{self, Receiving, Sending};
+use crate::kernel::log::Way;
+use paceline_units::Span;
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+use std::net::TcpStream;
+use std::ops::ControlFlow;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+/// How long a server waits for the connection.
+const ATTACHES: Duration = Duration::from_secs(10);
+
+/// What a half does with its connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Does {
+    Send,
+    Receive,
+}
+
+impl Does {
+    /// What the server does, or the client.
+    pub(super) fn at(server: bool, direction: Direction) -> Does {
+        if server == (direction == Direction::Reverse) { Does::Send } else { Does::Receive }
+    }
+}
+
+/// Runs a server's half when its connection comes; what it measured goes to `half`.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+pub(super) fn serve(
+    index: usize,
+    name: String,
+    offer: Offer,
+    limit: u32,
+    stream: Receiver<TcpStream>,
+    half: Sender<(usize, Half)>,
+    stop: Arc<AtomicBool>,
+) {
+    let work = {
+        let half = half.clone();
+        move || {
+            let done = match stream.recv_timeout(ATTACHES) {
+                Ok(stream) => run(&stream, &name, &offer, Does::at(true, offer.direction), limit, &stop),
+                Err(_) => failed("the connection of the flow has not come"),
+            };
+            let _ = half.send((index, done));
+        }
+    };
+    if thread::Builder::new().name("paceline kernel flow".to_owned()).spawn(work).is_err() {
+        let _ = half.send((index, failed("the system has no thread for the flow")));
+    }
+}
+
+fn failed(why: &str) -> Half {
+    Half { ended: why.to_owned(), ..Half::default() }
+}
+
+/// Runs a half over its connection.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, limit: u32, stop: &AtomicBool) -> Half {
+    let length = Span::from_millis(offer.spec.for_ms);
+    let go_on = || if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    match does {
+        Does::Send => {
+            pace(stream, limit);
+            let options = Sending { congestion_control: Some(name.to_owned()), ..Sending::lasting(length) };
+            match flow::send(stream, &options, Clock::start(), &mut |_| go_on()) {
+                Err(error) => failed(&error.to_string()),
+                Ok(sent) => {
+                    let row = sent.row();
+                    let (ended, active_s) = (row.ended.clone().unwrap_or_default(), row.active_s);
+                    let tables = sent.log.series("flow", 0, Way::Out).into_iter().map(Table::of).collect();
+                    let well = matches!(sent.ended, flow::Ended::Time | flow::Ended::Bytes | flow::Ended::Stopped);
+                    Half { row, end_s: active_s, tables, ended, well, ..Half::default() }
+                }
+            }
+        }
+        Does::Receive => {
+            let options = Receiving { longest: Some(length + Span::from_secs(20)), ..Receiving::default() };
+            match flow::receive(stream, &options, Clock::start(), &mut |_| go_on()) {
+                Err(error) => failed(&error.to_string()),
+                Ok(received) => {
+                    let row = received.row();
+                    let ended = row.ended.clone().unwrap_or_default();
+                    let tables = received.series("flow", 0).into_iter().map(Table::of).collect();
+                    let (last_s, well) = (row.active_s, received.ended == flow::Ended::PeerClosed);
+                    Half { row, end_s: last_s, last_s, tables, ended, well, ..Half::default() }
+                }
+            }
+        }
+    }
+}
+
+/// Has the kernel send no faster than the server allows (`SO_MAX_PACING_RATE`, socket(7)). An old kernel may refuse; the
+/// congestion control is still there.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+fn pace(stream: &TcpStream, limit: u32) {
+    let len = size_of::<u32>() as libc::socklen_t;
+    let value = std::ptr::from_ref(&limit).cast();
+    // SAFETY: the descriptor is open, and the value is an unsigned int of that size, as this option wants.
+    unsafe { libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, value, len) };
+}

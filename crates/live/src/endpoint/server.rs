@@ -1,0 +1,380 @@
+//! `paceline serve`: answers whoever shows that it owns its address, and within bounds.
+//!
+//! One thread drives all flows; each client has a thread for its control channel, which mostly sleeps. Datagrams of anybody
+//! whose flow is not known here are dropped without an answer, so that nothing is amplified or reflected; flows are known
+//! only through the control channel, and only from its address.
+
+use super::control::{self, Ask, Direction, MOST_ASKED, MOST_FLOWS, Offer, Tell, VERSION};
+use super::driver::{Driver, Handle, NewFlow, Outcome};
+use super::half::Half;
+use super::{Words, kernel};
+use crate::clock::Clock;
+use crate::endpoint::udp::UdpPort;
+use crate::session::{Family, SessionSpec, Side};
+use paceline_units::{Rate, Span};
+use std::collections::BTreeMap;
+use std::io;
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+use std::net::TcpStream;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Clients that have not been told their results, at most; those that talk for too long are cut off.
+const MOST_CLIENTS: usize = 64;
+/// How long a client may take to say what it wants, and to read what it is told.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often somebody who waits looks up.
+const LOOK: Duration = Duration::from_millis(100);
+/// A flow may take so much longer than it was to send.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// What a server allows.
+#[derive(Clone, Debug)]
+pub struct ServeOptions {
+    /// Where it listens, over TCP and UDP.
+    pub bind: SocketAddr,
+    /// The key that a client must have; none: all may come.
+    pub key: Option<Vec<u8>>,
+    /// The highest rate of a flow.
+    pub max_rate: Rate,
+    /// The longest flow.
+    pub max_duration: Span,
+    /// Flows at a time.
+    pub max_sessions: usize,
+}
+
+/// What the server's threads share.
+struct Shared {
+    options: ServeOptions,
+    handle: Handle,
+    /// Who waits for the outcome of a flow.
+    waiting: Mutex<BTreeMap<u64, Sender<Outcome>>>,
+    /// Flows of the kernel's TCP that wait for their connection.
+    tickets: Mutex<BTreeMap<u64, Ticket>>,
+    next: AtomicU64,
+    flows: AtomicUsize,
+    clients: AtomicUsize,
+    over: AtomicBool,
+    say: Words,
+}
+
+/// A flow of the kernel's TCP that waits for its connection.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+struct Ticket {
+    only: IpAddr,
+    stream: Sender<TcpStream>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    driver: thread::JoinHandle<io::Result<()>>,
+    outcomes: thread::JoinHandle<()>,
+}
+
+impl Server {
+    /// Listens. `say` is told what happens, in lines.
+    ///
+    /// # Errors
+    /// The call that the system refused.
+    pub fn start(options: ServeOptions, say: Words) -> io::Result<Server> {
+        let clock = Clock::start();
+        let listener = TcpListener::bind(options.bind)
+            .map_err(|error| io::Error::new(error.kind(), format!("bind(2) of TCP {}: {error}", options.bind)))?;
+        listener.set_nonblocking(true)?;
+        let bound = listener.local_addr()?;
+        let port = UdpPort::bind(bound, clock)
+            .map_err(|error| io::Error::new(error.kind(), format!("UDP {bound}: {error}")))?;
+        let (made, answer) = channel();
+        let driver = thread::Builder::new().name("paceline flows".to_owned()).spawn(move || {
+            // made here: the timer slack is the thread's
+            match Driver::new(clock, vec![port]) {
+                Ok((driver, handle, outcomes)) => {
+                    let _ = made.send(Ok((handle, outcomes)));
+                    driver.run()
+                }
+                Err(error) => {
+                    let _ = made.send(Err(error));
+                    Ok(())
+                }
+            }
+        })?;
+        let (handle, outcomes) = answer.recv().map_err(io::Error::other)??;
+        let shared = Arc::new(Shared {
+            options: ServeOptions { bind: bound, ..options },
+            handle,
+            waiting: Mutex::default(),
+            tickets: Mutex::default(),
+            next: AtomicU64::new(1),
+            flows: AtomicUsize::new(0),
+            clients: AtomicUsize::new(0),
+            over: AtomicBool::new(false),
+            say,
+        });
+        let theirs = Arc::clone(&shared);
+        let outcomes = thread::Builder::new().name("paceline outcomes".to_owned()).spawn(move || {
+            while let Ok(outcome) = outcomes.recv() {
+                if let Some(who) = locked(&theirs.waiting).remove(&outcome.id) {
+                    let _ = who.send(outcome);
+                }
+            }
+        })?;
+        Ok(Server { listener, shared, driver, outcomes })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.shared.options.bind
+    }
+
+    /// Serves until `stop` says so, which is looked at ten times a second; then ends all flows.
+    ///
+    /// # Errors
+    /// A call that failed and will not succeed later.
+    pub fn run(self, stop: &AtomicBool) -> io::Result<()> {
+        while !stop.load(Ordering::Relaxed) && !self.driver.is_finished() {
+            match self.listener.accept() {
+                Ok((stream, from)) => self.accept(stream, from),
+                // a client that is gone already, or too many files open: the next may fare better
+                Err(_) => rest(LOOK),
+            }
+        }
+        self.shared.over.store(true, Ordering::Relaxed);
+        self.shared.handle.quit();
+        let ended = self.driver.join().unwrap_or_else(|_| Err(io::Error::other("the thread of the flows has ended")));
+        drop(self.shared);
+        let _ = self.outcomes.join();
+        ended
+    }
+
+    #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+    fn accept(&self, stream: TcpStream, from: SocketAddr) {
+        let shared = Arc::clone(&self.shared);
+        if shared.clients.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
+            shared.clients.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let spawned = thread::Builder::new().name("paceline client".to_owned()).spawn(move || {
+            let ip = from.ip().to_canonical();
+            if let Err(error) = shared.client(stream, ip)
+                && error.kind() != io::ErrorKind::UnexpectedEof
+            {
+                (shared.say)(&format!("{ip}: {error}"));
+            }
+            shared.clients.fetch_sub(1, Ordering::Relaxed);
+        });
+        if spawned.is_err() {
+            self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Flows that a client has taken; they are given back when it goes.
+struct Taken<'a>(&'a AtomicUsize, usize);
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(self.1, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+    fn client(&self, mut stream: TcpStream, ip: IpAddr) -> io::Result<()> {
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        match control::read(&mut stream, MOST_ASKED)? {
+            Ask::Hello { version: VERSION } => {}
+            Ask::Hello { version } => {
+                return refuse(&mut stream, &format!("this server speaks version {VERSION}, not {version}"));
+            }
+            Ask::Attach { ticket } => {
+                // the ticket shows who it is
+                let mut tickets = locked(&self.tickets);
+                if tickets.get(&ticket).is_some_and(|ticket| ticket.only == ip)
+                    && let Some(found) = tickets.remove(&ticket)
+                {
+                    let _ = found.stream.send(stream);
+                }
+                return Ok(());
+            }
+            _ => return refuse(&mut stream, "a client says hello first"),
+        }
+        if let Some(key) = &self.options.key {
+            let challenge = control::hex(&control::random::<32>()?);
+            control::write(&mut stream, &Tell::Challenge { challenge: challenge.clone() })?;
+            let Ask::Proof { proof } = control::read(&mut stream, MOST_ASKED)? else {
+                return refuse(&mut stream, "this server wants a key: --key-file");
+            };
+            if !control::is_proven(key, &challenge, &proof) {
+                (self.say)(&format!("{ip}: a wrong key"));
+                return refuse(&mut stream, "the key is not the server's");
+            }
+        }
+        let max_duration_ms = self.options.max_duration.0 / 1_000_000;
+        control::write(&mut stream, &Tell::Welcome { max_rate_bps: self.options.max_rate.0, max_duration_ms })?;
+        let Ask::Open { flows } = control::read(&mut stream, MOST_ASKED)? else {
+            return refuse(&mut stream, "a client says which flows it wants");
+        };
+        if flows.is_empty() || flows.len() > MOST_FLOWS {
+            return refuse(&mut stream, &format!("{} flows; 1 to {MOST_FLOWS} at a time", flows.len()));
+        }
+        let taken = Taken(&self.flows, flows.len());
+        if self.flows.fetch_add(flows.len(), Ordering::Relaxed) + flows.len() > self.options.max_sessions {
+            return refuse(&mut stream, "the server has as many flows as it takes; try again later");
+        }
+        let longest = flows.iter().map(|offer| offer.spec.for_ms).max().unwrap_or(0);
+        if longest > max_duration_ms {
+            let why = format!("{longest} ms is longer than this server's --max-duration, {max_duration_ms} ms");
+            return refuse(&mut stream, &why);
+        }
+        self.serve(&mut stream, ip, &flows, Duration::from_millis(longest) + GRACE)?;
+        drop(taken);
+        Ok(())
+    }
+
+    #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+    fn serve(&self, stream: &mut TcpStream, ip: IpAddr, offers: &[Offer], longest: Duration) -> io::Result<()> {
+        let limit = u32::try_from(self.options.max_rate.0 / 8).unwrap_or(u32::MAX - 1);
+        let (outcome, outcomes) = channel();
+        let (half, halves) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut ids = BTreeMap::new();
+        let mut opened = Vec::new();
+        for (index, offer) in offers.iter().enumerate() {
+            let connection = u32::from_ne_bytes(control::random()?);
+            let nonce = u64::from_ne_bytes(control::random()?);
+            opened.push((connection, nonce));
+            if let Some(name) = &offer.kernel {
+                let stream = self.ticket(nonce, ip);
+                kernel::serve(index, name.clone(), offer.clone(), limit, stream, half.clone(), Arc::clone(&stop));
+                continue;
+            }
+            let id = self.next.fetch_add(1, Ordering::Relaxed);
+            let (side, words) = match offer.direction {
+                Direction::Forward => (Side::Receiver, "from"),
+                Direction::Reverse => (Side::Sender, "to"),
+            };
+            let mut flow = offer.spec.clone();
+            flow.family = if ip.is_ipv6() { Family::V6 } else { Family::V4 };
+            let spec = SessionSpec { side, flow, connection, nonce, limit: Some(limit), announces: false };
+            locked(&self.waiting).insert(id, outcome.clone());
+            ids.insert(id, index);
+            if let Err(why) = self.handle.add(NewFlow { id, spec, port: 0, peer: None, only: ip, log: None }) {
+                ids.keys().for_each(|id| self.handle.drop_flow(*id));
+                stop.store(true, Ordering::Relaxed);
+                return refuse(stream, &why);
+            }
+            let cc = offer.spec.settings.iter().find(|(key, _)| key == "cc").map_or("newreno", |(_, cc)| cc);
+            (self.say)(&format!("{ip}: {cc} {words} {ip} for {} s", offer.spec.for_ms as f64 / 1e3));
+        }
+        control::write(stream, &Tell::Opened { flows: opened, limit })?;
+        let done = self.until_done(stream, &mut Waiting { ids, left: offers.len(), outcomes, halves, longest });
+        stop.store(true, Ordering::Relaxed);
+        done
+    }
+
+    /// Waits until all flows of a client are over, or it says stop, or is gone.
+    #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+    fn until_done(&self, stream: &mut TcpStream, waiting: &mut Waiting) -> io::Result<()> {
+        let clock = Clock::start();
+        let longest = Span(waiting.longest.as_nanos() as u64);
+        stream.set_read_timeout(Some(LOOK))?;
+        let (mut stopped, mut gone) = (false, false);
+        while waiting.left > 0 {
+            while let Ok((flow, half)) = waiting.halves.try_recv() {
+                waiting.left -= 1;
+                control::write(stream, &Tell::Result { flow, half: Box::new(half) })?;
+            }
+            match waiting.outcomes.recv_timeout(if gone { LOOK } else { Duration::from_millis(1) }) {
+                Ok(outcome) => {
+                    waiting.left -= 1;
+                    if let Some(flow) = waiting.ids.remove(&outcome.id) {
+                        (self.say)(&format!("flow {}: {}", outcome.id, outcome.half.ended));
+                        if !gone {
+                            gone =
+                                control::write(stream, &Tell::Result { flow, half: Box::new(outcome.half) }).is_err();
+                        }
+                    }
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            let late = clock.now().since(paceline_units::Time::ZERO) > longest || self.over.load(Ordering::Relaxed);
+            if (late || gone) && !stopped {
+                stopped = true;
+                waiting.ids.keys().for_each(|id| if gone { self.handle.drop_flow(*id) } else { self.handle.stop(*id) });
+            }
+            if gone && waiting.ids.is_empty() {
+                return Ok(());
+            }
+            if late && clock.now().since(paceline_units::Time::ZERO) > longest + Span::from_secs(30) {
+                return Ok(());
+            }
+            if gone {
+                continue;
+            }
+            match stream.peek(&mut [0]) {
+                Ok(0) => gone = true,
+                Ok(_) => {
+                    stream.set_read_timeout(Some(PATIENCE))?;
+                    let said: io::Result<Ask> = control::read(stream, MOST_ASKED);
+                    stream.set_read_timeout(Some(LOOK))?;
+                    match said {
+                        Ok(Ask::Stop) => waiting.ids.keys().for_each(|id| self.handle.stop(*id)),
+                        _ => gone = true,
+                    }
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => gone = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// A place where the connection of a flow of the kernel's TCP will come.
+    #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+    fn ticket(&self, ticket: u64, only: IpAddr) -> Receiver<TcpStream> {
+        let (stream, comes) = channel();
+        let mut tickets = locked(&self.tickets);
+        // whoever never came for theirs
+        while tickets.len() >= MOST_CLIENTS * MOST_FLOWS {
+            tickets.pop_first();
+        }
+        tickets.insert(ticket, Ticket { only, stream });
+        comes
+    }
+}
+
+/// Does nothing for so long.
+#[expect(clippy::disallowed_methods, reason = "the crate that runs in real time")]
+pub(super) fn rest(time: Duration) {
+    thread::sleep(time);
+}
+
+/// What a client's thread waits for.
+struct Waiting {
+    ids: BTreeMap<u64, usize>,
+    left: usize,
+    outcomes: Receiver<Outcome>,
+    halves: Receiver<(usize, Half)>,
+    longest: Duration,
+}
+
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+fn refuse(stream: &mut TcpStream, why: &str) -> io::Result<()> {
+    control::write(stream, &Tell::Refused { why: why.to_owned() })
+}

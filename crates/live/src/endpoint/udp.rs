@@ -1,0 +1,424 @@
+//! A UDP socket as sessions need it: batches in one call, the kernel's receive stamps, ECN both ways.
+//!
+//! The kernel stamps a datagram when it comes (`SO_TIMESTAMPNS`, socket(7)), 2-3 us after it was sent over the loopback
+//! interface; a thread that is woken for it would measure tens of microseconds more. The stamps are of the system's clock
+//! and are moved to the run's. Look first at [`UdpPort::receive`].
+
+use crate::clock::Clock;
+use crate::session::{EcnBits, Outbox};
+use libc::{cmsghdr, iovec, mmsghdr, msghdr, sockaddr_in, sockaddr_in6, sockaddr_storage, timespec};
+use paceline_units::{Span, Time};
+use std::io;
+use std::mem::{size_of, zeroed};
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+use std::net::UdpSocket;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+/// Datagrams of one call.
+const BATCH: usize = 32;
+/// The longest datagram that is taken: what is longer is cut, and then no message.
+const LONGEST: usize = 2048;
+/// Room for control messages: a time and a byte or word of ECN, each with its header.
+const CONTROL: usize = 128;
+/// Buffers of the kernel: a tenth of a second at 300 Mbit/s.
+const BUFFER: usize = 4 << 20;
+/// ECT(0) (RFC 3168 section 5).
+const ECT0: u8 = 2;
+/// A stamp that differs by more from now is none: the system's clock was set.
+const BELIEVED: Span = Span::from_secs(1);
+
+static ZEROS: [u8; 65_536] = [0; 65_536];
+
+/// A datagram that has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    /// When the kernel got it.
+    pub time: Time,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// Its ECN bits.
+    pub ecn: EcnBits,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+}
+
+/// A UDP socket that does not block.
+#[derive(Debug)]
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+pub struct UdpPort {
+    socket: UdpSocket,
+    clock: Clock,
+    v6: bool,
+    connected: bool,
+    /// What the socket's TOS says now.
+    ect: bool,
+    buffers: Box<[[u8; LONGEST]; BATCH]>,
+    came: Vec<(usize, SocketAddr, EcnBits, Time)>,
+    /// Datagrams that the kernel had no room for.
+    refused: u64,
+}
+
+fn call(name: &'static str, error: impl Into<io::Error>) -> io::Error {
+    let error = error.into();
+    io::Error::new(error.kind(), format!("{name}: {error}"))
+}
+
+impl UdpPort {
+    /// A socket bound to `address`; one bound to `[::]` takes IPv4 too.
+    ///
+    /// # Errors
+    /// The call that the system refused.
+    #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+    pub fn bind(address: SocketAddr, clock: Clock) -> io::Result<UdpPort> {
+        use rustix::net::sockopt;
+        let socket = UdpSocket::bind(address).map_err(|error| call("bind(2) of a UDP socket", error))?;
+        socket.set_nonblocking(true).map_err(|error| call("fcntl(O_NONBLOCK)", error))?;
+        let v6 = address.is_ipv6();
+        let on: libc::c_int = 1;
+        // SAFETY: the descriptor is open, and the value is an int of that size, as this option wants.
+        let stamped = unsafe {
+            let (value, len) = (std::ptr::from_ref(&on).cast(), size_of::<libc::c_int>() as u32);
+            libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, value, len)
+        };
+        if stamped != 0 {
+            return Err(call("setsockopt(SO_TIMESTAMPNS)", io::Error::last_os_error()));
+        }
+        if v6 {
+            sockopt::set_ipv6_recvtclass(&socket, true).map_err(|error| call("setsockopt(IPV6_RECVTCLASS)", error))?;
+        }
+        // of an IPv6 socket: for the IPv4 that it takes
+        let tos = sockopt::set_ip_recvtos(&socket, true);
+        if !v6 {
+            tos.map_err(|error| call("setsockopt(IP_RECVTOS)", error))?;
+        }
+        // the kernel gives what it allows (net.core.rmem_max): less is no error
+        let _ = sockopt::set_socket_recv_buffer_size(&socket, BUFFER);
+        let _ = sockopt::set_socket_send_buffer_size(&socket, BUFFER);
+        let buffers = vec![[0; LONGEST]; BATCH].into_boxed_slice().try_into().expect("as many as were made");
+        Ok(UdpPort { socket, clock, v6, connected: false, ect: false, buffers, came: Vec::new(), refused: 0 })
+    }
+
+    /// Takes datagrams of this peer alone from now on, and learns when nobody is there.
+    ///
+    /// # Errors
+    /// `connect(2)`'s.
+    pub fn connect(&mut self, peer: SocketAddr) -> io::Result<()> {
+        self.socket.connect(peer).map_err(|error| call("connect(2) of a UDP socket", error))?;
+        self.connected = true;
+        Ok(())
+    }
+
+    /// Where it is bound.
+    ///
+    /// # Errors
+    /// `getsockname(2)`'s.
+    pub fn local(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Datagrams that the kernel had no room for: to the sender as lost as any.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Reads what has come, as much as one call gives. Zero: nothing is there.
+    ///
+    /// # Errors
+    /// `recvmmsg(2)`'s; `ConnectionRefused` says that nobody listens at the peer.
+    pub fn receive(&mut self) -> io::Result<usize> {
+        self.came.clear();
+        // SAFETY: all of these are plain C structures, for which zeros are a value.
+        let (mut names, mut headers): ([sockaddr_storage; BATCH], [mmsghdr; BATCH]) = unsafe { (zeroed(), zeroed()) };
+        let mut control = [Control([0; CONTROL]); BATCH];
+        let mut vectors = [iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+        for i in 0..BATCH {
+            vectors[i] = iovec { iov_base: self.buffers[i].as_mut_ptr().cast(), iov_len: LONGEST };
+            headers[i].msg_hdr.msg_name = std::ptr::from_mut(&mut names[i]).cast();
+            headers[i].msg_hdr.msg_namelen = size_of::<sockaddr_storage>() as u32;
+            headers[i].msg_hdr.msg_iov = &raw mut vectors[i];
+            headers[i].msg_hdr.msg_iovlen = 1;
+            headers[i].msg_hdr.msg_control = control[i].0.as_mut_ptr().cast();
+            headers[i].msg_hdr.msg_controllen = CONTROL;
+        }
+        // SAFETY: each of the BATCH headers points to a name, a vector, a buffer and control room that live until the end of
+        // this function and have the lengths given; nothing else refers to them during the call.
+        let count = unsafe {
+            let none = std::ptr::null_mut::<timespec>();
+            libc::recvmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), BATCH as u32, libc::MSG_DONTWAIT, none)
+        };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            return match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+                _ => Err(error),
+            };
+        }
+        let now = self.clock.now();
+        let zero = self.clock.unix_at_zero();
+        for (header, name) in headers.iter().zip(&names).take(count as usize) {
+            let (ecn, stamp) = said(&header.msg_hdr);
+            let time = stamp.map_or(now, |unix| Time(unix.saturating_sub(zero)));
+            let time = if time > now || now.since(time) > BELIEVED { now } else { time };
+            let from = address(name).unwrap_or(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0));
+            self.came.push(((header.msg_len as usize).min(LONGEST), from, ecn, time));
+        }
+        Ok(self.came.len())
+    }
+
+    /// What the last [`UdpPort::receive`] read.
+    pub fn incoming(&self) -> impl Iterator<Item = Incoming<'_>> {
+        self.came.iter().zip(self.buffers.iter()).map(|(&(len, from, ecn, time), buffer)| Incoming {
+            time,
+            from,
+            ecn,
+            bytes: &buffer[..len],
+        })
+    }
+
+    /// Sends datagrams to `to`, or of a connected socket to its peer. What the kernel has no room for is counted and gone.
+    ///
+    /// # Errors
+    /// `sendmmsg(2)`'s; `ConnectionRefused` says that nobody listens at the peer. What is left is gone.
+    pub fn send(&mut self, out: &Outbox, to: SocketAddr) -> io::Result<()> {
+        let mut name = storage(to, self.v6);
+        let mut datagrams = out.iter().peekable();
+        while let Some(first) = datagrams.peek() {
+            let ect = first.ect;
+            self.set_ect(ect)?;
+            // SAFETY: a plain C structure, for which zeros are a value.
+            let mut headers: [mmsghdr; BATCH] = unsafe { zeroed() };
+            let mut vectors = [[iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; 2]; BATCH];
+            let mut count = 0;
+            while count < BATCH {
+                let Some(datagram) = datagrams.next_if(|next| next.ect == ect) else { break };
+                let payload = &ZEROS[..usize::from(datagram.payload)];
+                vectors[count] = [datagram.header, payload]
+                    .map(|part| iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() });
+                count += 1;
+            }
+            for (header, vector) in headers.iter_mut().zip(&mut vectors).take(count) {
+                header.msg_hdr.msg_iov = vector.as_mut_ptr();
+                header.msg_hdr.msg_iovlen = 2;
+                if !self.connected {
+                    header.msg_hdr.msg_name = std::ptr::from_mut(&mut name.0).cast();
+                    header.msg_hdr.msg_namelen = name.1;
+                }
+            }
+            self.send_all(&mut headers[..count])?;
+        }
+        Ok(())
+    }
+
+    fn send_all(&mut self, mut headers: &mut [mmsghdr]) -> io::Result<()> {
+        while !headers.is_empty() {
+            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+            // SAFETY: `send` made each header; what they point to lives in its frame, in the outbox and in ZEROS, and is only
+            // read by this call.
+            let sent =
+                unsafe { libc::sendmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, flags) };
+            if sent > 0 {
+                headers = &mut headers[sent as usize..];
+                continue;
+            }
+            let error = io::Error::last_os_error();
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                // no room, or no way there at the moment: lost, as it might be anywhere on the path
+                io::ErrorKind::WouldBlock | io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+                    self.refused += headers.len() as u64;
+                    return Ok(());
+                }
+                _ if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EPERM)) => {
+                    self.refused += headers.len() as u64;
+                    return Ok(());
+                }
+                _ => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn set_ect(&mut self, ect: bool) -> io::Result<()> {
+        use rustix::net::sockopt;
+        if self.ect == ect {
+            return Ok(());
+        }
+        let tos = if ect { ECT0 } else { 0 };
+        if self.v6 {
+            sockopt::set_ipv6_tclass(&self.socket, tos.into())
+                .map_err(|error| call("setsockopt(IPV6_TCLASS)", error))?;
+        }
+        let set = sockopt::set_ip_tos(&self.socket, tos);
+        if !self.v6 {
+            set.map_err(|error| call("setsockopt(IP_TOS)", error))?;
+        }
+        self.ect = ect;
+        Ok(())
+    }
+}
+
+impl AsFd for UdpPort {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Room for control messages, aligned as their headers are.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; CONTROL]);
+
+/// What a message's control messages say: its ECN bits, and when it came, in nanoseconds since 1970.
+fn said(header: &msghdr) -> (EcnBits, Option<u64>) {
+    let (mut ecn, mut stamp) = (EcnBits::NotEct, None);
+    // SAFETY: the kernel has filled the control room and set its length; CMSG_FIRSTHDR and CMSG_NXTHDR stay within it.
+    let mut next: *const cmsghdr = unsafe { libc::CMSG_FIRSTHDR(header) };
+    // SAFETY: a pointer that is not null is that of a whole control message header in the control room.
+    while let Some(message) = unsafe { next.as_ref() } {
+        // SAFETY: the data of a message follow its header.
+        let data = unsafe { libc::CMSG_DATA(next) };
+        let len = (message.cmsg_len).saturating_sub(data as usize - next as usize);
+        match (message.cmsg_level, message.cmsg_type) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if len >= size_of::<timespec>() => {
+                // SAFETY: the message is as long as a timespec, which may lie anywhere.
+                let time = unsafe { data.cast::<timespec>().read_unaligned() };
+                stamp = Some((time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64));
+            }
+            // a byte of IPv4 (ip(7)), an int of IPv6 (ipv6(7)) whose low byte is the class; the lowest byte in either
+            (libc::IPPROTO_IP, libc::IP_TOS) if len >= 1 => {
+                // SAFETY: the message has a byte.
+                ecn = EcnBits::of_tos(unsafe { data.read() });
+            }
+            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) if len >= size_of::<libc::c_int>() => {
+                // SAFETY: the message is as long as an int, which may lie anywhere.
+                ecn = EcnBits::of_tos(unsafe { data.cast::<libc::c_int>().read_unaligned() } as u8);
+            }
+            _ => {}
+        }
+        // SAFETY: `next` lies in the control room of `header`.
+        next = unsafe { libc::CMSG_NXTHDR(header, next) };
+    }
+    (ecn, stamp)
+}
+
+/// An address that the kernel gave; IPv4 in IPv6 as what it is.
+fn address(name: &sockaddr_storage) -> Option<SocketAddr> {
+    match i32::from(name.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says that it is one, and the storage is large and aligned enough for any.
+            let v4 = unsafe { *std::ptr::from_ref(name).cast::<sockaddr_in>() };
+            let ip = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
+            Some(SocketAddr::new(ip.into(), u16::from_be(v4.sin_port)))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above.
+            let v6 = unsafe { *std::ptr::from_ref(name).cast::<sockaddr_in6>() };
+            let ip = IpAddr::V6(Ipv6Addr::from(v6.sin6_addr.s6_addr)).to_canonical();
+            let port = u16::from_be(v6.sin6_port);
+            Some(match ip {
+                IpAddr::V4(_) => SocketAddr::new(ip, port),
+                IpAddr::V6(ip) => std::net::SocketAddrV6::new(ip, port, 0, v6.sin6_scope_id).into(),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// An address as the kernel takes it, for a socket of IPv6 or of IPv4.
+fn storage(to: SocketAddr, v6: bool) -> (sockaddr_storage, u32) {
+    // SAFETY: a plain C structure, for which zeros are a value.
+    let mut name: sockaddr_storage = unsafe { zeroed() };
+    match (to, v6) {
+        (SocketAddr::V4(to), false) => {
+            let v4 = sockaddr_in {
+                sin_family: libc::AF_INET as u16,
+                sin_port: to.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(to.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: the storage is large and aligned enough for any address.
+            unsafe { std::ptr::from_mut(&mut name).cast::<sockaddr_in>().write(v4) };
+            (name, size_of::<sockaddr_in>() as u32)
+        }
+        (to, _) => {
+            let (ip, scope) = match to {
+                SocketAddr::V4(to) => (to.ip().to_ipv6_mapped(), 0),
+                SocketAddr::V6(to) => (*to.ip(), to.scope_id()),
+            };
+            let v6 = sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as u16,
+                sin6_port: to.port().to_be(),
+                sin6_flowinfo: 0,
+                sin6_addr: libc::in6_addr { s6_addr: ip.octets() },
+                sin6_scope_id: scope,
+            };
+            // SAFETY: as above.
+            unsafe { std::ptr::from_mut(&mut name).cast::<sockaddr_in6>().write(v6) };
+            (name, size_of::<sockaddr_in6>() as u32)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outbox(count: usize, ect: bool) -> Outbox {
+        let mut out = Outbox::default();
+        for i in 0..count {
+            out.push(1000, ect, |to| to.extend_from_slice(&[i as u8 + 1; 20]));
+        }
+        out
+    }
+
+    #[test]
+    fn batches_stamps_and_ecn() {
+        let clock = Clock::start();
+        for (a, b) in [("127.0.0.1:0", "127.0.0.1:0"), ("[::1]:0", "[::1]:0"), ("127.0.0.1:0", "[::]:0")] {
+            let mut near = UdpPort::bind(a.parse().unwrap(), clock).unwrap();
+            let mut far = match UdpPort::bind(b.parse().unwrap(), clock) {
+                Ok(far) => far,
+                Err(error) => {
+                    eprintln!("skipped: no IPv6 here: {error}");
+                    continue;
+                }
+            };
+            let ip = near.local().unwrap().ip();
+            let to = SocketAddr::new(ip, far.local().unwrap().port());
+            assert_eq!(far.receive().unwrap(), 0);
+            let before = clock.now();
+            near.send(&outbox(40, true), to).unwrap();
+            near.send(&outbox(1, false), to).unwrap();
+            let after = clock.now();
+            let mut all = Vec::new();
+            while far.receive().unwrap() > 0 {
+                all.extend(far.incoming().map(|d| (d.time, d.from, d.ecn, d.bytes.len(), d.bytes[0])));
+            }
+            assert_eq!(all.len(), 41, "{a} to {b}");
+            for (i, (time, from, ecn, len, first)) in all.iter().enumerate() {
+                assert_eq!((*from, *len), (near.local().unwrap(), 1020));
+                assert_eq!(*ecn, if i < 40 { EcnBits::Ect } else { EcnBits::NotEct });
+                assert_eq!(usize::from(*first), if i < 40 { i + 1 } else { 1 });
+                let slack = Span::from_millis(1);
+                assert!(*time + slack >= before && *time <= after + slack, "{time:?} in {before:?}..{after:?}");
+            }
+            assert_eq!(near.refused(), 0);
+            // and back
+            far.send(&outbox(1, false), near.local().unwrap()).unwrap();
+            assert_eq!(near.receive().unwrap(), 1);
+        }
+    }
+
+    #[test]
+    fn a_connected_socket_learns_that_nobody_is_there() {
+        let clock = Clock::start();
+        let mut near = UdpPort::bind("127.0.0.1:0".parse().unwrap(), clock).unwrap();
+        let gone = UdpPort::bind("127.0.0.1:0".parse().unwrap(), clock).unwrap().local().unwrap();
+        near.connect(gone).unwrap();
+        near.send(&outbox(1, false), gone).unwrap();
+        let error = near.receive().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+}

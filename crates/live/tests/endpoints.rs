@@ -1,0 +1,372 @@
+//! Server and client over the loopback interface: every kind of flow both ways, faults, and what a server lets nobody do.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test of sockets in real time")]
+
+use paceline_live::endpoint::control::{self, Ask, Direction, MOST_TOLD, Offer, Tell, VERSION};
+use paceline_live::endpoint::{LiveRun, SendError, SendOptions, SendWatch, ServeOptions, Server, Wanted, send};
+use paceline_live::host::{HostReport, HostState};
+use paceline_live::session::{Family, FlowSpec, replay};
+use paceline_units::{Rate, Span};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// A server on a thread of its own, which ends with it.
+struct Served {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<std::io::Result<()>>>,
+}
+
+fn options() -> ServeOptions {
+    ServeOptions {
+        bind: "127.0.0.1:0".parse().unwrap(),
+        key: None,
+        max_rate: Rate::from_bps(20_000_000),
+        max_duration: Span::from_secs(60),
+        max_sessions: 16,
+    }
+}
+
+impl Served {
+    fn new(options: ServeOptions) -> Served {
+        let server = Server::start(options, Box::new(|_| {})).unwrap();
+        let (address, stop) = (server.address(), Arc::new(AtomicBool::new(false)));
+        let theirs = Arc::clone(&stop);
+        let thread = Some(thread::spawn(move || server.run(&theirs)));
+        Served { address, stop, thread }
+    }
+
+    fn end(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap().unwrap();
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn wanted(name: &str, settings: &[(&str, &str)], ms: u64, direction: Direction) -> Wanted {
+    let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let spec = FlowSpec { settings, for_ms: ms, seed: 5, family: Family::V4 };
+    Wanted { name: name.to_owned(), instance: 0, offer: Offer { spec, direction, kernel: None } }
+}
+
+fn ask(server: &Served, flows: Vec<Wanted>) -> SendOptions {
+    let (host, port) = (server.address.ip().to_string(), server.address.port());
+    SendOptions { host, port, key: None, flows, logs: None }
+}
+
+/// Runs `test` again, three times in all at most, when the host was not its own; then it says nothing.
+fn conclusive(test: impl Fn() -> Result<(), String>) {
+    for _ in 0..3 {
+        let before = HostState::now().unwrap();
+        match test() {
+            Ok(()) => return,
+            Err(why) if !HostReport::since(before).unwrap().is_disturbed() => panic!("{why}"),
+            Err(why) => eprintln!("again, for time was stolen: {why}"),
+        }
+    }
+    eprintln!("inconclusive: the host stole more than 1 % of the processors' time, three times");
+}
+
+const CBR: &str = "{ kind = \"cbr\", rate = \"2 Mbit/s\" }";
+
+#[test]
+fn every_machine_both_ways() {
+    let server = Served::new(options());
+    let schemes: [&[(&str, &str)]; 8] = [
+        &[("cc", "newreno"), ("receive_window", "50")],
+        &[("cc", "cubic"), ("profile", "linux"), ("receive_window", "50")],
+        &[("cc", "tfrc")],
+        &[("cc", "multfrc")],
+        &[("cc", "rap")],
+        &[("cc", "udp"), ("app", CBR)],
+        &[("cc", "lda-plus"), ("rtp.report_interval", "200 ms")],
+        &[("cc", "nada"), ("app", "{ kind = \"encoder\" }")],
+    ];
+    let flows = |direction| schemes.iter().map(move |settings| wanted(settings[0].1, settings, 2500, direction));
+    let all: Vec<Wanted> = flows(Direction::Forward).chain(flows(Direction::Reverse)).collect();
+    let run = send(&ask(&server, all), &SendWatch::default()).unwrap();
+    assert_eq!(run.output.summary.flows.len(), 16);
+    for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
+        assert!(notes.well, "{} to {}: {notes:?}", row.cc, row.to);
+        assert!(
+            row.goodput_bps > 50e3 && row.goodput_bps < 21e6,
+            "{} to {}: {} bit/s",
+            row.cc,
+            row.to,
+            row.goodput_bps
+        );
+        assert!(row.packets_sent >= row.packets_delivered, "{row:?}");
+        assert!(row.rtt_min_s.is_some_and(|rtt| rtt > 0.0), "{}: {row:?}", row.cc);
+        assert_eq!((notes.garbage, notes.disregarded), (0, 0), "{}", row.cc);
+        assert!(["here", "127.0.0.1"].contains(&row.from.as_str()) && row.from != row.to);
+    }
+    let tables: Vec<&str> = run.output.series.iter().map(|series| series.table).collect();
+    for table in ["cwnd", "rate", "sequence", "tfrc", "acks", "rtcp"] {
+        assert!(tables.contains(&table), "{table} of {tables:?}");
+    }
+    for rate in run.output.series.iter().filter(|series| series.table == "rate") {
+        let names: Vec<&str> = rate.columns.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["time_s", "goodput_bps", "send_rate_bps"]);
+        assert!(rate.columns.iter().all(|(_, values)| values.len() == rate.columns[0].1.len()));
+    }
+}
+
+#[test]
+fn udp_keeps_its_rate_and_paces_it() {
+    conclusive(|| {
+        let server = Served::new(options());
+        let app = "{ kind = \"cbr\", rate = \"10 Mbit/s\" }";
+        let settings = [("cc", "udp"), ("segment", "1000 B"), ("app", app)];
+        let flows = vec![wanted("udp", &settings, 3000, Direction::Forward)];
+        let run = send(&ask(&server, flows), &SendWatch::default()).map_err(|error| error.to_string())?;
+        let row = &run.output.summary.flows[0];
+        if (row.goodput_bps / 10e6 - 1.0).abs() > 0.02 {
+            return Err(format!("{} bit/s", row.goodput_bps));
+        }
+        let late = run.notes.flows[0].late_p50_s.ok_or("nothing was timed")?;
+        if late > 200e-6 { Err(format!("late by {late} s in the median")) } else { Ok(()) }
+    });
+}
+
+#[test]
+fn a_log_of_a_real_run_replays() {
+    let folder = std::env::temp_dir().join(format!("paceline-events-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let server = Served::new(options());
+    let flows = ["newreno", "tfrc", "rap", "lda-plus"].map(|cc| {
+        let settings = [("cc", cc), ("receive_window", "20")];
+        wanted(cc, &settings[..if cc == "newreno" { 2 } else { 1 }], 1500, Direction::Forward)
+    });
+    let reverse = wanted("back", &[("cc", "tfrc")], 1500, Direction::Reverse);
+    let flows = flows.into_iter().chain([reverse]).collect();
+    let run = send(&SendOptions { logs: Some(folder.clone()), ..ask(&server, flows) }, &SendWatch::default()).unwrap();
+    for notes in &run.notes.flows {
+        let log = std::fs::read(folder.join(format!("{}-0.events", notes.flow))).unwrap();
+        let replayed = replay(&log).unwrap_or_else(|error| panic!("{}: {error}", notes.flow));
+        assert!(replayed.inputs > 10 && replayed.unread == 0, "{}: {replayed:?}", notes.flow);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn kernel_tcp_beside() {
+    let server = Served::new(options());
+    let flows = [Direction::Forward, Direction::Reverse].map(|direction| {
+        let mut flow = wanted("reno", &[], 1500, direction);
+        flow.offer.kernel = Some("reno".to_owned());
+        flow
+    });
+    let run = send(&ask(&server, flows.into()), &SendWatch::default()).unwrap();
+    for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
+        assert!(notes.well, "{notes:?}");
+        assert_eq!((row.cc.as_str(), row.profile.as_str()), ("reno", "kernel"));
+        // the server's cap is a pace of 20 Mbit/s
+        assert!((5e6..25e6).contains(&row.goodput_bps), "{}", row.goodput_bps);
+    }
+    assert!(run.output.series.iter().any(|series| series.table == "kernel"));
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_done() {
+    let server = Served::new(options());
+    let flows = [Direction::Forward, Direction::Reverse].map(|way| wanted("tfrc", &[("cc", "tfrc")], 50_000, way));
+    let (options, watch) = (ask(&server, flows.into()), Arc::new(SendWatch::default()));
+    let theirs = Arc::clone(&watch);
+    let running = thread::spawn(move || send(&options, &theirs));
+    let begin = Instant::now();
+    thread::sleep(Duration::from_millis(1500));
+    let shown = watch.shown();
+    assert_eq!(shown.len(), 2);
+    assert!(shown.iter().all(|one| one.view.running && one.view.packets > 0), "{shown:?}");
+    watch.stop();
+    let run = running.join().unwrap().unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(6), "{:?}", begin.elapsed());
+    for row in &run.output.summary.flows {
+        assert!(row.bytes_delivered > 0 && (0.5..4.0).contains(&row.active_s), "{row:?}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_ends_the_flow_in_seconds() {
+    let mut server = Served::new(options());
+    let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 50_000, Direction::Forward)];
+    let options = ask(&server, flows);
+    let running = thread::spawn(move || send(&options, &SendWatch::default()));
+    thread::sleep(Duration::from_millis(1000));
+    let begin = Instant::now();
+    server.end();
+    let run = running.join().unwrap().unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert!(!run.notes.flows[0].sender_ended.is_empty());
+}
+
+#[test]
+fn a_client_that_dies_frees_the_server() {
+    let server = Served::new(ServeOptions { max_sessions: 1, ..options() });
+    let mut control = open(&server, &[wanted("tfrc", &[("cc", "tfrc")], 50_000, Direction::Reverse)]).unwrap().0;
+    let busy =
+        send(&ask(&server, vec![wanted("tfrc", &[("cc", "tfrc")], 500, Direction::Forward)]), &SendWatch::default());
+    assert!(matches!(&busy, Err(SendError::Refused(why)) if why.contains("as many flows")), "{busy:?}");
+    control.shutdown(std::net::Shutdown::Both).unwrap();
+    let _ = control::read::<Tell>(&mut control, MOST_TOLD);
+    let begin = Instant::now();
+    loop {
+        let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 300, Direction::Forward)];
+        match send(&ask(&server, flows), &SendWatch::default()) {
+            Ok(run) => break assert!(run.notes.flows[0].well),
+            Err(_) => assert!(begin.elapsed() < Duration::from_secs(5), "the session is not given back"),
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Opens flows as a client would, and does no more.
+fn open(server: &Served, flows: &[Wanted]) -> std::io::Result<(std::net::TcpStream, Vec<(u32, u64)>)> {
+    let mut stream = std::net::TcpStream::connect(server.address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    control::write(&mut stream, &Ask::Hello { version: VERSION })?;
+    assert!(matches!(control::read(&mut stream, MOST_TOLD)?, Tell::Welcome { .. }));
+    let flows = flows.iter().map(|wanted| wanted.offer.clone()).collect();
+    control::write(&mut stream, &Ask::Open { flows })?;
+    match control::read(&mut stream, MOST_TOLD)? {
+        Tell::Opened { flows, .. } => Ok((stream, flows)),
+        other => Err(std::io::Error::other(format!("{other:?}"))),
+    }
+}
+
+#[test]
+fn strangers_get_no_answer() {
+    use paceline_packet::wire::tfrc::*;
+    let server = Served::new(options());
+    let (_control, opened) = open(&server, &[wanted("tfrc", &[("cc", "tfrc")], 20_000, Direction::Reverse)]).unwrap();
+    let (connection, nonce) = opened[0];
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.connect(server.address).unwrap();
+    stranger.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
+    let message = |connection: u32, message: Message| {
+        let mut bytes = Vec::new();
+        Datagram { connection: ConnectionId(connection), message }.encode(&mut bytes);
+        bytes
+    };
+    let limit = RateLimit::None;
+    let ecn = Ecn::Off;
+    let wrong = Nonce(nonce ^ 1);
+    let (request, accept) = (Request { nonce: wrong, packet_size: 1000, ecn }, Accept { nonce: wrong, limit });
+    for bytes in [
+        message(connection, Message::Request(request)),
+        message(connection, Message::Accept(accept)),
+        message(connection ^ 1, Message::Accept(Accept { nonce: Nonce(nonce), limit })),
+        message(connection, Message::Close(Close { nonce: Nonce(nonce), reason: Reason::DONE })),
+        vec![0x80; 200],
+        vec![],
+        b"hello".to_vec(),
+    ] {
+        stranger.send(&bytes).unwrap();
+    }
+    let mut buffer = [0; 2048];
+    assert!(stranger.recv(&mut buffer).is_err(), "a stranger was answered");
+    // the real client is sent nothing either before it has shown itself, and then a request no longer than what it sent
+    let hello = message(connection, Message::Accept(Accept { nonce: Nonce(nonce), limit }));
+    stranger.send(&hello).unwrap();
+    let len = stranger.recv(&mut buffer).unwrap();
+    assert!(len <= hello.len());
+    assert!(matches!(decode(&buffer[..len]).unwrap().0.message, Message::Request(_)));
+    // and no data before it has accepted what it was asked
+    let mut more = 0;
+    while let Ok(len) = stranger.recv(&mut buffer) {
+        assert!(matches!(decode(&buffer[..len]).unwrap().0.message, Message::Request(_)));
+        more += 1;
+        if more > 3 {
+            break;
+        }
+    }
+    assert!(more <= 3, "an unanswered request is repeated seldom");
+}
+
+#[test]
+fn a_flood_of_garbage_harms_nobody() {
+    let server = Served::new(options());
+    let over = Arc::new(AtomicBool::new(false));
+    let (address, theirs) = (server.address, Arc::clone(&over));
+    let flood = thread::spawn(move || {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut sent = 0u64;
+        let mut state = 1u64;
+        while !theirs.load(Ordering::Relaxed) && sent < 200_000 {
+            let mut bytes = [0u8; 64];
+            for chunk in bytes.chunks_mut(8) {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                chunk.copy_from_slice(&state.to_le_bytes());
+            }
+            bytes[..4].copy_from_slice(&[b'P', b'T', 0x10 | (sent % 12) as u8, 0]);
+            let _ = socket.send_to(&bytes, address);
+            sent += 1;
+            if sent % 50 == 0 {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        sent
+    });
+    let flows = vec![wanted("udp", &[("cc", "udp"), ("app", CBR)], 2000, Direction::Forward)];
+    let run: LiveRun = send(&ask(&server, flows), &SendWatch::default()).unwrap();
+    over.store(true, Ordering::Relaxed);
+    assert!(flood.join().unwrap() > 1000);
+    let row = &run.output.summary.flows[0];
+    assert!(run.notes.flows[0].well && row.goodput_bps > 1.5e6, "{} bit/s, {:?}", row.goodput_bps, run.notes.flows[0]);
+}
+
+#[test]
+fn a_key_is_needed_and_proven() {
+    let server = Served::new(ServeOptions { key: Some(b"secret".to_vec()), ..options() });
+    let flows = || vec![wanted("tfrc", &[("cc", "tfrc")], 300, Direction::Forward)];
+    let with = |key: Option<&[u8]>| {
+        send(&SendOptions { key: key.map(<[u8]>::to_vec), ..ask(&server, flows()) }, &SendWatch::default())
+    };
+    assert!(matches!(with(None), Err(SendError::Key)));
+    assert!(matches!(with(Some(b"wrong")), Err(SendError::Refused(why)) if why.contains("key")));
+    assert!(with(Some(b"secret")).unwrap().notes.flows[0].well);
+}
+
+#[test]
+fn bounds_are_kept_and_nonsense_is_survived() {
+    let server = Served::new(ServeOptions { max_duration: Span::from_secs(2), ..options() });
+    let refused = |flows: Vec<Wanted>| match send(&ask(&server, flows), &SendWatch::default()) {
+        Err(SendError::Refused(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    assert!(refused(vec![wanted("t", &[("cc", "tfrc")], 3000, Direction::Forward)]).contains("--max-duration"));
+    let mistaken = ask(&server, vec![wanted("t", &[("cc", "no-such")], 300, Direction::Reverse)]);
+    assert!(matches!(send(&mistaken, &SendWatch::default()), Err(SendError::Flow(why)) if why.contains("no-such")));
+    let unchecked = open(&server, &mistaken.flows);
+    assert!(unchecked.is_err(), "the server checks for itself: {unchecked:?}");
+    let many = (0..17).map(|_| wanted("t", &[("cc", "tfrc")], 300, Direction::Reverse)).collect();
+    assert!(refused(many).contains("as many flows"));
+    // over the port's TCP: nothing, nonsense, too much
+    for nonsense in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0xff; 100], &[0, 0, 0, 2, b'{', b'}']] {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+        stream.write_all(nonsense).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(answer.len() < 200);
+    }
+    let flows = vec![wanted("t", &[("cc", "tfrc")], 300, Direction::Forward)];
+    assert!(send(&ask(&server, flows), &SendWatch::default()).unwrap().notes.flows[0].well);
+    // nobody is there
+    let gone = SendOptions { port: 1, ..ask(&server, vec![]) };
+    assert!(matches!(send(&gone, &SendWatch::default()), Err(SendError::Unreachable { .. })));
+}

@@ -1,0 +1,160 @@
+//! Flows between hosts: `paceline serve` and `paceline send`.
+
+use crate::run::RunOutput;
+use crate::{InternalError, live, panics};
+use paceline_live::endpoint::control::{Direction, Offer};
+use paceline_live::endpoint::{SendError, SendOptions, ServeOptions, Wanted};
+use paceline_live::session::{Family, FlowSpec};
+use paceline_units::{Rate, Span};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+create_exception!(paceline._core, LiveError, PyException, "The other end, the network or the system refused a flow.");
+
+/// A handle on `send` from another thread.
+#[pyclass(frozen, module = "paceline._core")]
+#[derive(Default)]
+pub struct SendWatch {
+    watch: Arc<paceline_live::endpoint::SendWatch>,
+}
+
+#[pymethods]
+impl SendWatch {
+    #[new]
+    fn new() -> SendWatch {
+        SendWatch::default()
+    }
+
+    /// Ends the flows; what they have measured is kept.
+    fn stop(&self) {
+        self.watch.stop();
+    }
+
+    /// What the flows show now, as JSON.
+    fn shown_json(&self) -> String {
+        serde_json::to_string(&self.watch.shown()).unwrap_or_else(|_| "[]".to_owned())
+    }
+}
+
+/// A flow that Python asks for: name, instance, settings, milliseconds, seed, whether it is sent from here, and the kernel's
+/// congestion control.
+type Asked = (String, u32, Vec<(String, String)>, u64, u64, bool, Option<String>);
+
+fn wanted((name, instance, settings, for_ms, seed, forward, kernel): Asked) -> Wanted {
+    // the family is that of the address that the host turns out to have
+    let spec = FlowSpec { settings, for_ms, seed, family: Family::V4 };
+    let direction = if forward { Direction::Forward } else { Direction::Reverse };
+    Wanted { name, instance, offer: Offer { spec, direction, kernel } }
+}
+
+/// Runs flows to a server and from it; gives what they measured, and notes as JSON.
+#[pyfunction]
+#[pyo3(signature = (host, port, flows, watch, key = None, logs = None))]
+#[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+pub fn send(
+    py: Python<'_>,
+    host: String,
+    port: u16,
+    flows: Vec<Asked>,
+    watch: Py<SendWatch>,
+    key: Option<Vec<u8>>,
+    logs: Option<PathBuf>,
+) -> PyResult<(RunOutput, String)> {
+    let options = SendOptions { host, port, key, flows: flows.into_iter().map(wanted).collect(), logs };
+    let done = py.detach(|| panics::guarded(|| paceline_live::endpoint::send(&options, &watch.get().watch)));
+    match done {
+        Err(panic) => Err(InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it."))),
+        Ok(Err(SendError::Flow(why))) => Err(crate::ScenarioError::new_err(why)),
+        Ok(Err(error)) => Err(LiveError::new_err(error.to_string())),
+        Ok(Ok(run)) => {
+            let defect = |error: serde_json::Error| InternalError::new_err(error.to_string());
+            let notes = serde_json::to_string(&run.notes).map_err(defect)?;
+            Ok((live::output(py, run.output)?, notes))
+        }
+    }
+}
+
+/// A server of flows.
+#[pyclass(frozen, module = "paceline._core")]
+pub struct Server {
+    server: Mutex<Option<paceline_live::endpoint::Server>>,
+    address: String,
+    stop: AtomicBool,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+/// Lines that wait for somebody to read them, at most.
+const MOST_LINES: usize = 1000;
+
+#[pymethods]
+impl Server {
+    /// Listens on `bind`, an address with a port.
+    #[new]
+    #[pyo3(signature = (bind, max_rate_bps, max_duration_s, max_sessions, key = None))]
+    fn new(
+        bind: &str,
+        max_rate_bps: u64,
+        max_duration_s: f64,
+        max_sessions: usize,
+        key: Option<Vec<u8>>,
+    ) -> PyResult<Server> {
+        let bind = bind
+            .parse()
+            .map_err(|_| PyValueError::new_err(format!("{bind} is no address with a port, as [::]:5050")))?;
+        let (max_rate, max_duration) = (Rate::from_bps(max_rate_bps), Span::from_secs_f64(max_duration_s));
+        let options = ServeOptions { bind, key, max_rate, max_duration, max_sessions };
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let theirs = Arc::clone(&lines);
+        let say = Box::new(move |line: &str| {
+            let mut lines = theirs.lock().unwrap_or_else(PoisonError::into_inner);
+            if lines.len() < MOST_LINES {
+                lines.push(line.to_owned());
+            }
+        });
+        let server = paceline_live::endpoint::Server::start(options, say)
+            .map_err(|error| LiveError::new_err(error.to_string()))?;
+        let address = server.address().to_string();
+        Ok(Server { server: Mutex::new(Some(server)), address, stop: AtomicBool::new(false), lines })
+    }
+
+    /// Where it listens.
+    #[getter]
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Serves until `stop`; once.
+    fn run(&self, py: Python<'_>) -> PyResult<()> {
+        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(server) = server else { return Ok(()) };
+        match py.detach(|| panics::guarded(|| server.run(&self.stop))) {
+            Err(panic) => Err(InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it."))),
+            Ok(done) => done.map_err(|error| LiveError::new_err(error.to_string())),
+        }
+    }
+
+    /// Ends `run` soon.
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// What has happened since this was last asked.
+    fn lines(&self) -> Vec<String> {
+        core::mem::take(&mut self.lines.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Runs an event log through a fresh session; gives inputs, datagrams and seconds.
+#[pyfunction]
+pub fn replay(path: PathBuf) -> PyResult<(u64, u64, f64)> {
+    let log = std::fs::read(&path)?;
+    match panics::guarded(|| paceline_live::session::replay(&log)) {
+        Err(panic) => Err(InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it."))),
+        Ok(Err(error)) => Err(LiveError::new_err(format!("{}: {error}", path.display()))),
+        Ok(Ok(done)) => Ok((done.inputs, done.datagrams, done.end.as_secs_f64())),
+    }
+}

@@ -1,0 +1,195 @@
+"""`paceline send`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from paceline import _core, files
+from paceline.cli import layout, show
+from paceline.cli.layout import Column, Layout
+from paceline.errors import PacelineError
+from paceline.scenario import assignments
+from paceline.sending import PORT, View
+
+if TYPE_CHECKING:
+    from paceline.results import Results
+
+
+def span(text: str, option: str) -> float:
+    """A length of time of an option in seconds. Raises PacelineError."""
+    try:
+        return _core.quantity(text, "s")
+    except ValueError as error:
+        raise PacelineError(f"{option} {text}: {error}") from None
+
+
+def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
+    host: Annotated[
+        str, typer.Argument(metavar="HOST", help="Where `paceline serve` runs.", show_default=False)
+    ],
+    controller: Annotated[
+        str,
+        typer.Option(
+            "--controller",
+            metavar="NAME",
+            help="A scheme of `paceline schemes`, udp, or kernel:NAME for the kernel's TCP.",
+        ),
+    ] = "newreno",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set a key of the flow, as in a scenario: params.c, profile; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    app: Annotated[
+        str | None,
+        typer.Option("--app", metavar="KIND", help="What sends: ftp, stream, web, ...", show_default=False),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option("--rate", metavar="RATE", help="Of udp: payload per second.", show_default=False),
+    ] = None,
+    duration: Annotated[str, typer.Option("--for", metavar="SPAN", help="How long it sends.")] = "10s",
+    reverse: Annotated[bool, typer.Option("--reverse", help="From the server to here.")] = False,
+    both: Annotated[bool, typer.Option("--both", help="Both ways at once.")] = False,
+    flows: Annotated[int, typer.Option("--flows", metavar="N", help="Flows each way.")] = 1,
+    port: Annotated[int, typer.Option("--port", metavar="P", help="The server's port.")] = PORT,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Of what applications and senders draw. Default: random.",
+            show_default=False,
+        ),
+    ] = None,
+    key_file: Annotated[
+        Path | None,
+        typer.Option("--key-file", metavar="FILE", help="The server's key.", show_default=False),
+    ] = None,
+    log_events: Annotated[
+        Path | None,
+        typer.Option(
+            "--log-events", metavar="DIR", help="Write each flow's event log there.", show_default=False
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help="Write tables, recordings and manifest there.", show_default=False
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document instead of tables.")
+    ] = False,
+) -> None:
+    """Send a flow of any controller to a host where `paceline serve` runs, or have it sent from there.
+
+    What it measures has the tables of a simulated run. Ctrl-C ends the flows and keeps what they have measured.
+
+    \b
+    Examples:
+      paceline send 127.0.0.1 --controller tfrc --for 2s
+      paceline send 127.0.0.1 --controller vegas --both --flows 2 --for 1s
+      paceline send 127.0.0.1 --controller udp --rate 2Mbit/s --for 1s --json
+      paceline send 127.0.0.1 --controller kernel:reno --reverse --for 1s
+    """
+    from paceline.sending import send as run
+
+    if reverse and both:
+        raise PacelineError("--reverse or --both: one of them")
+    with _viewing() as view:
+        results = run(
+            host,
+            controller,
+            duration_s=span(duration, "--for"),
+            direction="both" if both else "reverse" if reverse else "forward",
+            flows=flows,
+            set=assignments(set_ or []),
+            app=app,
+            rate=rate,
+            port=port,
+            seed=seed,
+            key_file=key_file,
+            log_events=log_events,
+            out=out,
+            view=view,
+        )
+    report(results, as_json=as_json)
+    if out and not as_json:
+        layout.say(layout.stdout(), f"\nWritten to {out}.")
+    if results.manifest["interrupted"]:
+        raise typer.Exit(130)
+    if not all(flow["well"] for flow in results.manifest["notes"]["flows"]):
+        raise typer.Exit(1)
+
+
+def report(results: Results, *, as_json: bool) -> None:
+    """Prints what was measured, and of each flow that did not end well how it ended."""
+    notes = results.manifest["notes"]
+    if as_json:
+        document = {**results.summaries[0], "live": notes, "versions": files.versions()}
+        print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+        return
+    console = layout.stdout()
+    layout.say(console, f"{results.manifest['name']}\n\n")
+    layout.show(console, show.tables(results))
+    for flow in notes["flows"]:
+        if not flow["well"]:
+            said = f"sender: {flow['sender_ended'] or 'unknown'}; receiver: {flow['receiver_ended'] or 'unknown'}"
+            layout.say(console, f"\n{flow['flow']}[{flow['instance']}] did not end well. {said}.")
+    state = notes["host"]
+    if state and state["steal_share"] > 0.01:
+        share = state["steal_share"]
+        layout.say(
+            console, f"\nThis host lost {share:.1%} of its processors' time to others: times say little."
+        )
+
+
+@contextmanager
+def _viewing() -> Iterator[View | None]:
+    """A row a flow twice a second, on a terminal; elsewhere nothing."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.live import Live
+
+    console = Console(stderr=True, highlight=False)
+    before: dict[tuple[str, int], tuple[float, int]] = {}
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        yield lambda rows: live.update(now(rows, before).fitted(console.width), refresh=True)
+
+
+def now(rows: list[dict[str, Any]], before: dict[tuple[str, int], tuple[float, int]]) -> Layout:
+    """What flows show: rates are those since the last look, which `before` remembers."""
+    rates = []
+    for row in rows:
+        who = (row["flow"], row["instance"])
+        time_s, count = before.get(who, (0.0, 0))
+        passed = row["time_s"] - time_s
+        rates.append((row["bytes"] - count) * 8 / passed if passed > 0 else None)
+        before[who] = (row["time_s"], row["bytes"])
+    columns = [
+        Column("flow", [f"{row['flow']}[{row['instance']}]" for row in rows], right=False),
+        Column("", ["to" if row["forward"] else "from" for row in rows], right=False),
+        Column("rate", [show.quantity("rate_bps", rate) for rate in rates]),
+        Column("packets", [str(row["packets"]) for row in rows]),
+        Column("loss", [show.quantity("loss_rate", row["loss"]) for row in rows]),
+        Column("RTT", [show.quantity("rtt_s", row["rtt_s"]) for row in rows]),
+        Column(
+            "", ["over" if row["over"] else "" if row["running"] else "waits" for row in rows], right=False
+        ),
+    ]
+    time_s = max((row["time_s"] for row in rows), default=0.0)
+    return Layout(f"{time_s:.0f} s; Ctrl-C ends", columns)

@@ -1,0 +1,110 @@
+"""`paceline serve`."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from paceline import _core
+from paceline.cli.send import span
+from paceline.errors import PacelineError
+from paceline.sending import PORT, LiveError, read_key
+
+
+def serve(
+    port: Annotated[int, typer.Option("--port", metavar="P", help="Over TCP and UDP.")] = PORT,
+    bind: Annotated[
+        str | None,
+        typer.Option(
+            "--bind",
+            metavar="A",
+            help="Only at this address. Default: all, or with IPv4 alone 0.0.0.0.",
+            show_default=False,
+        ),
+    ] = None,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--key-file",
+            metavar="FILE",
+            help="Serve only those who have this key. Default: everybody.",
+            show_default=False,
+        ),
+    ] = None,
+    max_rate: Annotated[
+        str, typer.Option("--max-rate", metavar="RATE", help="The highest rate of a flow.")
+    ] = "1Gbit/s",
+    max_duration: Annotated[
+        str, typer.Option("--max-duration", metavar="SPAN", help="The longest flow.")
+    ] = "3600s",
+    max_sessions: Annotated[int, typer.Option("--max-sessions", metavar="N", help="Flows at a time.")] = 64,
+    duration: Annotated[
+        str,
+        typer.Option("--for", metavar="SPAN", help="How long. Default: until Ctrl-C.", show_default=False),
+    ] = "",
+) -> None:
+    """Answer `paceline send`: receive its flows, and send those it asks for.
+
+    It sends to nobody who has not shown that the address is his own, and never more than he sent before he agreed.
+
+    \b
+    Examples:
+      paceline serve --bind 127.0.0.1 --port 0 --for 1s
+      paceline serve --bind 127.0.0.1 --port 0 --max-rate 20Mbit/s --for 1s
+    """
+    key = None if key_file is None else read_key(key_file)
+    try:
+        rate = _core.quantity(max_rate, "bit/s")
+    except ValueError as error:
+        raise PacelineError(f"--max-rate {max_rate}: {error}") from None
+    longest = span(max_duration, "--max-duration")
+    if not (
+        8 <= rate <= 1e12 and 0 < longest <= 864_000 and 1 <= max_sessions <= 4096 and 0 <= port < 65_536
+    ):
+        raise PacelineError(
+            "bounds: --max-rate 8 bit/s to 1 Tbit/s, --max-duration up to ten days, --max-sessions 1 to 4096, "
+            "--port 0 to 65535"
+        )
+    server = _listen(bind, port, int(rate), longest, max_sessions, key)
+    until = span(duration, "--for") if duration else None
+    print(f"paceline: serves on {server.address}, TCP and UDP; Ctrl-C ends", file=sys.stderr, flush=True)
+    with ThreadPoolExecutor(1, "paceline-serve") as threads:
+        done = threads.submit(server.run)
+        try:
+            while not done.done() and (until is None or until > 0):
+                step = 0.2 if until is None else min(0.2, until)
+                wait([done], step)
+                until = None if until is None else until - step
+                for line in server.lines():
+                    print(line, file=sys.stderr, flush=True)
+        finally:
+            server.stop()
+    try:
+        done.result()
+    except _core.LiveError as error:
+        raise LiveError(str(error)) from None
+
+
+def _listen(
+    bind: str | None, port: int, rate: int, longest: float, sessions: int, key: bytes | None
+) -> _core.Server:
+    """The server at the address, or at all: IPv6's takes IPv4 too, and where there is no IPv6, IPv4's."""
+    if bind is not None:
+        try:
+            ip = ipaddress.ip_address(bind)
+        except ValueError:
+            raise PacelineError(f"--bind {bind} is no IP address") from None
+    everywhere = ["[::]", "0.0.0.0"]  # noqa: S104 (a server serves)
+    addresses = [f"[{bind}]" if ip.version == 6 else bind] if bind is not None else everywhere
+    for n, address in enumerate(addresses):
+        try:
+            return _core.Server(f"{address}:{port}", rate, longest, sessions, key)
+        except _core.LiveError as error:
+            if n + 1 == len(addresses) or "in use" in str(error):
+                raise LiveError(str(error)) from None
+    raise LiveError("there is no address to listen on")

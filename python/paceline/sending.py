@@ -1,0 +1,159 @@
+"""`paceline.send`: flows of our controllers, of UDP and of the kernel's TCP between this host and a server."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+from paceline import _core, files
+from paceline.errors import PacelineError
+from paceline.live import live_record, live_results
+from paceline.results import Results
+from paceline.running import claim
+from paceline.scenario import toml_value
+
+PORT = 5050
+"""Where a server listens, over TCP and UDP."""
+KERNEL = "kernel:"
+"""What the name of one of the kernel's congestion controls is preceded by."""
+
+_LOOK_S = 0.5
+
+View = Callable[[list[dict[str, Any]]], None]
+"""Is told twice a second how each flow is: flow, instance, forward, time_s, packets, bytes, rtt_s, figure, ..."""
+
+
+class LiveError(PacelineError):
+    """The other end, the network or the system refused."""
+
+    exit_code = 1
+
+
+def read_key(path: Path) -> bytes:
+    """The shared key in a file, without white space around it. Raises PacelineError if there is none."""
+    key = files.read_text(path).strip().encode()
+    if len(key) < 8:
+        raise PacelineError(
+            f"{path} holds a key of {len(key)} bytes: at least 8, as `openssl rand -hex 16` writes"
+        )
+    return key
+
+
+def send(
+    host: str,
+    controller: str = "newreno",
+    *,
+    duration_s: float = 10.0,
+    direction: str = "forward",
+    flows: int = 1,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
+    app: str | None = None,
+    rate: str | None = None,
+    port: int = PORT,
+    seed: int | None = None,
+    key_file: str | Path | None = None,
+    log_events: str | Path | None = None,
+    out: str | Path | None = None,
+    view: View | None = None,
+) -> Results:
+    """Sends to `paceline serve` on `host` for `duration_s` seconds, or from there (`direction` "reverse"), or both.
+
+    `controller` is one of `paceline.schemes()`, or "kernel:NAME" for a congestion control of the kernel's TCP; `set`
+    replaces keys of the flow's table in a scenario ("params.c", "profile"), `app` names its application, `rate` is
+    that of "udp". Ctrl-C ends the flows, and what they have measured is the result; the manifest's `interrupted` says
+    so, its `notes` what became of each flow. `log_events` is a folder for the flows' event logs, which
+    `_core.replay` runs again; with `out` all results are also written there.
+    Raises LiveError, PacelineError, ScenarioError, StorageError.
+    """
+    if direction not in ("forward", "reverse", "both"):
+        raise PacelineError(f'direction "{direction}" is not forward, reverse or both')
+    if not 1 <= flows <= 32:
+        raise PacelineError(f"{flows} flows: 1 to 32 each way")
+    if not 0.001 <= duration_s <= 864_000:
+        raise PacelineError(f"{duration_s:g} s: a flow lasts 1 ms to ten days")
+    if out is not None:
+        claim(Path(out), "live")
+    if log_events is not None:
+        files.make_directory(Path(log_events))
+    key = None if key_file is None else read_key(Path(key_file))
+    first = secrets.randbits(62) if seed is None else seed
+    wanted = _flows(controller, _settings(controller, set, app, rate), direction, flows, duration_s, first)
+    watch = _core.SendWatch()
+    interrupted = False
+    with ThreadPoolExecutor(1, "paceline-send") as threads:
+        logs = None if log_events is None else str(log_events)
+        done = threads.submit(_core.send, host, port, wanted, watch, key, logs)
+        while not done.done():
+            try:
+                wait([done], _LOOK_S)
+                if view is not None:
+                    view(json.loads(watch.shown_json()))
+            except KeyboardInterrupt:
+                interrupted = True
+                watch.stop()
+    try:
+        output, notes = done.result()
+    except _core.LiveError as error:
+        raise LiveError(str(error)) from None
+    record = live_record(output)
+    more = {
+        "host": host,
+        "port": port,
+        "controller": controller,
+        "direction": direction,
+        "seed": first,
+        "interrupted": interrupted,
+        "notes": json.loads(notes),
+    }
+    results = live_results([record], "live", f"{controller} {'and '.join(_words(direction))}{host}", more)
+    if out is not None:
+        results.write(out)
+    return results
+
+
+def _words(direction: str) -> Sequence[str]:
+    return {"forward": ["to "], "reverse": ["from "], "both": ["to ", "from "]}[direction]
+
+
+def _settings(
+    controller: str, changes: Mapping[str, Any] | None, app: str | None, rate: str | None
+) -> list[tuple[str, str]]:
+    """The keys of the flow's table with their values."""
+    if controller.startswith(KERNEL):
+        if changes or app or rate:
+            raise PacelineError(
+                "a flow of the kernel's TCP is a bulk transfer: leave out --set, --app and --rate"
+            )
+        return []
+    if (rate is not None) != (controller == "udp" and app is None):
+        raise PacelineError(
+            "datagrams without a controller need a rate: --rate 2Mbit/s"
+            if rate is None
+            else "--rate is the rate of --controller udp; others find theirs"
+        )
+    settings = [("cc", controller)]
+    if app is not None:
+        settings.append(("app.kind", app))
+    if rate is not None:
+        settings.append(("app", toml_value({"kind": "cbr", "rate": rate})))
+    return settings + [(path, toml_value(value)) for path, value in (changes or {}).items()]
+
+
+def _flows(
+    controller: str, settings: list[tuple[str, str]], direction: str, flows: int, duration_s: float, seed: int
+) -> list[tuple[str, int, list[tuple[str, str]], int, int, bool, str | None]]:
+    kernel = controller.removeprefix(KERNEL) if controller.startswith(KERNEL) else None
+    name = kernel or controller
+    ways = [(True, name)] if direction != "reverse" else []
+    if direction != "forward":
+        ways.append((False, name if direction == "reverse" else f"{name}-back"))
+    number = round(duration_s * 1000)
+    every = [(forward, flow, instance) for forward, flow in ways for instance in range(flows)]
+    return [
+        (flow, instance, settings, number, (seed + n) % 2**62, forward, kernel)
+        for n, (forward, flow, instance) in enumerate(every)
+    ]

@@ -1,0 +1,179 @@
+"""`paceline.send` to a server on the loopback interface: results, files, event logs, mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from paceline import _core
+from paceline.cli.send import now
+from paceline.errors import PacelineError
+from paceline.results import Results
+from paceline.sending import LiveError, read_key, send
+
+KEY = b"a shared key"
+
+
+def _serving(key: bytes | None) -> Iterator[int]:
+    server = _core.Server("127.0.0.1:0", 20_000_000, 60.0, 16, key)
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(server.run)
+        try:
+            yield int(server.address.rpartition(":")[2])
+        finally:
+            server.stop()
+    done.result()
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    yield from _serving(None)
+
+
+@pytest.fixture
+def guarded() -> Iterator[int]:
+    yield from _serving(KEY)
+
+
+def test_results_are_those_of_a_simulated_run(port: int, tmp_path: Path) -> None:
+    out, logs = tmp_path / "out", tmp_path / "logs"
+    results = send(
+        "127.0.0.1",
+        "vegas",
+        duration_s=1.0,
+        direction="both",
+        flows=2,
+        set={"receive_window": 20},
+        port=port,
+        log_events=logs,
+        out=out,
+    )
+    rows = results.flows.to_dicts()
+    assert [(row["flow"], row["instance"]) for row in rows] == [
+        ("vegas", 0),
+        ("vegas", 1),
+        ("vegas-back", 0),
+        ("vegas-back", 1),
+    ]
+    for row in rows:
+        assert 1e5 < row["goodput_bps"] < 21e6
+        assert row["packets_sent"] >= row["packets_delivered"] > 0
+        assert 0 < row["rtt_min_s"] <= row["rtt_mean_s"]
+    assert set(results.recorded()) >= {"cwnd", "rate", "sequence"}
+    again = Results.read(out)
+    assert again.flows.height == 4
+    assert again.series("rate").height == results.series("rate").height > 10
+    events = sorted(logs.iterdir())
+    assert len(events) == 4
+    for log in events:
+        inputs, datagrams, _ = _core.replay(str(log))
+        assert inputs > 10
+        assert datagrams > 1
+    spoilt = bytearray(events[0].read_bytes())
+    spoilt[-1] ^= 1
+    events[0].write_bytes(spoilt)
+    with pytest.raises(_core.LiveError, match="figure was"):
+        _core.replay(str(events[0]))
+    with pytest.raises(_core.LiveError, match="no event log"):
+        _core.replay(__file__)
+
+
+def test_a_stream_is_played(port: int) -> None:
+    results = send(
+        "127.0.0.1",
+        "newreno",
+        duration_s=3.0,
+        app="stream",
+        set={"app.length": "2 s", "app.media_rate": "500 kbit/s", "app.buffer": "10 %"},
+        port=port,
+    )
+    (stream,) = results.table("streams").to_dicts()
+    assert stream["flow"] == "newreno"
+    assert stream["completed"]
+    assert 0 < stream["fill_s"] < 1
+
+
+def test_mistakes_are_said_before_anything_is_sent(port: int, tmp_path: Path) -> None:
+    with pytest.raises(_core.ScenarioError, match="did you mean `tfrc`"):
+        send("127.0.0.1", "tfrx", port=port)
+    with pytest.raises(_core.ScenarioError, match="params"):
+        send("127.0.0.1", "newreno", set={"params.phi": 2}, port=port)
+    with pytest.raises(PacelineError, match="--rate 2Mbit/s"):
+        send("127.0.0.1", "udp", port=port)
+    with pytest.raises(PacelineError, match="others find theirs"):
+        send("127.0.0.1", "tfrc", rate="1 Mbit/s", port=port)
+    with pytest.raises(PacelineError, match="bulk transfer"):
+        send("127.0.0.1", "kernel:reno", app="web", port=port)
+    with pytest.raises(LiveError, match="--max-duration"):
+        send("127.0.0.1", "tfrc", duration_s=61, port=port)
+    with pytest.raises(LiveError, match="does `paceline serve` run there"):
+        send("127.0.0.1", "tfrc", port=1)
+    short = tmp_path / "key"
+    short.write_text("short\n")
+    with pytest.raises(PacelineError, match="at least 8"):
+        read_key(short)
+
+
+def test_a_key(guarded: int, tmp_path: Path) -> None:
+    right, wrong = tmp_path / "right", tmp_path / "wrong"
+    right.write_bytes(KEY + b"\n")
+    wrong.write_bytes(b"another key\n")
+    with pytest.raises(LiveError, match="--key-file"):
+        send("127.0.0.1", "tfrc", duration_s=0.3, port=guarded)
+    with pytest.raises(LiveError, match="not the server's"):
+        send("127.0.0.1", "tfrc", duration_s=0.3, port=guarded, key_file=wrong)
+    results = send("127.0.0.1", "tfrc", duration_s=0.3, port=guarded, key_file=right)
+    assert results.manifest["notes"]["flows"][0]["well"]
+
+
+def test_ctrl_c_keeps_what_is_done(port: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "paceline", "send", "127.0.0.1", "--port", str(port)]
+    out = tmp_path / "out"
+    with subprocess.Popen(
+        [*command, "--controller", "tfrc", "--for", "50s", "--out", str(out)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
+    ) as running:
+        stopper = threading.Timer(4.0, running.send_signal, [signal.SIGINT])
+        begin = time.monotonic()
+        stopper.start()
+        said, _ = running.communicate(timeout=40)
+        assert running.returncode == 130
+        assert time.monotonic() - begin < 20
+    assert "tfrc" in said
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["interrupted"]
+    assert Results.read(out).flows["bytes_delivered"][0] > 0
+
+
+def test_the_view_shows_rates_since_the_last_look() -> None:
+    row = {
+        "flow": "tfrc",
+        "instance": 0,
+        "forward": True,
+        "time_s": 1.0,
+        "packets": 10,
+        "bytes": 125_000,
+        "rtt_s": 0.05,
+        "loss": 0.01,
+        "figure": 1.0,
+        "running": True,
+        "over": False,
+    }
+    before: dict[tuple[str, int], tuple[float, int]] = {}
+    first = now([row], before)
+    assert [c.cells for c in first.columns if c.head == "rate"] == [["1 Mbit/s"]]
+    second = now([{**row, "time_s": 2.0, "bytes": 375_000}], before)
+    assert [c.cells for c in second.columns if c.head == "rate"] == [["2 Mbit/s"]]
+    assert all(c.cells == [] for c in now([], {}).columns)
