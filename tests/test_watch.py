@@ -141,8 +141,10 @@ def test_a_command_is_followed_and_its_exit_code_passed_on(tmp_path: Path) -> No
 def test_what_a_command_leaves_behind_is_still_followed(tmp_path: Path) -> None:
     with server() as (port, _):
         orphan = " ".join(f"'{word}'" for word in client(port, 50_000, 0.02))
-        script = f"({orphan} & ) ; sleep 0.4"
-        found = paceline.watch(command=["sh", "-c", script])
+        # The command waits for it, at most 20 s, without being its parent.
+        done = tmp_path / "done"
+        wait = f"n=0; while [ ! -e {done} ] && [ $n -lt 200 ]; do sleep 0.1; n=$((n+1)); done"
+        found = paceline.watch(command=["sh", "-c", f"({orphan} && touch {done} & ) ; {wait}"])
     (flow,) = found.flows.to_dicts()
     assert (flow["bytes_delivered"], flow["program"][:6]) == (50_000, "python")
     assert found.manifest["exit_code"] == 0
