@@ -1,0 +1,190 @@
+//! Endpoints over an emulated path between two namespaces: what a flow gets of it, and what it does when the path fails.
+//!
+//! Server and client are this file's own program: the tests that are ignored are what runs in the namespaces.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test of programs in real time")]
+
+use paceline_live::endpoint::control::{Direction, Offer};
+use paceline_live::endpoint::{SendOptions, SendWatch, ServeOptions, Server, Wanted, send};
+use paceline_live::host::{HostReport, HostState};
+use paceline_live::netns::{Far, Kind, Plan, Status};
+use paceline_live::path::{Folder, PathSpec, RelayOptions, Stop};
+use paceline_live::session::{Family, FlowSpec};
+use paceline_sim::scenario::Document;
+use paceline_units::{Rate, Span};
+use rustix::event::{PollFd, PollFlags, poll};
+use serde_json::Value;
+use std::io::{Read as _, Seek as _};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+#[path = "../../../tests/needs.rs"]
+mod needs;
+
+const PORT: u16 = 5050;
+/// What the client's output has before its results.
+const MARK: &str = "RESULTS ";
+
+#[test]
+#[ignore = "the server that the other tests run in a namespace"]
+fn serves() {
+    let options = ServeOptions {
+        bind: format!("0.0.0.0:{PORT}").parse().unwrap(),
+        key: None,
+        max_rate: Rate::from_bps(100_000_000),
+        max_duration: Span::from_secs(60),
+        max_sessions: 8,
+    };
+    let server = Server::start(options, Box::new(|_| {})).unwrap();
+    server.run(&AtomicBool::new(false)).unwrap();
+}
+
+#[test]
+#[ignore = "the client that the other tests run in a namespace"]
+fn sends() {
+    let said = |name: &str| std::env::var(name).unwrap();
+    let for_ms = said("FOR_MS").parse().unwrap();
+    let wanted = said("FLOWS");
+    let flows = wanted.split(';').map(|text| {
+        let (direction, text) = match text.strip_prefix('<') {
+            Some(rest) => (Direction::Reverse, rest),
+            None => (Direction::Forward, text),
+        };
+        let settings: Vec<(String, String)> =
+            text.split(',').filter_map(|one| one.split_once('=')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+        let name = settings[0].1.clone();
+        let spec = FlowSpec { settings, for_ms, seed: 3, family: Family::V4 };
+        Wanted { name, instance: 0, offer: Offer { spec, direction, kernel: None } }
+    });
+    let (host, flows) = (said("PACELINE_PEER"), flows.collect());
+    let options = SendOptions { host, port: PORT, key: None, flows, logs: None };
+    let run = send(&options, &SendWatch::default()).unwrap_or_else(|error| panic!("{error}"));
+    println!("{MARK}{}", serde_json::json!({ "summary": run.output.summary, "notes": run.notes }));
+}
+
+/// Runs flows over a path; gives their rows and notes.
+fn over(links: &str, flows: &str, for_ms: u64) -> Result<Vec<(Value, Value)>, String> {
+    let document = Document::parse(links, "path").unwrap();
+    let spec = PathSpec::of(document, &Folder::Profiles).unwrap_or_else(|error| panic!("{error}"));
+    let us = std::env::current_exe().unwrap();
+    let us = us.display();
+    let mut file: std::fs::File = rustix::fs::memfd_create("said", rustix::fs::MemfdFlags::empty()).unwrap().into();
+    let to = file.as_raw_fd();
+    let client = format!(
+        "exec timeout 60 env FOR_MS={for_ms} FLOWS='{flows}' '{us}' --exact sends --ignored --nocapture > /proc/self/fd/{to} 2>&1"
+    );
+    let plan = Plan {
+        command: ["/bin/sh", "-c", &client].map(Into::into).to_vec(),
+        far: Far::Program(format!("exec timeout 60 '{us}' --exact serves --ignored > /dev/null 2>&1").into(), 2),
+        kind: Kind::Any,
+        limit: Some(Span::from_millis(for_ms + 30_000)),
+    };
+    let ended = paceline_live::netns::run(&plan, |mut near, mut far, stop| {
+        let relayed = Stop::new()?;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let _ = poll(&mut [PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)], None);
+                relayed.stop();
+            });
+            paceline_live::path::run(&spec, &mut near, &mut far, &RelayOptions::default(), &relayed)
+        })
+    });
+    let mut text = String::new();
+    file.rewind().unwrap();
+    file.read_to_string(&mut text).unwrap();
+    let ended = ended.map_err(|error| format!("{error}; {text}"))?;
+    if ended.status != Status::Code(0) {
+        return Err(format!("{:?}: {text}", ended.status));
+    }
+    let line = text.lines().find_map(|line| line.split_once(MARK)).ok_or(format!("no results: {text}"))?.1;
+    let all: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let (rows, notes) = (all["summary"]["flows"].as_array(), all["notes"]["flows"].as_array());
+    let (rows, notes) = rows.zip(notes).ok_or(format!("no flows: {all}"))?;
+    Ok(rows.iter().cloned().zip(notes.iter().cloned()).collect())
+}
+
+/// Runs a check again, three times in all at most, when the host was not its own; then it says nothing.
+fn conclusive(check: impl Fn() -> Result<(), String>) {
+    if !needs::have("namespaces") {
+        return;
+    }
+    for _ in 0..3 {
+        let before = HostState::now().unwrap();
+        match check() {
+            Ok(()) => return,
+            Err(why) if !HostReport::since(before).unwrap().is_disturbed() => panic!("{why}"),
+            Err(why) => eprintln!("again, for time was stolen: {why}"),
+        }
+    }
+    eprintln!("inconclusive: the host stole more than 1 % of the processors' time, three times");
+}
+
+fn within(row: &Value, name: &str, low: f64, high: f64) -> Result<(), String> {
+    match row[name].as_f64() {
+        Some(value) if (low..=high).contains(&value) => Ok(()),
+        other => Err(format!("{}: {name} is {other:?}, not in {low} to {high}; {row}", row["flow"])),
+    }
+}
+
+const PATH: &str =
+    "[link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"25 ms\"\nqueue = { kind = \"droptail\", limit = \"50 kB\" }\n";
+
+#[test]
+fn a_flow_fills_the_path_it_is_given() {
+    conclusive(|| {
+        for (flow, least) in [("cc=newreno,profile=linux", 8.5e6), ("cc=tfrc", 6e6), ("<cc=cubic,profile=linux", 8.5e6)]
+        {
+            let (row, notes) = over(PATH, flow, 8000)?.remove(0);
+            if notes["well"] != true {
+                return Err(format!("{flow}: {notes}"));
+            }
+            // of 1500 bytes 1456 or less are payload
+            within(&row, "goodput_bps", least, 9.72e6)?;
+            within(&row, "rtt_min_s", 0.050, 0.054)?;
+            // the queue's 50 kB take 40 ms
+            within(&row, "rtt_p50_s", 0.051, 0.095)?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn faults_of_a_real_path_are_survived() {
+    conclusive(|| {
+        let faults = [
+            "loss = { kind = \"uniform\", rate = \"20 %\" }\n",
+            "reorder = { rate = \"10 %\", extra = \"8 ms\" }\n",
+            "duplicate = { rate = \"20 %\" }\ncorrupt = { rate = \"5 %\" }\n",
+        ];
+        for fault in faults {
+            let flows = "cc=newreno,profile=linux;cc=tfrc;cc=rap;<cc=newreno,profile=linux;<cc=tfrc";
+            for (row, notes) in over(&format!("{PATH}{fault}"), flows, 4000)? {
+                // a loss of 20 % may take all repetitions of the close: the other end's word counts then
+                if notes["sender_ended"] != "done" {
+                    return Err(format!("{fault}: {notes}"));
+                }
+                within(&row, "goodput_bps", 1e3, 9.72e6)?;
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_path_cut_for_ten_seconds_comes_back() {
+    conclusive(|| {
+        let cut = "outage = [{ from = \"3 s\", to = \"13 s\" }]\n";
+        let links = format!("{PATH}{cut}[link.bottleneck.backward]\n{cut}");
+        for (row, notes) in
+            over(&links, "cc=newreno,profile=linux;cc=tfrc;cc=udp,app.kind=cbr,app.rate=1 Mbit/s", 20_000)?
+        {
+            if notes["well"] != true {
+                return Err(notes.to_string());
+            }
+            // more than what came before the cut: about 2.5 s of the path in the first case
+            within(&row, "active_s", 13.5, 21.0)?;
+            within(&row, "packets_delivered", 500.0, 1e6)?;
+        }
+        Ok(())
+    });
+}
