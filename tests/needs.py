@@ -64,6 +64,33 @@ def _jq() -> str | None:
     return None if shutil.which("jq") else "needs jq (package jq)"
 
 
+def unprivileged(*command: str) -> list[str]:
+    """The command as a user without privileges runs it: a name of one's own in a user namespace is enough for root."""
+    if os.geteuid() != 0:
+        return list(command)
+    return ["unshare", "--user", "--map-user=1000", "--map-group=1000", *command]
+
+
+def _namespaces() -> str | None:
+    if shutil.which("unshare") is None:
+        return "needs the unshare command (package util-linux)"
+    command = unprivileged("unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "true")
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    return None if made.returncode == 0 else f"namespaces are refused here: {made.stderr.strip()}"
+
+
+def _tun() -> str | None:
+    if shutil.which("ip") is None:
+        return "needs the ip command (package iproute2)"
+    inside = ["unshare", "--user", "--map-root-user", "--net", "ip", "tuntap", "add", "probe0", "mode", "tun"]
+    made = subprocess.run(unprivileged(*inside), capture_output=True, text=True, check=False)
+    return None if made.returncode == 0 else f"a TUN is refused here: {made.stderr.strip()}"
+
+
+def _ping() -> str | None:
+    return None if shutil.which("ping") else "needs ping (package iputils-ping)"
+
+
 def _iperf3() -> str | None:
     return None if shutil.which("iperf3") else "needs iperf3 (package iperf3)"
 
@@ -107,13 +134,15 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "jq": _jq,
     "iperf3": _iperf3,
     "shaper": _shaper,
+    "namespaces": _namespaces,
+    "tun": _tun,
+    "ping": _ping,
 }
 
 
 @functools.cache
 def missing(need: str) -> str | None:
-    """Why `need` ("root", "netns", "tmpfs", "ns", "chromium", "tshark", "jq", "iperf3", "shaper") is not
-    here; None when it is."""
+    """Why `need` (one of `_PROBES`) is not here; None when it is."""
     return _PROBES[need]()
 
 

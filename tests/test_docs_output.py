@@ -138,6 +138,7 @@ COMMANDS = (
     "watch",
     "serve",
     "send",
+    "path",
 )
 
 
@@ -174,6 +175,8 @@ def test_every_command_has_help_with_examples_that_run(tmp_path: Path, served: i
                 line = line.replace(" send 127.0.0.1 ", f" send 127.0.0.1 --port {served} ")  # noqa: PLW2901
             words = shlex.split(line.replace("\\\n", " "))
             assert words[:2] == ["paceline", command] or command == "plot", line
+            if command == "path" and "--" in words:
+                require("namespaces", "ping", "iperf3")
             # Of a whole paper one figure: all of it takes a minute.
             whole = words[1] == "reproduce" and not {"--figure", "--list"} & set(words)
             brief = " --figure 3 --runs 1" if whole else ""

@@ -18,6 +18,7 @@ from paceline import _core, models
 from paceline._core import Cancelled, InternalError, Scenario, ScenarioError
 from paceline.comparing import Comparison, compare
 from paceline.errors import Interrupted, PacelineError, StorageError
+from paceline.paths import PathError, PathRun, path
 from paceline.results import Results, summarise
 from paceline.running import run
 from paceline.scenario import load, parse
@@ -46,6 +47,8 @@ __all__ = [
     "InternalError",
     "Interrupted",
     "PacelineError",
+    "PathError",
+    "PathRun",
     "Results",
     "Scenario",
     "ScenarioError",
@@ -56,6 +59,7 @@ __all__ = [
     "load",
     "models",
     "parse",
+    "path",
     "run",
     "schema",
     "schemes",

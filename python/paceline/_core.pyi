@@ -171,6 +171,55 @@ def run(
     the names of the hosts (none: all). Raises Cancelled, InternalError, OSError, ScenarioError, ValueError.
     """
 
+class PathFailed(Exception):  # noqa: N818 (says what failed)
+    """A path could not be made, or its command not be run; the arguments are the message and an exit code."""
+
+@final
+class Path:
+    """A path that has been read and checked."""
+
+    @staticmethod
+    def load(word: str, values: list[tuple[str, str]] = ..., seed: int | None = None) -> Path:
+        """The path of a profile, a file or "trace:UP,DOWN", some values replaced first. Raises ScenarioError."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+
+@final
+class PathOutput:
+    """What came of a path."""
+
+    @property
+    def summary_json(self) -> str: ...
+    @property
+    def series(self) -> list[Series]: ...
+    @property
+    def status(self) -> int:
+        """The command's exit code, or 128 and the number of the signal that ended it."""
+
+def path_profiles() -> list[tuple[str, str, str]]:
+    """The paths that have names: name, a sentence, TOML text."""
+
+def run_path(
+    path: Path,
+    command: list[str],
+    *,
+    far: str | None = None,
+    far_output: int = 2,
+    host: bool = False,
+    device: str = "any",
+    limit_s: float | None = None,
+    record_every_s: float | None = None,
+    capture: tuple[str, int] | None = None,
+) -> PathOutput:
+    """Runs a command over a path until it ends, without the interpreter lock. `far` is a line for a shell at the far
+    end, whose output goes to the descriptor `far_output`; `host`: the far end is this host. `capture` is a file and how
+    many bytes of a packet are kept. Raises PathFailed, InternalError, ValueError.
+    """
+
 def schema_json() -> str:
     """The JSON Schema of scenario files."""
 

@@ -35,7 +35,7 @@ CA_STATES = ("open", "disorder", "cwr", "recovery", "loss")
 """What a congestion control is at, by the kernel's number (`enum tcp_ca_state`)."""
 
 
-def live_record(output: _core.RunOutput, number: int = 1) -> RunRecord:
+def live_record(output: _core.RunOutput | _core.PathOutput, number: int = 1) -> RunRecord:
     """The record of a run on a real path, `number` in the place of a seed: what is not a number becomes null, and the
     kernel's states get their names."""
     record = RunRecord.of(number, output)

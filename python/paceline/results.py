@@ -28,8 +28,8 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 TABLES = tuple(IDENTITY)
 SERIES = ("cwnd", "queue", "rate", "rtcp", "sequence", "acks", "tfrc", "playout")
 """What can be recorded over time."""
-ALL_SERIES = (*SERIES, "kernel")
-"""Also what only the kernel's TCP on real paths tells."""
+ALL_SERIES = (*SERIES, "kernel", "delay")
+"""Also what only the kernel's TCP on real paths tells, and the delays of an emulated path."""
 
 _WHOLE = frozenset(
     [
@@ -83,7 +83,9 @@ class RunRecord:
     """The values of the varied paths, in a sweep."""
 
     @staticmethod
-    def of(seed: int, output: _core.RunOutput, labels: Mapping[str, Any] | None = None) -> RunRecord:
+    def of(
+        seed: int, output: _core.RunOutput | _core.PathOutput, labels: Mapping[str, Any] | None = None
+    ) -> RunRecord:
         """The record of a run's output."""
         return RunRecord(
             seed, json.loads(output.summary_json), series_tables(output.series), dict(labels or {})

@@ -1,7 +1,7 @@
 //! Programs in namespaces with a plain wire between them: what they see, what is left behind, what is said of a refusal.
 
-use paceline_live::netns::{Far, Kind, NetDevice, Plan, RunError, Status, Stop, run};
-use paceline_live::path::device::{Device as _, Sent};
+use paceline_live::netns::{Far, Kind, NetDevice, Plan, RunError, Status, run};
+use paceline_live::path::{Device as _, Sent, Stop};
 use paceline_units::Span;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 mod needs;
 
 /// Hands on what comes, at once; gives the counts of packets of each direction.
-fn wire(near: NetDevice, far: NetDevice, stop: Stop) -> io::Result<[u64; 2]> {
+fn wire(near: NetDevice, far: NetDevice, stop: &Stop) -> io::Result<[u64; 2]> {
     let mut ends = [near, far];
     let mut counts = [0; 2];
     let mut buffer = [0; 2000];

@@ -9,6 +9,7 @@ mod endpoint;
 mod live;
 mod models;
 mod panics;
+mod path;
 mod run;
 mod scenario;
 
@@ -29,6 +30,12 @@ create_exception!(
     PyException,
     "A defect of Paceline itself; the message asks to report it and gives scenario and seed."
 );
+create_exception!(
+    paceline._core,
+    PathFailed,
+    PyException,
+    "A path could not be made, or its command not be run; the arguments are the message and an exit code."
+);
 
 /// Paceline's core.
 #[pymodule]
@@ -42,6 +49,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<endpoint::Server>()?;
     module.add_function(wrap_pyfunction!(endpoint::replay, module)?)?;
     module.add_function(wrap_pyfunction!(endpoint::send, module)?)?;
+    module.add("PathFailed", module.py().get_type::<PathFailed>())?;
+    module.add_class::<path::Path>()?;
+    module.add_class::<path::PathOutput>()?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<run::Watch>()?;
     module.add_class::<run::Series>()?;
@@ -49,6 +59,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<live::TcpWatch>()?;
     module.add_class::<live::HostWatch>()?;
     module.add_function(wrap_pyfunction!(live::adopt_orphans, module)?)?;
+    module.add_function(wrap_pyfunction!(path::path_profiles, module)?)?;
+    module.add_function(wrap_pyfunction!(path::run_path, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(describe::schema_json, module)?)?;
     module.add_function(wrap_pyfunction!(describe::schemes, module)?)?;

@@ -78,6 +78,11 @@ impl Series {
     }
 }
 
+/// Series as Python has them.
+pub fn of_series(py: Python<'_>, series: Vec<paceline_sim::Series>) -> PyResult<Vec<Py<Series>>> {
+    series.into_iter().map(|series| Py::new(py, Series { series })).collect()
+}
+
 /// What a run measured and recorded.
 #[pyclass(frozen, module = "paceline._core")]
 pub struct RunOutput {
@@ -135,9 +140,6 @@ pub fn run(
         Ok(Err(CaptureError::Run(RunError::Cancelled))) => Err(Cancelled::new_err("the run was cancelled")),
         Ok(Err(CaptureError::Run(error))) => Err(ScenarioError::new_err(format!("{name}: {error}"))),
         Ok(Ok((Err(error), _))) => Err(defect(&error.to_string())),
-        Ok(Ok((Ok(summary_json), series))) => {
-            let series = series.into_iter().map(|series| Py::new(py, Series { series })).collect::<PyResult<_>>()?;
-            Ok(RunOutput { summary_json, series })
-        }
+        Ok(Ok((Ok(summary_json), series))) => Ok(RunOutput { summary_json, series: of_series(py, series)? }),
     }
 }

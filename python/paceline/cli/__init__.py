@@ -25,6 +25,7 @@ from paceline.cli.compare import compare
 from paceline.cli.describe import schema, schemes
 from paceline.cli.help import WIDTH, Command
 from paceline.cli.model import model
+from paceline.cli.path import path
 from paceline.cli.plot import plot
 from paceline.cli.reproduce import reproduce
 from paceline.cli.run import run
@@ -125,6 +126,7 @@ app.command(cls=Command)(plot)
 app.command(cls=Command)(reproduce)
 app.command(cls=Command)(model)
 app.command(cls=Command, context_settings={"allow_interspersed_args": False})(watch)
+app.command(cls=Command)(path)
 app.command(cls=Command)(schema)
 app.command(cls=Command)(schemes)
 

@@ -3,6 +3,7 @@
 //! IPv4 from 198.18.0.0/15, which RFC 2544 sets aside for measurements of networks, so that no network that anybody uses
 //! is hidden; IPv6 from a unique local prefix (RFC 4193). In namespaces of their own all paths have the same.
 
+use crate::path::Side;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// How many paths can have their far end on the host at one time.
@@ -11,26 +12,6 @@ pub const PATHS: u8 = 250;
 pub(super) const PREFIX: u8 = 30;
 /// Bits of its IPv6 network.
 pub(super) const PREFIX6: u8 = 64;
-
-/// One end of a path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
-    /// Where COMMAND runs.
-    Near,
-    /// Where the program of `--far` runs, or the host is.
-    Far,
-}
-
-impl Side {
-    /// The end at the other side.
-    #[must_use]
-    pub fn other(self) -> Side {
-        match self {
-            Side::Near => Side::Far,
-            Side::Far => Side::Near,
-        }
-    }
-}
 
 /// The IPv4 address of an end of the path with this number: 198.18.N.1 and 198.18.N.2.
 #[must_use]

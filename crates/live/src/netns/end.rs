@@ -1,12 +1,13 @@
 //! One end of a path, from outside: its namespaces with an init of their own, its device, its program.
 
-use super::address::{self, Side};
+use super::address;
 use super::call::{Call, Refused};
 use super::device::{NetDevice, PacketSocket};
 use super::init::{self, Identity, Kind, Plan};
 use super::message::{Said, Told};
 use super::program::{Command, Program};
 use super::signals::Caught;
+use crate::path::Side;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -152,13 +153,13 @@ impl End {
         }
     }
 
-    /// Runs the program.
+    /// Runs the program. A signal that comes meanwhile is left for later, when there is a program to have it.
     ///
     /// # Errors
     /// `Refused` by `execve` if the program cannot be run; any other [`EndError`].
-    pub(super) fn start(&self, signals: Option<&Caught>) -> Result<(), EndError> {
+    pub(super) fn start(&self) -> Result<(), EndError> {
         Told::Run.send(&self.control)?;
-        match self.wait(signals)?.0 {
+        match self.wait(None)?.0 {
             Said::Started => Ok(()),
             Said::NotStarted(refused) | Said::Failed(refused) => Err(refused.into()),
             _ => Err(EndError::Vanished),

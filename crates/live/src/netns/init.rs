@@ -61,12 +61,16 @@ pub(super) struct Plan {
 /// namespace of its own: this closes its descriptors, kills all processes it can see, and exits.
 pub(super) unsafe fn run(plan: &Plan, control: BorrowedFd<'_>) -> ! {
     let control = control.as_raw_fd();
+    let output = match plan.program.as_ref().map(|program| program.output) {
+        Some(Output::To(fd)) => fd,
+        _ => -1,
+    };
     for fd in 3..plan.descriptors {
         // SAFETY: flags of a number that is not open are an error, nothing else. This process has no other use of those
         // that close with execve: what they are of ends when the parent's copy does.
         unsafe {
             let flags = libc::fcntl(fd, libc::F_GETFD);
-            if fd != control && flags >= 0 && flags & libc::FD_CLOEXEC != 0 {
+            if fd != control && fd != output && flags >= 0 && flags & libc::FD_CLOEXEC != 0 {
                 libc::close(fd);
             }
         }

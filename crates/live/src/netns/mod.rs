@@ -17,10 +17,9 @@ mod program;
 mod run;
 mod signals;
 
-pub use address::Side;
 pub use call::{Call, Refused};
 pub use device::{NetDevice, PacketSocket};
 pub use end::{EndError, privileged};
 pub use init::{DEVICE, Kind};
 pub use interface::MTU;
-pub use run::{Ended, Far, Plan, RunError, Status, Stop, run};
+pub use run::{Ended, Far, Plan, RunError, Status, run};

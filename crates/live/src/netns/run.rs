@@ -1,6 +1,6 @@
 //! A path from beginning to end: both ends, the emulator between them, the programs, and the signals meant for them.
 
-use super::address::{self, PREFIX, PREFIX6, Side};
+use super::address::{self, PREFIX, PREFIX6};
 use super::call::{Call, Refused};
 use super::device::NetDevice;
 use super::end::{End, EndError, EndOptions, dropped};
@@ -9,9 +9,10 @@ use super::interface::{self, Devices};
 use super::program::{Command, Output};
 use super::signals::Caught;
 use crate::clock::Clock;
+use crate::path::{Side, Stop};
 use paceline_units::{Span, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketType};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::OsString;
@@ -131,9 +132,8 @@ impl From<Refused> for RunError {
 
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let end = |side: &Side| if *side == Side::Near { "near" } else { "far" };
         match self {
-            RunError::End(side, error) => write!(f, "the {} end of the path: {error}", end(side)),
+            RunError::End(side, error) => write!(f, "the {} end of the path: {error}", side.name()),
             RunError::Program(side, word, refused) => {
                 let what = if *side == Side::Near { "the command" } else { "the far command" };
                 write!(f, "{what} `{}` cannot be run: {refused}", word.to_string_lossy())?;
@@ -155,16 +155,6 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Tells the emulator to end: readable from then on.
-#[derive(Debug)]
-pub struct Stop(OwnedFd);
-
-impl AsFd for Stop {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
 /// The far end.
 enum FarEnd {
     Namespace(End),
@@ -181,7 +171,7 @@ impl FarEnd {
 }
 
 /// Makes a path, runs its programs and, on a thread of its own, `emulate` between its devices (near, far) until the
-/// programs have ended and [`Stop`] is readable.
+/// programs have ended and it is stopped.
 ///
 /// Signals are the program's: those of a terminal reach it anyway, others are passed on to it. A program that does not end
 /// within 5 s of SIGTERM or SIGHUP, of a second one, or of three Ctrl-C in two seconds, is killed.
@@ -190,7 +180,7 @@ impl FarEnd {
 /// [`RunError`].
 pub fn run<R: Send>(
     plan: &Plan,
-    emulate: impl FnOnce(NetDevice, NetDevice, Stop) -> io::Result<R> + Send,
+    emulate: impl FnOnce(NetDevice, NetDevice, &Stop) -> io::Result<R> + Send,
 ) -> Result<Ended<R>, RunError> {
     let terminal = Terminal::now();
     let caught = Caught::new()?;
@@ -229,11 +219,11 @@ pub fn run<R: Send>(
     let (near, near_device) = open(Side::Near, Some(&near_command))?;
     let kinds = [near_device.kind(), far_device.kind()];
     let counters = [near_device.counter(), far_device.counter()];
-    let (stop, stopper) = pipe_with(PipeFlags::CLOEXEC).map_err(Call::Pipe.with())?;
+    let stop = &Stop::new().map_err(RunError::Emulator)?;
     let (done, doing) = pipe_with(PipeFlags::CLOEXEC).map_err(Call::Pipe.with())?;
     let outcome: Result<Ended<R>, RunError> = std::thread::scope(|scope| {
         let emulator = std::thread::Builder::new().name("paceline-path".into()).spawn_scoped(scope, move || {
-            let measured = emulate(near_device, far_device, Stop(stop));
+            let measured = emulate(near_device, far_device, stop);
             drop(doing);
             measured
         });
@@ -259,7 +249,7 @@ pub fn run<R: Send>(
                 FarEnd::Host(name) => dropped("/proc/self/net/dev", name),
             },
         ];
-        drop(stopper);
+        stop.stop();
         let measured = match emulator.map(|thread| thread.join()) {
             Ok(Ok(measured)) => measured.map_err(RunError::Emulator),
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
@@ -363,7 +353,7 @@ impl Supervisor<'_> {
     }
 
     fn start(&self, end: &End, side: Side, name: &OsString) -> Result<(), RunError> {
-        end.start(self.signals).map_err(|error| match error {
+        end.start().map_err(|error| match error {
             EndError::Refused(refused) if refused.call == Call::Exec => RunError::Program(side, name.clone(), refused),
             other => RunError::End(side, other),
         })

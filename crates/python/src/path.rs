@@ -1,0 +1,175 @@
+//! Emulated paths in real time, and programs over them.
+
+use crate::run::{Series, of_series};
+use crate::{InternalError, PathFailed, ScenarioError, panics};
+use paceline_live::netns::{self, EndError, Ended, Far, Kind, Plan, RunError};
+use paceline_live::path::{self, PathCapture, PathReport, PathSpec, RelayOptions};
+use paceline_live::results::LiveSummary;
+use paceline_units::{Span, Time};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Names, summaries and texts of the paths inside the program.
+#[pyfunction]
+pub fn path_profiles() -> Vec<(&'static str, String, &'static str)> {
+    path::profiles().iter().map(|profile| (profile.name, profile.summary(), profile.text)).collect()
+}
+
+/// A path that has been read and checked.
+#[pyclass(frozen, module = "paceline._core")]
+pub struct Path {
+    spec: PathSpec,
+}
+
+#[pymethods]
+impl Path {
+    /// The path that `word` names, with the values at some TOML paths replaced.
+    #[staticmethod]
+    #[pyo3(signature = (word, values = vec![], seed = None))]
+    #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+    fn load(word: &str, values: Vec<(String, String)>, seed: Option<u64>) -> PyResult<Path> {
+        let loaded = panics::guarded(|| {
+            let (mut document, folder) = PathSpec::open(word).map_err(|error| error.to_string())?;
+            for (key, value) in &values {
+                document.set(key, value).map_err(|error| error.to_string())?;
+            }
+            PathSpec::of(document, &folder).map_err(|error| error.to_string())
+        });
+        let mut spec = loaded.map_err(|panic| defect(&panic))?.map_err(ScenarioError::new_err)?;
+        spec.seed = seed.unwrap_or(spec.seed);
+        Ok(Path { spec })
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    #[getter]
+    fn description(&self) -> &str {
+        &self.spec.description
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.spec.seed
+    }
+}
+
+/// What came of a path.
+#[pyclass(frozen, module = "paceline._core")]
+pub struct PathOutput {
+    #[pyo3(get)]
+    summary_json: String,
+    #[pyo3(get)]
+    series: Vec<Py<Series>>,
+    #[pyo3(get)]
+    status: i32,
+}
+
+/// Runs a command over a path until it ends, without the interpreter lock.
+///
+/// `far` is a line for a shell at the far end, whose output goes to the descriptor `far_output`; `host`: the far end is
+/// this host. `capture` is a file and how many bytes of a packet are kept.
+#[pyfunction]
+#[pyo3(signature = (path, command, *, far = None, far_output = 2, host = false, device = "any", limit_s = None,
+    record_every_s = None, capture = None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+pub fn run_path(
+    py: Python<'_>,
+    path: &Path,
+    command: Vec<OsString>,
+    far: Option<OsString>,
+    far_output: i32,
+    host: bool,
+    device: &str,
+    limit_s: Option<f64>,
+    record_every_s: Option<f64>,
+    capture: Option<(PathBuf, usize)>,
+) -> PyResult<PathOutput> {
+    let kind = match device {
+        "any" => Kind::Any,
+        "tun" => Kind::Tun,
+        "packet" => Kind::Packet,
+        other => return Err(PyValueError::new_err(format!("no device `{other}`; there are any, tun, packet"))),
+    };
+    let far = match (far, host) {
+        (Some(line), false) => Far::Program(line, far_output),
+        (None, true) => Far::Host,
+        (None, false) => Far::Nobody,
+        (Some(_), true) => return Err(PyValueError::new_err("the far end is the host, or has a command")),
+    };
+    let span = |name: &str, seconds: Option<f64>| match seconds {
+        Some(seconds) if !(1e-4..=1e8).contains(&seconds) => {
+            Err(PyValueError::new_err(format!("{name} = {seconds} is not in 1e-4 to 1e8")))
+        }
+        seconds => Ok(seconds.map(Span::from_secs_f64)),
+    };
+    let plan = Plan { command, far, kind, limit: span("limit_s", limit_s)? };
+    let record = span("record_every_s", record_every_s)?;
+    let spec = &path.spec;
+    let finished = py.detach(|| {
+        panics::guarded(|| {
+            netns::run(&plan, |mut near, mut far, stop| {
+                let capture = capture.as_ref().map(|(path, snap)| PathCapture { path, snap: *snap });
+                let options = RelayOptions { record, capture, ..RelayOptions::default() };
+                path::run(spec, &mut near, &mut far, &options, stop)
+            })
+        })
+    });
+    let mut ended = finished.map_err(|panic| defect(&panic))?.map_err(failed)?;
+    let series = std::mem::take(&mut ended.measured.series);
+    Ok(PathOutput {
+        summary_json: summary(&ended).map_err(|error| defect(&error.to_string()))?.to_string(),
+        series: of_series(py, series)?,
+        status: ended.status.code(),
+    })
+}
+
+/// The summary of a run whose flows are others' own business, and under `path` what the emulator says of itself.
+fn summary(ended: &Ended<PathReport>) -> serde_json::Result<Value> {
+    let report = &ended.measured;
+    let end = Time::ZERO + Span::from_secs_f64(report.duration_s);
+    let mut summary = LiveSummary::new(&report.name, end, Vec::new());
+    summary.seed = report.seed;
+    summary.queues = report.queues.clone();
+    let mut summary = serde_json::to_value(summary)?;
+    let mut path = serde_json::to_value(report)?;
+    let without: Vec<Value> = ended
+        .without
+        .iter()
+        .map(|(side, refused)| json!({ "end": side.name(), "call": refused.call.name(), "why": refused.to_string() }))
+        .collect();
+    if let Some(path) = path.as_object_mut() {
+        path.remove("queues");
+        path.insert("status".into(), json!(ended.status.code()));
+        path.insert("limited".into(), json!(ended.limited));
+        path.insert("far_status".into(), json!(ended.far_status.map(netns::Status::code)));
+        path.insert("devices".into(), json!(ended.devices));
+        path.insert("lost_before".into(), json!(ended.lost));
+        path.insert("without".into(), Value::Array(without));
+    }
+    summary["path"] = path;
+    Ok(summary)
+}
+
+fn defect(what: &str) -> PyErr {
+    InternalError::new_err(format!("Paceline has a defect: {what}. Please report it with the path."))
+}
+
+/// The exception: its message, and the exit code that a shell would give.
+fn failed(error: RunError) -> PyErr {
+    let code = match &error {
+        RunError::Program(_, _, refused) if refused.errno == ENOENT => 127,
+        RunError::Program(..) => 126,
+        RunError::End(_, EndError::Interrupted(number)) => 128 + number,
+        _ => 1,
+    };
+    PathFailed::new_err((error.to_string(), code))
+}
+
+/// No such file, by errno(3).
+const ENOENT: i32 = 2;

@@ -1,0 +1,256 @@
+"""`paceline path`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from paceline import _core, files, paths
+from paceline.cli import layout, show
+from paceline.cli.layout import Column, Layout
+from paceline.cli.options import Set
+from paceline.errors import PacelineError
+from paceline.scenario import assignments
+
+REASONS = ("overflow", "early", "forced", "loss", "outage", "corrupt", "malformed", "memory", "device")
+"""Reasons for drops, in the order in which a table has them; others follow."""
+
+
+def path(
+    path: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PROFILE|FILE",
+            help="A profile (--list), a path file (TOML), or trace:UP,DOWN.",
+            show_default=False,
+        ),
+    ] = None,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- COMMAND...", help="What to run at the near end.", show_default=False),
+    ] = None,
+    far: Annotated[
+        str | None,
+        typer.Option(
+            "--far",
+            metavar="COMMAND",
+            help="What to run at the far end, a line for a shell; host: the far end is this host. "
+            "Default: nothing, it answers pings.",
+            show_default=False,
+        ),
+    ] = None,
+    for_: Annotated[
+        str | None,
+        typer.Option("--for", metavar="SPAN", help="End COMMAND after this time.", show_default=False),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed", metavar="N", help="Seed of the path's draws. Default: the path's.", show_default=False
+        ),
+    ] = None,
+    set_: Set = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Write tables, queues and delays over time, and the far command's output there.",
+            show_default=False,
+        ),
+    ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option(
+            "--pcap",
+            metavar="FILE",
+            help="Write the packets of both ends there (pcapng).",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            metavar="KIND",
+            help="tun; packet (veth and packet sockets); any: tun where it can be.",
+        ),
+    ] = "any",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document instead of tables, on stderr too.")
+    ] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the profiles.")] = False,
+    shown: Annotated[
+        str | None,
+        typer.Option("--show", metavar="PROFILE", help="Print a profile's file.", show_default=False),
+    ] = None,
+) -> None:
+    """Run a program over an emulated path, in real time.
+
+    COMMAND and the program at the far end run in network namespaces of their own, with a path made of the simulator's
+    links between them. PACELINE_PEER in their environment is the other end's address: 198.18.0.2 for COMMAND, and
+    PACELINE_PEER6 its IPv6 address, fdac:e11e::2.
+
+    COMMAND's output and exit code are the command's own; what the path did follows on stderr.
+
+    \b
+    Examples:
+      paceline path --list
+      paceline path --show umts > mine.toml
+      paceline path wide-area -- ping -c 3 198.18.0.2
+      paceline path umts --far "iperf3 -s -1" --out out/umts -- \\
+          iperf3 -c 198.18.0.2 -C cubic -R -t 3
+      paceline path lte --set link.bottleneck.delay=80ms --for 2s -- \\
+          ping 198.18.0.2
+    """
+    if listing:
+        _list()
+        return
+    if shown is not None:
+        print(_profile(shown), end="")
+        return
+    if path is None:
+        raise PacelineError("which path? `paceline path --list` has the profiles")
+    if not command:
+        raise PacelineError(
+            f"what is to be run over the path? As in `paceline path {path} -- ping -c 3 198.18.0.2`"
+        )
+    if device not in ("any", "tun", "packet"):
+        raise PacelineError(f'--device has no "{device}"; there are any, tun, packet')
+    ran = paths.path(
+        path,
+        command,
+        far=far,
+        device=device,  # type: ignore[arg-type] # checked above
+        for_s=_seconds(for_),
+        seed=seed,
+        set=assignments(set_ or []),
+        out=out,
+        pcap=pcap,
+    )
+    _report(ran, as_json=as_json, out=out, pcap=pcap)
+    failure = ran.report.get("failure")
+    if failure:
+        raise paths.PathError(f"the path ended early: {failure}")
+    code = 0 if ran.report["limited"] and ran.status in (128 + 15, 128 + 9) else ran.status
+    if code:
+        raise typer.Exit(code)
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return _core.quantity(text, "s")
+    except ValueError as error:
+        raise PacelineError(f"--for {text}: {error}") from None
+
+
+def _list() -> None:
+    console = layout.stdout()
+    table = layout.plain()
+    for head in ("profile", "what"):
+        table.add_column(head, overflow="fold")
+    for name, (summary, _) in paths.profiles().items():
+        table.add_row(name, Text(summary))
+    console.print(table)
+
+
+def _profile(name: str) -> str:
+    known = paths.profiles()
+    if name not in known:
+        raise PacelineError(f'there is no profile "{name}"; there are {", ".join(known)}')
+    return known[name][1]
+
+
+def _report(ran: paths.PathRun, *, as_json: bool, out: Path | None, pcap: Path | None) -> None:
+    """What the path did, on stderr: stdout is COMMAND's."""
+    if as_json:
+        (summary,) = ran.results.summaries
+        found = {**summary, "versions": files.versions()}
+        print(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False), file=sys.stderr)
+        return
+    plain = layout.stdout()
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        console = Console(stderr=True, highlight=False, width=plain.width)
+    report = ran.report
+    layout.say(console, f"\n{headline(report)}\n\n")
+    layout.show(console, [*directions(report), *show.tables(ran.results), emulator(report)])
+    for note in notes(report):
+        layout.say(console, f"\n{note}")
+    if out:
+        layout.say(console, f"\nWritten to {out}.")
+    if pcap:
+        layout.say(console, f"\nPackets written to {pcap}.")
+
+
+def headline(report: Mapping[str, Any]) -> str:
+    """One line that says what ran."""
+    lasted = show.quantity("duration_s", report["duration_s"])
+    how = "ended after its time" if report["limited"] else f"exit code {report['status']}"
+    return f"{report['name']}: seed {report['seed']}, {lasted}, {how}"
+
+
+def directions(report: Mapping[str, Any]) -> list[Layout]:
+    """What became of the packets of each direction."""
+    rows = report["directions"]
+    reasons = [r for r in REASONS if any(row["drops"].get(r) for row in rows)]
+    reasons += sorted({r for row in rows for r, n in row["drops"].items() if n} - {*REASONS})
+    rates = [row["delivered_bytes"] * 8 / report["duration_s"] for row in rows]
+    columns = [
+        Column("direction", [row["direction"] for row in rows], right=False, repeat=True),
+        Column("packets", [str(row["entered"]) for row in rows]),
+        Column("delivered", [str(row["delivered"]) for row in rows]),
+        *(Column(reason, [str(row["drops"].get(reason, 0)) for row in rows]) for reason in reasons),
+        Column("rate", [show.quantity("rate_bps", rate) for rate in rates]),
+        Column("delay", [show.quantity("p50_s", row["delay"]["p50_s"]) for row in rows]),
+        Column("delay 99 %", [show.quantity("p99_s", row["delay"]["p99_s"]) for row in rows]),
+    ]
+    return [Layout("Path (delay: median)", columns)]
+
+
+def emulator(report: Mapping[str, Any]) -> Layout:
+    """How exact the emulator was."""
+    lag = report["lag"]
+    columns = [
+        Column("lag", [show.quantity("p50_s", lag["p50_s"])]),
+        Column("lag 99 %", [show.quantity("p99_s", lag["p99_s"])]),
+        Column("lag worst", [show.quantity("max_s", lag["max_s"])]),
+        Column("steal", [show.quantity("share", report["host"]["steal_share"])]),
+        Column("devices", ["/".join(dict.fromkeys(report["devices"]))]),
+    ]
+    return Layout("Emulator (lag: how late packets left, median)", columns)
+
+
+def notes(report: Mapping[str, Any]) -> list[str]:
+    """What else a reader should know."""
+    found = []
+    if report["far_status"] is not None:
+        found.append(f"The far command ended before COMMAND, with exit code {report['far_status']}.")
+    reasons = dict.fromkeys(entry["why"] for entry in report["without"])
+    found += [f"Note: {why}." for why in reasons]
+    lost = sum(report["lost_before"])
+    if lost:
+        found.append(
+            f"Note: the kernel dropped {lost} packets before the emulator read them: it was too slow."
+        )
+    capture = report.get("capture") or {}
+    if capture.get("missing"):
+        found.append(
+            f"Note: {capture['missing']} packets are missing from the capture: the disk was too slow."
+        )
+    if capture.get("failure"):
+        found.append(f"Note: the capture is not whole: {capture['failure']}.")
+    if report["host"]["steal_share"] > paths.STEAL:
+        found.append(
+            "Note: others took more than 1 % of the processors' time: what was measured is inconclusive."
+        )
+    return found

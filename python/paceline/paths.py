@@ -1,0 +1,151 @@
+"""`paceline.path`: a program over an emulated path, in real time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from paceline import _core, files
+from paceline.errors import PacelineError
+from paceline.live import live_record, live_results
+from paceline.results import Results
+from paceline.running import claim
+from paceline.scenario import toml_value
+from paceline.sweep import RECORD_EVERY_S
+
+KIND = "path"
+"""What the manifest of such a run directory says."""
+
+HOST = "host"
+"""A far end that is this host."""
+
+STEAL = 0.01
+"""The share of the processors' time that others may take before a run in real time says nothing."""
+
+SNAP = 128
+"""Bytes of a packet that a capture keeps: all headers, and a little of what follows them."""
+
+FAR_OUTPUT = "far.txt"
+"""What the far command writes, in a run directory."""
+
+Device = Literal["any", "tun", "packet"]
+
+
+class PathError(PacelineError):
+    """A path could not be made, or its command not be run."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+@dataclass(frozen=True)
+class PathRun:
+    """What came of a program over a path."""
+
+    status: int
+    """Its exit code; 128 and the number of the signal that ended it."""
+    results: Results
+    """The links' queues (`queues`), and `queue` and `delay` over time if they were recorded."""
+    report: Mapping[str, Any]
+    """What the emulator says of itself and of each direction: docs/path-emulator.md."""
+
+
+def profiles() -> dict[str, tuple[str, str]]:
+    """The paths that have names: for each a sentence, and its file."""
+    return {name: (summary, text) for name, summary, text in _core.path_profiles()}
+
+
+def path(
+    path: str | Path,
+    command: Sequence[str],
+    *,
+    far: str | None = None,
+    device: Device = "any",
+    for_s: float | None = None,
+    seed: int | None = None,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
+    record_every_s: float | None = None,
+    out: str | Path | None = None,
+    pcap: str | Path | None = None,
+) -> PathRun:
+    """Runs `command` over an emulated path until it ends, in real time.
+
+    `path` names a profile, a path file or "trace:UP,DOWN"; `set` replaces values at TOML paths, `seed` its seed. At the
+    far end runs `far`, a line for a shell, or it is this host ("host"), or a namespace that answers pings. `device` is
+    "tun" or "packet" (veth and packet sockets), or either. After `for_s` seconds the command is ended. With
+    `record_every_s`, queues and delays are recorded over time; with `out`, a directory, every 20 ms if nothing else is
+    said, and tables and recordings are written there, and what the far command writes. `pcap` is a capture file.
+
+    The command has this process's standard input, output and errors, and PACELINE_PEER in its environment. Signals to
+    this process are passed on to it meanwhile. Raises PathError, ScenarioError, StorageError.
+    """
+    if not command:
+        raise PacelineError("there is no command to run over the path")
+    values = [(key, toml_value(value)) for key, value in (set or {}).items()]
+    loaded = _core.Path.load(str(path), values, seed)
+    if out is not None:
+        claim(Path(out), KIND)
+        record_every_s = RECORD_EVERY_S if record_every_s is None else record_every_s
+    if pcap is not None:
+        try:
+            Path(pcap).open("wb").close()
+        except OSError as error:
+            raise files.refused(Path(pcap), error) from error
+    sys.stdout.flush()
+    with _far_output(out, far) as descriptor:
+        try:
+            output = _core.run_path(
+                loaded,
+                [os.fspath(word) for word in command],
+                far=None if far == HOST else far,
+                far_output=descriptor,
+                host=far == HOST,
+                device=device,
+                limit_s=for_s,
+                record_every_s=record_every_s,
+                capture=None if pcap is None else (str(pcap), SNAP),
+            )
+        except _core.PathFailed as error:
+            raise PathError(*error.args) from None
+        except ValueError as error:
+            raise PacelineError(str(error)) from None
+    record = live_record(output, loaded.seed)
+    report = record.summary["path"]
+    known = profiles().get(str(path))
+    more = {
+        "path": str(path),
+        "scenario": known[1] if known else _text(path),
+        "set": dict(values),
+        "command": list(command),
+        "far": far,
+        "report": report,
+    }
+    results = live_results([record], KIND, loaded.name, more)
+    if out is not None:
+        results.write(out)
+    return PathRun(output.status, results, report)
+
+
+def _text(path: str | Path) -> str:
+    # The file was read a moment ago; traces have no text of their own.
+    return files.read_text(Path(path)) if Path(path).is_file() else str(path)
+
+
+@contextlib.contextmanager
+def _far_output(out: str | Path | None, far: str | None) -> Iterator[int]:
+    """The descriptor that what the far command writes goes to."""
+    if out is None or far in (None, HOST):
+        yield 2
+        return
+    target = Path(out) / FAR_OUTPUT
+    try:
+        with target.open("wb") as file:
+            yield file.fileno()
+    except OSError as error:
+        raise files.refused(target, error) from error
