@@ -157,6 +157,36 @@ def test_ctrl_c_keeps_what_is_done(port: int, tmp_path: Path) -> None:
     assert Results.read(out).flows["bytes_delivered"][0] > 0
 
 
+def test_a_server_that_is_killed_ends_the_flow_in_seconds(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "paceline",
+        "serve",
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--for",
+        "60s",
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        said = server.stderr.readline()
+        where = int(said.partition(" on ")[2].partition(",")[0].rpartition(":")[2])
+        killer = threading.Timer(1.5, server.kill)
+        killer.start()
+        begin = time.monotonic()
+        results = send(
+            "127.0.0.1", "tfrc", duration_s=50, set={"app.size": "1 GB"}, port=where, out=tmp_path / "out"
+        )
+        assert time.monotonic() - begin < 15
+    (flow,) = results.manifest["notes"]["flows"]
+    assert not flow["well"]
+    assert "nobody takes datagrams" in flow["sender_ended"]
+    assert results.flows["packets_sent"][0] > 0
+
+
 def test_the_view_shows_rates_since_the_last_look() -> None:
     row = {
         "flow": "tfrc",

@@ -180,6 +180,24 @@ fn kernel_tcp_beside() {
 }
 
 #[test]
+fn both_versions_of_ip() {
+    if UdpSocket::bind("[::1]:0").is_err() {
+        eprintln!("skipped: no IPv6 here");
+        return;
+    }
+    for (bind, host) in [("[::1]:0", "::1"), ("[::]:0", "::1"), ("[::]:0", "127.0.0.1")] {
+        let server = Served::new(ServeOptions { bind: bind.parse().unwrap(), ..options() });
+        let schemes = [("tfrc", Direction::Forward), ("newreno", Direction::Reverse), ("lda-plus", Direction::Forward)];
+        let flows = schemes.map(|(cc, way)| wanted(cc, &[("cc", cc)], 800, way)).into();
+        let asked = SendOptions { host: host.to_owned(), ..ask(&server, flows) };
+        let run = send(&asked, &SendWatch::default()).unwrap();
+        for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
+            assert!(notes.well && row.bytes_delivered > 0, "{bind} from {host}: {notes:?}");
+        }
+    }
+}
+
+#[test]
 fn ctrl_c_keeps_what_is_done() {
     let server = Served::new(options());
     let flows = [Direction::Forward, Direction::Reverse].map(|way| wanted("tfrc", &[("cc", "tfrc")], 50_000, way));

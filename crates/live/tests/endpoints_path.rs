@@ -8,13 +8,14 @@ use paceline_live::endpoint::{SendOptions, SendWatch, ServeOptions, Server, Want
 use paceline_live::host::{HostReport, HostState};
 use paceline_live::netns::{Far, Kind, Plan, Status};
 use paceline_live::path::{Folder, PathSpec, RelayOptions, Stop};
-use paceline_live::session::{Family, FlowSpec};
+use paceline_live::session::{Family, FlowSpec, ReplayError, replay};
 use paceline_sim::scenario::Document;
 use paceline_units::{Rate, Span};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::Value;
 use std::io::{Read as _, Seek as _};
 use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
@@ -57,21 +58,28 @@ fn sends() {
         Wanted { name, instance: 0, offer: Offer { spec, direction, kernel: None } }
     });
     let (host, flows) = (said("PACELINE_PEER"), flows.collect());
-    let options = SendOptions { host, port: PORT, key: None, flows, logs: None };
+    let logs = std::env::var_os("LOGS").map(Into::into);
+    let options = SendOptions { host, port: PORT, key: None, flows, logs };
     let run = send(&options, &SendWatch::default()).unwrap_or_else(|error| panic!("{error}"));
     println!("{MARK}{}", serde_json::json!({ "summary": run.output.summary, "notes": run.notes }));
 }
 
 /// Runs flows over a path; gives their rows and notes.
 fn over(links: &str, flows: &str, for_ms: u64) -> Result<Vec<(Value, Value)>, String> {
+    over_with(links, flows, for_ms, None)
+}
+
+/// The same, with event logs in a folder.
+fn over_with(links: &str, flows: &str, for_ms: u64, logs: Option<&Path>) -> Result<Vec<(Value, Value)>, String> {
     let document = Document::parse(links, "path").unwrap();
     let spec = PathSpec::of(document, &Folder::Profiles).unwrap_or_else(|error| panic!("{error}"));
     let us = std::env::current_exe().unwrap();
     let us = us.display();
     let mut file: std::fs::File = rustix::fs::memfd_create("said", rustix::fs::MemfdFlags::empty()).unwrap().into();
     let to = file.as_raw_fd();
+    let logs = logs.map(|folder| format!("LOGS='{}'", folder.display())).unwrap_or_default();
     let client = format!(
-        "exec timeout 60 env FOR_MS={for_ms} FLOWS='{flows}' '{us}' --exact sends --ignored --nocapture > /proc/self/fd/{to} 2>&1"
+        "exec timeout 60 env {logs} FOR_MS={for_ms} FLOWS='{flows}' '{us}' --exact sends --ignored --nocapture > /proc/self/fd/{to} 2>&1"
     );
     let plan = Plan {
         command: ["/bin/sh", "-c", &client].map(Into::into).to_vec(),
@@ -146,6 +154,31 @@ fn a_flow_fills_the_path_it_is_given() {
         }
         Ok(())
     });
+}
+
+/// One object, three worlds: what a controller decided on an emulated path, it decides again from its event log.
+#[test]
+fn the_event_log_of_an_emulated_run_replays_bit_for_bit() {
+    if !needs::have("namespaces") {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("paceline-path-events-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let links = format!("{PATH}loss = {{ kind = \"uniform\", rate = \"1 %\" }}\n");
+    let schemes = ["newreno", "vegas", "cubic", "tfrc", "tfrc-veno", "multfrc", "rap", "lda-plus"];
+    let flows = schemes.map(|cc| format!("cc={cc}")).join(";");
+    let rows = over_with(&links, &flows, 5000, Some(&folder)).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(rows.len(), schemes.len());
+    for cc in schemes {
+        let mut log = std::fs::read(folder.join(format!("{cc}-0.events"))).unwrap();
+        let replayed = replay(&log).unwrap_or_else(|error| panic!("{cc}: {error}"));
+        assert!(replayed.inputs > 50 && replayed.datagrams > 50 && replayed.unread == 0, "{cc}: {replayed:?}");
+        // the last figure is what the controller had come to: another one is noticed
+        let last = log.len() - 1;
+        log[last] ^= 1;
+        assert!(matches!(replay(&log), Err(ReplayError::Diverged(_))), "{cc}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
