@@ -116,7 +116,9 @@ impl Devices {
         message.put(&self.index(name)?.to_ne_bytes());
         message.attribute(LOCAL, &address.octets());
         message.attribute(ADDRESS, &address.octets());
-        message.send(libc::RTM_NEWADDR, Call::Address6)
+        message.send(libc::RTM_NEWADDR, Call::Address6)?;
+        wait_until_local(address);
+        Ok(())
     }
 
     /// Up, for the loopback device.
@@ -154,6 +156,32 @@ pub(super) fn tun(name: &[u8]) -> Attempt<OwnedFd> {
     let mut request = Request::new(name, &flags.to_ne_bytes());
     Call::TunSetIff.check(ioctl(fd.as_fd(), TUNSETIFF, &mut request))?;
     Ok(fd)
+}
+
+/// Waits until packets to an address of ours are taken in: the kernel adds its route a moment after the address, and drops
+/// what comes in between. At most a second.
+fn wait_until_local(address: Ipv6Addr) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    // A row of /proc/net/ipv6_route begins with the destination and the length of its prefix, in hexadecimal.
+    let mut row = *b"00000000000000000000000000000000 80 ";
+    for (digits, byte) in row.chunks_exact_mut(2).zip(address.octets()) {
+        digits.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+    }
+    for _ in 0..500 {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let Ok(table) = rustix::fs::open(c"/proc/self/net/ipv6_route", flags, Mode::empty()) else { return };
+        let (mut buffer, mut kept) = ([0; 4096], 0);
+        while let Ok(len @ 1..) = rustix::io::read(&table, &mut buffer[kept..]) {
+            let filled = kept + len;
+            if buffer[..filled].windows(row.len()).any(|part| part == row) {
+                return;
+            }
+            // A row may lie across two reads.
+            kept = filled.min(row.len());
+            buffer.copy_within(filled - kept..filled, 0);
+        }
+        let _ = rustix::event::poll(&mut [], Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 2_000_000 }));
+    }
 }
 
 /// A message of `rtnetlink(7)` that is being written.
