@@ -22,6 +22,7 @@ from paceline.paths import PathError, PathRun, path
 from paceline.results import Results, summarise
 from paceline.running import run
 from paceline.scenario import load, parse
+from paceline.sending import send
 from paceline.sweep import sweep
 from paceline.variation import cov
 from paceline.watching import watch
@@ -63,6 +64,7 @@ __all__ = [
     "run",
     "schema",
     "schemes",
+    "send",
     "summarise",
     "sweep",
     "watch",
