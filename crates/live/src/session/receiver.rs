@@ -159,8 +159,7 @@ impl ReceiverSession {
 
     fn datagram(&mut self, now: Time, bytes: &[u8], ecn: EcnBits, out: &mut Outbox) {
         if matches!(self.state, State::Idle | State::Closing | State::Ended(_)) {
-            self.counts.disregarded += 1;
-            return;
+            return; // nobody is here: it is neither taken nor judged
         }
         let time = self.at.max(self.machine_time(now));
         if self.state == State::Running {

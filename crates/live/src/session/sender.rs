@@ -222,8 +222,7 @@ impl SenderSession {
 
     fn datagram(&mut self, now: Time, bytes: &[u8], _ecn: EcnBits, out: &mut Outbox) {
         if matches!(self.state, State::Idle | State::Ended(_)) {
-            self.counts.disregarded += 1;
-            return;
+            return; // nobody is here: it is neither taken nor judged
         }
         let time = self.machine_time(now);
         match self.codec.decode_answer(bytes, time) {
@@ -240,6 +239,8 @@ impl SenderSession {
                 let (source, mut port) = self.port(now, out);
                 source.on_ack(&packet, extra, &mut port);
             }
+            // what was under way when the sender had done: true, and of no use any more
+            Decoded::Machine(_) if self.state == State::Closing => self.counts.taken += 1,
             Decoded::Machine(_) => self.counts.disregarded += 1,
         }
     }
