@@ -139,6 +139,8 @@ COMMANDS = (
     "serve",
     "send",
     "path",
+    "campaign",
+    "emulate",
 )
 
 
@@ -177,6 +179,8 @@ def test_every_command_has_help_with_examples_that_run(tmp_path: Path, served: i
             assert words[:2] == ["paceline", command] or command == "plot", line
             if command == "path" and "--" in words:
                 require("namespaces", "ping", "iperf3")
+            if command == "emulate" or "emulator" in words:
+                require("namespaces")
             # Of a whole paper one figure: all of it takes a minute.
             whole = words[1] == "reproduce" and not {"--figure", "--list"} & set(words)
             brief = " --figure 3 --runs 1" if whole else ""

@@ -19,6 +19,7 @@ from paceline._core import Cancelled, InternalError, Scenario, ScenarioError
 from paceline.comparing import Comparison, compare
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.paths import PathError, PathRun, path
+from paceline.realtime import run as emulate
 from paceline.results import Results, summarise
 from paceline.running import run
 from paceline.scenario import load, parse
@@ -57,6 +58,7 @@ __all__ = [
     "__version__",
     "compare",
     "cov",
+    "emulate",
     "load",
     "models",
     "parse",

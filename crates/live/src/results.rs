@@ -69,7 +69,7 @@ pub struct FlowRow {
     pub throughput_bps: Option<f64>,
     pub send_rate_bps: Option<f64>,
     pub send_rate_cov: Option<f64>,
-    pub receive_rate_cov: Option<f64>,
+    pub goodput_cov: Option<f64>,
     pub startup_s: Option<f64>,
     pub packets_sent: Option<u64>,
     pub packets_delivered: Option<u64>,

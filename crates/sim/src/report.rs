@@ -122,7 +122,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         throughput_bps: per_second(received.wire_bytes),
         send_rate_bps: per_second(sent.bytes_sent()),
         send_rate_cov: ends.variation.0,
-        receive_rate_cov: ends.variation.1,
+        goodput_cov: ends.variation.1,
         startup_s: ends.started_up.map(|at| at.since(flow.start).as_secs_f64()),
         packets_sent: sent.packets_sent,
         packets_delivered: received.packets,

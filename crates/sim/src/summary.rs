@@ -68,7 +68,7 @@ pub struct FlowSummary {
     pub throughput_bps: f64,
     pub send_rate_bps: f64,
     pub send_rate_cov: Option<f64>,
-    pub receive_rate_cov: Option<f64>,
+    pub goodput_cov: Option<f64>,
     pub startup_s: Option<f64>,
     pub packets_sent: u64,
     pub packets_delivered: u64,

@@ -73,7 +73,7 @@ impl RateMeter {
             rates.end_of_bin(bin, source.sender.stats().bytes_sent());
         }
         for (rates, sink) in self.receiving.iter_mut().zip(sinks) {
-            rates.end_of_bin(bin, sink.receiver.stats().wire_bytes);
+            rates.end_of_bin(bin, sink.receiver.stats().bytes);
         }
         self.next += self.bin;
     }
@@ -85,8 +85,8 @@ impl RateMeter {
         self.sending[source].variation()
     }
 
-    /// The same of what sink number `sink` receives, with headers and copies: the burstiness index of Yang, Kim and Lam
-    /// (INFOCOM 2001).
+    /// The same of what sink number `sink` hands to its application: the burstiness index of Yang, Kim and Lam (INFOCOM
+    /// 2001).
     #[must_use]
     pub fn receiving(&self, sink: usize) -> Option<f64> {
         self.receiving[sink].variation()

@@ -97,7 +97,7 @@ fn without_bins_nothing_else_changes() {
     let without = output(&TEXT.replace("rate_bin = \"100 ms\"\n", ""), Span::from_millis(50)).summary;
     assert!(with.flows.iter().all(|f| f.send_rate_cov.is_some()));
     with.flows.iter_mut().for_each(|f| f.send_rate_cov = None);
-    with.flows.iter_mut().for_each(|f| (f.receive_rate_cov, f.startup_s) = (None, None));
+    with.flows.iter_mut().for_each(|f| (f.goodput_cov, f.startup_s) = (None, None));
     assert_eq!(serde_json::to_string(&with).unwrap(), serde_json::to_string(&without).unwrap());
 }
 

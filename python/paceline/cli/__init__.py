@@ -23,6 +23,7 @@ from paceline.cli import layout
 from paceline.cli.campaign import campaign
 from paceline.cli.compare import compare
 from paceline.cli.describe import schema, schemes
+from paceline.cli.emulate import emulate
 from paceline.cli.help import WIDTH, Command
 from paceline.cli.model import model
 from paceline.cli.path import path
@@ -122,6 +123,7 @@ app.command(cls=Command)(send)
 app.command(cls=Command)(sweep)
 app.command(cls=Command)(compare)
 app.command(cls=Command)(campaign)
+app.command(cls=Command)(emulate)
 app.command(cls=Command)(plot)
 app.command(cls=Command)(reproduce)
 app.command(cls=Command)(model)

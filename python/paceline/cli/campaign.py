@@ -13,14 +13,15 @@ from paceline.cli import layout
 from paceline.cli.options import Set, Workers
 from paceline.cli.progress import progress
 from paceline.cli.sweep import Shown, tables
-from paceline.errors import Interrupted
+from paceline.errors import Interrupted, PacelineError
 from paceline.results import Results
 from paceline.scenario import assignments
+from paceline.sending import PORT
 
 _SHOWN: Shown = {
     "flows": (
         "Flows",
-        (("goodput_bps", "goodput"), ("receive_rate_cov", "burstiness"), ("rtt_mean_s", "RTT")),
+        (("goodput_bps", "goodput"), ("goodput_cov", "burstiness"), ("rtt_mean_s", "RTT")),
     ),
     "groups": ("Groups", (("goodput_bps", "goodput"), ("jain", "Jain"))),
 }
@@ -28,6 +29,15 @@ _SHOWN: Shown = {
 
 def campaign(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Campaign file (TOML).", show_default=False)],
+    over: Annotated[
+        str,
+        typer.Option(
+            "--over",
+            metavar="PATH",
+            help="simulator; emulator: in real time over the scenarios' links; or HOST[:PORT], where "
+            "`paceline serve` runs: over the real path to it.",
+        ),
+    ] = "simulator",
     tests: Annotated[
         int | None,
         typer.Option("--tests", metavar="K", help="Tests. Default: the campaign's.", show_default=False),
@@ -49,20 +59,28 @@ def campaign(
 ) -> None:
     """Run schemes in alternation, case by case and test by test.
 
-    A campaign names scenarios, the schemes to compare on each, and how often. Each finished run is kept at once: the
-    same command goes on where it was stopped.
+    A campaign names scenarios, the schemes to compare on each, and how often. In real time the runs follow one another
+    with the campaign's rest between. Each finished run is kept at once: the same command goes on where it was stopped.
 
     \b
     Examples:
       paceline campaign examples/campaigns/wide-area.toml
-      paceline campaign examples/campaigns/wide-area.toml --tests 3 --set "duration=20 s"
+      paceline campaign examples/campaigns/wide-area.toml --over emulator \\
+          --tests 1 --set "duration=3 s"
     """
     read = campaigns.read(file, assignments(set_ or []))
     directory = out or Path("out") / f"campaign-{read.name}"
     try:
         with progress(read.name) as show_progress:
             results = campaigns.run(
-                read, tests=tests, workers=workers, out=directory, fresh=fresh, progress=show_progress
+                read,
+                over=over,
+                runner=_runner(over),
+                tests=tests,
+                workers=workers,
+                out=directory,
+                fresh=fresh,
+                progress=show_progress,
             )
     except Interrupted as stop:
         again = f"{directory}. Give the same command again to go on"
@@ -76,6 +94,20 @@ def campaign(
     layout.show(console, tables(results, {"flows": _SHOWN["flows"]} if alone else _SHOWN))
     layout.say(console, "\n" + "\n".join(wins(results)))
     layout.say(console, f"\nTables (Parquet, CSV) and runs are in {directory}.")
+
+
+def _runner(over: str) -> campaigns.Runner | None:
+    """What runs in real time; None for the simulator."""
+    if over == "simulator":
+        return None
+    from paceline import realtime
+
+    if over == "emulator":
+        return realtime.emulate
+    host, _, port = over.rpartition(":") if over.count(":") == 1 else (over, "", "")
+    if port and not port.isdecimal():
+        raise PacelineError(f"--over {over}: simulator, emulator, or HOST[:PORT]")
+    return realtime.to_host(host, int(port) if port else PORT)
 
 
 def wins(results: Results) -> list[str]:

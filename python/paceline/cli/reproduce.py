@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -15,6 +16,10 @@ from paceline.errors import Interrupted, PacelineError
 from paceline.reproduce import loading, where
 from paceline.reproduce import paper as papers
 from paceline.reproduce.verdict import Outcome
+
+if TYPE_CHECKING:
+    from paceline.campaign import Runner
+    from paceline.reproduce.reproduction import Plan
 
 COUNTED = {
     Outcome.AGREES: "agree",
@@ -56,6 +61,13 @@ def reproduce(
             "--out", metavar="DIR", help="Where everything goes. Default: out/PAPER.", show_default=False
         ),
     ] = None,
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="Leave out what runs in real time over emulated paths.")
+    ] = False,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="In real time run as long and as often as the paper did, not in short."),
+    ] = False,
     listing: Annotated[
         bool,
         typer.Option(
@@ -74,6 +86,7 @@ def reproduce(
       paceline reproduce --list --figure 5
       paceline reproduce vegas-streaming
       paceline reproduce vegas-streaming --figure 5 --runs 5 --out out/red
+      paceline reproduce tcp-vs-tfrc --simulated
     """
     if listing:
         listed = [loading.load(key) for key in ([paper] if paper else where.keys())]
@@ -88,10 +101,23 @@ def reproduce(
         raise PacelineError(
             f"which paper? There are {', '.join(where.keys())}; see paceline reproduce --list"
         )
-    _reproduce(paper, figure, runs, workers, out or Path("out") / paper)
+    if simulated and full:
+        raise PacelineError("--simulated leaves out what --full is about: give one of the two")
+    form = Form.FULL if full else Form.SIMULATED if simulated else Form.SHORT
+    _reproduce(paper, figure, runs, workers, out or Path("out") / paper, form)
 
 
-def _reproduce(key: str, figure: str | None, runs: int | None, workers: int | None, out: Path) -> None:
+class Form(Enum):
+    """How much runs in real time."""
+
+    SIMULATED = "nothing"
+    SHORT = "in short"
+    FULL = "as long and as often as the paper did"
+
+
+def _reproduce(
+    key: str, figure: str | None, runs: int | None, workers: int | None, out: Path, form: Form
+) -> None:
     # matplotlib and the rest are slow to import: not for --list and --help.
     from paceline.reproduce import reproduction, writing
     from paceline.sweep import Store, workers_of_machine
@@ -99,19 +125,25 @@ def _reproduce(key: str, figure: str | None, runs: int | None, workers: int | No
     console = layout.stdout()
     whole = loading.load(key)
     chosen = whole if figure is None else whole.only(figure)
+    chosen = chosen.full() if form is Form.FULL else chosen
     runs = chosen.runs if runs is None else runs
+    real_time = _real_time(chosen, form)
     planned = reproduction.plan(chosen, runs)
     at_a_time = workers if workers is not None else workers_of_machine()
     takes = duration(reproduction.seconds_on(planned.seconds, at_a_time))
     layout.say(
         console,
         f"{key}: {len(planned.points)} points, {runs} runs each: about {takes} with {at_a_time} at a time,"
-        " and some more to draw.\n\n",
+        " and some more to draw.\n"
+        + (_real_words(planned, chosen.emulated_runs) if real_time else "")
+        + "\n",
     )
     store = Store(out)
     try:
         with progress(key) as show:
-            done = reproduction.run(chosen, runs=runs, workers=workers, store=store, progress=show)
+            done = reproduction.run(
+                chosen, runs=runs, workers=workers, store=store, progress=show, real_time=real_time
+            )
     except Interrupted as stop:
         again = f"{out}. Give the same command again to go on"
         raise Interrupted(stop.finished, stop.total, again) from None
@@ -144,6 +176,28 @@ def _reproduce(key: str, figure: str | None, runs: int | None, workers: int | No
     layout.say(console, f"The page: {page}\nFigures (SVG, PNG) and tables (Parquet, CSV) lie beside it.")
 
 
+def _real_time(paper: papers.Paper, form: Form) -> Runner | None:
+    """What runs points in real time; None if nothing is to, or nothing can."""
+    if form is Form.SIMULATED or not any(study.is_emulated for study in paper.studies.values()):
+        return None
+    from paceline import realtime
+
+    why = realtime.refused()
+    if why is not None:
+        console = layout.stdout()
+        layout.say(console, f"Nothing runs in real time, and the page leaves it open: {why}\n\n")
+        return None
+    return realtime.emulate
+
+
+def _real_words(planned: Plan, runs: int) -> str:
+    many = sum(world is papers.World.EMULATED for world in planned.worlds)
+    return (
+        f"Of these {many} run in real time, one after the other, {runs} times each: "
+        f"{duration(planned.real_seconds)} more.\n"
+    )
+
+
 def _list(paper: papers.Paper, figure: str | None, runs: int | None, workers: int | None) -> None:
     console = layout.stdout()
     layout.say(console, f"{paper.key}: {paper.title}\n{paper.authors}, {paper.published_in}\n\n")
@@ -163,7 +217,7 @@ def _figures(paper: papers.Paper, runs: int, workers: int | None) -> None:
 
     def row(name: str, what: str, one: papers.Paper) -> tuple[str, ...]:
         planned = reproduction.plan(one, runs)
-        takes = duration(reproduction.seconds_on(planned.seconds, at_a_time))
+        takes = duration(reproduction.seconds_on(planned.seconds, at_a_time) + planned.real_seconds)
         return name, what, str(len(planned.points)), str(len(one.claims)), takes
 
     table = layout.plain()

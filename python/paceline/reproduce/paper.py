@@ -258,11 +258,3 @@ class Paper:
         time, all have the duration that its scenario gives."""
         studies = {k: s.without("duration") if s.is_emulated else s for k, s in self.studies.items()}
         return replace(self, studies=studies, emulated_runs=self.runs)
-
-    def simulated(self) -> Paper:
-        """The paper without what runs in real time; the claims on it stay, to be run."""
-        studies = {
-            k: replace(s, levels=tuple(level for level in s.levels if level.world is World.SIMULATED))
-            for k, s in self.studies.items()
-        }
-        return replace(self, studies=studies)

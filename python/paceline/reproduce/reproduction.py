@@ -159,8 +159,8 @@ def run(
     seeds = seeds_from(points.FIRST_SEED, runs)
     values: measure.Values = {}
     tables: dict[Place, pl.DataFrame] = {}
-    counts = [points.runs_of(paper, world, runs) for world in planned.worlds]
-    total = sum(counts)
+    running = [world for world in planned.worlds if world is World.SIMULATED or real_time]
+    total = sum(points.runs_of(paper, world, runs) for world in running)
     before = 0
     # What runs in real time comes last: what is simulated takes moments, and is kept.
     for world, recorded in itertools.product(World, dict.fromkeys(sorted(planned.recorded, key=str))):

@@ -318,7 +318,10 @@ pub fn recordings(sender: &Half, receiver: &Half, flow: &str, instance: u32) -> 
     let numbers = |values: &[Option<f64>]| values.iter().map(|value| value.unwrap_or(f64::NAN)).collect::<Vec<f64>>();
     let mut series: Vec<Series> = Vec::new();
     let mut sending: Option<Vec<f64>> = None;
-    for table in sender.tables.iter().chain(&receiver.tables) {
+    // The kernel's sender has a rate too, of what was acknowledged: what was received says more.
+    let received = receiver.tables.iter().any(|table| table.table == "rate");
+    let sent = sender.tables.iter().filter(|table| !(received && table.table == "rate"));
+    for table in sent.chain(&receiver.tables) {
         let Some(name) = known(&table.table) else { continue };
         let columns: Vec<_> =
             table.columns.iter().filter_map(|(name, values)| Some((known(name)?, numbers(values)))).collect();

@@ -45,7 +45,7 @@ pub struct File {
     #[schemars(extend("x-default" = "100 us; 0 s in profiles ns2 and ns2-linux", "x-max" = "1 s"))]
     pub host_delay: Option<Span>,
     /// Measures how much each flow varies the rates at which it sends and is received: `send_rate_cov`,
-    /// `receive_rate_cov`, over bins of this length.
+    /// `goodput_cov`, over bins of this length.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none: not measured", "x-min" = "1 us", "x-max" = "1000000 s", "examples" = ["100 ms"]))]
     pub rate_bin: Option<Span>,

@@ -1,0 +1,258 @@
+"""A scenario in real time: its flows on real sockets, over an emulated path made of its links.
+
+The two ends are programs of their own in network namespaces of their own, a server as `paceline serve` and a client
+that asks it for the scenario's flows; between them lies what `paceline path` makes of the links. Senders, receivers,
+controllers, applications and players are those that are simulated; a flow with `kernel = true` is the kernel's TCP.
+Access links and the delay of hosts are left out: there are real hosts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from paceline import _core, files, paths
+from paceline.campaign import Runner, in_turn
+from paceline.errors import PacelineError
+from paceline.live import live_record
+from paceline.results import ALL_SERIES, Results, RunRecord
+from paceline.running import claim
+from paceline.scenario import ScenarioLike, identity, load, toml_value
+from paceline.sending import PORT
+from paceline.sweep import Point, Progress, Store, seeds_from
+
+RECORD_EVERY_S = 0.1
+"""The interval at which live flows record."""
+PATIENCE_S = 30.0
+"""What a run may take beyond its duration until it is ended."""
+
+STARTED = 0.9
+"""The share of its mean rate at which a flow's start-up is over, as in the simulator."""
+
+Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None]
+"""What a server is asked for: name, instance, settings, milliseconds, seed, whether it is sent from here, and the
+kernel's congestion control."""
+
+_OF_SCENARIO = ("count", "from", "to", "rtt", "group", "kernel", "stop", "name")
+"""Keys of a flow's table that one flow by itself does not have."""
+_KERNELS = {"newreno": "reno", "sack": "reno"}
+"""Schemes of TCP that have another name in the kernel: its Reno has SACK, and what NewReno has."""
+
+
+def emulate(
+    scenario: _core.Scenario,
+    seed: int,
+    record: Sequence[str] = (),
+    record_every_s: float = RECORD_EVERY_S,
+    *,
+    pcap: str | Path | None = None,
+) -> RunRecord:
+    """One run in real time. Its tables and recordings are those of a simulated run, null where a real run cannot know;
+    the whole run is measured, from the start.
+
+    Raises PathError if the system refuses what a path needs, PacelineError for a scenario that no real path has and if
+    the flows fail, ScenarioError.
+    """
+    table = tomllib.loads(scenario.to_toml())
+    flows(table, seed)
+    with tempfile.TemporaryDirectory(prefix="paceline-") as name:
+        where = Path(name)
+        files.write_whole(where / "scenario.toml", scenario.to_toml())
+        for trace, text in scenario.traces():
+            target = where / trace
+            files.make_directory(target.parent)
+            files.write_whole(target, text)
+        call = "import sys; from paceline.realtime import near; near(*sys.argv[1:])"
+        near = [sys.executable, "-c", call, str(where), str(seed)]
+        far = shlex.join([sys.executable, "-m", "paceline", "serve"])
+        ran = paths.path(
+            where / "scenario.toml",
+            near,
+            far=f"{far} 2>{shlex.quote(str(where / 'far.txt'))}",
+            for_s=scenario.duration_s + PATIENCE_S,
+            seed=seed,
+            record_every_s=record_every_s if "queue" in record else None,
+            pcap=pcap,
+        )
+        kept = Store(where).get("near", seed, ALL_SERIES)
+        if ran.status != 0 or kept is None:
+            said = (where / "near.txt").read_text() if (where / "near.txt").exists() else ""
+            raise PacelineError(f"{scenario.name}, in real time: {said.strip() or 'the flows did not end'}")
+    return _whole(kept, ran, table, record)
+
+
+def run(
+    scenario: ScenarioLike,
+    seed: int | None = None,
+    runs: int = 1,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
+    record: Sequence[str] = (),
+    *,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Results:
+    """`paceline.emulate`: runs a scenario in real time, with seeds seed, seed + 1, ..., one run after the other.
+
+    As `paceline.run`, whose tables the results have. Raises PathError, PacelineError, ScenarioError, StorageError,
+    Interrupted.
+    """
+    loaded = load(scenario, set)
+    seeds = seeds_from(loaded.seed if seed is None else seed, runs)
+    manifest = {
+        "kind": "emulation",
+        "name": loaded.name,
+        "scenario": identity(loaded),
+        "seeds": seeds,
+        "version": _core.version(),
+        "record": _recordings(record),
+        "record_every_s": RECORD_EVERY_S,
+        **files.provenance(),
+    }
+    if out is not None:
+        claim(Path(out), "emulation")
+    records = in_turn([Point(loaded)], seeds, emulate, over="emulator", record=record, progress=progress)
+    results = Results(records, manifest)
+    if out is not None:
+        results.write(out)
+    return results
+
+
+def to_host(host: str, port: int = PORT, key: bytes | None = None) -> Runner:
+    """What runs a scenario's flows to and from `paceline serve` on `host`, over whatever path lies between: the
+    scenario's links are not used. Raises PacelineError if the server refuses."""
+
+    def once(scenario: _core.Scenario, seed: int, record: Sequence[str], _: float) -> RunRecord:
+        table = tomllib.loads(scenario.to_toml())
+        watch = _core.SendWatch()
+        try:
+            output, notes = _core.send(host, port, flows(table, seed), watch, key, None)
+        except _core.LiveError as error:
+            raise PacelineError(str(error)) from None
+        kept = live_record(output, seed)
+        return _measured(kept, {**kept.summary, "notes": json.loads(notes), "seed": seed}, table, record)
+
+    return once
+
+
+def refused() -> str | None:
+    """Why this system lets nothing run over an emulated path; None if it does."""
+    try:
+        paths.path("wide-area", ["true"])
+    except paths.PathError as error:
+        return str(error)
+    return None
+
+
+def _recordings(record: Sequence[str]) -> list[str]:
+    unknown = [kind for kind in record if kind not in ALL_SERIES]
+    if unknown:
+        raise PacelineError(f'cannot record "{unknown[0]}"; there are {", ".join(ALL_SERIES)}')
+    return [kind for kind in ALL_SERIES if kind in record]
+
+
+def flows(table: Mapping[str, Any], seed: int) -> list[Flow]:
+    """The flows of a scenario (resolved, as `Scenario.to_toml` has it) as a server is asked for them. Raises
+    PacelineError for what a live flow cannot be."""
+    found: list[Flow] = []
+    lasts = table["duration"]
+    ends = _ends(table)
+    for name, flow in table["flow"].items():
+        here, there = flow.get("from", ends[0]), flow.get("to", ends[1])
+        if {here, there} != set(ends):
+            raise PacelineError(
+                f"flow.{name}: in real time flows go from {ends[0]} to {ends[1]} or back, not from {here} to {there}"
+            )
+        if not isinstance(flow.get("start", "0 s"), str):
+            raise PacelineError(f"flow.{name}.start: in real time a flow starts at a given time")
+        settings = [(key, toml_value(v)) for key, v in flow.items() if key not in _OF_SCENARIO]
+        number = round(_core.quantity(flow.get("stop", lasts), "s") * 1000)
+        kernel = _KERNELS.get(flow["cc"], flow["cc"]) if flow.get("kernel") else None
+        for instance in range(flow.get("count", 1)):
+            own_seed = (seed * 1_000_003 + len(found)) % 2**62
+            found.append((name, instance, settings, number, own_seed, here == ends[0], kernel))
+    return found
+
+
+def _ends(table: Mapping[str, Any]) -> tuple[str, str]:
+    """The names of the two ends: those of a dumbbell, or of a parking lot's first and last router."""
+    topology = table.get("topology", "dumbbell")
+    if topology == "dumbbell":
+        return "left", "right"
+    if topology == "parking-lot":
+        return "r0", f"r{len(table['link'])}"
+    raise PacelineError(f"topology: a path in real time is a dumbbell or a parking lot, not a {topology}")
+
+
+def _whole(kept: RunRecord, ran: paths.PathRun, table: Mapping[str, Any], record: Sequence[str]) -> RunRecord:
+    """Flows and path together, as one run."""
+    (path,) = ran.results.summaries
+    summary = {**path, **kept.summary, "queues": path["queues"], "seed": kept.seed}
+    run = _measured(kept, summary, table, record)
+    if "queue" in record:
+        run.series["queue"] = ran.results.series("queue").drop("seed")
+    return run
+
+
+def _measured(
+    kept: RunRecord, summary: dict[str, Any], table: Mapping[str, Any], record: Sequence[str]
+) -> RunRecord:
+    """The run with what the scenario's `rate_bin` asks for, and the recordings that were asked for."""
+    rates = kept.series.get("rate")
+    bin_s = _core.quantity(table["rate_bin"], "s") if "rate_bin" in table else None
+    if rates is not None and bin_s is not None:
+        measured = _of_rates(rates, bin_s, _core.quantity(table["duration"], "s"))
+        summary["flows"] = [
+            flow | measured.get((flow["flow"], flow["instance"]), {}) for flow in summary["flows"]
+        ]
+    series = {kind: frame for kind, frame in kept.series.items() if kind in record}
+    return RunRecord(kept.seed, summary, series)
+
+
+def _of_rates(
+    rates: pl.DataFrame, bin_s: float, lasts_s: float
+) -> dict[tuple[str, int], dict[str, float | None]]:
+    """`goodput_cov` and `startup_s` of each flow, from the goodput that its receiver recorded at whatever instants."""
+    found: dict[tuple[str, int], dict[str, float | None]] = {}
+    for (flow, instance), own in rates.group_by("flow", "instance", maintain_order=True):
+        times = own["time_s"].to_numpy()
+        # A value stands for the interval that ends at its time.
+        moved = np.cumsum(np.nan_to_num(own["goodput_bps"].to_numpy()) * np.diff(times, prepend=0.0))
+        edges = np.arange(0.0, lasts_s + bin_s / 2, bin_s)
+        bins = np.diff(np.interp(edges, times, moved, left=0.0))
+        mean = float(bins.mean()) if len(bins) > 1 else 0.0
+        if mean <= 0:
+            found[flow, instance] = {"goodput_cov": None, "startup_s": None}
+            continue
+        first = int(np.argmax(bins >= STARTED * mean))
+        found[flow, instance] = {
+            "goodput_cov": float(bins.std()) / mean,
+            "startup_s": float(edges[first + 1]),
+        }
+    return found
+
+
+def near(folder: str, number: str) -> None:
+    """The client at the near end of the path: asks the server for the flows of the scenario in `folder`, with the seed
+    `number`, and leaves there what came of them."""
+    where, seed = Path(folder), int(number)
+    table = tomllib.loads(files.read_text(where / "scenario.toml"))
+    try:
+        output, notes = _core.send(
+            os.environ["PACELINE_PEER"], PORT, flows(table, seed), _core.SendWatch(), None, None
+        )
+    except (_core.LiveError, _core.ScenarioError) as error:
+        files.write_whole(where / "near.txt", str(error))
+        raise SystemExit(1) from None
+    kept = live_record(output, seed)
+    kept.summary["notes"] = json.loads(notes)
+    Store(where).put("near", kept)
