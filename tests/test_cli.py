@@ -131,6 +131,40 @@ def test_tables_are_for_people(here: Command, small: Path) -> None:
     assert "±" not in one.stdout
 
 
+CALL = """
+duration = "10 s"
+[link.bottleneck]
+rate = "2 Mbit/s"
+delay = "10 ms"
+[flow.call]
+cc = "nada"
+app = { kind = "encoder" }
+[flow.bulk]
+cc = "cubic"
+"""
+
+
+def test_frames_of_a_call_have_a_table_and_are_compared(here: Command, tmp_path: Path) -> None:
+    call = tmp_path / "call.toml"
+    call.write_text(CALL)
+    found = json.loads(here("run", call, "--json").stdout)
+    flow = next(f for f in found["flows"] if f["flow"] == "call")
+    for runs in (1, 2):
+        said = here("run", call, "--runs", runs).stdout
+        frames = said[said.index("Frames") : said.index("Queues")]
+        assert "bulk" not in frames
+        for head in ("complete", "delay 95 %", "freezes"):
+            assert head in frames
+        assert (str(flow["frames_sent"]) in frames.split()) == (runs == 1)
+    vary = ("--vary", "flow.call.cc=nada,lda-plus", "--runs", 2)
+    differences = json.loads(here("compare", call, *vary, "--json").stdout)["differences"]
+    assert {d["subject"] for d in differences if d["metric"] == "flows.goodput_bps"} == {"bulk", "call"}
+    for metric in ("flows.frame_delay_p95_s", "flows.freezes"):
+        assert [d["subject"] for d in differences if d["metric"] == metric] == ["call"]
+    swept = here("sweep", call, *vary, "--out", tmp_path / "sweep").stdout
+    assert "bulk" not in swept[swept.index("Frames") : swept.index("Queues")]
+
+
 def test_set_repairs_a_file(here: Command, small: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text(small.read_text() + "\n[flow.more]\ncc = 'cubik'\nrtt = '-1 s'\n")
@@ -178,6 +212,8 @@ def test_schema_and_schemes(here: Command) -> None:
     assert schema["$schema"].startswith("https://json-schema.org/")
     listed = json.loads(here("schemes", "--json").stdout)
     assert {"newreno", "vegas", "cubic"} <= {s["name"] for s in listed}
+    refused(here("schemes", "LDA+"), "did you mean lda-plus?", "nada")
+    assert "did you mean" not in here("schemes", "bbr").stderr
     table = here("schemes").stdout
     assert "vegas" in table
     assert "alpha" in table

@@ -257,6 +257,10 @@ def test_absurd_requests_are_refused(scenario: _core.Scenario) -> None:
         paceline.run(scenario, workers=0)
     with pytest.raises(PacelineError, match="at least 2 runs"):
         paceline.compare(scenario, {"flow.media.cc": ["vegas", "newreno"]}, runs=1)
+    with pytest.raises(PacelineError, match=r'record=\["cwnd"\]'):
+        paceline.run(scenario, record="cwnd")
+    with pytest.raises(PacelineError, match=r'flow.media.cc are a list: \["vegas"\]'):
+        paceline.compare(scenario, {"flow.media.cc": "vegas"})
     with pytest.raises(PacelineError, match="two alternatives"):
         paceline.compare(scenario, {"flow.media.cc": ["vegas"]})
 

@@ -20,6 +20,8 @@ DEFAULT_METRICS = (
     "flows.goodput_bps",
     "flows.rtt_mean_s",
     "flows.loss_rate",
+    "flows.frame_delay_p95_s",
+    "flows.freezes",
     "streams.fill_s",
     "streams.late_share",
     "queues.mean_packets",
@@ -97,6 +99,10 @@ def differences(
             .group_by([*axes, *subject, "seed"], maintain_order=True)
             .agg(pl.col(measure).cast(pl.Float64).mean())
         )
+        if table == "flows":
+            # A flow that never has the measure, such as the frames of a download, is no subject unless none has it.
+            having = means.filter(pl.col(measure).is_not_null().any().over(subject))
+            means = having if metrics is None or len(having) else means
         if metrics is None:
             means = _worth_comparing(results, table, measure, means)
         values: dict[tuple[Any, ...], dict[tuple[Any, ...], dict[int, float | None]]] = {}

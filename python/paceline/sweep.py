@@ -71,6 +71,8 @@ def grid(scenario: ScenarioLike, vary: Mapping[str, Sequence[Any]]) -> list[Poin
     base = load(scenario)
     labels = {}
     for path, values in vary.items():
+        if isinstance(values, str):
+            raise PacelineError(f'the values of {path} are a list: ["{values}"]')
         if not values:
             raise PacelineError(f"{path} is varied over no value")
         plain = [number(v) if isinstance(v, str) else v for v in values]
@@ -137,6 +139,8 @@ def check_recordings(record: Sequence[str], every_s: float = RECORD_EVERY_S) -> 
         raise PacelineError(
             f"the interval of recordings must lie between 1e-6 and 1e6 seconds, not at {every_s}"
         )
+    if isinstance(record, str):
+        raise PacelineError(f'what to record is a list of names: record=["{record}"]')
     unknown = [kind for kind in record if kind not in SERIES]
     if unknown:
         raise PacelineError(f'cannot record "{unknown[0]}"; there are {", ".join(SERIES)}')

@@ -161,11 +161,12 @@ impl Parameter {
         }
     }
 
-    /// What it may be, in words: `from 0 to 1`, `a whole number from 1 to 100`, `one of rfc5348, rfc3448, ns2`.
+    /// What it may be, in words: `from 0 to 10 s`, `a whole number from 1 to 100`, `one of rfc5348, rfc3448, ns2`.
     #[must_use]
     pub fn allowed(&self) -> String {
         match self.kind {
-            Kind::Number { min, max, .. } => format!("from {min} to {max}"),
+            Kind::Number { min, max, unit: "1" } => format!("from {min} to {max}"),
+            Kind::Number { min, max, unit } => format!("from {min} to {max} {unit}"),
             Kind::Whole { min, max } => format!("a whole number from {min} to {max}"),
             Kind::Switch => "`true` or `false`".to_owned(),
             Kind::Choice(names) => {
@@ -237,6 +238,8 @@ mod tests {
         assert_eq!((law.value(&Setting::Number(1.0)), law.value(&Setting::Switch(true))), (None, None));
         assert_eq!((law.allows(1.0), law.allows(2.0), law.allows(0.5), law.allows(-1.0)), (true, false, false, false));
         assert_eq!(law.allowed(), "one of `a`, `b`");
+        let rate = |unit| Parameter::number("rate", [1.0; PROFILES], (0.5, 9.0), unit, "").allowed();
+        assert_eq!((rate("bit/s").as_str(), rate("1").as_str()), ("from 0.5 to 9 bit/s", "from 0.5 to 9"));
         let switch = Parameter::switch("on", [true; PROFILES], "");
         assert_eq!((switch.value(&Setting::Switch(true)), switch.value(&Setting::Number(1.0))), (Some(1.0), None));
         assert_eq!(switch.value(&name("true")), None);

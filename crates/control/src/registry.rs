@@ -171,7 +171,7 @@ mod tests {
         let error = TcpController::new(vegas, Profile::Rfc, &[("alhpa", 1.0)]).unwrap_err();
         assert_eq!(error.to_string(), "vegas has no parameter `alhpa`; did you mean `alpha`?");
         let error = TcpController::new(vegas, Profile::Rfc, &[("alpha", -1.0)]).unwrap_err();
-        assert_eq!(error.to_string(), "vegas: alpha = -1 is not from 0 to 1000");
+        assert_eq!(error.to_string(), "vegas: alpha = -1 is not from 0 to 1000 segments");
         let reno = scheme("reno").unwrap();
         let error = TcpController::new(reno, Profile::Rfc, &[("x", 1.0)]).unwrap_err();
         assert_eq!(error.to_string(), "reno has no parameter `x`; it has none");

@@ -94,6 +94,17 @@ fn what_was_set_has_no_line() {
     assert_eq!(error.to_string(), "test.toml: flow.media.app.xfactor: `-1` must be from 0.001 to 1000000");
 }
 
+#[test]
+fn a_parameter_with_a_unit_says_that_it_is_a_number_and_of_what() {
+    let mut document = Document::parse(SMALL, "test.toml").unwrap();
+    document.set("flow.media.cc", "nada").unwrap();
+    document.set("flow.media.params", "{ max_rate = \"2 Mbit/s\", tau = 20 }").unwrap();
+    let error = Scenario::check(&document, &mut |_| Err(String::new())).unwrap_err().to_string();
+    let rate = "max_rate: `\"2 Mbit/s\"` must be a number without its unit, from 1000 to 100000000000 bit/s";
+    assert!(error.contains(rate), "{error}");
+    assert!(error.contains("tau: `20` must be from 0.01 to 10 s"), "{error}");
+}
+
 /// Vegas's alpha must be at most its beta; MULTFRC's parameters of these names may be anything in their ranges.
 #[test]
 fn the_order_of_alpha_and_beta_is_that_of_vegas_alone() {

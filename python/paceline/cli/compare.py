@@ -25,6 +25,8 @@ _LABELS = {
     "flows.goodput_bps": "goodput",
     "flows.rtt_mean_s": "RTT",
     "flows.loss_rate": "loss",
+    "flows.frame_delay_p95_s": "frame delay 95 %",
+    "flows.freezes": "freezes",
     "streams.fill_s": "fill time",
     "streams.late_share": "late",
     "queues.mean_packets": "queue",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from typing import Annotated, Any
 
@@ -42,7 +43,11 @@ def schemes(
     if cc is not None:
         known = [scheme["name"] for scheme in listed]
         if cc not in known:
-            raise PacelineError(f'there is no controller "{cc}"; there are {", ".join(known)}')
+            word = cc.lower().rstrip("+*")
+            near = [name for name in known if word and name.startswith(word)]
+            near = near or difflib.get_close_matches(word, known, n=1, cutoff=0.7)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise PacelineError(f'there is no controller "{cc}"{hint}; there are {", ".join(known)}')
         listed = [scheme for scheme in listed if scheme["name"] == cc]
     if as_json:
         print(json.dumps(listed, indent=2, ensure_ascii=False))

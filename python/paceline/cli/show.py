@@ -18,7 +18,7 @@ _SCALES = {
     "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
     "B": [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
 }
-_SHARES = {"loss_rate", "late_share", "utilisation", "share"}
+_SHARES = {"loss_rate", "late_share", "utilisation", "share", "complete_share"}
 
 _COLUMNS: dict[str, list[tuple[str, str]]] = {
     "flows": [
@@ -31,6 +31,14 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("packets_retransmitted", "resent"),
         ("timeouts", "timeouts"),
         ("transfers_completed", "transfers"),
+    ],
+    "frames": [
+        ("frames_sent", "frames"),
+        ("complete_share", "complete"),
+        ("frame_delay_p50_s", "delay"),
+        ("frame_delay_p95_s", "delay 95 %"),
+        ("freezes", "freezes"),
+        ("freeze_s", "frozen"),
     ],
     "streams": [
         ("throughput_bps", "throughput"),
@@ -63,7 +71,7 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
     ],
 }
 """Measures and their heads; in a narrow terminal the first stand in the first table."""
-_OF_ONE_RUN = {"packets_sent", "late_packets"}
+_OF_ONE_RUN = {"packets_sent", "late_packets", "frames_sent"}
 """Counts that shares say better where they are means over several runs."""
 _ALWAYS = {
     "goodput_bps",
@@ -74,6 +82,10 @@ _ALWAYS = {
     "sd_packets",
     "jain",
     "loss_rate",
+    "complete_share",
+    "frame_delay_p50_s",
+    "frame_delay_p95_s",
+    "freezes",
 }
 
 
@@ -122,19 +134,37 @@ def _alone(value: float) -> str:
 
 def tables(results: Results) -> list[Layout]:
     """The tables of one scenario's runs; those without rows are left out."""
-    titles = {"flows": "Flows", "streams": "Streams", "queues": "Queues (packets)", "groups": "Groups"}
+    titles = {
+        "flows": "Flows",
+        "frames": "Frames",
+        "streams": "Streams",
+        "queues": "Queues (packets)",
+        "groups": "Groups",
+    }
     found = [_table(results, name, title) for name, title in titles.items()]
     return [table for table in found if table is not None]
 
 
+def rows(results: Results, name: str) -> pl.DataFrame:
+    """The rows of a table for people: "frames" are the flows with an encoder, and of their frames the share that came
+    whole; any other is the results' own."""
+    if name != "frames":
+        return results.table(name)
+    flows = results.table("flows")
+    if "frames_sent" not in flows.columns:
+        return flows.clear()
+    share = pl.col("frames_complete") / pl.when(pl.col("frames_sent") > 0).then(pl.col("frames_sent"))
+    return flows.filter(pl.col("frames_sent").is_not_null()).with_columns(share.alias("complete_share"))
+
+
 def _table(results: Results, name: str, title: str) -> Layout | None:
-    data = results.table(name)
+    data = rows(results, name)
     if name == "groups" and "flows" in data.columns and "friendliness" not in data.columns:
         # A group of one flow says what the table of flows says already.
         data = data.filter(pl.col("flows").max().over("group") > 1)
     if data.is_empty():
         return None
-    who = {"flows": ["flow", "instance", "cc"]}.get(name, list(IDENTITY[name]))
+    who = ["flow", "instance", "cc"] if name in ("flows", "frames") else list(IDENTITY[name])
     several = len(results.records) > 1
     parts = data.partition_by(who, maintain_order=True)
     shown = parts[:MOST_ROWS]

@@ -22,6 +22,15 @@ from paceline.sweep import sweep as run_sweep
 
 _SHOWN = {
     "flows": ("Flows", (("goodput_bps", "goodput"), ("rtt_mean_s", "RTT"), ("loss_rate", "loss"))),
+    "frames": (
+        "Frames",
+        (
+            ("complete_share", "complete"),
+            ("frame_delay_p50_s", "delay"),
+            ("frame_delay_p95_s", "delay 95 %"),
+            ("freezes", "freezes"),
+        ),
+    ),
     "streams": (
         "Streams",
         (("throughput_bps", "throughput"), ("fill_s", "fill time"), ("late_share", "late")),
@@ -31,7 +40,7 @@ _SHOWN = {
         (("mean_packets", "mean"), ("sd_packets", "sd"), ("utilisation", "utilisation")),
     ),
 }
-_NAMED_BY = {"flows": "flow", "groups": "group", "streams": "flow", "queues": "link"}
+_NAMED_BY = {"flows": "flow", "frames": "flow", "groups": "group", "streams": "flow", "queues": "link"}
 
 
 def sweep(
@@ -115,11 +124,11 @@ def short(axes: Sequence[str]) -> dict[str, str]:
 
 
 Shown = Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]
-"""Table -> its title, and the measures shown of it with their heads."""
+"""Table, as `show.rows` has it -> its title, and the measures shown of it with their heads."""
 
 
 def tables(results: Results, shown: Shown = _SHOWN) -> list[Layout]:
-    """A table each of flows, streams and queues by name: a row per point and name, points apart."""
+    """A table each of flows, frames, streams and queues by name: a row per point and name, points apart."""
     return [
         table
         for name, (title, measures) in shown.items()
@@ -128,7 +137,7 @@ def tables(results: Results, shown: Shown = _SHOWN) -> list[Layout]:
 
 
 def _table(results: Results, name: str, title: str, measures: Sequence[tuple[str, str]]) -> Layout | None:
-    data = results.table(name)
+    data = show.rows(results, name)
     if name == "queues":
         # The other way is of interest in few scenarios; --out has it.
         data = data.filter(pl.col("direction") == "forward")

@@ -85,7 +85,11 @@ impl Rules {
                     (Kind::Choice(names), Setting::Name(name)) => hint(name, names.iter().copied()),
                     _ => String::new(),
                 };
-                let kind = if a_number { "a number " } else { "" };
+                let kind = match parameter.kind {
+                    Kind::Number { unit, .. } if a_number && unit != "1" => "a number without its unit, ",
+                    _ if a_number => "a number ",
+                    _ => "",
+                };
                 // a switch and a name differ in the file by quotes alone, so they are shown unless a name was right
                 let shown = match parameter.kind {
                     Kind::Choice(_) => setting.to_string(),
