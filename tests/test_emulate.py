@@ -72,8 +72,8 @@ def test_what_no_real_path_has_is_refused(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("what", "flow", "off"),
     [
-        ("kernel", "[flow.a]\nkernel = true\n", 0.06),
-        ("tfrc", '[flow.a]\ncc = "tfrc"\n', 0.15),
+        ("kernel", "[flow.a]\nkernel = true\n", 0.05),
+        ("tfrc", '[flow.a]\ncc = "tfrc"\n', 0.05),
         ("udp", '[flow.a]\ncc = "udp"\napp = { kind = "cbr", rate = "1 Mbit/s" }\n', 0.02),
     ],
 )

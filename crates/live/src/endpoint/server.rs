@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
 use crate::session::{Family, SessionSpec, Side};
 use paceline_units::{Rate, Span};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
 use std::io;
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
@@ -29,6 +30,7 @@ const MOST_CLIENTS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often somebody who waits looks up.
 const LOOK: Duration = Duration::from_millis(100);
+const LOOK_TIMESPEC: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// A flow may take so much longer than it was to send.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -145,6 +147,11 @@ impl Server {
         while !stop.load(Ordering::Relaxed) && !self.driver.is_finished() {
             match self.listener.accept() {
                 Ok((stream, from)) => self.accept(stream, from),
+                // at once: the data of a flow of the kernel's TCP come with its connection
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
+                    let _ = poll(&mut fds, Some(&LOOK_TIMESPEC));
+                }
                 // a client that is gone already, or too many files open: the next may fare better
                 Err(_) => rest(LOOK),
             }
