@@ -105,6 +105,27 @@ def test_a_stopped_campaign_goes_on_where_it_was(file: Path, tmp_path: Path) -> 
         campaign.run(read, over="another", runner=Machine(), out=tmp_path / "out")
 
 
+def test_a_run_that_fails_costs_no_other_and_is_tried_again(file: Path, tmp_path: Path) -> None:
+    class Fragile(Machine):
+        def __call__(
+            self, scenario: _core.Scenario, seed: int, record: Sequence[str], every_s: float
+        ) -> RunRecord:
+            run = super().__call__(scenario, seed, record, every_s)
+            if self.asked[-1] == ("wide", "tfrc", 2):
+                raise PacelineError("the other end is gone")
+            return run
+
+    read = campaign.read(file)
+    with pytest.warns(UserWarning, match="the other end is gone; the run is left out"):
+        results = campaign.run(read, over="path", runner=Fragile(), out=tmp_path / "out")
+    assert results.flows.filter(case="wide", scheme="tfrc")["seed"].unique().to_list() == [1]
+    assert results.flows.filter(case="narrow")["seed"].n_unique() == 2
+    again = Machine()
+    whole = campaign.run(read, over="path", runner=again, out=tmp_path / "out")
+    assert again.asked == [("wide", "tfrc", 2)]
+    assert whole.flows.filter(case="wide", scheme="tfrc")["seed"].n_unique() == 2
+
+
 def test_wins_are_counted_test_by_test(file: Path) -> None:
     results = campaign.run(campaign.read(file), tests=3)
     means = results.flows.group_by("case", "scheme", "seed", maintain_order=True).agg(

@@ -23,15 +23,17 @@ them; the results are those of a sweep over `case` and `scheme`.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paceline import _core, files
-from paceline.errors import Interrupted, PacelineError
+from paceline.errors import Interrupted, PacelineError, StorageError
+from paceline.paths import PathError
 from paceline.reproduce.reading import Table, read_toml, settings
-from paceline.results import Results, RunRecord
+from paceline.results import TABLES, Results, RunRecord
 from paceline.scenario import identity, load
 from paceline.sweep import (
     Point,
@@ -190,7 +192,9 @@ def in_turn(
     progress: Progress | None = None,
 ) -> list[RunRecord]:
     """Runs every point once for each seed before the next seed, with a rest between runs; records in the order of
-    points, then seeds. Runs that `store` has are taken from it. Raises Interrupted on Ctrl-C."""
+    points, then seeds. Runs that `store` has are taken from it. One that fails is warned of and has no rows in any
+    table; the next time it is tried again. Raises Interrupted on Ctrl-C, and what stops all, PathError and
+    StorageError."""
     jobs = [(n, k) for k in range(len(seeds)) for n in range(len(points))]
     done: dict[tuple[int, int], RunRecord] = {}
     ran = False
@@ -204,9 +208,17 @@ def in_turn(
                 if ran:
                     time.sleep(rest_s)
                 ran = True
-                kept = runner(point.scenario, seed, record, record_every_s)
-                if store:
-                    store.put(key, kept)
+                try:
+                    kept = runner(point.scenario, seed, record, record_every_s)
+                except (StorageError, PathError):
+                    raise
+                except PacelineError as error:
+                    # A flow that failed in the third hour must not cost what comes after it.
+                    warnings.warn(f"{error}; the run is left out", stacklevel=2)
+                    kept = RunRecord(seed, {table: [] for table in TABLES if table != "runs"})
+                else:
+                    if store:
+                        store.put(key, kept)
             done[n, k] = RunRecord(seed, kept.summary, kept.series, point.labels)
             if progress:
                 progress(len(done), len(jobs))

@@ -33,7 +33,7 @@ from paceline.sweep import Point, Progress, Store, seeds_from
 
 RECORD_EVERY_S = 0.1
 """The interval at which live flows record."""
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 """What a run may take beyond its duration until it is ended."""
 
 STARTED = 0.9

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
@@ -141,6 +142,7 @@ def main() -> None:
     """The entry point of the command `paceline`."""
     # A polite kill is treated like Ctrl-C: running simulations are stopped, finished ones stay.
     signal.signal(signal.SIGTERM, _terminated)
+    warnings.formatwarning = lambda message, *_, **__: f"paceline: {message}\n"
     try:
         app(prog_name="paceline")
     except KeyboardInterrupt:

@@ -36,11 +36,15 @@ pub const LOG_EVERY: Span = Span::from_millis(10);
 /// which a doubling retransmission timer finds out after 12.6 s.
 pub const GIVE_UP: Span = Span::from_secs(15);
 
-/// Unsent bytes that wait in the kernel: enough to keep it busy, few enough that the flow's end is not long in coming.
-const UNSENT: u32 = 128 << 10;
+/// Unsent bytes that wait in the kernel: enough to keep it busy, few enough that the flow's end is not long in coming (2 s
+/// at 64 kbit/s).
+const UNSENT: u32 = 16 << 10;
 
-/// Bytes written or read at once.
-const PIECE: usize = 128 << 10;
+/// Bytes written at once.
+const PIECE: usize = 16 << 10;
+
+/// Bytes read at once.
+const READ: usize = 128 << 10;
 
 /// What a sending half does.
 #[derive(Clone, PartialEq, Debug)]
@@ -377,7 +381,7 @@ pub fn receive(
     let start = clock.now();
     let until = options.longest.map_or(Time::NEVER, |length| start + length);
     let mut next = Ticks::new(start, options.count_every);
-    let mut buffer = vec![0; PIECE];
+    let mut buffer = vec![0; READ];
     let (mut bytes, mut counted, mut heard) = (0u64, 0u64, start);
     let mut intervals = Vec::new();
     let (ended, end) = loop {
