@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
+
+from paceline import _core
 
 MOST_STEAL = 0.01
 """The share of the processors' time, taken by others, above which what was measured is inconclusive."""
@@ -32,3 +35,13 @@ def conclusive(measure: Callable[[], tuple[T, float]], check: Callable[[T], None
             continue
         return
     pytest.skip(f"inconclusive: others took {steal:.1%} of the processors' time")
+
+
+def undisturbed(measure: Callable[[], T]) -> T:
+    """What `measure` gives on a host that was left alone meanwhile; after `TRIES` times the test is inconclusive."""
+    for _ in range(TRIES):
+        host = _core.HostWatch()
+        found = measure()
+        if json.loads(host.report())["steal_share"] <= MOST_STEAL:
+            return found
+    pytest.skip("inconclusive: the host's processors were given to others")

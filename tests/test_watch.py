@@ -20,7 +20,7 @@ import paceline
 from needs import require
 from paceline.errors import PacelineError
 from paceline.watching import CommandError
-from steal import undisturbed
+from realtime import undisturbed
 
 Done = subprocess.CompletedProcess[str]
 
