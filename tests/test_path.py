@@ -328,7 +328,9 @@ def _end_what_was_begun() -> Iterator[None]:
 
 def begin(link: str, script: str, *words: str, trap: str = ":") -> subprocess.Popen[str]:
     """Begins a path whose command says `ready` when it is there and has set its traps."""
-    command = [PACELINE, "path", *words, link, "--", "sh", "-c", f"{trap}; echo ready; {script}"]
+    # What runs the tests may ignore signals, as `nohup` does, and its children with it.
+    heeding = ["env", "--default-signal=HUP,INT,TERM"]
+    command = [*heeding, PACELINE, "path", *words, link, "--", "sh", "-c", f"{trap}; echo ready; {script}"]
     started = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
     )

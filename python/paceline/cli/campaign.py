@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -48,7 +49,7 @@ def campaign(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where runs and tables go. Default: out/campaign-NAME.",
+            help="Where runs and tables go. Default: out/campaign-NAME, in real time out/campaign-NAME-PATH.",
             show_default=False,
         ),
     ] = None,
@@ -69,7 +70,7 @@ def campaign(
           --tests 1 --set "duration=3 s"
     """
     read = campaigns.read(file, assignments(set_ or []))
-    directory = out or Path("out") / f"campaign-{read.name}"
+    directory = out or Path("out") / _directory(read.name, over)
     try:
         with progress(read.name) as show_progress:
             results = campaigns.run(
@@ -94,6 +95,12 @@ def campaign(
     layout.show(console, tables(results, {"flows": _SHOWN["flows"]} if alone else _SHOWN))
     layout.say(console, "\n" + "\n".join(wins(results)))
     layout.say(console, f"\nTables (Parquet, CSV) and runs are in {directory}.")
+
+
+def _directory(name: str, over: str) -> str:
+    """Where a campaign goes by default: what runs over something else is another."""
+    where = "" if over == "simulator" else "-" + re.sub(r"[^\w.-]", "-", over)
+    return f"campaign-{name}{where}"
 
 
 def _runner(over: str) -> campaigns.Runner | None:
