@@ -133,15 +133,22 @@ def to_host(host: str, port: int = PORT, key: bytes | None = None) -> Runner:
 
     def once(scenario: _core.Scenario, seed: int, record: Sequence[str], _: float) -> RunRecord:
         table = tomllib.loads(scenario.to_toml())
-        watch = _core.SendWatch()
         try:
-            output, notes = _core.send(host, port, flows(table, seed), watch, key, None)
+            kept = _asked(host, port, table, seed, key)
         except _core.LiveError as error:
             raise PacelineError(str(error)) from None
-        kept = live_record(output, seed)
-        return _measured(kept, {**kept.summary, "notes": json.loads(notes), "seed": seed}, table, record)
+        return _measured(kept, {**kept.summary, "seed": seed}, table, record)
 
     return once
+
+
+def _asked(host: str, port: int, table: Mapping[str, Any], seed: int, key: bytes | None = None) -> RunRecord:
+    """What came of the flows of a scenario that the server was asked for. Raises LiveError and ScenarioError of the
+    core."""
+    output, notes = _core.send(host, port, flows(table, seed), _core.SendWatch(), key, None)
+    kept = live_record(output, seed)
+    kept.summary["notes"] = json.loads(notes)
+    return kept
 
 
 def refused() -> str | None:
@@ -247,12 +254,8 @@ def near(folder: str, number: str) -> None:
     where, seed = Path(folder), int(number)
     table = tomllib.loads(files.read_text(where / "scenario.toml"))
     try:
-        output, notes = _core.send(
-            os.environ["PACELINE_PEER"], PORT, flows(table, seed), _core.SendWatch(), None, None
-        )
+        kept = _asked(os.environ["PACELINE_PEER"], PORT, table, seed)
     except (_core.LiveError, _core.ScenarioError) as error:
         files.write_whole(where / "near.txt", str(error))
         raise SystemExit(1) from None
-    kept = live_record(output, seed)
-    kept.summary["notes"] = json.loads(notes)
     Store(where).put("near", kept)

@@ -2,10 +2,9 @@
 //! (`docs/measures.md`). What cannot be known of real traffic is `None`.
 
 use paceline_sim::Series;
-use paceline_sim::summary::{GroupSummary, QueueSummary, StreamSummary, jain};
+use paceline_sim::summary::{GroupSummary, QueueSummary, StreamSummary};
 use paceline_units::Time;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Everything that was measured of one run.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -128,28 +127,8 @@ pub struct LiveOutput {
 /// The flows that share a group's name.
 #[must_use]
 pub fn groups(flows: &[FlowRow]) -> Vec<GroupSummary> {
-    let mut groups: BTreeMap<&str, (Vec<f64>, u64)> = BTreeMap::new();
-    for flow in flows {
-        let (goodputs, bytes) = groups.entry(&flow.group).or_default();
-        goodputs.push(flow.goodput_bps);
-        *bytes += flow.bytes_delivered;
-    }
-    let all: u64 = groups.values().map(|(_, bytes)| bytes).sum();
-    let group = |(group, (goodputs, bytes)): (&&str, &(Vec<f64>, u64))| {
-        let (n, sum) = (goodputs.len() as f64, goodputs.iter().sum::<f64>());
-        let variance = goodputs.iter().map(|x| (x - sum / n) * (x - sum / n)).sum::<f64>() / n;
-        GroupSummary {
-            group: (*group).to_owned(),
-            flows: goodputs.len() as u64,
-            jain: jain(goodputs),
-            goodput_bps: sum,
-            flow_goodput_mean_bps: sum / n,
-            flow_goodput_sd_bps: variance.sqrt(),
-            share: (all > 0).then(|| *bytes as f64 / all as f64),
-            friendliness: None,
-        }
-    };
-    groups.iter().map(group).collect()
+    let rows = flows.iter().map(|flow| (flow.group.as_str(), flow.goodput_bps, flow.bytes_delivered));
+    paceline_sim::groups(rows, None)
 }
 
 #[cfg(test)]

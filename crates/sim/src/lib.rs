@@ -23,6 +23,7 @@ pub mod variation;
 pub use build::build;
 pub use expand::{ExpandError, expand};
 pub use recorder::{Recording, Series};
+pub use report::groups;
 pub use run::{RunError, RunOptions, RunOutput, ScheduleKind, Watch, run, run_captured};
 pub use scenario::Scenario;
 pub use summary::Summary;

@@ -5,6 +5,8 @@ use crate::host::Host;
 use crate::model::{FlowModel, LinkDirection, Model};
 use crate::run::ends;
 use crate::summary::{EngineSummary, FlowSummary, GroupSummary, QueueSummary, StreamSummary, Summary, jain};
+use paceline_apps::player::StreamReport;
+use paceline_apps::stream::StreamModel;
 use paceline_apps::viewer::ViewReport;
 use paceline_engine::{DropReason, Drops};
 use paceline_flow::{ReceiverStats, SenderStats};
@@ -82,7 +84,10 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, links: &[(usiz
         },
         streams: (0..model.flows.len()).filter_map(|flow| stream_summary(model, built, flow, end)).collect(),
         queues: links.iter().map(|(arc, report)| QueueSummary::of(&model.links[*arc], report)).collect(),
-        groups: groups(&flows, model.friendliness_to.as_deref()),
+        groups: groups(
+            flows.iter().map(|flow| (flow.group.as_str(), flow.goodput_bps, flow.bytes_delivered)),
+            model.friendliness_to.as_deref(),
+        ),
         flows,
     }
 }
@@ -164,23 +169,31 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
 
 fn stream_summary(model: &Model, built: &Built, index: usize, end: Time) -> Option<StreamSummary> {
     let FlowModel { name, instance, stream, .. } = &model.flows[index];
-    let total = stream.as_ref()?.total().bytes();
     let report = ends(model, built, index).sink.stream_report(end)?;
-    Some(StreamSummary {
-        flow: name.clone(),
-        instance: *instance,
-        fill_s: report.fill.map(Span::as_secs_f64),
-        late_packets: report.late_packets,
-        media_packets: report.media_packets,
-        late_share: report.fill.map(|_| report.late_share),
-        undelivered_share: 1.0 - report.delivered.bytes().min(total) as f64 / total.max(1) as f64,
-        stalls: report.stalls,
-        stall_s: report.stalled.as_secs_f64(),
-        discarded_packets: report.discarded_packets,
-        completed: report.completed,
-        duration_s: report.duration.as_secs_f64(),
-        throughput_bps: report.throughput.bps(),
-    })
+    Some(StreamSummary::of((name, *instance), stream.as_ref()?, &report))
+}
+
+impl StreamSummary {
+    /// What became of a stream, of the flow of this name and instance.
+    #[must_use]
+    pub fn of((flow, instance): (&str, u32), stream: &StreamModel, report: &StreamReport) -> StreamSummary {
+        let total = stream.total().bytes();
+        StreamSummary {
+            flow: flow.to_owned(),
+            instance,
+            fill_s: report.fill.map(Span::as_secs_f64),
+            late_packets: report.late_packets,
+            media_packets: report.media_packets,
+            late_share: report.fill.map(|_| report.late_share),
+            undelivered_share: 1.0 - report.delivered.bytes().min(total) as f64 / total.max(1) as f64,
+            stalls: report.stalls,
+            stall_s: report.stalled.as_secs_f64(),
+            discarded_packets: report.discarded_packets,
+            completed: report.completed,
+            duration_s: report.duration.as_secs_f64(),
+            throughput_bps: report.throughput.bps(),
+        }
+    }
 }
 
 impl QueueSummary {
@@ -210,13 +223,15 @@ fn by_reason(drops: &Drops) -> BTreeMap<&'static str, u64> {
     DropReason::ALL.into_iter().map(|reason| (reason.name(), drops[reason])).collect()
 }
 
-/// The groups of `flows`; `reference` names the one whose mean goodput the others' are held against.
-fn groups(flows: &[FlowSummary], reference: Option<&str>) -> Vec<GroupSummary> {
+/// The groups of flows, each given by its group, its goodput and the bytes that it delivered; `reference` names the group
+/// whose mean goodput the others' are held against.
+#[must_use]
+pub fn groups<'a>(flows: impl IntoIterator<Item = (&'a str, f64, u64)>, reference: Option<&str>) -> Vec<GroupSummary> {
     let mut groups: BTreeMap<&str, (Vec<f64>, u64)> = BTreeMap::new();
-    for flow in flows {
-        let (goodputs, bytes) = groups.entry(&flow.group).or_default();
-        goodputs.push(flow.goodput_bps);
-        *bytes += flow.bytes_delivered;
+    for (group, goodput_bps, delivered) in flows {
+        let (goodputs, bytes) = groups.entry(group).or_default();
+        goodputs.push(goodput_bps);
+        *bytes += delivered;
     }
     let mean = |goodputs: &[f64]| goodputs.iter().sum::<f64>() / goodputs.len() as f64;
     let all: u64 = groups.values().map(|(_, bytes)| bytes).sum();

@@ -190,24 +190,8 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time) -> Half
     let received = sink.receiver.stats();
     let view = sink.view_report();
     let view = view.as_ref();
-    let stream = model.stream.as_ref().zip(sink.stream_report(end)).map(|(medium, report)| {
-        let total = medium.total().bytes();
-        StreamSummary {
-            flow: model.name.clone(),
-            instance: 0,
-            fill_s: seconds(report.fill),
-            late_packets: report.late_packets,
-            media_packets: report.media_packets,
-            late_share: report.fill.map(|_| report.late_share),
-            undelivered_share: 1.0 - report.delivered.bytes().min(total) as f64 / total.max(1) as f64,
-            stalls: report.stalls,
-            stall_s: report.stalled.as_secs_f64(),
-            discarded_packets: report.discarded_packets,
-            completed: report.completed,
-            duration_s: report.duration.as_secs_f64(),
-            throughput_bps: report.throughput.bps(),
-        }
-    });
+    let stream = model.stream.as_ref().zip(sink.stream_report(end));
+    let stream = stream.map(|(medium, report)| StreamSummary::of((&model.name, 0), medium, &report));
     Half {
         row: FlowRow {
             packets_delivered: Some(received.packets),
