@@ -307,7 +307,7 @@ def test_an_interrupted_reproduction_goes_on_where_it_was(root: Path, tmp_path: 
     paper = loading.load("little", root)
     store = Store(tmp_path)
 
-    def stop(done: float, _: int) -> None:
+    def stop(done: float, _: float) -> None:
         if done >= 4:
             raise KeyboardInterrupt
 

@@ -13,6 +13,7 @@ from paceline.reproduce.paper import Paper, World
 from paceline.reproduce.verdict import Outcome
 from paceline.results import RunRecord
 from paceline.statistics import independent_difference
+from paceline.turns import ALONE, SET_UP_S
 from small_paper import GOODPUT
 
 SCENARIO = """
@@ -104,9 +105,19 @@ class Slower:
 def test_what_is_emulated_runs_in_turn_and_as_often_as_the_paper_allows(paper: Paper) -> None:
     planned = reproduction.plan(paper, 4)
     assert planned.worlds.count(World.EMULATED) == 2
-    assert planned.real_seconds == pytest.approx(2 * 2 * (3 + reproduction.SET_UP_S))
+    assert planned.real_seconds(ALONE) == pytest.approx(2 * 2 * (3 + SET_UP_S))
     real = Slower()
-    done = reproduction.run(paper, runs=4, real_time=real)
+    seen: list[tuple[float, float]] = []
+    done = reproduction.run(
+        paper,
+        runs=4,
+        workers=1,
+        real_time=real,
+        progress=lambda done, of: seen.append((done, of)),
+    )
+    # of seconds: those in real time, and the moments of what is simulated
+    assert seen[-1][0] == pytest.approx(seen[-1][1])
+    assert 20 < seen[-1][1] < 25
     # TCP and TFRC in turn, test by test
     assert real.ran == [(3.0, 1), (3.0, 1), (3.0, 2), (3.0, 2)]
     counts = {place.level: len(metrics["goodput"]) for place, metrics in done.values.items()}
@@ -146,7 +157,7 @@ def test_without_a_real_path_the_rest_is_there(paper: Paper) -> None:
 
 def test_the_full_form_runs_as_long_and_as_often_as_the_paper(paper: Paper) -> None:
     real = Slower()
-    done = reproduction.run(paper.full(), runs=3, real_time=real)
+    done = reproduction.run(paper.full(), runs=3, workers=1, real_time=real)
     assert real.ran == [(20.0, seed) for seed in (1, 1, 2, 2, 3, 3)]
     assert {r.claim.key: r for r in done.results}["slow"].ours is not None
 

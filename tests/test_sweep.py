@@ -113,7 +113,7 @@ def test_a_stopped_sweep_goes_on_and_ends_as_if_never_stopped(
     vary = {"flow.media.cc": ["vegas", "newreno"]}
     whole = paceline.sweep(scenario, vary, runs=6, out=tmp_path / "whole")
 
-    def stop(done: float, _total: int) -> None:
+    def stop(done: float, _total: float) -> None:
         if done >= 5:
             raise KeyboardInterrupt
 
@@ -308,7 +308,7 @@ def test_instances_are_averaged_within_a_run_before_comparing() -> None:
 
 
 def test_progress_counts_up_to_the_end(scenario: _core.Scenario, calls: list[Any]) -> None:
-    seen: list[tuple[float, int]] = []
+    seen: list[tuple[float, float]] = []
     paceline.run(scenario, runs=4, progress=lambda done, total: seen.append((done, total)))
     assert seen[0] == (0, 4)
     assert seen[-1] == (4, 4)

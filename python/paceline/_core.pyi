@@ -84,6 +84,12 @@ class Scenario:
     def seed(self) -> int: ...
     @property
     def duration_s(self) -> float: ...
+    @property
+    def ends(self) -> tuple[str, str] | None:
+        """The first and the last node of the chain of links; None of a graph."""
+    @property
+    def rates_bps(self) -> float:
+        """The sum of the rates of all links, both ways."""
     def flow_names(self) -> list[str]: ...
     def traces(self) -> list[tuple[str, str]]:
         """The trace files that links follow: name and text of each."""
@@ -189,6 +195,17 @@ class Path:
     def seed(self) -> int: ...
 
 @final
+class PathStop:
+    """Ends paths from another thread."""
+
+    def __init__(self) -> None: ...
+    def stop(self) -> None:
+        """Ends the programs of all paths that were given this, as SIGTERM would."""
+    @property
+    def stopped(self) -> bool:
+        """Whether it was called."""
+
+@final
 class PathOutput:
     """What came of a path."""
 
@@ -214,10 +231,12 @@ def run_path(
     limit_s: float | None = None,
     record_every_s: float | None = None,
     capture: tuple[str, int] | None = None,
+    stop: PathStop | None = None,
 ) -> PathOutput:
     """Runs a command over a path until it ends, without the interpreter lock. `far` is a line for a shell at the far
     end, whose output goes to the descriptor `far_output`; `host`: the far end is this host. `capture` is a file and how
-    many bytes of a packet are kept. Raises PathFailed, InternalError, ValueError.
+    many bytes of a packet are kept. Signals are the command's meanwhile; with `stop`, which ends it, they are left
+    alone. Raises PathFailed, InternalError, ValueError.
     """
 
 def schema_json() -> str:

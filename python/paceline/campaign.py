@@ -22,37 +22,29 @@ them; the results are those of a sweep over `case` and `scheme`.
 
 from __future__ import annotations
 
-import time
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paceline import _core, files
-from paceline.errors import Interrupted, PacelineError, StorageError
-from paceline.paths import PathError
+from paceline.errors import PacelineError
 from paceline.reproduce.reading import Table, read_toml, settings
-from paceline.results import TABLES, Results, RunRecord
+from paceline.results import Results
 from paceline.scenario import identity, load
 from paceline.sweep import (
     Point,
     Progress,
-    Store,
     check_recordings,
     open_sweep,
     run_points,
     seeds_from,
     write_tables,
 )
+from paceline.turns import RATE_EVERY_S, Runner, in_turn
 
 AXES = ("case", "scheme")
 MOST_TESTS = 10_000
-RATE_EVERY_S = 1.0
-"""The interval at which rates are recorded, and over which burstiness is taken where a scenario has no `rate_bin`."""
-
-Runner = Callable[[_core.Scenario, int, Sequence[str], float], RunRecord]
-"""One run in real time: scenario, seed, what is recorded and how often."""
 
 
 @dataclass(frozen=True)
@@ -177,51 +169,3 @@ def run(
     if out is not None:
         write_tables(results, Path(out))
     return results
-
-
-def in_turn(
-    points: Sequence[Point],
-    seeds: Sequence[int],
-    runner: Runner,
-    *,
-    over: str,
-    rest_s: float = 0.0,
-    record: Sequence[str] = (),
-    record_every_s: float = RATE_EVERY_S,
-    store: Store | None = None,
-    progress: Progress | None = None,
-) -> list[RunRecord]:
-    """Runs every point once for each seed before the next seed, with a rest between runs; records in the order of
-    points, then seeds. Runs that `store` has are taken from it. One that fails is warned of and has no rows in any
-    table; the next time it is tried again. Raises Interrupted on Ctrl-C, and what stops all, PathError and
-    StorageError."""
-    jobs = [(n, k) for k in range(len(seeds)) for n in range(len(points))]
-    done: dict[tuple[int, int], RunRecord] = {}
-    ran = False
-    try:
-        for n, k in jobs:
-            point, seed = points[n], seeds[k]
-            what = f"{identity(point.scenario)}\n# over {over}"
-            key = Store.key(what, seed, record, record_every_s)
-            kept = store.get(key, seed, record) if store else None
-            if kept is None:
-                if ran:
-                    time.sleep(rest_s)
-                ran = True
-                try:
-                    kept = runner(point.scenario, seed, record, record_every_s)
-                except (StorageError, PathError):
-                    raise
-                except PacelineError as error:
-                    # A flow that failed in the third hour must not cost what comes after it.
-                    warnings.warn(f"{error}; the run is left out", stacklevel=2)
-                    kept = RunRecord(seed, {table: [] for table in TABLES if table != "runs"})
-                else:
-                    if store:
-                        store.put(key, kept)
-            done[n, k] = RunRecord(seed, kept.summary, kept.series, point.labels)
-            if progress:
-                progress(len(done), len(jobs))
-    except KeyboardInterrupt:
-        raise Interrupted(len(done), len(jobs), str(store.directory) if store else None) from None
-    return [done[n, k] for n in range(len(points)) for k in range(len(seeds))]

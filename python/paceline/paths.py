@@ -73,6 +73,7 @@ def path(
     record_every_s: float | None = None,
     out: str | Path | None = None,
     pcap: str | Path | None = None,
+    stop: _core.PathStop | None = None,
 ) -> PathRun:
     """Runs `command` over an emulated path until it ends, in real time.
 
@@ -83,7 +84,8 @@ def path(
     said, and tables and recordings are written there, and what the far command writes. `pcap` is a capture file.
 
     The command has this process's standard input, output and errors, and PACELINE_PEER in its environment. Signals to
-    this process are passed on to it meanwhile. Raises PathError, ScenarioError, StorageError.
+    this process are passed on to it meanwhile; not so with `stop`, which ends it from another thread.
+    Raises PathError, ScenarioError, StorageError.
     """
     if not command:
         raise PacelineError("there is no command to run over the path")
@@ -110,6 +112,7 @@ def path(
                 limit_s=for_s,
                 record_every_s=record_every_s,
                 capture=None if pcap is None else (str(pcap), SNAP),
+                stop=stop,
             )
         except _core.PathFailed as error:
             raise PathError(*error.args) from None

@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +24,6 @@ import numpy as np
 import polars as pl
 
 from paceline import _core, files, paths
-from paceline.campaign import Runner, in_turn
 from paceline.errors import PacelineError
 from paceline.live import live_record
 from paceline.results import ALL_SERIES, Results, RunRecord
@@ -30,11 +31,15 @@ from paceline.running import claim
 from paceline.scenario import ScenarioLike, identity, load, toml_value
 from paceline.sending import PORT
 from paceline.sweep import Point, Progress, Store, seeds_from
+from paceline.turns import Runner, in_turn
 
 RECORD_EVERY_S = 0.1
 """The interval at which live flows record."""
 PATIENCE_S = 60.0
 """What a run may take beyond its duration until it is ended."""
+
+_STARTS_S = 20.0
+"""How long the client waits for the server to listen."""
 
 STARTED = 0.9
 """The share of its mean rate at which a flow's start-up is over, as in the simulator."""
@@ -56,12 +61,13 @@ def emulate(
     record_every_s: float = RECORD_EVERY_S,
     *,
     pcap: str | Path | None = None,
+    stop: _core.PathStop | None = None,
 ) -> RunRecord:
     """One run in real time. Its tables and recordings are those of a simulated run, null where a real run cannot know;
     the whole run is measured, from the start.
 
-    Raises PathError if the system refuses what a path needs, PacelineError for a scenario that no real path has and if
-    the flows fail, ScenarioError.
+    With `stop`, which ends it from another thread, signals are left alone meanwhile. Raises PathError if the system
+    refuses what a path needs, PacelineError for a scenario that no real path has and if the flows fail, ScenarioError.
     """
     table = tomllib.loads(scenario.to_toml())
     flows(table, seed)
@@ -72,7 +78,11 @@ def emulate(
             target = where / trace
             files.make_directory(target.parent)
             files.write_whole(target, text)
-        call = "import sys; from paceline.realtime import near; near(*sys.argv[1:])"
+        # Ctrl-C in a terminal is the client's too, which then has nothing to say.
+        call = (
+            "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
+            " from paceline.realtime import near; near(*sys.argv[1:])"
+        )
         near = [sys.executable, "-c", call, str(where), str(seed)]
         far = shlex.join([sys.executable, "-m", "paceline", "serve"])
         ran = paths.path(
@@ -83,12 +93,37 @@ def emulate(
             seed=seed,
             record_every_s=record_every_s if "queue" in record else None,
             pcap=pcap,
+            stop=stop,
         )
+        if ran.status == 128 + signal.SIGINT:
+            raise KeyboardInterrupt
         kept = Store(where).get("near", seed, ALL_SERIES)
         if ran.status != 0 or kept is None:
             said = (where / "near.txt").read_text() if (where / "near.txt").exists() else ""
             raise PacelineError(f"{scenario.name}, in real time: {said.strip() or 'the flows did not end'}")
     return _whole(kept, ran, table, record)
+
+
+class Emulator:
+    """Runs scenarios as `emulate` does, several side by side if they are asked for by several threads."""
+
+    def __init__(self) -> None:
+        self._stop = _core.PathStop()
+
+    def __call__(
+        self, scenario: _core.Scenario, seed: int, record: Sequence[str], record_every_s: float
+    ) -> RunRecord:
+        """One run. Raises what `emulate` does; after `stop`, KeyboardInterrupt."""
+        try:
+            return emulate(scenario, seed, record, record_every_s, stop=self._stop)
+        except PacelineError:
+            if self._stop.stopped:
+                raise KeyboardInterrupt from None
+            raise
+
+    def stop(self) -> None:
+        """Ends what runs, for good."""
+        self._stop.stop()
 
 
 def run(
@@ -120,7 +155,9 @@ def run(
     }
     if out is not None:
         claim(Path(out), "emulation")
-    records = in_turn([Point(loaded)], seeds, emulate, over="emulator", record=record, progress=progress)
+    records = in_turn(
+        [Point(loaded)], seeds, Emulator(), over="emulator", record=record, progress=progress, tries=1
+    )
     results = Results(records, manifest)
     if out is not None:
         results.write(out)
@@ -253,9 +290,16 @@ def near(folder: str, number: str) -> None:
     `number`, and leaves there what came of them."""
     where, seed = Path(folder), int(number)
     table = tomllib.loads(files.read_text(where / "scenario.toml"))
-    try:
-        kept = _asked(os.environ["PACELINE_PEER"], PORT, table, seed)
-    except (_core.LiveError, _core.ScenarioError) as error:
-        files.write_whole(where / "near.txt", str(error))
-        raise SystemExit(1) from None
+    until = time.monotonic() + _STARTS_S
+    while True:
+        try:
+            kept = _asked(os.environ["PACELINE_PEER"], PORT, table, seed)
+            break
+        except (_core.LiveError, _core.ScenarioError) as error:
+            # On a busy machine the server may need longer to be there than a path waits for it.
+            if "does `paceline serve` run there" in str(error) and time.monotonic() < until:
+                time.sleep(0.1)
+                continue
+            files.write_whole(where / "near.txt", str(error))
+            raise SystemExit(1) from None
     Store(where).put("near", kept)

@@ -33,8 +33,9 @@ THREADS = "paceline"
 _GRACE_S = 10.0
 """A cancelled run that has not ended after this is left to itself: it looks at its watch many times a second."""
 
-Progress = Callable[[float, int], None]
-"""Told about ten times a second, in the calling thread: runs done (with the running ones' shares), runs in all."""
+Progress = Callable[[float, float], None]
+"""Told some times a second, in the calling thread: runs done (with the running ones' shares), runs in all; in real time
+seconds of runs."""
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,7 @@ fn over_with(links: &str, flows: &str, for_ms: u64, logs: Option<&Path>) -> Resu
         far: Far::Program(format!("exec timeout 60 '{us}' --exact serves --ignored > /dev/null 2>&1").into(), 2),
         kind: Kind::Any,
         limit: Some(Span::from_millis(for_ms + 30_000)),
+        ender: None,
     };
     let ended = paceline_live::netns::run(&plan, |mut near, mut far, stop| {
         let relayed = Stop::new()?;

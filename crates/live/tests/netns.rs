@@ -38,6 +38,7 @@ fn plan(line: &str) -> Plan {
         far: Far::Nobody,
         kind: Kind::Any,
         limit: Some(Span::from_secs(20)),
+        ender: None,
     }
 }
 

@@ -52,6 +52,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PathFailed", module.py().get_type::<PathFailed>())?;
     module.add_class::<path::Path>()?;
     module.add_class::<path::PathOutput>()?;
+    module.add_class::<path::PathStop>()?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<run::Watch>()?;
     module.add_class::<run::Series>()?;

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Names, summaries and texts of the paths inside the program.
 #[pyfunction]
@@ -59,6 +60,31 @@ impl Path {
     }
 }
 
+/// Ends paths from another thread.
+#[pyclass(frozen, module = "paceline._core")]
+pub struct PathStop {
+    stop: Arc<path::Stop>,
+}
+
+#[pymethods]
+impl PathStop {
+    #[new]
+    fn new() -> PyResult<PathStop> {
+        Ok(PathStop { stop: Arc::new(path::Stop::new()?) })
+    }
+
+    /// Ends the programs of all paths that were given this, as SIGTERM would.
+    fn stop(&self) {
+        self.stop.stop();
+    }
+
+    /// Whether it was called.
+    #[getter]
+    fn stopped(&self) -> bool {
+        self.stop.is_stopped()
+    }
+}
+
 /// What came of a path.
 #[pyclass(frozen, module = "paceline._core")]
 pub struct PathOutput {
@@ -73,10 +99,11 @@ pub struct PathOutput {
 /// Runs a command over a path until it ends, without the interpreter lock.
 ///
 /// `far` is a line for a shell at the far end, whose output goes to the descriptor `far_output`; `host`: the far end is
-/// this host. `capture` is a file and how many bytes of a packet are kept.
+/// this host. `capture` is a file and how many bytes of a packet are kept. With `stop`
+/// signals are left alone.
 #[pyfunction]
 #[pyo3(signature = (path, command, *, far = None, far_output = 2, host = false, device = "any", limit_s = None,
-    record_every_s = None, capture = None))]
+    record_every_s = None, capture = None, stop = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn run_path(
     py: Python<'_>,
@@ -89,6 +116,7 @@ pub fn run_path(
     limit_s: Option<f64>,
     record_every_s: Option<f64>,
     capture: Option<(PathBuf, usize)>,
+    stop: Option<Py<PathStop>>,
 ) -> PyResult<PathOutput> {
     let kind = match device {
         "any" => Kind::Any,
@@ -108,7 +136,8 @@ pub fn run_path(
         }
         seconds => Ok(seconds.map(Span::from_secs_f64)),
     };
-    let plan = Plan { command, far, kind, limit: span("limit_s", limit_s)? };
+    let ender = stop.map(|stop| Arc::clone(&stop.get().stop));
+    let plan = Plan { command, far, kind, limit: span("limit_s", limit_s)?, ender };
     let record = span("record_every_s", record_every_s)?;
     let spec = &path.spec;
     let finished = py.detach(|| {

@@ -105,6 +105,19 @@ impl Scenario {
         self.checked.duration().as_secs_f64()
     }
 
+    /// The first and the last node of the chain of links; None of a graph.
+    #[getter]
+    fn ends(&self) -> Option<(&str, &str)> {
+        self.checked.ends()
+    }
+
+    /// The sum of the rates of all links, both ways (bit/s).
+    #[getter]
+    fn rates_bps(&self) -> f64 {
+        let both = |link: &core::Link| link.forward.rate.nominal().bps() + link.backward.rate.nominal().bps();
+        self.checked.links().iter().map(both).sum()
+    }
+
     /// Names of the flows.
     fn flow_names(&self) -> Vec<&str> {
         self.checked.flows().iter().map(|flow| flow.name.as_str()).collect()

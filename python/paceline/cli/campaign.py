@@ -18,6 +18,7 @@ from paceline.errors import Interrupted, PacelineError
 from paceline.results import Results
 from paceline.scenario import assignments
 from paceline.sending import PORT
+from paceline.turns import Runner
 
 _SHOWN: Shown = {
     "flows": (
@@ -72,11 +73,12 @@ def campaign(
     read = campaigns.read(file, assignments(set_ or []))
     directory = out or Path("out") / _directory(read.name, over)
     try:
-        with progress(read.name) as show_progress:
+        runner = _runner(over)
+        with progress(read.name, "runs" if runner is None else "s") as show_progress:
             results = campaigns.run(
                 read,
                 over=over,
-                runner=_runner(over),
+                runner=runner,
                 tests=tests,
                 workers=workers,
                 out=directory,
@@ -103,14 +105,14 @@ def _directory(name: str, over: str) -> str:
     return f"campaign-{name}{where}"
 
 
-def _runner(over: str) -> campaigns.Runner | None:
+def _runner(over: str) -> Runner | None:
     """What runs in real time; None for the simulator."""
     if over == "simulator":
         return None
     from paceline import realtime
 
     if over == "emulator":
-        return realtime.emulate
+        return realtime.Emulator()
     host, _, port = over.rpartition(":") if over.count(":") == 1 else (over, "", "")
     if port and not port.isdecimal():
         raise PacelineError(f"--over {over}: simulator, emulator, or HOST[:PORT]")

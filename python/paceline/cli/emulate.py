@@ -46,7 +46,7 @@ def emulate(
     """
     if record and out is None:
         raise PacelineError("--record without --out would throw the recording away: add --out DIR")
-    with progress(file.stem) as show_progress:
+    with progress(file.stem, "s") as show_progress:
         results = realtime.run(
             file,
             seed=seed,

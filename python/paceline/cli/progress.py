@@ -23,16 +23,16 @@ def duration(seconds: float) -> str:
 
 
 @contextlib.contextmanager
-def progress(what: str) -> Iterator[Callback]:
-    """A callback for `run_points`, shown for as long as the block lasts."""
+def progress(what: str, unit: str = "runs") -> Iterator[Callback]:
+    """A callback for `run_points`, or in seconds (`unit` "s") for `in_turn`, shown for as long as the block lasts."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _lines(what)
+        yield _lines(what, unit)
         return
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.fields[runs]}"),
+        TextColumn("{task.fields[amount]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -40,19 +40,19 @@ def progress(what: str) -> Iterator[Callback]:
         transient=True,
     )
     with bar:
-        task = bar.add_task(what, total=None, runs="")
+        task = bar.add_task(what, total=None, amount="")
 
-        def show(done: float, total: int) -> None:
-            bar.update(task, completed=done, total=total, runs=f"{int(done)}/{total} runs")
+        def show(done: float, total: float) -> None:
+            bar.update(task, completed=done, total=total, amount=f"{int(done)}/{int(total)} {unit}")
 
         yield show
 
 
-def _lines(what: str) -> Callback:
+def _lines(what: str, unit: str) -> Callback:
     began = said = time.monotonic()
     at_first: float | None = None
 
-    def show(done: float, total: int) -> None:
+    def show(done: float, total: float) -> None:
         nonlocal said, at_first
         now = time.monotonic()
         at_first = done if at_first is None else at_first
@@ -61,6 +61,6 @@ def _lines(what: str) -> Callback:
         said = now
         share = (done - at_first) / max(total - at_first, 1e-9)
         left = f", about {duration((now - began) * (1 - share) / share)} left" if share > 0 else ""
-        print(f"{what}: {int(done)} of {total} runs{left}", file=sys.stderr, flush=True)
+        print(f"{what}: {int(done)} of {int(total)} {unit}{left}", file=sys.stderr, flush=True)
 
     return show

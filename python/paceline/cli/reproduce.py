@@ -16,10 +16,11 @@ from paceline.errors import Interrupted, PacelineError
 from paceline.reproduce import loading, where
 from paceline.reproduce import paper as papers
 from paceline.reproduce.verdict import Outcome
+from paceline.turns import Budget
 
 if TYPE_CHECKING:
-    from paceline.campaign import Runner
     from paceline.reproduce.reproduction import Plan
+    from paceline.turns import Runner
 
 COUNTED = {
     Outcome.AGREES: "agree",
@@ -52,7 +53,10 @@ def reproduce(
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", metavar="N", help="Runs at a time. Default: one per core.", show_default=False
+            "--workers",
+            metavar="N",
+            help="Runs at a time. Default: one per core, in real time as many as the machine carries.",
+            show_default=False,
         ),
     ] = None,
     out: Annotated[
@@ -134,13 +138,11 @@ def _reproduce(
     layout.say(
         console,
         f"{key}: {len(planned.points)} points, {runs} runs each: about {takes} with {at_a_time} at a time,"
-        " and some more to draw.\n"
-        + (_real_words(planned, chosen.emulated_runs) if real_time else "")
-        + "\n",
+        " and some more to draw.\n" + (_real_words(planned, workers) if real_time else "") + "\n",
     )
     store = Store(out)
     try:
-        with progress(key) as show:
+        with progress(key, "s" if real_time else "runs") as show:
             done = reproduction.run(
                 chosen, runs=runs, workers=workers, store=store, progress=show, real_time=real_time
             )
@@ -187,14 +189,16 @@ def _real_time(paper: papers.Paper, form: Form) -> Runner | None:
         console = layout.stdout()
         layout.say(console, f"Nothing runs in real time, and the page leaves it open: {why}\n\n")
         return None
-    return realtime.emulate
+    return realtime.Emulator()
 
 
-def _real_words(planned: Plan, runs: int) -> str:
+def _real_words(planned: Plan, workers: int | None) -> str:
     many = sum(world is papers.World.EMULATED for world in planned.worlds)
+    budget = Budget.of_machine(workers)
+    beside = "one after the other" if budget.runs == 1 else f"up to {budget.runs} side by side"
     return (
-        f"Of these {many} run in real time, one after the other, {runs} times each: "
-        f"{duration(planned.real_seconds)} more.\n"
+        f"Of these {many} run in real time, {beside}, {planned.real_runs} times each: "
+        f"about {duration(planned.real_seconds(budget))} more.\n"
     )
 
 
@@ -217,7 +221,8 @@ def _figures(paper: papers.Paper, runs: int, workers: int | None) -> None:
 
     def row(name: str, what: str, one: papers.Paper) -> tuple[str, ...]:
         planned = reproduction.plan(one, runs)
-        takes = duration(reproduction.seconds_on(planned.seconds, at_a_time) + planned.real_seconds)
+        real_s = planned.real_seconds(Budget.of_machine(workers))
+        takes = duration(reproduction.seconds_on(planned.seconds, at_a_time) + real_s)
         return name, what, str(len(planned.points)), str(len(one.claims)), takes
 
     table = layout.plain()

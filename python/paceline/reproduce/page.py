@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from markupsafe import Markup
 
 from paceline.reproduce import figures, measure, points
 from paceline.reproduce.paper import Plot, Study, World
-from paceline.reproduce.reproduction import Reproduction
+from paceline.reproduce.reproduction import RealTime, Reproduction
 from paceline.reproduce.verdict import FEW_RUNS, Kind, Outcome
 from paceline.statistics import Estimate, independent_difference
+from paceline.turns import TRIES
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SENSIBLE_DIGITS = 3
@@ -37,7 +39,8 @@ def number(value: float | None, half_width: float | None = None) -> str:
     if value != 0:
         decimals = min(decimals, _SENSIBLE_DIGITS - math.floor(math.log10(abs(value))))
     text = f"{value:.{max(0, min(decimals, 6))}f}"
-    return text.replace("-", "−")
+    # What rounds to nothing has no sign.
+    return text.replace("-", "−" if float(text) else "")
 
 
 def plus_minus(ours: Estimate | None) -> str:
@@ -311,6 +314,32 @@ def _study_view(reproduction: Reproduction, study: Study) -> dict[str, Any]:
     }
 
 
+def _real_words(real: RealTime | None) -> str:
+    """How exact the runs in real time were."""
+    if real is None:
+        return ""
+    runs, most = len(real.steal), real.budget.runs
+    beside = (
+        "one after the other"
+        if most == 1
+        else f"up to {most} side by side, with at most {real.budget.bps / 1e6:g} Mbit/s of links"
+    )
+    middle = [_time(statistics.median(values)) for values in (real.lag_p50_s, real.lag_p99_s)]
+    worst = [_time(max(values)) for values in (real.lag_p50_s, real.lag_p99_s)]
+    words = (
+        f"{runs} runs, {beside}. The emulators handed packets out {middle[0]} late in the median and {middle[1]} in the"
+        f" 99th percentile (medians over the runs; of the worst {worst[0]} and {worst[1]}); others took"
+        f" {statistics.fmean(real.steal):.2%} of the processors' time in the mean, {max(real.steal):.2%} at most."
+    )
+    # The median of a run's lag, or stolen time, beyond `turns.LATE_S` and `paths.STEAL`.
+    bad = f" {real.disturbed} remained disturbed though made {TRIES} times." if real.disturbed else ""
+    return words + bad
+
+
+def _time(seconds: float) -> str:
+    return f"{number(seconds * 1e3)} ms" if seconds >= 1e-3 else f"{number(seconds * 1e6)} us"
+
+
 def plotly_source() -> str:
     """plotly.js as the installed plotly package carries it."""
     return (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
@@ -361,6 +390,7 @@ def render(reproduction: Reproduction) -> str:
         provenance=reproduction.provenance,
         scenarios=reproduction.scenarios,
         seconds=reproduction.seconds,
+        real_time=_real_words(reproduction.real),
         workers=reproduction.workers,
         figure=reproduction.figure,
         css=_verbatim("page.css"),

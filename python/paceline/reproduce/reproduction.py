@@ -12,7 +12,6 @@ from typing import Any
 import polars as pl
 
 from paceline import _core, files
-from paceline.campaign import Runner, in_turn
 from paceline.errors import PacelineError
 from paceline.reproduce import measure, points
 from paceline.reproduce.paper import Paper, Study, World
@@ -20,9 +19,29 @@ from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome
 from paceline.results import RunRecord
 from paceline.sweep import Point, Progress, Store, run_points, seeds_from, workers_of_machine
+from paceline.turns import Budget, Runner, disturbance, in_turn, is_disturbed
 
-SET_UP_S = 2.0
-"""What a run in real time takes beside its duration, about."""
+
+@dataclass(frozen=True)
+class RealTime:
+    """How exact runs in real time were: of each the median and the 99th percentile of its emulator's lag (s), and the
+    share of the processors' time that others took meanwhile."""
+
+    budget: Budget
+    lag_p50_s: tuple[float, ...]
+    lag_p99_s: tuple[float, ...]
+    steal: tuple[float, ...]
+    disturbed: int
+    """Runs that were disturbed each time that they were made."""
+
+    @staticmethod
+    def of(records: Sequence[RunRecord], budget: Budget) -> RealTime | None:
+        """Of these runs; None if none says how exact it was."""
+        found = [said for record in records if (said := disturbance(record))]
+        if not found:
+            return None
+        p50, p99, steal = zip(*found, strict=True)
+        return RealTime(budget, p50, p99, steal, sum(map(is_disturbed, records)))
 
 
 @dataclass
@@ -39,6 +58,8 @@ class Reproduction:
     figure: str | None = None
     seconds: float = 0.0
     workers: int = 1
+    real: RealTime | None = None
+    """How the runs in real time were made, if there were any."""
     scenarios: dict[str, str] = field(default_factory=dict)
     """Scenario file -> its text with every default filled in."""
 
@@ -97,8 +118,13 @@ class Plan:
     runs: int
     seconds: float
     """Core seconds that the simulated points take on the machine of the paper's README."""
-    real_seconds: float
-    """How long those in real time take, one after the other."""
+    real_runs: int
+    """How often each point in real time runs."""
+
+    def real_seconds(self, budget: Budget) -> float:
+        """How long the points in real time take."""
+        pairs = zip(self.points, self.worlds, strict=True)
+        return budget.seconds([point for point, world in pairs if world is World.EMULATED] * self.real_runs)
 
     def chosen(self, recorded: Recorded | None, world: World) -> list[int]:
         """The points of which this is recorded, in that world."""
@@ -110,7 +136,7 @@ def plan(paper: Paper, runs: int) -> Plan:
     """The points of all studies, those that are the same run merged. Raises PaperError for a bad scenario: nothing
     starts unless every point is valid."""
     found: dict[tuple[str, Recorded | None, World], tuple[Point, list[Place]]] = {}
-    seconds = dict.fromkeys(World, 0.0)
+    seconds = 0.0
     for study in paper.studies.values():
         for place, _, _ in points.places(study):
             point = points.point(paper, study, place)
@@ -118,8 +144,7 @@ def plan(paper: Paper, runs: int) -> Plan:
             key = (point.scenario.to_toml(), recording(study), world)
             if key not in found:
                 found[key] = (point, [])
-                each = study.seconds if world is World.SIMULATED else point.scenario.duration_s + SET_UP_S
-                seconds[world] += each * points.runs_of(paper, world, runs)
+                seconds += study.seconds * runs if world is World.SIMULATED else 0.0
             found[key][1].append(place)
     return Plan(
         [point for point, _ in found.values()],
@@ -127,8 +152,8 @@ def plan(paper: Paper, runs: int) -> Plan:
         [recorded for _, recorded, _ in found],
         [world for _, _, world in found],
         runs,
-        seconds[World.SIMULATED],
-        seconds[World.EMULATED],
+        seconds,
+        points.runs_of(paper, World.EMULATED, runs),
     )
 
 
@@ -147,8 +172,9 @@ def run(
     runner: Callable[..., list[RunRecord]] = run_points,
     real_time: Runner | None = None,
 ) -> Reproduction:
-    """Runs a paper; what is to run in real time with `real_time`, or not at all without it. Finished runs in `store`
-    are used again.
+    """Runs a paper; what is to run in real time with `real_time`, or not at all without it, as many runs side by side
+    as the machine carries and `workers` allows. Finished runs in `store` are used again. `progress` is told runs, with
+    `real_time` seconds.
 
     Raises PaperError before anything runs, Interrupted on Ctrl-C (what had finished is in the store), StorageError.
     """
@@ -159,26 +185,34 @@ def run(
     seeds = seeds_from(points.FIRST_SEED, runs)
     values: measure.Values = {}
     tables: dict[Place, pl.DataFrame] = {}
-    running = [world for world in planned.worlds if world is World.SIMULATED or real_time]
-    total = sum(points.runs_of(paper, world, runs) for world in running)
-    before = 0
+    budget = Budget.of_machine(workers)
+    kept: list[RunRecord] = []
+    # What a progress of one means: a run, or the seconds that it takes.
+    worth = dict.fromkeys(World, 1.0)
+    counts = {world: planned.worlds.count(world) * points.runs_of(paper, world, runs) for world in World}
+    if real_time:
+        worth[World.SIMULATED] = seconds_on(planned.seconds, workers or workers_of_machine()) / max(
+            1, counts[World.SIMULATED]
+        )
+        worth[World.EMULATED] = planned.real_seconds(budget) / max(1, counts[World.EMULATED])
+    total = sum(counts[world] * worth[world] for world in World if real_time or world is World.SIMULATED)
+    before = 0.0
     # What runs in real time comes last: what is simulated takes moments, and is kept.
     for world, recorded in itertools.product(World, dict.fromkeys(sorted(planned.recorded, key=str))):
         chosen = planned.chosen(recorded, world)
-        if not chosen:
+        if not chosen or (world is World.EMULATED and real_time is None):
             continue
         own_seeds = seeds[: points.runs_of(paper, world, runs)]
+        whole = len(chosen) * len(own_seeds) * worth[world]
 
-        def tell(done: float, _: int, before: int = before) -> None:
+        def tell(done: float, of: float, before: float = before, whole: float = whole) -> None:
             if progress:
-                progress(before + done, total)
+                progress(before + whole * done / of, total)
 
-        if world is World.SIMULATED:
+        if real_time is None or world is World.SIMULATED:
             run_all = functools.partial(runner, workers=workers)
-        elif real_time is not None:
-            run_all = functools.partial(in_turn, runner=real_time, over="emulator")
         else:
-            continue
+            run_all = functools.partial(in_turn, runner=real_time, over="emulator", budget=budget)
         records = run_all(
             [planned.points[i] for i in chosen],
             own_seeds,
@@ -187,7 +221,8 @@ def run(
             store=store,
             progress=tell,
         )
-        before += len(records)
+        before += whole
+        kept += records if world is World.EMULATED else []
         for n, i in enumerate(chosen):
             own = records[n * len(own_seeds) : (n + 1) * len(own_seeds)]
             measured = measure.of_point(paper.metrics, [record.summary for record in own])
@@ -204,6 +239,7 @@ def run(
         files.provenance(),
         seconds=time.monotonic() - began,
         workers=workers or workers_of_machine(),
+        real=RealTime.of(kept, budget),
         scenarios={
             study.scenario: _core.Scenario.load(str(paper.folder / study.scenario)).to_toml()
             for study in paper.studies.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from paceline import files
@@ -25,6 +26,7 @@ def write(reproduction: Reproduction, out: Path) -> Path:
             "seeds": reproduction.seeds,
             "seconds": round(reproduction.seconds, 1),
             "workers": reproduction.workers,
+            "real_time": reproduction.real and asdict(reproduction.real),
             "scenarios": reproduction.scenarios,
             **reproduction.provenance,
         },

@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 
 /// How long a program may take to end after it was asked to (SIGTERM), before it is killed.
 const GRACE: Span = Span::from_secs(5);
@@ -49,6 +50,9 @@ pub struct Plan {
     pub kind: Kind,
     /// When to end the program, if it has not ended by itself.
     pub limit: Option<Span>,
+    /// Ends the program as SIGTERM would. Signals are then left to whoever holds the other end of this, so that several
+    /// paths of a process can end together.
+    pub ender: Option<Arc<Stop>>,
 }
 
 /// How a program ended.
@@ -183,7 +187,7 @@ pub fn run<R: Send>(
     emulate: impl FnOnce(NetDevice, NetDevice, &Stop) -> io::Result<R> + Send,
 ) -> Result<Ended<R>, RunError> {
     let terminal = Terminal::now();
-    let caught = Caught::new()?;
+    let caught = if plan.ender.is_some() { None } else { Caught::new()? };
     let signals = caught.as_ref();
     let mut number = 0;
     let mut host = None;
@@ -238,6 +242,7 @@ pub fn run<R: Send>(
                     done: &done,
                     clock: Clock::start(),
                     far_status: None,
+                    asked: false,
                 };
                 supervisor.supervise()
             }
@@ -324,6 +329,8 @@ struct Supervisor<'a> {
     done: &'a OwnedFd,
     clock: Clock,
     far_status: Option<Status>,
+    /// The plan's `ender` has been heeded.
+    asked: bool,
 }
 
 /// What [`Supervisor::wait`] saw.
@@ -332,6 +339,8 @@ enum Event {
     Near,
     Far,
     Signal,
+    /// The plan's `ender` wants an end.
+    Asked,
     /// The emulator has ended of itself: it failed.
     Emulator,
     Late,
@@ -373,6 +382,7 @@ impl Supervisor<'_> {
                     let number = self.signals.and_then(Caught::next).map_or(libc::SIGINT, |signal| signal.number);
                     return Err(RunError::End(Side::Far, EndError::Interrupted(number)));
                 }
+                Event::Asked => return Err(RunError::End(Side::Far, EndError::Interrupted(libc::SIGTERM))),
                 Event::Emulator => return Ok(()),
                 Event::Near | Event::Late => {}
             }
@@ -417,6 +427,11 @@ impl Supervisor<'_> {
                     self.near.signal(libc::SIGTERM);
                     kill = self.clock.now() + GRACE;
                 }
+                Event::Asked => {
+                    self.asked = true;
+                    self.near.signal(libc::SIGTERM);
+                    kill = self.clock.now() + GRACE;
+                }
                 Event::Signal => {
                     while let Some(signal) = self.signals.and_then(Caught::next) {
                         let now = self.clock.now();
@@ -451,6 +466,7 @@ impl Supervisor<'_> {
                     self.far_ended(far)?;
                 }
                 Event::Signal => while self.signals.and_then(Caught::next).is_some() {},
+                Event::Asked => self.asked = true,
                 Event::Emulator | Event::Late => break,
                 Event::Near => {}
             }
@@ -465,6 +481,10 @@ impl Supervisor<'_> {
         if let Some(signals) = self.signals {
             whose.push(Event::Signal);
             fds.push(PollFd::new(signals, PollFlags::IN));
+        }
+        if let Some(ender) = self.plan.ender.as_deref().filter(|_| !self.asked) {
+            whose.push(Event::Asked);
+            fds.push(PollFd::new(ender, PollFlags::IN));
         }
         if let Some(end) = self.far.end().filter(|_| far) {
             whose.push(Event::Far);

@@ -201,6 +201,13 @@ impl Scenario {
         &self.links
     }
 
+    /// The first and the last node of the chain that the links of a dumbbell or a parking lot form; a graph has none.
+    #[must_use]
+    pub fn ends(&self) -> Option<(&str, &str)> {
+        let chain = (self.file.topology != Topology::Graph).then_some(self.links.as_slice())?;
+        Some((&chain.first()?.from, &chain.last()?.to))
+    }
+
     /// The access links, if flows have hosts of their own.
     #[must_use]
     pub fn access(&self) -> Option<&AccessTable> {

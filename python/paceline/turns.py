@@ -1,0 +1,201 @@
+"""Runs in real time: in turn, and side by side as far as the machine carries several paths at once.
+
+What each path does to its packets hangs on the clock, and so on whether the processors are there in time. Runs side by
+side therefore stay within a `Budget` of runs and of bits a second, and each says afterwards how late its emulator was
+and how much of the processors' time others took: `disturbance`. Look first at `in_turn`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from paceline import _core
+from paceline.errors import Interrupted, PacelineError, StorageError
+from paceline.paths import STEAL, PathError
+from paceline.results import TABLES, RunRecord
+from paceline.scenario import identity
+from paceline.sweep import THREADS, Point, Progress, Store, workers_of_machine
+
+RATE_EVERY_S = 1.0
+"""The interval at which rates are recorded, and over which burstiness is taken where a scenario has no `rate_bin`."""
+
+SET_UP_S = 2.0
+"""What a run in real time takes beside its duration, about."""
+
+RUNS_PER_CORE = 4
+"""Runs side by side, for each core: beside its emulator each has two programs."""
+
+BPS_PER_CORE = 10e6
+"""The rates of all links of runs side by side, both ways, for each core: emulators and ends wake for each packet, which
+at 10 Mbit/s takes an emulator about a tenth of a core."""
+
+LATE_S = 1e-3
+"""The median of an emulator's lag above which a run is disturbed: a sixth of what a packet of 1500 bytes takes at 2
+Mbit/s. A run is disturbed too if others took more than `STEAL` of the processors' time."""
+
+TRIES = 3
+"""How often a run that was disturbed is made at most."""
+
+_LOOK_S = 0.2
+_GRACE_S = 8.0
+
+Runner = Callable[[_core.Scenario, int, Sequence[str], float], RunRecord]
+"""One run in real time: scenario, seed, what is recorded and how often. If it has a method `stop`, that ends all runs
+that it is at."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may run side by side."""
+
+    runs: int
+    bps: float
+
+    @staticmethod
+    def of_machine(most: int | None = None) -> Budget:
+        """What this machine carries, of `most` runs at a time."""
+        cores = workers_of_machine()
+        return Budget(min(RUNS_PER_CORE * cores, most or RUNS_PER_CORE * cores), BPS_PER_CORE * cores)
+
+    def takes(self, running: Sequence[Point], one: Point) -> bool:
+        """Whether `one` may start beside those that run; beside none any may."""
+        rates = sum(point.scenario.rates_bps for point in running) + one.scenario.rates_bps
+        return not running or (len(running) < self.runs and rates <= self.bps)
+
+    def seconds(self, points: Sequence[Point]) -> float:
+        """How long these points take once each, about: at best as many of them side by side as fit."""
+        share = [
+            max(1 / self.runs, min(1.0, point.scenario.rates_bps / self.bps)) * expected_s(point)
+            for point in points
+        ]
+        return max([sum(share), *map(expected_s, points)], default=0.0)
+
+
+ALONE = Budget(1, math.inf)
+"""One run at a time."""
+
+
+def expected_s(point: Point) -> float:
+    """How long a run of the point takes in real time."""
+    return point.scenario.duration_s + SET_UP_S
+
+
+def disturbance(run: RunRecord) -> tuple[float, float, float] | None:
+    """Of a run over an emulated path: the median and the 99th percentile of the emulator's lag (s), and the share of
+    the processors' time that others took; None of a run over another path."""
+    path = run.summary.get("path")
+    return path and (path["lag"]["p50_s"], path["lag"]["p99_s"], path["host"]["steal_share"])
+
+
+def is_disturbed(run: RunRecord) -> bool:
+    """Whether the machine was not there in time, so that the run says little."""
+    found = disturbance(run)
+    return found is not None and (found[0] > LATE_S or found[2] > STEAL)
+
+
+def in_turn(
+    points: Sequence[Point],
+    seeds: Sequence[int],
+    runner: Runner,
+    *,
+    over: str,
+    rest_s: float = 0.0,
+    record: Sequence[str] = (),
+    record_every_s: float = RATE_EVERY_S,
+    store: Store | None = None,
+    progress: Progress | None = None,
+    budget: Budget = ALONE,
+    tries: int = TRIES,
+) -> list[RunRecord]:
+    """Runs every point once for each seed before the next seed, as many side by side as the budget has room for, and
+    with a rest between two if one runs at a time; records in the order of points, then seeds. `progress` is told
+    seconds of runs.
+
+    Runs that `store` has are taken from it. One that was disturbed is made again, `tries` times in all at most; the
+    last is taken. One that fails is warned of and has no rows in any table; the next time it is tried again. Raises
+    Interrupted on Ctrl-C, and what stops all, PathError and StorageError.
+    """
+    jobs = [
+        _Job(
+            point, seed, Store.key(f"{identity(point.scenario)}\n# over {over}", seed, record, record_every_s)
+        )
+        for seed in seeds
+        for point in points
+    ]
+    for job in jobs:
+        job.run = store.get(job.key, job.seed, record) if store else None
+    waiting = [job for job in jobs if job.run is None]
+
+    def work(job: _Job, rest_s: float) -> RunRecord:
+        time.sleep(rest_s)
+        job.since = time.monotonic()
+        try:
+            for left in reversed(range(tries)):
+                run = runner(job.point.scenario, job.seed, record, record_every_s)
+                if not left or not is_disturbed(run):
+                    break
+        except (StorageError, PathError):
+            raise
+        except PacelineError as error:
+            # A flow that failed in the third hour must not cost what comes after it.
+            warnings.warn(f"{error}; the run is left out", stacklevel=2)
+            return RunRecord(job.seed, {table: [] for table in TABLES if table != "runs"})
+        if store:
+            store.put(job.key, run)
+        return run
+
+    def report() -> None:
+        if progress:
+            progress(sum(job.done_s() for job in jobs), sum(expected_s(job.point) for job in jobs))
+
+    pool = ThreadPoolExecutor(budget.runs, thread_name_prefix=THREADS)
+    running: dict[Future[RunRecord], _Job] = {}
+    rest = 0.0
+    try:
+        report()
+        while waiting or running:
+            while waiting and budget.takes([job.point for job in running.values()], waiting[0].point):
+                job = waiting.pop(0)
+                running[pool.submit(work, job, rest)] = job
+                rest = rest_s if budget.runs == 1 else 0.0
+            finished, _ = wait(running, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+            for future in finished:
+                job = running.pop(future)
+                job.run = future.result()
+            report()
+    except BaseException as error:
+        getattr(runner, "stop", lambda: None)()
+        pool.shutdown(wait=False, cancel_futures=True)
+        wait(running, timeout=_GRACE_S)
+        if isinstance(error, KeyboardInterrupt):
+            made = sum(job.run is not None for job in jobs)
+            raise Interrupted(made, len(jobs), str(store.directory) if store else None) from None
+        raise
+    pool.shutdown()
+    by_point = [job for n in range(len(points)) for job in jobs[n :: len(points)]]
+    return [
+        RunRecord(job.seed, job.run.summary, job.run.series, job.point.labels) for job in by_point if job.run
+    ]
+
+
+@dataclass
+class _Job:
+    """A run to make."""
+
+    point: Point
+    seed: int
+    key: str
+    run: RunRecord | None = None
+    since: float | None = None
+
+    def done_s(self) -> float:
+        """Seconds of it that are over."""
+        whole = expected_s(self.point)
+        if self.run is not None or self.since is None:
+            return whole if self.run is not None else 0.0
+        return min(time.monotonic() - self.since, whole)

@@ -1,0 +1,167 @@
+"""Runs in real time: what runs side by side, what is made again, what is kept."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import paceline
+from needs import require
+from paceline import _core, realtime, turns
+from paceline.errors import Interrupted
+from paceline.reproduce import page
+from paceline.reproduce.reproduction import RealTime
+from paceline.results import RunRecord
+from paceline.sweep import Point, Store, workers_of_machine
+from paceline.turns import ALONE, Budget, in_turn
+
+LINK = """
+duration = "1 s"
+[link.bottleneck]
+rate = "1 Mbit/s"
+delay = "20 ms"
+backward = { rate = "500 kbit/s" }
+[flow.a]
+"""
+
+SLOW, FAST = (Point(paceline.parse(LINK), {"path": name}) for name in ("slow", "fast"))
+WIDE = Point(paceline.parse(LINK.replace("1 Mbit/s", "30 Mbit/s")))
+LOT = 'duration = "1 s"\ntopology = "parking-lot"\nhops = 3\n[link.hop]\nrate = "1 Mbit/s"\ndelay = "5 ms"\n[flow.a]\n'
+
+
+def record(seed: int, lag_s: float = 1e-6, steal: float = 0.0) -> RunRecord:
+    lag = {"p50_s": lag_s, "p99_s": 2 * lag_s}
+    return RunRecord(seed, {"flows": [], "path": {"lag": lag, "host": {"steal_share": steal}}})
+
+
+class Side:
+    """Stands for a path: remembers how many ran at once, and what was asked for."""
+
+    def __init__(self, lasts_s: float = 0.2) -> None:
+        self.lasts_s = lasts_s
+        self.asked: list[int] = []
+        self.most = 0
+        self.now = 0
+        self.lock = threading.Lock()
+        self.stopped = False
+
+    def __call__(
+        self, scenario: _core.Scenario, seed: int, record_: Sequence[str], every_s: float
+    ) -> RunRecord:
+        with self.lock:
+            self.asked.append(seed)
+            self.now += 1
+            self.most = max(self.most, self.now)
+        until = time.monotonic() + self.lasts_s
+        while time.monotonic() < until and not self.stopped:
+            time.sleep(0.01)
+        with self.lock:
+            self.now -= 1
+        return record(seed)
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def test_what_runs_side_by_side_stays_within_runs_and_rates() -> None:
+    assert SLOW.scenario.rates_bps == 1.5e6
+    assert Point(paceline.parse(LOT)).scenario.rates_bps == 6e6
+    budget = Budget(3, 4e6)
+    assert budget.takes([SLOW], FAST)
+    assert not budget.takes([SLOW, SLOW], SLOW)
+    assert not Budget(1, 1e9).takes([SLOW], SLOW)
+    # what fits beside nothing runs alone
+    assert budget.takes([], WIDE)
+    assert not budget.takes([SLOW], WIDE)
+    assert Budget.of_machine(1).runs == 1
+    assert Budget.of_machine().runs == turns.RUNS_PER_CORE * workers_of_machine()
+
+
+def test_several_run_at_once_and_come_in_order() -> None:
+    side = Side()
+    began = time.monotonic()
+    found = in_turn([SLOW, FAST], [1, 2], side, over="path", budget=Budget(4, 1e9))
+    assert time.monotonic() - began < 4 * side.lasts_s
+    assert side.most > 1
+    assert [(run.seed, run.labels["path"]) for run in found] == [
+        (1, "slow"),
+        (2, "slow"),
+        (1, "fast"),
+        (2, "fast"),
+    ]
+    alone = Side()
+    in_turn([SLOW, FAST], [1, 2], alone, over="path", budget=ALONE)
+    assert (alone.most, alone.asked) == (1, [1, 1, 2, 2])
+
+
+def test_progress_is_in_seconds_and_moves_within_a_run() -> None:
+    seen: list[tuple[float, float]] = []
+    in_turn(
+        [SLOW], [1, 2], Side(1.0), over="path", progress=lambda done, of: seen.append((done, of)), tries=1
+    )
+    assert seen[0] == (0.0, 2 * (1 + turns.SET_UP_S))
+    assert any(0.2 < done < 1.1 for done, _ in seen)
+    assert seen[-1][0] == seen[-1][1]
+
+
+@pytest.mark.parametrize(("lag_s", "steal"), [(2 * turns.LATE_S, 0.0), (1e-6, 0.02)])
+def test_a_disturbed_run_is_made_again(lag_s: float, steal: float) -> None:
+    made: list[int] = []
+
+    def runner(_: _core.Scenario, seed: int, kinds: Sequence[str], every_s: float) -> RunRecord:
+        made.append(seed)
+        bad = seed == 2 or len(made) == 1
+        return record(seed, lag_s, steal) if bad else record(seed)
+
+    found = in_turn([SLOW], [1, 2], runner, over="path")
+    assert made == [1, 1, 2, 2, 2]
+    assert [turns.is_disturbed(run) for run in found] == [False, True]
+    real = RealTime.of(found, ALONE)
+    assert real is not None
+    assert (real.disturbed, len(real.steal)) == (1, 2)
+    assert "1 remained disturbed though made 3 times" in page._real_words(real)
+
+
+def test_what_is_done_is_kept_and_the_rest_ends_at_once(tmp_path: Path) -> None:
+    side = Side(0.3)
+    long = Side(60.0)
+
+    def runner(scenario: _core.Scenario, seed: int, kinds: Sequence[str], every_s: float) -> RunRecord:
+        return (side if seed == 1 else long)(scenario, seed, kinds, every_s)
+
+    runner.stop = long.stop  # type: ignore[attr-defined]
+
+    def tell(done: float, total: float) -> None:
+        if len(list((tmp_path / "runs").glob("*.json"))) == 1 and not side.now:
+            raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(Interrupted, match="of 3 runs had finished"):
+        in_turn(
+            [SLOW],
+            [1, 2, 3],
+            runner,
+            over="path",
+            store=Store(tmp_path),
+            progress=tell,
+            budget=Budget(3, 1e9),
+        )
+    assert long.stopped
+    assert time.monotonic() - began < 20
+    again = Side()
+    in_turn([SLOW], [1, 2, 3], again, over="path", store=Store(tmp_path))
+    assert 1 not in again.asked
+
+
+def test_emulated_runs_side_by_side_do_not_meet() -> None:
+    require("namespaces")
+    scenario = paceline.parse(LINK.replace("1 s", "2 s"))
+    found = in_turn([Point(scenario)], [1, 2, 3], realtime.Emulator(), over="emulator", budget=Budget(3, 1e9))
+    for run in found:
+        (flow,) = run.summary["flows"]
+        # each has the link for itself
+        assert 0.3e6 < flow["goodput_bps"] < 1e6, flow
