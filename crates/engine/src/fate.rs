@@ -23,7 +23,7 @@ pub enum Fate {
 pub enum DropReason {
     /// The queue was full.
     Overflow,
-    /// RED drew it (a probabilistic drop).
+    /// RED or PIE drew it (a probabilistic drop).
     Early,
     /// RED's average queue was above the maximum threshold (twice that when gentle).
     Forced,
@@ -33,11 +33,13 @@ pub enum DropReason {
     Outage,
     /// Damaged on the way and refused by the receiving host (no link reports this one).
     Corrupt,
+    /// CoDel dropped it: packets had waited in the queue for too long.
+    Delay,
 }
 
 impl DropReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 7;
     /// All of them, in the order of [`DropReason::index`].
     pub const ALL: [DropReason; DropReason::COUNT] = [
         DropReason::Overflow,
@@ -46,6 +48,7 @@ impl DropReason {
         DropReason::Loss,
         DropReason::Outage,
         DropReason::Corrupt,
+        DropReason::Delay,
     ];
 
     /// Its place in [`DropReason::ALL`].
@@ -65,6 +68,7 @@ impl DropReason {
             DropReason::Loss => "loss",
             DropReason::Outage => "outage",
             DropReason::Corrupt => "corrupt",
+            DropReason::Delay => "delay",
         }
     }
 }

@@ -77,6 +77,11 @@ impl Impairments {
         }
     }
 
+    /// A loss model alone, or nothing.
+    pub(crate) fn of_loss(loss: Option<Losses>) -> Impairments {
+        Impairments { loss, rest: None }
+    }
+
     /// Whether there is nothing but a loss model, or not even that.
     pub(crate) fn is_only_loss(&self) -> bool {
         self.rest.is_none()

@@ -2,12 +2,15 @@
 //!
 //! A link (one direction) is evaluated at the moment a packet reaches its queue: a work-conserving first-in-first-out
 //! server is free again at max(free, now) + size/rate, so the end of a transmission needs no event of its own.
+//! A queue that decides when a packet leaves ([`Discipline`]: CoDel, FQ-CoDel, PIE) needs one: [`ManagedLink`].
 //! Uses engine (random streams), packet and units; does no I/O. Look first at [`Link`] and [`LinkModel`]; the page
 //! for users is docs/links.md.
 
+mod discipline;
 mod impair;
 mod link;
 mod loss;
+mod managed;
 mod meter;
 mod model;
 mod occupancy;
@@ -20,8 +23,10 @@ mod schedule;
 pub mod trace;
 mod waiting;
 
+pub use discipline::{CoDelModel, DelayEstimate, Discipline, FqCoDelModel, Interface, Keys, PieModel};
 pub use link::Link;
 pub use loss::{GilbertElliott, Loss, On, Start, TwoState};
+pub use managed::ManagedLink;
 pub use meter::{LinkReport, Measure, Series, Totals};
 pub use model::{Limit, LinkModel, Queue, Reorder};
 pub use opportunities::Opportunities;

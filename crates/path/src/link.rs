@@ -44,12 +44,12 @@ pub struct Link {
 struct Special {
     server: Server,
     recovery: Option<Box<Recovering>>,
-    discipline: Discipline,
+    discipline: Refusal,
     impairments: Impairments,
 }
 
 #[derive(Clone, Debug)]
-enum Discipline {
+enum Refusal {
     Packets(u32),
     Bytes(u64),
     Red(Box<Red>, Stream),
@@ -60,7 +60,7 @@ impl Link {
     ///
     /// # Panics
     /// If the model breaks an invariant that [`LinkModel`] states: a constant rate of zero, a share outside [0, 1],
-    /// outages out of order.
+    /// outages out of order. If its queue [decides at departure](Queue::decides_at_departure).
     #[must_use]
     pub fn new(model: &LinkModel, window: Measure, stream: Stream) -> Link {
         let limit = match model.queue {
@@ -68,24 +68,20 @@ impl Link {
             _ => u32::MAX,
         };
         let discipline = match &model.queue {
-            Queue::Unlimited | Queue::DropTail(Limit::Packets(_)) => Discipline::Packets(limit),
-            Queue::DropTail(Limit::Bytes(limit)) => Discipline::Bytes(limit.0),
+            Queue::Unlimited | Queue::DropTail(Limit::Packets(_)) => Refusal::Packets(limit),
+            Queue::DropTail(Limit::Bytes(limit)) => Refusal::Bytes(limit.0),
             Queue::Red(red) => {
                 let red = Red::new(red, model.rate.nominal(), model.propagation);
-                Discipline::Red(Box::new(red), stream.fork(6))
+                Refusal::Red(Box::new(red), stream.fork(6))
             }
+            Queue::CoDel(_) | Queue::FqCoDel(_) | Queue::Pie(_) => panic!("such a queue belongs to a managed link"),
         };
-        let occupancy = match &model.queue {
-            _ if !model.occupancy => None,
-            Queue::Unlimited => None,
-            Queue::DropTail(limit) => Some(Occupancy::new(*limit)),
-            Queue::Red(red) => Some(Occupancy::new(red.limit_as_counted())),
-        };
+        let occupancy = model.queue.limit().filter(|_| model.occupancy).map(Occupancy::new);
         let recovery =
             model.recovery.map(|recovery| Box::new(Recovering::new(&recovery, model.rate.nominal(), stream.fork(7))));
         let impairments = Impairments::new(model, stream);
         let (server, loss, special) = match (Server::new(&model.rate), &discipline) {
-            (Server::Constant(server), Discipline::Packets(_))
+            (Server::Constant(server), Refusal::Packets(_))
                 if impairments.is_only_loss() && occupancy.is_none() && recovery.is_none() =>
             {
                 (server, impairments.into_loss(), None)
@@ -234,9 +230,9 @@ impl Link {
         }
         let (free, bytes) = (special.server.free(), self.waiting.bytes());
         let full = match &mut special.discipline {
-            Discipline::Packets(limit) => packets >= *limit,
-            Discipline::Bytes(limit) => bytes + u64::from(size) > *limit,
-            Discipline::Red(red, draws) => {
+            Refusal::Packets(limit) => packets >= *limit,
+            Refusal::Bytes(limit) => bytes + u64::from(size) > *limit,
+            Refusal::Red(red, draws) => {
                 let capable = packet.flags.has(Flags::ECT);
                 let idle = (packets == 0 && free <= now).then(|| now - free);
                 match red.arrive(Arrival { now, size, capable, packets, bytes, idle, draw: draws.bits(index) }) {
@@ -277,6 +273,7 @@ impl Link {
         } else {
             self.waiting.pass(size, exit);
         }
+        self.agenda.will_leave(start, start - now);
         if end == u64::MAX { Fate::Held } else { fate }
     }
 }

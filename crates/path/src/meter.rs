@@ -6,6 +6,7 @@
 use crate::waiting::{Gone, Integrals};
 use crate::{DropReason, Drops};
 use paceline_units::{Ratio, Size, Span, Time};
+use std::collections::VecDeque;
 
 /// The interval that is measured: `[from, to)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,6 +89,8 @@ pub struct Series {
     pub packets: Vec<u32>,
     /// Bytes waiting.
     pub bytes: Vec<u64>,
+    /// How long the packets that left the queue since the sample before had waited in it, on average; zero if none left.
+    pub delay: Vec<Span>,
 }
 
 /// Everything that has happened before some instant.
@@ -168,12 +171,17 @@ pub(crate) struct Agenda {
     pub every: Span,
     pub next_sample: u64,
     pub series: Series,
+    /// Packets that have left since the last sample, and how long they had waited in all.
+    left: (u64, u64),
+    /// Departures that are known of and lie ahead: when, and after what wait.
+    ahead: VecDeque<(u64, u64)>,
 }
 
 impl Agenda {
     pub(crate) fn new(window: Measure) -> Agenda {
-        let series = Series::default();
-        Agenda { window, from: None, to: None, every: Span::ZERO, next_sample: u64::MAX, series }
+        let (series, ahead) = (Series::default(), VecDeque::new());
+        let (every, next_sample) = (Span::ZERO, u64::MAX);
+        Agenda { window, from: None, to: None, every, next_sample, series, left: (0, 0), ahead }
     }
 
     /// Asks for a sample every `every`, from the beginning of the clock.
@@ -186,8 +194,28 @@ impl Agenda {
         self.next_sample = 0;
     }
 
+    /// A packet leaves after a wait.
+    pub(crate) fn waited(&mut self, wait: u64) {
+        self.left = (self.left.0 + 1, self.left.1 + wait);
+    }
+
+    /// A packet will leave at `start` after a wait; if samples are taken.
+    pub(crate) fn will_leave(&mut self, start: u64, wait: u64) {
+        if self.every > Span::ZERO {
+            self.ahead.push_back((start, wait));
+        }
+    }
+
     /// Takes the sample that is due.
     pub(crate) fn sample(&mut self, time: u64, packets: u32, bytes: u64) {
+        while let Some(&(start, wait)) = self.ahead.front()
+            && start <= time
+        {
+            self.ahead.pop_front();
+            self.waited(wait);
+        }
+        let (left, waits) = core::mem::take(&mut self.left);
+        self.series.delay.push(Span(waits.checked_div(left).unwrap_or(0)));
         self.series.time.push(Time(time));
         self.series.packets.push(packets);
         self.series.bytes.push(bytes);
@@ -200,6 +228,7 @@ impl Agenda {
         self.series.time.truncate(kept);
         self.series.packets.truncate(kept);
         self.series.bytes.truncate(kept);
+        self.series.delay.truncate(kept);
     }
 
     /// The next instant at which there is something to do.

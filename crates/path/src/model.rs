@@ -1,6 +1,6 @@
 //! What a link is, as plain data.
 
-use crate::{Loss, RateModel, Recovery, RedModel};
+use crate::{CoDelModel, FqCoDelModel, Loss, PieModel, RateModel, Recovery, RedModel};
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// One direction of a link.
@@ -64,7 +64,7 @@ impl LinkModel {
     }
 }
 
-/// A queue discipline. All are first-in first-out; they differ in what they refuse.
+/// A queue discipline.
 #[derive(Clone, Debug)]
 pub enum Queue {
     /// Refuses nothing.
@@ -73,6 +73,34 @@ pub enum Queue {
     DropTail(Limit),
     /// Random Early Detection: drops or marks at random before the queue is full.
     Red(RedModel),
+    /// Controlled Delay: drops or marks from the head while packets have waited for too long.
+    CoDel(CoDelModel),
+    /// Flows in turn, each under CoDel.
+    FqCoDel(FqCoDelModel),
+    /// Drops or marks at random on arrival, so that the delay stays at a target.
+    Pie(PieModel),
+}
+
+impl Queue {
+    /// Whether what becomes of a packet is only known when it leaves: a link with such a queue is a
+    /// [`ManagedLink`](crate::ManagedLink).
+    #[must_use]
+    pub fn decides_at_departure(&self) -> bool {
+        matches!(self, Queue::CoDel(_) | Queue::FqCoDel(_) | Queue::Pie(_))
+    }
+
+    /// How much may wait, as the discipline counts it.
+    #[must_use]
+    pub fn limit(&self) -> Option<Limit> {
+        match self {
+            Queue::Unlimited => None,
+            Queue::DropTail(limit) => Some(*limit),
+            Queue::Red(red) => Some(red.limit_as_counted()),
+            Queue::CoDel(codel) => Some(codel.limit),
+            Queue::FqCoDel(fair) => Some(fair.codel.limit),
+            Queue::Pie(pie) => Some(pie.limit),
+        }
+    }
 }
 
 /// How much may wait. The packet in transmission does not count, as in ns-2.

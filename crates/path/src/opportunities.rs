@@ -134,13 +134,18 @@ impl Delivery {
         self.left = self.opportunities.slots[self.slot].1;
     }
 
-    pub(crate) fn serve(&mut self, now: u64, size: u16) -> (u64, u64) {
+    /// The first opportunity that comes after `now` and is not used up; those before it are wasted.
+    pub(crate) fn ready(&mut self, now: u64) -> u64 {
         if self.at() <= now {
             self.seek(now);
         } else if self.left == 0 {
             self.advance();
         }
-        let (start, mut need) = (self.at(), u64::from(size));
+        self.at()
+    }
+
+    pub(crate) fn serve(&mut self, now: u64, size: u16) -> (u64, u64) {
+        let (start, mut need) = (self.ready(now), u64::from(size));
         loop {
             let taken = need.min(self.left);
             (self.left, need) = (self.left - taken, need - taken);

@@ -136,6 +136,25 @@ impl Server {
         }
     }
 
+    /// When the transmission of what is there at `now` would begin; `u64::MAX`: never.
+    #[inline]
+    pub(crate) fn ready(&mut self, now: u64) -> u64 {
+        match self {
+            Server::Constant(server) => server.free().max(now),
+            Server::Stepped(server) => server.free().max(now),
+            Server::Delivery(server) => server.ready(now),
+        }
+    }
+
+    /// The latest arrival that can be in transmission from `start` on: at an opportunity, what came before it.
+    #[inline]
+    pub(crate) fn latest(&self, start: u64) -> u64 {
+        match self {
+            Server::Constant(_) | Server::Stepped(_) => start,
+            Server::Delivery(_) => start.saturating_sub(1),
+        }
+    }
+
     /// Sends `size` bytes that are there at `now`: start and end of the transmission, each `u64::MAX` for never.
     #[inline]
     pub(crate) fn serve(&mut self, now: u64, size: u16) -> (u64, u64) {

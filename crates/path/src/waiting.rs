@@ -47,18 +47,18 @@ impl Watch for () {
 
 /// How much waits, and its integrals.
 #[derive(Clone, Copy, Debug, Default)]
-struct Level {
+pub(crate) struct Level {
     /// What waits: packets and bytes. Whole numbers; as floats they need not be made ones with each step.
     now: [f64; 2],
     /// Up to when the integrals reach. While nothing waits they need not be carried on.
     reached: u64,
-    integrals: Integrals,
+    pub(crate) integrals: Integrals,
 }
 
 impl Level {
     /// Carries the integrals on to `time`, up to which the level has been as it is.
     #[inline(always)]
-    fn integrate(&mut self, time: u64, watch: &mut impl Watch) {
+    pub(crate) fn integrate(&mut self, time: u64, watch: &mut impl Watch) {
         // By way of i64, which is one instruction.
         let span = (time - self.reached) as i64 as f64;
         self.reached = time;
@@ -82,7 +82,7 @@ impl Level {
 
     /// Both at once, so that it is done with vectors.
     #[inline(always)]
-    fn change(&mut self, time: u64, by: [f64; 2], watch: &mut impl Watch) {
+    pub(crate) fn change(&mut self, time: u64, by: [f64; 2], watch: &mut impl Watch) {
         self.integrate(time, watch);
         for (now, by) in self.now.iter_mut().zip(by) {
             *now += by;

@@ -3,14 +3,14 @@
 use crate::endpoint::{Sink, Source};
 use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Taps, Unit};
 use crate::host::{EmissionClock, Host};
-use crate::model::Model;
+use crate::model::{LinkDirection, Model};
 use crate::recorder::{HostRecorder, Recording};
 use crate::tap::Tap;
 use crate::variation::RateMeter;
 use paceline_engine::random::{Sequence, Stream};
 use paceline_engine::{Element, Engine, Fate, Hop, Inbox, Network};
 use paceline_packet::{Extras, FlowId, Packet};
-use paceline_path::{Link, Measure, Pipe, RateModel};
+use paceline_path::{Keys, Link, ManagedLink, Measure, Pipe, RateModel};
 use paceline_units::Time;
 
 /// A folded link.
@@ -86,6 +86,28 @@ fn run_link(link: &mut Link, packets: &mut [Packet], network: &mut Network<Folde
     }
 }
 
+/// A link that decides at departure: what leaves before a packet comes leaves before it.
+#[inline(never)]
+fn run_managed(link: &mut ManagedLink, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
+    let packets = inbox.take(until, network.ways());
+    let mut onward = |fate: Fate, packet: Packet, at: Time| match fate {
+        Fate::Pass => network.forward(&packet),
+        fate => network.settle(fate, packet, at),
+    };
+    for packet in packets {
+        link.advance(Time(packet.time.0 + 1), &mut onward);
+        link.arrive(*packet, &mut onward);
+    }
+    link.advance(until, &mut onward);
+}
+
+/// A link at its place before it has one.
+#[derive(Debug)]
+enum AnyLink {
+    Plain(Link),
+    Managed(Box<ManagedLink>),
+}
+
 /// An element: a host, or a link that is not folded.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // they lie in one vector, and a box would cost a miss a visit
@@ -94,6 +116,8 @@ pub enum Node {
     Host(Host),
     /// A link with several sources.
     Link(Box<Link>),
+    /// A link whose queue decides when a packet leaves.
+    Managed(Box<ManagedLink>),
 }
 
 impl Element for Node {
@@ -104,6 +128,7 @@ impl Element for Node {
         match self {
             Node::Host(host) => host.run(until, inbox, network),
             Node::Link(link) => run_link(link, inbox.take(until, network.ways()), network),
+            Node::Managed(link) => run_managed(link, until, inbox, network),
         }
     }
 
@@ -112,6 +137,7 @@ impl Element for Node {
         match self {
             Node::Host(host) => host.next_wake(),
             Node::Link(_) => Time::NEVER,
+            Node::Managed(link) => link.next_wake(),
         }
     }
 }
@@ -134,18 +160,8 @@ pub struct Built {
 pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<Built, GraphError> {
     let measure = Measure { from: Time::ZERO + model.warmup, to: Time::ZERO + model.duration };
     let end_is_known = model.stop_after.is_empty();
-    let mut links: Vec<Option<Link>> = model
-        .links
-        .iter()
-        .map(|direction| {
-            let stream = direction.stream(model.seed);
-            let mut link = Link::new(&direction.model, measure, stream);
-            if recording.queue && direction.is_measured() {
-                link.record(recording.every);
-            }
-            Some(link)
-        })
-        .collect();
+    let mut links: Vec<Option<AnyLink>> =
+        model.links.iter().map(|direction| Some(link(direction, model.seed, measure, recording))).collect();
     let graph = Graph {
         nodes: model.nodes.len(),
         arcs: model
@@ -153,15 +169,18 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
             .iter()
             .zip(&links)
             .map(|(direction, link)| {
-                let link = link.as_ref().expect("all links are still here");
+                let (delay, keeps_order, in_one_go) = match link.as_ref().expect("all links are still here") {
+                    AnyLink::Plain(link) => (link.delay_floor(), link.keeps_order(), true),
+                    AnyLink::Managed(link) => (link.delay_floor(), link.keeps_order(), false),
+                };
                 Arc {
                     from: direction.from,
                     to: direction.to,
-                    delay: link.delay_floor(),
-                    keeps_order: link.keeps_order(),
+                    delay,
+                    keeps_order,
                     // A folded link is evaluated ahead of the clock. If the run may end at any moment, it could then
                     // have been measured, and have dropped packets, beyond the end.
-                    may_fold: end_is_known || direction.model.is_pipe(),
+                    may_fold: in_one_go && (end_is_known || direction.model.is_pipe()),
                 }
             })
             .collect(),
@@ -178,7 +197,9 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
                     Folded::Pipe(Pipe::new(rate, direction.propagation))
                 }
                 _ => {
-                    let link = links[arc].take().expect("an arc stands in one place");
+                    let Some(AnyLink::Plain(link)) = links[arc].take() else {
+                        unreachable!("an arc stands in one place, and none that decides at departure is folded")
+                    };
                     Folded::Other(Box::new(Other::Link(link)))
                 }
             }
@@ -201,7 +222,10 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
     let mut elements = Vec::with_capacity(plan.units.len());
     for (i, unit) in plan.units.iter().enumerate() {
         elements.push(match *unit {
-            Unit::Arc(arc) => Node::Link(Box::new(links[arc].take().expect("an arc stands in one place"))),
+            Unit::Arc(arc) => match links[arc].take().expect("an arc stands in one place") {
+                AnyLink::Plain(link) => Node::Link(Box::new(link)),
+                AnyLink::Managed(link) => Node::Managed(link),
+            },
             Unit::Host(node) => {
                 hosts[node] = Some(i);
                 Node::Host(host(model, recording, &plan, node, &endpoints[node]))
@@ -209,6 +233,23 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
         });
     }
     Ok(Built { engine: Engine::new(elements, network, plan.window), plan, hosts })
+}
+
+/// One direction of a link.
+fn link(direction: &LinkDirection, seed: u64, measure: Measure, recording: Recording) -> AnyLink {
+    let (stream, record) = (direction.stream(seed), recording.queue && direction.is_measured());
+    if direction.model.queue.decides_at_departure() {
+        let mut link = Box::new(ManagedLink::new(&direction.model, measure, Keys::FlowAndDirection, stream));
+        if record {
+            link.record(recording.every);
+        }
+        return AnyLink::Managed(link);
+    }
+    let mut link = Link::new(&direction.model, measure, stream);
+    if record {
+        link.record(recording.every);
+    }
+    AnyLink::Plain(link)
 }
 
 /// The host at `node` with these flows' sources and sinks.

@@ -95,10 +95,11 @@ impl Series {
     #[must_use]
     pub fn of_queue(link: &LinkDirection, recorded: &paceline_path::Series, end: Time) -> Series {
         let labels = vec![("link", link.link.clone()), ("direction", link.direction.to_owned())];
-        let mut table = Series::new("queue", labels, &["time_s", "packets", "bytes"]);
-        for ((time, packets), bytes) in recorded.time.iter().zip(&recorded.packets).zip(&recorded.bytes) {
+        let mut table = Series::new("queue", labels, &["time_s", "packets", "bytes", "delay_s"]);
+        let levels = recorded.packets.iter().zip(&recorded.bytes).zip(&recorded.delay);
+        for (time, ((packets, bytes), delay)) in recorded.time.iter().zip(levels) {
             if *time <= end {
-                table.push(&[time.as_secs_f64(), f64::from(*packets), *bytes as f64]);
+                table.push(&[time.as_secs_f64(), f64::from(*packets), *bytes as f64, delay.as_secs_f64()]);
             }
         }
         table

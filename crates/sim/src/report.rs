@@ -3,7 +3,7 @@
 use crate::build::{Built, Node};
 use crate::host::Host;
 use crate::model::{FlowModel, LinkDirection, Model};
-use crate::run::ends;
+use crate::run::{ends, in_flight};
 use crate::summary::{EngineSummary, FlowSummary, GroupSummary, QueueSummary, StreamSummary, Summary, jain};
 use paceline_apps::player::StreamReport;
 use paceline_apps::stream::StreamModel;
@@ -80,7 +80,7 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, links: &[(usiz
             packets_dropped: totals.dropped.total(),
             drops: by_reason(&totals.dropped),
             packets_duplicated: totals.duplicated,
-            packets_in_flight: built.engine.network.in_flight(),
+            packets_in_flight: in_flight(built),
         },
         streams: (0..model.flows.len()).filter_map(|flow| stream_summary(model, built, flow, end)).collect(),
         queues: links.iter().map(|(arc, report)| QueueSummary::of(&model.links[*arc], report)).collect(),

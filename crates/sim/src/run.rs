@@ -10,7 +10,7 @@ use crate::recorder::{Recording, SENDING, Series};
 use crate::report::{self, Before};
 use crate::summary::Summary;
 use crate::tap::{Capture, Pending};
-use paceline_path::{Link, LinkReport};
+use paceline_path::{Link, LinkReport, ManagedLink};
 use paceline_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -127,7 +127,7 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
         (recording.acks, 6 * on("acks")),
         (recording.tfrc, 6 * on("tfrc")),
         (recording.playout, 2 * streams),
-        (recording.queue, 3 * queues),
+        (recording.queue, 4 * queues),
     ];
     let columns: u64 = columns.iter().filter(|(wanted, _)| *wanted).map(|(_, columns)| columns).sum();
     let values = columns.saturating_mul(model.duration.0 / recording.every.0);
@@ -304,20 +304,44 @@ pub(crate) fn ends<'a>(model: &Model, built: &'a Built, flow: usize) -> Ends<'a>
     }
 }
 
-/// The link at each place, with what it measured, and its recording.
-fn links(built: &mut Built) -> Vec<(usize, &mut Link)> {
+/// A link at its place.
+enum Placed<'a> {
+    Plain(&'a mut Link),
+    Managed(&'a mut ManagedLink),
+}
+
+impl Placed<'_> {
+    fn finish(&mut self, end: Time) -> LinkReport {
+        match self {
+            Placed::Plain(link) => link.finish(end),
+            Placed::Managed(link) => link.finish(end),
+        }
+    }
+
+    fn take_series(&mut self) -> paceline_path::Series {
+        match self {
+            Placed::Plain(link) => link.take_series(),
+            Placed::Managed(link) => link.take_series(),
+        }
+    }
+}
+
+/// The link at each place.
+fn links(built: &mut Built) -> Vec<(usize, Placed<'_>)> {
     let mut links = Vec::new();
     let (elements, network) = built.engine.parts_mut();
     for (unit, element) in built.plan.units.iter().zip(elements) {
-        if let (Unit::Arc(arc), Node::Link(link)) = (unit, element) {
-            links.push((*arc, &mut **link));
+        match (unit, element) {
+            (Unit::Arc(arc), Node::Link(link)) => links.push((*arc, Placed::Plain(link))),
+            (Unit::Arc(arc), Node::Managed(link)) => links.push((*arc, Placed::Managed(link))),
+            _ => {}
         }
     }
     for (arc, hop) in built.plan.folded.iter().zip(network.hops_mut()) {
         if let Folded::Other(other) = hop
             && let Other::Link(link) = &mut **other
         {
-            links.push((*arc, link));
+            links.push((*arc, Placed::Plain(link)));
         }
     }
     links.sort_by_key(|(arc, _)| *arc);
@@ -326,13 +350,22 @@ fn links(built: &mut Built) -> Vec<(usize, &mut Link)> {
 
 fn finish_links(model: &Model, built: &mut Built, end: Time) -> Vec<(usize, LinkReport)> {
     let links = links(built).into_iter().filter(|(arc, _)| model.links[*arc].is_measured());
-    links.map(|(arc, link)| (arc, link.finish(end))).collect()
+    links.map(|(arc, mut link)| (arc, link.finish(end))).collect()
+}
+
+/// Packets on their way, and those that wait at a link that decides at departure.
+pub(crate) fn in_flight(built: &Built) -> u64 {
+    let waiting = built.engine.elements().iter().map(|element| match element {
+        Node::Managed(link) => link.waiting(),
+        Node::Host(_) | Node::Link(_) => 0,
+    });
+    built.engine.network.in_flight() + waiting.sum::<u64>()
 }
 
 /// Nothing vanishes: every packet is delivered, dropped with a reason, or still on its way.
 fn check_identity(built: &Built) {
     let totals = built.engine.network.totals();
-    let in_flight = built.engine.network.in_flight();
+    let in_flight = in_flight(built);
     assert_eq!(
         totals.sent + totals.duplicated,
         totals.delivered + totals.dropped.total() + in_flight,
@@ -342,7 +375,7 @@ fn check_identity(built: &Built) {
 
 fn take_series(model: &Model, mut built: Built, end: Time) -> Vec<Series> {
     let mut series = Vec::new();
-    for (arc, link) in links(&mut built) {
+    for (arc, mut link) in links(&mut built) {
         let recorded = link.take_series();
         if recorded.time.is_empty() {
             continue;

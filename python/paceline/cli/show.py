@@ -57,6 +57,7 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("drops_overflow", "overflow"),
         ("drops_early", "early"),
         ("drops_forced", "forced"),
+        ("drops_delay", "delay"),
         ("drops_loss", "loss"),
         ("drops_outage", "outage"),
         ("marks", "marks"),

@@ -9,7 +9,7 @@ use super::frames::Frames;
 use super::spec::PathSpec;
 use paceline_engine::random::Stream;
 use paceline_packet::{Flags, FlowId, Packet, Stamp};
-use paceline_path::{DropReason, Drops, Fate, Limit, Link, LinkReport, Measure, Queue, Series};
+use paceline_path::{DropReason, Drops, Fate, Keys, Limit, Link, LinkReport, ManagedLink, Measure, Queue, Series};
 use paceline_sim::model::LinkDirection;
 use paceline_units::{Size, Span, Time};
 use std::cmp::Reverse;
@@ -120,11 +120,20 @@ pub struct WayResult {
     pub links: Vec<(LinkDirection, LinkReport, Series)>,
 }
 
+/// A link of the path.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "they lie in one vector, a few to a path")]
+enum AnyLink {
+    Plain(Link),
+    /// Its packets leave when they leave: their frames' places travel as sequence numbers.
+    Managed(Box<ManagedLink>),
+}
+
 /// One direction of the path.
 #[derive(Debug)]
 struct Way {
     models: Vec<LinkDirection>,
-    links: Vec<Link>,
+    links: Vec<AnyLink>,
     counts: Counts,
     damage: Stream,
     damaged: u64,
@@ -140,6 +149,8 @@ struct Event {
     size: u16,
     flags: u16,
     frame: u32,
+    /// A hash of what makes it one of a flow.
+    flow: u32,
 }
 
 /// A path with what is on it. Calls must come in order of time; an earlier time than before is taken as that.
@@ -206,6 +217,7 @@ impl Emulator {
             size: shape.size,
             flags: shape.flags.0,
             frame: slot,
+            flow: shape.flow,
         });
     }
 
@@ -258,8 +270,11 @@ impl Emulator {
     /// When [`Emulator::poll`] has something to do next; [`Time::NEVER`] if nothing is on its way.
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        let next = self.events.peek().map(|Reverse(event)| event);
-        self.out.front().or(next).map_or(Time::NEVER, |event| Time(event.time))
+        if let Some(event) = self.out.front() {
+            return Time(event.time);
+        }
+        let next = self.events.peek().map_or(Time::NEVER, |Reverse(event)| Time(event.time));
+        self.departure().map_or(next, |(time, ..)| next.min(time))
     }
 
     /// What has happened to the frames that came in at `side`.
@@ -279,21 +294,43 @@ impl Emulator {
         self.ways.map(|way| {
             way.counts.check();
             let links = way.models.into_iter().zip(way.links).map(|(model, mut link)| {
-                let report = link.finish(end);
-                (model, report, link.take_series())
+                let (report, series) = match &mut link {
+                    AnyLink::Plain(link) => (link.finish(end), link.take_series()),
+                    AnyLink::Managed(link) => (link.finish(end), link.take_series()),
+                };
+                (model, report, series)
             });
             let from = sides.next().unwrap_or(Side::Near);
             WayResult { from, counts: way.counts, links: links.collect() }
         })
     }
 
-    /// Everything up to `now`, at links and beyond the last one.
+    /// The next departure from a link that decides at departure: when, on which way, and from which link.
+    fn departure(&self) -> Option<(Time, usize, usize)> {
+        let all = self.ways.iter().enumerate().flat_map(|(way, it)| {
+            it.links.iter().enumerate().filter_map(move |(link, it)| match it {
+                AnyLink::Plain(_) => None,
+                AnyLink::Managed(managed) => Some((managed.next_wake(), way, link)),
+            })
+        });
+        all.min().filter(|(time, ..)| *time < Time::NEVER)
+    }
+
+    /// Everything up to `now`, at links and beyond the last one. At one instant departures come first.
     fn advance(&mut self, now: Time) -> u64 {
         let now = now.0.max(self.latest);
-        while let Some(&Reverse(event)) = self.events.peek()
-            && event.time <= now
-        {
-            self.events.pop();
+        loop {
+            let event = self.events.peek().map(|Reverse(event)| event.time).filter(|time| *time <= now);
+            if let Some((time, way, link)) = self.departure()
+                && time.0 <= event.unwrap_or(now)
+            {
+                self.depart(way, link, time);
+                continue;
+            }
+            if event.is_none() {
+                break;
+            }
+            let Some(Reverse(event)) = self.events.pop() else { break };
             if usize::from(event.link) < self.ways[usize::from(event.way)].links.len() {
                 self.cross(event);
             } else {
@@ -304,22 +341,59 @@ impl Emulator {
         now
     }
 
+    /// A link lets go of what leaves at `time`.
+    fn depart(&mut self, way: usize, link: usize, time: Time) {
+        let mut settled = Vec::new();
+        if let AnyLink::Managed(managed) = &mut self.ways[way].links[link] {
+            managed.advance(Time(time.0 + 1), &mut |fate, packet, _| settled.push((fate, packet)));
+        }
+        for (fate, packet) in settled {
+            self.settle(fate, packet, way, link);
+        }
+    }
+
     /// A frame reaches a link.
     fn cross(&mut self, event: Event) {
-        let way = &mut self.ways[usize::from(event.way)];
+        let (way, link) = (usize::from(event.way), usize::from(event.link));
         let mut packet = packet(event);
-        let fate = way.links[usize::from(event.link)].admit(&mut packet);
-        let onward = Event { time: packet.time.0, link: event.link + 1, flags: packet.flags.0, ..event };
+        match &mut self.ways[way].links[link] {
+            AnyLink::Plain(plain) => {
+                let fate = plain.admit(&mut packet);
+                self.settle(fate, packet, way, link);
+            }
+            AnyLink::Managed(managed) => {
+                let mut settled = Vec::new();
+                managed.arrive(packet, &mut |fate, packet, _| settled.push((fate, packet)));
+                for (fate, packet) in settled {
+                    self.settle(fate, packet, way, link);
+                }
+            }
+        }
+    }
+
+    /// What a link says of a frame.
+    fn settle(&mut self, fate: Fate, packet: Packet, way: usize, link: usize) {
+        let onward = Event {
+            time: packet.time.0,
+            number: 0,
+            way: way as u8,
+            link: link as u16 + 1,
+            size: packet.size,
+            flags: packet.flags.0,
+            frame: packet.seq,
+            flow: packet.flow.0,
+        };
+        let way = &mut self.ways[way];
         match fate {
             Fate::Pass => self.send(onward),
             Fate::Drop(reason) => {
                 way.counts.links[reason] += 1;
                 way.counts.in_flight -= 1;
-                self.frames.release(event.frame);
+                self.frames.release(onward.frame);
             }
             Fate::Twice(time) => {
                 way.counts.duplicated += 1;
-                match self.frames.copy(event.frame) {
+                match self.frames.copy(onward.frame) {
                     Some(frame) => {
                         way.counts.in_flight += 1;
                         let flags = packet.flags.with(Flags::DUPLICATE).0;
@@ -330,7 +404,7 @@ impl Emulator {
                 self.send(onward);
             }
             // In flight for ever.
-            Fate::Held => drop(self.frames.hold(event.frame)),
+            Fate::Held => drop(self.frames.hold(onward.frame)),
         }
     }
 
@@ -346,21 +420,29 @@ fn packet(event: Event) -> Packet {
         cursor: 0,
         size: event.size,
         flags: Flags(event.flags),
-        flow: FlowId(0),
-        seq: 0,
+        flow: FlowId(event.flow),
+        seq: event.frame,
         stamp: Stamp(0),
         extra: paceline_packet::ExtraId::NONE,
     }
 }
 
-fn link(direction: &LinkDirection, seed: u64, record: Option<Span>, memory: Size) -> Link {
+fn link(direction: &LinkDirection, seed: u64, record: Option<Span>, memory: Size) -> AnyLink {
     let mut model = direction.model.clone();
     if matches!(model.queue, Queue::Unlimited) {
         model.queue = Queue::DropTail(Limit::Bytes(memory));
     }
-    let mut link = Link::new(&model, Measure::ALL, direction.stream(seed));
+    let stream = direction.stream(seed);
+    if model.queue.decides_at_departure() {
+        let mut link = ManagedLink::new(&model, Measure::ALL, Keys::Flow, stream);
+        if let Some(every) = record {
+            link.record(every);
+        }
+        return AnyLink::Managed(Box::new(link));
+    }
+    let mut link = Link::new(&model, Measure::ALL, stream);
     if let Some(every) = record {
         link.record(every);
     }
-    link
+    AnyLink::Plain(link)
 }

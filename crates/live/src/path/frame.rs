@@ -5,6 +5,14 @@
 use paceline_packet::Flags;
 
 const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// The basis of FNV-1a of 32 bits (Fowler, Noll, Vo; draft-eastlake-fnv).
+const HASHED: u32 = 0x811c_9dc5;
+
+fn hash(all: u32, byte: u8) -> u32 {
+    (all ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+}
 
 /// An IP packet's length, flags, and where its payload begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,21 +23,23 @@ pub(super) struct Shape {
     pub(super) flags: Flags,
     /// Bytes of the IP header.
     pub(super) header: usize,
+    /// A hash of the 5-tuple: addresses, protocol, and the ports of TCP and UDP (of a fragment none).
+    pub(super) flow: u32,
 }
 
 impl Shape {
     /// Of a frame that begins with an IP header; what follows the packet is padding. `None` if it is no whole packet.
     pub(super) fn of(frame: &[u8]) -> Option<Shape> {
-        let (header, size, protocol, is_first) = match frame.first()? >> 4 {
+        let (header, size, protocol, is_first, addresses) = match frame.first()? >> 4 {
             4 => {
                 let fixed: &[u8; 20] = frame.first_chunk()?;
                 let header = usize::from(fixed[0] & 15) * 4;
                 let offset = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff;
-                (header, usize::from(u16::from_be_bytes([fixed[2], fixed[3]])), fixed[9], offset == 0)
+                (header, usize::from(u16::from_be_bytes([fixed[2], fixed[3]])), fixed[9], offset == 0, 12..20)
             }
             6 => {
                 let fixed: &[u8; 40] = frame.first_chunk()?;
-                (40, 40 + usize::from(u16::from_be_bytes([fixed[4], fixed[5]])), fixed[6], true)
+                (40, 40 + usize::from(u16::from_be_bytes([fixed[4], fixed[5]])), fixed[6], true, 8..40)
             }
             _ => return None,
         };
@@ -44,7 +54,10 @@ impl Shape {
         if protocol == TCP && is_first && is_pure_ack(&frame[header..size]) {
             flags = flags.with(Flags::ACK);
         }
-        Some(Shape { size: u16::try_from(size).ok()?, flags, header })
+        let has_ports = (protocol == TCP || protocol == UDP) && is_first;
+        let ports = frame.get(header..header + 4).filter(|_| has_ports && header + 4 <= size).unwrap_or_default();
+        let flow = frame[addresses].iter().chain(ports).fold(hash(HASHED, protocol), |all, byte| hash(all, *byte));
+        Some(Shape { size: u16::try_from(size).ok()?, flags, header, flow })
     }
 }
 
@@ -129,8 +142,9 @@ pub(super) mod tests {
     #[test]
     fn padding_is_no_part_of_a_packet_and_what_is_cut_is_none() {
         let mut frame = udp(40, 7);
+        let whole = Shape::of(&frame).unwrap();
         frame.resize(60, 0);
-        assert_eq!(Shape::of(&frame), Some(Shape { size: 40, flags: Flags::NONE, header: 20 }));
+        assert_eq!(Shape::of(&frame), Some(Shape { flow: whole.flow, size: 40, flags: Flags::NONE, header: 20 }));
         assert_eq!(Shape::of(&frame[..39]), None);
         // The length of zero of a segment that is left to the card to cut.
         frame[2..4].fill(0);
@@ -160,6 +174,24 @@ pub(super) mod tests {
         PacketBuilder::ipv4([1; 4], [2; 4], 9).tcp(1, 2, 3, 4).ack(1).write(&mut frame, b"").unwrap();
         frame[7] = 1; // a later fragment has no TCP header
         assert!(!Shape::of(&frame).unwrap().flags.has(Flags::ACK));
+    }
+
+    #[test]
+    fn a_flow_is_a_5_tuple_in_one_way() {
+        let flow = |from: u8, to: u8, ports: (u16, u16), payload: &[u8]| {
+            let mut frame = Vec::new();
+            let builder = PacketBuilder::ipv4([10, 0, 0, from], [10, 0, 0, to], 64).tcp(ports.0, ports.1, 7, 9);
+            builder.ack(1).write(&mut frame, payload).unwrap();
+            Shape::of(&frame).unwrap().flow
+        };
+        let one = flow(1, 2, (80, 81), b"data");
+        assert_eq!(one, flow(1, 2, (80, 81), b""), "data and acknowledgements of one way are one flow");
+        let others = [flow(2, 1, (81, 80), b""), flow(1, 2, (80, 82), b""), flow(1, 3, (80, 81), b"")];
+        assert!(others.iter().all(|other| *other != one), "{others:?}");
+        let mut frame = udp(60, 7);
+        let whole = Shape::of(&frame).unwrap().flow;
+        frame[7] = 1; // a later fragment has no ports
+        assert_ne!(Shape::of(&frame).unwrap().flow, whole);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What a link has counted: for its measured interval, its recording, and its end.
 
-use super::Link;
-use crate::impair::Counts;
+use super::{Link, Refusal, Special};
+use crate::impair::{Counts, Impairments};
 use crate::meter::{Series, Snapshot};
+use crate::rate::Server;
 use crate::{LinkReport, Totals};
 use paceline_units::{Span, Time};
 
@@ -58,6 +59,12 @@ impl Link {
 
     /// Samples the queue every `every`, from the beginning of the clock. To be called before the first packet.
     pub fn record(&mut self, every: Span) {
+        if self.special.is_none() {
+            // Only there are waits told.
+            let (server, discipline) = (Server::Constant(self.server), Refusal::Packets(self.limit));
+            let impairments = Impairments::of_loss(self.loss.take());
+            self.special = Some(Box::new(Special { server, recovery: None, discipline, impairments }));
+        }
         self.agenda.record(every);
         self.boundary = self.agenda.next();
     }

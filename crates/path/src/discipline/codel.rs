@@ -1,0 +1,138 @@
+//! Controlled Delay.
+//!
+//! Nichols, Jacobson, McGregor, Iyengar, RFC 8289; section 5 has the algorithm. Marks, which the RFC leaves open, are
+//! made as Linux makes them: a mark takes the place of a drop in the control law, and the marked packet leaves.
+
+use super::fifo::Waiting;
+use super::model::CoDelModel;
+use crate::DropReason;
+use paceline_packet::{Flags, Packet};
+
+/// What CoDel is set to, in nanoseconds and bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    target: u64,
+    interval: u64,
+    mtu: u64,
+    ecn: bool,
+    mark_above: u64,
+}
+
+impl Settings {
+    pub(super) fn new(model: &CoDelModel) -> Settings {
+        Settings {
+            target: model.target.0,
+            interval: model.interval.0,
+            mtu: model.mtu.0,
+            ecn: model.ecn,
+            mark_above: model.mark_above.map_or(u64::MAX, |span| span.0),
+        }
+    }
+
+    /// When to drop next: an interval divided by the square root of the drops so far (section 5.4).
+    #[inline]
+    fn control_law(&self, time: u64, count: u32) -> u64 {
+        time.saturating_add((self.interval as f64 / f64::from(count.max(1)).sqrt()) as u64)
+    }
+
+    /// Marks a packet instead of dropping it, if it can be.
+    #[inline]
+    fn marks(&self, packet: &mut Packet) -> bool {
+        let mark = self.ecn && packet.flags.has(Flags::ECT);
+        if mark {
+            packet.flags = packet.flags.with(Flags::CE);
+        }
+        mark
+    }
+}
+
+/// CoDel at work on one queue; the names are the RFC's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CoDel {
+    /// When the delay will have stood above the target for an interval; 0: it is below.
+    first_above: u64,
+    drop_next: u64,
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+}
+
+impl CoDel {
+    pub(super) const fn new() -> CoDel {
+        CoDel { first_above: 0, drop_next: 0, count: 0, last_count: 0, dropping: false }
+    }
+
+    /// The next packet, and whether it may be dropped (`dodequeue`).
+    #[inline]
+    fn next(&mut self, settings: &Settings, now: u64, queue: &mut impl Waiting) -> Option<(Packet, bool)> {
+        let Some(packet) = queue.pop() else {
+            self.first_above = 0;
+            return None;
+        };
+        let mut may_drop = false;
+        if now - packet.time.0 < settings.target || queue.bytes() <= settings.mtu {
+            self.first_above = 0;
+        } else if self.first_above == 0 {
+            self.first_above = now.saturating_add(settings.interval);
+        } else {
+            may_drop = now >= self.first_above;
+        }
+        Some((packet, may_drop))
+    }
+
+    /// The packet that leaves at `now`; those before it that do not get out are handed to `dropped`. Adds to `marks`.
+    pub(super) fn dequeue(
+        &mut self,
+        settings: &Settings,
+        now: u64,
+        queue: &mut impl Waiting,
+        marks: &mut u64,
+        mut dropped: impl FnMut(&Packet, DropReason),
+    ) -> Option<Packet> {
+        let mut next = self.next(settings, now, queue);
+        if self.dropping {
+            self.dropping = next.is_some_and(|(_, may_drop)| may_drop);
+            while self.dropping && now >= self.drop_next {
+                let Some((packet, _)) = &mut next else { break };
+                self.count = self.count.saturating_add(1);
+                if settings.marks(packet) {
+                    *marks += 1;
+                    self.drop_next = settings.control_law(self.drop_next, self.count);
+                    break;
+                }
+                dropped(packet, DropReason::Delay);
+                next = self.next(settings, now, queue);
+                match next {
+                    Some((_, true)) => self.drop_next = settings.control_law(self.drop_next, self.count),
+                    _ => self.dropping = false,
+                }
+            }
+        } else if let Some((packet, true)) = &mut next {
+            if settings.marks(packet) {
+                *marks += 1;
+            } else {
+                dropped(packet, DropReason::Delay);
+                next = self.next(settings, now, queue);
+            }
+            self.dropping = true;
+            // It was dropping not long ago: what controlled the queue then is a good place to begin (section 5.5).
+            let since = self.count - self.last_count.min(self.count);
+            let recent = now < self.drop_next.saturating_add(16 * settings.interval);
+            self.count = if since > 1 && recent { since } else { 1 };
+            self.drop_next = settings.control_law(now, self.count);
+            self.last_count = self.count;
+        }
+        let (mut packet, _) = next?;
+        let late = now - packet.time.0 > settings.mark_above && packet.flags.has(Flags::ECT);
+        if late && !packet.flags.has(Flags::CE) {
+            packet.flags = packet.flags.with(Flags::CE);
+            *marks += 1;
+        }
+        Some(packet)
+    }
+
+    /// So many packets of this queue were dropped for want of room: that counts, as in Linux.
+    pub(super) fn lost(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
+    }
+}

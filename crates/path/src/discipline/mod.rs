@@ -1,0 +1,208 @@
+//! Queue disciplines by themselves: a packet goes in at one instant and comes out at another, when an interface asks.
+//!
+//! A discipline knows neither link nor medium: whatever serves it calls [`Discipline::enqueue`] for each packet that
+//! comes and [`Discipline::dequeue`] whenever it could send, also when nothing waits (then RED's queue is idle from there
+//! on, and FQ-CoDel's round goes on). Every packet that goes in comes out, is handed to `dropped`, or still waits.
+
+mod codel;
+mod fifo;
+mod fq_codel;
+mod model;
+mod pie;
+#[cfg(test)]
+mod tests;
+
+pub use model::{CoDelModel, DelayEstimate, FqCoDelModel, PieModel};
+
+use crate::DropReason;
+use crate::model::{Limit, Queue};
+use crate::red::{Arrival, Red, Verdict};
+use codel::{CoDel, Settings};
+use fifo::{Fifo, Waiting};
+use fq_codel::FqCoDel;
+use paceline_engine::random::Stream;
+use paceline_packet::{Flags, Packet};
+use paceline_units::{Rate, Span, Time};
+use pie::Pie;
+
+/// What a discipline is told of the interface that it stands before.
+#[derive(Clone, Copy, Debug)]
+pub struct Interface {
+    /// Its nominal rate: RED's automatic settings go by it.
+    pub rate: Rate,
+    /// The propagation delay behind it, for the same.
+    pub propagation: Span,
+    /// What makes a flow.
+    pub keys: Keys,
+}
+
+/// What makes a flow, to a discipline that serves flows in turn: the 5-tuple, in one way or the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Keys {
+    /// A packet's flow and its direction (`Flags::ACK`): a sender and its receiver are one flow of a run.
+    #[default]
+    FlowAndDirection,
+    /// A packet's flow alone, in which the direction is.
+    Flow,
+}
+
+/// A queue discipline at work, with the packets that wait.
+#[derive(Clone, Debug)]
+pub struct Discipline {
+    kind: Kind,
+    marks: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// Without a limit, or with one.
+    DropTail(Fifo, Option<Limit>),
+    Red(Box<RedQueue>),
+    CoDel(Box<CoDelQueue>),
+    FqCoDel(Box<FqCoDel>),
+    Pie(Box<Pie>),
+}
+
+#[derive(Clone, Debug)]
+struct RedQueue {
+    red: Red,
+    fifo: Fifo,
+    draws: Stream,
+    arrivals: u64,
+    /// Since when there has been nothing to send.
+    idle: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct CoDelQueue {
+    settings: Settings,
+    limit: Limit,
+    codel: CoDel,
+    fifo: Fifo,
+}
+
+impl Discipline {
+    /// The discipline of this model, empty, which draws from `stream`.
+    ///
+    /// # Panics
+    /// If the model breaks an invariant: see RED; FQ-CoDel has no queues or an empty quantum; PIE's updates are no time
+    /// apart.
+    #[must_use]
+    pub fn new(queue: &Queue, interface: Interface, stream: Stream) -> Discipline {
+        let fifo = Fifo::default();
+        let kind = match queue {
+            Queue::Unlimited => Kind::DropTail(fifo, None),
+            Queue::DropTail(limit) => Kind::DropTail(fifo, Some(*limit)),
+            Queue::Red(model) => {
+                let red = Red::new(model, interface.rate, interface.propagation);
+                Kind::Red(Box::new(RedQueue { red, fifo, draws: stream.fork(6), arrivals: 0, idle: Some(0) }))
+            }
+            Queue::CoDel(model) => {
+                let (settings, limit, codel) = (Settings::new(model), model.limit, CoDel::new());
+                Kind::CoDel(Box::new(CoDelQueue { settings, limit, codel, fifo }))
+            }
+            Queue::FqCoDel(model) => Kind::FqCoDel(Box::new(FqCoDel::new(model, interface.keys, stream.fork(8)))),
+            Queue::Pie(model) => Kind::Pie(Box::new(Pie::new(model, stream.fork(9)))),
+        };
+        Discipline { kind, marks: 0 }
+    }
+
+    /// A packet comes at `now`; calls must come in order of time, among those of [`Discipline::dequeue`]. What is dropped
+    /// (it, or others) is handed to `dropped`.
+    #[inline]
+    pub fn enqueue(&mut self, now: Time, mut packet: Packet, mut dropped: impl FnMut(&Packet, DropReason)) {
+        packet.time = now;
+        match &mut self.kind {
+            Kind::DropTail(fifo, limit) => {
+                if limit.is_some_and(|limit| !fifo.fits(limit, packet.size)) {
+                    return dropped(&packet, DropReason::Overflow);
+                }
+                fifo.push(packet);
+            }
+            Kind::Red(queue) => queue.enqueue(packet, &mut self.marks, dropped),
+            Kind::CoDel(queue) => {
+                if !queue.fifo.fits(queue.limit, packet.size) {
+                    return dropped(&packet, DropReason::Overflow);
+                }
+                queue.fifo.push(packet);
+            }
+            Kind::FqCoDel(queue) => queue.enqueue(packet, dropped),
+            Kind::Pie(queue) => queue.enqueue(packet, &mut self.marks, dropped),
+        }
+    }
+
+    /// The packet to send at `now`, whose time is still that at which it came; `None` if nothing waits. What is dropped
+    /// on the way is handed to `dropped`.
+    #[inline]
+    pub fn dequeue(&mut self, now: Time, dropped: impl FnMut(&Packet, DropReason)) -> Option<Packet> {
+        match &mut self.kind {
+            Kind::DropTail(fifo, _) => fifo.pop(),
+            Kind::Red(queue) => {
+                let packet = queue.fifo.pop();
+                queue.idle = if packet.is_none() { queue.idle.or(Some(now.0)) } else { None };
+                packet
+            }
+            Kind::CoDel(queue) => {
+                let CoDelQueue { settings, codel, fifo, .. } = &mut **queue;
+                codel.dequeue(settings, now.0, fifo, &mut self.marks, dropped)
+            }
+            Kind::FqCoDel(queue) => queue.dequeue(now.0, &mut self.marks, dropped),
+            Kind::Pie(queue) => queue.dequeue(now.0),
+        }
+    }
+
+    /// Packets that wait.
+    #[must_use]
+    pub fn packets(&self) -> u32 {
+        match &self.kind {
+            Kind::DropTail(fifo, _) => fifo.packets(),
+            Kind::Red(queue) => queue.fifo.packets(),
+            Kind::CoDel(queue) => queue.fifo.packets(),
+            Kind::FqCoDel(queue) => queue.packets(),
+            Kind::Pie(queue) => queue.fifo.packets(),
+        }
+    }
+
+    /// Bytes that wait.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match &self.kind {
+            Kind::DropTail(fifo, _) => fifo.bytes(),
+            Kind::Red(queue) => queue.fifo.bytes(),
+            Kind::CoDel(queue) => queue.fifo.bytes(),
+            Kind::FqCoDel(queue) => queue.bytes(),
+            Kind::Pie(queue) => queue.fifo.bytes(),
+        }
+    }
+
+    /// Packets marked so far (ECN).
+    #[must_use]
+    pub fn marks(&self) -> u64 {
+        self.marks
+    }
+}
+
+impl RedQueue {
+    fn enqueue(&mut self, mut packet: Packet, marks: &mut u64, mut dropped: impl FnMut(&Packet, DropReason)) {
+        let (now, size, capable) = (packet.time.0, packet.size, packet.flags.has(Flags::ECT));
+        let (packets, bytes) = (self.fifo.packets(), self.fifo.bytes());
+        // Until the interface asks again: what comes after the first one finds it busy.
+        let idle = self.idle.take().map(|since| now - since);
+        let draw = self.draws.bits(self.arrivals);
+        self.arrivals += 1;
+        match self.red.arrive(Arrival { now, size, capable, packets, bytes, idle, draw }) {
+            Verdict::Pass => {}
+            Verdict::Mark => {
+                packet.flags = packet.flags.with(Flags::CE);
+                *marks += 1;
+            }
+            Verdict::Drop(reason) => {
+                if let Some(idle) = idle {
+                    self.idle = Some(now - idle);
+                }
+                return dropped(&packet, reason);
+            }
+        }
+        self.fifo.push(packet);
+    }
+}

@@ -1,0 +1,245 @@
+//! Proportional Integral controller Enhanced.
+//!
+//! Pan, Natarajan, Baker, White, RFC 8033: packets are dropped at random on arrival, with a probability that a controller
+//! renews every so often from the queue's delay and its change. Always active, as in Linux: the appendix' switch
+//! that turns it off below a third of the limit is left out.
+
+use super::fifo::{Fifo, Waiting};
+use super::model::{DelayEstimate, PieModel};
+use crate::DropReason;
+use paceline_engine::random::Stream;
+use paceline_packet::{Flags, Packet};
+
+/// Bytes that must wait, and then leave, for a measurement of the rate (DQ_THRESHOLD, 2^14).
+const MEASURED: u64 = 1 << 14;
+/// The weight of a measurement of the rate: DQ_THRESHOLD / 2^16 (section 5.2).
+const WEIGHT: f64 = MEASURED as f64 / 65_536.0;
+/// Above this probability it grows by no more than [`STEP`] in one update (section 5.3, "cap drop adjustment").
+const CAPPED: f64 = 0.1;
+const STEP: f64 = 0.02;
+
+/// PIE at work. Delays are in seconds.
+#[derive(Clone, Debug)]
+pub(super) struct Pie {
+    model: PieModel,
+    pub(super) fifo: Fifo,
+    draws: Stream,
+    arrivals: u64,
+    probability: f64,
+    delay: f64,
+    delay_before: f64,
+    /// Nanoseconds of burst allowance that are left.
+    burst: u64,
+    /// The sum of probabilities since the last drop.
+    accumulated: f64,
+    next_update: u64,
+    /// When the measurement of the rate under way began, and the bytes that have left since.
+    measuring: Option<(u64, u64)>,
+    /// The time in which [`MEASURED`] bytes leave; zero before the first measurement.
+    departure: f64,
+}
+
+impl Pie {
+    /// # Panics
+    /// If updates are no time apart.
+    pub(super) fn new(model: &PieModel, draws: Stream) -> Pie {
+        assert!(model.update.0 > 0, "PIE must be renewed at an interval");
+        Pie {
+            model: *model,
+            fifo: Fifo::default(),
+            draws,
+            arrivals: 0,
+            probability: 0.0,
+            delay: 0.0,
+            delay_before: 0.0,
+            burst: model.burst.0,
+            accumulated: 0.0,
+            next_update: model.update.0,
+            measuring: None,
+            departure: 0.0,
+        }
+    }
+
+    /// Does the updates that are due. Nothing has come or gone since the last call.
+    fn catch_up(&mut self, now: u64) {
+        while self.next_update <= now {
+            self.update();
+            let step = self.model.update.0;
+            let at_rest = self.fifo.bytes() == 0 && self.probability == 0.0;
+            if at_rest && self.delay == 0.0 && self.delay_before == 0.0 {
+                // Further ones would change nothing.
+                self.next_update = now - now % step;
+            }
+            self.next_update = self.next_update.saturating_add(step);
+        }
+    }
+
+    /// Renews the probability (section 4.2).
+    fn update(&mut self) {
+        let target = self.model.target.as_secs_f64();
+        self.delay = match self.model.estimate {
+            _ if self.fifo.bytes() == 0 => 0.0,
+            DelayEstimate::Timestamps => self.delay,
+            DelayEstimate::DepartureRate => self.fifo.bytes() as f64 * self.departure / MEASURED as f64,
+        };
+        let change = self.model.alpha * (self.delay - target) + self.model.beta * (self.delay - self.delay_before);
+        let change = change * tuning(self.probability);
+        let change = if self.probability >= CAPPED { change.min(STEP) } else { change };
+        let mut probability = self.probability + change;
+        if self.delay == 0.0 && self.delay_before == 0.0 {
+            probability *= 0.98;
+        }
+        self.probability = probability.clamp(0.0, 1.0);
+        let calm = |delay: f64| delay < target / 2.0;
+        self.burst = if self.probability == 0.0 && calm(self.delay) && calm(self.delay_before) {
+            self.model.burst.0
+        } else {
+            self.burst.saturating_sub(self.model.update.0)
+        };
+        self.delay_before = self.delay;
+    }
+
+    /// Whether a packet is to be dropped (sections 4.1 and 5.4).
+    fn takes(&mut self, size: u16) -> bool {
+        let target = self.model.target.as_secs_f64();
+        let calm = self.delay_before < target / 2.0 && self.probability < 0.2;
+        if self.burst > 0 || calm || self.fifo.bytes() <= 2 * self.model.mean_packet.0 {
+            return false;
+        }
+        let mut probability = self.probability;
+        if self.model.by_size {
+            probability = (probability * f64::from(size) / self.model.mean_packet.0 as f64).min(1.0);
+        }
+        if self.model.derandomize {
+            self.accumulated = if self.probability == 0.0 { 0.0 } else { self.accumulated + probability };
+            if self.accumulated < 0.85 {
+                return false;
+            }
+            if self.accumulated >= 8.5 {
+                self.accumulated = 0.0;
+                return true;
+            }
+        }
+        let drop = self.draws.unit(self.arrivals) < probability;
+        if drop {
+            self.accumulated = 0.0;
+        }
+        drop
+    }
+
+    pub(super) fn enqueue(
+        &mut self,
+        mut packet: Packet,
+        marks: &mut u64,
+        mut dropped: impl FnMut(&Packet, DropReason),
+    ) {
+        self.catch_up(packet.time.0);
+        self.arrivals += 1;
+        if !self.fifo.fits(self.model.limit, packet.size) {
+            return dropped(&packet, DropReason::Overflow);
+        }
+        if self.takes(packet.size) {
+            let marked =
+                packet.flags.has(Flags::ECT) && self.model.mark_below.is_some_and(|below| self.probability < below.0);
+            if !marked {
+                return dropped(&packet, DropReason::Early);
+            }
+            packet.flags = packet.flags.with(Flags::CE);
+            *marks += 1;
+        }
+        self.fifo.push(packet);
+    }
+
+    pub(super) fn dequeue(&mut self, now: u64) -> Option<Packet> {
+        self.catch_up(now);
+        let packet = self.fifo.pop()?;
+        match self.model.estimate {
+            DelayEstimate::Timestamps => self.delay = (now - packet.time.0) as f64 * 1e-9,
+            DelayEstimate::DepartureRate => self.measure(now, packet.size),
+        }
+        Some(packet)
+    }
+
+    /// A packet of this size leaves (section 5.2).
+    fn measure(&mut self, now: u64, size: u16) {
+        if let Some((since, bytes)) = &mut self.measuring {
+            *bytes += u64::from(size);
+            if *bytes >= MEASURED {
+                let taken = (now - *since) as f64 * 1e-9;
+                self.departure =
+                    if self.departure == 0.0 { taken } else { taken * WEIGHT + self.departure * (1.0 - WEIGHT) };
+                self.measuring = None;
+            }
+        }
+        if self.measuring.is_none() && self.fifo.bytes() >= MEASURED {
+            self.measuring = Some((now, 0));
+        }
+    }
+}
+
+/// How much less than alpha and beta say the probability moves while it is small (section 4.2, "auto-tuning").
+fn tuning(probability: f64) -> f64 {
+    const STEPS: [(f64, f64); 6] =
+        [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
+    STEPS.into_iter().find(|(below, _)| probability < *below).map_or(1.0, |(_, divisor)| 1.0 / divisor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limit;
+    use crate::link::tests::packet;
+
+    /// RFC 8033 section 4.2, by hand: 40 ms where 15 are wanted, and they stand.
+    #[test]
+    fn the_probability_by_hand() {
+        let mut pie = Pie::new(&PieModel::new(Limit::Packets(100)), Stream::new(1, "pie"));
+        pie.fifo.push(packet(0, 1500));
+        (pie.delay, pie.delay_before) = (0.040, 0.040);
+        for (before, divisor) in
+            [(0.0, 2048.0), (5e-6, 512.0), (5e-5, 128.0), (5e-4, 32.0), (5e-3, 8.0), (0.05, 2.0), (0.2, 1.0)]
+        {
+            pie.probability = before;
+            pie.update();
+            assert!((pie.probability - before - 0.125 * 0.025 / divisor).abs() < 1e-12, "{before}");
+        }
+        // 100 ms more: 5/4 of that, but no more than 0.02 at once; and 200 ms less, which nothing caps.
+        (pie.probability, pie.delay) = (0.2, 0.140);
+        pie.update();
+        assert!((pie.probability - 0.22).abs() < 1e-12);
+        pie.delay = 0.030;
+        pie.update();
+        assert!((pie.probability - (0.22 + 0.125 * 0.015 - 1.25 * 0.11)).abs() < 1e-12);
+        // Nothing waits: down by alpha times the target, and by a fiftieth once that is so twice.
+        (pie.probability, pie.delay_before) = (0.5, 0.0);
+        assert!(pie.fifo.pop().is_some());
+        pie.update();
+        assert!((pie.probability - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12);
+    }
+
+    /// RFC 8033 section 5.4: none until the probabilities sum up to 0.85, always one before 8.5.
+    #[test]
+    fn pie_spaces_drops_out() {
+        let gaps = |derandomize| {
+            let model = PieModel { derandomize, alpha: 1e-9, beta: 1e-9, ..PieModel::new(Limit::Packets(100)) };
+            let mut pie = Pie::new(&model, Stream::new(1, "pie"));
+            (pie.probability, pie.burst, pie.delay_before) = (0.05, 0, 1.0);
+            for _ in 0..10 {
+                pie.fifo.push(packet(0, 1500));
+            }
+            let (mut gaps, mut since) = (Vec::new(), 0);
+            for _ in 0..200_000 {
+                pie.arrivals += 1;
+                since += 1;
+                if pie.takes(1500) {
+                    gaps.push(since);
+                    since = 0;
+                }
+            }
+            (gaps.iter().min().copied().unwrap_or(0), gaps.iter().max().copied().unwrap_or(0))
+        };
+        let (spaced, random) = (gaps(true), gaps(false));
+        assert!(spaced.0 == 17 && spaced.1 <= 171, "{spaced:?}");
+        assert!(random.0 == 1 && random.1 > 170, "{random:?}");
+    }
+}

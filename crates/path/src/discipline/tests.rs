@@ -1,0 +1,354 @@
+//! Disciplines by hand: the RFCs' control laws, and what holds of each of them whatever comes.
+
+use super::*;
+use crate::RedModel;
+use paceline_packet::{ExtraId, FlowId, Stamp};
+use paceline_units::{Ratio, Size};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+const MANY: Limit = Limit::Packets(100_000);
+
+fn packet(flow: u32, seq: u32, size: u16) -> Packet {
+    let (time, flags) = (Time::ZERO, Flags::NONE);
+    Packet { time, flow: FlowId(flow), seq, stamp: Stamp(0), cursor: 0, extra: ExtraId::NONE, size, flags }
+}
+
+fn capable(packet: Packet) -> Packet {
+    Packet { flags: packet.flags.with(Flags::ECT), ..packet }
+}
+
+fn discipline(queue: &Queue) -> Discipline {
+    let interface =
+        Interface { rate: Rate::from_mbps(8.0), propagation: Span::from_millis(10), keys: Keys::FlowAndDirection };
+    Discipline::new(queue, interface, Stream::new(1, "queue"))
+}
+
+fn codel(change: impl FnOnce(&mut CoDelModel)) -> Discipline {
+    let mut model = CoDelModel::new(MANY);
+    change(&mut model);
+    discipline(&Queue::CoDel(model))
+}
+
+fn put(queue: &mut Discipline, at: u64, packet: Packet) -> Vec<(u32, DropReason)> {
+    let mut dropped = Vec::new();
+    queue.enqueue(Time(at), packet, |packet, reason| dropped.push((packet.seq, reason)));
+    dropped
+}
+
+/// What leaves at `at`, and what is dropped then.
+fn take(queue: &mut Discipline, at: u64) -> (Option<Packet>, Vec<(u32, DropReason)>) {
+    let mut dropped = Vec::new();
+    let packet = queue.dequeue(Time(at), |packet, reason| dropped.push((packet.seq, reason)));
+    (packet, dropped)
+}
+
+/// The milliseconds of `span` at which something is dropped, while a packet is taken every one of them.
+fn drops_each_ms(queue: &mut Discipline, span: core::ops::Range<u64>) -> Vec<u64> {
+    span.filter(|ms| {
+        let (packet, dropped) = take(queue, ms * MS);
+        assert!(packet.is_some() && dropped.iter().all(|(_, reason)| *reason == DropReason::Delay));
+        assert!(dropped.len() <= 1, "one at a time at this rate");
+        !dropped.is_empty()
+    })
+    .collect()
+}
+
+/// RFC 8289 section 5.4: the first drop an interval after the delay has passed the target, then each one an interval
+/// over the square root of the number later.
+#[test]
+fn codel_drops_by_its_control_law() {
+    let mut queue = codel(|_| {});
+    for seq in 0..5000 {
+        put(&mut queue, 0, packet(0, seq, 1000));
+    }
+    let drops = drops_each_ms(&mut queue, 0..2000);
+    // Above the target from 5 ms on; each instant is rounded up to the next whole millisecond.
+    let (mut due, mut expected) = (105.0f64, Vec::new());
+    for count in 1u32.. {
+        if due >= 2000.0 {
+            break;
+        }
+        expected.push(due.ceil() as u64);
+        due += 100.0 / f64::from(count).sqrt();
+    }
+    assert_eq!(drops, expected);
+    assert!(drops.len() > 80, "{}", drops.len());
+}
+
+/// RFC 8289 section 5.5: back soon after it had left the dropping state, CoDel goes on near where it was; later, it
+/// begins anew.
+#[test]
+fn codel_remembers_how_often_it_dropped() {
+    for (pause, first_gap) in [(200, None), (5000, Some(100))] {
+        let mut queue = codel(|_| {});
+        for seq in 0..1000 {
+            put(&mut queue, 0, packet(0, seq, 1000));
+        }
+        let before = drops_each_ms(&mut queue, 0..700).len() as u32;
+        // The queue empties: the dropping state is over.
+        while take(&mut queue, 700 * MS).0.is_some() {}
+        let again = 700 + pause;
+        for seq in 0..1000 {
+            put(&mut queue, again * MS, packet(0, seq, 1000));
+        }
+        let drops = drops_each_ms(&mut queue, again..again + 400);
+        assert_eq!(drops[0], again + 105);
+        // What it had dropped in that cycle but the first, and what was dropped while the queue emptied at one instant.
+        let gap = drops[1] - drops[0];
+        match first_gap {
+            Some(expected) => assert_eq!(gap, expected),
+            None => {
+                let expected = (100.0 / f64::from(before - 1).sqrt()).ceil() as u64;
+                assert!(gap <= expected && gap > expected / 2, "{gap} {expected}");
+            }
+        }
+    }
+}
+
+/// RFC 8289 section 5: no drop while no more than an MTU waits, however long it has.
+#[test]
+fn codel_leaves_the_last_packets() {
+    let mut queue = codel(|_| {});
+    let mut seq = 0;
+    for ms in 0..5000 {
+        // One packet waits for 50 ms at a time, with a small one behind it.
+        if ms % 50 == 0 {
+            put(&mut queue, ms * MS, packet(0, seq, 1500));
+            put(&mut queue, ms * MS, packet(0, seq + 1, 1500));
+            seq += 2;
+            let (_, dropped) = take(&mut queue, (ms + 49) * MS);
+            assert_eq!(dropped, [], "at {ms}");
+            let (_, dropped) = take(&mut queue, (ms + 49) * MS);
+            assert_eq!(dropped, [], "at {ms}");
+        }
+    }
+}
+
+#[test]
+fn codel_marks_instead() {
+    let mut queue = codel(|model| model.ecn = true);
+    for seq in 0..1000 {
+        let packet = packet(0, seq, 1000);
+        put(&mut queue, 0, if seq < 500 { capable(packet) } else { packet });
+    }
+    let marked: Vec<u64> = (0..500u64)
+        .filter(|ms| {
+            let (packet, dropped) = take(&mut queue, ms * MS);
+            assert_eq!(dropped, []);
+            packet.is_some_and(|packet| packet.flags.has(Flags::CE))
+        })
+        .collect();
+    assert_eq!(marked[..4], [105, 205, 276, 334]);
+    assert_eq!(queue.marks(), marked.len() as u64);
+    assert!(!drops_each_ms(&mut queue, 500..700).is_empty(), "who cannot hear a mark is dropped");
+    let mut queue = codel(|model| model.mark_above = Some(Span::from_millis(2)));
+    for seq in 0..5 {
+        put(&mut queue, 0, capable(packet(0, seq, 1000)));
+    }
+    let marked = (0..5).map(|ms| take(&mut queue, ms * MS).0.is_some_and(|packet| packet.flags.has(Flags::CE)));
+    assert_eq!(marked.collect::<Vec<_>>(), [false, false, false, true, true]);
+}
+
+fn fair(change: impl FnOnce(&mut FqCoDelModel)) -> Discipline {
+    let mut model = FqCoDelModel::new(MANY);
+    change(&mut model);
+    discipline(&Queue::FqCoDel(model))
+}
+
+/// RFC 8290 section 4.2: a flow that had nothing queued goes before those that have, once; then it waits for its turn.
+#[test]
+fn fq_codel_serves_the_sparse_first_and_the_others_in_turn() {
+    let mut queue = fair(|_| {});
+    for seq in 0..20 {
+        put(&mut queue, 0, packet(1, seq, 1500));
+        put(&mut queue, 0, packet(2, seq, 500));
+    }
+    let flows = |queue: &mut Discipline, n: usize| -> Vec<u32> {
+        (0..n).map(|_| take(queue, MS).0.map_or(9, |packet| packet.flow.0)).collect()
+    };
+    // 1514 bytes each: two of 1500, as the first leaves 14 credits; four of 500.
+    assert_eq!(flows(&mut queue, 6), [1, 1, 2, 2, 2, 2]);
+    put(&mut queue, MS, packet(3, 0, 100));
+    assert_eq!(flows(&mut queue, 2), [3, 1], "the newcomer first");
+    // It is in the round now, with nothing in its queue, and comes back when the others have had their turn.
+    put(&mut queue, MS, packet(3, 1, 100));
+    let order = flows(&mut queue, 6);
+    assert!(order[0] != 3 && order.contains(&3), "{order:?}");
+}
+
+#[test]
+fn fq_codel_takes_from_the_fattest() {
+    let mut queue = fair(|model| model.codel.limit = Limit::Packets(100));
+    for seq in 0..10 {
+        put(&mut queue, 0, packet(2, seq, 100));
+    }
+    for seq in 0..90 {
+        assert_eq!(put(&mut queue, 0, packet(1, seq, 1000)), []);
+    }
+    // One too many, of the thin flow: the fat one pays, from its head, with half of its bytes.
+    let dropped = put(&mut queue, 0, packet(2, 10, 100));
+    let expected: Vec<_> = (0..45).map(|seq| (seq, DropReason::Overflow)).collect();
+    assert_eq!(dropped, expected);
+    assert_eq!((queue.packets(), queue.bytes()), (56, 45 * 1000 + 11 * 100));
+    let mut queue = fair(|model| (model.codel.limit, model.batch) = (Limit::Bytes(Size(200_000)), 8));
+    let lost = (0..201).map(|seq| put(&mut queue, 0, packet(1, seq, 1000)).len());
+    assert_eq!(lost.collect::<Vec<_>>()[199..], [0, 8]);
+}
+
+/// A flow and the acknowledgements that go the other way are two, but only where the direction is not in the flow.
+#[test]
+fn directions_are_flows_of_their_own() {
+    for (keys, first) in [(Keys::FlowAndDirection, 100), (Keys::Flow, 101)] {
+        let interface = Interface { rate: Rate::from_mbps(8.0), propagation: Span::ZERO, keys };
+        let queue = Queue::FqCoDel(FqCoDelModel::new(MANY));
+        let mut queue = Discipline::new(&queue, interface, Stream::new(1, "queue"));
+        for seq in 0..5 {
+            put(&mut queue, 0, packet(1, seq, 1500));
+        }
+        put(&mut queue, 0, Packet { flags: Flags::ACK, ..packet(1, 100, 40) });
+        let order: Vec<u32> = (0..6).filter_map(|_| take(&mut queue, MS).0).map(|packet| packet.seq).collect();
+        let place = order.iter().position(|seq| *seq == 100);
+        assert_eq!(place, Some(if first == 100 { 2 } else { 5 }), "{order:?}");
+    }
+}
+
+/// PIE with a queue whose delay stands at `delay` while `flow` packets come and go each millisecond: the share that is
+/// dropped over the seconds of `span`.
+fn pie_share(model: PieModel, delay_ms: u64, span: core::ops::Range<u64>) -> f64 {
+    let mut queue = discipline(&Queue::Pie(model));
+    let (mut came, mut lost) = (0u32, 0u32);
+    for ms in 0..span.end * 1000 {
+        let dropped = put(&mut queue, ms * MS, packet(0, ms as u32, 1000));
+        if ms >= span.start * 1000 {
+            came += 1;
+            lost += dropped.len() as u32;
+        }
+        // Those that have waited long enough.
+        while u64::from(queue.packets()) > delay_ms {
+            take(&mut queue, ms * MS);
+        }
+    }
+    f64::from(lost) / f64::from(came)
+}
+
+/// While the delay stands above the target, ever more is dropped; nothing while it stands below half of it.
+#[test]
+fn pie_grows_while_the_delay_stands_above_its_target() {
+    let model = PieModel::new(MANY);
+    assert_eq!(pie_share(model, 5, 0..20), 0.0);
+    let (early, middle, late) = (pie_share(model, 40, 0..1), pie_share(model, 40, 2..3), pie_share(model, 40, 8..10));
+    assert!(early < 0.05 && middle > 3.0 * early && middle < 0.7 && late > 0.95, "{early} {middle} {late}");
+    let rate = PieModel { estimate: DelayEstimate::DepartureRate, ..model };
+    let by_rate = pie_share(rate, 40, 2..3);
+    assert!((by_rate / middle - 1.0).abs() < 0.4, "{by_rate} {middle}");
+}
+
+/// RFC 8033 section 4.4: a burst after an idle time passes whole.
+#[test]
+fn pie_lets_a_burst_pass() {
+    for (burst, passes) in [(150, true), (0, false)] {
+        let mut queue = discipline(&Queue::Pie(PieModel { burst: Span::from_millis(burst), ..PieModel::new(MANY) }));
+        let mut lost = 0;
+        for ms in 1000..1140u64 {
+            for n in 0..20 {
+                lost += put(&mut queue, ms * MS, packet(0, n, 1500)).len();
+            }
+            take(&mut queue, ms * MS);
+        }
+        assert_eq!(lost == 0, passes, "{lost}");
+    }
+}
+
+#[test]
+fn pie_marks_while_the_probability_is_low() {
+    let marking = |below| {
+        let model = PieModel { mark_below: Some(Ratio(below)), ..PieModel::new(MANY) };
+        let mut queue = discipline(&Queue::Pie(model));
+        let mut lost = 0;
+        for ms in 0..4000u64 {
+            lost += put(&mut queue, ms * MS, capable(packet(0, 0, 1000))).len();
+            while queue.packets() > 40 {
+                take(&mut queue, ms * MS);
+            }
+        }
+        (queue.marks(), lost)
+    };
+    let ((all, none), (some, rest)) = (marking(1.0), marking(0.1));
+    assert!(all > 100 && none == 0, "{all} {none}");
+    assert!(some > 10 && some < all && rest > 10, "{some} {rest}");
+}
+
+fn queues() -> impl Strategy<Value = Queue> {
+    let limit = prop_oneof![
+        (1..30u32).prop_map(Limit::Packets),
+        (1..30_000u64).prop_map(|bytes| Limit::Bytes(Size(bytes))),
+        Just(MANY)
+    ];
+    let spans = (0..20u64, 1..50u64).prop_map(|(target, interval)| (Span(target * MS), Span(interval * MS)));
+    (limit, spans, 0..7u8, any::<bool>(), 1..40u32).prop_map(|(limit, (target, interval), kind, ecn, n)| {
+        let codel = CoDelModel { target, interval, ecn, ..CoDelModel::new(limit) };
+        let estimate = if ecn { DelayEstimate::DepartureRate } else { DelayEstimate::Timestamps };
+        match kind {
+            0 => Queue::Unlimited,
+            1 => Queue::DropTail(limit),
+            2 => Queue::Red(RedModel { ecn, min_threshold: Some(2.0), weight: Some(0.1), ..RedModel::new(limit) }),
+            3 | 4 => Queue::CoDel(codel),
+            5 => Queue::FqCoDel(FqCoDelModel { codel, queues: n, quantum: Size(300), batch: n }),
+            _ => Queue::Pie(PieModel {
+                target,
+                burst: Span(interval.0 * u64::from(n % 3)),
+                estimate,
+                derandomize: n % 2 == 0,
+                mark_below: ecn.then_some(Ratio(0.1)),
+                ..PieModel::new(limit)
+            }),
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whatever comes and goes: nothing vanishes, the counts are those of what waits, no flow is reordered, only what can
+    /// bear a mark gets one, and of packets that wait at least one leaves.
+    #[test]
+    fn what_holds_of_every_discipline(
+        queue in queues(),
+        steps in prop::collection::vec((0..8u64, 0..5u32, 40..1500u16, any::<bool>(), 0..4u8), 1..300),
+    ) {
+        let (mut it, mut now, mut sent) = (discipline(&queue), 0, 0u64);
+        let mut waits: Vec<Packet> = Vec::new();
+        let mut last: Vec<Option<u32>> = vec![None; 5];
+        for (seq, (gap, flow, size, ecn, takes)) in (0u32..).zip(steps) {
+            now += gap * MS / 2;
+            let packet = packet(flow, seq, size);
+            let packet = if ecn { capable(packet) } else { packet };
+            waits.push(Packet { time: Time(now), ..packet });
+            for (seq, _) in put(&mut it, now, packet) {
+                waits.retain(|packet| packet.seq != seq);
+            }
+            prop_assert_eq!(it.packets() as usize, waits.len());
+            prop_assert_eq!(it.bytes(), waits.iter().map(|packet| u64::from(packet.size)).sum::<u64>());
+            for _ in 0..takes {
+                let any = !waits.is_empty();
+                let (packet, dropped) = take(&mut it, now);
+                prop_assert_eq!(packet.is_some(), any, "what waits is not all dropped");
+                for (seq, _) in dropped {
+                    waits.retain(|packet| packet.seq != seq);
+                }
+                let Some(packet) = packet else { continue };
+                let before = waits.iter().find(|other| other.seq == packet.seq).copied();
+                let Some(before) = before else { return Err(TestCaseError::fail("it was not there")) };
+                prop_assert_eq!((before.time, before.size, before.flow), (packet.time, packet.size, packet.flow));
+                prop_assert!(!packet.flags.has(Flags::CE) || packet.flags.has(Flags::ECT));
+                waits.retain(|other| other.seq != packet.seq);
+                let flow = &mut last[packet.flow.0 as usize];
+                prop_assert!(flow.is_none_or(|before| before < packet.seq), "reordered within a flow");
+                *flow = Some(packet.seq);
+                sent += 1;
+            }
+        }
+        prop_assert!(sent + waits.len() as u64 <= 300);
+    }
+}

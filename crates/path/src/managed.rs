@@ -1,0 +1,266 @@
+//! One direction of a link whose queue decides when a packet leaves: it has an event for each departure.
+//!
+//! A departure comes before an arrival of the same instant. Draws of what happens after the transmitter (loss and the
+//! other impairments) go by the number of the departure.
+
+use crate::discipline::{Discipline, Interface, Keys};
+use crate::impair::{Counts, Impairments};
+use crate::meter::{Agenda, Measure, Series, Snapshot};
+use crate::model::LinkModel;
+use crate::occupancy::Occupancy;
+use crate::rate::Server;
+use crate::recovery::{Recovering, Served};
+use crate::waiting::{Exit, Gone, Level};
+use crate::{DropReason, Drops, Fate, LinkReport, Totals};
+use paceline_engine::random::Stream;
+use paceline_packet::Packet;
+use paceline_units::{Span, Time};
+
+/// One direction of a link with a queue that [decides at departure](crate::Queue::decides_at_departure) (any other
+/// does too). See [`LinkModel`] for its parts.
+#[derive(Clone, Debug)]
+pub struct ManagedLink {
+    discipline: Discipline,
+    server: Server,
+    recovery: Option<Box<Recovering>>,
+    impairments: Impairments,
+    propagation: Span,
+    keeps_order: bool,
+    /// When the transmitter asks for a packet; `u64::MAX`: it waits for one to come.
+    wake: u64,
+    arrivals: u64,
+    departures: u64,
+    dropped: Drops,
+    gone: Gone,
+    idle: u64,
+    /// The latest event.
+    last: u64,
+    level: Level,
+    most: u32,
+    occupancy: Option<Box<Occupancy>>,
+    agenda: Box<Agenda>,
+}
+
+impl ManagedLink {
+    /// The link of this model, measured in `window`, drawing from `stream`; `keys` says what makes a flow.
+    ///
+    /// # Panics
+    /// If the model breaks an invariant that [`LinkModel`] or [`Discipline::new`] states.
+    #[must_use]
+    pub fn new(model: &LinkModel, window: Measure, keys: Keys, stream: Stream) -> ManagedLink {
+        let interface = Interface { rate: model.rate.nominal(), propagation: model.propagation, keys };
+        let occupancy = model.queue.limit().filter(|_| model.occupancy);
+        ManagedLink {
+            discipline: Discipline::new(&model.queue, interface, stream),
+            server: Server::new(&model.rate),
+            recovery: model
+                .recovery
+                .map(|recovery| Box::new(Recovering::new(&recovery, model.rate.nominal(), stream.fork(7)))),
+            impairments: Impairments::new(model, stream),
+            propagation: model.propagation,
+            keeps_order: model.reorder.is_none() && model.duplicate.is_none(),
+            wake: u64::MAX,
+            arrivals: 0,
+            departures: 0,
+            dropped: Drops::default(),
+            gone: Gone::default(),
+            idle: 0,
+            last: 0,
+            level: Level::default(),
+            most: 0,
+            occupancy: occupancy.map(|limit| Box::new(Occupancy::new(limit))),
+            agenda: Box::new(Agenda::new(window)),
+        }
+    }
+
+    /// The least time across.
+    #[must_use]
+    pub fn delay_floor(&self) -> Span {
+        self.propagation
+    }
+
+    /// Whether packets arrive at the far end in the order in which they leave the queue, each once.
+    #[must_use]
+    pub fn keeps_order(&self) -> bool {
+        self.keeps_order
+    }
+
+    /// When [`ManagedLink::advance`] has something to do; [`Time::NEVER`] while the transmitter waits for packets.
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        Time(self.wake)
+    }
+
+    /// Packets in the queue.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        u64::from(self.discipline.packets())
+    }
+
+    /// A packet reaches the queue at `packet.time`. What leaves by then must have left: [`ManagedLink::advance`].
+    ///
+    /// `onward` is told what became of a packet, this one or another, and at which instant: one that passes has the time
+    /// of its arrival at the far end, one that does not that instant.
+    pub fn arrive(&mut self, packet: Packet, onward: &mut impl FnMut(Fate, Packet, Time)) {
+        let now = packet.time.0;
+        debug_assert!(now >= self.last && self.wake > now, "packets must reach a link in order of time");
+        self.measure(now, now + 1);
+        self.last = now;
+        self.arrivals += 1;
+        let before = [f64::from(self.discipline.packets()), self.discipline.bytes() as f64];
+        let dropped = &mut self.dropped;
+        self.discipline.enqueue(packet.time, packet, |packet, reason| {
+            dropped[reason] += 1;
+            onward(Fate::Drop(reason), Packet { time: Time(now), ..*packet }, Time(now));
+        });
+        self.rise_or_fall(now, before);
+        if self.wake == u64::MAX {
+            // Nothing was there to send: the transmitter is free, or will be.
+            self.wake = self.server.ready(now);
+            if self.wake <= now {
+                self.transmit(onward);
+            }
+        }
+        self.most = self.most.max(self.discipline.packets());
+    }
+
+    /// Everything before `until` leaves; `onward` as in [`ManagedLink::arrive`].
+    #[inline]
+    pub fn advance(&mut self, until: Time, onward: &mut impl FnMut(Fate, Packet, Time)) {
+        while self.wake < until.0 {
+            let now = self.wake;
+            self.measure(now, now);
+            self.transmit(onward);
+        }
+    }
+
+    /// The transmitter asks for a packet, and sends it.
+    fn transmit(&mut self, onward: &mut impl FnMut(Fate, Packet, Time)) {
+        let now = self.wake;
+        self.last = now;
+        let latest = self.server.latest(now);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.catch_up(&mut self.server, latest);
+            self.idle += core::mem::take(&mut recovery.idle);
+            self.wake = self.server.ready(latest);
+            if self.wake > now {
+                // Something is sent again first.
+                return;
+            }
+        }
+        let before = [f64::from(self.discipline.packets()), self.discipline.bytes() as f64];
+        let dropped = &mut self.dropped;
+        let packet = self.discipline.dequeue(Time(now), |packet, reason| {
+            dropped[reason] += 1;
+            onward(Fate::Drop(reason), Packet { time: Time(now), ..*packet }, Time(now));
+        });
+        self.rise_or_fall(now, before);
+        let Some(mut packet) = packet else {
+            self.wake = u64::MAX;
+            return;
+        };
+        self.agenda.waited(now - packet.time.0);
+        let free = self.server.free();
+        let index = self.departures;
+        self.departures += 1;
+        let Served { start, end, lost } = match &mut self.recovery {
+            Some(recovery) => recovery.serve(&mut self.server, index, latest, packet.size),
+            None => {
+                let (start, end) = self.server.serve(latest, packet.size);
+                Served { start, end, lost: false }
+            }
+        };
+        debug_assert_eq!(start, now, "a packet leaves when the transmitter is ready");
+        self.idle += now.saturating_sub(free);
+        packet.time = Time(end) + self.propagation;
+        let (mut exit, mut fate) = self.impairments.meet(index, (now, now), &mut packet);
+        if lost && exit == Exit::Crosses {
+            packet.time = Time(now);
+            (exit, fate) = (Exit::Lost, Fate::Drop(DropReason::Loss));
+        }
+        self.gone.packets[exit as usize] += 1;
+        self.gone.bytes[exit as usize] += u64::from(packet.size);
+        self.wake = self.server.ready(latest);
+        onward(if end == u64::MAX { Fate::Held } else { fate }, packet, Time(now));
+    }
+
+    /// The queue is another at `now` than it was `before`.
+    fn rise_or_fall(&mut self, now: u64, before: [f64; 2]) {
+        let after = [f64::from(self.discipline.packets()), self.discipline.bytes() as f64];
+        let by = [after[0] - before[0], after[1] - before[1]];
+        match &mut self.occupancy {
+            None => self.level.change(now, by, &mut ()),
+            Some(watch) => self.level.change(now, by, &mut **watch),
+        }
+    }
+
+    /// Everything before `time`.
+    fn snapshot(&mut self, time: u64) -> Snapshot {
+        match &mut self.occupancy {
+            None => self.level.integrate(time, &mut ()),
+            Some(watch) => self.level.integrate(time, &mut **watch),
+        }
+        Snapshot {
+            time,
+            arrivals: self.arrivals,
+            refused: self.dropped,
+            marks: self.discipline.marks(),
+            gone: self.gone,
+            integrals: self.level.integrals,
+            idle: self.idle + time.saturating_sub(self.server.free()),
+            max: self.most,
+        }
+    }
+
+    /// Does what the meter has to do before an event at `now`; samples only before `samples`, so that one counts what
+    /// leaves at its instant as gone.
+    fn measure(&mut self, now: u64, samples: u64) {
+        if self.agenda.next() > now {
+            return;
+        }
+        if self.agenda.from.is_none() && self.agenda.window.from.0 <= now {
+            self.agenda.from = Some(self.snapshot(self.agenda.window.from.0));
+            self.occupancy.iter_mut().for_each(|occupancy| occupancy.begin());
+            self.most = self.discipline.packets();
+        }
+        let to = self.agenda.window.to.0.max(self.agenda.window.from.0);
+        if self.agenda.to.is_none() && to <= now {
+            self.agenda.to = Some(self.snapshot(to));
+            self.occupancy.iter_mut().for_each(|occupancy| occupancy.end());
+        }
+        while self.agenda.next_sample < samples {
+            let (packets, bytes) = (self.discipline.packets(), self.discipline.bytes());
+            self.agenda.sample(self.agenda.next_sample, packets, bytes);
+        }
+    }
+
+    /// Samples the queue every `every`, from the beginning of the clock. To be called before the first packet.
+    pub fn record(&mut self, every: Span) {
+        self.agenda.record(every);
+    }
+
+    /// What [`ManagedLink::record`] asked for, up to the end given to [`ManagedLink::finish`].
+    pub fn take_series(&mut self) -> Series {
+        core::mem::take(&mut self.agenda.series)
+    }
+
+    /// Closes the books at `end`, before which everything must have left that does.
+    ///
+    /// # Panics
+    /// If a packet vanished: arrivals must equal departures, drops and what waits.
+    pub fn finish(&mut self, end: Time) -> LinkReport {
+        let end = end.0.max(self.last);
+        self.measure(end, end.saturating_add(1));
+        let closing = self.snapshot(end);
+        let (departures, _, drops) = closing.outcome();
+        let waiting = self.waiting();
+        assert_eq!(self.arrivals, departures + drops.total() + waiting, "a link lost count of its packets");
+        let Counts { reordered, duplicated, corrupted } = self.impairments.counts();
+        let totals = Totals { arrivals: self.arrivals, departures, drops, waiting, reordered, duplicated, corrupted };
+        let to = self.agenda.to.unwrap_or(closing);
+        let from = self.agenda.from.unwrap_or(to);
+        let capacity = self.server.capacity(from.time, to.time);
+        let occupancy = self.occupancy.as_ref().map(|occupancy| occupancy.shares());
+        LinkReport { occupancy, ..to.report(&from, capacity, totals) }
+    }
+}
