@@ -6,6 +6,7 @@
 //! Uses engine (random streams), packet and units; does no I/O. Look first at [`Link`] and [`LinkModel`]; the page
 //! for users is docs/links.md.
 
+pub mod access_point;
 mod discipline;
 mod impair;
 mod link;
