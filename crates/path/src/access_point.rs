@@ -7,10 +7,12 @@
 //! the measurements come from and in how a window is written.
 
 mod sap_law;
+mod simulated;
 mod voap;
 
 use paceline_units::{Rate, Span};
 pub use sap_law::SapLaw;
+pub use simulated::{AccessPoint, Crossing};
 pub use voap::{DelayOf, First, Growth, Leave, Voap, VoapModel};
 
 /// What an access point has measured in one interval, of all flows together.

@@ -1,0 +1,345 @@
+//! The access point of the simulator: what it keeps of the flows that cross it, in segments, as packets have them.
+
+use super::{Decision, FlowReport, Interval, Law, lowered, outstanding};
+use core::num::NonZeroU32;
+use paceline_packet::{Extra, Extras, Flags, Packet, TcpOptions};
+use paceline_units::{Rate, Span, Time};
+
+/// What crosses an access point, by its flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Crossing {
+    /// A TCP flow whose sender lies on the far side and whose receiver lies behind the access point.
+    Tcp {
+        /// Payload of a full segment, in bytes.
+        segment: u32,
+        /// The window that its receiver advertises, in segments.
+        advertised: u32,
+    },
+    /// Anything that no window holds back.
+    Unresponsive,
+    /// It goes the other way, or elsewhere.
+    Elsewhere,
+}
+
+/// An access point that sees both directions and lowers advertised windows.
+///
+/// The medium or link whose queue it watches calls it for each packet towards the receivers, for each acknowledgement back, and
+/// with each packet's wait; it never holds a packet itself.
+#[derive(Clone, Debug)]
+pub struct AccessPoint {
+    law: Law,
+    link_header: u32,
+    flows: Vec<Tracked>,
+    /// Those of `flows` that are TCP and have been seen, in that order.
+    reports: Vec<FlowReport>,
+    decisions: Vec<Decision>,
+    next: Time,
+    longest: Span,
+    unresponsive: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Tracked {
+    crossing: Crossing,
+    opening: Opening,
+    /// One past the highest number seen from the sender.
+    sent_end: u32,
+    /// The highest acknowledgement, and what it was when the interval began.
+    acked: u32,
+    acked_before: u32,
+    /// Segments seen from the sender in this interval.
+    sent: u64,
+    longest: Span,
+    /// The round trip to the sender, once it is known, and the least one to the receiver.
+    far: Option<Span>,
+    near: Option<Span>,
+    /// What the round trip to the receiver is timed by: a number, and when it went by.
+    timed: Option<(u32, Time)>,
+    /// As the law has decided, in segments.
+    window: Option<u32>,
+}
+
+/// How far a connection's opening is, from which the round trip to its sender is known: the first packet that follows the
+/// first acknowledgement is the sender's answer to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Opening {
+    /// Nothing has been seen.
+    Silent,
+    /// The first packet has gone towards the receiver.
+    Called,
+    /// Its acknowledgement has gone back, at this time.
+    Answered(Time),
+    /// And data have followed.
+    Done,
+}
+
+impl AccessPoint {
+    /// One that decides by `law`, for flows by their number; `link_header` bytes are added to each packet that counts
+    /// as unresponsive traffic.
+    #[must_use]
+    pub fn new(law: Law, crossing: &[Crossing], link_header: u32) -> AccessPoint {
+        let next = Time::ZERO + law.interval();
+        let flows = crossing.iter().map(|&crossing| Tracked {
+            crossing,
+            opening: Opening::Silent,
+            sent_end: 0,
+            acked: 0,
+            acked_before: 0,
+            sent: 0,
+            longest: Span::ZERO,
+            far: None,
+            near: None,
+            timed: None,
+            window: None,
+        });
+        AccessPoint {
+            law,
+            link_header,
+            flows: flows.collect(),
+            reports: Vec::new(),
+            decisions: Vec::new(),
+            next,
+            longest: Span::ZERO,
+            unresponsive: 0,
+        }
+    }
+
+    /// When the interval ends: [`AccessPoint::decide`] is due then.
+    #[must_use]
+    pub const fn next_wake(&self) -> Time {
+        self.next
+    }
+
+    /// The window that a flow is held to now, in segments.
+    #[must_use]
+    pub fn window(&self, flow: usize) -> Option<u32> {
+        self.flows.get(flow)?.window
+    }
+
+    /// A packet goes towards its receiver.
+    #[inline]
+    pub fn towards(&mut self, packet: &Packet) {
+        let Some(flow) = self.flows.get_mut(packet.flow.0 as usize) else { return };
+        match flow.crossing {
+            Crossing::Tcp { .. } => {}
+            Crossing::Unresponsive => {
+                self.unresponsive += u64::from(packet.size) + u64::from(self.link_header);
+                return;
+            }
+            Crossing::Elsewhere => return,
+        }
+        flow.sent += 1;
+        if packet.flags.has(Flags::SYN) {
+            // Another connection of the flow: it numbers on from the last one's end.
+            flow.opening = Opening::Silent;
+            (flow.acked, flow.acked_before) = (packet.seq, packet.seq);
+            flow.sent_end = packet.seq;
+        }
+        match flow.opening {
+            Opening::Silent => flow.opening = Opening::Called,
+            Opening::Answered(at) => {
+                flow.far = Some(packet.time.since(at));
+                flow.opening = Opening::Done;
+            }
+            Opening::Called | Opening::Done => {}
+        }
+        if packet.seq >= flow.sent_end {
+            flow.sent_end = packet.seq + 1;
+            flow.timed.get_or_insert((packet.seq, packet.time));
+        }
+    }
+
+    /// A packet has waited so long in the queue before its transmission began.
+    #[inline]
+    pub fn waited(&mut self, packet: &Packet, wait: Span) {
+        self.longest = self.longest.max(wait);
+        if let Some(flow) = self.flows.get_mut(packet.flow.0 as usize) {
+            flow.longest = flow.longest.max(wait);
+        }
+    }
+
+    /// A packet comes back from a receiver's side: an acknowledgement's window is lowered to what was decided.
+    #[inline]
+    pub fn back(&mut self, packet: &mut Packet, extras: &mut Extras) {
+        let Some(flow) = self.flows.get_mut(packet.flow.0 as usize) else { return };
+        let Crossing::Tcp { advertised, .. } = flow.crossing else { return };
+        if !packet.flags.has(Flags::ACK) {
+            return;
+        }
+        if flow.opening == Opening::Called {
+            flow.opening = Opening::Answered(packet.time);
+        }
+        flow.acked = flow.acked.max(packet.seq);
+        // What was sent again is not told apart: the least sample is that of a packet that went once.
+        if let Some((_, at)) = flow.timed.filter(|&(seq, _)| packet.seq > seq) {
+            let sample = packet.time.since(at);
+            flow.near = Some(flow.near.map_or(sample, |least| least.min(sample)));
+            flow.timed = None;
+        }
+        let Some(limit) = flow.window else { return };
+        let options = extras.get(packet.extra).and_then(Extra::tcp).copied().unwrap_or(TcpOptions::NONE);
+        let own = options.window.map_or(advertised, NonZeroU32::get);
+        let beyond = flow.sent_end.saturating_sub(packet.seq);
+        let window = lowered(u64::from(own), u64::from(limit), u64::from(beyond), 1) as u32;
+        if window < own {
+            extras.take(packet.extra);
+            packet.extra = extras.put(Extra::Tcp(TcpOptions { window: NonZeroU32::new(window), ..options }));
+        }
+    }
+
+    /// The interval ends: the law decides.
+    pub fn decide(&mut self) {
+        let interval = self.law.interval();
+        let seconds = interval.as_secs_f64();
+        let measured = Interval {
+            longest_wait: self.longest,
+            unresponsive: Rate::from_bps((self.unresponsive as f64 * 8.0 / seconds) as u64),
+        };
+        self.reports.clear();
+        for (number, flow) in self.flows.iter_mut().enumerate() {
+            let Crossing::Tcp { segment, advertised } = flow.crossing else { continue };
+            if flow.opening == Opening::Silent {
+                continue;
+            }
+            let bytes = |segments: u32| u64::from(segments) * u64::from(segment);
+            let far = flow.far.unwrap_or(Span::ZERO);
+            let acked = bytes(flow.acked.saturating_sub(flow.acked_before));
+            self.reports.push(FlowReport {
+                flow: number as u32,
+                outstanding: outstanding(bytes(flow.sent_end.saturating_sub(flow.acked)), acked, interval, far),
+                segment,
+                advertised: bytes(advertised),
+                sent: flow.sent * u64::from(segment),
+                longest_wait: (flow.sent > 0).then_some(flow.longest),
+                rtt: flow.near.zip(flow.far).map(|(near, far)| near + far),
+            });
+            (flow.sent, flow.longest, flow.acked_before) = (0, Span::ZERO, flow.acked);
+        }
+        self.law.decide(&measured, &self.reports, &mut self.decisions);
+        for (decision, report) in self.decisions.iter().zip(&self.reports) {
+            let window = decision.window.map(|bytes| (bytes / u64::from(report.segment.max(1))) as u32);
+            self.flows[decision.flow as usize].window = window;
+        }
+        (self.longest, self.unresponsive) = (Span::ZERO, 0);
+        self.next += interval;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access_point::{Voap, VoapModel};
+    use paceline_packet::{ExtraId, FlowId, Stamp};
+
+    const SEGMENT: u32 = 1000;
+
+    fn packet(seq: u32, millis: u64, flags: Flags) -> Packet {
+        Packet {
+            time: Time::ZERO + Span::from_millis(millis),
+            cursor: 0,
+            size: 1040,
+            flags,
+            flow: FlowId(0),
+            seq,
+            stamp: Stamp::default(),
+            extra: ExtraId::NONE,
+        }
+    }
+
+    fn access_point(law: Law) -> AccessPoint {
+        let tcp = Crossing::Tcp { segment: SEGMENT, advertised: 400 };
+        AccessPoint::new(law, &[tcp, Crossing::Unresponsive, Crossing::Elsewhere], 14)
+    }
+
+    /// Opens a connection (40 ms to the sender and back, 2 ms to the receiver) and sends `count` segments.
+    fn open(ap: &mut AccessPoint, extras: &mut Extras, count: u32) {
+        ap.towards(&packet(0, 10, Flags::SYN));
+        ap.back(&mut packet(1, 12, Flags::ACK.with(Flags::SYN)), extras);
+        for seq in 1..=count {
+            ap.towards(&packet(seq, 52, Flags::NONE));
+        }
+    }
+
+    fn written(ap: &mut AccessPoint, extras: &mut Extras, seq: u32) -> Option<u32> {
+        let mut ack = packet(seq, 150, Flags::ACK);
+        ap.back(&mut ack, extras);
+        let options = extras.take(ack.extra)?;
+        options.tcp().and_then(|o| o.window).map(NonZeroU32::get)
+    }
+
+    #[test]
+    fn a_fixed_window_is_written_and_never_below_what_was_sent() {
+        let mut extras = Extras::default();
+        let mut ap = access_point(Law::Fixed(20_999));
+        open(&mut ap, &mut extras, 30);
+        assert_eq!(written(&mut ap, &mut extras, 5), None, "nothing is decided yet");
+        ap.decide();
+        assert_eq!(ap.window(0), Some(20));
+        assert_eq!(written(&mut ap, &mut extras, 5), Some(26), "to 30, the last that was sent");
+        assert_eq!(written(&mut ap, &mut extras, 25), Some(20));
+        let own = TcpOptions { window: NonZeroU32::new(7), ..TcpOptions::NONE };
+        let mut ack = packet(28, 160, Flags::ACK);
+        ack.extra = extras.put(Extra::Tcp(own));
+        ap.back(&mut ack, &mut extras);
+        assert_eq!(extras.take(ack.extra), Some(Extra::Tcp(own)), "the receiver's own is less");
+        assert_eq!(extras.in_use(), 0);
+    }
+
+    #[test]
+    fn blocks_stay_in_an_acknowledgement_whose_window_is_lowered() {
+        let mut extras = Extras::default();
+        let mut ap = access_point(Law::Fixed(10_000));
+        open(&mut ap, &mut extras, 12);
+        ap.decide();
+        let mut options = TcpOptions::NONE;
+        options.sack[0] = paceline_packet::Block { start: 9, end: 11 };
+        let mut ack = packet(8, 150, Flags::ACK);
+        ack.extra = extras.put(Extra::Tcp(options));
+        ap.back(&mut ack, &mut extras);
+        let expected = TcpOptions { window: NonZeroU32::new(10), ..options };
+        assert_eq!(extras.take(ack.extra), Some(Extra::Tcp(expected)));
+        assert_eq!(extras.in_use(), 0);
+    }
+
+    #[test]
+    fn round_trips_come_from_the_opening_and_what_is_outstanding_counts_the_far_side() {
+        let mut extras = Extras::default();
+        let mut ap = access_point(Law::Voap(Voap::new(VoapModel::default())));
+        open(&mut ap, &mut extras, 50);
+        // 50 segments in 200 ms at 40 ms: 10 are on their way to and from the sender, 12 at the receiver's.
+        ap.back(&mut packet(51, 56, Flags::ACK), &mut extras);
+        for seq in 51..=62 {
+            ap.towards(&packet(seq, 190, Flags::NONE));
+        }
+        ap.waited(&packet(51, 190, Flags::NONE), Span::from_millis(16));
+        assert_eq!(ap.next_wake(), Time::ZERO + Span::from_millis(200));
+        ap.decide();
+        assert_eq!(ap.next_wake(), Time::ZERO + Span::from_millis(400));
+        let report = ap.reports[0];
+        assert_eq!(report.rtt, Some(Span::from_millis(42)), "the least, that of the SYN");
+        assert_eq!(report.outstanding, 22_200, "the SYN's acknowledgement counts as a segment");
+        assert_eq!(ap.window(0), Some(22));
+        ap.waited(&packet(51, 390, Flags::NONE), Span::from_millis(16));
+        ap.towards(&packet(63, 390, Flags::NONE));
+        ap.decide();
+        assert_eq!(ap.window(0), Some(21));
+        ap.towards(&packet(64, 590, Flags::NONE));
+        ap.decide();
+        assert_eq!(ap.window(0), Some(22), "the wait of an interval is of that interval alone");
+    }
+
+    #[test]
+    fn what_no_window_holds_back_is_measured_with_its_link_header() {
+        let capacity = Rate::from_bps(10_000_000);
+        let mut ap = access_point(Law::SapLaw(crate::access_point::SapLaw::new(capacity, Span::from_millis(100))));
+        let mut extras = Extras::default();
+        open(&mut ap, &mut extras, 1);
+        for flow in [1, 2] {
+            let udp = Packet { size: 986, flow: FlowId(flow), ..packet(0, 60, Flags::NONE) };
+            (0..1000).for_each(|_| ap.towards(&udp));
+        }
+        ap.decide();
+        // 1000 kB in 2 s are 4 Mbit/s; (10 - 1.1 x 4) Mbit/s x 42 ms are 29.4 kB.
+        assert_eq!(ap.window(0), Some(29));
+    }
+}
