@@ -4,11 +4,11 @@ use crate::scenario::Direction;
 use crate::scenario::link::AccessTable;
 use crate::scenario::loss::{Loss as LossKey, LossOn, LossStart};
 use crate::scenario::model::Profile;
-use crate::scenario::queue::{Queue as QueueKey, RedMode as ModeKey};
+use crate::scenario::queue::{DelayEstimate as EstimateKey, Queue as QueueKey, RedMode as ModeKey};
 use crate::scenario::values::Limit as LimitKey;
 use paceline_path::{
-    AdaptiveRed, GilbertElliott, Limit, LinkModel, Loss, On, Queue, Recovery, RedMode, RedModel, Reorder, Start,
-    TwoState,
+    AdaptiveRed, CoDelModel, DelayEstimate, FqCoDelModel, GilbertElliott, Limit, LinkModel, Loss, On, PieModel, Queue,
+    Recovery, RedMode, RedModel, Reorder, Start, TwoState,
 };
 use paceline_units::{Rate, Ratio, Size, Span};
 
@@ -88,6 +88,48 @@ fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
                 bottom: key.bottom,
             }),
             ..RedModel::new(limit(*most, rate))
+        }),
+        QueueKey::Codel { limit: most, target, interval, mtu, ecn, mark_above } => Queue::CoDel(CoDelModel {
+            limit: limit(*most, rate),
+            target: *target,
+            interval: *interval,
+            mtu: *mtu,
+            ecn: *ecn,
+            mark_above: *mark_above,
+        }),
+        QueueKey::FqCodel { limit: most, target, interval, mtu, ecn, mark_above, queues, quantum, batch } => {
+            let (limit, target, interval) = (limit(*most, rate), *target, *interval);
+            let codel = CoDelModel { limit, target, interval, mtu: *mtu, ecn: *ecn, mark_above: *mark_above };
+            Queue::FqCoDel(FqCoDelModel { codel, queues: *queues, quantum: *quantum, batch: *batch })
+        }
+        QueueKey::Pie {
+            limit: most,
+            target,
+            update,
+            burst,
+            alpha,
+            beta,
+            estimate,
+            derandomize,
+            by_size,
+            mean_packet,
+            ecn,
+            mark_below,
+        } => Queue::Pie(PieModel {
+            limit: limit(*most, rate),
+            target: *target,
+            update: *update,
+            burst: *burst,
+            alpha: *alpha,
+            beta: *beta,
+            estimate: match estimate {
+                EstimateKey::Timestamps => DelayEstimate::Timestamps,
+                EstimateKey::DepartureRate => DelayEstimate::DepartureRate,
+            },
+            derandomize: *derandomize,
+            by_size: *by_size,
+            mean_packet: *mean_packet,
+            mark_below: ecn.then_some(*mark_below),
         }),
     }
 }

@@ -98,6 +98,23 @@ fn named_topologies() {
             ),
         ),
         (
+            "decisions at departure",
+            "[link.bottleneck]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\noccupancy = true\n\
+             queue = { kind = \"fq-codel\", limit = \"40 packets\", queues = 16 }\n\
+             loss = { kind = \"uniform\", rate = \"0.5 %\" }\nduplicate = { rate = \"1 %\" }\n\
+             backward = { queue = { kind = \"pie\", limit = \"20 ms\", target = \"5 ms\" }, \
+             recovery = { block_time = \"1 ms\", block_error = \"10 %\", delay = \"5 ms\" } }\n"
+                .to_owned(),
+        ),
+        (
+            "decisions at departure, a rate that varies",
+            "[link.bottleneck]\ndelay = \"5 ms\"\n\
+             rate_schedule = [{ at = \"0 s\", rate = \"8 Mbit/s\" }, { at = \"700 ms\", rate = \"2 Mbit/s\" }, \
+             { at = \"1200 ms\", rate = \"12 Mbit/s\" }]\n\
+             queue = { kind = \"codel\", target = \"3 ms\", interval = \"30 ms\", ecn = true }\n"
+                .to_owned(),
+        ),
+        (
             "losses in bursts",
             format!(
                 "[link.bottleneck]\n{bottleneck}loss = {{ kind = \"gilbert-elliott\", to_bad = \"0.2 %\", to_good = \"50 %\" }}\n\
@@ -148,12 +165,24 @@ fn random_scenario(seed: u64) -> String {
             rates[below(6)]
         );
         let limit = 3 + below(40);
-        let queue = match below(if i < inner { 4 } else { 1 }) {
+        let queue = match below(if i < inner { 7 } else { 1 }) {
             0 => "{ kind = \"unlimited\" }".to_owned(),
             1 => format!(
                 "{{ kind = \"red\", limit = \"{limit} packets\", min_threshold = {}, max_threshold = {}, weight = 0.01 }}",
                 limit as f64 / 8.0,
                 limit as f64 / 2.0
+            ),
+            2 => format!(
+                "{{ kind = \"codel\", limit = \"{limit} packets\", target = \"1 ms\", interval = \"20 ms\", ecn = {} }}",
+                limit % 2 == 0
+            ),
+            3 => format!(
+                "{{ kind = \"fq-codel\", limit = \"{limit} packets\", target = \"2 ms\", interval = \"10 ms\", queues = {limit} }}"
+            ),
+            4 => format!(
+                "{{ kind = \"pie\", limit = \"{limit} packets\", target = \"2 ms\", update = \"5 ms\", burst = \"20 ms\", \
+                 estimate = \"{}\" }}",
+                ["timestamps", "departure-rate"][limit % 2]
             ),
             _ => format!("{{ kind = \"droptail\", limit = \"{limit} packets\" }}"),
         };

@@ -80,6 +80,121 @@ pub enum Queue {
         #[serde(default)]
         automatic: bool,
     },
+    /// Controlled delay (RFC 8289): drops from the head while packets have waited for too long.
+    Codel {
+        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate; of a rate that varies at
+        /// the mean of what repeats, else at the first.
+        #[serde(default = "thousand_packets")]
+        limit: Limit,
+        /// The delay that may stand in the queue.
+        #[serde(default = "five_ms")]
+        #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
+        target: Span,
+        /// For how long the delay must stand above `target` before the first drop; somewhat above a usual round-trip
+        /// time.
+        #[serde(default = "hundred_ms")]
+        #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
+        interval: Span,
+        /// While no more than this waits behind a packet, it is not dropped.
+        #[serde(default = "mtu")]
+        #[schemars(extend("x-min" = "1 B", "x-max" = "65535 B"))]
+        mtu: Size,
+        /// Marks ECN-capable packets instead of dropping them for their delay (RFC 3168).
+        #[serde(default)]
+        ecn: bool,
+        /// Marks ECN-capable packets that have waited for longer than this, whatever else.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none", "x-min" = "1 us", "x-max" = "60 s"))]
+        mark_above: Option<Span>,
+    },
+    /// Flow queues under CoDel (RFC 8290): flows take turns, those with little to send go first.
+    FqCodel {
+        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate; of a rate that varies at
+        /// the mean of what repeats, else at the first.
+        #[serde(default = "fair_packets")]
+        limit: Limit,
+        /// The delay that may stand in the queue.
+        #[serde(default = "five_ms")]
+        #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
+        target: Span,
+        /// For how long the delay must stand above `target` before the first drop; somewhat above a usual round-trip
+        /// time.
+        #[serde(default = "hundred_ms")]
+        #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
+        interval: Span,
+        /// While no more than this waits behind a packet, it is not dropped.
+        #[serde(default = "mtu")]
+        #[schemars(extend("x-min" = "1 B", "x-max" = "65535 B"))]
+        mtu: Size,
+        /// Marks ECN-capable packets instead of dropping them for their delay (RFC 3168).
+        #[serde(default = "yes")]
+        ecn: bool,
+        /// Marks ECN-capable packets that have waited for longer than this, whatever else.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none", "x-min" = "1 us", "x-max" = "60 s"))]
+        mark_above: Option<Span>,
+        /// How many queues there are; flows of one hash share one.
+        #[serde(default = "thousand_queues")]
+        #[schemars(range(min = 1, max = 65536))]
+        queues: u32,
+        /// The bytes that a queue may send in its turn.
+        #[serde(default = "quantum")]
+        #[schemars(extend("x-min" = "1 B", "x-max" = "1 MB"))]
+        quantum: Size,
+        /// The most packets that are dropped at once, from the queue with the most bytes, when more than `limit` waits.
+        #[serde(default = "batch")]
+        #[schemars(range(min = 1, max = 65536))]
+        batch: u32,
+    },
+    /// Proportional integral controller, enhanced (RFC 8033): drops on arrival, at random, to hold a delay.
+    Pie {
+        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate; of a rate that varies at
+        /// the mean of what repeats, else at the first.
+        #[serde(default = "thousand_packets")]
+        limit: Limit,
+        /// The delay to hold.
+        #[serde(default = "fifteen_ms")]
+        #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
+        target: Span,
+        /// How often the probability of a drop is renewed.
+        #[serde(default = "fifteen_ms")]
+        #[schemars(extend("x-min" = "100 us", "x-max" = "60 s"))]
+        update: Span,
+        /// For how long after an idle time nothing is dropped.
+        #[serde(default = "burst")]
+        #[schemars(extend("x-max" = "60 s"))]
+        burst: Span,
+        /// Added to the probability in an update, for each second of delay above `target`.
+        #[serde(default = "pie_alpha")]
+        #[schemars(range(min = 0.0, max = 1000.0))]
+        alpha: f64,
+        /// The same for each second by which the delay has grown since the update before.
+        #[serde(default = "pie_beta")]
+        #[schemars(range(min = 0.0, max = 1000.0))]
+        beta: f64,
+        /// How the delay is known.
+        #[serde(default)]
+        estimate: DelayEstimate,
+        /// Spaces drops out: none until the probabilities of packets sum up to 0.85, always one at 8.5.
+        #[serde(default)]
+        derandomize: bool,
+        /// A packet's probability is in proportion to its size.
+        #[serde(default)]
+        by_size: bool,
+        /// Mean packet size: two of them may always wait, and `by_size` counts in it.
+        #[serde(default = "mtu")]
+        #[schemars(extend("x-min" = "1 B", "x-max" = "65535 B"))]
+        mean_packet: Size,
+        /// Marks ECN-capable packets instead of dropping them (RFC 3168).
+        #[serde(default)]
+        ecn: bool,
+        /// Marks only while the probability is below this share, and drops above it; see `ecn`.
+        #[serde(default = "tenth_share")]
+        mark_below: Ratio,
+    },
     /// Holds everything; its length is not measured.
     Unlimited {},
 }
@@ -121,6 +236,17 @@ pub enum RedMode {
     Bytes,
 }
 
+/// How PIE knows the delay of its queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DelayEstimate {
+    /// The packet that left last had waited for so long.
+    #[default]
+    Timestamps,
+    /// The bytes that wait, at the rate at which bytes have left.
+    DepartureRate,
+}
+
 impl Default for Queue {
     fn default() -> Queue {
         Queue::Droptail { limit: hundred_packets() }
@@ -129,6 +255,42 @@ impl Default for Queue {
 
 const fn hundred_packets() -> Limit {
     Limit::Packets(100)
+}
+const fn thousand_packets() -> Limit {
+    Limit::Packets(1000)
+}
+const fn fair_packets() -> Limit {
+    Limit::Packets(10_240)
+}
+const fn thousand_queues() -> u32 {
+    1024
+}
+const fn batch() -> u32 {
+    64
+}
+const fn mtu() -> Size {
+    Size::from_bytes(1500)
+}
+const fn quantum() -> Size {
+    Size::from_bytes(1514)
+}
+const fn five_ms() -> Span {
+    Span::from_millis(5)
+}
+const fn fifteen_ms() -> Span {
+    Span::from_millis(15)
+}
+const fn hundred_ms() -> Span {
+    Span::from_millis(100)
+}
+const fn burst() -> Span {
+    Span::from_millis(150)
+}
+const fn pie_alpha() -> f64 {
+    0.125
+}
+const fn pie_beta() -> f64 {
+    1.25
 }
 const fn kilobyte() -> Size {
     Size::from_bytes(1000)

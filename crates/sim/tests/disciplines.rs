@@ -1,0 +1,139 @@
+//! What CoDel, FQ-CoDel and PIE are for: a delay that stays about their target under few flows and many, at a link that
+//! stays busy; and flows that do not wait for one another.
+//!
+//! The settings are those of the published evaluations: 10 Mbit/s and 100 ms of round trip, a few TCP flows or many (Pan
+//! et al., HPSR 2013, and the drafts of RFC 8033; Nichols and Jacobson, ACM Queue 2012, for CoDel).
+
+use paceline_sim::scenario::{Document, Scenario};
+use paceline_sim::{Recording, RunOptions, RunOutput, expand, run};
+use paceline_units::Span;
+
+fn outcome(text: &str, seed: u64) -> RunOutput {
+    let document = Document::parse(text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
+    let scenario = Scenario::check(&document, &mut |_| Ok("0 4\n10 12\n20 7\n".into()));
+    let model = expand(&scenario.unwrap_or_else(|error| panic!("{error}")), seed).unwrap();
+    let recording = Recording::of(&["queue"], Span::from_millis(100)).unwrap();
+    run(&model, &RunOptions { recording, ..RunOptions::default() }).unwrap()
+}
+
+fn bottleneck(queue: &str, flows: &str) -> String {
+    format!(
+        "duration = \"60 s\"\nwarmup = \"20 s\"\nprofile = \"linux\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\n\
+         delay = \"50 ms\"\nqueue = {{ {queue} }}\n{flows}"
+    )
+}
+
+/// Mean delay in milliseconds (by Little's law, and from the recording) and the utilisation of the way there.
+fn delay_and_use(output: &RunOutput) -> (f64, f64) {
+    let queue = &output.summary.queues[0];
+    let delay = queue.mean_bytes * 8.0 / (10e6 * queue.utilisation) * 1e3;
+    let series = output.series.iter().find(|series| series.labels.contains(&("direction", "forward".into()))).unwrap();
+    let column = |name: &str| &series.columns.iter().find(|(column, _)| *column == name).unwrap().1;
+    let waits: Vec<f64> = column("time_s")
+        .iter()
+        .zip(column("delay_s"))
+        .filter(|(time, _)| **time > 20.0)
+        .map(|(_, d)| d * 1e3)
+        .collect();
+    let recorded = waits.iter().sum::<f64>() / waits.len() as f64;
+    assert!((recorded / delay - 1.0).abs() < 0.25, "recorded {recorded} ms, by Little's law {delay} ms");
+    (delay, queue.utilisation)
+}
+
+#[test]
+fn the_delay_stays_about_the_target_and_the_link_busy() {
+    // Without any, a queue of 1000 packets of 1500 bytes stands at hundreds of milliseconds.
+    for cc in ["newreno", "cubic"] {
+        let flows = format!("[flow.a]\ncount = 5\ncc = \"{cc}\"\n");
+        let (delay, _) = delay_and_use(&outcome(&bottleneck("limit = \"1000 packets\"", &flows), 1));
+        assert!(delay > 300.0, "{cc}: {delay} ms");
+    }
+    // PIE holds its target whatever the number; CoDel's law takes long to reach the drops that many flows need, so its
+    // delay grows with them (Pan et al. show both); FQ-CoDel lets each of the flows keep an MTU and more.
+    for (kind, count, delays, least) in [
+        ("codel", 1, 0.5..5.0, 0.75),
+        ("codel", 5, 2.0..8.0, 0.9),
+        ("codel", 20, 5.0..40.0, 0.98),
+        ("codel", 50, 10.0..60.0, 0.99),
+        ("fq-codel", 1, 0.5..5.0, 0.75),
+        ("fq-codel", 5, 2.0..12.0, 0.9),
+        ("fq-codel", 50, 20.0..120.0, 0.98),
+        ("pie", 1, 3.0..15.0, 0.8),
+        ("pie", 5, 12.0..20.0, 0.95),
+        ("pie", 20, 13.0..18.0, 0.98),
+        ("pie", 50, 13.0..18.0, 0.99),
+    ] {
+        let flows = format!("[flow.a]\ncount = {count}\ncc = \"newreno\"\n");
+        let output = outcome(&bottleneck(&format!("kind = \"{kind}\""), &flows), 1);
+        let (delay, used) = delay_and_use(&output);
+        assert!(used > least, "{kind}, {count} flows: {used}");
+        assert!(delays.contains(&delay), "{kind}, {count} flows: {delay} ms");
+        let drops = &output.summary.queues[0].drops;
+        let (own, other) = if kind == "pie" { ("early", "delay") } else { ("delay", "early") };
+        assert!(drops[own] > 0 && drops[other] == 0 && drops["overflow"] == 0, "{kind}: {drops:?}");
+    }
+}
+
+/// PIE with the rate of departures instead of timestamps, and with the target elsewhere.
+#[test]
+fn pie_finds_its_target_by_either_estimate() {
+    for (more, target) in
+        [("estimate = \"departure-rate\"", 15.0), ("target = \"40 ms\"", 40.0), ("derandomize = true", 15.0)]
+    {
+        let flows = "[flow.a]\ncount = 20\ncc = \"newreno\"\n";
+        let (delay, used) = delay_and_use(&outcome(&bottleneck(&format!("kind = \"pie\", {more}"), flows), 2));
+        assert!((delay / target - 1.0).abs() < 0.25 && used > 0.95, "{more}: {delay} ms, {used}");
+    }
+}
+
+/// With flows that understand marks nothing is dropped for its delay.
+#[test]
+fn marks_spare_drops() {
+    for (kind, reason) in [("codel", "delay"), ("fq-codel", "delay"), ("pie", "early")] {
+        let counts = |ecn: bool, of_flow: bool| {
+            let flows = format!("[flow.a]\ncount = 5\ncc = \"newreno\"\necn = {of_flow}\n");
+            let more = if kind == "pie" { ", mark_below = \"100 %\"" } else { "" };
+            let output = outcome(&bottleneck(&format!("kind = \"{kind}\", ecn = {ecn}{more}"), &flows), 1);
+            (output.summary.queues[0].marks, output.summary.queues[0].drops[reason])
+        };
+        let ((marks, drops), (unheard, dropped)) = (counts(true, true), counts(true, false));
+        assert!(marks > 50 && drops == 0, "{kind}: {marks} {drops}");
+        assert!(unheard == 0 && dropped > 50, "{kind}: {unheard} {dropped}");
+        assert_eq!(counts(false, true).0, 0);
+    }
+}
+
+/// RFC 8290: flows share alike whatever their controller and round trip.
+#[test]
+fn fq_codel_shares_alike() {
+    let flows = "[flow.a]\ncount = 2\ncc = \"newreno\"\n[flow.b]\ncount = 2\ncc = \"cubic\"\n\
+                 [flow.c]\ncc = \"udp\"\napp = { kind = \"cbr\", rate = \"8 Mbit/s\" }\n";
+    let goodputs = |queue: &str| -> Vec<f64> {
+        outcome(&bottleneck(queue, flows), 1).summary.flows.iter().map(|flow| flow.goodput_bps / 1e6).collect()
+    };
+    let fair = goodputs("kind = \"fq-codel\"");
+    assert!(fair.iter().all(|rate| (1.3..2.3).contains(rate)), "{fair:?}");
+    // In one queue, be it of CoDel or of hashes that fall together, what does not yield gets the most of it.
+    for one in ["kind = \"codel\"", "kind = \"fq-codel\", queues = 1"] {
+        let first = goodputs(one);
+        assert!(first[..4].iter().all(|rate| *rate < 1.3), "{one}: {first:?}");
+    }
+}
+
+/// A rate that varies, as a trace has it: all that was said of packets still holds (each run asserts it), and the delay
+/// follows the rate.
+#[test]
+fn disciplines_follow_a_rate_that_varies() {
+    for kind in ["codel", "fq-codel", "pie"] {
+        let text = format!(
+            "duration = \"30 s\"\nprofile = \"linux\"\n[link.bottleneck]\ndelay = \"20 ms\"\n\
+             rate_trace = {{ file = \"t\", format = \"seconds-mbit\" }}\nqueue = {{ kind = \"{kind}\" }}\n\
+             backward = {{ rate = \"10 Mbit/s\" }}\n[flow.a]\ncount = 4\n"
+        );
+        let output = outcome(&text, 1);
+        let queue = &output.summary.queues[0];
+        assert!(queue.utilisation > 0.8, "{kind}: {}", queue.utilisation);
+        let delay = queue.mean_bytes * 8.0 / 7.7e6 * 1e3;
+        assert!((1.0..40.0).contains(&delay), "{kind}: {delay} ms");
+    }
+}
