@@ -103,6 +103,7 @@ fn run_managed(link: &mut ManagedLink, until: Time, inbox: &mut Inbox, network: 
 
 /// A link at its place before it has one.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "most are plain, and each is moved once")]
 enum AnyLink {
     Plain(Link),
     Managed(Box<ManagedLink>),
