@@ -185,7 +185,7 @@ def test_set_changes_a_value(here: Command, small: Path) -> None:
 
 def test_recordings_and_figures(here: Command, small: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = here("run", small, "--record", "cwnd,queue,rate,playout", "--out", out)
+    done = here("run", small, "--record", "cwnd,queue,rate,playout", "--record-every", "500ms", "--out", out)
     assert done.returncode == 0, done.stderr
     cwnd = pl.read_parquet(out / "series-cwnd.parquet")
     assert cwnd.columns[:4] == ["seed", "flow", "instance", "time_s"]
@@ -233,6 +233,7 @@ def test_help_has_examples(here: Command, command: str) -> None:
         ("duration=-3 s", ["duration", "-3 s"]),
         ("flow.media.ccc=vegas", ["flow.media.ccc", "did you mean `cc`"]),
         ("flow.media.cc=vegsa", ["vegsa", "did you mean `vegas`"]),
+        ("flow.media.app.sise=3 B", ["flow.media.app.sise", "of kind `stream`", "`kind`, `media_rate`"]),
         ("flow.medai.cc=vegas", ["flow.medai", "did you mean `media`"]),
         ("link.bottleneck.rate=fast", ["link.bottleneck.rate", "fast"]),
         ("nonsense", ["nonsense", "path=value"]),
@@ -266,6 +267,7 @@ def test_absurd_options_are_refused(here: Command, small: Path) -> None:
     refused(here("run", small, "--seed", -1), "seeds")
     refused(here("run", small, "--record", "speed"), "speed")
     refused(here("run", small, "--runs", "many"), "--runs", "integer")
+    refused(here("run", small, "--record-every", "soon"), "--record-every soon", "not a time")
     refused(here("compare", small, "--vary", "flow.media.cc=vegas,cubic", "--runs", 1), "at least 2")
     refused(
         here("compare", small, "--vary", "flow.media.cc=vegas,cubic", "--runs", 2, "--metric", "x"),

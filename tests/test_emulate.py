@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-import tomllib
+import time
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 import paceline
@@ -26,13 +28,13 @@ queue = { limit = "40 packets" }
 """
 
 
-def table(text: str) -> dict[str, object]:
-    return tomllib.loads(paceline.parse(LINK + text).to_toml())
+def scenario(text: str) -> paceline.Scenario:
+    return paceline.parse(LINK + text)
 
 
 def test_flows_are_asked_for_with_their_ways_instances_and_kernels() -> None:
     asked = realtime.flows(
-        table(
+        scenario(
             '[flow.a]\ncount = 2\ncc = "tfrc"\n[flow.b]\nfrom = "right"\nto = "left"\nkernel = true\nstop = "4 s"\n'
             '[flow.c]\ncc = "cubic"\nkernel = true\n'
         ),
@@ -62,9 +64,9 @@ def test_what_no_real_path_has_is_refused(text: str, said: str) -> None:
         graph = LINK.replace(
             "[link.bottleneck]", 'topology = "graph"\n[link.bottleneck]\nbetween = ["x", "y"]'
         )
-        made = tomllib.loads(paceline.parse(graph + '[flow.a]\nfrom = "x"\nto = "y"\n').to_toml())
+        made = paceline.parse(graph + '[flow.a]\nfrom = "x"\nto = "y"\n')
     else:
-        made = table(text)
+        made = scenario(text)
     with pytest.raises(PacelineError, match=said):
         realtime.flows(made, 1)
 
@@ -93,6 +95,70 @@ def test_the_same_in_both_worlds(what: str, flow: str, off: float) -> None:
         assert real["goodput_cov"] is not None
 
     conclusive(measure, check)
+
+
+def test_a_warm_up_is_left_out_and_the_run_ends_with_its_duration() -> None:
+    require("namespaces")
+    # Slow to start over a long path; what waits in a second of queue at the end is not waited for.
+    text = LINK.replace("20 ms", "150 ms").replace("40 packets", "400 packets").replace("6 s", "8 s")
+    flow = '[flow.a]\n[flow.b]\ncc = "tfrc"\n[flow.c]\nkernel = true\nfrom = "right"\nto = "left"\n'
+    warm = paceline.parse('warmup = "5 s"\n' + text + flow)
+
+    def measure() -> tuple[tuple[RunRecord, float], float]:
+        began = time.monotonic()
+        run = realtime.emulate(warm, 1, ("rate", "cwnd"))
+        return (run, time.monotonic() - began), run.summary["path"]["host"]["steal_share"]
+
+    def check(measured: tuple[RunRecord, float]) -> None:
+        run, took = measured
+        assert (run.summary["warmup_s"], run.summary["duration_s"]) == (5.0, 8.0)
+        assert took < 8 + 10
+        for flow in run.summary["flows"]:
+            assert 2.5 < flow["active_s"] < 3.4, flow
+            rates = run.series["rate"].filter(flow=flow["flow"])
+            times = rates["time_s"].diff().fill_null(rates["time_s"][0])
+            bits = (rates["goodput_bps"] * times).filter(rates["time_s"] > 5.05).sum()
+            assert math.isclose(flow["goodput_bps"] * flow["active_s"], bits, rel_tol=0.1), flow
+        # recordings have the beginning too
+        assert run.series["rate"].filter(pl.col("time_s") < 4)["flow"].n_unique() == 3
+
+    conclusive(measure, check)
+
+
+def test_a_parking_lot_from_a_template_is_a_path() -> None:
+    lot = 'duration = "3 s"\ntopology = "parking-lot"\nhops = 3\n[link.hop]\nrate = "2 Mbit/s"\ndelay = "5 ms"\n'
+    made = paceline.parse(lot + '[flow.a]\n[flow.b]\nfrom = "r3"\nto = "r0"\n')
+    assert made.ends == ("r0", "r3")
+    assert [forward for *_, forward, _ in realtime.flows(made, 1)] == [True, False]
+    part = paceline.parse(lot + '[flow.a]\nto = "r2"\n')
+    with pytest.raises(PacelineError, match="from r0 to r3"):
+        realtime.flows(part, 1)
+    require("namespaces")
+    run = realtime.emulate(made, 1)
+    assert all(flow["goodput_bps"] > 1e5 for flow in run.summary["flows"])
+    assert [queue["link"] for queue in run.summary["queues"]] == [
+        "hop1",
+        "hop2",
+        "hop3",
+        "hop3",
+        "hop2",
+        "hop1",
+    ]
+
+
+@pytest.mark.parametrize("every_s", [0.05, 0.5])
+def test_recordings_have_the_interval_that_was_asked_for(every_s: float) -> None:
+    require("namespaces")
+    text = LINK.replace("6 s", "3 s") + '[flow.a]\ncc = "tfrc"\n[flow.b]\nkernel = true\n'
+    run = realtime.emulate(paceline.parse(text), 1, ("rate", "cwnd", "kernel"), every_s)
+    for flow in ("a", "b"):
+        rates = run.series["rate"].filter(flow=flow)
+        steps = rates["time_s"].diff().drop_nulls()
+        assert math.isclose(float(np.median(steps)), every_s, rel_tol=0.1), flow
+        # what was recorded is what was received
+        bits = (rates["goodput_bps"] * rates["time_s"].diff().fill_null(rates["time_s"][0])).sum()
+        (row,) = (row for row in run.summary["flows"] if row["flow"] == flow)
+        assert math.isclose(bits, row["goodput_bps"] * row["active_s"], rel_tol=0.1), flow
 
 
 def test_both_ways_and_several_at_once(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ class Server:
         max_duration_s: float,
         max_sessions: int,
         key: bytes | None = None,
+        results: str | None = None,
     ) -> None: ...
     @property
     def address(self) -> str:
@@ -53,10 +54,13 @@ def send(
     watch: SendWatch,
     key: bytes | None = None,
     logs: str | None = None,
+    measure: tuple[int, int, int] | None = None,
+    results: str | None = None,
 ) -> tuple[RunOutput, str]:
     """Runs flows (name, instance, settings, ms, seed, whether from here, the kernel's congestion control) to their end,
-    without the interpreter lock; gives what they measured, and notes as JSON. Raises LiveError, ScenarioError,
-    InternalError.
+    without the interpreter lock; gives what they measured, and notes as JSON. `measure` is from when to when, in ms,
+    they are measured, and how often they record, in us: they end then, whatever is under way. `results` is a folder in
+    which the server leaves what it measures. Raises LiveError, ScenarioError, InternalError.
     """
 
 def replay(path: str) -> tuple[int, int, float]:

@@ -22,25 +22,18 @@ them; the results are those of a sweep over `case` and `scheme`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paceline import _core, files
+from paceline import _core
 from paceline.errors import PacelineError
 from paceline.reproduce.reading import Table, read_toml, settings
 from paceline.results import Results
 from paceline.scenario import identity, load
-from paceline.sweep import (
-    Point,
-    Progress,
-    check_recordings,
-    open_sweep,
-    run_points,
-    seeds_from,
-    write_tables,
-)
+from paceline.sweep import Kept, Point, Progress, run_points, seeds_from
 from paceline.turns import RATE_EVERY_S, Runner, in_turn
 
 AXES = ("case", "scheme")
@@ -129,43 +122,26 @@ def run(
     columns `case` and `scheme`; the seed is the number of the test. Raises PacelineError, StorageError, Interrupted.
     """
     seeds = seeds_from(1, campaign.tests if tests is None else tests)
-    manifest = {
+    what = {
         "kind": "campaign",
         "name": campaign.name,
         "scenario": [identity(point.scenario) for point in campaign.points],
         "over": over,
         "vary": {axis: list(dict.fromkeys(point.labels[axis] for point in campaign.points)) for axis in AXES},
         "seeds": seeds,
-        "version": _core.version(),
-        "build": files.build(),
-        "record": check_recordings(record, record_every_s),
-        "record_every_s": record_every_s,
-        **files.provenance(),
     }
-    store = open_sweep(Path(out), manifest, fresh=fresh) if out is not None else None
-    if runner is None:
-        records = run_points(
-            campaign.points,
-            seeds,
-            record=record,
-            record_every_s=record_every_s,
-            workers=workers,
-            store=store,
-            progress=progress,
-        )
-    else:
-        records = in_turn(
-            campaign.points,
-            seeds,
-            runner,
-            over=over,
-            rest_s=campaign.rest_s,
-            record=record,
-            record_every_s=record_every_s,
-            store=store,
-            progress=progress,
-        )
-    results = Results(records, manifest)
-    if out is not None:
-        write_tables(results, Path(out))
-    return results
+    kept = Kept(what, record, record_every_s, out, fresh=fresh)
+    run_all = (
+        functools.partial(run_points, workers=workers)
+        if runner is None
+        else functools.partial(in_turn, runner=runner, over=over, rest_s=campaign.rest_s)
+    )
+    records = run_all(
+        campaign.points,
+        seeds,
+        record=record,
+        record_every_s=record_every_s,
+        store=kept.store,
+        progress=progress,
+    )
+    return kept.results(records)

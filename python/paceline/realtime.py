@@ -29,12 +29,12 @@ from paceline.live import live_record
 from paceline.results import ALL_SERIES, Results, RunRecord
 from paceline.running import claim
 from paceline.scenario import ScenarioLike, identity, load, toml_value
-from paceline.sending import PORT
-from paceline.sweep import Point, Progress, Store, seeds_from
+from paceline.sending import PORT, listen
+from paceline.sweep import Point, Progress, Store, check_recordings, seeds_from
 from paceline.turns import Runner, in_turn
 
 RECORD_EVERY_S = 0.1
-"""The interval at which live flows record."""
+"""The interval of recordings, if nothing else is said; flows record at no longer ones, which rates in bins need."""
 PATIENCE_S = 60.0
 """What a run may take beyond its duration until it is ended."""
 
@@ -63,14 +63,13 @@ def emulate(
     pcap: str | Path | None = None,
     stop: _core.PathStop | None = None,
 ) -> RunRecord:
-    """One run in real time. Its tables and recordings are those of a simulated run, null where a real run cannot know;
-    the whole run is measured, from the start.
+    """One run in real time. Its tables and recordings are those of a simulated run, null where a real run cannot know.
+    Flows are measured from the warm-up's end to the run's; the links as long as the path is there.
 
     With `stop`, which ends it from another thread, signals are left alone meanwhile. Raises PathError if the system
     refuses what a path needs, PacelineError for a scenario that no real path has and if the flows fail, ScenarioError.
     """
-    table = tomllib.loads(scenario.to_toml())
-    flows(table, seed)
+    flows(scenario, seed)
     with tempfile.TemporaryDirectory(prefix="paceline-") as name:
         where = Path(name)
         files.write_whole(where / "scenario.toml", scenario.to_toml())
@@ -78,13 +77,13 @@ def emulate(
             target = where / trace
             files.make_directory(target.parent)
             files.write_whole(target, text)
-        # Ctrl-C in a terminal is the client's too, which then has nothing to say.
+        # Ctrl-C in a terminal is theirs too, and they have nothing to say then.
         call = (
             "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
-            " from paceline.realtime import near; near(*sys.argv[1:])"
+            " from paceline import realtime; getattr(realtime, sys.argv[1])(*sys.argv[2:])"
         )
-        near = [sys.executable, "-c", call, str(where), str(seed)]
-        far = shlex.join([sys.executable, "-m", "paceline", "serve"])
+        near = [sys.executable, "-c", call, "near", str(where), str(seed), str(record_every_s)]
+        far = shlex.join([sys.executable, "-c", call, "far", str(where)])
         ran = paths.path(
             where / "scenario.toml",
             near,
@@ -101,7 +100,7 @@ def emulate(
         if ran.status != 0 or kept is None:
             said = (where / "near.txt").read_text() if (where / "near.txt").exists() else ""
             raise PacelineError(f"{scenario.name}, in real time: {said.strip() or 'the flows did not end'}")
-    return _whole(kept, ran, table, record)
+    return _whole(kept, ran, scenario, record, record_every_s)
 
 
 class Emulator:
@@ -133,6 +132,7 @@ def run(
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
     record: Sequence[str] = (),
     *,
+    record_every_s: float = RECORD_EVERY_S,
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Results:
@@ -149,14 +149,21 @@ def run(
         "scenario": identity(loaded),
         "seeds": seeds,
         "version": _core.version(),
-        "record": _recordings(record),
-        "record_every_s": RECORD_EVERY_S,
+        "record": check_recordings(record, record_every_s, ALL_SERIES),
+        "record_every_s": record_every_s,
         **files.provenance(),
     }
     if out is not None:
         claim(Path(out), "emulation")
     records = in_turn(
-        [Point(loaded)], seeds, Emulator(), over="emulator", record=record, progress=progress, tries=1
+        [Point(loaded)],
+        seeds,
+        Emulator(),
+        over="emulator",
+        record=record,
+        record_every_s=record_every_s,
+        progress=progress,
+        tries=1,
     )
     results = Results(records, manifest)
     if out is not None:
@@ -164,28 +171,67 @@ def run(
     return results
 
 
-def to_host(host: str, port: int = PORT, key: bytes | None = None) -> Runner:
-    """What runs a scenario's flows to and from `paceline serve` on `host`, over whatever path lies between: the
-    scenario's links are not used. Raises PacelineError if the server refuses."""
+class Host:
+    """Runs a scenario's flows to and from `paceline serve` on a host, over whatever path lies between: the scenario's
+    links are not used."""
 
-    def once(scenario: _core.Scenario, seed: int, record: Sequence[str], _: float) -> RunRecord:
-        table = tomllib.loads(scenario.to_toml())
+    def __init__(self, host: str, port: int = PORT, key: bytes | None = None) -> None:
+        self._to = (host, port, key)
+        self._watch = _core.SendWatch()
+
+    def __call__(
+        self, scenario: _core.Scenario, seed: int, record: Sequence[str], record_every_s: float
+    ) -> RunRecord:
+        """One run. Raises PacelineError if the server refuses."""
+        host, port, key = self._to
         try:
-            kept = _asked(host, port, table, seed, key)
+            kept = _asked(host, port, scenario, seed, record_every_s, key=key, watch=self._watch)
         except _core.LiveError as error:
             raise PacelineError(str(error)) from None
-        return _measured(kept, {**kept.summary, "seed": seed}, table, record)
+        return _measured(kept, {**kept.summary, "seed": seed}, scenario, record, record_every_s)
 
-    return once
+    def stop(self) -> None:
+        """Ends what runs, for good."""
+        self._watch.stop()
 
 
-def _asked(host: str, port: int, table: Mapping[str, Any], seed: int, key: bytes | None = None) -> RunRecord:
+def to_host(host: str, port: int = PORT, key: bytes | None = None) -> Runner:
+    """What runs a scenario's flows to and from a host: a `Host`."""
+    return Host(host, port, key)
+
+
+def _asked(
+    host: str,
+    port: int,
+    scenario: _core.Scenario,
+    seed: int,
+    record_every_s: float,
+    *,
+    key: bytes | None = None,
+    watch: _core.SendWatch | None = None,
+    results: Path | None = None,
+) -> RunRecord:
     """What came of the flows of a scenario that the server was asked for. Raises LiveError and ScenarioError of the
     core."""
-    output, notes = _core.send(host, port, flows(table, seed), _core.SendWatch(), key, None)
+    every_us = round(min(record_every_s, RECORD_EVERY_S) * 1e6)
+    measure = (round(warmup_s(scenario) * 1000), round(scenario.duration_s * 1000), every_us)
+    asked = flows(scenario, seed)
+    folder = None if results is None else str(results)
+    output, notes = _core.send(
+        host, port, asked, watch or _core.SendWatch(), key, None, measure=measure, results=folder
+    )
     kept = live_record(output, seed)
     kept.summary["notes"] = json.loads(notes)
     return kept
+
+
+def warmup_s(scenario: _core.Scenario) -> float:
+    """What is left out of a scenario's measures at the beginning."""
+    return _core.quantity(_table(scenario).get("warmup", "0 s"), "s")
+
+
+def _table(scenario: _core.Scenario) -> dict[str, Any]:
+    return tomllib.loads(scenario.to_toml())
 
 
 def refused() -> str | None:
@@ -197,19 +243,13 @@ def refused() -> str | None:
     return None
 
 
-def _recordings(record: Sequence[str]) -> list[str]:
-    unknown = [kind for kind in record if kind not in ALL_SERIES]
-    if unknown:
-        raise PacelineError(f'cannot record "{unknown[0]}"; there are {", ".join(ALL_SERIES)}')
-    return [kind for kind in ALL_SERIES if kind in record]
-
-
-def flows(table: Mapping[str, Any], seed: int) -> list[Flow]:
-    """The flows of a scenario (resolved, as `Scenario.to_toml` has it) as a server is asked for them. Raises
-    PacelineError for what a live flow cannot be."""
+def flows(scenario: _core.Scenario, seed: int) -> list[Flow]:
+    """The flows of a scenario as a server is asked for them. Raises PacelineError for what a live flow cannot be."""
     found: list[Flow] = []
-    lasts = table["duration"]
-    ends = _ends(table)
+    table = _table(scenario)
+    lasts, ends = table["duration"], scenario.ends
+    if ends is None:
+        raise PacelineError("topology: a path in real time is a dumbbell or a parking lot, not a graph")
     for name, flow in table["flow"].items():
         here, there = flow.get("from", ends[0]), flow.get("to", ends[1])
         if {here, there} != set(ends):
@@ -227,43 +267,69 @@ def flows(table: Mapping[str, Any], seed: int) -> list[Flow]:
     return found
 
 
-def _ends(table: Mapping[str, Any]) -> tuple[str, str]:
-    """The names of the two ends: those of a dumbbell, or of a parking lot's first and last router."""
-    topology = table.get("topology", "dumbbell")
-    if topology == "dumbbell":
-        return "left", "right"
-    if topology == "parking-lot":
-        return "r0", f"r{len(table['link'])}"
-    raise PacelineError(f"topology: a path in real time is a dumbbell or a parking lot, not a {topology}")
-
-
-def _whole(kept: RunRecord, ran: paths.PathRun, table: Mapping[str, Any], record: Sequence[str]) -> RunRecord:
+def _whole(
+    kept: RunRecord,
+    ran: paths.PathRun,
+    scenario: _core.Scenario,
+    record: Sequence[str],
+    record_every_s: float,
+) -> RunRecord:
     """Flows and path together, as one run."""
     (path,) = ran.results.summaries
     summary = {**path, **kept.summary, "queues": path["queues"], "seed": kept.seed}
-    run = _measured(kept, summary, table, record)
+    run = _measured(kept, summary, scenario, record, record_every_s)
     if "queue" in record:
         run.series["queue"] = ran.results.series("queue").drop("seed")
     return run
 
 
 def _measured(
-    kept: RunRecord, summary: dict[str, Any], table: Mapping[str, Any], record: Sequence[str]
+    kept: RunRecord,
+    summary: dict[str, Any],
+    scenario: _core.Scenario,
+    record: Sequence[str],
+    record_every_s: float,
 ) -> RunRecord:
     """The run with what the scenario's `rate_bin` asks for, and the recordings that were asked for."""
+    table, warm = _table(scenario), warmup_s(scenario)
+    summary |= {"duration_s": scenario.duration_s, "warmup_s": warm, "measured_s": summary["end_s"] - warm}
     rates = kept.series.get("rate")
     bin_s = _core.quantity(table["rate_bin"], "s") if "rate_bin" in table else None
     if rates is not None and bin_s is not None:
-        measured = _of_rates(rates, bin_s, _core.quantity(table["duration"], "s"))
+        measured = _of_rates(rates, bin_s, warm, scenario.duration_s)
         summary["flows"] = [
             flow | measured.get((flow["flow"], flow["instance"]), {}) for flow in summary["flows"]
         ]
-    series = {kind: frame for kind, frame in kept.series.items() if kind in record}
+    series = {
+        kind: _thinned(kind, frame, record_every_s) for kind, frame in kept.series.items() if kind in record
+    }
     return RunRecord(kept.seed, summary, series)
 
 
+def _thinned(kind: str, frame: pl.DataFrame, every_s: float) -> pl.DataFrame:
+    """A recording at longer intervals than the flows': of rates the mean of each, of all else the last value."""
+    of = [name for name in ("flow", "instance", "direction") if name in frame.columns]
+    rest = [name for name in frame.columns if name not in (*of, "time_s")]
+    number = (pl.col("time_s") / every_s - 1e-6).ceil().alias("interval")
+    # A rate is that of the time since the value before it, which a busy host makes shorter or longer.
+    length = pl.col("time_s").diff().over(of).fill_null(pl.col("time_s")).alias("length")
+    moved = [
+        (
+            (pl.col(name) * pl.col("length")).sum()
+            / pl.col("length").filter(pl.col(name).is_not_null()).sum()
+        ).fill_nan(None)
+        for name in rest
+    ]
+    return (
+        frame.with_columns(number, length)
+        .group_by(*of, "interval", maintain_order=True)
+        .agg(pl.last("time_s"), *(moved if kind == "rate" else [pl.last(name) for name in rest]))
+        .select(frame.columns)
+    )
+
+
 def _of_rates(
-    rates: pl.DataFrame, bin_s: float, lasts_s: float
+    rates: pl.DataFrame, bin_s: float, from_s: float, to_s: float
 ) -> dict[tuple[str, int], dict[str, float | None]]:
     """`goodput_cov` and `startup_s` of each flow, from the goodput that its receiver recorded at whatever instants."""
     found: dict[tuple[str, int], dict[str, float | None]] = {}
@@ -271,7 +337,8 @@ def _of_rates(
         times = own["time_s"].to_numpy()
         # A value stands for the interval that ends at its time.
         moved = np.cumsum(np.nan_to_num(own["goodput_bps"].to_numpy()) * np.diff(times, prepend=0.0))
-        edges = np.arange(0.0, lasts_s + bin_s / 2, bin_s)
+        edges = np.arange(0.0, to_s + bin_s / 1e6, bin_s)
+        edges = edges[edges >= from_s - bin_s / 1e6]
         bins = np.diff(np.interp(edges, times, moved, left=0.0))
         mean = float(bins.mean()) if len(bins) > 1 else 0.0
         if mean <= 0:
@@ -285,15 +352,17 @@ def _of_rates(
     return found
 
 
-def near(folder: str, number: str) -> None:
+def near(folder: str, number: str, every_s: str) -> None:
     """The client at the near end of the path: asks the server for the flows of the scenario in `folder`, with the seed
-    `number`, and leaves there what came of them."""
+    `number` and recordings every `every_s`, and leaves there what came of them."""
     where, seed = Path(folder), int(number)
-    table = tomllib.loads(files.read_text(where / "scenario.toml"))
+    scenario = _core.Scenario.load(str(where / "scenario.toml"))
     until = time.monotonic() + _STARTS_S
     while True:
         try:
-            kept = _asked(os.environ["PACELINE_PEER"], PORT, table, seed)
+            kept = _asked(
+                os.environ["PACELINE_PEER"], PORT, scenario, seed, float(every_s), results=where / "far"
+            )
             break
         except (_core.LiveError, _core.ScenarioError) as error:
             # On a busy machine the server may need longer to be there than a path waits for it.
@@ -303,3 +372,11 @@ def near(folder: str, number: str) -> None:
             files.write_whole(where / "near.txt", str(error))
             raise SystemExit(1) from None
     Store(where).put("near", kept)
+
+
+def far(folder: str) -> None:
+    """The server at the far end, until it is killed. What it measures it leaves in `folder`: over the path it would
+    take as long as a flow, and be in others' way."""
+    results = Path(folder) / "far"
+    files.make_directory(results)
+    listen(None, PORT, 10**12, 864_000, 64, None, str(results)).run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -157,3 +158,31 @@ def _flows(
         (flow, instance, settings, number, (seed + n) % 2**62, forward, kernel)
         for n, (forward, flow, instance) in enumerate(every)
     ]
+
+
+def listen(
+    bind: str | None,
+    port: int,
+    rate: int,
+    longest: float,
+    sessions: int,
+    key: bytes | None,
+    results: str | None = None,
+) -> _core.Server:
+    """The server at the address, or at all: IPv6's takes IPv4 too, and where there is no IPv6, IPv4's. Its bounds are
+    the highest rate of a flow (bit/s), the longest flow (s) and flows at a time; in the folder `results` it leaves what
+    it measures. Raises LiveError, PacelineError."""
+    if bind is not None:
+        try:
+            ip = ipaddress.ip_address(bind)
+        except ValueError:
+            raise PacelineError(f"--bind {bind} is no IP address") from None
+    everywhere = ["[::]", "0.0.0.0"]  # noqa: S104 (a server serves)
+    addresses = [f"[{bind}]" if ip.version == 6 else bind] if bind is not None else everywhere
+    for n, address in enumerate(addresses):
+        try:
+            return _core.Server(f"{address}:{port}", rate, longest, sessions, key, results)
+        except _core.LiveError as error:
+            if n + 1 == len(addresses) or "in use" in str(error):
+                raise LiveError(str(error)) from None
+    raise LiveError("there is no address to listen on")

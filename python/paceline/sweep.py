@@ -134,7 +134,9 @@ class Store:
         files.make_directory(self.runs)
 
 
-def check_recordings(record: Sequence[str], every_s: float = RECORD_EVERY_S) -> list[str]:
+def check_recordings(
+    record: Sequence[str], every_s: float = RECORD_EVERY_S, known: Sequence[str] = SERIES
+) -> list[str]:
     """The recordings asked for, each once. Raises PacelineError for an unknown one, or an interval out of range."""
     if not 1e-6 <= every_s <= 1e6:
         raise PacelineError(
@@ -142,10 +144,10 @@ def check_recordings(record: Sequence[str], every_s: float = RECORD_EVERY_S) -> 
         )
     if isinstance(record, str):
         raise PacelineError(f'what to record is a list of names: record=["{record}"]')
-    unknown = [kind for kind in record if kind not in SERIES]
+    unknown = [kind for kind in record if kind not in known]
     if unknown:
-        raise PacelineError(f'cannot record "{unknown[0]}"; there are {", ".join(SERIES)}')
-    return [kind for kind in SERIES if kind in record]
+        raise PacelineError(f'cannot record "{unknown[0]}"; there are {", ".join(known)}')
+    return [kind for kind in known if kind in record]
 
 
 def seeds_from(first: int, runs: int) -> list[int]:
@@ -334,32 +336,54 @@ def sweep(
     base = load(scenario, set)
     points = grid(base, vary)
     seeds = seeds_from(base.seed if seed is None else seed, runs)
-    manifest = {
+    what = {
         "kind": "sweep",
         "name": base.name,
         "scenario": identity(base),
         "vary": {path: [str(v) for v in values] for path, values in vary.items()},
         "seeds": seeds,
-        "version": _core.version(),
-        "build": files.build(),
-        "record": check_recordings(record, record_every_s),
-        "record_every_s": record_every_s,
-        **files.provenance(),
     }
-    store = open_sweep(Path(out), manifest, fresh=fresh) if out is not None else None
+    kept = Kept(what, record, record_every_s, out, fresh=fresh)
     records = run_points(
         points,
         seeds,
         record=record,
         record_every_s=record_every_s,
         workers=workers,
-        store=store,
+        store=kept.store,
         progress=progress,
     )
-    results = Results(records, manifest)
-    if out is not None:
-        write_tables(results, Path(out))
-    return results
+    return kept.results(records)
+
+
+class Kept:
+    """What a sweep or a campaign is remembered by, and with `out` the directory where its finished runs are."""
+
+    def __init__(
+        self,
+        what: Mapping[str, Any],
+        record: Sequence[str],
+        record_every_s: float,
+        out: str | Path | None,
+        *,
+        fresh: bool,
+    ) -> None:
+        self.manifest = {
+            **what,
+            "version": _core.version(),
+            "build": files.build(),
+            "record": check_recordings(record, record_every_s),
+            "record_every_s": record_every_s,
+            **files.provenance(),
+        }
+        self.store = None if out is None else open_sweep(Path(out), self.manifest, fresh=fresh)
+
+    def results(self, records: Sequence[RunRecord]) -> Results:
+        """The results of all runs, whose tables are written too. Raises StorageError."""
+        results = Results(records, self.manifest)
+        if self.store is not None:
+            write_tables(results, self.store.directory)
+        return results
 
 
 def write_tables(results: Results, directory: Path) -> None:

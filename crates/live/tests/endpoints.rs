@@ -27,6 +27,7 @@ fn options() -> ServeOptions {
         max_rate: Rate::from_bps(20_000_000),
         max_duration: Span::from_secs(60),
         max_sessions: 16,
+        results: None,
     }
 }
 
@@ -59,12 +60,12 @@ impl Drop for Served {
 fn wanted(name: &str, settings: &[(&str, &str)], ms: u64, direction: Direction) -> Wanted {
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let spec = FlowSpec { settings, for_ms: ms, seed: 5, family: Family::V4 };
-    Wanted { name: name.to_owned(), instance: 0, offer: Offer { spec, direction, kernel: None } }
+    Wanted { name: name.to_owned(), instance: 0, offer: Offer { spec, direction, kernel: None, measure: None } }
 }
 
 fn ask(server: &Served, flows: Vec<Wanted>) -> SendOptions {
     let (host, port) = (server.address.ip().to_string(), server.address.port());
-    SendOptions { host, port, key: None, flows, logs: None }
+    SendOptions { host, port, key: None, flows, logs: None, results: None }
 }
 
 /// Runs `test` again, three times in all at most, when the host was not its own; then it says nothing.

@@ -35,6 +35,7 @@ fn serves() {
         max_rate: Rate::from_bps(100_000_000),
         max_duration: Span::from_secs(60),
         max_sessions: 8,
+        results: None,
     };
     let server = Server::start(options, Box::new(|_| {})).unwrap();
     server.run(&AtomicBool::new(false)).unwrap();
@@ -55,11 +56,11 @@ fn sends() {
             text.split(',').filter_map(|one| one.split_once('=')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
         let name = settings[0].1.clone();
         let spec = FlowSpec { settings, for_ms, seed: 3, family: Family::V4 };
-        Wanted { name, instance: 0, offer: Offer { spec, direction, kernel: None } }
+        Wanted { name, instance: 0, offer: Offer { spec, direction, kernel: None, measure: None } }
     });
     let (host, flows) = (said("PACELINE_PEER"), flows.collect());
     let logs = std::env::var_os("LOGS").map(Into::into);
-    let options = SendOptions { host, port: PORT, key: None, flows, logs };
+    let options = SendOptions { host, port: PORT, key: None, flows, logs, results: None };
     let run = send(&options, &SendWatch::default()).unwrap_or_else(|error| panic!("{error}"));
     println!("{MARK}{}", serde_json::json!({ "summary": run.output.summary, "notes": run.notes }));
 }

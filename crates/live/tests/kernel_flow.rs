@@ -104,6 +104,38 @@ fn it_stops_when_told_and_when_the_peer_goes() {
 }
 
 #[test]
+fn a_flow_is_measured_from_its_warm_up_on_and_cut_at_its_end() {
+    let (client, server) = pair();
+    let clock = Clock::start();
+    let (warm, end) = (Span::from_millis(400), Span::from_millis(1000));
+    let receiving = Receiving { longest: Some(end), measured_from: Some(warm), ..Receiving::default() };
+    let reader = std::thread::spawn(move || {
+        // Nobody reads any more when the receiver is done: a sender that waited for its bytes would wait in vain.
+        let received = receive(&server, &receiving, clock, &mut |_| Continue(())).unwrap();
+        std::thread::sleep(Duration::from_millis(1500));
+        received
+    });
+    let options = Sending {
+        measured_from: Some(warm),
+        at_latest: Some(end),
+        congestion_control: Some("reno".to_owned()),
+        ..Sending::lasting(Span::from_secs(20))
+    };
+    let sent = send(&client, &options, clock, &mut |_| Continue(())).unwrap();
+    assert_eq!((sent.ended, sent.drained), (Ended::Time, false));
+    assert!(sent.end.since(sent.log.start()) >= end && sent.end.since(sent.log.start()) < end * 2, "{:?}", sent.end);
+    let received = reader.join().unwrap();
+    assert_eq!(received.ended, Ended::Time);
+    let all: u64 = received.intervals.iter().map(|(_, bytes)| bytes).sum();
+    assert!(received.bytes > 0 && received.bytes < all, "{} of {all}", received.bytes);
+    // Six tenths of the time; what came until then is in the recordings all the same.
+    let row = received.row();
+    assert!((0.55..0.75).contains(&row.active_s), "{row:?}");
+    assert!((sent.row().active_s - row.active_s).abs() < 0.1, "{:?}", sent.row());
+    assert!(sent.log.samples()[0].time < sent.log.start() + warm);
+}
+
+#[test]
 fn a_silent_peer_is_given_up() {
     // Nobody reads: the window closes, and probes are answered. The receiver hears nothing.
     let (client, server) = pair();

@@ -2,7 +2,7 @@
 
 use crate::run::RunOutput;
 use crate::{InternalError, live, panics};
-use paceline_live::endpoint::control::{Direction, Offer};
+use paceline_live::endpoint::control::{Direction, Measure, Offer};
 use paceline_live::endpoint::{SendError, SendOptions, ServeOptions, Wanted};
 use paceline_live::session::{Family, FlowSpec};
 use paceline_units::{Rate, Span};
@@ -48,13 +48,16 @@ fn wanted((name, instance, settings, for_ms, seed, forward, kernel): Asked) -> W
     // the family is that of the address that the host turns out to have
     let spec = FlowSpec { settings, for_ms, seed, family: Family::V4 };
     let direction = if forward { Direction::Forward } else { Direction::Reverse };
-    Wanted { name, instance, offer: Offer { spec, direction, kernel } }
+    Wanted { name, instance, offer: Offer { spec, direction, kernel, measure: None } }
 }
 
-/// Runs flows to a server and from it; gives what they measured, and notes as JSON.
+/// Runs flows to a server and from it; gives what they measured, and notes as JSON. `measure` is where measuring begins and
+/// where it ends, in milliseconds, and the interval of recordings in microseconds; `results` a folder that the server writes
+/// to.
 #[pyfunction]
-#[pyo3(signature = (host, port, flows, watch, key = None, logs = None))]
+#[pyo3(signature = (host, port, flows, watch, key = None, logs = None, measure = None, results = None))]
 #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn send(
     py: Python<'_>,
     host: String,
@@ -63,8 +66,13 @@ pub fn send(
     watch: Py<SendWatch>,
     key: Option<Vec<u8>>,
     logs: Option<PathBuf>,
+    measure: Option<(u64, u64, u64)>,
+    results: Option<PathBuf>,
 ) -> PyResult<(RunOutput, String)> {
-    let options = SendOptions { host, port, key, flows: flows.into_iter().map(wanted).collect(), logs };
+    let mut flows: Vec<Wanted> = flows.into_iter().map(wanted).collect();
+    let measure = measure.map(|(from_ms, to_ms, every_us)| Measure { from_ms, to_ms, every_us });
+    flows.iter_mut().for_each(|flow| flow.offer.measure = measure);
+    let options = SendOptions { host, port, key, flows, logs, results };
     let done = py.detach(|| panics::guarded(|| paceline_live::endpoint::send(&options, &watch.get().watch)));
     match done {
         Err(panic) => Err(InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it."))),
@@ -94,19 +102,20 @@ const MOST_LINES: usize = 1000;
 impl Server {
     /// Listens on `bind`, an address with a port.
     #[new]
-    #[pyo3(signature = (bind, max_rate_bps, max_duration_s, max_sessions, key = None))]
+    #[pyo3(signature = (bind, max_rate_bps, max_duration_s, max_sessions, key = None, results = None))]
     fn new(
         bind: &str,
         max_rate_bps: u64,
         max_duration_s: f64,
         max_sessions: usize,
         key: Option<Vec<u8>>,
+        results: Option<PathBuf>,
     ) -> PyResult<Server> {
         let bind = bind
             .parse()
             .map_err(|_| PyValueError::new_err(format!("{bind} is no address with a port, as [::]:5050")))?;
         let (max_rate, max_duration) = (Rate::from_bps(max_rate_bps), Span::from_secs_f64(max_duration_s));
-        let options = ServeOptions { bind, key, max_rate, max_duration, max_sessions };
+        let options = ServeOptions { bind, key, max_rate, max_duration, max_sessions, results };
         let lines = Arc::new(Mutex::new(Vec::new()));
         let theirs = Arc::clone(&lines);
         let say = Box::new(move |line: &str| {

@@ -77,6 +77,8 @@ fn a_path_that_is_not_there_is_refused() {
     );
     assert!(says("flow.media.ap.kind").contains("did you mean `app`?"), "{}", says("flow.media.ap.kind"));
     assert!(says("link.bottleneck.queue.mx_p").contains("did you mean `max_p`?"));
+    let foreign = says("flow.media.app.sise");
+    assert!(foreign.contains("in a table of kind `stream`") && !foreign.contains("`arrivals`"), "{foreign}");
     assert!(says("duration.x").contains("`duration` is not a table"), "{}", says("duration.x"));
     assert!(says("flow.media.start[0]").contains("there is no array here"));
     assert!(says("").contains("not a path"));

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from paceline import realtime
-from paceline.cli import layout, show
-from paceline.cli.options import File, Record, Seed, Set, kinds
+from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, recorded
 from paceline.cli.progress import progress
-from paceline.cli.run import document, headline
-from paceline.errors import PacelineError
+from paceline.cli.run import say
+from paceline.results import ALL_SERIES
 from paceline.scenario import assignments
 
 
@@ -23,15 +20,9 @@ def emulate(
     runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs, one after the other.")] = 1,
     set_: Set = None,
     record: Record = "",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Write tables, recordings and manifest there.", show_default=False
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of tables.")
-    ] = False,
+    record_every: RecordEvery = realtime.RECORD_EVERY_S,
+    out: Out = None,
+    as_json: AsJson = False,
 ) -> None:
     """Run a scenario in real time: its flows on real sockets, over an emulated path made of its links.
 
@@ -44,23 +35,16 @@ def emulate(
       paceline emulate examples/campaigns/one-flow.toml --set "duration=5 s" \\
           --set flow.media.kernel=true --record rate,kernel --out out/real
     """
-    if record and out is None:
-        raise PacelineError("--record without --out would throw the recording away: add --out DIR")
+    wanted = recorded(record, record_every, out, ALL_SERIES)
     with progress(file.stem, "s") as show_progress:
         results = realtime.run(
             file,
             seed=seed,
             runs=runs,
             set=assignments(set_ or []),
-            record=kinds(record),
+            record=wanted,
+            record_every_s=record_every,
             out=out,
             progress=show_progress,
         )
-    if as_json:
-        print(json.dumps(document(results), indent=2, ensure_ascii=False, allow_nan=False))
-        return
-    console = layout.stdout()
-    layout.say(console, headline(results) + "\n\n")
-    layout.show(console, show.tables(results))
-    if out:
-        layout.say(console, f"\nWritten to {out}.")
+    say(results, as_json, out)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from paceline import _core
+from paceline.errors import PacelineError
+from paceline.results import SERIES
+from paceline.sweep import check_recordings
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario file (TOML).", show_default=False)]
 Seed = Annotated[
@@ -45,9 +51,45 @@ Record = Annotated[
         show_default=False,
     ),
 ]
+
+
+def interval(text: str | float) -> float:
+    """Seconds: a number of them, or a time with its unit. Raises PacelineError."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        return _core.quantity(str(text), "s")
+    except ValueError as error:
+        raise PacelineError(f"--record-every {text}: {error}") from None
+
+
 RecordEvery = Annotated[
-    float, typer.Option("--record-every", metavar="SECONDS", help="Interval of recordings.")
+    float,
+    typer.Option(
+        "--record-every",
+        metavar="SPAN",
+        parser=interval,
+        help="Interval of recordings, in seconds or as 20ms.",
+    ),
 ]
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="Write tables, recordings and manifest there.", show_default=False
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+
+
+def recorded(record: str, every_s: float, out: Path | None, known: Sequence[str] = SERIES) -> list[str]:
+    """What is to be recorded. Raises PacelineError for what is not known, and if it would go nowhere."""
+    wanted = check_recordings(kinds(record), every_s, known)
+    if wanted and out is None:
+        raise PacelineError("--record without --out would throw the recording away: add --out DIR")
+    return wanted
 
 
 def kinds(text: str) -> list[str]:

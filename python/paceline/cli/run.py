@@ -10,13 +10,13 @@ import typer
 
 from paceline import files
 from paceline.cli import layout, show
-from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Workers, kinds
+from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, Workers, recorded
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
 from paceline.results import IDENTITY, Results
 from paceline.running import run as run_scenario
 from paceline.scenario import assignments
-from paceline.sweep import RECORD_EVERY_S, check_recordings
+from paceline.sweep import RECORD_EVERY_S
 
 
 def run(
@@ -26,12 +26,7 @@ def run(
     set_: Set = None,
     record: Record = "",
     record_every: RecordEvery = RECORD_EVERY_S,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Write tables, recordings and manifest there.", show_default=False
-        ),
-    ] = None,
+    out: Out = None,
     pcap: Annotated[
         Path | None,
         typer.Option(
@@ -50,9 +45,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of tables.")
-    ] = False,
+    as_json: AsJson = False,
     workers: Workers = None,
 ) -> None:
     """Run a scenario and print what it measured.
@@ -67,8 +60,7 @@ def run(
       paceline run examples/coffee-shop.toml --json > coffee.json
       paceline run examples/tfrc.toml --pcap t.pcapng --pcap-at "sack[0].sink"
     """
-    if check_recordings(kinds(record), record_every) and out is None:
-        raise PacelineError("--record without --out would throw the recording away: add --out DIR")
+    wanted = recorded(record, record_every, out)
     if pcap is not None and runs != 1:
         raise PacelineError("--pcap holds one run: leave out --runs")
     if pcap is None and pcap_at:
@@ -79,7 +71,7 @@ def run(
             seed=seed,
             runs=runs,
             set=assignments(set_ or []),
-            record=kinds(record),
+            record=wanted,
             record_every_s=record_every,
             workers=workers,
             out=out,
@@ -87,6 +79,11 @@ def run(
             pcap_at=pcap_at or [],
             progress=show_progress,
         )
+    say(results, as_json, out, pcap)
+
+
+def say(results: Results, as_json: bool, out: Path | None, pcap: Path | None = None) -> None:
+    """Prints what runs of a scenario have measured, and where it and their packets are written."""
     if as_json:
         print(json.dumps(document(results), indent=2, ensure_ascii=False, allow_nan=False))
         return

@@ -15,6 +15,7 @@ from rich.console import Console
 from paceline import _core, files
 from paceline.cli import layout, show
 from paceline.cli.layout import Column, Layout
+from paceline.cli.options import AsJson, Out
 from paceline.errors import PacelineError
 from paceline.scenario import assignments
 from paceline.sending import PORT, View
@@ -84,15 +85,8 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
             "--log-events", metavar="DIR", help="Write each flow's event log there.", show_default=False
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Write tables, recordings and manifest there.", show_default=False
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of tables.")
-    ] = False,
+    out: Out = None,
+    as_json: AsJson = False,
 ) -> None:
     """Send a flow of any controller to a host where `paceline serve` runs, or have it sent from there.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from paceline import _core
 from paceline.cli.send import span
 from paceline.errors import PacelineError
-from paceline.sending import PORT, LiveError, read_key
+from paceline.sending import PORT, LiveError, listen, read_key
 
 
 def serve(
@@ -70,7 +69,7 @@ def serve(
             "bounds: --max-rate 8 bit/s to 1 Tbit/s, --max-duration up to ten days, --max-sessions 1 to 4096, "
             "--port 0 to 65535"
         )
-    server = _listen(bind, port, int(rate), longest, max_sessions, key)
+    server = listen(bind, port, int(rate), longest, max_sessions, key)
     until = span(duration, "--for") if duration else None
     print(f"paceline: serves on {server.address}, TCP and UDP; Ctrl-C ends", file=sys.stderr, flush=True)
     with ThreadPoolExecutor(1, "paceline-serve") as threads:
@@ -88,23 +87,3 @@ def serve(
         done.result()
     except _core.LiveError as error:
         raise LiveError(str(error)) from None
-
-
-def _listen(
-    bind: str | None, port: int, rate: int, longest: float, sessions: int, key: bytes | None
-) -> _core.Server:
-    """The server at the address, or at all: IPv6's takes IPv4 too, and where there is no IPv6, IPv4's."""
-    if bind is not None:
-        try:
-            ip = ipaddress.ip_address(bind)
-        except ValueError:
-            raise PacelineError(f"--bind {bind} is no IP address") from None
-    everywhere = ["[::]", "0.0.0.0"]  # noqa: S104 (a server serves)
-    addresses = [f"[{bind}]" if ip.version == 6 else bind] if bind is not None else everywhere
-    for n, address in enumerate(addresses):
-        try:
-            return _core.Server(f"{address}:{port}", rate, longest, sessions, key)
-        except _core.LiveError as error:
-            if n + 1 == len(addresses) or "in use" in str(error):
-                raise LiveError(str(error)) from None
-    raise LiveError("there is no address to listen on")

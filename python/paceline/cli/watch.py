@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +13,7 @@ from rich.console import Console
 from paceline import _core
 from paceline.cli import layout, show
 from paceline.cli.layout import Column, Layout
+from paceline.cli.options import Out
 from paceline.errors import PacelineError
 from paceline.watching import View
 
@@ -67,12 +67,7 @@ def watch(
             show_default=False,
         ),
     ] = "",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Write tables, recordings and manifest there.", show_default=False
-        ),
-    ] = None,
+    out: Out = None,
 ) -> None:
     """Follow the kernel-TCP connections of other programs: window, RTT, retransmissions, rates.
 

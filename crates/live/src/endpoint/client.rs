@@ -52,6 +52,8 @@ pub struct SendOptions {
     pub flows: Vec<Wanted>,
     /// Where event logs go.
     pub logs: Option<PathBuf>,
+    /// The folder in which the server leaves what it measured, if both can reach one.
+    pub results: Option<PathBuf>,
 }
 
 /// Why nothing was sent, or nothing is known of it.
@@ -248,6 +250,11 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     Ok(results(options, server, host, &run.near, &run.far))
 }
 
+/// Whether nothing is known of an end, or nothing that it recorded.
+fn is_bare(half: Option<&Half>) -> bool {
+    half.is_none_or(|half| half.tables.is_empty())
+}
+
 /// A run under way.
 struct Run {
     handle: Handle,
@@ -257,9 +264,22 @@ struct Run {
     stop: Arc<AtomicBool>,
     near: Vec<Option<Half>>,
     far: Vec<Option<Half>>,
+    results: Option<PathBuf>,
 }
 
 impl Run {
+    /// Reads what the server has left of the flows that it has not told of, or has told of without recordings.
+    fn look_for_results(&mut self) {
+        let Some(folder) = &self.results else { return };
+        for (flow, far) in self.far.iter_mut().enumerate().filter(|(_, far)| is_bare(far.as_ref())) {
+            let text = std::fs::read(folder.join(control::result_file(flow)));
+            // What is half written is no JSON yet.
+            if let Some(half) = text.ok().and_then(|text| serde_json::from_slice(&text).ok()) {
+                *far = Some(half);
+            }
+        }
+    }
+
     fn start(
         options: &SendOptions,
         offers: &[Offer],
@@ -290,7 +310,15 @@ impl Run {
                 folder.join(format!("{}-{}.events", wanted.name, wanted.instance))
             });
             let id = index as u64;
-            news.push(NewFlow { id, spec, port: ports.len(), peer: Some(server), only: server.ip(), log });
+            news.push(NewFlow {
+                id,
+                spec,
+                port: ports.len(),
+                peer: Some(server),
+                only: server.ip(),
+                log,
+                measure: offer.measure,
+            });
             ports.push(port);
         }
         let (made, answer) = channel();
@@ -323,7 +351,7 @@ impl Run {
             })?;
         }
         let none = || offers.iter().map(|_| None).collect();
-        Ok(Run { handle, driver, outcomes, halves, stop, near: none(), far: none() })
+        Ok(Run { handle, driver, outcomes, halves, stop, near: none(), far: none(), results: options.results.clone() })
     }
 
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
@@ -359,6 +387,9 @@ impl Run {
                 }
             }
             let ended = self.near.iter().all(Option::is_some);
+            if ended && self.results.is_some() {
+                self.look_for_results();
+            }
             if ended && self.far.iter().all(Option::is_some) {
                 break;
             }
@@ -418,7 +449,8 @@ fn results(
             Direction::Forward => (near, far, "here", options.host.as_str()),
             Direction::Reverse => (far, near, options.host.as_str(), "here"),
         };
-        let mut row = joined(sender, receiver, wanted.offer.spec.for_ms as f64 / 1e3);
+        let from_s = wanted.offer.measure.map_or(0.0, |measure| measure.from().as_secs_f64());
+        let mut row = joined(sender, receiver, from_s, wanted.offer.spec.for_ms as f64 / 1e3);
         (row.flow, row.instance, row.group) = (wanted.name.clone(), wanted.instance, wanted.name.clone());
         (row.from, row.to) = (from.to_owned(), to.to_owned());
         if row.cc.is_empty() {

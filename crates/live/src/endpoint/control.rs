@@ -8,6 +8,7 @@
 use super::half::Half;
 use crate::session::FlowSpec;
 use hmac::{Hmac, KeyInit, Mac};
+use paceline_units::Span;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
@@ -34,6 +35,31 @@ pub enum Direction {
     Reverse,
 }
 
+/// What of a flow is measured, each end by its own time since the data began: as a scenario's warm-up and duration have it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Measure {
+    /// Where measuring begins, in milliseconds.
+    pub from_ms: u64,
+    /// Where it ends, and the flow with it, whatever is still under way.
+    pub to_ms: u64,
+    /// How often an end records, in microseconds.
+    pub every_us: u64,
+}
+
+impl Measure {
+    /// Where measuring begins.
+    #[must_use]
+    pub fn from(&self) -> Span {
+        Span::from_millis(self.from_ms)
+    }
+
+    /// Where measuring ends.
+    #[must_use]
+    pub fn to(&self) -> Span {
+        Span::from_millis(self.to_ms)
+    }
+}
+
 /// A flow that a client asks for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Offer {
@@ -44,6 +70,9 @@ pub struct Offer {
     /// With the kernel's TCP and this congestion control, over a connection of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
+    /// What is measured of it; `None`: all, until it has ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Measure>,
 }
 
 /// What a client says.
@@ -109,6 +138,12 @@ pub enum Tell {
         /// What the server's end measured.
         half: Box<Half>,
     },
+}
+
+/// The file in which a server leaves what it measured of a flow, if it was given a folder for that.
+#[must_use]
+pub fn result_file(flow: usize) -> String {
+    format!("far-{flow}.json")
 }
 
 /// Writes a message.

@@ -3,7 +3,8 @@
 //! A turn reads what has come (each datagram with the kernel's stamp), then runs the timers that are due, then waits for the
 //! next. Requests of other threads come through [`Handle`]. Look first at [`Driver::run`].
 
-use super::half::{Half, Recorder};
+use super::control::Measure;
+use super::half::{Before, EVERY, Half, Recorder, epoch};
 use super::udp::UdpPort;
 use crate::clock::{Clock, Waiter, histogram, readable};
 use crate::session::log::LogWriter;
@@ -63,6 +64,8 @@ pub struct NewFlow {
     pub only: IpAddr,
     /// Where its event log goes.
     pub log: Option<PathBuf>,
+    /// What is measured of it.
+    pub measure: Option<Measure>,
 }
 
 enum Request {
@@ -142,6 +145,20 @@ struct Flow {
     /// How late datagrams left that a timer sent.
     late: Histogram<u64>,
     refused_before: u64,
+    before: Before,
+    /// The next instant at which measuring begins or ends.
+    bounds: Bounds,
+}
+
+/// How far the measuring of a flow is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bounds {
+    /// It begins later.
+    Ahead,
+    /// It has begun.
+    Within,
+    /// It is over.
+    Behind,
 }
 
 /// The loop.
@@ -216,7 +233,7 @@ impl Driver {
     fn wait(&mut self) -> io::Result<()> {
         let mut next = if self.flows.is_empty() { Time::NEVER } else { self.looked + LOOK };
         for flow in &self.flows {
-            next = next.min(flow.session.next_wake()).min(flow.recorder.next(&flow.session));
+            next = next.min(flow.session.next_wake()).min(flow.recorder.next(&flow.session)).min(flow.next_bound());
         }
         let mut fds: Vec<PollFd<'_>> = self.ports.iter().map(|port| PollFd::new(port, PollFlags::IN)).collect();
         fds.push(PollFd::new(&*self.wake, PollFlags::IN));
@@ -299,6 +316,7 @@ impl Driver {
                 }
             }
             flow.recorder.sample(now, &flow.session);
+            flow.pass_bounds(now, &mut self.out, &mut self.ports);
         }
     }
 
@@ -345,8 +363,38 @@ impl Flow {
                 Some(LogWriter::new(BufWriter::new(file), &new.spec).map_err(say)?)
             }
         };
-        let recorder = Recorder::new(&session, &model);
-        Ok(Flow { new, model, session, recorder, log, late: histogram(), refused_before: 0 })
+        let every = new.measure.map_or(EVERY, |measure| Span::from_micros(measure.every_us.max(1000)));
+        let recorder = Recorder::new(&session, &model, every);
+        let bounds = match new.measure {
+            Some(measure) if measure.from_ms > 0 => Bounds::Ahead,
+            _ => Bounds::Within,
+        };
+        let before = Before::default();
+        Ok(Flow { new, model, session, recorder, log, late: histogram(), refused_before: 0, before, bounds })
+    }
+
+    /// When measuring begins or ends next, by the time of the session; never before data flow.
+    fn next_bound(&self) -> Time {
+        let epoch = epoch(&self.session);
+        match (self.new.measure, self.bounds) {
+            _ if epoch == Time::ZERO => Time::NEVER,
+            (Some(measure), Bounds::Ahead) => epoch + measure.from(),
+            (Some(measure), Bounds::Within) => epoch + measure.to(),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// Begins or ends measuring where that is due. At its end the other end is told, and not waited for.
+    fn pass_bounds(&mut self, now: Time, out: &mut Outbox, ports: &mut [UdpPort]) {
+        while self.next_bound() <= now {
+            if self.bounds == Bounds::Ahead {
+                self.bounds = Bounds::Within;
+                self.before = Before::take(&mut self.session, now);
+            } else {
+                self.bounds = Bounds::Behind;
+                self.input(now, Input::Stop, out, ports);
+            }
+        }
     }
 
     /// Gives the session an input, writes it down, and sends what leaves.
@@ -392,7 +440,7 @@ impl Flow {
     }
 
     fn is_over(&self) -> bool {
-        matches!(self.session.state(), State::Ended(_))
+        self.bounds == Bounds::Behind || matches!(self.session.state(), State::Ended(_))
     }
 
     fn sent_packets(&self) -> u64 {
@@ -427,10 +475,11 @@ impl Flow {
             let _ = log.flush();
         }
         let end = match self.session.state() {
+            _ if self.bounds == Bounds::Behind => End::Done,
             State::Ended(end) => end,
             _ => End::Stopped,
         };
-        let mut half = Half::of(&mut self.session, &self.model, self.recorder, now);
+        let mut half = Half::of(&mut self.session, &self.model, self.recorder, now, &self.before);
         half.dropped.2 += ports[self.new.port].refused().saturating_sub(self.refused_before);
         half.ended = end.to_string();
         half.well = matches!(end, End::Done | End::Stopped);

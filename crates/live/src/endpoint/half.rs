@@ -3,6 +3,7 @@
 use crate::results::FlowRow;
 use crate::session::{ReceiverSession, SenderSession, Session};
 use paceline_apps::viewer::ViewReport;
+use paceline_flow::{ReceiverStats, SenderStats};
 use paceline_sim::Series;
 use paceline_sim::model::FlowModel;
 use paceline_sim::recorder::{HostRecorder, Recording, SENDING};
@@ -10,7 +11,7 @@ use paceline_sim::summary::StreamSummary;
 use paceline_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// How often an end records.
+/// How often an end records, unless told otherwise.
 pub const EVERY: Span = Span::from_millis(100);
 /// Rows that an end keeps of each table: a day's.
 const MOST_ROWS: usize = 864_000;
@@ -25,7 +26,7 @@ pub struct Recorder {
 impl Recorder {
     /// For an end of this flow.
     #[must_use]
-    pub fn new(session: &Session, model: &FlowModel) -> Recorder {
+    pub fn new(session: &Session, model: &FlowModel, every: Span) -> Recorder {
         let all = Recording {
             cwnd: true,
             rtcp: true,
@@ -34,7 +35,7 @@ impl Recorder {
             acks: true,
             tfrc: true,
             playout: true,
-            every: EVERY,
+            every,
             ..Recording::NOTHING
         };
         let recorder = match session {
@@ -72,7 +73,7 @@ impl Recorder {
 }
 
 /// The session's time at which its machine began.
-fn epoch(session: &Session) -> Time {
+pub(super) fn epoch(session: &Session) -> Time {
     match session {
         Session::Sender(sender) => sender.epoch(),
         Session::Receiver(receiver) => receiver.epoch(),
@@ -117,16 +118,43 @@ pub struct Half {
     pub dropped: (u64, u64, u64),
 }
 
+/// The counts of an end at the beginning of what is measured; all zero if that is the flow's.
+#[derive(Clone, Debug, Default)]
+pub struct Before {
+    at: Time,
+    sent: Option<SenderStats>,
+    received: ReceiverStats,
+}
+
+impl Before {
+    /// Copies the counts at `now` by the session's time.
+    pub fn take(session: &mut Session, now: Time) -> Before {
+        let at = Time::ZERO + now.since(epoch(session));
+        match session {
+            Session::Sender(sender) => {
+                let source = sender.source_mut();
+                source.sender.account(at);
+                source.measure_from(at);
+                Before { at, sent: Some(source.sender.stats().clone()), ..Before::default() }
+            }
+            Session::Receiver(receiver) => {
+                receiver.sink_mut().measure_from(at);
+                Before { at, received: *receiver.sink().receiver.stats(), ..Before::default() }
+            }
+        }
+    }
+}
+
 impl Half {
-    /// Of an end whose session ends at `now` by its own time.
+    /// Of an end whose session ends at `now` by its own time; what was `before` is left out.
     #[must_use]
-    pub fn of(session: &mut Session, model: &FlowModel, recorder: Recorder, now: Time) -> Half {
+    pub fn of(session: &mut Session, model: &FlowModel, recorder: Recorder, now: Time, before: &Before) -> Half {
         let end = now.since(epoch(session));
         let end_s = if epoch(session) == Time::ZERO { 0.0 } else { end.as_secs_f64() };
         let counts = session.counts();
         let mut half = match session {
-            Session::Sender(sender) => sent(sender, model, Time::ZERO + end),
-            Session::Receiver(receiver) => received(receiver, model, Time::ZERO + end),
+            Session::Sender(sender) => sent(sender, model, Time::ZERO + end, before),
+            Session::Receiver(receiver) => received(receiver, model, Time::ZERO + end, before),
         };
         half.row.flow = model.name.clone();
         half.row.cc = model.scheme.clone();
@@ -142,13 +170,14 @@ fn seconds(span: Option<Span>) -> Option<f64> {
     span.map(Span::as_secs_f64)
 }
 
-fn sent(session: &mut SenderSession, model: &FlowModel, end: Time) -> Half {
+fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Before) -> Half {
     let round_trip = session.round_trip();
     let source = session.source_mut();
     source.sender.account(end);
-    let sent = source.sender.stats();
+    let all = source.sender.stats();
+    let sent = &before.sent.as_ref().map_or_else(|| all.clone(), |before| all.since(before));
     let transfers = source.transfers();
-    let active = end.0.min(model.stop.0).saturating_sub(model.start.0) as f64 / 1e9;
+    let active = end.0.min(model.stop.0).saturating_sub(model.start.0.max(before.at.0)) as f64 / 1e9;
     let machine = model.transport.name();
     let windowed = sent.window_most > 0.0;
     // a flow without feedback has the round trips of its requests
@@ -185,9 +214,9 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time) -> Half {
     }
 }
 
-fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time) -> Half {
+fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before: &Before) -> Half {
     let sink = session.sink();
-    let received = sink.receiver.stats();
+    let received = sink.receiver.stats().since(&before.received);
     let view = sink.view_report();
     let view = view.as_ref();
     let stream = model.stream.as_ref().zip(sink.stream_report(end));
@@ -224,14 +253,16 @@ impl Table {
     }
 }
 
-/// The row of a flow, of what its two ends measured. A half that is not there leaves its columns empty.
+/// The row of a flow that sent for `for_s`, of what its two ends measured from `from_s` on. A half that is not there leaves
+/// its columns empty.
 #[must_use]
-pub fn joined(sender: &Half, receiver: &Half, for_s: f64) -> FlowRow {
+pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRow {
     let (out, came) = (&sender.row, &receiver.row);
     // as in a simulated run: to the stop, or to the last arrival if that came later or if all there was has come
     let stop = if sender.finished { 0.0 } else { for_s };
     let until = stop.max(receiver.last_s).min(receiver.end_s.max(receiver.last_s));
-    let per_second = |bytes: u64| if until > 0.0 { bytes as f64 * 8.0 / until } else { 0.0 };
+    let active_s = (until - from_s).max(0.0);
+    let per_second = |bytes: u64| if active_s > 0.0 { bytes as f64 * 8.0 / active_s } else { 0.0 };
     let lost = out.packets_sent.zip(came.packets_delivered).map(|(sent, came)| sent.saturating_sub(came));
     let of_sent = |packets: u64| out.packets_sent.filter(|sent| *sent > 0).map(|sent| packets as f64 / sent as f64);
     FlowRow {
@@ -251,7 +282,7 @@ pub fn joined(sender: &Half, receiver: &Half, for_s: f64) -> FlowRow {
         frame_delay_p99_s: came.frame_delay_p99_s,
         freezes: came.freezes,
         freeze_s: came.freeze_s,
-        active_s: until,
+        active_s,
         ended: Some(if sender.well { receiver.ended.clone() } else { sender.ended.clone() }),
         ..out.clone()
     }

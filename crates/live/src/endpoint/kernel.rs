@@ -72,28 +72,39 @@ pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, lim
     match does {
         Does::Send => {
             pace(stream, limit);
-            let options = Sending { congestion_control: Some(name.to_owned()), ..Sending::lasting(length) };
+            let options = Sending {
+                congestion_control: Some(name.to_owned()),
+                measured_from: offer.measure.map(|measure| measure.from()),
+                at_latest: offer.measure.map(|measure| measure.to()),
+                ..Sending::lasting(length)
+            };
             match flow::send(stream, &options, Clock::start(), &mut |_| go_on()) {
                 Err(error) => failed(&error.to_string()),
                 Ok(sent) => {
                     let row = sent.row();
-                    let (ended, active_s) = (row.ended.clone().unwrap_or_default(), row.active_s);
+                    let ended = row.ended.clone().unwrap_or_default();
+                    let end_s = sent.end.since(sent.log.start()).as_secs_f64();
                     let tables = sent.log.series("flow", 0, Way::Out).into_iter().map(Table::of).collect();
                     let well = matches!(sent.ended, flow::Ended::Time | flow::Ended::Bytes | flow::Ended::Stopped);
-                    Half { row, end_s: active_s, tables, ended, well, ..Half::default() }
+                    Half { row, end_s, tables, ended, well, ..Half::default() }
                 }
             }
         }
         Does::Receive => {
-            let options = Receiving { longest: Some(length + Span::from_secs(20)), ..Receiving::default() };
+            let longest = offer.measure.map_or(length + Span::from_secs(20), |measure| measure.to());
+            let measured_from = offer.measure.map(|measure| measure.from());
+            let options = Receiving { longest: Some(longest), measured_from, ..Receiving::default() };
             match flow::receive(stream, &options, Clock::start(), &mut |_| go_on()) {
                 Err(error) => failed(&error.to_string()),
                 Ok(received) => {
                     let row = received.row();
                     let ended = row.ended.clone().unwrap_or_default();
                     let tables = received.series("flow", 0).into_iter().map(Table::of).collect();
-                    let (last_s, well) = (row.active_s, received.ended == flow::Ended::PeerClosed);
-                    Half { row, end_s: last_s, last_s, tables, ended, well, ..Half::default() }
+                    let [last_s, end_s] =
+                        [received.end, received.over].map(|at| at.since(received.start).as_secs_f64());
+                    let cut = received.ended == flow::Ended::Time && offer.measure.is_some();
+                    let well = cut || received.ended == flow::Ended::PeerClosed;
+                    Half { row, end_s, last_s, tables, ended, well, ..Half::default() }
                 }
             }
         }

@@ -18,6 +18,7 @@ use std::io;
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 use std::net::TcpStream;
 use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,6 +48,8 @@ pub struct ServeOptions {
     pub max_duration: Span,
     /// Flows at a time.
     pub max_sessions: usize,
+    /// A folder that the client reads too, for what this end measured: then it need not go over the network.
+    pub results: Option<PathBuf>,
 }
 
 /// What the server's threads share.
@@ -274,12 +277,12 @@ impl Shared {
                 Direction::Forward => (Side::Receiver, "from"),
                 Direction::Reverse => (Side::Sender, "to"),
             };
-            let mut flow = offer.spec.clone();
+            let (mut flow, measure) = (offer.spec.clone(), offer.measure);
             flow.family = if ip.is_ipv6() { Family::V6 } else { Family::V4 };
             let spec = SessionSpec { side, flow, connection, nonce, limit: Some(limit), announces: false };
             locked(&self.waiting).insert(id, outcome.clone());
             ids.insert(id, index);
-            if let Err(why) = self.handle.add(NewFlow { id, spec, port: 0, peer: None, only: ip, log: None }) {
+            if let Err(why) = self.handle.add(NewFlow { id, spec, port: 0, peer: None, only: ip, log: None, measure }) {
                 ids.keys().for_each(|id| self.handle.drop_flow(*id));
                 stop.store(true, Ordering::Relaxed);
                 return refuse(stream, &why);
@@ -303,7 +306,7 @@ impl Shared {
         while waiting.left > 0 {
             while let Ok((flow, half)) = waiting.halves.try_recv() {
                 waiting.left -= 1;
-                control::write(stream, &Tell::Result { flow, half: Box::new(half) })?;
+                self.tell(stream, flow, half)?;
             }
             match waiting.outcomes.recv_timeout(if gone { LOOK } else { Duration::from_millis(1) }) {
                 Ok(outcome) => {
@@ -311,8 +314,7 @@ impl Shared {
                     if let Some(flow) = waiting.ids.remove(&outcome.id) {
                         (self.say)(&format!("flow {}: {}", outcome.id, outcome.half.ended));
                         if !gone {
-                            gone =
-                                control::write(stream, &Tell::Result { flow, half: Box::new(outcome.half) }).is_err();
+                            gone = self.tell(stream, flow, outcome.half).is_err();
                         }
                     }
                     continue;
@@ -350,6 +352,16 @@ impl Shared {
             }
         }
         Ok(())
+    }
+
+    /// Tells a client what came of a flow, with its recordings, or leaves them where it looks for them.
+    #[expect(clippy::disallowed_types, reason = "the crate that has sockets and writes files")]
+    fn tell(&self, stream: &mut TcpStream, flow: usize, mut half: Half) -> io::Result<()> {
+        if let Some(folder) = &self.options.results {
+            std::fs::write(folder.join(control::result_file(flow)), serde_json::to_vec(&half)?)?;
+            half.tables.clear();
+        }
+        control::write(stream, &Tell::Result { flow, half: Box::new(half) })
     }
 
     /// A place where the connection of a flow of the kernel's TCP will come.

@@ -59,6 +59,10 @@ pub struct Sending {
     pub log_every: Span,
     /// After how long without an acknowledgement a peer has vanished.
     pub give_up: Span,
+    /// What came before this is left out of the measures; none: nothing is.
+    pub measured_from: Option<Span>,
+    /// It ends so long after its beginning at the latest, whatever is still under way; none: when that has arrived.
+    pub at_latest: Option<Span>,
 }
 
 impl Sending {
@@ -71,6 +75,8 @@ impl Sending {
             bytes: None,
             log_every: LOG_EVERY,
             give_up: GIVE_UP,
+            measured_from: None,
+            at_latest: None,
         }
     }
 }
@@ -84,11 +90,13 @@ pub struct Receiving {
     pub give_up: Span,
     /// How long it receives at most; none: until the peer closes.
     pub longest: Option<Span>,
+    /// What came before this is left out of the measures; none: nothing is.
+    pub measured_from: Option<Span>,
 }
 
 impl Default for Receiving {
     fn default() -> Receiving {
-        Receiving { count_every: LOG_EVERY, give_up: GIVE_UP, longest: None }
+        Receiving { count_every: LOG_EVERY, give_up: GIVE_UP, longest: None, measured_from: None }
     }
 }
 
@@ -235,7 +243,10 @@ pub fn send(
     let mut log = Log::of_old(first);
     let piece: Vec<u8> = (0..PIECE).map(|i| (i as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
     let limit = options.bytes.unwrap_or(u64::MAX);
-    let until = options.duration.map_or(Time::NEVER, |length| first.time + length);
+    let after = |length: Option<Span>| length.map_or(Time::NEVER, |length| first.time + length);
+    let (warm, at_latest) = (after(options.measured_from), after(options.at_latest));
+    let until = after(options.duration).min(at_latest);
+    let mut warmed = warm == Time::NEVER;
     let (mut written, mut closed) = (0u64, false);
     let mut next = Ticks::new(first.time, options.log_every);
     let mut stopped = false;
@@ -243,6 +254,10 @@ pub fn send(
         let now = clock.now();
         if now >= next.due || now >= until {
             log.push(read(clock)?);
+            if !warmed && clock.now() >= warm {
+                log.measure_from_here();
+                warmed = true;
+            }
             next.pass(clock.now());
             stopped = tick(&log).is_break();
         }
@@ -291,7 +306,7 @@ pub fn send(
     if !gone && !drained {
         // A peer that resets the connection just now is no error either.
         let _ = stream.shutdown(Shutdown::Write);
-        let latest = clock.now() + options.give_up;
+        let latest = (clock.now() + options.give_up).min(at_latest);
         while !drained && clock.now() < latest {
             waiter.sleep_until(clock.now() + options.log_every).map_err(system("ppoll"))?;
             let info = read(clock)?.info;
@@ -318,11 +333,15 @@ fn is_acknowledged(info: &TcpInfo) -> bool {
 pub struct Received {
     /// When it began.
     pub start: Time,
+    /// Where measuring began: by default there too.
+    pub from: Time,
     /// Payload by interval: the interval's end, and the bytes in it.
     pub intervals: Vec<(Time, u64)>,
     /// When the last byte came, or the flow was ended.
     pub end: Time,
-    /// Payload in all.
+    /// When it was over: the peer's end of the connection, if that ended it.
+    pub over: Time,
+    /// Payload that came while it was measured.
     pub bytes: u64,
     /// Why it ended.
     pub ended: Ended,
@@ -351,7 +370,7 @@ impl Received {
     /// Its measures; flow, instance, group, cc, from and to are left empty.
     #[must_use]
     pub fn row(&self) -> FlowRow {
-        let active_s = self.end.since(self.start).as_secs_f64();
+        let active_s = self.end.0.saturating_sub(self.from.0) as f64 / 1e9;
         FlowRow {
             profile: "kernel".to_owned(),
             start_s: self.start.as_secs_f64(),
@@ -384,8 +403,13 @@ pub fn receive(
     let mut buffer = vec![0; READ];
     let (mut bytes, mut counted, mut heard) = (0u64, 0u64, start);
     let mut intervals = Vec::new();
+    let from = start + options.measured_from.unwrap_or(Span::ZERO);
+    let mut before = None;
     let (ended, end) = loop {
         let now = clock.now();
+        if now >= from && before.is_none() {
+            before = Some(bytes);
+        }
         if now >= next.due {
             intervals.push((now, bytes - counted));
             counted = bytes;
@@ -421,7 +445,8 @@ pub fn receive(
     if bytes > counted {
         intervals.push((end.max(intervals.last().map_or(start, |(time, _)| *time)), bytes - counted));
     }
-    Ok(Received { start, intervals, end, bytes, ended })
+    let over = clock.now();
+    Ok(Received { start, from, intervals, end, over, bytes: bytes - before.unwrap_or(bytes), ended })
 }
 
 /// Non-blocking, and without a peer's answer for `give_up` the connection ends (`TCP_USER_TIMEOUT`, RFC 5482; keep-alives

@@ -148,6 +148,8 @@ pub struct Log {
     /// When it was known not to have sent or received what the counts begin with: the connection's beginning or, of one
     /// that was there before, the first reading.
     start: Sample,
+    /// Where measuring began: by default there too.
+    measured: Sample,
     samples: Vec<Sample>,
     /// Integral of the window, and the time that it covers.
     cwnd: (f64, f64),
@@ -175,6 +177,7 @@ impl Log {
     fn since(start: Sample) -> Log {
         Log {
             start,
+            measured: start,
             samples: Vec::new(),
             cwnd: (0.0, 0.0),
             cwnd_max: None,
@@ -182,6 +185,14 @@ impl Log {
             srtt_max: None,
             rtt_min: None,
         }
+    }
+
+    /// Leaves what came before the latest reading out of the measures; the recordings keep it.
+    pub fn measure_from_here(&mut self) {
+        let Some(&last) = self.samples.last() else { return };
+        self.measured = last;
+        (self.cwnd, self.srtt) = ((0.0, 0.0), (0.0, 0.0));
+        (self.cwnd_max, self.srtt_max, self.rtt_min) = (last.info.cwnd_packets, last.info.srtt, last.info.min_rtt);
     }
 
     /// Adds a reading. It must not lie before the one before it.
@@ -230,11 +241,11 @@ impl Log {
         self.start.time
     }
 
-    /// Payload acknowledged and received since the start.
+    /// Payload acknowledged and received since measuring began.
     #[must_use]
     pub fn moved(&self) -> (u64, u64) {
-        let last = self.last().unwrap_or(&self.start);
-        (last.acked().saturating_sub(self.start.acked()), last.received().saturating_sub(self.start.received()))
+        let (last, first) = (self.last().unwrap_or(&self.start), &self.measured);
+        (last.acked().saturating_sub(first.acked()), last.received().saturating_sub(first.received()))
     }
 
     /// Which way most of the payload went.
@@ -291,7 +302,7 @@ impl Log {
     #[must_use]
     pub fn row(&self, way: Way, end: Time) -> FlowRow {
         let last = self.last().unwrap_or(&self.start);
-        let active_s = end.since(self.start.time).as_secs_f64();
+        let active_s = end.0.saturating_sub(self.measured.time.0) as f64 / 1e9;
         let per_second = |bytes: u64| if active_s > 0.0 { bytes as f64 * 8.0 / active_s } else { 0.0 };
         let (acked, received) = self.moved();
         let bytes = if way == Way::Out { acked } else { received };
@@ -305,10 +316,10 @@ impl Log {
         };
         if way == Way::In {
             // What the peer's TCP does is not seen from here.
-            row.packets_delivered = difference(last.info.data_segs_in, self.start.info.data_segs_in);
+            row.packets_delivered = difference(last.info.data_segs_in, self.measured.info.data_segs_in);
             return row;
         }
-        let (now, then) = (&last.info, &self.start.info);
+        let (now, then) = (&last.info, &self.measured.info);
         let mean = |(sum, length): (f64, f64)| (length > 0.0).then(|| sum / length);
         row.send_rate_bps = now.bytes_sent.map(|n| per_second(n.saturating_sub(then.bytes_sent.unwrap_or(0))));
         row.packets_sent = difference(now.data_segs_out, then.data_segs_out);
@@ -391,6 +402,20 @@ mod tests {
         assert_eq!(times, [100, 120, 140, 160, 180, 190]);
         let after = log.row(Way::Out, Time(200_000_000));
         assert_eq!((before.goodput_bps, before.cwnd_mean_packets), (after.goodput_bps, after.cwnd_mean_packets));
+    }
+
+    #[test]
+    fn what_came_before_measuring_is_in_the_recordings_alone() {
+        let mut log = Log::of_new(Time::ZERO);
+        for (ms, acked, cwnd) in [(10, 10_000, 40), (20, 20_000, 10)] {
+            log.push(sample(ms, acked, cwnd));
+        }
+        log.measure_from_here();
+        log.push(sample(40, 50_000, 20));
+        let row = log.row(Way::Out, Time(40_000_000));
+        assert_eq!((row.bytes_delivered, row.active_s), (30_000, 0.02));
+        assert_eq!((row.cwnd_mean_packets, row.cwnd_max_packets), (Some(10.0), Some(20.0)));
+        assert_eq!(log.series("f", 0, Way::Out)[2].columns[0].1.len(), 3);
     }
 
     #[test]

@@ -91,6 +91,11 @@ impl ReceiverSession {
         &self.sink
     }
 
+    /// The same, to tell them where measuring begins.
+    pub fn sink_mut(&mut self) -> &mut Sink {
+        &mut self.sink
+    }
+
     /// The session's time at which the machine's began; zero before it has.
     #[must_use]
     pub fn epoch(&self) -> Time {

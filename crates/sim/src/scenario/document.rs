@@ -222,15 +222,18 @@ fn put(at: &mut Value, node: Node<'_>, path: &str, steps: &[Step], text: &str) -
         node.variants().map_or_else(|| vec![node], |kinds| kinds.into_iter().map(|(_, variant)| variant).collect())
     };
     let Some(child) = variants.iter().find_map(|variant| variant.child(key)) else {
-        let mut known: Vec<&str> = variants.iter().flat_map(|variant| variant.keys()).collect();
-        known.sort_unstable();
-        known.dedup();
+        let known: Vec<&str> = variants.iter().flat_map(|variant| variant.keys()).collect();
         if known.is_empty() {
             return Err(Mistake::new(here, format!("`{path}` is not a table")));
         }
         let hint = hint(key, known.iter().copied());
+        // No kind has such a key: what the kind has that the table is of now is of help.
+        let (of_kind, known) = match node.of_kind(at) {
+            Some((kind, variant)) => (format!(" in a table of kind `{kind}`"), variant.keys()),
+            None => (String::new(), known),
+        };
         let known = listed(known.into_iter());
-        return Err(Mistake::new(here, format!("there is no such key{hint} (allowed here: {known})")));
+        return Err(Mistake::new(here, format!("there is no such key{of_kind}{hint} (allowed here: {known})")));
     };
     if !at.is_table() {
         *at = Value::Table(Table::new());

@@ -114,6 +114,12 @@ impl<'a> Node<'a> {
         variants.iter().map(|v| Some((v["properties"]["kind"]["const"].as_str()?, Node::new(v)))).collect()
     }
 
+    /// The kind that a table with a `kind` has, or would have by default, and its schema.
+    pub fn of_kind(self, table: &Value) -> Option<(&'a str, Node<'a>)> {
+        let kind = table.get("kind").and_then(Value::as_str).or_else(|| self.text("x-kind"));
+        self.variants()?.into_iter().find(|(name, _)| Some(*name) == kind)
+    }
+
     /// The keys of a table.
     pub fn keys(self) -> Vec<&'a str> {
         let properties = self.inner.get("properties").and_then(Json::as_object);
