@@ -19,7 +19,18 @@ from paceline.cli.options import Set
 from paceline.errors import PacelineError
 from paceline.scenario import assignments
 
-REASONS = ("overflow", "early", "forced", "delay", "loss", "outage", "corrupt", "malformed", "memory", "device")
+REASONS = (
+    "overflow",
+    "early",
+    "forced",
+    "delay",
+    "loss",
+    "outage",
+    "corrupt",
+    "malformed",
+    "memory",
+    "device",
+)
 """Reasons for drops, in the order in which a table has them; others follow."""
 
 

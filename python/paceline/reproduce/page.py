@@ -329,7 +329,8 @@ def _real_words(real: RealTime | None) -> str:
     words = (
         f"{runs} runs, {beside}. The emulators handed packets out {middle[0]} late in the median and {middle[1]} in the"
         f" 99th percentile (medians over the runs; of the worst {worst[0]} and {worst[1]}); others took"
-        f" {statistics.fmean(real.steal):.2%} of the processors' time in the mean, {max(real.steal):.2%} at most."
+        f" {100 * statistics.fmean(real.steal):.2f} % of the processors' time in the mean,"
+        f" {100 * max(real.steal):.2f} % at most."
     )
     # The median of a run's lag, or stolen time, beyond `turns.LATE_S` and `paths.STEAL`.
     bad = f" {real.disturbed} remained disturbed though made {TRIES} times." if real.disturbed else ""
