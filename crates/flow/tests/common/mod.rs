@@ -46,8 +46,7 @@ impl Path {
 }
 
 /// What came out, warm-up left out.
-#[derive(Clone, Copy, Debug, Default)]
-#[allow(dead_code)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Outcome {
     pub goodput_mbps: f64,
     pub loss_rate: f64,
