@@ -95,6 +95,24 @@ def _iperf3() -> str | None:
     return None if shutil.which("iperf3") else "needs iperf3 (package iperf3)"
 
 
+def _gstreamer() -> str | None:
+    for tool in ("gst-launch-1.0", "gst-inspect-1.0"):
+        if shutil.which(tool) is None:
+            return f"needs {tool} (package gstreamer1.0-tools)"
+    packages = {
+        "rtpbin": "gstreamer1.0-plugins-good",
+        "udpsrc": "gstreamer1.0-plugins-good",
+        "fakesink": "gstreamer1.0-tools",
+    }
+    for element, package in packages.items():
+        found = subprocess.run(
+            ["gst-inspect-1.0", element], capture_output=True, text=True, check=False, timeout=60
+        )
+        if found.returncode != 0:
+            return f"needs GStreamer's {element} (package {package})"
+    return None
+
+
 def _shaper() -> str | None:
     if (reason := _netns()) is not None:
         return reason
@@ -137,6 +155,7 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "namespaces": _namespaces,
     "tun": _tun,
     "ping": _ping,
+    "gstreamer": _gstreamer,
 }
 
 

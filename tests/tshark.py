@@ -26,10 +26,10 @@ def tshark(capture: Path, *options: str) -> str:
     return run.stdout
 
 
-def fields(capture: Path, filter_: str, *names: str) -> list[list[str]]:
+def fields(capture: Path, filter_: str, *names: str, options: tuple[str, ...] = ()) -> list[list[str]]:
     """These fields of each packet that passes the filter; a field that is not there is "", several are "a,b"."""
     wanted = [option for name in names for option in ("-e", name)]
-    printed = tshark(capture, "-Y", filter_, "-T", "fields", *wanted)
+    printed = tshark(capture, "-Y", filter_, "-T", "fields", *wanted, *options)
     return [line.split("\t") for line in printed.splitlines()]
 
 

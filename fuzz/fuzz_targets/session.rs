@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use paceline_live::endpoint::control::{self, Ask, MOST_ASKED, Tell};
 use paceline_live::session::log::LogWriter;
-use paceline_live::session::{EcnBits, Family, FlowSpec, Input, Outbox, Session, SessionSpec, Side, replay};
+use paceline_live::session::{EcnBits, Family, FlowSpec, Input, Outbox, RtpPeer, Session, SessionSpec, Side, replay};
 use paceline_packet::wire::tfrc::{Accept, ConnectionId, Datagram, Ecn, Message, Nonce, RateLimit, Request};
 use paceline_units::Time;
 
@@ -60,8 +60,10 @@ fuzz_target!(|bytes: &[u8]| {
     if settings[0].1 == "nada" {
         settings.push(("app.kind".to_owned(), "encoder".to_owned()));
     }
-    let side = if side % 2 == 0 { Side::Sender } else { Side::Receiver };
+    // a sender's other end may be a receiver of plain RTP
+    let rtp = (side % 3 == 2).then_some(RtpPeer { payload_type: 96 });
+    let side = if side % 3 == 1 { Side::Receiver } else { Side::Sender };
     let flow = FlowSpec { settings, for_ms: 10_000, seed: 1, family: Family::V4 };
     let (connection, nonce) = (CONNECTION.0, NONCE.0);
-    drive(&SessionSpec { side, flow, connection, nonce, limit: None, announces: false }, bytes);
+    drive(&SessionSpec { side, flow, connection, nonce, limit: None, announces: false, rtp }, bytes);
 });

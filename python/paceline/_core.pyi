@@ -63,6 +63,16 @@ def send(
     which the server leaves what it measures. Raises LiveError, ScenarioError, InternalError.
     """
 
+def send_rtp(
+    receiver: tuple[str, int, int, int, int, int],
+    flow: tuple[str, int, list[tuple[str, str]], int, int, bool, str | None],
+    watch: SendWatch,
+    logs: str | None = None,
+) -> tuple[RunOutput, str]:
+    """Runs a flow, as `send` has them, to a receiver of plain RTP: host, its ports of RTP and RTCP, those here, the
+    payload type. Raises LiveError, ScenarioError, InternalError.
+    """
+
 def replay(path: str) -> tuple[int, int, float]:
     """Runs an event log through a fresh session: inputs, datagrams, seconds. Raises LiveError where it differs."""
 

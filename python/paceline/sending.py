@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from paceline import _core, files
+from paceline import _core, files, rtp
 from paceline.errors import PacelineError
 from paceline.live import live_record, live_results
 from paceline.results import Results
@@ -23,6 +23,9 @@ KERNEL = "kernel:"
 """What the name of one of the kernel's congestion controls is preceded by."""
 
 _LOOK_S = 0.5
+
+_Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None]
+"""A flow as the core takes it."""
 
 View = Callable[[list[dict[str, Any]]], None]
 """Is told twice a second how each flow is: flow, instance, forward, time_s, packets, bytes, rtt_s, figure, ..."""
@@ -54,6 +57,7 @@ def send(
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
     app: str | None = None,
     rate: str | None = None,
+    max_rate: str | None = None,
     port: int = PORT,
     seed: int | None = None,
     key_file: str | Path | None = None,
@@ -65,9 +69,11 @@ def send(
 
     `controller` is one of `paceline.schemes()`, or "kernel:NAME" for a congestion control of the kernel's TCP; `set`
     replaces keys of the flow's table in a scenario ("params.c", "profile"), `app` names its application, `rate` is
-    that of "udp". Ctrl-C ends the flows, and what they have measured is the result; the manifest's `interrupted` says
-    so, its `notes` what became of each flow. `log_events` is a folder for the flows' event logs, which
-    `_core.replay` runs again; with `out` all results are also written there.
+    that of "udp". A `host` "rtp://HOST:PORT" is a receiver of plain RTP in place of `paceline serve` (`rtp.Receiver`):
+    one flow of lda-plus, no faster than `max_rate`, and what is known of the receiver is what it reports.
+    Ctrl-C ends the flows, and what they have measured is the result; the manifest's `interrupted` says so, its `notes`
+    what became of each flow. `log_events` is a folder for the flows' event logs, which `_core.replay` runs again; with
+    `out` all results are also written there.
     Raises LiveError, PacelineError, ScenarioError, StorageError.
     """
     if direction not in ("forward", "reverse", "both"):
@@ -82,12 +88,18 @@ def send(
         files.make_directory(Path(log_events))
     key = None if key_file is None else read_key(Path(key_file))
     first = secrets.randbits(62) if seed is None else seed
-    wanted = _flows(controller, _settings(controller, set, app, rate), direction, flows, duration_s, first)
+    logs = None if log_events is None else str(log_events)
     watch = _core.SendWatch()
+    if host.startswith(rtp.SCHEME):
+        plain = direction == "forward" and flows == 1 and key is None and port == PORT
+        set = rtp.limits(controller, max_rate, set, plain=plain)  # noqa: A001
+    elif max_rate is not None:
+        raise PacelineError("--max-rate is for rtp://HOST:PORT; `paceline serve --max-rate` sets a server's")
+    wanted = _flows(controller, _settings(controller, set, app, rate), direction, flows, duration_s, first)
+    work = _work(host, port, wanted, watch, key, logs)
     interrupted = False
     with ThreadPoolExecutor(1, "paceline-send") as threads:
-        logs = None if log_events is None else str(log_events)
-        done = threads.submit(_core.send, host, port, wanted, watch, key, logs)
+        done = threads.submit(work)
         while not done.done():
             try:
                 wait([done], _LOOK_S)
@@ -114,6 +126,16 @@ def send(
     if out is not None:
         results.write(out)
     return results
+
+
+def _work(
+    host: str, port: int, wanted: list[_Flow], watch: _core.SendWatch, key: bytes | None, logs: str | None
+) -> Callable[[], tuple[_core.RunOutput, str]]:
+    """What sends the flows to their end."""
+    if host.startswith(rtp.SCHEME):
+        receiver = rtp.Receiver.parse(host).ports()
+        return lambda: _core.send_rtp(receiver, wanted[0], watch, logs)
+    return lambda: _core.send(host, port, wanted, watch, key, logs)
 
 
 def _words(direction: str) -> Sequence[str]:
@@ -146,7 +168,7 @@ def _settings(
 
 def _flows(
     controller: str, settings: list[tuple[str, str]], direction: str, flows: int, duration_s: float, seed: int
-) -> list[tuple[str, int, list[tuple[str, str]], int, int, bool, str | None]]:
+) -> list[_Flow]:
     kernel = controller.removeprefix(KERNEL) if controller.startswith(KERNEL) else None
     name = kernel or controller
     ways = [(True, name)] if direction != "reverse" else []

@@ -64,6 +64,7 @@ pub struct FlowRow {
     pub to: String,
     pub propagation_rtt_s: Option<f64>,
     pub start_s: f64,
+    /// Not a number (in JSON null) where nothing is known of the receiver.
     pub goodput_bps: f64,
     pub throughput_bps: Option<f64>,
     pub send_rate_bps: Option<f64>,
@@ -93,7 +94,7 @@ pub struct FlowRow {
     pub cwnd_max_packets: Option<f64>,
     pub timeout_mean_s: Option<f64>,
     pub base_rtt_mean_s: Option<f64>,
-    pub bytes_delivered: u64,
+    pub bytes_delivered: Option<u64>,
     pub transfers_started: Option<u64>,
     pub transfers_completed: Option<u64>,
     pub transfer_time_mean_s: Option<f64>,
@@ -127,7 +128,7 @@ pub struct LiveOutput {
 /// The flows that share a group's name.
 #[must_use]
 pub fn groups(flows: &[FlowRow]) -> Vec<GroupSummary> {
-    let rows = flows.iter().map(|flow| (flow.group.as_str(), flow.goodput_bps, flow.bytes_delivered));
+    let rows = flows.iter().map(|flow| (flow.group.as_str(), flow.goodput_bps, flow.bytes_delivered.unwrap_or(0)));
     paceline_sim::groups(rows, None)
 }
 
@@ -154,7 +155,7 @@ mod tests {
         let row = |group: &str, goodput_bps: f64| FlowRow {
             group: group.to_owned(),
             goodput_bps,
-            bytes_delivered: goodput_bps as u64,
+            bytes_delivered: Some(goodput_bps as u64),
             ..FlowRow::default()
         };
         let found = groups(&[row("a", 3.0), row("b", 2.0), row("a", 1.0)]);

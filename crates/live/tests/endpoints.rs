@@ -193,7 +193,7 @@ fn both_versions_of_ip() {
         let asked = SendOptions { host: host.to_owned(), ..ask(&server, flows) };
         let run = send(&asked, &SendWatch::default()).unwrap();
         for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
-            assert!(notes.well && row.bytes_delivered > 0, "{bind} from {host}: {notes:?}");
+            assert!(notes.well && row.bytes_delivered > Some(0), "{bind} from {host}: {notes:?}");
         }
     }
 }
@@ -214,7 +214,7 @@ fn ctrl_c_keeps_what_is_done() {
     let run = running.join().unwrap().unwrap();
     assert!(begin.elapsed() < Duration::from_secs(6), "{:?}", begin.elapsed());
     for row in &run.output.summary.flows {
-        assert!(row.bytes_delivered > 0 && (0.5..4.0).contains(&row.active_s), "{row:?}");
+        assert!(row.bytes_delivered > Some(0) && (0.5..4.0).contains(&row.active_s), "{row:?}");
     }
 }
 
@@ -360,6 +360,26 @@ fn a_key_is_needed_and_proven() {
 }
 
 #[test]
+fn a_client_that_dawdles_is_cut_off() {
+    use std::io::{Read as _, Write as _};
+    let server = Served::new(options());
+    let begin = Instant::now();
+    let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    // a message of 1000 bytes, of which one comes three times a second
+    stream.write_all(&1000u32.to_be_bytes()).unwrap();
+    let over = loop {
+        let _ = stream.write_all(b" ");
+        match stream.read(&mut [0; 100]) {
+            Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {}
+            _ => break begin.elapsed(),
+        }
+        assert!(begin.elapsed() < Duration::from_secs(12), "it may go on");
+    };
+    assert!(over > Duration::from_secs(4), "{over:?}: it has five seconds");
+}
+
+#[test]
 fn bounds_are_kept_and_nonsense_is_survived() {
     let server = Served::new(ServeOptions { max_duration: Span::from_secs(2), ..options() });
     let refused = |flows: Vec<Wanted>| match send(&ask(&server, flows), &SendWatch::default()) {
@@ -378,7 +398,8 @@ fn bounds_are_kept_and_nonsense_is_survived() {
         use std::io::{Read as _, Write as _};
         let mut stream = std::net::TcpStream::connect(server.address).unwrap();
         stream.write_all(nonsense).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        // it may have had enough already
+        let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         assert!(answer.len() < 200);

@@ -39,7 +39,7 @@ fn what_is_sent_arrives_and_the_log_agrees() {
     assert_eq!(sent.log.moved().0, 40_000_001);
     assert_eq!(received.intervals.iter().map(|(_, bytes)| bytes).sum::<u64>(), received.bytes);
     let row = sent.row();
-    assert_eq!((row.bytes_delivered, row.cc.as_str(), row.profile.as_str()), (40_000_001, "reno", "kernel"));
+    assert_eq!((row.bytes_delivered, row.cc.as_str(), row.profile.as_str()), (Some(40_000_001), "reno", "kernel"));
     assert!(row.goodput_bps > 1e6 && row.rtt_min_s.unwrap() < 0.5 && row.cwnd_max_packets.unwrap() >= 10.0);
     let series = sent.log.series("f", 0, Way::Out);
     assert_eq!(series[0].columns.len(), KERNEL.len());

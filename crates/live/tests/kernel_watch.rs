@@ -64,7 +64,7 @@ fn a_port_is_followed_from_both_ends_and_each_byte_is_counted() {
     assert_eq!(flows.len(), 2, "{flows:?}");
     for flow in flows {
         assert!(flow.to.ends_with(&format!(":{port}")), "{flow:?}");
-        assert!((200_777..=200_778).contains(&flow.bytes_delivered), "{flow:?}");
+        assert!((Some(200_777)..=Some(200_778)).contains(&flow.bytes_delivered), "{flow:?}");
         assert_eq!(flow.ended.as_deref(), Some("closed"));
         assert_eq!(flow.pid, Some(std::process::id()));
     }
@@ -85,7 +85,7 @@ fn a_connection_between_two_searches_is_not_lost() {
             transfer(&listener, 5000);
         }
     });
-    let bytes: Vec<u64> = done.summary.flows.iter().map(|flow| flow.bytes_delivered).collect();
+    let bytes: Vec<u64> = done.summary.flows.iter().filter_map(|flow| flow.bytes_delivered).collect();
     assert_eq!(bytes.len(), 6, "{bytes:?}");
     assert!(bytes.iter().all(|bytes| (5000..=5002).contains(bytes)), "{bytes:?}");
 }
@@ -104,7 +104,10 @@ fn what_was_there_before_is_counted_from_the_beginning_of_the_watch() {
         server.read_exact(&mut [0; 1234]).unwrap();
     });
     assert!(
-        done.summary.flows.iter().all(|flow| flow.bytes_delivered == 1234 && flow.ended.as_deref() == Some("open"))
+        done.summary
+            .flows
+            .iter()
+            .all(|flow| flow.bytes_delivered == Some(1234) && flow.ended.as_deref() == Some("open"))
     );
 }
 
@@ -126,7 +129,7 @@ fn many_connections_are_read_by_listing_them() {
         std::thread::sleep(Duration::from_millis(50));
     });
     assert_eq!(done.summary.flows.len(), 60);
-    assert!(done.summary.flows.iter().all(|flow| (100..=101).contains(&flow.bytes_delivered)));
+    assert!(done.summary.flows.iter().all(|flow| (Some(100)..=Some(101)).contains(&flow.bytes_delivered)));
     assert_eq!(done.summary.groups.len(), 1);
 }
 

@@ -3,8 +3,8 @@
 use crate::run::RunOutput;
 use crate::{InternalError, live, panics};
 use paceline_live::endpoint::control::{Direction, Measure, Offer};
-use paceline_live::endpoint::{SendError, SendOptions, ServeOptions, Wanted};
-use paceline_live::session::{Family, FlowSpec};
+use paceline_live::endpoint::{self, LiveRun, RtpTarget, SendError, SendOptions, ServeOptions, Wanted};
+use paceline_live::session::{Family, FlowSpec, RtpPeer};
 use paceline_units::{Rate, Span};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -73,7 +73,32 @@ pub fn send(
     let measure = measure.map(|(from_ms, to_ms, every_us)| Measure { from_ms, to_ms, every_us });
     flows.iter_mut().for_each(|flow| flow.offer.measure = measure);
     let options = SendOptions { host, port, key, flows, logs, results };
-    let done = py.detach(|| panics::guarded(|| paceline_live::endpoint::send(&options, &watch.get().watch)));
+    told(py, py.detach(|| panics::guarded(|| endpoint::send(&options, &watch.get().watch))))
+}
+
+/// A receiver of plain RTP: host, its ports of RTP and RTCP, those here, the payload type.
+type Receiver = (String, u16, u16, u16, u16, u8);
+
+/// Sends a flow to a receiver of plain RTP; gives what was measured, and notes as JSON.
+#[pyfunction]
+#[pyo3(signature = (receiver, flow, watch, logs = None))]
+#[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+pub fn send_rtp(
+    py: Python<'_>,
+    receiver: Receiver,
+    flow: Asked,
+    watch: Py<SendWatch>,
+    logs: Option<PathBuf>,
+) -> PyResult<(RunOutput, String)> {
+    let (host, rtp_port, rtcp_port, local_rtp_port, local_rtcp_port, payload_type) = receiver;
+    let peer = RtpPeer { payload_type };
+    let target = RtpTarget { host, rtp_port, rtcp_port, local_rtp_port, local_rtcp_port, peer };
+    let wanted = wanted(flow);
+    told(py, py.detach(|| panics::guarded(|| endpoint::send_rtp(&target, &wanted, logs, &watch.get().watch))))
+}
+
+/// What a run of flows came to, for Python.
+fn told(py: Python<'_>, done: Result<Result<LiveRun, SendError>, String>) -> PyResult<(RunOutput, String)> {
     match done {
         Err(panic) => Err(InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it."))),
         Ok(Err(SendError::Flow(why))) => Err(crate::ScenarioError::new_err(why)),

@@ -49,6 +49,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<endpoint::Server>()?;
     module.add_function(wrap_pyfunction!(endpoint::replay, module)?)?;
     module.add_function(wrap_pyfunction!(endpoint::send, module)?)?;
+    module.add_function(wrap_pyfunction!(endpoint::send_rtp, module)?)?;
     module.add("PathFailed", module.py().get_type::<PathFailed>())?;
     module.add_class::<path::Path>()?;
     module.add_class::<path::PathOutput>()?;

@@ -34,7 +34,12 @@ def span(text: str, option: str) -> float:
 
 def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
     host: Annotated[
-        str, typer.Argument(metavar="HOST", help="Where `paceline serve` runs.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="HOST",
+            help="Where `paceline serve` runs, or rtp://HOST:PORT for a receiver of plain RTP.",
+            show_default=False,
+        ),
     ],
     controller: Annotated[
         str,
@@ -60,6 +65,12 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
     rate: Annotated[
         str | None,
         typer.Option("--rate", metavar="RATE", help="Of udp: payload per second.", show_default=False),
+    ] = None,
+    max_rate: Annotated[
+        str | None,
+        typer.Option(
+            "--max-rate", metavar="RATE", help="Of rtp://HOST:PORT: the flow at most.", show_default=False
+        ),
     ] = None,
     duration: Annotated[str, typer.Option("--for", metavar="SPAN", help="How long it sends.")] = "10s",
     reverse: Annotated[bool, typer.Option("--reverse", help="From the server to here.")] = False,
@@ -91,6 +102,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
     """Send a flow of any controller to a host where `paceline serve` runs, or have it sent from there.
 
     What it measures has the tables of a simulated run. Ctrl-C ends the flows and keeps what they have measured.
+    A receiver of plain RTP, GStreamer's rtpbin say, is sent a flow of lda-plus, which follows its RTCP reports.
 
     \b
     Examples:
@@ -113,6 +125,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
             set=assignments(set_ or []),
             app=app,
             rate=rate,
+            max_rate=max_rate,
             port=port,
             seed=seed,
             key_file=key_file,

@@ -1,14 +1,14 @@
 //! `paceline send`: asks a server for flows, runs this end of them, and joins what both ends have measured.
 
 use super::control::{self, Ask, Direction, MOST_TOLD, Offer, Tell, VERSION};
-use super::driver::{Driver, Handle, NewFlow, View};
+use super::driver::{Driver, Handle, NewFlow, Running, View};
 use super::half::{Half, joined, recordings};
 use super::kernel;
 use super::udp::UdpPort;
 use crate::clock::Clock;
 use crate::host::{HostReport, HostState};
 use crate::results::{LiveOutput, LiveSummary};
-use crate::session::{Family, SessionSpec, Side};
+use crate::session::{Family, Reported, SessionSpec, Side};
 use paceline_units::Time;
 use serde::Serialize;
 use std::io;
@@ -69,6 +69,14 @@ pub enum SendError {
         /// What the system said.
         why: String,
     },
+    /// There is no such host.
+    #[error("{host}: {why}")]
+    NoAddress {
+        /// Where.
+        host: String,
+        /// What the system said.
+        why: String,
+    },
     /// The server says no.
     #[error("the server refused: {0}")]
     Refused(String),
@@ -111,6 +119,22 @@ impl SendWatch {
     /// Ends the flows; what they have measured is kept.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// The user wants an end.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// These flows begin, by the numbers of their places.
+    pub(super) fn begin(&self, handle: &Handle, flows: &[Wanted]) {
+        let shown = flows.iter().map(|wanted| Shown {
+            flow: wanted.name.clone(),
+            instance: wanted.instance,
+            forward: wanted.offer.direction == Direction::Forward,
+            view: View::default(),
+        });
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((handle.clone(), shown.collect()));
     }
 
     /// What the flows show now; empty before they begin.
@@ -167,6 +191,29 @@ pub struct FlowNotes {
     pub disregarded: u64,
     /// Datagrams that the granted rate, or the kernel, had no room for.
     pub no_room: u64,
+    /// What a receiver of plain RTP has reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported: Option<Reported>,
+}
+
+impl FlowNotes {
+    /// Of a flow's two halves.
+    pub(super) fn of(wanted: &Wanted, sender: &Half, receiver: &Half) -> FlowNotes {
+        let both = |of: fn(&Half) -> u64| of(sender) + of(receiver);
+        FlowNotes {
+            flow: wanted.name.clone(),
+            instance: wanted.instance,
+            sender_ended: sender.ended.clone(),
+            receiver_ended: receiver.ended.clone(),
+            well: sender.well && receiver.well,
+            late_p50_s: sender.late.map(|late| late.0),
+            late_p99_s: sender.late.map(|late| late.1),
+            garbage: both(|half| half.dropped.0),
+            disregarded: both(|half| half.dropped.1),
+            no_room: both(|half| half.dropped.2),
+            reported: sender.reported,
+        }
+    }
 }
 
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
@@ -235,13 +282,7 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     let before = HostState::now().ok();
     let local = stream.local_addr()?.ip();
     let mut run = Run::start(options, &offers, opened, limit, server, local)?;
-    let shown = options.flows.iter().map(|wanted| Shown {
-        flow: wanted.name.clone(),
-        instance: wanted.instance,
-        forward: wanted.offer.direction == Direction::Forward,
-        view: View::default(),
-    });
-    *watch.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((run.handle.clone(), shown.collect()));
+    watch.begin(&run.handle, &options.flows);
     let done = run.until_done(&mut stream, watch);
     run.handle.quit();
     let _ = run.driver.join();
@@ -304,7 +345,7 @@ impl Run {
                 Direction::Reverse => (Side::Receiver, true),
             };
             let limit = (side == Side::Sender).then_some(limit);
-            let spec = SessionSpec { side, flow: offer.spec.clone(), connection, nonce, limit, announces };
+            let spec = SessionSpec { side, flow: offer.spec.clone(), connection, nonce, limit, announces, rtp: None };
             let log = options.logs.as_ref().map(|folder| {
                 let wanted = &options.flows[index];
                 folder.join(format!("{}-{}.events", wanted.name, wanted.instance))
@@ -316,25 +357,13 @@ impl Run {
                 port: ports.len(),
                 peer: Some(server),
                 only: server.ip(),
+                rtcp: None,
                 log,
                 measure: offer.measure,
             });
             ports.push(port);
         }
-        let (made, answer) = channel();
-        let driver = thread::Builder::new().name("paceline flows".to_owned()).spawn(move || {
-            // made here: the timer slack is the thread's
-            let (driver, handle, outcomes) = match Driver::new(clock, ports) {
-                Ok(made) => made,
-                Err(error) => {
-                    let _ = made.send(Err(error));
-                    return Ok(());
-                }
-            };
-            let _ = made.send(Ok((handle, outcomes)));
-            driver.run()
-        })?;
-        let (handle, outcomes) = answer.recv().map_err(io::Error::other)??;
+        let Running { thread: driver, handle, outcomes } = Driver::spawn(clock, ports)?;
         for new in news {
             if let Err(why) = handle.add(new) {
                 handle.quit();
@@ -399,7 +428,7 @@ impl Run {
             if ended && (gone || clock.now() >= until) {
                 break;
             }
-            let asked = watch.stop.load(Ordering::Relaxed);
+            let asked = watch.is_stopped();
             if (asked || gone) && !stopped {
                 stopped = true;
                 self.stop.store(true, Ordering::Relaxed);
@@ -463,19 +492,7 @@ fn results(
             (stream.flow, stream.instance) = (wanted.name.clone(), wanted.instance);
             streams.push(stream);
         }
-        let both = |of: fn(&Half) -> u64| of(near) + of(far);
-        flows.push(FlowNotes {
-            flow: wanted.name.clone(),
-            instance: wanted.instance,
-            sender_ended: sender.ended.clone(),
-            receiver_ended: receiver.ended.clone(),
-            well: near.well && far.well,
-            late_p50_s: sender.late.map(|late| late.0),
-            late_p99_s: sender.late.map(|late| late.1),
-            garbage: both(|half| half.dropped.0),
-            disregarded: both(|half| half.dropped.1),
-            no_room: both(|half| half.dropped.2),
-        });
+        flows.push(FlowNotes::of(wanted, sender, receiver));
         rows.push(row);
     }
     let mut summary = LiveSummary::new("live", Time::from_secs_f64(end), rows);

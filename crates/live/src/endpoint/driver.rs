@@ -7,6 +7,7 @@ use super::control::Measure;
 use super::half::{Before, EVERY, Half, Recorder, epoch};
 use super::udp::UdpPort;
 use crate::clock::{Clock, Waiter, histogram, readable};
+use crate::session::is_rtcp;
 use crate::session::log::LogWriter;
 use crate::session::{End, Input, Outbox, Session, SessionSpec, State};
 use hdrhistogram::Histogram;
@@ -23,6 +24,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 
 /// How often the figures of the live view are refreshed.
 const LOOK: Span = Span::from_millis(100);
@@ -62,6 +64,8 @@ pub struct NewFlow {
     pub peer: Option<SocketAddr>,
     /// Only from there may it come.
     pub only: IpAddr,
+    /// Of a flow to a receiver of plain RTP: the number of RTCP's socket, and where RTCP goes.
+    pub rtcp: Option<(usize, SocketAddr)>,
     /// Where its event log goes.
     pub log: Option<PathBuf>,
     /// What is measured of it.
@@ -121,6 +125,11 @@ impl Handle {
         self.request(Request::Drop(id));
     }
 
+    /// Nobody looks at a flow that is over any more.
+    pub fn forget(&self, id: u64) {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+
     /// Ends the driver.
     pub fn quit(&self) {
         self.request(Request::Quit);
@@ -159,6 +168,17 @@ enum Bounds {
     Within,
     /// It is over.
     Behind,
+}
+
+/// A driver that runs.
+#[derive(Debug)]
+pub struct Running {
+    /// Its thread; it ends after [`Handle::quit`].
+    pub thread: JoinHandle<io::Result<()>>,
+    /// Speaks to it.
+    pub handle: Handle,
+    /// What its flows come to.
+    pub outcomes: Receiver<Outcome>,
 }
 
 /// The loop.
@@ -202,6 +222,29 @@ impl Driver {
             quit: false,
         };
         Ok((driver, handle, came))
+    }
+
+    /// The same on a thread of its own, running.
+    ///
+    /// # Errors
+    /// The call that the system refused.
+    pub fn spawn(clock: Clock, ports: Vec<UdpPort>) -> io::Result<Running> {
+        let (made, answer) = channel();
+        let thread = thread::Builder::new().name("paceline flows".to_owned()).spawn(move || {
+            // made here: the timer slack is the thread's
+            match Driver::new(clock, ports) {
+                Err(error) => {
+                    let _ = made.send(Err(error));
+                    Ok(())
+                }
+                Ok((driver, handle, outcomes)) => {
+                    let _ = made.send(Ok((handle, outcomes)));
+                    driver.run()
+                }
+            }
+        })?;
+        let (handle, outcomes) = answer.recv().map_err(io::Error::other)??;
+        Ok(Running { thread, handle, outcomes })
     }
 
     /// Runs until it is told to quit.
@@ -408,6 +451,11 @@ impl Flow {
             self.log = None;
         }
         let Some(peer) = self.new.peer else { return };
+        if let Some((port, to)) = self.new.rtcp {
+            let reports = out.take(is_rtcp);
+            // that nobody reads the sender's reports is no reason to end: the receiver's say whether the data arrive
+            let _ = if reports.is_empty() { Ok(()) } else { ports[port].send(&reports, to) };
+        }
         if out.is_empty() {
             return;
         }
@@ -422,6 +470,12 @@ impl Flow {
     /// Whether a datagram is this flow's: from its peer, or, before that is known, the message with its secret by which it
     /// shows itself.
     fn is_for(&self, port: usize, from: SocketAddr, bytes: &[u8]) -> bool {
+        if let Some((rtcp, _)) = self.new.rtcp
+            && rtcp == port
+        {
+            // a receiver may send its reports from any port
+            return from.ip() == self.new.only;
+        }
         if self.new.port != port {
             return false;
         }

@@ -1,7 +1,7 @@
 //! What one end of a flow has measured, and how the two halves become a row of the flow's table.
 
 use crate::results::FlowRow;
-use crate::session::{ReceiverSession, SenderSession, Session};
+use crate::session::{ReceiverSession, Reported, SenderSession, Session};
 use paceline_apps::viewer::ViewReport;
 use paceline_flow::{ReceiverStats, SenderStats};
 use paceline_sim::Series;
@@ -116,6 +116,9 @@ pub struct Half {
     /// Datagrams that were no message of the flow; that could not be true; that the granted rate or the kernel had no room
     /// for.
     pub dropped: (u64, u64, u64),
+    /// What a receiver of plain RTP has reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported: Option<Reported>,
 }
 
 /// The counts of an end at the beginning of what is measured; all zero if that is the flow's.
@@ -171,7 +174,7 @@ fn seconds(span: Option<Span>) -> Option<f64> {
 }
 
 fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Before) -> Half {
-    let round_trip = session.round_trip();
+    let (round_trip, reported) = (session.round_trip(), session.reported());
     let source = session.source_mut();
     source.sender.account(end);
     let all = source.sender.stats();
@@ -210,6 +213,7 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
         },
         wire_bytes: sent.bytes_sent(),
         finished: source.is_finished(),
+        reported,
         ..Half::default()
     }
 }
@@ -225,7 +229,7 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
         row: FlowRow {
             packets_delivered: Some(received.packets),
             ecn_marks: Some(received.marks),
-            bytes_delivered: received.bytes,
+            bytes_delivered: Some(received.bytes),
             frames_complete: view.map(|view| view.complete),
             frame_delay_mean_s: seconds(view.and_then(ViewReport::mean_delay)),
             frame_delay_p50_s: seconds(view.and_then(|view| view.delay(0.5))),
@@ -266,7 +270,7 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
     let lost = out.packets_sent.zip(came.packets_delivered).map(|(sent, came)| sent.saturating_sub(came));
     let of_sent = |packets: u64| out.packets_sent.filter(|sent| *sent > 0).map(|sent| packets as f64 / sent as f64);
     FlowRow {
-        goodput_bps: per_second(came.bytes_delivered),
+        goodput_bps: per_second(came.bytes_delivered.unwrap_or(0)),
         throughput_bps: (receiver.wire_bytes > 0).then(|| per_second(receiver.wire_bytes)),
         // the kernel's TCP knows some of it at the sender
         packets_delivered: came.packets_delivered.or(out.packets_delivered),
@@ -274,7 +278,7 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
         loss_rate: lost.and_then(of_sent).or(out.loss_rate),
         receiving_ratio: came.packets_delivered.and_then(of_sent).or(out.receiving_ratio),
         ecn_marks: came.ecn_marks.or(out.ecn_marks),
-        bytes_delivered: came.bytes_delivered,
+        bytes_delivered: Some(came.bytes_delivered.unwrap_or(0)),
         frames_complete: came.frames_complete,
         frame_delay_mean_s: came.frame_delay_mean_s,
         frame_delay_p50_s: came.frame_delay_p50_s,

@@ -1,7 +1,8 @@
 //! Endpoints: sessions on real sockets, `paceline serve` and `paceline send`.
 //!
 //! [`driver`] gives sessions the time and the network through [`udp`]; [`control`] is what client and server say to each other
-//! over TCP on the same port number; [`server`] and [`client`] are the two programs, [`half`] joins what they have measured,
+//! over TCP on the same port number; [`server`] and [`client`] are the two programs, [`half`] joins what they have measured, [`rtp`] sends to
+//! receivers of RTP that are no programs of ours,
 //! `kernel` runs flows of the kernel's TCP between them. Look first at [`driver::Driver::run`].
 
 pub mod client;
@@ -9,10 +10,12 @@ pub mod control;
 pub mod driver;
 pub mod half;
 mod kernel;
+pub mod rtp;
 pub mod server;
 pub mod udp;
 
 pub use client::{LiveRun, SendError, SendOptions, SendWatch, Wanted, send};
+pub use rtp::{RtpTarget, send_rtp};
 pub use server::{ServeOptions, Server};
 
 /// Takes lines about what happens.

@@ -5,13 +5,13 @@
 //! only through the control channel, and only from its address.
 
 use super::control::{self, Ask, Direction, MOST_ASKED, MOST_FLOWS, Offer, Tell, VERSION};
-use super::driver::{Driver, Handle, NewFlow, Outcome};
+use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
 use super::{Words, kernel};
 use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
 use crate::session::{Family, SessionSpec, Side};
-use paceline_units::{Rate, Span};
+use paceline_units::{Rate, Span, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
 use std::io;
@@ -99,21 +99,7 @@ impl Server {
         let bound = listener.local_addr()?;
         let port = UdpPort::bind(bound, clock)
             .map_err(|error| io::Error::new(error.kind(), format!("UDP {bound}: {error}")))?;
-        let (made, answer) = channel();
-        let driver = thread::Builder::new().name("paceline flows".to_owned()).spawn(move || {
-            // made here: the timer slack is the thread's
-            match Driver::new(clock, vec![port]) {
-                Ok((driver, handle, outcomes)) => {
-                    let _ = made.send(Ok((handle, outcomes)));
-                    driver.run()
-                }
-                Err(error) => {
-                    let _ = made.send(Err(error));
-                    Ok(())
-                }
-            }
-        })?;
-        let (handle, outcomes) = answer.recv().map_err(io::Error::other)??;
+        let Running { thread: driver, handle, outcomes } = Driver::spawn(clock, vec![port])?;
         let shared = Arc::new(Shared {
             options: ServeOptions { bind: bound, ..options },
             handle,
@@ -128,6 +114,7 @@ impl Server {
         let theirs = Arc::clone(&shared);
         let outcomes = thread::Builder::new().name("paceline outcomes".to_owned()).spawn(move || {
             while let Ok(outcome) = outcomes.recv() {
+                theirs.handle.forget(outcome.id);
                 if let Some(who) = locked(&theirs.waiting).remove(&outcome.id) {
                     let _ = who.send(outcome);
                 }
@@ -202,10 +189,9 @@ impl Shared {
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
     fn client(&self, mut stream: TcpStream, ip: IpAddr) -> io::Result<()> {
         stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
-        match control::read(&mut stream, MOST_ASKED)? {
+        match heard(&stream)? {
             Ask::Hello { version: VERSION } => {}
             Ask::Hello { version } => {
                 return refuse(&mut stream, &format!("this server speaks version {VERSION}, not {version}"));
@@ -225,7 +211,7 @@ impl Shared {
         if let Some(key) = &self.options.key {
             let challenge = control::hex(&control::random::<32>()?);
             control::write(&mut stream, &Tell::Challenge { challenge: challenge.clone() })?;
-            let Ask::Proof { proof } = control::read(&mut stream, MOST_ASKED)? else {
+            let Ask::Proof { proof } = heard(&stream)? else {
                 return refuse(&mut stream, "this server wants a key: --key-file");
             };
             if !control::is_proven(key, &challenge, &proof) {
@@ -235,7 +221,7 @@ impl Shared {
         }
         let max_duration_ms = self.options.max_duration.0 / 1_000_000;
         control::write(&mut stream, &Tell::Welcome { max_rate_bps: self.options.max_rate.0, max_duration_ms })?;
-        let Ask::Open { flows } = control::read(&mut stream, MOST_ASKED)? else {
+        let Ask::Open { flows } = heard(&stream)? else {
             return refuse(&mut stream, "a client says which flows it wants");
         };
         if flows.is_empty() || flows.len() > MOST_FLOWS {
@@ -279,10 +265,15 @@ impl Shared {
             };
             let (mut flow, measure) = (offer.spec.clone(), offer.measure);
             flow.family = if ip.is_ipv6() { Family::V6 } else { Family::V4 };
-            let spec = SessionSpec { side, flow, connection, nonce, limit: Some(limit), announces: false };
+            let spec = SessionSpec { side, flow, connection, nonce, limit: Some(limit), announces: false, rtp: None };
             locked(&self.waiting).insert(id, outcome.clone());
             ids.insert(id, index);
-            if let Err(why) = self.handle.add(NewFlow { id, spec, port: 0, peer: None, only: ip, log: None, measure }) {
+            let only = ip;
+            if let Err(why) =
+                self.handle.add(NewFlow { id, spec, port: 0, peer: None, only, rtcp: None, log: None, measure })
+            {
+                // nobody waits for what will never come
+                locked(&self.waiting).remove(&id);
                 ids.keys().for_each(|id| self.handle.drop_flow(*id));
                 stop.store(true, Ordering::Relaxed);
                 return refuse(stream, &why);
@@ -321,7 +312,7 @@ impl Shared {
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
-            let late = clock.now().since(paceline_units::Time::ZERO) > longest || self.over.load(Ordering::Relaxed);
+            let late = clock.now().since(Time::ZERO) > longest || self.over.load(Ordering::Relaxed);
             if (late || gone) && !stopped {
                 stopped = true;
                 waiting.ids.keys().for_each(|id| if gone { self.handle.drop_flow(*id) } else { self.handle.stop(*id) });
@@ -329,7 +320,7 @@ impl Shared {
             if gone && waiting.ids.is_empty() {
                 return Ok(());
             }
-            if late && clock.now().since(paceline_units::Time::ZERO) > longest + Span::from_secs(30) {
+            if late && clock.now().since(Time::ZERO) > longest + Span::from_secs(30) {
                 return Ok(());
             }
             if gone {
@@ -338,8 +329,7 @@ impl Shared {
             match stream.peek(&mut [0]) {
                 Ok(0) => gone = true,
                 Ok(_) => {
-                    stream.set_read_timeout(Some(PATIENCE))?;
-                    let said: io::Result<Ask> = control::read(stream, MOST_ASKED);
+                    let said = heard(stream);
                     stream.set_read_timeout(Some(LOOK))?;
                     match said {
                         Ok(Ask::Stop) => waiting.ids.keys().for_each(|id| self.handle.stop(*id)),
@@ -376,6 +366,34 @@ impl Shared {
         tickets.insert(ticket, Ticket { only, stream });
         comes
     }
+}
+
+/// Reads from a client, who has until then for a message, in however many pieces it comes.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+struct Within<'a> {
+    stream: &'a TcpStream,
+    clock: Clock,
+    until: Time,
+}
+
+impl io::Read for Within<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.since(self.clock.now());
+        if left == Span::ZERO {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long to speak"));
+        }
+        self.stream.set_read_timeout(Some(Duration::from_nanos(left.0)))?;
+        let mut stream = self.stream;
+        stream.read(buffer)
+    }
+}
+
+/// What a client says next, within [`PATIENCE`].
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+fn heard(stream: &TcpStream) -> io::Result<Ask> {
+    let clock = Clock::start();
+    let until = clock.now() + Span(PATIENCE.as_nanos() as u64);
+    control::read(&mut Within { stream, clock, until }, MOST_ASKED)
 }
 
 /// Does nothing for so long.

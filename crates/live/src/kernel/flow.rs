@@ -376,7 +376,7 @@ impl Received {
             start_s: self.start.as_secs_f64(),
             active_s,
             goodput_bps: if active_s > 0.0 { self.bytes as f64 * 8.0 / active_s } else { 0.0 },
-            bytes_delivered: self.bytes,
+            bytes_delivered: Some(self.bytes),
             ended: Some(self.ended.words().to_owned()),
             ..FlowRow::default()
         }

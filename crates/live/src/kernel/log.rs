@@ -311,7 +311,7 @@ impl Log {
             start_s: self.start.time.as_secs_f64(),
             active_s,
             goodput_bps: per_second(bytes),
-            bytes_delivered: bytes,
+            bytes_delivered: Some(bytes),
             ..FlowRow::default()
         };
         if way == Way::In {
@@ -413,7 +413,7 @@ mod tests {
         log.measure_from_here();
         log.push(sample(40, 50_000, 20));
         let row = log.row(Way::Out, Time(40_000_000));
-        assert_eq!((row.bytes_delivered, row.active_s), (30_000, 0.02));
+        assert_eq!((row.bytes_delivered, row.active_s), (Some(30_000), 0.02));
         assert_eq!((row.cwnd_mean_packets, row.cwnd_max_packets), (Some(10.0), Some(20.0)));
         assert_eq!(log.series("f", 0, Way::Out)[2].columns[0].1.len(), 3);
     }

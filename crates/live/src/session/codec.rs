@@ -1,5 +1,6 @@
 //! From what machines transmit to datagrams, and back: each flow's messages by its machine.
 
+use super::reports::is_rtcp;
 use super::{EcnBits, Outbox};
 use paceline_flow::{Segment, Transport};
 use paceline_packet::rtp::RtpData;
@@ -45,6 +46,8 @@ enum Kind {
 pub(super) struct Codec {
     id: ConnectionId,
     kind: Kind,
+    /// Of RTP's data packets.
+    payload_type: u8,
     /// Bytes of a data packet beside its payload, and of any datagram beside its contents.
     header: u16,
     below: u16,
@@ -76,7 +79,13 @@ impl Codec {
         };
         let header = transport.header();
         let (stamps, arrived) = (VecDeque::new(), Vec::new());
-        Codec { id, kind, header, below, stamps, next: 0, arrived, first: None }
+        let payload_type = RtpData::PAYLOAD_TYPE;
+        Codec { id, kind, payload_type, header, below, stamps, next: 0, arrived, first: None }
+    }
+
+    /// RTP's data packets have another payload type than ours.
+    pub(super) fn set_payload_type(&mut self, payload_type: u8) {
+        self.payload_type = payload_type;
     }
 
     /// A message of the agreement.
@@ -104,7 +113,7 @@ impl Codec {
                 });
             }
             (Some(Extra::Rtp(data)), _) => out.push(payload, ect, |to| {
-                let _ = rtp::encode(data, to);
+                let _ = rtp::encode(&RtpData { payload_type: self.payload_type, ..*data }, to);
             }),
             (Some(Extra::TfrcData(subflow, data)), Kind::Tfrc { several }) => {
                 self.sent(timestamp);
@@ -252,8 +261,7 @@ impl Codec {
     }
 
     fn decode_rtp(&mut self, bytes: &[u8], ecn: EcnBits, time: Time) -> Decoded {
-        // RFC 5761 section 4: the second byte of RTCP is a packet type from 192 to 223, which no RTP packet of ours has there
-        if bytes.get(1).is_some_and(|kind| (192..=223).contains(kind)) {
+        if is_rtcp(bytes) {
             return match rtcp::decode(bytes) {
                 Ok(compound) => {
                     let packet = self.packet(time, 0, Stamp::at(time), bytes.len());

@@ -115,6 +115,10 @@ pub(super) fn state(state: State) -> u8 {
         State::Ended(End::Silence) => 9,
         State::Ended(End::Unreachable) => 10,
         State::Ended(End::TooFast) => 11,
+        State::Ended(End::NoReports) => 12,
+        State::Ended(End::ReportsCeased) => 13,
+        State::Ended(End::NothingArrives) => 14,
+        State::Ended(End::Left) => 15,
     }
 }
 

@@ -13,6 +13,7 @@ pub mod log;
 mod outbox;
 mod receiver;
 mod replay;
+mod reports;
 mod sender;
 mod shaper;
 
@@ -20,6 +21,8 @@ pub use flow::{Family, FlowSpec};
 pub use outbox::{Outbox, Outgoing};
 pub use receiver::ReceiverSession;
 pub use replay::{Divergence, ReplayError, Replayed, replay};
+pub(crate) use reports::is_rtcp;
+pub use reports::{CAUTIOUS_BPS, Reported, RtpPeer};
 pub use sender::SenderSession;
 
 use paceline_packet::wire::tfrc::{ConnectionId, Nonce, RateLimit, Reason};
@@ -90,6 +93,14 @@ pub enum End {
     Unreachable,
     /// The sender did not keep to the rate that it was granted.
     TooFast,
+    /// A receiver of plain RTP has never reported on the stream.
+    NoReports,
+    /// Its reports have ceased (RFC 8083 section 4.1).
+    ReportsCeased,
+    /// It reports, and nothing new of the stream has arrived there (RFC 8083 section 4.2).
+    NothingArrives,
+    /// It has said BYE.
+    Left,
 }
 
 impl core::fmt::Display for End {
@@ -115,6 +126,13 @@ impl core::fmt::Display for End {
             }
             End::Unreachable => f.write_str("nobody takes datagrams at the other end any more (port unreachable)"),
             End::TooFast => f.write_str("the sender does not keep to the rate that it was granted"),
+            End::NoReports => f.write_str(
+                "no receiver's report on the stream has come: does the receiver send its RTCP to our port for it, and is \
+                 UDP let through?",
+            ),
+            End::ReportsCeased => f.write_str("the receiver's reports have ceased: it is gone, or the path is cut"),
+            End::NothingArrives => f.write_str("the receiver reports that nothing of the stream arrives any more"),
+            End::Left => f.write_str("the receiver has left (RTCP BYE)"),
         }
     }
 }
@@ -159,6 +177,9 @@ pub struct SessionSpec {
     pub limit: Option<u32>,
     /// A receiver behind a translator of addresses shows itself first, by accepting what has not been asked yet.
     pub announces: bool,
+    /// Of a sender: the other end is a receiver of plain RTP, which agrees by its reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtp: Option<RtpPeer>,
 }
 
 impl SessionSpec {
@@ -205,6 +226,9 @@ impl Session {
     /// What is wrong with the flow's settings.
     pub fn new(spec: &SessionSpec) -> Result<Session, ScenarioError> {
         let model = spec.flow.model()?;
+        if spec.rtp.is_some() {
+            reports::check(spec, &model)?;
+        }
         Ok(match spec.side {
             Side::Sender => Session::Sender(SenderSession::new(spec, &model)),
             Side::Receiver => Session::Receiver(ReceiverSession::new(spec, &model)),

@@ -67,6 +67,18 @@ impl Outbox {
         self.push(datagram.payload, datagram.ect, |to| to.extend_from_slice(datagram.header));
     }
 
+    /// Takes out the datagrams whose header `is` says so of.
+    pub(crate) fn take(&mut self, is: impl Fn(&[u8]) -> bool) -> Outbox {
+        let (mut taken, mut left) = (Outbox::default(), Outbox::default());
+        if self.iter().any(|datagram| is(datagram.header)) {
+            for datagram in self.iter() {
+                if is(datagram.header) { &mut taken } else { &mut left }.push_copy(&datagram);
+            }
+            *self = left;
+        }
+        taken
+    }
+
     /// The datagrams, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Outgoing<'_>> {
         self.list.iter().enumerate().map(|(i, &(end, payload, ect))| {

@@ -1,13 +1,15 @@
-//! The sending end of a live flow: the agreement, then the simulator's source.
+//! The sending end of a live flow: the agreement, then the simulator's source. A receiver of plain RTP agrees by its reports
+//! instead ([`super::reports`]): the source runs from the start, slowly before the first of them.
 
 use super::codec::{Codec, Decoded};
 use super::flow::is_ecn_capable;
+use super::reports::{CAUTIOUS_BPS, Heard, Reported, Reports};
 use super::shaper::Shaper;
 use super::{ASK_AGAIN, Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
 use paceline_control::Gauges;
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::wire::tfrc::{Accept, Close, Ecn, Message, RateLimit, Reason, Refuse, Request};
-use paceline_packet::{FlowId, Packet};
+use paceline_packet::{Extra, FlowId, Packet};
 use paceline_sim::endpoint::Source;
 use paceline_sim::model::FlowModel;
 use paceline_units::{Span, Time};
@@ -56,6 +58,8 @@ pub struct SenderSession {
     /// How it will have ended.
     end: End,
     counts: Counts,
+    /// Of a flow to a receiver of plain RTP.
+    reports: Option<Reports>,
 }
 
 /// Where the machine's segments go.
@@ -63,6 +67,7 @@ struct Port<'a> {
     codec: &'a mut Codec,
     shaper: &'a mut Shaper,
     counts: &'a mut Counts,
+    reports: Option<&'a mut Reports>,
     now: Time,
     out: &'a mut Outbox,
     fresh: Outbox,
@@ -70,6 +75,9 @@ struct Port<'a> {
 
 impl Transmit for Port<'_> {
     fn transmit(&mut self, segment: Segment) {
+        if let Some(reports) = &mut self.reports {
+            reports.sends(&segment);
+        }
         self.fresh.clear();
         self.codec.encode(&segment, &mut self.fresh);
         for datagram in self.fresh.iter() {
@@ -106,10 +114,18 @@ impl SenderSession {
         if let Some(limit) = spec.limit {
             shaper.grant(limit);
         }
+        let reports = spec.rtp.map(|_| Reports::new(&model.transport));
+        if reports.is_some() {
+            shaper.grant(CAUTIOUS_BPS / 8);
+        }
+        let mut codec = Codec::new(spec.id(), &model.transport, below);
+        if let Some(peer) = spec.rtp {
+            codec.set_payload_type(peer.payload_type);
+        }
         let ecn = if is_ecn_capable(&model.transport) { Ecn::On } else { Ecn::Off };
         SenderSession {
             state: State::Idle,
-            codec: Codec::new(spec.id(), &model.transport, below),
+            codec,
             shaper,
             source: Source::new(model, spec.flow.seed, FlowId(0), Packet::NOWHERE),
             request: Request { nonce: spec.secret(), packet_size: model.transport.segment(), ecn },
@@ -125,6 +141,7 @@ impl SenderSession {
             closes: Time::NEVER,
             end: End::Done,
             counts: Counts::default(),
+            reports,
             spec: spec.clone(),
         }
     }
@@ -164,6 +181,12 @@ impl SenderSession {
         self.round_trip
     }
 
+    /// What a receiver of plain RTP has reported; nothing of other flows, and before its first report.
+    #[must_use]
+    pub fn reported(&self) -> Option<Reported> {
+        self.reports.as_ref().and_then(Reports::told)
+    }
+
     /// The window in packets, or the allowed rate in bit/s; zero of what has neither.
     #[must_use]
     pub fn figure(&self) -> f64 {
@@ -175,7 +198,7 @@ impl SenderSession {
     /// When [`Input::Timer`] is needed next.
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        let silence = self.heard + SILENCE;
+        let silence = self.heard + self.patience();
         match self.state {
             State::Idle | State::Ended(_) => Time::NEVER,
             State::Asking => self.due,
@@ -194,9 +217,13 @@ impl SenderSession {
         let now = self.now;
         match input {
             Input::Start if self.state == State::Idle => {
-                self.state = State::Asking;
                 self.heard = now;
-                self.ask(now, out);
+                if self.reports.is_some() {
+                    self.begin(now, Time::NEVER, out);
+                } else {
+                    self.state = State::Asking;
+                    self.ask(now, out);
+                }
             }
             Input::Start => {}
             Input::Datagram(bytes, ecn) => self.datagram(now, bytes, ecn, out),
@@ -228,11 +255,15 @@ impl SenderSession {
         match self.codec.decode_answer(bytes, time) {
             Decoded::Garbage => self.counts.garbage += 1,
             Decoded::Incredible => self.counts.disregarded += 1,
+            // a receiver of plain RTP knows of no such message: whoever sent it is somebody else
+            Decoded::Agreement(_) if self.reports.is_some() => self.counts.garbage += 1,
             Decoded::Agreement(message) => self.agree(now, message, out),
             Decoded::Machine((packet, extra)) if self.state == State::Running => {
                 self.counts.taken += 1;
                 self.run(now, out);
-                self.heard = now;
+                if !self.is_heard(now, extra.as_ref(), out) {
+                    return;
+                }
                 let time = self.at.max(time);
                 let packet = Packet { time, ..packet };
                 self.at = time;
@@ -243,6 +274,40 @@ impl SenderSession {
             Decoded::Machine(_) if self.state == State::Closing => self.counts.taken += 1,
             Decoded::Machine(_) => self.counts.disregarded += 1,
         }
+    }
+
+    /// Whether what has come is for the machine. It is a sign of life; of a receiver of plain RTP only if it has news.
+    fn is_heard(&mut self, now: Time, extra: Option<&Extra>, out: &mut Outbox) -> bool {
+        let Some(reports) = &mut self.reports else {
+            self.heard = now;
+            return true;
+        };
+        let Some(Extra::Rtcp(compound)) = extra else { return false };
+        match reports.hears(compound) {
+            Heard::News => {
+                self.heard = now;
+                self.shaper.lift(now, out);
+                true
+            }
+            Heard::Nothing => true,
+            Heard::Left => {
+                self.state = State::Ended(End::Left);
+                false
+            }
+        }
+    }
+
+    /// Data flow from now on.
+    fn begin(&mut self, now: Time, due: Time, out: &mut Outbox) {
+        self.state = State::Running;
+        self.epoch = now;
+        self.due = due;
+        self.run(now, out);
+    }
+
+    /// After so long without a sign of life the other end is gone.
+    fn patience(&self) -> Span {
+        self.reports.as_ref().map_or(SILENCE, Reports::patience)
     }
 
     fn agree(&mut self, now: Time, message: Message, out: &mut Outbox) {
@@ -256,10 +321,7 @@ impl SenderSession {
                 self.heard = now;
                 self.round_trip = Some(now.since(self.asked));
                 if self.state == State::Asking {
-                    self.state = State::Running;
-                    self.epoch = now;
-                    self.due = now + ASK_AGAIN;
-                    self.run(now, out);
+                    self.begin(now, now + ASK_AGAIN, out);
                 }
             }
             Message::Refuse(Refuse { nonce: theirs, reason }) if theirs == nonce && self.state == State::Asking => {
@@ -293,8 +355,8 @@ impl SenderSession {
                 }
             }
             State::Running => {
-                if self.heard + SILENCE <= now {
-                    self.state = State::Ended(End::Silence);
+                if self.heard + self.patience() <= now {
+                    self.state = State::Ended(self.reports.as_ref().map_or(End::Silence, Reports::why));
                     return;
                 }
                 if self.due <= now {
@@ -349,6 +411,12 @@ impl SenderSession {
             }
         }
         if self.closes <= now {
+            if self.reports.is_some() {
+                // the machine has said BYE
+                self.shaper.lift(now, out);
+                self.state = State::Ended(self.end);
+                return;
+            }
             self.state = State::Closing;
             self.sent = 0;
             self.close(now, out);
@@ -373,6 +441,7 @@ impl SenderSession {
 
     fn port<'a>(&'a mut self, now: Time, out: &'a mut Outbox) -> (&'a mut Source, Port<'a>) {
         let (codec, shaper, counts) = (&mut self.codec, &mut self.shaper, &mut self.counts);
-        (&mut self.source, Port { codec, shaper, counts, now, out, fresh: Outbox::default() })
+        let reports = self.reports.as_mut();
+        (&mut self.source, Port { codec, shaper, counts, reports, now, out, fresh: Outbox::default() })
     }
 }

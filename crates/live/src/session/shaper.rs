@@ -34,6 +34,15 @@ impl Shaper {
         self.rate = Some(self.rate.map_or(rate, |before| before.min(rate)));
     }
 
+    /// No rate is granted any more: everything leaves at once.
+    pub(super) fn lift(&mut self, now: Time, out: &mut Outbox) {
+        self.rate = None;
+        for waiting in &mut self.queue {
+            waiting.leaves = waiting.leaves.min(now);
+        }
+        self.release(now, out);
+    }
+
     /// A datagram wants to leave: it is added to `out` now, or later, or not at all; in that case the answer is no.
     pub(super) fn send(&mut self, now: Time, datagram: &Outgoing<'_>, out: &mut Outbox) -> bool {
         let Some(rate) = self.rate else {
@@ -96,5 +105,16 @@ mod tests {
         assert_eq!(out.len(), 21);
         assert!(times.windows(2).all(|w| w[1].since(w[0]) == Span::from_millis(10)), "{times:?}");
         assert!(out.iter().all(|datagram| datagram == DATAGRAM));
+    }
+
+    #[test]
+    fn what_waits_leaves_when_the_rate_is_lifted() {
+        let (mut shaper, mut out) = (Shaper::default(), Outbox::default());
+        shaper.grant(100_000);
+        (0..5).for_each(|_| assert!(shaper.send(Time::ZERO, &DATAGRAM, &mut out)));
+        assert_eq!(out.len(), 1);
+        shaper.lift(Time(1), &mut out);
+        assert!(out.len() == 5 && shaper.next_wake() == Time::NEVER);
+        assert!((0..100).all(|_| shaper.send(Time(1), &DATAGRAM, &mut out)) && out.len() == 105);
     }
 }

@@ -1,6 +1,7 @@
 //! Sessions without a network: every scheme over a path in memory, faults, garbage, and their logs replayed.
 
 mod pair;
+mod rtp;
 
 use paceline_live::session::{
     EcnBits, End, Input, Outbox, ReplayError, SILENCE, Session, SessionSpec, Side, State, replay,

@@ -63,6 +63,7 @@ pub fn spec(settings: &[(&str, &str)], seconds: u64, side: Side) -> SessionSpec 
         nonce: 0x0123_4567_89ab_cdef,
         limit: None,
         announces: false,
+        rtp: None,
     }
 }
 

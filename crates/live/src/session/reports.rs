@@ -1,0 +1,186 @@
+//! A receiver of plain RTP (RFC 3550) at the other end: how it agrees, and what its reports say.
+//!
+//! It knows no token. What it has is the stream's SSRC, which is drawn at random and told in the data alone: a report on it
+//! shows that somebody there receives the data and understands them. Until the first such report the sender stays below
+//! [`CAUTIOUS_BPS`]. It goes on for as long as reports tell of packets that no report has told of before, and ceases when none
+//! has for three intervals: the first two circuit breakers of RFC 8083 (sections 4.1 and 4.2). The third, on congestion, is
+//! what the flow's controller is for.
+
+use super::{End, SessionSpec, Side};
+use paceline_control::RtpFeedback;
+use paceline_flow::{Segment, Transport};
+use paceline_packet::Extra;
+use paceline_packet::rtcp::{Compound, ReportBlock};
+use paceline_packet::rtp::{RtpData, Ssrc};
+use paceline_sim::model::FlowModel;
+use paceline_sim::scenario::{Mistake, ScenarioError};
+use paceline_units::Span;
+use serde::{Deserialize, Serialize};
+
+/// The most that is sent to a receiver which has not reported yet, in bits of datagrams' contents a second: a telephone
+/// call's (G.711).
+pub const CAUTIOUS_BPS: u32 = 64_000;
+/// So many intervals without news end the flow.
+const INTERVALS: u64 = 3;
+/// An interval is at least this long: the least that RFC 3550 section 6.2 recommends, and what a receiver may well take
+/// whose settings are not ours.
+const LEAST_INTERVAL: Span = Span::from_secs(5);
+
+/// A receiver of plain RTP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RtpPeer {
+    /// The payload type of the data: 0 to 127, but for those that RTCP on the same port would be mistaken for (RFC 5761).
+    pub payload_type: u8,
+}
+
+/// What a receiver's reports have said of the stream.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Reported {
+    /// Reports that told of packets which none had told of before.
+    pub reports: u64,
+    /// Packets from the first one sent up to the newest that a report has told of.
+    pub expected: u64,
+    /// Of these the lost ones, as the last such report says: the cumulative count of RFC 3550 section 6.4.1, which copies
+    /// lower.
+    pub lost: i64,
+    /// Interarrival jitter in seconds, as it says.
+    pub jitter_s: Option<f64>,
+}
+
+/// What a datagram of the receiver means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Heard {
+    /// Packets have arrived of which no report has told before.
+    News,
+    /// A report, and nothing new in it.
+    Nothing,
+    /// It leaves.
+    Left,
+}
+
+/// The receiver's side of the agreement.
+#[derive(Debug)]
+pub(super) struct Reports {
+    patience: Span,
+    /// The stream: its SSRC, its first packet's number, how many packets.
+    stream: Option<(Ssrc, u16)>,
+    sent: u64,
+    /// Who has reported on it.
+    reporter: Option<Ssrc>,
+    /// Reports on it since the last one with news.
+    idle: u64,
+    told: Reported,
+}
+
+impl Reports {
+    /// Of a receiver of which nothing is known, for a flow with RTP's machines.
+    pub(super) fn new(transport: &Transport) -> Reports {
+        let interval = match transport {
+            Transport::Rtp { config, .. } => config.timing.least(),
+            _ => Span::ZERO,
+        };
+        let patience = interval.max(LEAST_INTERVAL) * INTERVALS;
+        Reports { patience, stream: None, sent: 0, reporter: None, idle: 0, told: Reported::default() }
+    }
+
+    /// How long the sender goes on without news.
+    pub(super) fn patience(&self) -> Span {
+        self.patience
+    }
+
+    /// A data packet leaves.
+    pub(super) fn sends(&mut self, segment: &Segment) {
+        if let Some(Extra::Rtp(data)) = &segment.extra {
+            if self.stream.is_none_or(|(ssrc, _)| ssrc != data.ssrc) {
+                // the application has begun another session, of which nobody has reported yet
+                self.stream = Some((data.ssrc, data.sequence));
+                self.sent = 0;
+                self.told.expected = 0;
+            }
+            self.sent += 1;
+        }
+    }
+
+    /// A compound packet has come from the receiver's address.
+    pub(super) fn hears(&mut self, compound: &Compound) -> Heard {
+        let Some((ssrc, first)) = self.stream.filter(|(ssrc, _)| *ssrc != compound.ssrc) else { return Heard::Nothing };
+        let block = compound.reports.iter().find(|block| block.ssrc == ssrc);
+        let news = block.is_some_and(|block| self.takes(block, first));
+        if news {
+            self.reporter = Some(compound.ssrc);
+        }
+        let leaves = compound.bye.as_ref().is_some_and(|bye| bye.sources.contains(&compound.ssrc));
+        if leaves && self.reporter == Some(compound.ssrc) {
+            return Heard::Left;
+        }
+        if news { Heard::News } else { Heard::Nothing }
+    }
+
+    /// A block on the stream: whether it tells of packets that none has told of before. The block has 16 bits of the newest
+    /// one's number that are ours; it cannot be further behind than the first.
+    fn takes(&mut self, block: &ReportBlock, first: u16) -> bool {
+        let last = first.wrapping_add(self.sent as u16).wrapping_sub(1);
+        let behind = u64::from(last.wrapping_sub(block.extended_highest as u16));
+        let expected = self.sent.saturating_sub(behind);
+        if expected <= self.told.expected {
+            self.idle += 1;
+            return false;
+        }
+        self.idle = 0;
+        self.told = Reported {
+            reports: self.told.reports + 1,
+            expected,
+            lost: i64::from(block.cumulative_lost),
+            jitter_s: Some(f64::from(block.jitter) / RtpData::CLOCK_HZ as f64),
+        };
+        true
+    }
+
+    /// Why the flow ends for want of news.
+    pub(super) fn why(&self) -> End {
+        match (self.reporter, self.idle) {
+            (_, idle) if idle >= INTERVALS => End::NothingArrives,
+            (None, _) => End::NoReports,
+            (Some(_), _) => End::ReportsCeased,
+        }
+    }
+
+    /// What the reports have said; nothing before the first.
+    pub(super) fn told(&self) -> Option<Reported> {
+        self.reporter.map(|_| self.told)
+    }
+}
+
+/// What a flow to a receiver of plain RTP must be.
+pub(super) fn check(spec: &SessionSpec, model: &FlowModel) -> Result<(), ScenarioError> {
+    let mistake = |problem: String| {
+        Err(ScenarioError { file: super::flow::NAME.to_owned(), mistakes: vec![Mistake::new("cc", &problem)] })
+    };
+    match &model.transport {
+        Transport::Rtp { config, .. } if config.settings.feedback == RtpFeedback::Reports => {}
+        Transport::Rtp { .. } => {
+            return mistake(format!(
+                "{} wants to know when each packet arrives (RFC 8888), which a receiver of plain RTP does not say; use \
+                 lda-plus",
+                model.scheme
+            ));
+        }
+        _ => return mistake(format!("{} does not send RTP; to a receiver of RTP use lda-plus", model.scheme)),
+    }
+    let payload_type = spec.rtp.map_or(RtpData::PAYLOAD_TYPE, |peer| peer.payload_type);
+    // RFC 5761 section 4: with the marker these look like RTCP
+    if payload_type > 127 || (64..96).contains(&payload_type) {
+        return mistake(format!("payload type {payload_type} is not in 0 to 63 or 96 to 127 (RFC 5761)"));
+    }
+    if spec.side == Side::Receiver {
+        return mistake("a receiver of plain RTP only receives".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether a datagram of an RTP session is of RTCP: its second byte is a packet type from 192 to 223, which no RTP packet of
+/// ours has there (RFC 5761 section 4).
+#[must_use]
+pub(crate) fn is_rtcp(datagram: &[u8]) -> bool {
+    datagram.get(1).is_some_and(|kind| (192..=223).contains(kind))
+}

@@ -1,0 +1,202 @@
+//! Writes first inputs for the fuzz targets whose formats are hard to guess: `cargo +nightly run --example seeds` in `fuzz/`. They are made
+//! by the code that sends them in earnest.
+
+use paceline_live::endpoint::control::{Ask, Direction, Offer, Tell, VERSION};
+use paceline_live::endpoint::half::{Half, Table};
+use paceline_live::session::log::LogWriter;
+use paceline_live::session::{EcnBits, Family, FlowSpec, Input, Outbox, Session, SessionSpec, Side};
+use paceline_units::{Span, Time};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const SCHEMES: [&str; 11] =
+    ["newreno", "sack", "vegas", "cubic", "tfrc", "tfrc-veno", "multfrc", "rap", "tfrcp", "lda-plus", "nada"];
+
+type Written = std::io::Result<()>;
+
+fn write(target: &str, name: &str, bytes: &[u8]) -> Written {
+    let folder = Path::new("corpus").join(target);
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(format!("seed-{name}")), bytes)
+}
+
+fn flow(scheme: &str) -> FlowSpec {
+    let mut settings = vec![("cc".to_owned(), scheme.to_owned())];
+    match scheme {
+        "nada" => settings.push(("app.kind".to_owned(), "encoder".to_owned())),
+        "lda-plus" => settings.push(("rtp.report_interval".to_owned(), "200 ms".to_owned())),
+        _ => {}
+    }
+    FlowSpec { settings, for_ms: 2000, seed: 1, family: Family::V4 }
+}
+
+/// One end, its log, and what it is told as the target `session` reads it.
+struct End {
+    session: Session,
+    log: LogWriter<Vec<u8>>,
+    told: Vec<u8>,
+    last: Time,
+}
+
+impl End {
+    fn new(scheme: &str, number: u8, side: Side) -> End {
+        let spec =
+            SessionSpec { side, flow: flow(scheme), connection: 1, nonce: 2, limit: None, announces: false, rtp: None };
+        let session = Session::new(&spec).expect("a flow");
+        let log = LogWriter::new(Vec::new(), &spec).expect("a log in memory");
+        End { session, log, told: vec![number, u8::from(side == Side::Receiver)], last: Time::ZERO }
+    }
+
+    fn give(&mut self, now: Time, input: Input<'_>) -> Vec<Vec<u8>> {
+        if let Input::Datagram(bytes, _) = input {
+            let ms = (now.since(self.last).0 / 1_000_000).min(255) as u8;
+            let len = bytes.len().min(255);
+            self.told.extend([len as u8, ms, 0]);
+            self.told.extend_from_slice(&bytes[..len]);
+            self.last = now;
+        }
+        let mut out = Outbox::default();
+        self.session.input(now, input, &mut out);
+        self.log.write(now, input, &out, &self.session).expect("a log in memory");
+        out.iter()
+            .map(|datagram| {
+                let mut bytes = datagram.header.to_vec();
+                bytes.resize(bytes.len() + usize::from(datagram.payload), 0);
+                bytes
+            })
+            .collect()
+    }
+}
+
+/// A flow over 20 ms each way, one datagram in fifty lost.
+fn session(scheme: &str, number: u8, seen: &mut BTreeMap<(u8, u8), Vec<u8>>) -> Written {
+    let mut ends = [Side::Sender, Side::Receiver].map(|side| End::new(scheme, number, side));
+    let (mut way, mut count) = (Vec::<(Time, usize, Vec<u8>)>::new(), 0);
+    let mut now = Time::ZERO;
+    let first: Vec<_> = (0..2).map(|end| (end, ends[end].give(now, Input::Start))).collect();
+    let mut left = first;
+    while count < 400 {
+        for (from, datagrams) in left.drain(..) {
+            for bytes in datagrams {
+                count += 1;
+                let kind =
+                    if bytes.starts_with(b"PT") { (0, bytes[2]) } else { (1, bytes.get(1).copied().unwrap_or(0)) };
+                seen.entry(kind).or_insert_with(|| bytes.clone());
+                if count % 50 != 0 {
+                    way.push((now + Span::from_millis(20), 1 - from, bytes));
+                }
+            }
+        }
+        way.sort_by_key(|(time, _, _)| *time);
+        let next = way.first().map_or(Time::NEVER, |(time, _, _)| *time);
+        let due = ends[0].session.next_wake().min(ends[1].session.next_wake());
+        if next.min(due) == Time::NEVER {
+            break;
+        }
+        now = next.min(due).max(now);
+        if next <= due {
+            let (_, to, bytes) = way.remove(0);
+            left.push((to, ends[to].give(now, Input::Datagram(&bytes, EcnBits::Ect))));
+        } else {
+            for end in 0..2 {
+                if ends[end].session.next_wake() <= now {
+                    left.push((end, ends[end].give(now, Input::Timer)));
+                }
+            }
+        }
+    }
+    for (end, name) in ends.iter_mut().zip(["sender", "receiver"]) {
+        let told = &mut end.told;
+        told.truncate(4000);
+        write("session", &format!("{scheme}-{name}"), told)?;
+        if (scheme, name) == ("lda-plus", "sender") {
+            // the same reports, as those of a receiver of plain RTP
+            told[1] = 2;
+            write("session", "plain-rtp", told)?;
+        }
+        write("session", &format!("{scheme}-{name}-log"), end.log.get_ref())?;
+    }
+    Ok(())
+}
+
+fn control() -> Written {
+    let offer =
+        Offer { spec: flow("tfrc"), direction: Direction::Reverse, kernel: Some("reno".to_owned()), measure: None };
+    let asks = [
+        Ask::Hello { version: VERSION },
+        Ask::Proof { proof: "00".repeat(32) },
+        Ask::Open { flows: vec![offer] },
+        Ask::Attach { ticket: 7 },
+        Ask::Stop,
+    ];
+    let table = Table { table: "rate".to_owned(), columns: vec![("time_s".to_owned(), vec![Some(0.1), None])] };
+    let half = Half { tables: vec![table], late: Some((0.1, 0.2, 3)), ..Half::default() };
+    let tells = [
+        Tell::Challenge { challenge: "00".repeat(32) },
+        Tell::Welcome { max_rate_bps: 1, max_duration_ms: 2 },
+        Tell::Refused { why: "no".to_owned() },
+        Tell::Opened { flows: vec![(1, 2)], limit: 3 },
+        Tell::Result { flow: 0, half: Box::new(half) },
+    ];
+    for (n, ask) in asks.iter().enumerate() {
+        write("control", &format!("ask-{n}"), &serde_json::to_vec(ask)?)?;
+    }
+    for (n, tell) in tells.iter().enumerate() {
+        write("control", &format!("tell-{n}"), &serde_json::to_vec(tell)?)?;
+    }
+    Ok(())
+}
+
+/// IP packets: of UDP, of TCP with and without data, a fragment, with options, of IPv6; each alone, and all in a row.
+fn frames() -> Written {
+    let v4 = |protocol: u8, rest: &[u8], fragment: u16, words: u8| {
+        let header = usize::from(words) * 4;
+        let mut bytes = vec![0u8; header];
+        bytes[0] = 0x40 | words;
+        bytes[1] = 2;
+        bytes[2..4].copy_from_slice(&((header + rest.len()) as u16).to_be_bytes());
+        bytes[6..8].copy_from_slice(&fragment.to_be_bytes());
+        bytes[9] = protocol;
+        bytes.extend_from_slice(rest);
+        bytes
+    };
+    let mut segment = [0u8; 24];
+    (segment[12], segment[13]) = (0x50, 0x10);
+    let mut v6 = vec![0u8; 60];
+    (v6[0], v6[5], v6[6]) = (0x60, 20, 6);
+    (v6[52], v6[53]) = (0x50, 0x10);
+    let packets = [
+        v4(17, &[7; 100], 0, 5),
+        v4(6, &segment, 0, 5),
+        v4(6, &segment[..20], 0, 5),
+        v4(17, &[7; 30], 0x2001, 5),
+        v4(17, &[7; 30], 0, 15),
+        v6,
+    ];
+    let mut all = vec![0];
+    for (n, packet) in packets.iter().enumerate() {
+        let one = [&[(n % 2) as u8, 50, packet.len() as u8], &packet[..]].concat();
+        write("frames", &n.to_string(), &[&[n as u8][..], &one].concat())?;
+        all.extend(one);
+    }
+    write("frames", "all", &all.repeat(5))
+}
+
+fn main() -> Written {
+    // beside fuzz/Cargo.toml, where cargo fuzz looks
+    std::env::set_current_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))?;
+    let mut seen = BTreeMap::new();
+    for (number, scheme) in SCHEMES.iter().enumerate() {
+        session(scheme, number as u8, &mut seen)?;
+    }
+    for ((rtp, kind), bytes) in seen {
+        let target = match (rtp, kind) {
+            (0, _) => "wire_tfrc",
+            (_, 192..=223) => "wire_rtcp",
+            _ => "wire_rtp",
+        };
+        write(target, &kind.to_string(), &bytes)?;
+    }
+    control()?;
+    frames()
+}

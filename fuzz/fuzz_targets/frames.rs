@@ -1,0 +1,52 @@
+//! Any frames from a device, whole IP packets or not, over links that do all that links can: nothing panics, and each frame is accounted
+//! for (`finish` asserts it).
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use paceline_live::path::{Emulator, Folder, PathSpec, Side};
+use paceline_sim::scenario::Document;
+use paceline_units::{Size, Span, Time};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+const LINKS: &str = "topology = \"parking-lot\"\n[link.hop1]\nrate = \"2 Mbit/s\"\ndelay = \"5 ms\"\n\
+    queue = { kind = \"droptail\", limit = \"9 kB\" }\nloss = { kind = \"uniform\", rate = \"5 %\" }\n\
+    duplicate = { rate = \"10 %\" }\n[link.hop2]\nrate = \"1 Mbit/s\"\n\
+    recovery = { block_time = \"2 ms\", block_error = \"30 %\", delay = \"5 ms\", retransmissions = 1 }\n\
+    corrupt = { rate = \"20 %\" }\nqueue = { kind = \"red\", limit = \"8 packets\", min_threshold = 1, max_threshold = 4, ecn = true }\n\
+    reorder = { rate = \"10 %\", extra = \"3 ms\" }\nbackward = { delay_variation = { max = \"9 ms\" } }\n";
+
+fn path() -> &'static PathSpec {
+    static PATH: OnceLock<PathSpec> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let document = Document::parse(LINKS, "links").expect("the links stand above");
+        PathSpec::of(document, &Folder::Files(PathBuf::new())).expect("they are a path")
+    })
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let [memory, rest @ ..] = bytes else { return };
+    let mut bytes = rest;
+    let memory = if memory % 2 == 0 { Emulator::MEMORY } else { Size::from_bytes(20_000) };
+    let mut emulator = Emulator::new(path(), Some(Span::from_millis(1)), memory);
+    let mut now = Time::ZERO;
+    while let [side, gap, len, rest @ ..] = bytes {
+        let (frame, rest) = rest.split_at(usize::from(*len).min(rest.len()));
+        bytes = rest;
+        now.0 += u64::from(*gap) * 20_000;
+        let mut frame = frame.to_vec();
+        if side & 2 != 0 {
+            // a long packet whose length the header tells
+            frame.resize(frame.len() + 1200, 0);
+        }
+        emulator.arrive(if side & 1 == 0 { Side::Near } else { Side::Far }, now, &frame);
+        while let Some(release) = emulator.poll(now) {
+            assert!(release.due <= now && release.due >= release.entered);
+            let to = release.side;
+            if side & 4 != 0 {
+                emulator.not_taken(to);
+            }
+        }
+    }
+    let _ = emulator.finish(now);
+});

@@ -1,0 +1,106 @@
+"""Receivers of plain RTP as `paceline send` names them: rtp://HOST:PORT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from paceline import _core
+from paceline.errors import PacelineError
+
+SCHEME = "rtp://"
+PAYLOAD_TYPE = 96
+"""The first dynamic one (RFC 3551 section 6)."""
+INITIAL_RATE = 5.0
+"""Packets a second before the first report: with packets of 1500 B a little less than what may then be sent."""
+
+_OPTIONS = {"rtcpport": "rtcp_port", "localrtpport": "local_rtp_port", "localrtcpport": "local_rtcp_port"}
+"""Of an address, by the names that FFmpeg gives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """A receiver of plain RTP, and the ports of both sides: RTP has one, RTCP the next, unless they are named."""
+
+    host: str
+    rtp_port: int
+    rtcp_port: int
+    local_rtp_port: int
+    local_rtcp_port: int
+    payload_type: int = PAYLOAD_TYPE
+
+    @staticmethod
+    def parse(address: str) -> Receiver:
+        """Reads rtp://HOST:PORT, after it ?rtcpport=N&localrtpport=N&localrtcpport=N&pt=N. Here the ports are those
+        of the other side, unless they are named. Raises PacelineError."""
+        mistaken = PacelineError(
+            f"{address} is not rtp://HOST:PORT, with ?rtcpport=N&localrtpport=N&localrtcpport=N&pt=N after it if needed"
+        )
+        try:
+            parts = urlsplit(address)
+            options = dict(parse_qsl(parts.query, strict_parsing=True) if parts.query else [])
+            numbers = {name: int(value) for name, value in options.items()}
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            raise mistaken from None
+        known = {*_OPTIONS, "pt"}
+        if not host or not port or parts.path or parts.username is not None or not known.issuperset(numbers):
+            raise mistaken
+        local = numbers.get("localrtpport", port)
+        ports = {
+            "rtp_port": port,
+            "rtcp_port": port + 1,
+            "local_rtp_port": local,
+            "local_rtcp_port": local + 1,
+            **{_OPTIONS[name]: value for name, value in numbers.items() if name in _OPTIONS},
+        }
+        for number in ports.values():
+            if not 1 <= number <= 65535:
+                raise PacelineError(f"{address}: there is no port {number}; ports are 1 to 65535")
+        return Receiver(host, payload_type=_payload_type(numbers.get("pt", PAYLOAD_TYPE)), **ports)
+
+    def ports(self) -> tuple[str, int, int, int, int, int]:
+        """As the core takes it."""
+        return (
+            self.host,
+            self.rtp_port,
+            self.rtcp_port,
+            self.local_rtp_port,
+            self.local_rtcp_port,
+            self.payload_type,
+        )
+
+
+def _payload_type(number: int) -> int:
+    if not 0 <= number <= 127:
+        raise PacelineError(f"pt={number}: a payload type is 0 to 127")
+    return number
+
+
+def limits(
+    controller: str, max_rate: str | None, changes: Mapping[str, Any] | None, *, plain: bool
+) -> dict[str, Any]:
+    """The keys of a flow to a receiver that measures no bottleneck: R, and the rate at most, are `max_rate`. Keys of
+    `changes` come first. Controllers that cannot send there are left to the core to refuse. Raises PacelineError, also
+    for what is not `plain`: such a receiver takes one flow from here, and knows no key."""
+    if not plain or controller.startswith("kernel:"):
+        raise PacelineError(
+            "to a receiver of plain RTP goes one flow from here: leave out --reverse, --both, --flows, --port, "
+            "--key-file and kernel:NAME"
+        )
+    if controller != "lda-plus":
+        return dict(changes or {})
+    if max_rate is None:
+        raise PacelineError(
+            "a receiver of plain RTP does not measure the bottleneck: how fast may the flow become? --max-rate 2Mbit/s"
+        )
+    try:
+        rate = _core.quantity(max_rate, "bit/s")
+    except ValueError as error:
+        raise PacelineError(f"--max-rate {max_rate}: {error}") from None
+    if not 1e3 <= rate <= 1e12:
+        raise PacelineError(f"--max-rate {max_rate}: at least 1 kbit/s, at most 1000 Gbit/s")
+    own = {"params.max_rate": rate, "params.bottleneck": rate, "params.initial_rate": INITIAL_RATE}
+    return {**own, **(changes or {})}
