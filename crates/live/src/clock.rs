@@ -55,6 +55,12 @@ impl Clock {
     }
 }
 
+/// CLOCK_MONOTONIC in nanoseconds, as programs in the kernel read it.
+#[must_use]
+pub(crate) fn monotonic() -> u64 {
+    nanoseconds(ClockId::Monotonic)
+}
+
 /// Nanoseconds that a clock of the kernel shows.
 fn nanoseconds(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);

@@ -6,6 +6,7 @@
 pub mod capture;
 pub mod clock;
 pub mod endpoint;
+pub mod gateway;
 pub mod host;
 pub mod kernel;
 pub mod netns;

@@ -1,0 +1,209 @@
+//! `paceline-gateway`: the gateway as a program of its own, for routers without Python.
+//!
+//! It reads its options, and hands what [`paceline_live::gateway`] measures to the terminal (lines, or with `--json` JSON)
+//! and to a file. Exit codes: 0 done, 1 the system refused something, 2 a mistake of the request.
+
+use paceline_live::gateway::words::HELP;
+use paceline_live::gateway::{GatewayError, GatewayReport, Status, Words, run};
+use paceline_live::path::Stop;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+/// What ends the gateway, for signals.
+static STOP: OnceLock<Stop> = OnceLock::new();
+
+extern "C" fn on_signal(_number: i32) {
+    if let Some(stop) = STOP.get() {
+        stop.stop();
+    }
+}
+
+/// What this program knows beside the gateway's options.
+#[derive(Default)]
+struct Asked {
+    words: Words,
+    json: bool,
+    out: Option<PathBuf>,
+}
+
+/// `None`: only help was asked for, and given.
+fn read() -> Result<Option<Asked>, String> {
+    use lexopt::prelude::{Long, Short, ValueExt};
+    let mut asked = Asked::default();
+    let mut parser = lexopt::Parser::from_env();
+    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+        match argument {
+            Long("help") | Short('h') => {
+                print!("{HELP}{MORE}");
+                return Ok(None);
+            }
+            Long("version") => {
+                println!("paceline-gateway {}", env!("CARGO_PKG_VERSION"));
+                return Ok(None);
+            }
+            Long("dry-run") => asked.words.dry_run = true,
+            Long("json") => asked.json = true,
+            Long("out") => asked.out = Some(parser.value().map_err(|error| error.to_string())?.into()),
+            Long(name) => {
+                let name = name.to_owned();
+                let Some(place) = asked.words.place(&name) else {
+                    return Err(format!("there is no option --{name}: --help lists them"));
+                };
+                let value = parser.value().and_then(|value| value.string()).map_err(|error| error.to_string())?;
+                *place = Some(value);
+            }
+            other => return Err(format!("{}: --help lists the options", other.unexpected())),
+        }
+    }
+    Ok(Some(asked))
+}
+
+const MORE: &str = "  --json                One JSON object an interval on stdout, and one at the end.
+  --out FILE            The same into a file.
+  --version             The version.
+
+Example: paceline-gateway --lan br-lan --rate 50Mbit/s
+";
+
+fn main() -> ExitCode {
+    let asked = match read() {
+        Ok(Some(asked)) => asked,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(why) => return fail(&why, 2),
+    };
+    match gateway(&asked) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error @ (GatewayError::Options(_) | GatewayError::NoInterface { .. })) => fail(&error.to_string(), 2),
+        Err(error) => fail(&error.to_string(), 1),
+    }
+}
+
+fn fail(why: &str, code: u8) -> ExitCode {
+    eprintln!("paceline-gateway: {why}");
+    ExitCode::from(code)
+}
+
+fn gateway(asked: &Asked) -> Result<(), GatewayError> {
+    let system = |what| move |error| GatewayError::System { what, error };
+    let options = asked.words.options()?;
+    let stop = Stop::new().map_err(system("eventfd(2)"))?;
+    let stop = STOP.get_or_init(|| stop);
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: whole structures; the handler stores a flag and makes one system call, write(2).
+        unsafe {
+            let mut action = std::mem::zeroed::<libc::sigaction>();
+            action.sa_sigaction = on_signal as *const () as usize;
+            action.sa_flags = libc::SA_RESTART;
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+    let mut file = match &asked.out {
+        #[expect(clippy::disallowed_types, reason = "a file that the user asked for")]
+        Some(path) => {
+            let file = std::fs::File::create(path)
+                .map_err(|error| GatewayError::Options(format!("--out {}: {error}", path.display())))?;
+            Some(io::BufWriter::new(file))
+        }
+        None => None,
+    };
+    let terminal = Terminal::open();
+    let mut shown = 0_u64;
+    let report = run(&options, stop, &mut |status| {
+        let json = || serde_json::to_string(status).unwrap_or_default();
+        if let Some(file) = &mut file {
+            let _ = writeln!(file, "{}", json());
+        }
+        let second = status.time_s as u64;
+        if asked.json {
+            terminal.say(json());
+        } else if second > shown {
+            shown = second;
+            terminal.say(line(status));
+        }
+    })?;
+    let json = serde_json::to_string(&report).unwrap_or_default();
+    if let Some(file) = &mut file {
+        writeln!(file, "{json}").and_then(|()| file.flush()).map_err(system("writing --out"))?;
+    }
+    terminal.end(if asked.json { json } else { summary(&report) });
+    Ok(())
+}
+
+/// Standard output, written by a thread of its own: a reader that has stopped to read must not hold the gateway up.
+struct Terminal {
+    lines: SyncSender<String>,
+    done: Receiver<()>,
+}
+
+impl Terminal {
+    /// Lines that wait for a slow reader; more are lost.
+    const WAITING: usize = 64;
+    /// How long a reader is waited for at the end.
+    const PATIENCE: Duration = Duration::from_secs(2);
+
+    fn open() -> Terminal {
+        let (lines, to_write) = sync_channel::<String>(Terminal::WAITING);
+        let (tell, done) = sync_channel(1);
+        std::thread::spawn(move || {
+            // A reader that is gone does not end a gateway either.
+            for line in to_write {
+                let _ = writeln!(io::stdout(), "{line}");
+            }
+            let _ = tell.send(());
+        });
+        Terminal { lines, done }
+    }
+
+    fn say(&self, line: String) {
+        let _ = self.lines.try_send(line);
+    }
+
+    fn end(self, line: String) {
+        // The thread has room soon, or the reader is not there.
+        let mut line = line;
+        for _ in 0..100 {
+            match self.lines.try_send(line) {
+                Err(TrySendError::Full(back)) => line = back,
+                Ok(()) | Err(TrySendError::Disconnected(_)) => break,
+            }
+            let _ = self.done.recv_timeout(Terminal::PATIENCE / 100);
+        }
+        drop(self.lines);
+        let _ = self.done.recv_timeout(Terminal::PATIENCE);
+    }
+}
+
+/// A status in one line.
+fn line(status: &Status) -> String {
+    let limited = status.flows.iter().filter(|flow| flow.window_bytes.is_some()).count();
+    let rate: f64 = status.flows.iter().map(|flow| flow.rate_bps).sum();
+    format!(
+        "{:.0} s: delay {:.1} ms, TCP {:.2} Mbit/s in {} flows ({limited} limited, {} left alone), UDP {:.2} Mbit/s, \
+         {} windows lowered",
+        status.time_s,
+        status.delay_s * 1e3,
+        rate / 1e6,
+        status.flows.len(),
+        status.left_alone,
+        status.udp_bps / 1e6,
+        status.lowered
+    )
+}
+
+fn summary(report: &GatewayReport) -> String {
+    format!(
+        "{:.1} s on {} ({}, delay from {}): longest waits {:.1} ms in the mean, {:.1} ms at most; {} windows {}",
+        report.duration_s,
+        report.lan,
+        report.attached,
+        report.delay_from,
+        report.delay_mean_s * 1e3,
+        report.delay_max_s * 1e3,
+        report.lowered,
+        if report.dry_run { "would have been lowered" } else { "lowered" }
+    )
+}

@@ -1,0 +1,182 @@
+//! The whole data path on an interface: maps, the two programs, and what holds them there.
+
+use super::program::{Direction, Setting, program};
+use super::system::{Counters, Map, MapKind, Program, raise_memory_limit};
+use crate::gateway::error::GatewayError;
+use crate::gateway::rtnetlink::{Filter, Netlink};
+use crate::gateway::table::{Control, Counter, FlowState, Key};
+use rustix::fd::OwnedFd;
+use std::io;
+
+/// Connections that are remembered; beyond, those go of which nothing was heard for longest, and are left alone then.
+pub const FLOWS: u32 = 65_536;
+const COUNTERS: usize = Counter::ALL.len();
+
+/// The programs and their maps.
+#[derive(Debug)]
+pub struct DataPath {
+    /// What the programs know of connections.
+    pub flows: Map<Key, FlowState>,
+    /// Windows of single connections (bytes).
+    pub clamps: Map<Key, u32>,
+    control: Map<u32, Control>,
+    counters: Counters<COUNTERS>,
+    /// The program towards stations.
+    pub egress: Program,
+    /// The program from stations.
+    pub ingress: Program,
+}
+
+impl DataPath {
+    /// Loads the programs for an interface with `link_header` bytes before the IP header; attached to nothing yet.
+    ///
+    /// # Errors
+    /// If the kernel refuses maps or programs.
+    pub fn load(link_header: i32) -> Result<DataPath, GatewayError> {
+        raise_memory_limit();
+        let refused = |what: &'static str| move |error| GatewayError::Bpf { what, error };
+        let flows = Map::new(MapKind::LruHash, "pl_flows", FLOWS).map_err(refused("make the map of connections"))?;
+        let clamps = Map::new(MapKind::Hash, "pl_clamps", FLOWS).map_err(refused("make the map of windows"))?;
+        let control: Map<u32, Control> =
+            Map::new(MapKind::Array, "pl_control", 1).map_err(refused("make the map of settings"))?;
+        let counters = Counters::new("pl_counters").map_err(refused("make the map of counters"))?;
+        let setting = Setting {
+            link_header,
+            flows: flows.descriptor(),
+            clamps: clamps.descriptor(),
+            control: control.descriptor(),
+            counters: counters.descriptor(),
+        };
+        let load = |name: &str, direction| {
+            let instructions = program(direction, setting).map_err(io::Error::other)?;
+            Program::load(name, &instructions)
+        };
+        let egress = load("pl_egress", Direction::Egress).map_err(refused("load the program towards stations"))?;
+        let ingress = load("pl_ingress", Direction::Ingress).map_err(refused("load the program from stations"))?;
+        Ok(DataPath { flows, clamps, control, counters, egress, ingress })
+    }
+
+    /// Tells the programs what to do until the deadline in it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn tell(&self, control: &Control) -> io::Result<()> {
+        self.control.set(&0, control)
+    }
+
+    /// What was counted, in the order of [`Counter::ALL`].
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn counts(&self) -> io::Result<[u64; COUNTERS]> {
+        self.counters.sums()
+    }
+
+    /// Puts the programs on an interface.
+    ///
+    /// # Errors
+    /// If the kernel refuses both kinds of attachment.
+    pub fn attach(&self, interface: u32, hook: Hook) -> Result<Attached, GatewayError> {
+        if hook != Hook::Filter {
+            match self.links(interface) {
+                Ok(links) => return Ok(Attached::Links(links)),
+                Err(error) if hook == Hook::Link => {
+                    return Err(GatewayError::Bpf { what: "attach the programs (TCX)", error });
+                }
+                // EINVAL, EOPNOTSUPP: a kernel before 6.6.
+                Err(error) if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP)) => {
+                    return Err(GatewayError::Bpf { what: "attach the programs (TCX)", error });
+                }
+                Err(_) => {}
+            }
+        }
+        let mut netlink = Netlink::open()?;
+        let made = netlink.add_clsact(interface)?;
+        let attached = Attached::Filters(Filters { interface, clsact: made });
+        for (direction, program) in [(Direction::Egress, &self.egress), (Direction::Ingress, &self.ingress)] {
+            // What was put there before goes when `attached` is dropped.
+            netlink.add_filter(interface, direction, program.fd())?;
+        }
+        Ok(attached)
+    }
+
+    fn links(&self, interface: u32) -> io::Result<[OwnedFd; 2]> {
+        let egress = self.egress.link(interface, Direction::Egress)?;
+        Ok([egress, self.ingress.link(interface, Direction::Ingress)?])
+    }
+}
+
+/// How programs are attached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Hook {
+    /// By links, or by filters where the kernel has no such links.
+    #[default]
+    Any,
+    /// By links (TCX, Linux 6.6): they go with the process.
+    Link,
+    /// By filters (clsact and `cls_bpf`, Linux 4.5): what a killed process leaves, the next start clears.
+    Filter,
+}
+
+/// The programs' hold on an interface; they go with it.
+#[derive(Debug)]
+pub enum Attached {
+    /// Links.
+    Links([OwnedFd; 2]),
+    /// Filters.
+    Filters(Filters),
+}
+
+impl Attached {
+    /// `tcx` or `cls_bpf`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Attached::Links(_) => "tcx",
+            Attached::Filters(_) => "cls_bpf",
+        }
+    }
+}
+
+/// Filters on an interface; removed when it is dropped.
+#[derive(Debug)]
+pub struct Filters {
+    interface: u32,
+    /// Whether the place for filters was made for them.
+    clsact: bool,
+}
+
+impl Drop for Filters {
+    fn drop(&mut self) {
+        // Nobody is left to be told; the programs' deadline has them do nothing a second later.
+        let _ = Netlink::open().and_then(|mut netlink| clear_filters(&mut netlink, self.interface, self.clsact));
+    }
+}
+
+/// Removes filters of a gateway, and their place if it was made for them.
+///
+/// # Errors
+/// If the kernel refuses.
+fn clear_filters(netlink: &mut Netlink, interface: u32, clsact: bool) -> Result<usize, GatewayError> {
+    let mut found = 0;
+    for direction in [Direction::Egress, Direction::Ingress] {
+        let ours = |filter: &Filter| filter.is_ours();
+        for filter in netlink.filters(interface, direction)?.into_iter().filter(ours) {
+            netlink.remove_filter(interface, direction, &filter)?;
+            found += 1;
+        }
+    }
+    if clsact {
+        netlink.remove_clsact(interface)?;
+    }
+    Ok(found)
+}
+
+/// Removes what a gateway that was killed left on an interface; gives the number of filters.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn clear_leftovers(interface: u32) -> Result<usize, GatewayError> {
+    let mut netlink = Netlink::open()?;
+    clear_filters(&mut netlink, interface, false)
+}

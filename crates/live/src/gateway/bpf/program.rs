@@ -1,0 +1,742 @@
+//! The data path's two programs, for the LAN interface: [`Direction::Egress`] sees data on their way to stations,
+//! [`Direction::Ingress`] their ACKs, whose windows it lowers. `keeper.rs` says the same in Rust; a test drives both
+//! with the same packets.
+//!
+//! Each packet ends with "next" (`TCX_NEXT`, `TC_ACT_UNSPEC`): other programs and filters see it as if this one were not
+//! there. R6 holds the packet, R7 the connection, R9 the counters.
+
+use super::assembler::{Alu, Assembler, Cond, Helper, Instruction, Label, Reg, Reg::*, Width::*};
+use crate::gateway::table::{Control, Counter, FlowState, Key, LARGEST, SEGMENT, flag};
+use core::mem::offset_of;
+
+/// Which way packets go that a program sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From stations.
+    Ingress,
+    /// Towards stations.
+    Egress,
+}
+
+/// What a program is told when it is loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Bytes before the IP header: 14 for Ethernet, 0 for a tunnel.
+    pub link_header: i32,
+    /// Descriptors of the maps: flows, clamps, control, counters.
+    pub flows: i32,
+    /// [`Key`] to a window in bytes.
+    pub clamps: i32,
+    /// One [`Control`].
+    pub control: i32,
+    /// One array of [`Counter`]s, per processor.
+    pub counters: i32,
+}
+
+/// Extension headers of IPv6 that are skipped before TCP; a packet with more is left alone.
+pub const EXTENSIONS: usize = 4;
+/// Options of a SYN that are read; the scale of a connection with more is taken as not known.
+pub const OPTIONS: usize = 16;
+/// The largest window scale (RFC 7323, section 2.3).
+pub const LARGEST_SHIFT: i32 = 14;
+
+// struct __sk_buff, linux/bpf.h
+const SKB_LEN: i16 = 0;
+const SKB_PROTOCOL: i16 = 16;
+const SKB_GSO_SEGS: i16 = 164;
+const SKB_GSO_SIZE: i16 = 176;
+
+const TCP: i32 = 6;
+const UDP: i32 = 17;
+const FIN: i32 = 1;
+const SYN: i32 = 2;
+const RST: i32 = 4;
+const ACK: i32 = 16;
+
+// The frame, downwards from its end.
+const KEY: i16 = -40;
+const HEADER: i16 = -80;
+const SEGMENT_HEADER: i16 = -104;
+const NOW: i16 = -112;
+/// Where the TCP header begins.
+const L4: i16 = -116;
+/// Bytes of the TCP header and payload.
+const LEN: i16 = -120;
+const OPTION: i16 = -124;
+const VALUE: i16 = -128;
+const SCALE: i16 = -132;
+const MSS: i16 = -136;
+const ODD: i16 = -140;
+const INDEX: i16 = -144;
+const FIELD: i16 = -148;
+const PAYLOAD: i16 = -152;
+const END: i16 = -156;
+const SHIFT: i16 = -160;
+const FRESH: i16 = -160 - size_of::<FlowState>() as i16;
+
+const NO_SCALE: i32 = 255;
+
+macro_rules! state {
+    ($field:ident) => {
+        offset_of!(FlowState, $field) as i16
+    };
+}
+
+macro_rules! key {
+    ($field:ident) => {
+        KEY + offset_of!(Key, $field) as i16
+    };
+}
+
+/// The program of a direction.
+///
+/// # Errors
+/// None but for a mistake in this file.
+pub fn program(direction: Direction, setting: Setting) -> Result<Vec<Instruction>, String> {
+    let mut a = Assembler::new();
+    let (pass, other, tcp, udp) = (a.label(), a.label(), a.label(), a.label());
+    let mut w = Writer { a, direction, setting, pass, other, tcp, udp };
+    w.begin();
+    w.ipv4();
+    w.ipv6();
+    w.tcp();
+    w.udp();
+    w.end();
+    w.a.finish()
+}
+
+struct Writer {
+    a: Assembler,
+    direction: Direction,
+    setting: Setting,
+    pass: Label,
+    other: Label,
+    tcp: Label,
+    udp: Label,
+}
+
+impl Writer {
+    fn is_down(&self) -> bool {
+        self.direction == Direction::Egress
+    }
+
+    /// `to` on the frame = `len` bytes of the packet at `offset`.
+    fn read(&mut self, offset: impl Into<super::assembler::Operand>, to: i16, len: i32, otherwise: Label) {
+        self.a.mov(R2, offset);
+        self.a.mov(R1, R6);
+        self.a.mov(R3, R10);
+        self.a.alu(Alu::Add, R3, i32::from(to));
+        self.a.mov(R4, len);
+        self.a.call(Helper::SkbLoadBytes);
+        self.a.jump_if(R0, Cond::Ne, 0, otherwise);
+    }
+
+    /// R0 = where the map has what the frame has at `key`.
+    fn look_up(&mut self, map: i32, key: i16) {
+        self.a.map(R1, map);
+        self.a.mov(R2, R10);
+        self.a.alu(Alu::Add, R2, i32::from(key));
+        self.a.call(Helper::MapLookup);
+    }
+
+    fn count(&mut self, counter: Counter, amount: impl Into<super::assembler::Operand>) {
+        let offset = counter as i16 * 8;
+        let amount = amount.into();
+        self.a.load(D, R0, R9, offset);
+        self.a.alu(Alu::Add, R0, amount);
+        self.a.store(D, R9, offset, R0);
+    }
+
+    /// `dst` = a number of `width` in network order on the frame.
+    fn network(&mut self, width: super::assembler::Width, dst: Reg, at: i16) {
+        self.a.load(width, dst, R10, at);
+        self.a.swap(dst, if width == H { 16 } else { 32 });
+    }
+
+    fn begin(&mut self) {
+        self.a.mov(R6, R1);
+        self.a.store(W, R10, INDEX, 0);
+        self.look_up(self.setting.counters, INDEX);
+        self.a.jump_if(R0, Cond::Eq, 0, self.pass);
+        self.a.mov(R9, R0);
+        for at in (KEY..0).step_by(8) {
+            self.a.store(D, R10, at, 0);
+        }
+    }
+
+    fn ipv4(&mut self) {
+        let (next, whole) = (self.a.label(), self.a.label());
+        self.a.load(W, R1, R6, SKB_PROTOCOL);
+        self.a.jump_if(R1, Cond::Ne, i32::from(0x0800_u16.to_be()), next);
+        self.read(self.setting.link_header, HEADER, 20, self.other);
+        self.a.load(B, R1, R10, HEADER);
+        self.a.mov(R2, R1);
+        self.a.alu(Alu::Rsh, R2, 4);
+        self.a.jump_if(R2, Cond::Ne, 4, self.other);
+        self.a.alu(Alu::And, R1, 15);
+        self.a.alu(Alu::Lsh, R1, 2);
+        self.a.jump_if(R1, Cond::Lt, 20, self.other);
+        self.a.load(W, R3, R6, SKB_LEN);
+        self.a.alu(Alu::Sub, R3, self.setting.link_header);
+        self.network(H, R8, HEADER + 2);
+        // No length: a packet of segments together that are longer than the field can say.
+        self.a.jump_if(R8, Cond::Ne, 0, whole);
+        self.a.mov(R8, R3);
+        self.a.place(whole);
+        self.a.jump_if(R8, Cond::Gt, R3, self.other);
+        self.a.jump_if(R8, Cond::Lt, R1, self.other);
+        self.a.mov(R2, R8);
+        self.a.alu(Alu::Sub, R2, R1);
+        self.a.store(W, R10, LEN, R2);
+        self.a.alu(Alu::Add, R1, self.setting.link_header);
+        self.a.store(W, R10, L4, R1);
+        let (source, destination) = self.ends(key!(lan), key!(remote));
+        for (from, to) in [(HEADER + 12, source), (HEADER + 16, destination)] {
+            self.a.load(W, R1, R10, from);
+            self.a.store(W, R10, to, R1);
+        }
+        self.a.store(B, R10, key!(family), 4);
+        self.a.load(B, R1, R10, HEADER + 9);
+        self.a.jump_if(R1, Cond::Eq, UDP, self.udp);
+        self.a.jump_if(R1, Cond::Ne, TCP, self.other);
+        // Fragments: more of them, or not the first.
+        self.a.load(H, R1, R10, HEADER + 6);
+        self.a.jump_if(R1, Cond::Set, i32::from(0x3fff_u16.to_be()), self.other);
+        self.a.jump(self.tcp);
+        self.a.place(next);
+    }
+
+    /// Where source and destination of a packet go: the station's place and the remote end's.
+    fn ends(&self, lan: i16, remote: i16) -> (i16, i16) {
+        if self.is_down() { (remote, lan) } else { (lan, remote) }
+    }
+
+    fn ipv6(&mut self) {
+        let (whole, found) = (self.a.label(), self.a.label());
+        self.a.jump_if(R1, Cond::Ne, i32::from(0x86dd_u16.to_be()), self.other);
+        self.read(self.setting.link_header, HEADER, 40, self.other);
+        self.a.load(B, R1, R10, HEADER);
+        self.a.alu(Alu::Rsh, R1, 4);
+        self.a.jump_if(R1, Cond::Ne, 6, self.other);
+        self.a.load(W, R3, R6, SKB_LEN);
+        self.a.alu(Alu::Sub, R3, self.setting.link_header);
+        self.network(H, R1, HEADER + 4);
+        self.a.mov(R8, R3);
+        self.a.jump_if(R1, Cond::Eq, 0, whole);
+        self.a.mov(R8, R1);
+        self.a.alu(Alu::Add, R8, 40);
+        self.a.place(whole);
+        self.a.jump_if(R8, Cond::Gt, R3, self.other);
+        let (source, destination) = self.ends(key!(lan), key!(remote));
+        for (from, to) in [(HEADER + 8, source), (HEADER + 24, destination)] {
+            for word in [0, 8] {
+                self.a.load(D, R1, R10, from + word);
+                self.a.store(D, R10, to + word, R1);
+            }
+        }
+        self.a.store(B, R10, key!(family), 6);
+        self.a.load(B, R1, R10, HEADER + 6);
+        self.a.mov(R7, 40);
+        for _ in 0..EXTENSIONS {
+            let extension = self.a.label();
+            self.a.jump_if(R1, Cond::Eq, TCP, found);
+            self.a.jump_if(R1, Cond::Eq, UDP, self.udp);
+            // Hop by hop, routing, destination (RFC 8200, section 4).
+            for kind in [0, 43, 60] {
+                self.a.jump_if(R1, Cond::Eq, kind, extension);
+            }
+            self.a.jump(self.other);
+            self.a.place(extension);
+            self.a.mov(R2, R7);
+            self.a.alu(Alu::Add, R2, self.setting.link_header);
+            self.read(R2, OPTION, 2, self.other);
+            self.a.load(B, R2, R10, OPTION + 1);
+            self.a.alu(Alu::Add, R2, 1);
+            self.a.alu(Alu::Lsh, R2, 3);
+            self.a.alu(Alu::Add, R7, R2);
+            self.a.jump_if(R7, Cond::Gt, R8, self.other);
+            self.a.load(B, R1, R10, OPTION);
+        }
+        self.a.jump_if(R1, Cond::Eq, UDP, self.udp);
+        self.a.jump_if(R1, Cond::Ne, TCP, self.other);
+        self.a.place(found);
+        self.a.mov(R1, R8);
+        self.a.alu(Alu::Sub, R1, R7);
+        self.a.store(W, R10, LEN, R1);
+        self.a.alu(Alu::Add, R7, self.setting.link_header);
+        self.a.store(W, R10, L4, R7);
+    }
+
+    fn tcp(&mut self) {
+        let (syn, known) = (self.a.label(), self.a.label());
+        self.a.place(self.tcp);
+        self.a.load(W, R1, R10, LEN);
+        self.a.jump_if(R1, Cond::Lt, 20, self.other);
+        self.a.load(W, R2, R10, L4);
+        self.read(R2, SEGMENT_HEADER, 20, self.other);
+        self.a.load(B, R1, R10, SEGMENT_HEADER + 12);
+        self.a.alu(Alu::Rsh, R1, 4);
+        self.a.alu(Alu::Lsh, R1, 2);
+        self.a.jump_if(R1, Cond::Lt, 20, self.other);
+        self.a.load(W, R2, R10, LEN);
+        self.a.jump_if(R1, Cond::Gt, R2, self.other);
+        self.a.alu(Alu::Sub, R2, R1);
+        self.a.store(W, R10, PAYLOAD, R2);
+        self.a.load(W, R2, R10, L4);
+        self.a.alu(Alu::Add, R2, R1);
+        self.a.store(W, R10, END, R2);
+        let (source, destination) = self.ends(key!(lan_port), key!(remote_port));
+        for (from, to) in [(SEGMENT_HEADER, source), (SEGMENT_HEADER + 2, destination)] {
+            self.a.load(H, R1, R10, from);
+            self.a.store(H, R10, to, R1);
+        }
+        self.count(if self.is_down() { Counter::Down } else { Counter::Up }, 1);
+        self.a.call(Helper::KtimeGetNs);
+        self.a.store(D, R10, NOW, R0);
+        self.look_up(self.setting.flows, KEY);
+        self.a.mov(R7, R0);
+        self.a.load(B, R1, R10, SEGMENT_HEADER + 13);
+        self.a.jump_if(R1, Cond::Set, SYN, syn);
+        self.a.jump_if(R7, Cond::Ne, 0, known);
+        self.fresh();
+        self.a.place(known);
+        self.a.load(D, R1, R10, NOW);
+        self.a.store(D, R7, state!(seen), R1);
+        self.endings();
+        if self.is_down() {
+            self.data()
+        } else {
+            self.acknowledgement()
+        }
+        self.a.place(syn);
+        self.syn();
+    }
+
+    /// R7 = the connection, new.
+    fn fresh(&mut self) {
+        for at in (0..size_of::<FlowState>() as i16).step_by(8) {
+            self.a.store(D, R10, FRESH + at, 0);
+        }
+        self.a.map(R1, self.setting.flows);
+        self.a.mov(R2, R10);
+        self.a.alu(Alu::Add, R2, i32::from(KEY));
+        self.a.mov(R3, R10);
+        self.a.alu(Alu::Add, R3, i32::from(FRESH));
+        self.a.mov(R4, 0);
+        self.a.call(Helper::MapUpdate);
+        self.look_up(self.setting.flows, KEY);
+        self.a.jump_if(R0, Cond::Eq, 0, self.pass);
+        self.a.mov(R7, R0);
+    }
+
+    fn set_flag(&mut self, flag: u32) {
+        self.a.load(W, R1, R7, state!(flags));
+        self.a.alu32(Alu::Or, R1, flag as i32);
+        self.a.store(W, R7, state!(flags), R1);
+    }
+
+    /// FIN and RST.
+    fn endings(&mut self) {
+        let fin_flag = if self.is_down() { flag::REMOTE_FIN } else { flag::LAN_FIN };
+        for (bit, flag) in [(FIN, fin_flag), (RST, flag::RST)] {
+            let (set, next) = (self.a.label(), self.a.label());
+            self.a.load(B, R2, R10, SEGMENT_HEADER + 13);
+            self.a.jump_if(R2, Cond::Set, bit, set);
+            self.a.jump(next);
+            self.a.place(set);
+            self.set_flag(flag);
+            self.a.place(next);
+        }
+    }
+
+    /// R2 = microseconds since the instant in R1, at least 1.
+    fn microseconds_since(&mut self) {
+        let some = self.a.label();
+        self.a.load(D, R2, R10, NOW);
+        self.a.alu(Alu::Sub, R2, R1);
+        self.a.alu(Alu::Div, R2, 1000);
+        self.a.jump_if(R2, Cond::Ne, 0, some);
+        self.a.mov(R2, 1);
+        self.a.place(some);
+    }
+
+    /// The remote end has answered: the time that the WAN's side takes.
+    fn answered(&mut self) {
+        let done = self.a.label();
+        self.a.load(D, R1, R7, state!(handshake));
+        self.a.jump_if(R1, Cond::Eq, 0, done);
+        self.microseconds_since();
+        self.a.store(W, R7, state!(wan_rtt), R2);
+        self.a.store(D, R7, state!(handshake), 0);
+        self.a.place(done);
+    }
+
+    /// Data, towards a station.
+    fn data(&mut self) {
+        let (sized, larger, newer, again, probing) =
+            (self.a.label(), self.a.label(), self.a.label(), self.a.label(), self.a.label());
+        self.answered();
+        self.a.load(W, R3, R10, PAYLOAD);
+        self.a.load(D, R1, R7, state!(bytes));
+        self.a.alu(Alu::Add, R1, R3);
+        self.a.store(D, R7, state!(bytes), R1);
+        // Segments that travel together are as large as the device will cut them.
+        self.a.load(W, R1, R6, SKB_GSO_SIZE);
+        self.a.jump_if(R1, Cond::Ne, 0, sized);
+        self.a.mov(R1, R3);
+        self.a.place(sized);
+        self.a.load(W, R2, R7, state!(segment));
+        self.a.jump_if(R1, Cond::Le, R2, larger);
+        self.a.store(W, R7, state!(segment), R1);
+        self.a.place(larger);
+        // R4 = the end of what it occupies, a FIN included.
+        self.a.load(B, R1, R10, SEGMENT_HEADER + 13);
+        self.a.alu(Alu::And, R1, FIN);
+        self.a.alu(Alu::Add, R1, R3);
+        self.a.jump_if(R1, Cond::Eq, 0, self.pass);
+        self.network(W, R4, SEGMENT_HEADER + 4);
+        self.a.alu32(Alu::Add, R4, R1);
+        self.a.load(W, R1, R7, state!(flags));
+        self.a.alu(Alu::And, R1, flag::DATA as i32);
+        self.a.jump_if(R1, Cond::Eq, 0, newer);
+        self.a.load(W, R1, R7, state!(highest));
+        self.a.mov(R2, R4);
+        self.a.alu32(Alu::Sub, R2, R1);
+        self.a.jump_if32(R2, Cond::Sgt, 0, newer);
+        // Sent again: whose acknowledgement comes cannot be told (Karn).
+        self.a.store(D, R7, state!(probe), 0);
+        self.a.jump(self.pass);
+        self.a.place(newer);
+        self.a.store(W, R7, state!(highest), R4);
+        self.set_flag(flag::DATA);
+        self.a.load(D, R1, R7, state!(probe));
+        self.a.jump_if(R1, Cond::Ne, 0, probing);
+        self.a.jump_if(R3, Cond::Eq, 0, again);
+        self.a.store(W, R7, state!(probe_end), R4);
+        self.a.load(D, R1, R10, NOW);
+        self.a.store(D, R7, state!(probe), R1);
+        self.a.place(again);
+        self.a.place(probing);
+        self.a.jump(self.pass);
+    }
+
+    /// An ACK from a station, whose window is lowered.
+    fn acknowledgement(&mut self) {
+        let (unknown, scaled, fell) = (self.a.label(), self.a.label(), self.a.label());
+        self.a.load(B, R1, R10, SEGMENT_HEADER + 13);
+        self.a.jump_if(R1, Cond::Set, RST, self.pass);
+        let ack = self.a.label();
+        self.a.jump_if(R1, Cond::Set, ACK, ack);
+        self.a.jump(self.pass);
+        self.a.place(ack);
+        self.look_up(self.setting.control, INDEX);
+        self.a.jump_if(R0, Cond::Eq, 0, self.pass);
+        self.a.mov(R8, R0);
+        self.acknowledged();
+        self.a.load(W, R1, R7, state!(flags));
+        self.a.mov(R2, R1);
+        self.a.alu(Alu::And, R2, (flag::BOTH | flag::ODD) as i32);
+        self.a.jump_if(R2, Cond::Ne, flag::BOTH as i32, unknown);
+        self.a.alu(Alu::And, R1, flag::SCALED as i32);
+        self.a.mov(R2, 0);
+        self.a.jump_if(R1, Cond::Ne, flag::SCALED as i32, scaled);
+        self.a.load(W, R2, R7, state!(shift));
+        self.a.alu(Alu::And, R2, 15);
+        self.a.place(scaled);
+        self.a.store(W, R10, SHIFT, R2);
+        self.network(H, R1, SEGMENT_HEADER + 14);
+        self.a.mov(R3, R1);
+        self.a.alu(Alu::Lsh, R3, R2);
+        self.a.store(W, R7, state!(window), R3);
+        self.a.jump_if(R1, Cond::Eq, 0, self.pass);
+        self.a.load(D, R1, R8, offset_of!(Control, deadline) as i16);
+        self.a.load(D, R2, R10, NOW);
+        self.a.jump_if(R2, Cond::Ge, R1, self.pass);
+        self.look_up(self.setting.clamps, KEY);
+        self.a.load(W, R1, R8, offset_of!(Control, window) as i16);
+        self.a.jump_if(R0, Cond::Eq, 0, fell);
+        self.a.load(W, R1, R0, 0);
+        self.a.place(fell);
+        self.a.jump_if(R1, Cond::Eq, 0, self.pass);
+        self.lower();
+        self.a.place(unknown);
+        self.count(Counter::Unknown, 1);
+        self.a.jump(self.pass);
+    }
+
+    /// What an ACK says of the data before it.
+    fn acknowledged(&mut self) {
+        let (older, newer, sampled, least, kept, same) =
+            (self.a.label(), self.a.label(), self.a.label(), self.a.label(), self.a.label(), self.a.label());
+        self.network(W, R4, SEGMENT_HEADER + 8);
+        self.a.load(W, R1, R7, state!(flags));
+        self.a.alu(Alu::And, R1, flag::ACK as i32);
+        self.a.jump_if(R1, Cond::Eq, 0, newer);
+        self.a.load(W, R1, R7, state!(ack));
+        self.a.mov(R2, R4);
+        self.a.alu32(Alu::Sub, R2, R1);
+        self.a.jump_if32(R2, Cond::Slt, 0, older);
+        self.a.place(newer);
+        self.a.store(W, R7, state!(ack), R4);
+        self.set_flag(flag::ACK);
+        self.a.place(older);
+        self.a.load(D, R1, R7, state!(probe));
+        self.a.jump_if(R1, Cond::Eq, 0, sampled);
+        self.a.load(W, R2, R7, state!(probe_end));
+        self.a.alu32(Alu::Sub, R4, R2);
+        self.a.jump_if32(R4, Cond::Slt, 0, sampled);
+        self.a.store(D, R7, state!(probe), 0);
+        self.microseconds_since();
+        self.a.store(W, R7, state!(lan_rtt), R2);
+        self.a.load(W, R1, R7, state!(lan_rtt_min));
+        self.a.jump_if(R1, Cond::Eq, 0, least);
+        self.a.jump_if(R1, Cond::Le, R2, kept);
+        self.a.place(least);
+        self.a.store(W, R7, state!(lan_rtt_min), R2);
+        self.a.place(kept);
+        // The longest of the interval, in the place for even or odd ones.
+        self.a.load(W, R1, R8, offset_of!(Control, interval) as i16);
+        self.a.mov(R3, R1);
+        self.a.alu(Alu::And, R3, 1);
+        self.a.alu(Alu::Lsh, R3, 2);
+        self.a.alu(Alu::Add, R3, R7);
+        self.a.load(W, R4, R3, state!(interval));
+        let fresh = self.a.label();
+        self.a.jump_if(R4, Cond::Ne, R1, fresh);
+        self.a.load(W, R4, R3, state!(longest));
+        self.a.jump_if(R4, Cond::Ge, R2, same);
+        self.a.place(fresh);
+        self.a.store(W, R3, state!(interval), R1);
+        self.a.store(W, R3, state!(longest), R2);
+        self.a.place(same);
+        self.a.place(sampled);
+    }
+
+    /// Lowers the window to R1 bytes, within what the sender may be told.
+    fn lower(&mut self) {
+        let (behind, offered, seen, enough, wet) =
+            (self.a.label(), self.a.label(), self.a.label(), self.a.label(), self.a.label());
+        // Never below what the sender has sent already.
+        self.a.load(W, R2, R7, state!(highest));
+        self.network(W, R3, SEGMENT_HEADER + 8);
+        self.a.alu32(Alu::Sub, R2, R3);
+        self.a.jump_if32(R2, Cond::Slt, 0, behind);
+        self.a.jump_if(R2, Cond::Le, R1, behind);
+        self.a.mov(R1, R2);
+        self.a.place(behind);
+        // Nor below two segments.
+        self.a.mov(R3, SEGMENT as i32);
+        self.a.load(W, R2, R7, state!(mss));
+        self.a.jump_if(R2, Cond::Eq, 0, offered);
+        self.a.mov(R3, R2);
+        self.a.jump_if(R3, Cond::Le, LARGEST as i32, offered);
+        self.a.mov(R3, LARGEST as i32);
+        self.a.place(offered);
+        self.a.load(W, R2, R7, state!(segment));
+        self.a.jump_if(R2, Cond::Ge, R3, seen);
+        self.a.mov(R2, R3);
+        self.a.place(seen);
+        self.a.alu(Alu::Lsh, R2, 1);
+        self.a.jump_if(R1, Cond::Ge, R2, enough);
+        self.a.mov(R1, R2);
+        self.a.place(enough);
+        // Rounded up to the scale; never above the station's own.
+        self.a.load(W, R2, R10, SHIFT);
+        self.a.mov(R3, 1);
+        self.a.alu(Alu::Lsh, R3, R2);
+        self.a.alu(Alu::Sub, R3, 1);
+        self.a.alu(Alu::Add, R1, R3);
+        self.a.alu(Alu::Rsh, R1, R2);
+        self.network(H, R3, SEGMENT_HEADER + 14);
+        self.a.jump_if(R1, Cond::Ge, R3, self.pass);
+        self.a.swap(R1, 16);
+        self.a.store(H, R10, FIELD, R1);
+        self.count(Counter::Lowered, 1);
+        self.a.load(D, R1, R7, state!(lowered));
+        self.a.alu(Alu::Add, R1, 1);
+        self.a.store(D, R7, state!(lowered), R1);
+        self.a.load(W, R1, R8, offset_of!(Control, mode) as i16);
+        self.a.alu(Alu::And, R1, Control::DRY as i32);
+        self.a.jump_if(R1, Cond::Eq, 0, wet);
+        self.a.jump(self.pass);
+        self.a.place(wet);
+        // The checksum first: what can be written there can be written before it, so that never only one is.
+        self.a.mov(R1, R6);
+        self.a.load(W, R2, R10, L4);
+        self.a.alu(Alu::Add, R2, 16);
+        self.a.load(H, R3, R10, SEGMENT_HEADER + 14);
+        self.a.load(H, R4, R10, FIELD);
+        self.a.mov(R5, 2);
+        self.a.call(Helper::L4CsumReplace);
+        self.a.jump_if(R0, Cond::Ne, 0, self.pass);
+        self.a.mov(R1, R6);
+        self.a.load(W, R2, R10, L4);
+        self.a.alu(Alu::Add, R2, 14);
+        self.a.mov(R3, R10);
+        self.a.alu(Alu::Add, R3, i32::from(FIELD));
+        self.a.mov(R4, 2);
+        self.a.mov(R5, 0);
+        self.a.call(Helper::SkbStoreBytes);
+        self.a.jump(self.pass);
+    }
+
+    /// A SYN or SYN-ACK: what the ends offer.
+    fn syn(&mut self) {
+        let down = self.is_down();
+        let (mine, theirs) = if down { (flag::REMOTE_SYN, flag::LAN_SYN) } else { (flag::LAN_SYN, flag::REMOTE_SYN) };
+        let isn = if down { state!(remote_isn) } else { state!(lan_isn) };
+        let scale = if down { flag::REMOTE_SCALE } else { flag::LAN_SCALE };
+        self.options();
+        let [unseen, another, fresh, set, merge, no_scale, no_odd] = core::array::from_fn(|_| self.a.label());
+        self.network(W, R8, SEGMENT_HEADER + 4);
+        self.a.jump_if(R7, Cond::Eq, 0, fresh);
+        self.a.load(W, R1, R7, state!(flags));
+        self.a.load(B, R2, R10, SEGMENT_HEADER + 13);
+        self.a.mov(R3, R1);
+        self.a.alu(Alu::And, R3, mine as i32);
+        self.a.jump_if(R3, Cond::Eq, 0, unseen);
+        self.a.load(W, R3, R7, isn);
+        self.a.jump_if(R3, Cond::Ne, R8, another);
+        // Sent again: the handshake's time says nothing, and what was offered before still is.
+        self.a.store(D, R7, state!(handshake), 0);
+        self.a.jump(merge);
+        self.a.place(unseen);
+        // A SYN from both ends at once (RFC 9293, section 3.5).
+        self.a.jump_if(R1, Cond::Set, theirs as i32, set);
+        self.a.place(another);
+        self.a.jump_if(R2, Cond::Set, ACK, set);
+        self.a.place(fresh);
+        self.fresh();
+        self.a.place(set);
+        let forgotten = if down { scale } else { scale | flag::ACK };
+        let learnt = if down { mine | flag::DATA } else { mine };
+        self.a.load(W, R1, R7, state!(flags));
+        self.a.alu32(Alu::And, R1, !forgotten as i32);
+        self.a.alu32(Alu::Or, R1, learnt as i32);
+        self.a.store(W, R7, state!(flags), R1);
+        self.a.store(W, R7, isn, R8);
+        if down {
+            self.a.load(W, R1, R10, PAYLOAD);
+            self.a.alu32(Alu::Add, R8, R1);
+            self.a.alu32(Alu::Add, R8, 1);
+            self.a.store(W, R7, state!(highest), R8);
+            self.a.store(D, R7, state!(probe), 0);
+            self.answered();
+        } else {
+            self.a.load(D, R1, R10, NOW);
+            self.a.store(D, R7, state!(handshake), R1);
+            self.a.store(W, R7, state!(shift), 0);
+            self.a.store(W, R7, state!(mss), 0);
+        }
+        self.a.place(merge);
+        self.a.load(W, R2, R10, SCALE);
+        self.a.jump_if(R2, Cond::Eq, NO_SCALE, no_scale);
+        if !down {
+            self.a.store(W, R7, state!(shift), R2);
+        }
+        self.set_flag(scale);
+        self.a.place(no_scale);
+        if !down {
+            let no_mss = self.a.label();
+            self.a.load(W, R1, R10, MSS);
+            self.a.jump_if(R1, Cond::Eq, 0, no_mss);
+            self.a.store(W, R7, state!(mss), R1);
+            self.a.place(no_mss);
+        }
+        self.a.load(W, R1, R10, ODD);
+        self.a.jump_if(R1, Cond::Eq, 0, no_odd);
+        self.set_flag(flag::ODD);
+        self.a.place(no_odd);
+        self.a.load(D, R1, R10, NOW);
+        self.a.store(D, R7, state!(seen), R1);
+        self.a.jump(self.pass);
+    }
+
+    /// Reads MSS and window scale of a SYN onto the frame.
+    fn options(&mut self) {
+        let [done, odd] = core::array::from_fn(|_| self.a.label());
+        self.a.store(W, R10, SCALE, NO_SCALE);
+        self.a.store(W, R10, MSS, 0);
+        self.a.store(W, R10, ODD, 0);
+        self.a.store(W, R10, OPTION, 0);
+        self.a.store(W, R10, VALUE, 0);
+        self.a.load(W, R8, R10, L4);
+        self.a.alu(Alu::Add, R8, 20);
+        for _ in 0..OPTIONS {
+            let [next, long, no_mss, no_scale, small] = core::array::from_fn(|_| self.a.label());
+            self.a.load(W, R1, R10, END);
+            self.a.jump_if(R8, Cond::Ge, R1, done);
+            self.read(R8, OPTION, 1, odd);
+            self.a.load(B, R1, R10, OPTION);
+            self.a.jump_if(R1, Cond::Eq, 0, done);
+            self.a.jump_if(R1, Cond::Ne, 1, long);
+            self.a.alu(Alu::Add, R8, 1);
+            self.a.jump(next);
+            self.a.place(long);
+            self.a.mov(R2, R8);
+            self.a.alu(Alu::Add, R2, 1);
+            self.a.load(W, R1, R10, END);
+            self.a.jump_if(R2, Cond::Ge, R1, odd);
+            self.read(R2, OPTION + 1, 1, odd);
+            self.a.load(B, R1, R10, OPTION + 1);
+            self.a.jump_if(R1, Cond::Lt, 2, odd);
+            self.a.mov(R2, R8);
+            self.a.alu(Alu::Add, R2, R1);
+            self.a.load(W, R3, R10, END);
+            self.a.jump_if(R2, Cond::Gt, R3, odd);
+            // Kind and length together, as they lie there.
+            self.network(H, R1, OPTION);
+            self.a.jump_if(R1, Cond::Ne, 0x0204, no_mss);
+            self.a.mov(R2, R8);
+            self.a.alu(Alu::Add, R2, 2);
+            self.read(R2, VALUE, 2, odd);
+            self.network(H, R1, VALUE);
+            self.a.store(W, R10, MSS, R1);
+            self.a.place(no_mss);
+            self.network(H, R1, OPTION);
+            self.a.jump_if(R1, Cond::Ne, 0x0303, no_scale);
+            self.a.mov(R2, R8);
+            self.a.alu(Alu::Add, R2, 2);
+            self.read(R2, VALUE, 1, odd);
+            self.a.load(B, R1, R10, VALUE);
+            self.a.jump_if(R1, Cond::Le, LARGEST_SHIFT, small);
+            self.a.mov(R1, LARGEST_SHIFT);
+            self.a.place(small);
+            self.a.store(W, R10, SCALE, R1);
+            self.a.place(no_scale);
+            self.a.load(B, R1, R10, OPTION + 1);
+            self.a.alu(Alu::Add, R8, R1);
+            self.a.place(next);
+        }
+        self.a.load(W, R1, R10, END);
+        self.a.jump_if(R8, Cond::Ge, R1, done);
+        self.a.place(odd);
+        self.a.store(W, R10, ODD, 1);
+        self.a.place(done);
+    }
+
+    /// Counts a datagram of R8 bytes; one for each of those that travel together.
+    fn udp(&mut self) {
+        let one = self.a.label();
+        self.a.place(self.udp);
+        let (packets, bytes) = match self.direction {
+            Direction::Egress => (Counter::UdpDown, Counter::UdpDownBytes),
+            Direction::Ingress => (Counter::UdpUp, Counter::UdpUpBytes),
+        };
+        self.count(bytes, R8);
+        self.a.load(W, R1, R6, SKB_GSO_SEGS);
+        self.a.jump_if(R1, Cond::Ne, 0, one);
+        self.a.mov(R1, 1);
+        self.a.place(one);
+        self.count(packets, R1);
+        self.a.jump(self.pass);
+    }
+
+    fn end(&mut self) {
+        self.a.place(self.other);
+        self.count(Counter::Other, 1);
+        self.a.place(self.pass);
+        self.a.mov(R0, -1);
+        self.a.exit();
+    }
+}

@@ -1,0 +1,185 @@
+//! How long packets wait for their way to the stations, measured where they do.
+
+use super::error::GatewayError;
+use super::rtnetlink::{Bucket, Discipline, Interface, Netlink, SHAPER};
+use paceline_units::{Rate, Size, Span, Time};
+
+/// Where the delay is measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum DelayFrom {
+    /// In a shaper of the gateway's on the LAN interface: what waits there, over its rate. It must be a little slower than
+    /// what follows, so that packets wait nowhere else.
+    Shaper {
+        /// Its rate, Ethernet headers included.
+        rate: Rate,
+        /// How much may wait in it.
+        limit: Size,
+    },
+    /// In the queueing discipline that the interface has: what waits there, over the rate at which it is seen to drain.
+    Queue,
+    /// From data to their acknowledgement on the LAN's side, above the least that the station has shown: the only way
+    /// where packets wait in a driver, as those of Wi-Fi do. Flows of less than ten segments an interval do not count:
+    /// delayed acknowledgements are slower than queues.
+    Ack,
+}
+
+impl DelayFrom {
+    /// As results name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DelayFrom::Shaper { .. } => "shaper",
+            DelayFrom::Queue => "queue",
+            DelayFrom::Ack => "ack",
+        }
+    }
+
+    /// How often it must be looked at: the longest wait is one of those seen.
+    pub(super) const fn step(self) -> Span {
+        match self {
+            DelayFrom::Shaper { .. } | DelayFrom::Queue => Span::from_millis(4),
+            DelayFrom::Ack => Span::from_millis(100),
+        }
+    }
+}
+
+/// The queue of an interface, looked at again and again. A shaper that it made goes with it.
+#[derive(Debug)]
+pub(super) struct Queue {
+    netlink: Netlink,
+    interface: Interface,
+    /// Bytes per second; 0: not known yet.
+    drain: f64,
+    shaper: bool,
+    /// When a time began in which the queue was never empty, and what had left it then.
+    busy: Option<(Time, u64)>,
+    longest: Span,
+    /// What it dropped before.
+    drops: u32,
+    dropped: u64,
+}
+
+impl Queue {
+    /// Sets a shaper up, or takes the interface's discipline.
+    pub(super) fn of(interface: &Interface, from: DelayFrom) -> Result<Queue, GatewayError> {
+        let mut netlink = Netlink::open()?;
+        let found = netlink.discipline(interface.index)?;
+        let name = interface.name.clone();
+        let mut drain = 0.0;
+        let shaper = match (from, &found) {
+            (DelayFrom::Shaper { rate, limit }, found) => {
+                if let Some(Discipline { kind, handle, .. }) = found
+                    && *handle != 0
+                    && !is_default(kind, *handle)
+                {
+                    return Err(GatewayError::Shaped { name, kind: kind.clone(), handle: *handle });
+                }
+                let bucket = bucket(rate, limit)?;
+                netlink.add_shaper(interface.index, &bucket)?;
+                drain = f64::from(bucket.bytes_per_second);
+                true
+            }
+            (_, Some(_)) => false,
+            (_, None) => return Err(GatewayError::NoQueue { name }),
+        };
+        let drops = netlink.discipline(interface.index)?.map_or(0, |found| found.drops);
+        let interface = interface.clone();
+        Ok(Queue { netlink, interface, drain, shaper, busy: None, longest: Span::ZERO, drops, dropped: 0 })
+    }
+
+    /// Looks at it.
+    pub(super) fn look(&mut self, now: Time) -> Result<(), GatewayError> {
+        let Some(found) = self.netlink.discipline(self.interface.index)? else {
+            return Err(GatewayError::NoQueue { name: self.interface.name.clone() });
+        };
+        self.dropped += u64::from(found.drops.wrapping_sub(self.drops));
+        self.drops = found.drops;
+        if !self.shaper {
+            self.measure(now, &found);
+        }
+        if self.drain > 0.0 {
+            let wait = Span::from_secs_f64(f64::from(found.backlog) / self.drain);
+            self.longest = self.longest.max(wait);
+        }
+        Ok(())
+    }
+
+    /// The rate of a queue is what leaves it while something waits, over a tenth of a second at least.
+    fn measure(&mut self, now: Time, found: &Discipline) {
+        if found.backlog == 0 {
+            self.busy = None;
+            return;
+        }
+        let &mut (since, bytes) = self.busy.get_or_insert((now, found.bytes));
+        let over = now.since(since);
+        if over >= Span::from_millis(100) {
+            self.drain = found.bytes.wrapping_sub(bytes) as f64 / over.as_secs_f64();
+            self.busy = Some((now, found.bytes));
+        }
+    }
+
+    /// The longest wait since it was last asked.
+    pub(super) fn take_longest(&mut self) -> Span {
+        std::mem::replace(&mut self.longest, Span::ZERO)
+    }
+
+    /// Packets that it has dropped meanwhile.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        if self.shaper {
+            // The interface may be gone; nobody is left to be told of anything else.
+            let _ = self.netlink.remove_shaper(self.interface.index);
+        }
+    }
+}
+
+/// Whether the kernel itself gave the interface its discipline: mq's handle is not zero either in older kernels, and a
+/// shaper of the gateway's is one that a killed one left.
+fn is_default(kind: &str, handle: u32) -> bool {
+    handle == SHAPER && kind == "tbf"
+}
+
+/// Removes the shaper that a gateway that was killed left; whether there was one.
+pub(super) fn clear_leftover(interface: u32) -> Result<bool, GatewayError> {
+    let mut netlink = Netlink::open()?;
+    let found = netlink.discipline(interface)?;
+    let left = found.is_some_and(|found| is_default(&found.kind, found.handle));
+    if left {
+        netlink.remove_shaper(interface)?;
+    }
+    Ok(left)
+}
+
+/// The bucket holds what the rate carries in a millisecond, and two packets at least.
+fn bucket(rate: Rate, limit: Size) -> Result<Bucket, GatewayError> {
+    const TWO_PACKETS: f64 = 3200.0;
+    let bytes = rate.bps() / 8.0;
+    if !(1000.0..=f64::from(u32::MAX)).contains(&bytes) {
+        return Err(GatewayError::Options(format!("--rate {rate}: from 8 kbit/s to 34 Gbit/s")));
+    }
+    let limit = u32::try_from(limit.bytes()).ok().filter(|limit| *limit >= 3200);
+    let Some(limit) = limit else {
+        return Err(GatewayError::Options("--queue: from 3200 bytes to 4 GB".to_owned()));
+    };
+    let burst = (bytes / 1000.0).clamp(TWO_PACKETS, f64::from(u32::MAX)) as u32;
+    Ok(Bucket { bytes_per_second: bytes as u32, burst, limit })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_holds_a_millisecond() {
+        let of = |mbps: f64| bucket(Rate::from_mbps(mbps), Size::from_bytes(50_000));
+        assert_eq!(of(10.0).unwrap(), Bucket { bytes_per_second: 1_250_000, burst: 3200, limit: 50_000 });
+        assert_eq!(of(100.0).unwrap().burst, 12_500);
+        assert!(of(0.001).is_err() && of(1e6).is_err());
+        assert!(bucket(Rate::from_mbps(1.0), Size::from_bytes(100)).is_err());
+    }
+}

@@ -1,0 +1,121 @@
+//! Why a gateway does not run, and what to do about it.
+
+use std::io;
+
+/// Why a gateway does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// `bpf(2)` was refused.
+    #[error("the kernel refuses to {what}: bpf(2): {error}{advice}", advice = bpf_advice(error))]
+    Bpf {
+        /// What was to be done.
+        what: &'static str,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// A request to rtnetlink was refused.
+    #[error("the kernel refuses to {what} (rtnetlink): {error}{said}{advice}", advice = route_advice(error))]
+    Route {
+        /// What was to be done.
+        what: String,
+        /// The system's error.
+        error: io::Error,
+        /// The kernel's own words, if it had any.
+        said: String,
+    },
+    /// There is no such interface.
+    #[error("there is no interface `{name}` in this network namespace: there are {there}")]
+    NoInterface {
+        /// What was asked for.
+        name: String,
+        /// Those there are.
+        there: String,
+    },
+    /// Its packets have a header that the data path does not know.
+    #[error(
+        "interface `{name}` is of type {kind} (ARPHRD): the gateway knows Ethernet (1) and interfaces of plain IP \
+         packets (65534, 512)"
+    )]
+    Kind {
+        /// The interface.
+        name: String,
+        /// Its type.
+        kind: u16,
+    },
+    /// The interface's queue is somebody else's.
+    #[error(
+        "interface `{name}` has a queueing discipline that somebody set ({kind}, handle {handle:x}:): remove it (tc qdisc \
+         del dev {name} root), or leave out --rate and the delay is measured in it"
+    )]
+    Shaped {
+        /// The interface.
+        name: String,
+        /// The discipline.
+        kind: String,
+        /// Its major number.
+        handle: u32,
+    },
+    /// The interface has no queue whose delay could be measured.
+    #[error(
+        "interface `{name}` has no queueing discipline whose delay could be measured: give --rate, so that packets wait \
+         in a queue of the gateway's, or --delay-from ack"
+    )]
+    NoQueue {
+        /// The interface.
+        name: String,
+    },
+    /// What was asked for does not go together.
+    #[error("{0}")]
+    Options(String),
+    /// Another of the system's errors.
+    #[error("{what}: {error}")]
+    System {
+        /// What was being done.
+        what: &'static str,
+        /// The system's error.
+        error: io::Error,
+    },
+}
+
+const ROOT: &str = ". It takes root, or the capabilities CAP_BPF and CAP_NET_ADMIN: run it with sudo";
+
+fn bpf_advice(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => ROOT,
+        Some(libc::ENOSYS) => ". The kernel is without CONFIG_BPF_SYSCALL",
+        Some(libc::EINVAL) => {
+            ". The kernel is too old or lacks a part: Linux 5.8 with CONFIG_NET_CLS_BPF, or 6.6, are needed (uname -r)"
+        }
+        Some(libc::ENOMEM) => ". There is too little memory for the maps (about 20 MB)",
+        _ => "",
+    }
+}
+
+fn route_advice(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => ROOT,
+        Some(libc::ENOENT | libc::EOPNOTSUPP) => {
+            ". The kernel may lack it: sch_tbf for --rate, sch_ingress and cls_bpf for filters (modprobe NAME)"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_to_do() {
+        let error = io::Error::from_raw_os_error(libc::EPERM);
+        let text = GatewayError::Bpf { what: "load the program", error }.to_string();
+        assert!(
+            text.starts_with("the kernel refuses to load the program: bpf(2): ") && text.contains("CAP_BPF"),
+            "{text}"
+        );
+        let error = io::Error::from_raw_os_error(libc::ENOENT);
+        let said = ": Specified qdisc kind is unknown".to_owned();
+        let text = GatewayError::Route { what: "shape lan0".into(), error, said }.to_string();
+        assert!(text.contains("kind is unknown") && text.contains("sch_tbf"), "{text}");
+    }
+}

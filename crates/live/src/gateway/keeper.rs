@@ -1,0 +1,413 @@
+//! The data path in Rust: what `bpf/program.rs` does to frames, packet by packet and to the bit, without I/O.
+//!
+//! It serves where packets pass through Paceline itself (`paceline path`), and as the oracle of the programs. Frames
+//! begin with an IP header and may hold anything. Look first at [`WindowKeeper::forward`] and [`WindowKeeper::back`].
+
+use super::bpf::program::{Direction, EXTENSIONS, LARGEST_SHIFT, OPTIONS};
+use super::table::{Control, Counter, FlowState, Key, flag};
+use std::collections::BTreeMap;
+
+const FIN: u8 = 1;
+const SYN: u8 = 2;
+const RST: u8 = 4;
+const ACK: u8 = 16;
+
+/// Where a TCP segment lies in a frame.
+#[derive(Clone, Copy)]
+struct Segment {
+    key: Key,
+    /// Where its header begins.
+    header: usize,
+    /// Where its payload begins.
+    payload: usize,
+    /// Where the packet ends.
+    end: usize,
+}
+
+enum Parsed {
+    Tcp(Segment),
+    /// A datagram of so many bytes, with its IP header.
+    Udp(usize),
+    Other,
+}
+
+/// Connections that cross a place, and windows that are lowered there.
+#[derive(Debug, Default)]
+pub struct WindowKeeper {
+    flows: BTreeMap<Key, FlowState>,
+    clamps: BTreeMap<Key, u32>,
+    /// What is to be done until when.
+    pub control: Control,
+    counts: [u64; Counter::ALL.len()],
+}
+
+impl WindowKeeper {
+    /// Connections that are remembered; beyond, the one goes of which nothing was heard for longest.
+    pub const FLOWS: usize = super::bpf::attach::FLOWS as usize;
+
+    /// One that knows no connections, and lowers nothing before `control` says so.
+    #[must_use]
+    pub fn new() -> WindowKeeper {
+        WindowKeeper::default()
+    }
+
+    /// What is known of a connection.
+    #[must_use]
+    pub fn flow(&self, key: &Key) -> Option<&FlowState> {
+        self.flows.get(key)
+    }
+
+    /// All connections.
+    pub fn flows(&self) -> impl Iterator<Item = (&Key, &FlowState)> {
+        self.flows.iter()
+    }
+
+    /// Lowers the windows of a connection to `window` bytes; `None`: no longer.
+    pub fn clamp(&mut self, key: Key, window: Option<u32>) {
+        match window {
+            Some(window) => drop(self.clamps.insert(key, window)),
+            None => drop(self.clamps.remove(&key)),
+        }
+    }
+
+    /// Forgets a connection.
+    pub fn forget(&mut self, key: &Key) {
+        self.flows.remove(key);
+        self.clamps.remove(key);
+    }
+
+    /// What was counted, in the order of [`Counter::ALL`].
+    #[must_use]
+    pub fn counts(&self) -> [u64; Counter::ALL.len()] {
+        self.counts
+    }
+
+    /// A frame passes towards a station at `now`.
+    pub fn forward(&mut self, now: u64, frame: &[u8]) {
+        match parse(frame, Direction::Egress) {
+            Parsed::Other => self.count(Counter::Other, 1),
+            Parsed::Udp(bytes) => {
+                self.count(Counter::UdpDown, 1);
+                self.count(Counter::UdpDownBytes, bytes as u64);
+            }
+            Parsed::Tcp(segment) => {
+                self.count(Counter::Down, 1);
+                let tcp = &frame[segment.header..segment.end];
+                if tcp[13] & SYN != 0 {
+                    self.syn(now, Direction::Egress, &segment, tcp);
+                    return;
+                }
+                let state = self.entry(segment.key);
+                state.seen = now;
+                endings(state, tcp[13], flag::REMOTE_FIN);
+                data(state, now, tcp, (segment.end - segment.payload) as u32);
+            }
+        }
+    }
+
+    /// A frame passes from a station at `now`; whether its window was lowered.
+    pub fn back(&mut self, now: u64, frame: &mut [u8]) -> bool {
+        match parse(frame, Direction::Ingress) {
+            Parsed::Other => self.count(Counter::Other, 1),
+            Parsed::Udp(bytes) => {
+                self.count(Counter::UdpUp, 1);
+                self.count(Counter::UdpUpBytes, bytes as u64);
+            }
+            Parsed::Tcp(segment) => {
+                self.count(Counter::Up, 1);
+                let tcp = &mut frame[segment.header..segment.end];
+                if tcp[13] & SYN != 0 {
+                    self.syn(now, Direction::Ingress, &segment, tcp);
+                    return false;
+                }
+                return self.acknowledgement(now, segment.key, tcp);
+            }
+        }
+        false
+    }
+
+    fn count(&mut self, counter: Counter, amount: u64) {
+        self.counts[counter as usize] += amount;
+    }
+
+    fn entry(&mut self, key: Key) -> &mut FlowState {
+        if self.flows.len() >= WindowKeeper::FLOWS && !self.flows.contains_key(&key) {
+            let oldest = self.flows.iter().min_by_key(|(_, state)| state.seen).map(|(key, _)| *key);
+            oldest.map(|key| self.flows.remove(&key));
+        }
+        self.flows.entry(key).or_default()
+    }
+
+    fn acknowledgement(&mut self, now: u64, key: Key, tcp: &mut [u8]) -> bool {
+        let control = self.control;
+        let clamp = self.clamps.get(&key).copied().unwrap_or(control.window);
+        let state = self.entry(key);
+        state.seen = now;
+        endings(state, tcp[13], flag::LAN_FIN);
+        if tcp[13] & (RST | ACK) != ACK {
+            return false;
+        }
+        let ack = word(tcp, 8);
+        acknowledged(state, now, ack, control.interval);
+        let Some(shift) = state.scale() else {
+            self.count(Counter::Unknown, 1);
+            return false;
+        };
+        let field = half(tcp, 14);
+        state.window = u32::from(field) << shift;
+        if field == 0 || now >= control.deadline || clamp == 0 {
+            return false;
+        }
+        // Never below what the sender has sent already, nor below two segments; rounded up to the scale.
+        let ahead = state.highest.wrapping_sub(ack) as i32;
+        let window = clamp.max(ahead.max(0) as u32).max(2 * state.least_segment());
+        let lowered = (u64::from(window) + (1 << shift) - 1) >> shift;
+        if lowered >= u64::from(field) {
+            return false;
+        }
+        state.lowered += 1;
+        self.count(Counter::Lowered, 1);
+        if control.mode & Control::DRY != 0 {
+            return false;
+        }
+        let lowered = lowered as u16;
+        let checksum = mended(half(tcp, 16), field, lowered);
+        tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
+        tcp[14..16].copy_from_slice(&lowered.to_be_bytes());
+        true
+    }
+
+    fn syn(&mut self, now: u64, direction: Direction, segment: &Segment, tcp: &[u8]) {
+        let down = direction == Direction::Egress;
+        let offer = Offer::of(&tcp[20..segment.payload - segment.header]);
+        let isn = word(tcp, 4);
+        let (mine, theirs) = if down { (flag::REMOTE_SYN, flag::LAN_SYN) } else { (flag::LAN_SYN, flag::REMOTE_SYN) };
+        let scale = if down { flag::REMOTE_SCALE } else { flag::LAN_SCALE };
+        let known = self.flows.get(&segment.key).copied();
+        let flags = known.map_or(0, |state| state.flags);
+        let before = known.map_or(0, |state| if down { state.remote_isn } else { state.lan_isn });
+        let again = flags & mine != 0 && before == isn;
+        if !again {
+            let goes_on = tcp[13] & ACK != 0 || (flags & mine == 0 && flags & theirs != 0);
+            if !goes_on || known.is_none() {
+                *self.entry(segment.key) = FlowState::default();
+            }
+        }
+        let state = self.entry(segment.key);
+        if again {
+            // The handshake's time says nothing, and what was offered before still is.
+            state.handshake = 0;
+        } else if down {
+            state.flags = state.flags & !scale | mine | flag::DATA;
+            state.remote_isn = isn;
+            state.highest = isn.wrapping_add((segment.end - segment.payload) as u32).wrapping_add(1);
+            state.probe = 0;
+            answered(state, now);
+        } else {
+            state.flags = state.flags & !(scale | flag::ACK) | mine;
+            state.lan_isn = isn;
+            state.handshake = now;
+            (state.shift, state.mss) = (0, 0);
+        }
+        if let Some(shift) = offer.shift {
+            state.flags |= scale;
+            if !down {
+                state.shift = shift;
+            }
+        }
+        if !down && offer.mss != 0 {
+            state.mss = offer.mss;
+        }
+        if offer.odd {
+            state.flags |= flag::ODD;
+        }
+        state.seen = now;
+    }
+}
+
+/// Microseconds from `then` to `now`, at least 1.
+fn microseconds(then: u64, now: u64) -> u32 {
+    (now.wrapping_sub(then) / 1000).max(1) as u32
+}
+
+/// The remote end has answered: the time that the WAN's side takes.
+fn answered(state: &mut FlowState, now: u64) {
+    if state.handshake != 0 {
+        state.wan_rtt = microseconds(state.handshake, now);
+        state.handshake = 0;
+    }
+}
+
+fn endings(state: &mut FlowState, flags: u8, fin: u32) {
+    if flags & FIN != 0 {
+        state.flags |= fin;
+    }
+    if flags & RST != 0 {
+        state.flags |= flag::RST;
+    }
+}
+
+fn data(state: &mut FlowState, now: u64, tcp: &[u8], payload: u32) {
+    answered(state, now);
+    state.bytes += u64::from(payload);
+    state.segment = state.segment.max(payload);
+    let occupied = payload + u32::from(tcp[13] & FIN);
+    if occupied == 0 {
+        return;
+    }
+    let end = word(tcp, 4).wrapping_add(occupied);
+    if state.flags & flag::DATA != 0 && end.wrapping_sub(state.highest) as i32 <= 0 {
+        // Sent again: whose acknowledgement comes cannot be told (Karn).
+        state.probe = 0;
+        return;
+    }
+    state.highest = end;
+    state.flags |= flag::DATA;
+    if state.probe == 0 && payload != 0 {
+        (state.probe, state.probe_end) = (now, end);
+    }
+}
+
+/// What an ACK says of the data before it.
+fn acknowledged(state: &mut FlowState, now: u64, ack: u32, interval: u32) {
+    if state.flags & flag::ACK == 0 || ack.wrapping_sub(state.ack) as i32 >= 0 {
+        state.ack = ack;
+        state.flags |= flag::ACK;
+    }
+    if state.probe == 0 || (ack.wrapping_sub(state.probe_end) as i32) < 0 {
+        return;
+    }
+    let sample = microseconds(state.probe, now);
+    state.probe = 0;
+    state.lan_rtt = sample;
+    if state.lan_rtt_min == 0 || sample < state.lan_rtt_min {
+        state.lan_rtt_min = sample;
+    }
+    let place = (interval & 1) as usize;
+    if state.interval[place] != interval || state.longest[place] < sample {
+        state.interval[place] = interval;
+        state.longest[place] = sample;
+    }
+}
+
+/// A checksum after one of its words was changed (RFC 1624, equation 3).
+fn mended(checksum: u16, from: u16, to: u16) -> u16 {
+    let mut sum = u32::from(!checksum) + u32::from(!from) + u32::from(to);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    // All zero only if all words were: the kernel, which computes with 32 bits, has the other zero then.
+    if sum == 0 { 0 } else { !(sum as u16) }
+}
+
+/// What a SYN's options offer.
+#[derive(Default)]
+struct Offer {
+    shift: Option<u32>,
+    mss: u32,
+    odd: bool,
+}
+
+impl Offer {
+    fn of(options: &[u8]) -> Offer {
+        let mut offer = Offer::default();
+        let mut rest = options;
+        for _ in 0..OPTIONS {
+            match *rest {
+                [] | [0, ..] => return offer,
+                [1, ..] => rest = &rest[1..],
+                [kind, len, ..] if len >= 2 && usize::from(len) <= rest.len() => {
+                    match (kind, len) {
+                        (2, 4) => offer.mss = u32::from(half(rest, 2)),
+                        (3, 3) => offer.shift = Some(u32::from(rest[2]).min(LARGEST_SHIFT as u32)),
+                        _ => {}
+                    }
+                    rest = &rest[usize::from(len)..];
+                }
+                _ => return Offer { odd: true, ..offer },
+            }
+        }
+        Offer { odd: !rest.is_empty(), ..offer }
+    }
+}
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn parse(frame: &[u8], direction: Direction) -> Parsed {
+    ip(frame, direction).unwrap_or(Parsed::Other)
+}
+
+/// `None`: not whole, or of no interest.
+fn ip(frame: &[u8], direction: Direction) -> Option<Parsed> {
+    let mut key = Key { family: frame.first()? >> 4, ..Key::default() };
+    let (protocol, header, end) = match key.family {
+        4 => {
+            let fixed: &[u8; 20] = frame.first_chunk()?;
+            let header = usize::from(fixed[0] & 15) * 4;
+            // No length: a packet of segments together that are longer than the field can say.
+            let end = match usize::from(half(fixed, 2)) {
+                0 => frame.len(),
+                end => end,
+            };
+            if header < 20 || end < header || end > frame.len() {
+                return None;
+            }
+            key.lan[..4].copy_from_slice(&fixed[12..16]);
+            key.remote[..4].copy_from_slice(&fixed[16..20]);
+            if fixed[9] == 6 && half(fixed, 6) & 0x3fff != 0 {
+                return None;
+            }
+            (fixed[9], header, end)
+        }
+        6 => {
+            let fixed: &[u8; 40] = frame.first_chunk()?;
+            let end = match usize::from(half(fixed, 4)) {
+                0 => frame.len(),
+                payload => payload + 40,
+            };
+            if end > frame.len() {
+                return None;
+            }
+            key.lan.copy_from_slice(&fixed[8..24]);
+            key.remote.copy_from_slice(&fixed[24..40]);
+            let (mut next, mut header) = (fixed[6], 40);
+            for _ in 0..EXTENSIONS {
+                // Hop by hop, routing, destination (RFC 8200, section 4).
+                if !matches!(next, 0 | 43 | 60) {
+                    break;
+                }
+                let extension = frame.get(header..header + 2)?;
+                next = extension[0];
+                header += (usize::from(extension[1]) + 1) * 8;
+                if header > end {
+                    return None;
+                }
+            }
+            (next, header, end)
+        }
+        _ => return None,
+    };
+    match protocol {
+        17 => Some(Parsed::Udp(end)),
+        6 => {
+            let tcp: &[u8; 20] = frame.get(header..end)?.first_chunk()?;
+            let payload = header + usize::from(tcp[12] >> 4) * 4;
+            if payload < header + 20 || payload > end {
+                return None;
+            }
+            key.lan_port.copy_from_slice(&tcp[..2]);
+            key.remote_port.copy_from_slice(&tcp[2..4]);
+            if direction == Direction::Egress {
+                std::mem::swap(&mut key.lan, &mut key.remote);
+                std::mem::swap(&mut key.lan_port, &mut key.remote_port);
+            }
+            Some(Parsed::Tcp(Segment { key, header, payload, end }))
+        }
+        _ => None,
+    }
+}

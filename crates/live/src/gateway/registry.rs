@@ -1,0 +1,259 @@
+//! The connections as the gateway's process knows them, from one interval to the next.
+
+use super::bpf::system::Map;
+use super::status::{FlowStatus, Status};
+use super::table::{Counter, FlowState, Key};
+use crate::clock::monotonic;
+use paceline_path::access_point::{Decision, FlowReport, outstanding};
+use paceline_units::{Span, Time};
+use std::collections::BTreeMap;
+use std::io;
+
+/// After so long without a packet an ended connection is forgotten: its last packets may be sent again.
+const ENDED: u64 = 10_000_000_000;
+/// After so long without a packet any is: longer than what keeps connections alive by default (Linux: 2 h), as
+/// routers' connection tracking forgets them too (RFC 5382 REQ-5: 2 h 4 min at least).
+const SILENT: u64 = 7_500_000_000_000;
+/// After so long without a packet a connection is not shown, and not reported to the law.
+const SHOWN: u64 = 30_000_000_000;
+/// Segments in an interval below which a flow's data-to-ACK time is not its queue's: delayed acknowledgements.
+const BULK: u64 = 10;
+
+/// A connection, beyond what the data path knows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tracked {
+    number: u32,
+    state: FlowState,
+    /// Bytes in the last interval.
+    sent: u64,
+    /// What the sender has outstanding.
+    outstanding: u64,
+    clamp: Option<u32>,
+    idle: u64,
+}
+
+/// What an interval was like.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    pub(super) over: Span,
+    pub(super) reports: Vec<FlowReport>,
+    /// The longest data-to-ACK time above the station's least.
+    pub(super) longest: Span,
+}
+
+/// All connections.
+#[derive(Debug, Default)]
+pub(super) struct Registry {
+    flows: BTreeMap<Key, Tracked>,
+    keys: BTreeMap<u32, Key>,
+    next: u32,
+    last: Time,
+    gone: Vec<Key>,
+    /// Connections whose scale is not known.
+    unknown: usize,
+    /// The time of an interval.
+    over: Span,
+}
+
+impl Registry {
+    /// What the data path knows at the end of an interval, whose number it is.
+    pub(super) fn take_in(&mut self, states: &[(Key, FlowState)], now: Time, interval: u32) -> Taken {
+        let clock = monotonic();
+        let over = now.since(self.last);
+        (self.last, self.over) = (now, over);
+        self.unknown = 0;
+        let mut seen = BTreeMap::new();
+        let mut least: BTreeMap<[u8; 16], u32> = BTreeMap::new();
+        for (key, state) in states {
+            let idle = clock.saturating_sub(state.seen);
+            if idle > SILENT || (state.is_closed() && idle > ENDED) {
+                self.gone.push(*key);
+                continue;
+            }
+            if state.scale().is_none() {
+                self.unknown += usize::from(idle < SHOWN);
+                continue;
+            }
+            if state.lan_rtt_min != 0 {
+                let least = least.entry(key.lan).or_insert(u32::MAX);
+                *least = state.lan_rtt_min.min(*least);
+            }
+            let before = self.flows.get(key).copied();
+            // Another connection between the same ends counts its bytes from zero.
+            let same = before.filter(|b| b.state.lan_isn == state.lan_isn && b.state.bytes <= state.bytes);
+            let number = same.map_or_else(
+                || {
+                    self.next += 1;
+                    self.next
+                },
+                |b| b.number,
+            );
+            let sent = state.bytes - same.map_or(0, |b| b.state.bytes);
+            let acked = same.map_or(0, |b| (state.ack.wrapping_sub(b.state.ack) as i32).max(0));
+            let far = Span::from_micros(u64::from(state.wan_rtt));
+            let outstanding = outstanding(u64::from(state.in_flight()), acked as u64, over, far);
+            let clamp = same.and_then(|b| b.clamp);
+            seen.insert(*key, Tracked { number, state: *state, sent, outstanding, clamp, idle });
+        }
+        self.flows = seen;
+        self.keys = self.flows.iter().map(|(key, flow)| (flow.number, *key)).collect();
+        let place = (interval & 1) as usize;
+        let mut taken = Taken { over, ..Taken::default() };
+        for (key, flow) in &self.flows {
+            let state = &flow.state;
+            let longest = (state.interval[place] == interval).then_some(state.longest[place]);
+            let wait = longest
+                .filter(|_| flow.sent >= BULK * u64::from(state.segment.max(1)))
+                .zip(least.get(&key.lan))
+                .map(|(longest, least)| Span::from_micros(u64::from(longest.saturating_sub(*least))));
+            taken.longest = taken.longest.max(wait.unwrap_or(Span::ZERO));
+            if flow.idle < SHOWN {
+                taken.reports.push(FlowReport {
+                    flow: flow.number,
+                    outstanding: flow.outstanding,
+                    segment: state.segment,
+                    advertised: u64::from(state.window),
+                    sent: flow.sent,
+                    longest_wait: wait,
+                    rtt: flow.rtt(),
+                });
+            }
+        }
+        taken
+    }
+
+    /// Hands decisions to the data path: what has changed.
+    pub(super) fn clamp(&mut self, decisions: &[Decision], clamps: &Map<Key, u32>) -> io::Result<()> {
+        let mut decided: BTreeMap<Key, u32> = BTreeMap::new();
+        for decision in decisions {
+            if let (Some(key), Some(window)) = (self.keys.get(&decision.flow), decision.window) {
+                decided.insert(*key, u32::try_from(window).unwrap_or(u32::MAX).max(1));
+            }
+        }
+        for (key, flow) in &mut self.flows {
+            let window = decided.get(key).copied();
+            if window == flow.clamp {
+                continue;
+            }
+            match window {
+                Some(window) => clamps.set(key, &window)?,
+                None => clamps.remove(key)?,
+            }
+            flow.clamp = window;
+        }
+        Ok(())
+    }
+
+    /// Connections to be forgotten.
+    pub(super) fn take_gone(&mut self) -> Vec<Key> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// What a reader is shown.
+    pub(super) fn status(&self, now: Time, wait: Span, udp_rate: f64, counts: &[u64], all: u32) -> Status {
+        let over = self.over.as_secs_f64();
+        let shown = self.flows.iter().filter(|(_, flow)| flow.idle < SHOWN && !flow.state.is_closed());
+        let flows = shown.map(|(key, flow)| {
+            let [station, remote] = key.ends();
+            let clamp = flow.clamp.or(Some(all).filter(|window| *window != 0));
+            FlowStatus {
+                station: station.to_string(),
+                remote: remote.to_string(),
+                rate_bps: if over > 0.0 { flow.sent as f64 * 8.0 / over } else { 0.0 },
+                advertised_bytes: flow.state.window,
+                window_bytes: clamp,
+                outstanding_bytes: flow.outstanding,
+                rtt_s: flow.rtt().map(Span::as_secs_f64),
+                lowered: flow.state.lowered,
+            }
+        });
+        Status {
+            time_s: now.as_secs_f64(),
+            delay_s: wait.as_secs_f64(),
+            udp_bps: udp_rate,
+            lowered: counts[Counter::Lowered as usize],
+            left_alone: self.unknown,
+            flows: flows.collect(),
+        }
+    }
+}
+
+impl Tracked {
+    /// The least round-trip time: of both sides, where both are known.
+    fn rtt(&self) -> Option<Span> {
+        let (wan, lan) = (self.state.wan_rtt, self.state.lan_rtt_min);
+        (wan != 0 && lan != 0).then(|| Span::from_micros(u64::from(wan) + u64::from(lan)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::table::flag;
+
+    fn state(bytes: u64, ack: u32, seen: u64) -> FlowState {
+        FlowState {
+            seen,
+            bytes,
+            ack,
+            highest: 50_000 + ack,
+            flags: flag::BOTH | flag::DATA | flag::ACK,
+            window: 60_000,
+            segment: 1000,
+            wan_rtt: 20_000,
+            lan_rtt_min: 1000,
+            longest: [31_000, 0],
+            interval: [2, 1],
+            ..FlowState::default()
+        }
+    }
+
+    #[test]
+    fn an_interval_is_the_difference_of_two_readings() {
+        let mut registry = Registry::default();
+        let (key, old) = (Key { family: 4, ..Key::default() }, Key { family: 6, ..Key::default() });
+        let now = monotonic();
+        let unknown = FlowState { flags: flag::LAN_SYN, seen: now, ..FlowState::default() };
+        let later = Time::ZERO + Span::from_millis(200);
+        let first = registry.take_in(&[(key, state(10_000, 0, now)), (old, unknown)], later, 1);
+        assert_eq!((first.reports.len(), first.longest), (1, Span::ZERO));
+        assert_eq!(registry.unknown, 1);
+        let second = registry.take_in(&[(key, state(30_000, 20_000, now))], later + Span::from_millis(200), 2);
+        let report = second.reports[0];
+        assert_eq!((report.sent, report.flow, report.advertised), (20_000, first.reports[0].flow, 60_000));
+        // Behind the gateway 50,000 bytes; before it what 20 ms carry, a tenth of the interval.
+        assert_eq!(report.outstanding, 52_000);
+        assert_eq!(report.rtt, Some(Span::from_millis(21)));
+        assert_eq!(second.longest, Span::from_millis(30));
+    }
+
+    #[test]
+    fn another_connection_between_the_same_ends_is_another() {
+        let mut registry = Registry::default();
+        let key = Key { family: 4, ..Key::default() };
+        let now = monotonic();
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let first = registry.take_in(&[(key, state(10_000, 0, now))], at(200), 1);
+        let again = FlowState { lan_isn: 7, ..state(400, 0, now) };
+        let second = registry.take_in(&[(key, again)], at(400), 2);
+        assert_ne!(first.reports[0].flow, second.reports[0].flow);
+        assert_eq!(second.reports[0].sent, 400);
+    }
+
+    #[test]
+    fn what_has_ended_or_fallen_silent_goes() {
+        let mut registry = Registry::default();
+        let keys = [1, 2, 3].map(|n| Key { family: 4, lan_port: [0, n], ..Key::default() });
+        let now = monotonic();
+        let ended = FlowState { flags: flag::BOTH | flag::LAN_FIN | flag::REMOTE_FIN, ..FlowState::default() };
+        // The machine may have run for less than two hours: times before its start saturate.
+        let states = [
+            (keys[0], FlowState { seen: now, ..ended }),
+            (keys[1], FlowState { seen: now.saturating_sub(11_000_000_000), ..ended }),
+            (keys[2], state(0, 0, now)),
+        ];
+        registry.take_in(&states, Time::ZERO + Span::from_millis(200), 1);
+        assert_eq!(registry.take_gone(), [keys[1]]);
+        assert_eq!(registry.take_gone(), []);
+    }
+}

@@ -1,0 +1,227 @@
+//! A gateway while it runs: it looks at the queue every few milliseconds, decides once an interval, and shows the data path
+//! that it is alive. Look first at [`run`].
+
+use super::bpf::attach::{DataPath, Hook, clear_leftovers};
+use super::delay::{DelayFrom, Queue, clear_leftover};
+use super::error::GatewayError;
+use super::registry::Registry;
+use super::rtnetlink::{Interface, Netlink};
+use super::status::{GatewayReport, Status};
+use super::table::{Control, Counter};
+use crate::clock::{Clock, Waiter, monotonic};
+use crate::host::{HostReport, HostState};
+use crate::path::Stop;
+use paceline_path::access_point::{Interval, Law};
+use paceline_units::{Rate, Size, Span, Time};
+use rustix::event::{PollFd, PollFlags};
+
+/// What a gateway is to do.
+#[derive(Clone, Debug)]
+pub struct GatewayOptions {
+    /// The interface towards the stations.
+    pub lan: String,
+    /// The interface towards the Internet. It is only looked for: everything happens on the LAN's side.
+    pub wan: Option<String>,
+    /// What decides on the windows.
+    pub law: Law,
+    /// Where the delay is measured.
+    pub delay: DelayFrom,
+    /// Measures and says what would be done; lowers nothing, and puts no shaper up.
+    pub dry_run: bool,
+    /// Ends after this, if not stopped before.
+    pub duration: Option<Span>,
+    /// How the data path is attached.
+    pub hook: Hook,
+}
+
+impl GatewayOptions {
+    /// The queue of a shaper unless told otherwise: a quarter of a second at its rate, and ten packets at least.
+    #[must_use]
+    pub fn queue(rate: Rate) -> Size {
+        Size::from_bytes(((rate.bps() / 8.0 * 0.25) as u64).max(15_140))
+    }
+}
+
+/// How long before the deadline the process shows that it is alive.
+const SIGN: Span = Span::from_millis(100);
+/// An Ethernet header, which UDP's bytes are counted with.
+const ETHERNET: u64 = 14;
+
+// linux/if_arp.h
+const ARPHRD_ETHER: u16 = 1;
+const ARPHRD_PPP: u16 = 512;
+const ARPHRD_NONE: u16 = 65_534;
+
+/// Bytes before the IP header.
+fn link_header(interface: &Interface) -> Result<i32, GatewayError> {
+    match interface.kind {
+        ARPHRD_ETHER => Ok(14),
+        ARPHRD_PPP | ARPHRD_NONE => Ok(0),
+        kind => Err(GatewayError::Kind { name: interface.name.clone(), kind }),
+    }
+}
+
+/// Runs a gateway until it is stopped or its time is over. `show` is told of each interval.
+///
+/// # Errors
+/// If it cannot be set up, or an interface is gone.
+pub fn run(
+    options: &GatewayOptions,
+    stop: &Stop,
+    show: &mut dyn FnMut(&Status),
+) -> Result<GatewayReport, GatewayError> {
+    let mut gateway = Gateway::set_up(options)?;
+    gateway.carry_on(stop, show)?;
+    gateway.finish()
+}
+
+struct Gateway<'a> {
+    options: &'a GatewayOptions,
+    law: Law,
+    waiter: Waiter,
+    clock: Clock,
+    // In this order: the data path lets go before the shaper does.
+    attached: super::bpf::attach::Attached,
+    path: DataPath,
+    queue: Option<Queue>,
+    delay_from: DelayFrom,
+    registry: Registry,
+    control: Control,
+    /// UDP's bytes before this interval.
+    udp: u64,
+    report: GatewayReport,
+    before: HostState,
+}
+
+impl<'a> Gateway<'a> {
+    fn set_up(options: &'a GatewayOptions) -> Result<Gateway<'a>, GatewayError> {
+        let system = |what| move |error| GatewayError::System { what, error };
+        let mut netlink = Netlink::open()?;
+        let lan = netlink.interface(&options.lan)?;
+        if let Some(wan) = &options.wan {
+            if *wan == options.lan {
+                return Err(GatewayError::Options(format!("--lan and --wan are both {wan}")));
+            }
+            netlink.interface(wan)?;
+        }
+        let header = link_header(&lan)?;
+        let cleared = clear_leftovers(lan.index)? + usize::from(clear_leftover(lan.index)?);
+        let path = DataPath::load(header)?;
+        // A shaper is part of what would be done.
+        let delay_from = match options.delay {
+            DelayFrom::Shaper { .. } if options.dry_run => DelayFrom::Ack,
+            delay => delay,
+        };
+        let queue = match delay_from {
+            DelayFrom::Ack => None,
+            from => Some(Queue::of(&lan, from)?),
+        };
+        let attached = path.attach(lan.index, options.hook)?;
+        let clock = Clock::start();
+        let window = match options.law {
+            Law::Fixed(window) => u32::try_from(window).unwrap_or(u32::MAX),
+            _ => 0,
+        };
+        let mode = if options.dry_run { Control::DRY } else { 0 };
+        let before = HostState::now().map_err(system("/proc cannot be read"))?;
+        let report = GatewayReport::new(options, attached.name(), delay_from, cleared);
+        let mut gateway = Gateway {
+            options,
+            law: options.law.clone(),
+            waiter: Waiter::new(clock).map_err(system("prctl(PR_SET_TIMERSLACK)"))?.without_spin(),
+            clock,
+            attached,
+            path,
+            queue,
+            delay_from,
+            registry: Registry::default(),
+            control: Control { window, mode, interval: 1, ..Control::default() },
+            udp: 0,
+            report,
+            before,
+        };
+        gateway.live()?;
+        Ok(gateway)
+    }
+
+    /// Shows the data path that the process is alive.
+    fn live(&mut self) -> Result<(), GatewayError> {
+        self.control.deadline = monotonic() + Control::ALIVE;
+        self.path.tell(&self.control).map_err(|error| GatewayError::Bpf { what: "set the deadline", error })
+    }
+
+    fn carry_on(&mut self, stop: &Stop, show: &mut dyn FnMut(&Status)) -> Result<(), GatewayError> {
+        let end = self.options.duration.map_or(Time::NEVER, |duration| Time::ZERO + duration);
+        let interval = self.law.interval();
+        let step = self.delay_from.step().min(interval);
+        let (mut look, mut sign, mut decide) = (Time::ZERO, Time::ZERO, Time::ZERO + interval);
+        while !stop.is_stopped() {
+            let now = self.clock.now();
+            if now >= end {
+                break;
+            }
+            if now >= look {
+                if let Some(queue) = &mut self.queue {
+                    queue.look(now)?;
+                }
+                look = now + step;
+            }
+            if now >= decide {
+                let status = self.decide(now)?;
+                show(&status);
+                // What was missed (a stopped process) is not made up for.
+                decide = if now >= decide + interval { now + interval } else { decide + interval };
+            }
+            if now >= sign {
+                self.live()?;
+                sign = now + SIGN;
+            }
+            let mut fds = [PollFd::new(stop, PollFlags::IN)];
+            let waited = self.waiter.wait(&mut fds, look.min(sign).min(decide).min(end));
+            waited.map_err(|error| GatewayError::System { what: "ppoll(2)", error })?;
+        }
+        Ok(())
+    }
+
+    /// The end of an interval.
+    fn decide(&mut self, now: Time) -> Result<Status, GatewayError> {
+        let refused = |what| move |error| GatewayError::Bpf { what, error };
+        let states = self.path.flows.all().map_err(refused("list the connections"))?;
+        let counts = self.path.counts().map_err(refused("read the counters"))?;
+        let count = |counter: Counter| counts[counter as usize];
+        let interval = self.registry.take_in(&states, now, self.control.interval);
+        self.control.interval = self.control.interval.wrapping_add(1);
+        let udp = count(Counter::UdpDownBytes) + count(Counter::UdpUpBytes);
+        let udp = udp + ETHERNET * (count(Counter::UdpDown) + count(Counter::UdpUp));
+        let over = interval.over.as_secs_f64();
+        let udp_rate = if over > 0.0 { (udp - self.udp) as f64 * 8.0 / over } else { 0.0 };
+        self.udp = udp;
+        let wait = match &mut self.queue {
+            Some(queue) => queue.take_longest(),
+            None => interval.longest,
+        };
+        let measured = Interval { longest_wait: wait, unresponsive: Rate::from_bps(udp_rate as u64) };
+        let mut decisions = Vec::new();
+        self.law.decide(&measured, &interval.reports, &mut decisions);
+        if !matches!(self.law, Law::Fixed(_)) {
+            self.registry.clamp(&decisions, &self.path.clamps).map_err(refused("set a window"))?;
+        }
+        for key in self.registry.take_gone() {
+            self.path.flows.remove(&key).map_err(refused("forget a connection"))?;
+            self.path.clamps.remove(&key).map_err(refused("forget a window"))?;
+        }
+        let status = self.registry.status(now, wait, udp_rate, &counts, self.control.window);
+        self.report.take_in(&status);
+        Ok(status)
+    }
+
+    fn finish(self) -> Result<GatewayReport, GatewayError> {
+        let mut report = self.report;
+        let system = |what| move |error| GatewayError::System { what, error };
+        report.duration_s = self.clock.now().as_secs_f64();
+        report.queue_drops = self.queue.as_ref().map(Queue::dropped);
+        report.host = Some(HostReport::since(self.before).map_err(system("/proc cannot be read"))?);
+        drop(self.attached);
+        Ok(report)
+    }
+}

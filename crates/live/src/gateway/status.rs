@@ -1,0 +1,116 @@
+//! What a gateway shows while it runs, and says of its run at the end.
+
+use super::delay::DelayFrom;
+use super::run::GatewayOptions;
+use crate::host::HostReport;
+use paceline_path::access_point::Law;
+use serde::Serialize;
+
+/// A connection in an interval.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FlowStatus {
+    /// The station's address and port.
+    pub station: String,
+    /// The remote address and port.
+    pub remote: String,
+    /// Data towards the station.
+    pub rate_bps: f64,
+    /// The window that the station announces.
+    pub advertised_bytes: u32,
+    /// The window that the gateway allows; none if it does not limit the connection.
+    pub window_bytes: Option<u32>,
+    /// What the sender has outstanding.
+    pub outstanding_bytes: u64,
+    /// The least round-trip time, where it is known.
+    pub rtt_s: Option<f64>,
+    /// Acknowledgements whose window was lowered.
+    pub lowered: u64,
+}
+
+/// An interval.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Status {
+    /// Since the gateway's start.
+    pub time_s: f64,
+    /// The longest wait in the queue.
+    pub delay_s: f64,
+    /// UDP in both directions, Ethernet headers included.
+    pub udp_bps: f64,
+    /// Acknowledgements whose window was lowered, since the start.
+    pub lowered: u64,
+    /// Connections whose beginning the gateway did not see.
+    pub left_alone: usize,
+    /// The others, of which something was heard within half a minute.
+    pub flows: Vec<FlowStatus>,
+}
+
+/// A run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct GatewayReport {
+    /// The interface towards the stations.
+    pub lan: String,
+    /// `voap`, `sap-law` or `window`.
+    pub algorithm: &'static str,
+    /// How the data path was attached.
+    pub attached: &'static str,
+    /// Where the delay was measured.
+    pub delay_from: &'static str,
+    /// Whether it only measured.
+    pub dry_run: bool,
+    /// What an earlier gateway had left and was cleared: filters and shapers.
+    pub cleared: usize,
+    /// How long it ran.
+    pub duration_s: f64,
+    /// Intervals.
+    pub intervals: u64,
+    /// Mean of the intervals' longest waits.
+    pub delay_mean_s: f64,
+    /// The longest wait.
+    pub delay_max_s: f64,
+    /// Acknowledgements whose window was lowered (with `dry_run`: would have been).
+    pub lowered: u64,
+    /// The most connections at a time.
+    pub most_flows: usize,
+    /// Packets that the queue dropped; none where no queue was looked at.
+    pub queue_drops: Option<u64>,
+    /// The host's state.
+    pub host: Option<HostReport>,
+}
+
+impl GatewayReport {
+    pub(super) fn new(
+        options: &GatewayOptions,
+        attached: &'static str,
+        delay: DelayFrom,
+        cleared: usize,
+    ) -> GatewayReport {
+        GatewayReport {
+            lan: options.lan.clone(),
+            algorithm: match options.law {
+                Law::Voap(_) => "voap",
+                Law::SapLaw(_) => "sap-law",
+                Law::Fixed(_) => "window",
+            },
+            attached,
+            delay_from: delay.name(),
+            dry_run: options.dry_run,
+            cleared,
+            duration_s: 0.0,
+            intervals: 0,
+            delay_mean_s: 0.0,
+            delay_max_s: 0.0,
+            lowered: 0,
+            most_flows: 0,
+            queue_drops: None,
+            host: None,
+        }
+    }
+
+    pub(super) fn take_in(&mut self, status: &Status) {
+        self.intervals += 1;
+        self.delay_mean_s += (status.delay_s - self.delay_mean_s) / self.intervals as f64;
+        self.delay_max_s = self.delay_max_s.max(status.delay_s);
+        self.lowered = status.lowered;
+        self.most_flows = self.most_flows.max(status.flows.len());
+    }
+}

@@ -1,0 +1,275 @@
+//! What the data path and the gateway's process tell each other: the layout of the maps' keys and values.
+//!
+//! `flows` is written by the data path alone, `clamps` and `control` by the process alone, so neither ever writes over
+//! the other. Times are CLOCK_MONOTONIC in nanoseconds, sequence numbers and windows as RFC 9293 has them.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Types of which any bytes are a value, without bytes in between that are nobody's.
+///
+/// # Safety
+/// The type must be `repr(C)` or a number, have no padding, no pointers, and no bits that are not allowed.
+pub unsafe trait Plain: Copy + Default {}
+
+// SAFETY: numbers.
+unsafe impl Plain for u32 {}
+// SAFETY: numbers.
+unsafe impl Plain for u64 {}
+// SAFETY: numbers without padding: 40 bytes.
+unsafe impl Plain for Key {}
+// SAFETY: numbers without padding: the fields' sizes sum to that of the type, which a test asserts.
+unsafe impl Plain for FlowState {}
+// SAFETY: numbers without padding.
+unsafe impl Plain for Control {}
+
+/// A connection: addresses and ports as they are on the LAN interface. IPv4 addresses lie in the first four bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[repr(C)]
+pub struct Key {
+    /// The station's address.
+    pub lan: [u8; 16],
+    /// The remote address.
+    pub remote: [u8; 16],
+    /// The station's port, in network order.
+    pub lan_port: [u8; 2],
+    /// The remote port, in network order.
+    pub remote_port: [u8; 2],
+    /// 4 or 6.
+    pub family: u8,
+    /// Zeros.
+    pub rest: [u8; 3],
+}
+
+impl Key {
+    /// The station's end and the remote end.
+    #[must_use]
+    pub fn ends(&self) -> [SocketAddr; 2] {
+        let address = |bytes: [u8; 16]| -> IpAddr {
+            match (self.family, bytes) {
+                (4, [a, b, c, d, ..]) => Ipv4Addr::new(a, b, c, d).into(),
+                _ => Ipv6Addr::from(bytes).into(),
+            }
+        };
+        let port = u16::from_be_bytes;
+        [
+            SocketAddr::new(address(self.lan), port(self.lan_port)),
+            SocketAddr::new(address(self.remote), port(self.remote_port)),
+        ]
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [lan, remote] = self.ends();
+        write!(f, "{lan} < {remote}")
+    }
+}
+
+/// What has been seen of a connection, as bits of [`FlowState::flags`].
+pub mod flag {
+    /// The station's SYN.
+    pub const LAN_SYN: u32 = 1 << 0;
+    /// The remote SYN.
+    pub const REMOTE_SYN: u32 = 1 << 1;
+    /// The station's SYN offers window scaling (RFC 7323 section 2.2).
+    pub const LAN_SCALE: u32 = 1 << 2;
+    /// The remote SYN offers it too.
+    pub const REMOTE_SCALE: u32 = 1 << 3;
+    /// `highest` is known.
+    pub const DATA: u32 = 1 << 4;
+    /// `ack` is known.
+    pub const ACK: u32 = 1 << 5;
+    /// The station's FIN.
+    pub const LAN_FIN: u32 = 1 << 6;
+    /// The remote FIN.
+    pub const REMOTE_FIN: u32 = 1 << 7;
+    /// A RST of either.
+    pub const RST: u32 = 1 << 8;
+    /// Options of a SYN that are damaged, or too many to be read: the scale is not known.
+    pub const ODD: u32 = 1 << 9;
+    /// Both SYNs were seen.
+    pub const BOTH: u32 = LAN_SYN | REMOTE_SYN;
+    /// Both offer window scaling, so that the station's windows are scaled.
+    pub const SCALED: u32 = LAN_SCALE | REMOTE_SCALE;
+}
+
+/// What the data path knows of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct FlowState {
+    /// When its last packet passed.
+    pub seen: u64,
+    /// Payload towards the station, what was sent again included (bytes).
+    pub bytes: u64,
+    /// When the station's SYN passed, until the remote end's next packet; else 0.
+    pub handshake: u64,
+    /// When the segment passed whose acknowledgement is being waited for; else 0.
+    pub probe: u64,
+    /// ACKs whose window was lowered (with [`Control::DRY`]: would have been).
+    pub lowered: u64,
+    /// [`flag`]s.
+    pub flags: u32,
+    /// The end of the highest data from the remote end.
+    pub highest: u32,
+    /// The highest acknowledgement from the station.
+    pub ack: u32,
+    /// The window that the station last announced (bytes).
+    pub window: u32,
+    /// The end of the segment whose acknowledgement is being waited for.
+    pub probe_end: u32,
+    /// The station's initial sequence number.
+    pub lan_isn: u32,
+    /// The remote one.
+    pub remote_isn: u32,
+    /// The station's window scale.
+    pub shift: u32,
+    /// The station's MSS option (bytes); 0 without.
+    pub mss: u32,
+    /// The largest segment seen from the remote end (bytes).
+    pub segment: u32,
+    /// From the station's SYN to the remote answer (microseconds): what lies beyond the gateway; 0 if not known.
+    pub wan_rtt: u32,
+    /// From data to their acknowledgement on the LAN's side (microseconds), the last one; 0 if not known.
+    pub lan_rtt: u32,
+    /// The least of them.
+    pub lan_rtt_min: u32,
+    /// The longest of them in an interval, for even and odd intervals.
+    pub longest: [u32; 2],
+    /// The numbers of those intervals.
+    pub interval: [u32; 2],
+    /// Zero.
+    pub rest: u32,
+}
+
+impl FlowState {
+    /// The window scale; `None` if the data path did not see both SYNs, or could not read them.
+    #[must_use]
+    pub fn scale(&self) -> Option<u32> {
+        if self.flags & flag::BOTH != flag::BOTH || self.flags & flag::ODD != 0 {
+            return None;
+        }
+        Some(if self.flags & flag::SCALED == flag::SCALED { self.shift } else { 0 })
+    }
+
+    /// Data that have passed and are not acknowledged yet (bytes).
+    #[must_use]
+    pub fn in_flight(&self) -> u32 {
+        let both = flag::DATA | flag::ACK;
+        let ahead = self.highest.wrapping_sub(self.ack) as i32;
+        if self.flags & both == both { ahead.max(0) as u32 } else { 0 }
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        let fins = flag::LAN_FIN | flag::REMOTE_FIN;
+        self.flags & fins == fins || self.flags & flag::RST != 0
+    }
+
+    /// The size of a segment that windows are never below two of (bytes).
+    #[must_use]
+    pub fn least_segment(&self) -> u32 {
+        let offered = if self.mss == 0 { SEGMENT } else { self.mss.min(LARGEST) };
+        self.segment.max(offered)
+    }
+}
+
+/// The MSS of a connection without the option (RFC 9293, section 3.7.1), bytes.
+pub const SEGMENT: u32 = 536;
+/// Up to which a station's MSS option is believed before a segment was seen: Ethernet's (bytes).
+pub const LARGEST: u32 = 1460;
+
+/// What the process tells the data path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Control {
+    /// Windows are lowered until this instant.
+    pub deadline: u64,
+    /// A window for all connections without an entry in `clamps` (bytes); 0: none.
+    pub window: u32,
+    /// The number of the interval, for [`FlowState::longest`].
+    pub interval: u32,
+    /// [`Control::DRY`] or 0.
+    pub mode: u32,
+    /// Zero.
+    pub rest: u32,
+}
+
+impl Control {
+    /// Windows are counted that would be lowered, and left alone.
+    pub const DRY: u32 = 1;
+    /// How long windows are lowered after a sign of life of the process (nanoseconds).
+    pub const ALIVE: u64 = 1_000_000_000;
+}
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What the data path counts: an array with a number for each, per processor.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(i32)]
+        pub enum Counter {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Counter {
+            /// All.
+            pub const ALL: &[Counter] = &[$(Counter::$name),*];
+        }
+    };
+}
+
+counters! {
+    /// TCP packets towards stations.
+    Down,
+    /// TCP packets from stations.
+    Up,
+    /// UDP datagrams towards stations.
+    UdpDown,
+    /// Their bytes with IP headers.
+    UdpDownBytes,
+    /// UDP datagrams from stations.
+    UdpUp,
+    /// Their bytes with IP headers.
+    UdpUpBytes,
+    /// Packets that are neither, or not whole, or fragments of TCP.
+    Other,
+    /// ACKs whose window was lowered (with [`Control::DRY`]: would have been).
+    Lowered,
+    /// ACKs of connections whose scale is not known.
+    Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_have_no_padding() {
+        assert_eq!(size_of::<Key>(), 40);
+        assert_eq!(size_of::<FlowState>(), 5 * 8 + 18 * 4);
+        assert_eq!(size_of::<Control>(), 24);
+    }
+
+    #[test]
+    fn a_scale_needs_both_syns() {
+        let mut state = FlowState { shift: 7, flags: flag::LAN_SYN | flag::LAN_SCALE, ..FlowState::default() };
+        assert_eq!(state.scale(), None);
+        state.flags |= flag::REMOTE_SYN;
+        assert_eq!(state.scale(), Some(0), "the remote end does not scale, so nobody does");
+        state.flags |= flag::REMOTE_SCALE;
+        assert_eq!(state.scale(), Some(7));
+        state.flags |= flag::ODD;
+        assert_eq!(state.scale(), None);
+    }
+
+    #[test]
+    fn keys_are_read_as_addresses() {
+        let mut key = Key { family: 4, lan_port: 80_u16.to_be_bytes(), ..Key::default() };
+        key.lan[..4].copy_from_slice(&[10, 0, 0, 1]);
+        assert_eq!(format!("{key:?}"), "10.0.0.1:80 < 0.0.0.0:0");
+        key.family = 6;
+        key.lan = Ipv6Addr::LOCALHOST.octets();
+        assert_eq!(key.ends()[0].to_string(), "[::1]:80");
+    }
+}
