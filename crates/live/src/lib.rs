@@ -1,5 +1,5 @@
 //! What touches files, devices and the real clock, beside the Python module: scenario files and the traces beside them,
-//! captures of runs, paths in real time, and flows between hosts.
+//! captures of runs, paths in real time, flows between hosts, and the Linux gateway.
 //!
 //! Uses sim and path. Look first at [`scenario::load`], [`capture::simulate`], [`path`] and [`session`].
 
