@@ -9,7 +9,7 @@ import pytest
 
 from paceline.reproduce import loading, measure, reproduction
 from paceline.reproduce.paper import Metric
-from paceline.results import RunRecord
+from paceline.results import RunRecord, sparse
 
 
 def metric(field: str) -> Metric:
@@ -32,8 +32,49 @@ def test_of_a_recording_the_flows_are_kept_that_traces_show() -> None:
     assert reproduction.recording(paper.studies["table1"]) is None
     rows = pl.DataFrame({"flow": ["shown", "lda", "shown"], "time_s": [5.0, 5.0, 10.0]})
     kept = recording.kept([RunRecord(seed, {}, {"rate": rows}) for seed in (1, 2)])
+    assert kept is not None
     assert kept["seed"].to_list() == [1, 1, 2, 2]
     assert kept["flow"].unique().to_list() == ["shown"]
     everything = reproduction.recording(loading.load("vegas-streaming").studies["basic"])
     assert everything is not None
-    assert everything.kept([RunRecord(1, {}, {"rate": rows})]).height == 3
+    all_flows = everything.kept([RunRecord(1, {}, {"rate": rows})])
+    assert all_flows is not None
+    assert all_flows.height == 3
+
+
+def test_a_metric_may_be_of_what_a_run_recorded() -> None:
+    rows = pl.DataFrame(
+        {"flow": ["a", "b", "a", "a"], "time_s": [1.0, 1.0, 2.0, 3.0], "loss": [0.02, 0.9, 0.3, None]}
+    )
+    for reduction, value in {"least": 2.0, "most": 30.0, "mean": 16.0, "last": 30.0}.items():
+        of_loss = Metric("m", "M", "%", "rtcp", {"flow": "a"}, "loss", 100.0, rows=reduction)
+        assert measure.of_point({"m": of_loss}, [{}], [{"rtcp": rows}]) == {"m": [pytest.approx(value)]}
+        # a study that does not record it has no value of it
+        assert math.isnan(measure.of_run({"m": of_loss}, {})["m"])
+
+
+def test_what_was_recorded_in_real_time_is_made_sparse() -> None:
+    """Rates are means over the interval, weighted by the time that each value stands for; other states the last."""
+    times = [0.1, 0.3, 0.4, 1.0, 1.2, 2.0]
+    rows = pl.DataFrame(
+        {
+            "flow": ["a"] * 6,
+            "instance": [0] * 6,
+            "time_s": times,
+            "goodput_bps": [10.0, 0.0, 20.0, 5.0, 100.0, 0.0],
+            "send_rate_bps": [math.nan, 4.0, 4.0, 4.0, math.nan, math.nan],
+        }
+    )
+    other = rows.with_columns(pl.lit("b").alias("flow"))
+    thin = sparse("rate", pl.concat([rows, other]), 1.0)
+    assert thin["flow"].to_list() == ["a", "a", "b", "b"]
+    assert thin["time_s"].to_list() == [1.0, 2.0, 1.0, 2.0]
+    # 0.1 s of 10, 0.1 s of 20 and 0.6 s of 5; then 0.2 s of 100 in a second
+    assert thin["goodput_bps"].to_list()[:2] == pytest.approx([6.0, 20.0])
+    assert thin["send_rate_bps"][0] == pytest.approx(4.0)
+    assert not math.isfinite(thin["send_rate_bps"].fill_null(math.nan)[1])
+    ended = pl.concat([rows, rows.tail(1).with_columns(time_s=pl.lit(2.3))])
+    assert sparse("rate", ended, 1.0)["time_s"].to_list() == [1.0, 2.0], (
+        "0.3 s of an interval say nothing of it"
+    )
+    assert sparse("rtcp", rows, 1.0)["goodput_bps"].to_list() == [5.0, 0.0]

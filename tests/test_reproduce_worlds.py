@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from paceline import _core
-from paceline.reproduce import loading, page, points, reproduction
+from paceline.errors import PacelineError
+from paceline.reproduce import figures, loading, page, points, reproduction, tables
 from paceline.reproduce.paper import Paper, World
 from paceline.reproduce.verdict import Outcome
 from paceline.results import RunRecord
@@ -33,6 +36,13 @@ summary = "S"
 runs = 4
 emulated_runs = 2
 {GOODPUT}
+[metric.megabytes]
+label = "Data"
+unit = "MB"
+table = "flows"
+match = {{ flow = "media" }}
+field = "bytes_delivered"
+scale = 1e-6
 [[series]]
 key = "tcp"
 label = "TCP"
@@ -52,6 +62,25 @@ axis = {{ label = "Where", level = [
 plot = [{{ key = "1", title = "Goodput", kind = "bars", metric = "goodput" }}]
 """
 
+OVER_TIME = """
+[study.over-time]
+figure = "2"
+title = "Over time"
+scenario = "one.toml"
+record = "rate"
+record_every = 1
+axis = { label = "Where", level = [
+    { label = "simulated, 3 s", set = { duration = "3 s" } },
+    { label = "emulated, 3 s", world = "emulated", set = { duration = "3 s" } },
+] }
+[[study.over-time.plot]]
+key = "2"
+title = "Rate"
+kind = "trace"
+label = "Goodput"
+trace = { column = "goodput_bps", scale = 1e-6 }
+"""
+
 PUBLISHED = """
 [[claim]]
 key = "rate-{each}"
@@ -63,6 +92,16 @@ kind = "about"
 published = 3.8
 study = "both"
 ours = 'goodput["tcp", "{each}"]'
+
+[[claim]]
+key = "two-metrics"
+figure = "1"
+where = "section 1"
+says = "A rate is data by time"
+kind = "about"
+published = 1
+study = "both"
+ours = 'goodput["tcp", "simulated"] / (megabytes["tcp", "simulated"] * 8 / 20)'
 
 [[claim]]
 key = "slow"
@@ -89,16 +128,23 @@ def paper(tmp_path: Path) -> Paper:
 class Slower:
     """Stands for real time: what is simulated, with a tenth less goodput."""
 
-    def __init__(self) -> None:
+    def __init__(self, every_s: float | None = None, known_s: float = math.inf) -> None:
+        """`every_s`: how often it records, whatever is asked for; `known_s`: until when goodput is known."""
         self.ran: list[tuple[float, int]] = []
+        self.every_s, self.known_s = every_s, known_s
 
     def __call__(
         self, scenario: _core.Scenario, seed: int, record: Sequence[str], every_s: float
     ) -> RunRecord:
         self.ran.append((scenario.duration_s, seed))
-        run = RunRecord.of(seed, _core.run(scenario, seed, list(record), every_s))
+        run = RunRecord.of(seed, _core.run(scenario, seed, list(record), self.every_s or every_s))
         for flow in run.summary["flows"]:
             flow["goodput_bps"] *= 0.9
+        if "rate" in run.series:
+            # a kernel's flow does not know how fast it sent, and nobody what was at an instant
+            unknown = pl.when(pl.col("time_s") > self.known_s).then(None).otherwise(pl.col("goodput_bps"))
+            known = run.series["rate"].with_columns(unknown.alias("goodput_bps"))
+            run.series["rate"] = known.drop("send_rate_bps", strict=False)
         return run
 
 
@@ -127,6 +173,9 @@ def test_what_is_emulated_runs_in_turn_and_as_often_as_the_paper_allows(paper: P
     assert simulated is not None
     assert emulated is not None
     assert (simulated.n, emulated.n) == (4, 2)
+    both = by_claim["two-metrics"].ours
+    assert both is not None
+    assert both.n == 4, "two metrics of one simulated point have all of its runs"
     short = by_claim["slow"].verdict
     assert short.outcome is Outcome.OPEN
     assert "3 s are too short to test it: it takes 10 s" in short.because
@@ -153,6 +202,68 @@ def test_without_a_real_path_the_rest_is_there(paper: Paper) -> None:
     assert by_claim["rate-emulated, 3 s"].verdict.outcome is Outcome.OPEN
     assert "not all of its points were run" in by_claim["rate-emulated, 3 s"].verdict.because
     assert "Emulated less simulated" not in page.render(done)
+
+
+def test_a_run_in_real_time_serves_all_that_is_shown_of_it(paper: Paper) -> None:
+    """A study that records and one that does not share their points in real time, not in the simulator."""
+    (paper.folder / "figures.toml").write_text(FIGURES + OVER_TIME)
+    paper = loading.load("small", paper.folder.parent)
+    planned = reproduction.plan(paper, 4)
+    assert (planned.worlds.count(World.EMULATED), planned.kinds) == (2, ("rate", "rtcp"))
+    alone = reproduction.plan(paper.only("1"), 4)
+    assert alone.kinds == planned.kinds, "a figure alone finds the runs of the whole paper"
+    assert planned.worlds.count(World.SIMULATED) == 6
+    real = Slower(every_s=0.1)
+    done = reproduction.run(paper, runs=2, real_time=real)
+    assert real.ran == [(3.0, 1), (3.0, 1), (3.0, 2), (3.0, 2)]
+    place = points.Place("over-time", "tcp", "emulated, 3 s")
+    assert done.values[place] == done.values[points.Place("both", "tcp", "emulated, 3 s")]
+    recorded = done.recorded[place]
+    assert recorded.filter(seed=1)["time_s"].to_list() == pytest.approx([1.0, 2.0, 3.0])
+    assert points.Place("both", "tcp", "emulated, 3 s") not in done.recorded
+    study = paper.studies["over-time"]
+    lines = figures.traces(done, study, "tcp", study.plots[0])
+    assert [line.label for line in lines] == ["simulated, 3 s", "emulated, 3 s"]
+    # second by second the two are the same run
+    assert lines[0].time_s == pytest.approx(lines[1].time_s[:2])
+    assert lines[0].y == pytest.approx(lines[1].y[:2], rel=1e-6)
+    assert "emulated, 3 s" in page.render(done)
+    # what real runs do not know is null in the table of both worlds
+    both = tables.recorded(done, "rate")
+    assert set(both["level"]) == {"simulated, 3 s", "emulated, 3 s"}
+
+
+def test_a_line_may_have_gaps(paper: Paper) -> None:
+    (paper.folder / "figures.toml").write_text(FIGURES + OVER_TIME)
+    paper = loading.load("small", paper.folder.parent)
+    done = reproduction.run(paper, runs=2, real_time=Slower(every_s=0.1, known_s=2.0))
+    study = paper.studies["over-time"]
+    line = figures.traces(done, study, "tcp", study.plots[0])[1]
+    assert [math.isnan(y) for y in line.y] == [False, False, True]
+    (drawn,) = (
+        s
+        for s in page.plot_data(done, study, study.plots[0])["series"]
+        if s["x"] == line.time_s and s["panel"] == 0
+    )
+    assert drawn["y"][2] is None
+    drawn_axes = figures.draw(done, study, study.plots[0]).axes
+    lines = [one for s in ("tcp", "tfrc") for one in figures.traces(done, study, s, study.plots[0])]
+    most = max(y for one in lines for y in one.y if math.isfinite(y))
+    assert drawn_axes[0].get_ylim()[1] >= most, "the panels share an axis that has room for all lines"
+
+
+def test_a_run_in_real_time_that_failed_has_no_line(paper: Paper) -> None:
+    (paper.folder / "figures.toml").write_text(FIGURES + OVER_TIME)
+    paper = loading.load("small", paper.folder.parent)
+
+    def fails(scenario: _core.Scenario, seed: int, record: Sequence[str], every_s: float) -> RunRecord:
+        raise PacelineError("the flow has ended")
+
+    with pytest.warns(UserWarning, match="the run is left out"):
+        done = reproduction.run(paper, runs=2, real_time=fails)
+    assert points.Place("over-time", "tcp", "emulated, 3 s") not in done.recorded
+    study = paper.studies["over-time"]
+    assert [line.label for line in figures.traces(done, study, "tcp", study.plots[0])] == ["simulated, 3 s"]
 
 
 def test_the_full_form_runs_as_long_and_as_often_as_the_paper(paper: Paper) -> None:

@@ -241,6 +241,8 @@ class Line:
     label: str
     time_s: list[float]
     y: list[float]
+    dashed: bool
+    """Of several flows at several levels, those beyond the first level."""
 
 
 def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) -> list[Line]:
@@ -259,9 +261,11 @@ def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) ->
         for one in of_flow:
             name = f"{one['flow'][0]}[{one['instance'][0]}]"
             several = name if len(study.levels) == 1 else f"{level.label}, {name}"
-            y = one[plot.trace.column] * plot.trace.scale
+            # What a real run cannot know at an instant is null.
+            y = (one[plot.trace.column] * plot.trace.scale).fill_null(float("nan"))
             label = several if len(of_flow) > 1 else level.label
-            found.append(Line(i, label, one["time_s"].to_list(), y.to_list()))
+            dashed = i > 0 and len(of_flow) > 1
+            found.append(Line(i, label, one["time_s"].to_list(), y.to_list(), dashed))
     return found
 
 
@@ -270,13 +274,15 @@ def _draw_traces(figure: Figure, reproduction: Reproduction, study: Study, plot:
     few = True
     for panel, series in zip(panels[:, 0], study.series, strict=True):
         lines = traces(reproduction, study, series.key, plot)
-        few = len(lines) <= len(study.levels)
+        few = len(lines) <= len(study.levels) or len(study.levels) > 1
         # The longest run first, so that the shorter ones lie on top of it.
         for i, line in reversed(list(enumerate(lines))):
-            panel.plot(line.time_s, line.y, color=COLOURS[i % 6], linewidth=1, label=line.label)
+            style = "--" if line.dashed else "-"
+            panel.plot(line.time_s, line.y, style, color=COLOURS[i % 6], linewidth=1, label=line.label)
         panel.set_title(series.label, fontsize=9, loc="left")
         panel.set_ylabel(plot.label)
-        panel.set_ylim(bottom=0)
+    # Once all is drawn: a limit ends the scaling of the axis that the panels share.
+    panels[0, 0].set_ylim(bottom=0)
     panels[-1, 0].set_xlabel("Time (s)")
     if few:
         panels[0, 0].legend(ncols=3, fontsize=8, loc="lower right", title=study.axis_label, reverse=True)

@@ -201,6 +201,8 @@ def _metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
         table.end()
         if metric.rows != "first" and metric.rows not in REDUCTIONS:
             raise PaperError(f"{table.where}.rows: first, {', '.join(REDUCTIONS)}, not {metric.rows!r}")
+        if metric.table in SERIES and metric.rows == "first":
+            raise PaperError(f"{table.where}.rows: of a recording {', '.join(REDUCTIONS)}, not first")
         if (metric.expression is None) == (metric.table is None or metric.field is None):
             raise PaperError(f"{table.where}: needs either table and field or an expression")
         if metric.expression and (missing := metric.expression.names - found.keys()):

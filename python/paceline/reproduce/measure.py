@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from paceline.reproduce import points
 from paceline.reproduce.expression import Array, Column, ExpressionError
@@ -15,6 +17,7 @@ from paceline.reproduce.paper import Claim, Curve, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome, Verdict, judge
 from paceline.reproduce.where import PaperError
+from paceline.results import SERIES
 from paceline.statistics import Estimate, estimate
 
 Values = dict[Place, dict[str, list[float]]]
@@ -33,6 +36,7 @@ REDUCTIONS: dict[str, Callable[[Array], float]] = {
     "least": lambda values: float(values.min()),
     "most": lambda values: float(values.max()),
     "jain": _jain,
+    "last": lambda values: float(values[-1]),
 }
 """What several rows of a summary may become: name -> function of their values."""
 
@@ -46,7 +50,20 @@ def _value(row: Mapping[str, Any], field: str) -> Any:
     return value
 
 
-def _field(metric: Metric, summary: Mapping[str, Any]) -> float:
+def _over_time(metric: Metric, series: Mapping[str, pl.DataFrame]) -> float:
+    """What becomes of a recorded column; nan where it was not recorded or has no value."""
+    table = series.get(str(metric.table))
+    if table is None:
+        return math.nan
+    for column, value in metric.match.items():
+        table = table.filter(pl.col(column) == value)
+    values = table[str(metric.field)].drop_nulls().drop_nans().to_numpy()
+    return float(REDUCTIONS[metric.rows](values)) * metric.scale if len(values) else math.nan
+
+
+def _field(metric: Metric, summary: Mapping[str, Any], series: Mapping[str, pl.DataFrame]) -> float:
+    if metric.table in SERIES:
+        return _over_time(metric, series)
     found = []
     for row in summary.get(str(metric.table), []):
         if all(row.get(key) == value for key, value in metric.match.items()):
@@ -61,24 +78,37 @@ def _field(metric: Metric, summary: Mapping[str, Any]) -> float:
     return found[0] if metric.rows == "first" else REDUCTIONS[metric.rows](np.array(found))
 
 
-def of_run(metrics: Mapping[str, Metric], summary: Mapping[str, Any]) -> dict[str, float]:
-    """Every metric of one run; nan where the run has none."""
+def of_run(
+    metrics: Mapping[str, Metric],
+    summary: Mapping[str, Any],
+    series: Mapping[str, pl.DataFrame] = MappingProxyType({}),
+) -> dict[str, float]:
+    """Every metric of one run, of its summary and what it recorded; nan where the run has none."""
     found: dict[str, float] = {}
     for key, metric in metrics.items():
         if metric.expression is None:
-            found[key] = _field(metric, summary)
+            found[key] = _field(metric, summary, series)
         else:
             names: dict[str, Column | Array] = {name: np.asarray(value) for name, value in found.items()}
             found[key] = float(metric.expression.value(names, np.ones(1)))
     return found
 
 
-def of_point(metrics: Mapping[str, Metric], summaries: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """Every metric of every run of a point. Raises PaperError for a metric that none of its runs has."""
-    runs = [of_run(metrics, summary) for summary in summaries]
+def of_point(
+    metrics: Mapping[str, Metric],
+    summaries: Sequence[Mapping[str, Any]],
+    series: Sequence[Mapping[str, pl.DataFrame]] | None = None,
+) -> dict[str, list[float]]:
+    """Every metric of every run of a point, of its summaries and of what the runs recorded. Raises PaperError for a
+    metric of a table that no summary has."""
+    runs = [of_run(metrics, *run) for run in zip(summaries, series or [{}] * len(summaries), strict=True)]
     found = {key: [run[key] for run in runs] for key in metrics}
     for key, metric in metrics.items():
-        if metric.table and summaries and not any(metric.table in s for s in summaries):
+        if (
+            metric.table not in (None, *SERIES)
+            and summaries
+            and not any(metric.table in s for s in summaries)
+        ):
             raise PaperError(f"metric {key}: a run's summary has no {metric.table}")
     return found
 
@@ -173,7 +203,7 @@ def _runs(paper: Paper, claim: Claim, values: Values) -> int:
     chosen = claim.ours.selections if claim.ours and not study.pool else []
     # With a range or all levels, all points count.
     named = {(series, level) for _, series, level in chosen if isinstance(level, str)}
-    everything = len(named) < len(set(chosen)) or not chosen
+    everything = not chosen or not all(isinstance(level, str) for _, _, level in chosen)
     counts = [
         len(next(iter(v.values()), []))
         for p, v in values.items()

@@ -229,7 +229,8 @@ def plot_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str,
             continue
         for n, line in enumerate(figures.traces(reproduction, study, one.key, plot)):
             x, y = _clean(line.time_s), _clean(line.y)
-            series.append({"label": line.label, "colour": n, "panel": i, "x": x, "y": y})
+            dashed = line.dashed
+            series.append({"label": line.label, "colour": n, "dashed": dashed, "panel": i, "x": x, "y": y})
     data["series"] = series
     if plot.kind == "trace":
         data["x"], data["panels"] = "Time (s)", [s.label for s in study.series]

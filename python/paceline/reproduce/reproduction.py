@@ -17,9 +17,12 @@ from paceline.reproduce import measure, points
 from paceline.reproduce.paper import Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome
-from paceline.results import RunRecord
+from paceline.results import RunRecord, sparse
 from paceline.sweep import Point, Progress, Store, run_points, seeds_from, workers_of_machine
 from paceline.turns import Budget, Runner, disturbance, in_turn, is_disturbed
+
+ALWAYS = ("rate", "rtcp")
+"""What is recorded of every run in real time, so that each figure alone finds the runs of the others."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +88,20 @@ class Recorded:
     every_s: float
     flows: tuple[str, ...] | None
 
-    def kept(self, records: Sequence[RunRecord]) -> pl.DataFrame:
-        """The recording of the runs, with their seeds."""
+    def kept(self, records: Sequence[RunRecord], world: World = World.SIMULATED) -> pl.DataFrame | None:
+        """The recording of the runs, with their seeds; None if no run has it. What was recorded in real time, more
+        often than it is wanted, is made as sparse."""
         parts = []
         for record in records:
-            table = record.series[self.kind]
+            table = record.series.get(self.kind)
+            if table is None:  # a run in real time that failed
+                continue
             if self.flows is not None:
                 table = table.filter(pl.col("flow").is_in(self.flows))
+            if world is World.EMULATED:
+                table = sparse(self.kind, table, self.every_s)
             parts.append(table.select(pl.lit(record.seed).alias("seed"), pl.all()))
-        return pl.concat(parts)
+        return pl.concat(parts, how="diagonal_relaxed") if parts else None
 
 
 def recording(study: Study) -> Recorded | None:
@@ -112,7 +120,7 @@ class Plan:
     points: list[Point]
     places: list[list[Place]]
     recorded: list[Recorded | None]
-    """What is recorded of each point."""
+    """What is recorded of each simulated point."""
     worlds: list[World]
     """Where each point runs."""
     runs: int
@@ -120,6 +128,8 @@ class Plan:
     """Core seconds that the simulated points take on the machine of the paper's README."""
     real_runs: int
     """How often each point in real time runs."""
+    kinds: tuple[str, ...]
+    """What is recorded of each of them."""
 
     def real_seconds(self, budget: Budget) -> float:
         """How long the points in real time take."""
@@ -136,12 +146,18 @@ def plan(paper: Paper, runs: int) -> Plan:
     """The points of all studies, those that are the same run merged. Raises PaperError for a bad scenario: nothing
     starts unless every point is valid."""
     found: dict[tuple[str, Recorded | None, World], tuple[Point, list[Place]]] = {}
+    kinds = dict.fromkeys(ALWAYS)
     seconds = 0.0
     for study in paper.studies.values():
         for place, _, _ in points.places(study):
             point = points.point(paper, study, place)
             world = points.world(study, place)
-            key = (point.scenario.to_toml(), recording(study), world)
+            recorded = recording(study)
+            if world is World.EMULATED and recorded:
+                # A run in real time is worth more than a recording: one run serves all that is to be shown of it.
+                kinds[recorded.kind] = None
+                recorded = None
+            key = (point.scenario.to_toml(), recorded, world)
             if key not in found:
                 found[key] = (point, [])
                 seconds += study.seconds * runs if world is World.SIMULATED else 0.0
@@ -154,6 +170,7 @@ def plan(paper: Paper, runs: int) -> Plan:
         runs,
         seconds,
         points.runs_of(paper, World.EMULATED, runs),
+        tuple(sorted(kinds)),
     )
 
 
@@ -213,10 +230,11 @@ def run(
             run_all = functools.partial(runner, workers=workers)
         else:
             run_all = functools.partial(in_turn, runner=real_time, over="emulator", budget=budget)
+        in_all = planned.kinds if world is World.EMULATED else ()
         records = run_all(
             [planned.points[i] for i in chosen],
             own_seeds,
-            record=(recorded.kind,) if recorded else (),
+            record=(recorded.kind,) if recorded else in_all,
             record_every_s=recorded.every_s if recorded else 0.5,
             store=store,
             progress=tell,
@@ -225,11 +243,14 @@ def run(
         kept += records if world is World.EMULATED else []
         for n, i in enumerate(chosen):
             own = records[n * len(own_seeds) : (n + 1) * len(own_seeds)]
-            measured = measure.of_point(paper.metrics, [record.summary for record in own])
+            summaries, series = [record.summary for record in own], [record.series for record in own]
+            measured = measure.of_point(paper.metrics, summaries, series)
             for place in planned.places[i]:
                 values[place] = measured
-                if recorded:
-                    tables[place] = recorded.kept(own)
+                shown = recording(paper.studies[place.study])
+                table = shown.kept(own, world) if shown else None
+                if table is not None:
+                    tables[place] = table
     return Reproduction(
         paper,
         runs,

@@ -448,16 +448,15 @@ impl Run {
 }
 
 /// Opens the connection of a flow of the kernel's TCP, and runs this half of it.
-#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 fn attach(server: SocketAddr, ticket: u64, name: &str, offer: &Offer, limit: u32, stop: &AtomicBool) -> Half {
-    let connected = TcpStream::connect_timeout(&server, PATIENCE).and_then(|mut stream| {
-        stream.set_write_timeout(Some(PATIENCE))?;
-        control::write(&mut stream, &Ask::Attach { ticket })?;
+    let attached = kernel::connect(server, offer, PATIENCE).and_then(|mut stream| {
+        let said = stream.set_write_timeout(Some(PATIENCE));
+        said.and_then(|()| control::write(&mut stream, &Ask::Attach { ticket })).map_err(|error| ("send", error))?;
         Ok(stream)
     });
-    match connected {
+    match attached {
         Ok(stream) => kernel::run(&stream, name, offer, kernel::Does::at(false, offer.direction), limit, stop),
-        Err(error) => Half { ended: format!("connect(2): {error}"), ..Half::default() },
+        Err((call, error)) => Half { ended: format!("{call}: {error}"), ..Half::default() },
     }
 }
 

@@ -6,7 +6,13 @@ use super::half::{Half, Table};
 use crate::clock::Clock;
 use crate::kernel::flow::{self, Receiving, Sending};
 use crate::kernel::log::Way;
+use crate::kernel::tcp_info;
 use paceline_units::Span;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 use std::net::TcpStream;
 use std::ops::ControlFlow;
@@ -32,6 +38,68 @@ impl Does {
     pub(super) fn at(server: bool, direction: Direction) -> Does {
         if server == (direction == Direction::Reverse) { Does::Send } else { Does::Receive }
     }
+}
+
+/// Bytes of the timestamps in each segment (RFC 7323), which `TCP_MAXSEG` counts.
+const TIMESTAMPS: u32 = 12;
+/// The largest value that the kernel takes for `TCP_MAXSEG`.
+const MOST_SEGMENT: u32 = 32_767;
+/// Windows from here on are the kernel's own affair: a receive buffer for them may be more than a user is allowed.
+const WIDE: u64 = 128 << 10;
+/// The receive buffer of a flow whose window is bounded, in windows and bytes at least: packets take more than their payload.
+const BUFFER: (u32, u32) = (4, 64 << 10);
+
+/// Opens the connection of a flow, whose segments in both directions are no longer than the flow asks for.
+///
+/// # Errors
+/// With the call's name.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+pub(super) fn connect(
+    server: SocketAddr,
+    offer: &Offer,
+    patience: Duration,
+) -> Result<TcpStream, (&'static str, io::Error)> {
+    let named = |call| move |error: Errno| (call, io::Error::from(error));
+    let family = if server.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = net::socket_with(family, SocketType::STREAM, flags, None).map_err(named("socket"))?;
+    if let Some((segment, _)) = offer.spec.segments() {
+        let most = (u32::from(segment) + TIMESTAMPS).min(MOST_SEGMENT);
+        tcp_info::set_most_segment(&socket, most).map_err(|error| ("setsockopt(TCP_MAXSEG)", error))?;
+    }
+    match net::connect(&socket, &server) {
+        Ok(()) => {}
+        Err(Errno::INPROGRESS) => {
+            let timeout = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
+            if poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&timeout)).map_err(named("poll"))? == 0 {
+                return Err(("connect", ErrorKind::TimedOut.into()));
+            }
+            net::sockopt::socket_error(&socket).and_then(|done| done).map_err(named("connect"))?;
+        }
+        Err(error) => return Err(named("connect")(error)),
+    }
+    let stream = TcpStream::from(socket);
+    stream.set_nonblocking(false).map_err(|error| ("fcntl(O_NONBLOCK)", error))?;
+    Ok(stream)
+}
+
+/// The window in bytes that a flow's `receive_window` asks for, if it binds.
+fn window(offer: &Offer) -> Option<u32> {
+    let (segment, window) = offer.spec.segments()?;
+    let bytes = u64::from(segment) * u64::from(window);
+    (bytes < WIDE).then_some(bytes as u32)
+}
+
+/// Bounds the window of a flow that is received here. What a fresh socket has advertised before, 64 kB, is used up first.
+/// A buffer of a set size keeps the kernel from tuning it, and the window with it; when it has learnt what packets really
+/// take of a buffer it still sets the window anew, so this is done now and then.
+///
+/// # Errors
+/// Of `setsockopt`.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+fn bound(stream: &TcpStream, window: u32) -> io::Result<()> {
+    net::sockopt::set_socket_recv_buffer_size(stream, (BUFFER.0 * window).max(BUFFER.1) as usize)?;
+    tcp_info::set_most_window(stream, window)
 }
 
 /// Runs a server's half when its connection comes; what it measured goes to `half`.
@@ -91,10 +159,19 @@ pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, lim
             }
         }
         Does::Receive => {
+            let window = window(offer);
+            if let Some(Err(error)) = window.map(|window| bound(stream, window)) {
+                return failed(&format!("setsockopt(TCP_WINDOW_CLAMP, SO_RCVBUF): {error}"));
+            }
+            let mut each = |_| {
+                // it has been taken once
+                let _ = window.map(|window| tcp_info::set_most_window(stream, window));
+                go_on()
+            };
             let longest = offer.measure.map_or(length + Span::from_secs(20), |measure| measure.to());
             let measured_from = offer.measure.map(|measure| measure.from());
             let options = Receiving { longest: Some(longest), measured_from, ..Receiving::default() };
-            match flow::receive(stream, &options, Clock::start(), &mut |_| go_on()) {
+            match flow::receive(stream, &options, Clock::start(), &mut each) {
                 Err(error) => failed(&error.to_string()),
                 Ok(received) => {
                     let row = received.row();

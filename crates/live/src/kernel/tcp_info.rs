@@ -353,6 +353,16 @@ pub(super) fn set_unsent(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
 }
 
+/// Bounds the segments of a connection that is yet to be opened, both ways (`TCP_MAXSEG`): payload and TCP's options together.
+pub(crate) fn set_most_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes)
+}
+
+/// Bounds the window that a TCP socket advertises, in bytes (`TCP_WINDOW_CLAMP`). What it has advertised before still holds.
+pub(crate) fn set_most_window(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes)
+}
+
 /// Has a socket reset its connection when it is closed (`SO_LINGER` of zero).
 pub(super) fn reset_on_close(socket: impl AsFd) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 0 })

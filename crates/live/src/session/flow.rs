@@ -91,6 +91,16 @@ impl FlowSpec {
         self.with(&real)
     }
 
+    /// Of a flow of TCP, the payload of a segment and the receiver's window in segments as they were asked for: what the
+    /// kernel's TCP takes over. `None` for another machine, or if there is a mistake.
+    #[must_use]
+    pub fn segments(&self) -> Option<(u16, u32)> {
+        match self.with(&[]).ok()?.transport {
+            Transport::Tcp { config, .. } => Some((config.segment, config.receive_window)),
+            _ => None,
+        }
+    }
+
     /// The flow with its settings, and with `real` on top of them.
     fn with(&self, real: &[(&str, String)]) -> Result<FlowModel, ScenarioError> {
         let text = format!(

@@ -107,7 +107,8 @@ pub struct FlowTable {
     #[schemars(extend("x-max" = "10 s"))]
     pub send_overhead: Span,
     /// In real time (`paceline emulate`) the kernel's TCP carries the flow, with its own congestion control of this kind and its
-    /// parameters. In the simulator nothing changes: profile `linux`, which this takes, is what stands for the kernel there.
+    /// parameters; of the keys above it takes `segment`, up to what fits a packet, and `receive_window`, up to 128 kB. In the
+    /// simulator nothing changes: profile `linux`, which this takes, is what stands for the kernel there.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub kernel: bool,
     /// The RTP session; for `lda-plus` and `nada` alone.
