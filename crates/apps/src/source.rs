@@ -5,6 +5,7 @@ use crate::encoder::Encoder;
 use crate::ftp::Ftp;
 use crate::onoff::OnOff;
 use crate::stream::StreamSender;
+use crate::timed::Timed;
 use crate::web::Web;
 use paceline_units::{Rate, Size, Span, Time};
 
@@ -125,6 +126,8 @@ pub enum Source {
     Cbr(Cbr),
     /// A live video encoder.
     Encoder(Encoder),
+    /// A game, a voice, a video: what comes at instants of its own.
+    Timed(Timed),
 }
 
 impl Source {
@@ -139,6 +142,7 @@ impl Source {
             Source::OnOff(source) => source.next_action(now),
             Source::Cbr(source) => source.next_action(now),
             Source::Encoder(encoder) => encoder.next_action(now),
+            Source::Timed(source) => source.next_action(now),
         }
     }
 
@@ -152,6 +156,7 @@ impl Source {
             Source::OnOff(source) => source.next_wake(),
             Source::Cbr(source) => source.next_wake(),
             Source::Encoder(encoder) => encoder.next_wake(),
+            Source::Timed(source) => source.next_wake(),
         }
     }
 
@@ -185,7 +190,7 @@ impl Source {
         match self {
             Source::Encoder(encoder) => encoder.measure_from(at),
             Source::Web(web) => web.measure_from_here(),
-            Source::Cbr(_) | Source::Ftp(_) | Source::Stream(_) | Source::OnOff(_) => {}
+            Source::Cbr(_) | Source::Ftp(_) | Source::Stream(_) | Source::OnOff(_) | Source::Timed(_) => {}
         }
     }
 
@@ -195,7 +200,7 @@ impl Source {
         match self {
             Source::Ftp(ftp) => ftp.transfers(),
             Source::Web(web) => Some(web.transfers()),
-            Source::Cbr(_) | Source::Encoder(_) | Source::Stream(_) | Source::OnOff(_) => None,
+            Source::Cbr(_) | Source::Encoder(_) | Source::Stream(_) | Source::OnOff(_) | Source::Timed(_) => None,
         }
     }
 }

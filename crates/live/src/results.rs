@@ -106,6 +106,17 @@ pub struct FlowRow {
     pub frame_delay_p99_s: Option<f64>,
     pub freezes: Option<u64>,
     pub freeze_s: Option<f64>,
+    pub owd_mean_s: Option<f64>,
+    pub owd_min_s: Option<f64>,
+    pub owd_max_s: Option<f64>,
+    pub owd_p50_s: Option<f64>,
+    pub owd_p95_s: Option<f64>,
+    pub owd_p99_s: Option<f64>,
+    pub interarrival_mean_s: Option<f64>,
+    pub interarrival_sd_s: Option<f64>,
+    pub interarrival_p99_s: Option<f64>,
+    pub interarrival_max_s: Option<f64>,
+    pub jitter_s: Option<f64>,
     /// How long it was active.
     pub active_s: f64,
     /// How it ended, in a few words: "peer closed", "time is up".

@@ -3,6 +3,7 @@
 //! What drives them passes packets and the time, and a sink for what leaves ([`Transmit`]): a simulated host its port, a
 //! live endpoint its socket's queue. Both drive the same objects.
 
+use crate::arrivals::{ArrivalReport, Arrivals};
 use crate::model::FlowModel;
 use paceline_apps::player::{Player, StreamReport};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
@@ -189,25 +190,37 @@ impl Source {
 
 /// What a receiver gives its data to.
 #[derive(Debug)]
-enum Screen {
+enum Show {
+    /// Nobody.
+    Nothing,
     /// The player of a stream.
     Player(Player),
     /// The viewer of an encoder's video.
     Viewer(Viewer),
 }
 
+/// What looks at the packets that come, beside the receiver.
+#[derive(Debug)]
+struct Screen {
+    show: Show,
+    arrivals: Option<Arrivals>,
+}
+
 impl Screen {
     /// A packet has come, of what is `bytes` in all by now.
     #[cold]
     fn on_packet(&mut self, packet: &Packet, extra: Option<&Extra>, bytes: u64) {
-        match (self, extra) {
-            (Screen::Player(player), _) => player.on_delivery(packet.time, Size(bytes)),
-            (Screen::Viewer(viewer), Some(Extra::Rtp(data))) => {
+        match (&mut self.show, extra) {
+            (Show::Player(player), _) => player.on_delivery(packet.time, Size(bytes)),
+            (Show::Viewer(viewer), Some(Extra::Rtp(data))) => {
                 let captured = packet.time - packet.stamp.elapsed(packet.time);
                 let (sequence, timestamp, last) = (data.sequence, data.timestamp, data.marker);
                 viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last, captured });
             }
             _ => {}
+        }
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.on_packet(packet, extra);
         }
     }
 }
@@ -231,9 +244,13 @@ impl Sink {
     #[must_use]
     pub fn new(flow: &FlowModel, seed: u64, id: FlowId, cursor: u32) -> Sink {
         let stream = Stream::new(seed, &format!("receiver {}", flow.label()));
-        let player = flow.stream.map(|model| Screen::Player(Player::new(model, flow.start)));
-        let viewer = flow.app.frames().map(|_| Screen::Viewer(Viewer::default()));
-        let screen = player.or(viewer).map(Box::new);
+        let player = flow.stream.map(|model| Show::Player(Player::new(model, flow.start)));
+        let viewer = flow.app.frames().map(|_| Show::Viewer(Viewer::default()));
+        let show = player.or(viewer);
+        let screen = (show.is_some() || flow.delays).then(|| {
+            let arrivals = flow.delays.then(Arrivals::default);
+            Box::new(Screen { show: show.unwrap_or(Show::Nothing), arrivals })
+        });
         Sink { entry: Time::NEVER, flow: id, cursor, screen, receiver: flow.transport.receiver(stream) }
     }
 
@@ -276,7 +293,7 @@ impl Sink {
 
     fn player(&self) -> Option<&Player> {
         match self.screen.as_deref() {
-            Some(Screen::Player(player)) => Some(player),
+            Some(Screen { show: Show::Player(player), .. }) => Some(player),
             _ => None,
         }
     }
@@ -303,15 +320,28 @@ impl Sink {
     #[must_use]
     pub fn view_report(&self) -> Option<ViewReport> {
         match self.screen.as_deref() {
-            Some(Screen::Viewer(viewer)) => Some(viewer.report()),
+            Some(Screen { show: Show::Viewer(viewer), .. }) => Some(viewer.report()),
             _ => None,
         }
     }
 
-    /// Frames count from `at` on.
+    /// How packets arrived; `None` if that is not asked of the flow.
+    #[must_use]
+    pub fn arrival_report(&self) -> Option<&ArrivalReport> {
+        self.screen.as_deref()?.arrivals.as_ref().map(Arrivals::report)
+    }
+
+    /// A row of the recording of arrivals ([`Arrivals::sample`]); `None` if they are not measured.
+    pub fn sample_arrivals(&mut self) -> Option<[f64; 4]> {
+        self.screen.as_deref_mut()?.arrivals.as_mut().map(Arrivals::sample)
+    }
+
+    /// Frames and arrivals count from `at` on, which is now.
     pub fn measure_from(&mut self, at: Time) {
-        if let Some(Screen::Viewer(viewer)) = self.screen.as_deref_mut() {
+        let Some(screen) = self.screen.as_deref_mut() else { return };
+        if let Show::Viewer(viewer) = &mut screen.show {
             viewer.measure_from(at);
         }
+        screen.arrivals.iter_mut().for_each(Arrivals::measure_from_here);
     }
 }

@@ -15,8 +15,12 @@ use crate::scenario::{Flow, Scenario};
 use paceline_apps::cbr::Cbr;
 use paceline_apps::encoder::{Encoder, EncoderModel};
 use paceline_apps::ftp::Ftp;
+use paceline_apps::game::GameModel;
 use paceline_apps::onoff::{OnOff, OnOffModel};
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
+use paceline_apps::timed::Timed;
+use paceline_apps::video::VideoModel;
+use paceline_apps::voice::{Spurts, VoiceModel};
 use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
 use paceline_apps::{Period, Rounding};
 use paceline_control::registry::scheme;
@@ -174,7 +178,7 @@ fn instance_of(
     let profile = flow.profile.control();
     let transport = transport(flow).map_err(|problem| ExpandError::Controller { flow: flow.name.clone(), problem })?;
     let period = Period { start, stop: flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop) };
-    let (app, stream) = app(&flow.app, &transport, period, Stream::new(model.seed, &format!("app {label}")));
+    let (app, stream) = app(flow, &transport, period, Stream::new(model.seed, &format!("app {label}")));
     Ok(FlowModel {
         name: flow.name.clone(),
         instance,
@@ -188,6 +192,7 @@ fn instance_of(
         stop: period.stop,
         app,
         stream,
+        delays: flow.delays.unwrap_or(transport.name() == "udp"),
         transport,
     })
 }
@@ -214,11 +219,11 @@ fn transport(flow: &Flow) -> Result<Transport, String> {
             let controller = TfrcController::new(scheme, profile, &params).map_err(|error| error.to_string())?;
             Transport::Tfrc { config: tfrc_config(flow, TfrcConfig::new(profile, controller.settings())), controller }
         }
-        Machine::Udp => Transport::Udp(UdpConfig {
-            segment: flow.segment as u16,
-            header: flow.header as u16,
-            ..UdpConfig::new(profile)
-        }),
+        Machine::Udp => {
+            let defaults = UdpConfig::new(profile);
+            let whole_segments = defaults.whole_segments && !flow.app.has_own_sizes();
+            Transport::Udp(UdpConfig { segment: flow.segment as u16, header: flow.header as u16, whole_segments })
+        }
     })
 }
 
@@ -285,14 +290,39 @@ fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
 
 /// The application, and the stream that its player plays.
 fn app(
-    app: &App,
+    flow: &Flow,
     transport: &Transport,
     period: Period,
     stream: Stream,
 ) -> (paceline_apps::Source, Option<StreamModel>) {
     let segment = Size::from_bytes(u64::from(transport.segment()));
     let rounding = if transport.whole_segments() { Rounding::WholeSegments(segment) } else { Rounding::Exact };
-    match app {
+    let timed = |source: Timed| (paceline_apps::Source::Timed(source), None);
+    match &flow.app {
+        App::Game { jitter, .. } => {
+            let (packet, interval) = flow.app.ticks().unwrap_or_default();
+            timed(Timed::game(GameModel { packet, interval, jitter: *jitter }, stream, period))
+        }
+        App::Voice { spurts, talk, pause, .. } => {
+            let (packet, interval) = flow.app.ticks().unwrap_or_default();
+            let spurts = spurts.then_some(Spurts { talk: *talk, pause: *pause });
+            timed(Timed::voice(VoiceModel { packet, interval, spurts }, stream, period))
+        }
+        App::Video { rate, frame_rate, group, key_size, variation, correlation } => {
+            let model = VideoModel {
+                rate: *rate,
+                frame_rate: *frame_rate,
+                group: *group,
+                key_size: *key_size,
+                variation: *variation,
+                correlation: *correlation,
+            };
+            timed(Timed::video(model, stream, period))
+        }
+        App::VideoTrace { .. } => {
+            let frames = flow.frames.clone().expect("a checked scenario has read its traces");
+            timed(Timed::frames(frames, stream, period))
+        }
         App::Ftp { size } => (paceline_apps::Source::Ftp(Ftp::new(size.map(|size| rounding.up(size)), period)), None),
         App::Web { gap, gap_shape, arrivals, mean_size, median_size, shape, max_size } => {
             let law = match (mean_size, median_size) {

@@ -133,7 +133,7 @@ impl Host {
     fn watchers(&mut self, now: Time, n: usize) -> Time {
         match (&mut self.recorder, &mut self.meter) {
             (Some(recorder), _) if n == 0 => {
-                recorder.sample(now, &self.sources, &self.sinks);
+                recorder.sample(now, &self.sources, &mut self.sinks);
                 recorder.next_sample()
             }
             (_, Some(meter)) => {

@@ -4,6 +4,7 @@
 //! graph ([`graph`]) and puts hosts and links in place; [`run()`] lets time pass and collects the [`summary`] and what
 //! was recorded. Uses flow, path, apps; does no I/O. Look first at [`simulate`].
 
+pub mod arrivals;
 pub mod build;
 pub mod endpoint;
 pub mod expand;

@@ -99,6 +99,8 @@ pub struct FlowModel {
     pub app: paceline_apps::Source,
     /// The stream that its player plays, if it carries one.
     pub stream: Option<StreamModel>,
+    /// Whether delays and distances of its packets are measured where they arrive.
+    pub delays: bool,
 }
 
 impl FlowModel {

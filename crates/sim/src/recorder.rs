@@ -24,13 +24,16 @@ pub struct Recording {
     pub tfrc: bool,
     /// Levels of play-out buffers.
     pub playout: bool,
+    /// One-way delay, jitter and distances of what arrives, of the flows that measure them.
+    pub arrivals: bool,
     /// The sampling interval.
     pub every: Span,
 }
 
 impl Recording {
     /// Names of the series.
-    pub const NAMES: [&'static str; 8] = ["cwnd", "queue", "rate", "rtcp", "sequence", "acks", "tfrc", "playout"];
+    pub const NAMES: [&'static str; 9] =
+        ["cwnd", "queue", "rate", "rtcp", "sequence", "acks", "tfrc", "playout", "arrivals"];
     /// Record nothing.
     pub const NOTHING: Recording = Recording {
         cwnd: false,
@@ -41,6 +44,7 @@ impl Recording {
         acks: false,
         tfrc: false,
         playout: false,
+        arrivals: false,
         every: Span::from_millis(20),
     };
 
@@ -60,6 +64,7 @@ impl Recording {
                 "acks" => recording.acks = true,
                 "tfrc" => recording.tfrc = true,
                 "playout" => recording.playout = true,
+                "arrivals" => recording.arrivals = true,
                 other => return Err(other),
             }
         }
@@ -69,7 +74,8 @@ impl Recording {
     /// Whether hosts have something to sample.
     #[must_use]
     pub const fn at_hosts(&self) -> bool {
-        self.cwnd || self.rate || self.rtcp || self.sequence || self.acks || self.tfrc || self.playout
+        let sending = self.cwnd || self.rate || self.rtcp || self.sequence || self.acks || self.tfrc;
+        sending || self.playout || self.arrivals
     }
 }
 
@@ -131,6 +137,7 @@ pub struct HostRecorder {
     /// One a sink.
     goodputs: Vec<(Series, u64)>,
     playouts: Vec<Option<Series>>,
+    arrivals: Vec<Option<Series>>,
 }
 
 fn labels(flow: &FlowModel) -> Vec<(&'static str, String)> {
@@ -181,6 +188,7 @@ impl HostRecorder {
             sendings: from_zero(all(recording.rate, sources, SENDING, &["time_s", "send_rate_bps"])),
             goodputs: from_zero(all(recording.rate, sinks, "rate", &["time_s", "goodput_bps"])),
             playouts: some(recording.playout, sinks, &|flow| flow.stream.is_some(), "playout", &["time_s", "buffer_s"]),
+            arrivals: some(recording.arrivals, sinks, &|flow| flow.delays, "arrivals", ARRIVALS),
         }
     }
 
@@ -191,7 +199,7 @@ impl HostRecorder {
     }
 
     /// Takes one sample of everything.
-    pub fn sample(&mut self, now: Time, sources: &[Source], sinks: &[Sink]) {
+    pub fn sample(&mut self, now: Time, sources: &[Source], sinks: &mut [Sink]) {
         let time = now.as_secs_f64();
         for (series, source) in self.windows.iter_mut().zip(sources) {
             if let Some(series) = series.as_mut().filter(|_| source.has_started()) {
@@ -242,12 +250,19 @@ impl HostRecorder {
         for (series, source) in self.sendings.iter_mut().zip(sources) {
             rate(series, source.sender.stats().bytes_sent());
         }
-        for (series, sink) in self.goodputs.iter_mut().zip(sinks) {
+        for (series, sink) in self.goodputs.iter_mut().zip(&*sinks) {
             rate(series, sink.receiver.stats().bytes);
         }
-        for (series, sink) in self.playouts.iter_mut().zip(sinks) {
+        for (series, sink) in self.playouts.iter_mut().zip(&*sinks) {
             if let (Some(series), Some(level)) = (series, sink.buffered(now)) {
                 series.push(&[time, level.as_secs_f64()]);
+            }
+        }
+        for (series, sink) in self.arrivals.iter_mut().zip(sinks) {
+            if let (Some(series), Some([mean, most, widest, jitter])) = (series, sink.sample_arrivals())
+                && now > Time::ZERO
+            {
+                series.push(&[time, mean, most, widest, jitter]);
             }
         }
         self.next = now + self.recording.every;
@@ -264,10 +279,14 @@ impl HostRecorder {
             .chain(self.controls)
             .chain(self.sessions)
             .chain(self.playouts)
+            .chain(self.arrivals)
             .flatten();
         some.chain(self.sequences).chain(rates).collect()
     }
 }
+
+/// Columns of table `arrivals`; what is not known is not a number.
+const ARRIVALS: &[&str] = &["time_s", "owd_s", "owd_max_s", "interarrival_max_s", "jitter_s"];
 
 /// Columns of table `rtcp`; what is not known yet is not a number.
 const RTCP: &[&str] = &[

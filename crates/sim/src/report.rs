@@ -1,5 +1,6 @@
 //! From the state at the end of a run, and a copy from the end of its warm-up, to the summary.
 
+use crate::arrivals::ArrivalReport;
 use crate::build::{Built, Node};
 use crate::host::Host;
 use crate::model::{FlowModel, LinkDirection, Model};
@@ -112,7 +113,10 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let transfers = ends.source.transfers();
     let view = ends.sink.view_report();
     let view = view.as_ref();
+    let arrived = ends.sink.arrival_report();
     let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
+    let bounds = arrived.and_then(ArrivalReport::delay_bounds);
+    let gap = arrived.and_then(ArrivalReport::gap_moments);
     FlowSummary {
         flow: flow.name.clone(),
         instance: flow.instance,
@@ -164,6 +168,17 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         frame_delay_p99_s: seconds(view.and_then(|view| view.delay(0.99))),
         freezes: view.map(|view| view.freezes),
         freeze_s: seconds(view.map(|view| view.frozen)),
+        owd_mean_s: seconds(arrived.and_then(ArrivalReport::mean_delay)),
+        owd_min_s: seconds(bounds.map(|(least, _)| least)),
+        owd_max_s: seconds(bounds.map(|(_, most)| most)),
+        owd_p50_s: seconds(arrived.and_then(|arrived| arrived.delay(0.5))),
+        owd_p95_s: seconds(arrived.and_then(|arrived| arrived.delay(0.95))),
+        owd_p99_s: seconds(arrived.and_then(|arrived| arrived.delay(0.99))),
+        interarrival_mean_s: gap.map(|(mean, _)| mean),
+        interarrival_sd_s: gap.map(|(_, deviation)| deviation),
+        interarrival_p99_s: seconds(arrived.and_then(|arrived| arrived.gap(0.99))),
+        interarrival_max_s: seconds(arrived.and_then(ArrivalReport::widest_gap)),
+        jitter_s: arrived.and_then(ArrivalReport::mean_jitter),
     }
 }
 

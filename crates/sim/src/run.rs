@@ -127,6 +127,7 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
         (recording.acks, 6 * on("acks")),
         (recording.tfrc, 6 * on("tfrc")),
         (recording.playout, 2 * streams),
+        (recording.arrivals, 5 * model.flows.iter().filter(|flow| flow.delays).count() as u64),
         (recording.queue, 4 * queues),
     ];
     let columns: u64 = columns.iter().filter(|(wanted, _)| *wanted).map(|(_, columns)| columns).sum();

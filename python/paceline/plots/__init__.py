@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from paceline.plots import acks, cwnd, kernel, playout, queue, rate, rtcp, sequence, tfrc
+from paceline.plots import acks, arrivals, cwnd, kernel, playout, queue, rate, rtcp, sequence, tfrc
 from paceline.plots.style import save
 from paceline.plots.timeline import Kind, figure
 
@@ -22,6 +22,7 @@ KINDS: dict[str, Kind] = {
         kernel.KIND,
         queue.KIND,
         playout.KIND,
+        arrivals.KIND,
     )
 }
 

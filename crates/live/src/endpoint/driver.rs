@@ -358,7 +358,7 @@ impl Driver {
                     flow.late.saturating_record(self.clock.now().since(due).0.max(1));
                 }
             }
-            flow.recorder.sample(now, &flow.session);
+            flow.recorder.sample(now, &mut flow.session);
             flow.pass_bounds(now, &mut self.out, &mut self.ports);
         }
     }

@@ -5,6 +5,7 @@ use crate::session::{ReceiverSession, Reported, SenderSession, Session};
 use paceline_apps::viewer::ViewReport;
 use paceline_flow::{ReceiverStats, SenderStats};
 use paceline_sim::Series;
+use paceline_sim::arrivals::ArrivalReport;
 use paceline_sim::model::FlowModel;
 use paceline_sim::recorder::{HostRecorder, Recording, SENDING};
 use paceline_sim::summary::StreamSummary;
@@ -36,6 +37,7 @@ impl Recorder {
             tfrc: true,
             playout: true,
             every,
+            arrivals: true,
             ..Recording::NOTHING
         };
         let recorder = match session {
@@ -56,13 +58,13 @@ impl Recorder {
     }
 
     /// Takes the samples that are due.
-    pub fn sample(&mut self, now: Time, session: &Session) {
+    pub fn sample(&mut self, now: Time, session: &mut Session) {
         while self.next(session) <= now {
             self.rows += 1;
             let at = self.recorder.next_sample();
             match session {
-                Session::Sender(sender) => self.recorder.sample(at, std::slice::from_ref(sender.source()), &[]),
-                Session::Receiver(receiver) => self.recorder.sample(at, &[], std::slice::from_ref(receiver.sink())),
+                Session::Sender(sender) => self.recorder.sample(at, std::slice::from_ref(sender.source()), &mut []),
+                Session::Receiver(receiver) => self.recorder.sample(at, &[], std::slice::from_mut(receiver.sink_mut())),
             }
         }
     }
@@ -223,6 +225,8 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
     let received = sink.receiver.stats().since(&before.received);
     let view = sink.view_report();
     let view = view.as_ref();
+    let arrived = sink.arrival_report();
+    let gap = arrived.and_then(ArrivalReport::gap_moments);
     let stream = model.stream.as_ref().zip(sink.stream_report(end));
     let stream = stream.map(|(medium, report)| StreamSummary::of((&model.name, 0), medium, &report));
     Half {
@@ -237,6 +241,12 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
             frame_delay_p99_s: seconds(view.and_then(|view| view.delay(0.99))),
             freezes: view.map(|view| view.freezes),
             freeze_s: seconds(view.map(|view| view.frozen)),
+            // The two ends' clocks have nothing to do with one another: of one-way delays only the changes are known.
+            interarrival_mean_s: gap.map(|(mean, _)| mean),
+            interarrival_sd_s: gap.map(|(_, deviation)| deviation),
+            interarrival_p99_s: seconds(arrived.and_then(|arrived| arrived.gap(0.99))),
+            interarrival_max_s: seconds(arrived.and_then(ArrivalReport::widest_gap)),
+            jitter_s: arrived.and_then(ArrivalReport::mean_jitter),
             ..FlowRow::default()
         },
         last_s: received.last.as_secs_f64(),
@@ -286,13 +296,19 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
         frame_delay_p99_s: came.frame_delay_p99_s,
         freezes: came.freezes,
         freeze_s: came.freeze_s,
+        interarrival_mean_s: came.interarrival_mean_s,
+        interarrival_sd_s: came.interarrival_sd_s,
+        interarrival_p99_s: came.interarrival_p99_s,
+        interarrival_max_s: came.interarrival_max_s,
+        jitter_s: came.jitter_s,
         active_s,
         ended: Some(if sender.well { receiver.ended.clone() } else { sender.ended.clone() }),
         ..out.clone()
     }
 }
 
-/// Names of tables and columns that ends record: what goes over the control channel is text.
+/// Names of tables and columns that ends record: what goes over the control channel is text. Not those of one-way delays:
+/// the ends' clocks have nothing to do with one another.
 const NAMES: &[&str] = &[
     "cwnd",
     "rate",
@@ -301,6 +317,7 @@ const NAMES: &[&str] = &[
     "acks",
     "tfrc",
     "playout",
+    "arrivals",
     SENDING,
     "time_s",
     "cwnd_packets",
@@ -319,6 +336,8 @@ const NAMES: &[&str] = &[
     "goodput_bps",
     "buffer_s",
     "kernel",
+    "interarrival_max_s",
+    "jitter_s",
     "reported_loss",
     "rtt_s",
     "bottleneck_bps",

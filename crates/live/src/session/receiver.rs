@@ -91,7 +91,7 @@ impl ReceiverSession {
         &self.sink
     }
 
-    /// The same, to tell them where measuring begins.
+    /// The same, to sample, and to tell where measuring begins.
     pub fn sink_mut(&mut self) -> &mut Sink {
         &mut self.sink
     }

@@ -327,3 +327,28 @@ proptest! {
         let _ = replay(&bytes);
     }
 }
+
+/// Games and voices are the simulator's: what they send, and how it is measured where it arrives. Of delays, whose clocks
+/// have nothing to do with one another, only the changes.
+#[test]
+fn a_home_s_traffic_is_measured_where_it_arrives() {
+    let wide = Path { rate: 100e6, ..GOOD };
+    for (app, packets, size) in [
+        ("{ kind = \"game\" }", 200, 200),
+        ("{ kind = \"game\", way = \"up\" }", 167, 42),
+        ("{ kind = \"voice\" }", 500, 172),
+        ("{ kind = \"video\", variation = 0.0, group = 1 }", 250 * 4, 5000 / 4),
+    ] {
+        let mut pair = Pair::new(&[("cc", "udp"), ("app", app)], 10, wide);
+        pair.run(Time::NEVER);
+        assert_eq!(pair.states(), DONE, "{app}");
+        let sink = pair.receiver().sink();
+        let stats = sink.receiver.stats();
+        assert_eq!((stats.packets, stats.bytes), (packets, packets * size), "{app}");
+        let arrived = sink.arrival_report().expect("it is measured of UDP");
+        let (mean, _) = arrived.gap_moments().unwrap();
+        assert!((mean - 10.0 / packets as f64).abs() < 0.06 * mean, "{app}: {mean}");
+        // Nothing changes their transits but what waits behind a packet of the same frame.
+        assert!(arrived.mean_jitter().unwrap() < 2e-4, "{app}: {:?}", arrived.mean_jitter());
+    }
+}

@@ -106,6 +106,11 @@ pub struct FlowTable {
     #[serde(default)]
     #[schemars(extend("x-max" = "10 s"))]
     pub send_overhead: Span,
+    /// Measures how its data packets arrive: one-way delay, distance between arrivals, jitter (`owd_...`, `interarrival_...`,
+    /// `jitter_s`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "`true` for `udp`, else `false`"))]
+    pub delays: Option<bool>,
     /// In real time (`paceline emulate`) the kernel's TCP carries the flow, with its own congestion control of this kind and its
     /// parameters; of the keys above it takes `segment`, up to what fits a packet, and `receive_window`, up to 128 kB. In the
     /// simulator nothing changes: profile `linux`, which this takes, is what stands for the kernel there.
@@ -241,6 +246,89 @@ pub enum App {
         #[schemars(extend("x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
         rate: Rate,
     },
+    /// One way of an online game: small packets at a tick. Two flows make a game, one `down` to the player and one `up`.
+    Game {
+        /// Which way: it says what `packet` and `interval` are if they are not given.
+        #[serde(default)]
+        way: GameWay,
+        /// Payload of a packet.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "200 B down, 42 B up", "x-min" = "1 B", "x-max" = "65507 B"))]
+        packet: Option<Size>,
+        /// From one tick to the next.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "50 ms down, 60 ms up", "x-min" = "100 us", "x-max" = "1000 s"))]
+        interval: Option<Span>,
+        /// A packet leaves up to this after its tick, drawn uniformly. Less than the interval.
+        #[serde(default)]
+        #[schemars(extend("x-max" = "1000 s"))]
+        jitter: Span,
+    },
+    /// One way of a voice call: a codec's packets with RTP's header (12 B), all the time or in talk spurts.
+    Voice {
+        /// The codec: it says what `packet` and `interval` are if they are not given.
+        #[serde(default)]
+        codec: Codec,
+        /// What the codec puts into a packet, without RTP's header.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "by codec", "x-min" = "1 B", "x-max" = "60 kB"))]
+        packet: Option<Size>,
+        /// From one packet to the next.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "by codec", "x-min" = "1 ms", "x-max" = "1000 s"))]
+        interval: Option<Span>,
+        /// Nothing is sent in pauses: talk spurts and pauses of exponential lengths (ITU-T P.59).
+        #[serde(default)]
+        spurts: bool,
+        /// Mean length of a talk spurt; with `spurts`.
+        #[serde(default = "talk_spurt")]
+        #[schemars(extend("x-min" = "1 ms", "x-max" = "1000000 s"))]
+        talk: Span,
+        /// Mean length of a pause; with `spurts`.
+        #[serde(default = "pause")]
+        #[schemars(extend("x-max" = "1000000 s"))]
+        pause: Span,
+    },
+    /// Video of variable bit rate, of a model: frames of gamma laws with correlation (Heyman 1997) in groups that begin with a
+    /// key frame. A frame leaves at once, in as many packets as it needs.
+    Video {
+        /// Mean rate of payload.
+        #[serde(default = "one_megabit")]
+        #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
+        rate: Rate,
+        /// Frames a second.
+        #[serde(default = "twenty_five")]
+        #[schemars(range(min = 0.1, max = 1000.0))]
+        frame_rate: f64,
+        /// Frames from one key frame to the next.
+        #[serde(default = "twelve")]
+        #[schemars(range(min = 1, max = 1_000_000))]
+        group: u32,
+        /// Size of a key frame over that of another.
+        #[serde(default = "four")]
+        #[schemars(range(min = 1.0, max = 100.0))]
+        key_size: f64,
+        /// Coefficient of variation of the frames' sizes beside their kind; 0: all of one kind are equal.
+        #[serde(default = "variation")]
+        #[schemars(range(min = 0.0, max = 3.0))]
+        variation: f64,
+        /// Correlation of that from one frame to the next.
+        #[serde(default = "correlation")]
+        #[schemars(range(min = 0.0, max = 0.9999))]
+        correlation: f64,
+    },
+    /// Video as it was recorded: a file of frame sizes, which begins again at its end.
+    VideoTrace {
+        /// Path of the file, relative to the scenario file: a line a frame, its size in bytes last; `%` and `#` begin comments.
+        file: String,
+        /// What stands in it.
+        #[serde(default)]
+        format: FrameFormat,
+        /// Frames a second, with `format = "sizes"`.
+        #[serde(default = "thirty")]
+        #[schemars(range(min = 0.1, max = 1000.0))]
+        frame_rate: f64,
+    },
     /// A live video encoder, for controllers on RTP: frames whose sizes follow the rate that the controller would have it send
     /// (RFC 8593 section 5). The receiver shows a frame when all its packets have come.
     Encoder {
@@ -302,6 +390,63 @@ pub enum App {
     },
 }
 
+/// Which way a game's packets go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GameWay {
+    /// From the server to the player.
+    #[default]
+    Down,
+    /// From the player to the server.
+    Up,
+}
+
+/// A voice codec.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Codec {
+    /// G.711: 160 B every 20 ms.
+    #[default]
+    G711,
+    /// G.722: 160 B every 20 ms.
+    G722,
+    /// G.723.1 at 6.3 kbit/s: 24 B every 30 ms.
+    #[serde(rename = "g723")]
+    G723,
+    /// G.729: 20 B every 20 ms.
+    G729,
+    /// AMR at 12.2 kbit/s, octet-aligned: 33 B every 20 ms.
+    Amr,
+    /// Opus at 24 kbit/s: 60 B every 20 ms.
+    Opus,
+}
+
+impl Codec {
+    /// What it puts into a packet, and how often there is one.
+    #[must_use]
+    pub const fn packets(self) -> (Size, Span) {
+        let (bytes, ms) = match self {
+            Codec::G711 | Codec::G722 => (160, 20),
+            Codec::G723 => (24, 30),
+            Codec::G729 => (20, 20),
+            Codec::Amr => (33, 20),
+            Codec::Opus => (60, 20),
+        };
+        (Size::from_bytes(bytes), Span::from_millis(ms))
+    }
+}
+
+/// What stands in a file of frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrameFormat {
+    /// Before each frame's size, the last field, its time in seconds.
+    #[default]
+    Times,
+    /// Only the last field of a line counts, the frame's size; frames come at `frame_rate`.
+    Sizes,
+}
+
 /// What a web client's gaps lie between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -326,12 +471,57 @@ pub enum Playout {
     Stall,
 }
 
+impl App {
+    /// Payload and distance of the packets of a game or, with RTP's header, of a voice; `None` for what has none of its own.
+    #[must_use]
+    pub fn ticks(&self) -> Option<(Size, Span)> {
+        let (packet, interval, (size, span), header) = match self {
+            App::Game { way: GameWay::Down, packet, interval, .. } => {
+                (packet, interval, (Size::from_bytes(200), Span::from_millis(50)), 0)
+            }
+            App::Game { way: GameWay::Up, packet, interval, .. } => {
+                (packet, interval, (Size::from_bytes(42), Span::from_millis(60)), 0)
+            }
+            App::Voice { codec, packet, interval, .. } => (packet, interval, codec.packets(), RTP_HEADER),
+            _ => return None,
+        };
+        Some((Size::from_bytes(packet.unwrap_or(size).bytes() + header), interval.unwrap_or(span)))
+    }
+
+    /// Whether what it hands over are packets or frames with sizes of their own, whatever a segment is.
+    #[must_use]
+    pub fn has_own_sizes(&self) -> bool {
+        matches!(self, App::Game { .. } | App::Voice { .. } | App::Video { .. } | App::VideoTrace { .. })
+    }
+}
+
+/// RTP's fixed header (RFC 3550 section 5.1).
+const RTP_HEADER: u64 = 12;
+
 impl Default for App {
     fn default() -> App {
         App::Ftp { size: None }
     }
 }
 
+const fn talk_spurt() -> Span {
+    Span::from_millis(1004)
+}
+const fn pause() -> Span {
+    Span::from_millis(1587)
+}
+const fn twenty_five() -> f64 {
+    25.0
+}
+const fn twelve() -> u32 {
+    12
+}
+const fn variation() -> f64 {
+    0.3
+}
+const fn correlation() -> f64 {
+    0.98
+}
 const fn thirty() -> f64 {
     30.0
 }

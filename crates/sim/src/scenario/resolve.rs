@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::error::{Mistake, ScenarioError, join};
 use super::fill::fill;
-use super::flow::FlowTable;
+use super::flow::{App, FlowTable, FrameFormat};
 use super::link::{AccessTable, BackwardTable, LinkRecovery, LinkTable, RateTrace, Reorder, TraceEnd, TraceFormat};
 use super::loss::Loss;
 use super::model::{File, Profile, Topology};
@@ -12,6 +12,7 @@ use super::rules::Rules;
 use super::rules_network::forward;
 use super::values::Draw;
 use super::walk::{Node, walk};
+use paceline_apps::video::FramesModel;
 use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
 use paceline_path::{RateModel, Schedule};
 use paceline_units::{Rate, Ratio, Span, Time};
@@ -85,6 +86,8 @@ pub struct Flow {
     pub segment: u32,
     /// Bytes on the wire beside it.
     pub header: u32,
+    /// The frames of a recorded video.
+    pub frames: Option<FramesModel>,
     table: FlowTable,
 }
 
@@ -120,7 +123,7 @@ impl Scenario {
         if mistakes.is_empty() {
             fill(&mut file, &stem);
             let links = links(&file, read, &mut mistakes);
-            let flows = flows(&file);
+            let flows = flows(&file, read, &mut mistakes);
             mistakes.extend(least_rtts(&file, &links, &flows));
             if mistakes.is_empty() {
                 return Ok(Scenario { file, links, flows });
@@ -306,8 +309,16 @@ fn trace(source: &RateTrace, text: &str) -> Result<RateModel, String> {
     made.map_err(|error| error.to_string())
 }
 
-fn flows(file: &File) -> Vec<Flow> {
+fn flows(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mistakes: &mut Vec<Mistake>) -> Vec<Flow> {
+    let mut frames = |name: &str, table: &FlowTable| {
+        let App::VideoTrace { file, format, frame_rate } = &table.app else { return None };
+        let rate = (*format == FrameFormat::Sizes).then_some(*frame_rate);
+        let made = read(file).and_then(|text| FramesModel::parse(&text, rate));
+        let key = || join(&join(&join("flow", name), "app"), "file");
+        made.map_err(|problem| mistakes.push(Mistake::new(key(), format!("`{file}`: {problem}")))).ok()
+    };
     let flow = |(name, table): (&String, &FlowTable)| Flow {
+        frames: frames(name, table),
         name: name.clone(),
         from: table.from.clone().unwrap_or_default(),
         to: table.to.clone().unwrap_or_default(),

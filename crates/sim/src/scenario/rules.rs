@@ -120,10 +120,7 @@ impl Rules {
             let known = listed(file.flow.keys().map(String::as_str));
             return self.note("stop_after", format!("`{name}` must be the name of a flow{hint} (flows: {known})"));
         };
-        if matches!(
-            flow.app,
-            App::Ftp { size: None } | App::Web { .. } | App::Pareto { .. } | App::Cbr { .. } | App::Encoder { .. }
-        ) {
+        if !matches!(flow.app, App::Ftp { size: Some(_) } | App::Stream { .. }) {
             self.note(
                 "stop_after",
                 format!("flow `{name}` is never done: it must be a stream, or an ftp transfer with a `size`"),
@@ -302,7 +299,13 @@ impl Rules {
                     self.note(join(path, "shape"), problem);
                 }
             }
-            App::Cbr { .. } => {}
+            App::Cbr { .. } | App::Video { .. } | App::VideoTrace { .. } | App::Voice { .. } => {}
+            App::Game { jitter, .. } => {
+                let interval = app.ticks().map_or(Span::ZERO, |(_, interval)| interval);
+                if jitter >= interval {
+                    self.note(join(path, "jitter"), format!("`{jitter}` must be less than the interval, {interval}"));
+                }
+            }
             App::Encoder { min_rate, max_rate, .. } => {
                 if min_rate > max_rate {
                     let problem = format!("`{min_rate}` must not be more than `max_rate`, `{max_rate}`");

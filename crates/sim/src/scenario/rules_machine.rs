@@ -67,7 +67,14 @@ impl Rules {
                 let problem = format!("`encoder` needs RTP, on which `{}` does not ride: {OF_RTP}", scheme.name);
                 self.note(kind, problem);
             }
-            App::Cbr { .. } | App::Encoder { .. } | App::Ftp { .. } | App::Pareto { .. } => {}
+            App::Cbr { .. }
+            | App::Encoder { .. }
+            | App::Ftp { .. }
+            | App::Game { .. }
+            | App::Pareto { .. }
+            | App::Video { .. }
+            | App::VideoTrace { .. }
+            | App::Voice { .. } => {}
         }
     }
 

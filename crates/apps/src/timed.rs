@@ -1,0 +1,106 @@
+//! Traffic that comes at instants of its own: packets or frames whose times and sizes follow a law, whatever the network does.
+
+use crate::game::{Game, GameModel};
+use crate::source::{Action, Period};
+use crate::video::{Frames, FramesModel, Video, VideoModel};
+use crate::voice::{Voice, VoiceModel};
+use paceline_engine::random::{Sequence, Stream};
+use paceline_units::{Size, Time};
+
+/// What says when and how much comes next.
+#[derive(Clone, Debug)]
+enum Law {
+    Game(Game),
+    Voice(Voice),
+    Video(Box<Video>),
+    Frames(Frames),
+}
+
+/// A source of timed packets or frames.
+#[derive(Clone, Debug)]
+pub struct Timed {
+    law: Law,
+    period: Period,
+    draws: Sequence,
+    next: (Time, Size),
+    stopped: bool,
+}
+
+impl Timed {
+    /// One way of an online game within `period`.
+    #[must_use]
+    pub fn game(model: GameModel, stream: Stream, period: Period) -> Timed {
+        Timed::new(Law::Game(Game::new(model, period.start)), stream, period)
+    }
+
+    /// One way of a voice call.
+    #[must_use]
+    pub fn voice(model: VoiceModel, stream: Stream, period: Period) -> Timed {
+        Timed::new(Law::Voice(Voice::new(model, period.start)), stream, period)
+    }
+
+    /// Video of a model.
+    #[must_use]
+    pub fn video(model: VideoModel, stream: Stream, period: Period) -> Timed {
+        Timed::new(Law::Video(Box::new(Video::new(model, period.start))), stream, period)
+    }
+
+    /// Video as it was recorded.
+    #[must_use]
+    pub fn frames(model: FramesModel, stream: Stream, period: Period) -> Timed {
+        Timed::new(Law::Frames(Frames::new(model, period.start)), stream, period)
+    }
+
+    fn new(law: Law, stream: Stream, period: Period) -> Timed {
+        let next = (period.start, Size::ZERO);
+        let mut source = Timed { law, period, draws: Sequence::new(stream), next, stopped: false };
+        source.advance();
+        source
+    }
+
+    fn advance(&mut self) {
+        let (time, size) = match &mut self.law {
+            Law::Game(game) => game.next(&mut self.draws),
+            Law::Voice(voice) => voice.next(&mut self.draws),
+            Law::Video(video) => video.next(&mut self.draws),
+            Law::Frames(frames) => frames.next(),
+        };
+        self.next = (time.max(self.next.0), size);
+    }
+
+    /// See [`crate::Source::next_action`].
+    pub fn next_action(&mut self, now: Time) -> Action {
+        if self.stopped {
+            return Action::Wait;
+        }
+        if now >= self.period.stop {
+            self.stopped = true;
+            return Action::Stop;
+        }
+        let (due, size) = self.next;
+        if now < due {
+            return Action::Wait;
+        }
+        self.advance();
+        Action::Send(size)
+    }
+
+    /// See [`crate::Source::next_wake`].
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Time> {
+        (!self.stopped).then(|| self.next.0.min(self.period.stop))
+    }
+}
+
+/// Times in seconds and sizes in bytes of what a source hands over in `seconds`.
+#[cfg(test)]
+pub(crate) fn handed_over(mut source: Timed) -> Vec<(f64, u64)> {
+    let mut all = Vec::new();
+    while let Some(now) = source.next_wake() {
+        match source.next_action(now) {
+            Action::Send(size) => all.push((now.as_secs_f64(), size.bytes())),
+            other => assert_eq!(other, Action::Stop),
+        }
+    }
+    all
+}
