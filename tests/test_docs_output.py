@@ -139,6 +139,7 @@ COMMANDS = (
     "serve",
     "send",
     "path",
+    "gateway",
     "campaign",
     "emulate",
 )
@@ -181,6 +182,11 @@ def test_every_command_has_help_with_examples_that_run(tmp_path: Path, served: i
                 require("namespaces", "ping", "iperf3")
             if command == "emulate" or "emulator" in words:
                 require("namespaces")
+            if command == "gateway":
+                require("netns")
+                # An interface in a namespace of its own, which ends with the command.
+                made = "ip link add lan0 type veth peer name sta0; ip link set lan0 up;"
+                line = f"unshare --net sh -c {shlex.quote(f'{made} {line}')}"  # noqa: PLW2901
             # Of a whole paper one figure: all of it takes a minute.
             whole = words[1] == "reproduce" and not {"--figure", "--list"} & set(words)
             brief = " --figure 3 --runs 1" if whole else ""

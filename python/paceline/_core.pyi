@@ -47,6 +47,20 @@ class Server:
     def lines(self) -> list[str]:
         """What has happened since this was last asked."""
 
+class Gateway:
+    """A gateway of its options as they are written (a JSON object). Raises ValueError for a mistake in them."""
+
+    def __init__(self, words_json: str) -> None: ...
+    def run(self) -> str:
+        """Runs until it is stopped or its time is over, without the interpreter lock; once. Gives the report as JSON.
+
+        Raises LiveError where the system refuses something, ValueError for an interface that is not there.
+        """
+    def stop(self) -> None:
+        """Ends `run` soon."""
+    def shown(self) -> list[str]:
+        """The intervals since this was last asked, each as JSON; at most the last hundred."""
+
 def send(
     host: str,
     port: int,
@@ -246,11 +260,12 @@ def run_path(
     record_every_s: float | None = None,
     capture: tuple[str, int] | None = None,
     stop: PathStop | None = None,
+    access_point: str | None = None,
 ) -> PathOutput:
     """Runs a command over a path until it ends, without the interpreter lock. `far` is a line for a shell at the far
     end, whose output goes to the descriptor `far_output`; `host`: the far end is this host. `capture` is a file and how
     many bytes of a packet are kept. Signals are the command's meanwhile; with `stop`, which ends it, they are left
-    alone. Raises PathFailed, InternalError, ValueError.
+    alone. `access_point` is a law in a word, as "voap,beta=20ms". Raises PathFailed, InternalError, ValueError.
     """
 
 def schema_json() -> str:

@@ -73,6 +73,7 @@ def path(
     record_every_s: float | None = None,
     out: str | Path | None = None,
     pcap: str | Path | None = None,
+    access_point: str | None = None,
     stop: _core.PathStop | None = None,
 ) -> PathRun:
     """Runs `command` over an emulated path until it ends, in real time.
@@ -82,6 +83,8 @@ def path(
     "tun" or "packet" (veth and packet sockets), or either. After `for_s` seconds the command is ended. With
     `record_every_s`, queues and delays are recorded over time; with `out`, a directory, every 20 ms if nothing else is
     said, and tables and recordings are written there, and what the far command writes. `pcap` is a capture file.
+    `access_point` puts one before the queue towards the command: "voap", "voap,beta=20ms", "sap-law,capacity=8Mbit/s"
+    or "window=30kB".
 
     The command has this process's standard input, output and errors, and PACELINE_PEER in its environment. Signals to
     this process are passed on to it meanwhile; not so with `stop`, which ends it from another thread.
@@ -113,6 +116,7 @@ def path(
                 record_every_s=record_every_s,
                 capture=None if pcap is None else (str(pcap), SNAP),
                 stop=stop,
+                access_point=access_point,
             )
         except _core.PathFailed as error:
             raise PathError(*error.args) from None
@@ -127,6 +131,7 @@ def path(
         "set": dict(values),
         "command": list(command),
         "far": far,
+        "access_point": access_point,
         "report": report,
     }
     results = live_results([record], KIND, loaded.name, more)

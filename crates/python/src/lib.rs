@@ -6,6 +6,7 @@
 
 mod describe;
 mod endpoint;
+mod gateway;
 mod live;
 mod models;
 mod panics;
@@ -47,6 +48,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LiveError", module.py().get_type::<endpoint::LiveError>())?;
     module.add_class::<endpoint::SendWatch>()?;
     module.add_class::<endpoint::Server>()?;
+    module.add_class::<gateway::Gateway>()?;
     module.add_function(wrap_pyfunction!(endpoint::replay, module)?)?;
     module.add_function(wrap_pyfunction!(endpoint::send, module)?)?;
     module.add_function(wrap_pyfunction!(endpoint::send_rtp, module)?)?;

@@ -2,6 +2,7 @@
 
 use crate::run::{Series, of_series};
 use crate::{InternalError, PathFailed, ScenarioError, panics};
+use paceline_live::gateway::Words;
 use paceline_live::netns::{self, EndError, Ended, Far, Kind, Plan, RunError};
 use paceline_live::path::{self, PathCapture, PathReport, PathSpec, RelayOptions};
 use paceline_live::results::LiveSummary;
@@ -103,7 +104,7 @@ pub struct PathOutput {
 /// signals are left alone.
 #[pyfunction]
 #[pyo3(signature = (path, command, *, far = None, far_output = 2, host = false, device = "any", limit_s = None,
-    record_every_s = None, capture = None, stop = None))]
+    record_every_s = None, capture = None, stop = None, access_point = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn run_path(
     py: Python<'_>,
@@ -117,7 +118,10 @@ pub fn run_path(
     record_every_s: Option<f64>,
     capture: Option<(PathBuf, usize)>,
     stop: Option<Py<PathStop>>,
+    access_point: Option<&str>,
 ) -> PyResult<PathOutput> {
+    let law = access_point.map(Words::law_of).transpose();
+    let law = law.map_err(|error| PyValueError::new_err(error.to_string()))?;
     let kind = match device {
         "any" => Kind::Any,
         "tun" => Kind::Tun,
@@ -144,7 +148,8 @@ pub fn run_path(
         panics::guarded(|| {
             netns::run(&plan, |mut near, mut far, stop| {
                 let capture = capture.as_ref().map(|(path, snap)| PathCapture { path, snap: *snap });
-                let options = RelayOptions { record, capture, ..RelayOptions::default() };
+                let access_point = law.as_ref();
+                let options = RelayOptions { record, capture, access_point, ..RelayOptions::default() };
                 path::run(spec, &mut near, &mut far, &options, stop)
             })
         })

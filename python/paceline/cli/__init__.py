@@ -25,6 +25,7 @@ from paceline.cli.campaign import campaign
 from paceline.cli.compare import compare
 from paceline.cli.describe import schema, schemes
 from paceline.cli.emulate import emulate
+from paceline.cli.gateway import gateway
 from paceline.cli.help import WIDTH, Command
 from paceline.cli.model import model
 from paceline.cli.path import path
@@ -130,6 +131,7 @@ app.command(cls=Command)(reproduce)
 app.command(cls=Command)(model)
 app.command(cls=Command, context_settings={"allow_interspersed_args": False})(watch)
 app.command(cls=Command)(path)
+app.command(cls=Command)(gateway)
 app.command(cls=Command)(schema)
 app.command(cls=Command)(schemes)
 

@@ -34,7 +34,7 @@ REASONS = (
 """Reasons for drops, in the order in which a table has them; others follow."""
 
 
-def path(
+def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
     path: Annotated[
         str | None,
         typer.Argument(
@@ -83,6 +83,16 @@ def path(
             "--pcap",
             metavar="FILE",
             help="Write the packets of both ends there (pcapng).",
+            show_default=False,
+        ),
+    ] = None,
+    access_point: Annotated[
+        str | None,
+        typer.Option(
+            "--access-point",
+            metavar="LAW",
+            help="Lower TCP's windows before the queue towards COMMAND: voap, sap-law,capacity=RATE or "
+            "window=SIZE; with settings, as voap,beta=20ms.",
             show_default=False,
         ),
     ] = None,
@@ -145,6 +155,7 @@ def path(
         set=assignments(set_ or []),
         out=out,
         pcap=pcap,
+        access_point=access_point,
     )
     _report(ran, as_json=as_json, out=out, pcap=pcap)
     failure = ran.report.get("failure")
@@ -260,6 +271,13 @@ def notes(report: Mapping[str, Any]) -> list[str]:
         )
     if capture.get("failure"):
         found.append(f"Note: the capture is not whole: {capture['failure']}.")
+    point = report.get("access_point")
+    if point:
+        mean = show.quantity("delay_s", point["delay_mean_s"])
+        found.append(
+            f"The access point lowered {point['lowered']} windows of {point['most_flows']} flows; longest waits {mean} "
+            "in the mean."
+        )
     if report["host"]["steal_share"] > paths.STEAL:
         found.append(
             "Note: others took more than 1 % of the processors' time: what was measured is inconclusive."

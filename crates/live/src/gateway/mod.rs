@@ -6,6 +6,7 @@
 
 pub mod bpf;
 pub mod delay;
+pub mod element;
 pub mod error;
 pub mod keeper;
 mod registry;
@@ -16,6 +17,7 @@ pub mod table;
 pub mod words;
 
 pub use delay::DelayFrom;
+pub use element::{AccessPointReport, PathAccessPoint};
 pub use error::GatewayError;
 pub use run::{GatewayOptions, run};
 pub use status::{FlowStatus, GatewayReport, Status};

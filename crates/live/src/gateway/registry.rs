@@ -1,6 +1,5 @@
 //! The connections as the gateway's process knows them, from one interval to the next.
 
-use super::bpf::system::Map;
 use super::status::{FlowStatus, Status};
 use super::table::{Counter, FlowState, Key};
 use crate::clock::monotonic;
@@ -123,7 +122,11 @@ impl Registry {
     }
 
     /// Hands decisions to the data path: what has changed.
-    pub(super) fn clamp(&mut self, decisions: &[Decision], clamps: &Map<Key, u32>) -> io::Result<()> {
+    pub(super) fn clamp(
+        &mut self,
+        decisions: &[Decision],
+        set: &mut dyn FnMut(&Key, Option<u32>) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut decided: BTreeMap<Key, u32> = BTreeMap::new();
         for decision in decisions {
             if let (Some(key), Some(window)) = (self.keys.get(&decision.flow), decision.window) {
@@ -135,10 +138,7 @@ impl Registry {
             if window == flow.clamp {
                 continue;
             }
-            match window {
-                Some(window) => clamps.set(key, &window)?,
-                None => clamps.remove(key)?,
-            }
+            set(key, window)?;
             flow.clamp = window;
         }
         Ok(())

@@ -7,7 +7,7 @@ use super::error::GatewayError;
 use super::registry::Registry;
 use super::rtnetlink::{Interface, Netlink};
 use super::status::{GatewayReport, Status};
-use super::table::{Control, Counter};
+use super::table::{Control, Counter, Key};
 use crate::clock::{Clock, Waiter, monotonic};
 use crate::host::{HostReport, HostState};
 use crate::path::Stop;
@@ -204,7 +204,12 @@ impl<'a> Gateway<'a> {
         let mut decisions = Vec::new();
         self.law.decide(&measured, &interval.reports, &mut decisions);
         if !matches!(self.law, Law::Fixed(_)) {
-            self.registry.clamp(&decisions, &self.path.clamps).map_err(refused("set a window"))?;
+            let clamps = &self.path.clamps;
+            let mut set = |key: &Key, window: Option<u32>| match window {
+                Some(window) => clamps.set(key, &window),
+                None => clamps.remove(key),
+            };
+            self.registry.clamp(&decisions, &mut set).map_err(refused("set a window"))?;
         }
         for key in self.registry.take_gone() {
             self.path.flows.remove(&key).map_err(refused("forget a connection"))?;

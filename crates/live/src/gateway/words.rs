@@ -130,6 +130,24 @@ impl Words {
         })
     }
 
+    /// The law in a word: `voap`, `sap-law` or `window`, and what is set of it, such as `voap,beta=20ms`,
+    /// `sap-law,capacity=8Mbit/s`, `window=30kB`.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn law_of(text: &str) -> Result<Law, GatewayError> {
+        let mut words = Words::default();
+        for part in text.split(',') {
+            let (name, value) = part.split_once('=').unwrap_or(("algorithm", part));
+            let known = ["algorithm", "alpha", "beta", "interval", "growth", "capacity", "rtt", "window"];
+            let Some(place) = known.contains(&name).then(|| words.place(name)).flatten() else {
+                return Err(wrong(format!("an access point has no `{name}`: it has {}", known[1..].join(", "))));
+            };
+            *place = Some(value.to_owned());
+        }
+        words.law(None)
+    }
+
     fn law(&self, rate: Option<Rate>) -> Result<Law, GatewayError> {
         let interval: Option<Span> = read("interval", self.interval.as_ref())?;
         let only = |names: &[(&str, &Option<String>)], with: &str| match names.iter().find(|(_, word)| word.is_some()) {
@@ -236,6 +254,15 @@ mod tests {
             assert!(Words::default().place(name).is_some() && HELP.contains(&format!("\n  --{name} ")), "{name}");
         }
         assert!(Words::default().place("dry-run").is_none());
+    }
+
+    #[test]
+    fn a_law_in_a_word() {
+        let Ok(Law::Voap(_)) = Words::law_of("voap,beta=20ms") else { panic!() };
+        assert_eq!(Words::law_of("window=30kB").unwrap(), Law::Fixed(30_000));
+        let error = |text| Words::law_of(text).unwrap_err().to_string();
+        assert!(error("voap,lan=eth0").starts_with("an access point has no `lan`: it has alpha, "));
+        assert!(error("vegas").contains("one of voap, sap-law"));
     }
 
     #[test]

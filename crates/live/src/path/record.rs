@@ -3,6 +3,7 @@
 use super::capture::{Capturing, PathCapture};
 use super::emulator::{Counts, Release, Side, WayResult};
 use crate::clock::{Clock, Lateness, histogram};
+use crate::gateway::AccessPointReport;
 use crate::host::HostReport;
 use hdrhistogram::Histogram;
 use paceline_sim::Series;
@@ -37,6 +38,9 @@ pub struct PathReport {
     /// The capture, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureReport>,
+    /// What the access point did, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_point: Option<AccessPointReport>,
     /// What was recorded over time: tables `queue` (a link's), as a simulated run has them, and `delay` (a direction's).
     #[serde(skip)]
     pub series: Vec<Series>,

@@ -6,7 +6,9 @@ use super::emulator::{Emulator, Side};
 use super::record::{PathReport, Recorder};
 use super::spec::PathSpec;
 use crate::clock::{Clock, Lateness, Waiter, Woken, readable};
+use crate::gateway::PathAccessPoint;
 use crate::host::{HostReport, HostState};
+use paceline_path::access_point::Law;
 use paceline_units::{Size, Span, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use std::io;
@@ -66,11 +68,13 @@ pub struct RelayOptions<'a> {
     pub capture: Option<PathCapture<'a>>,
     /// The memory that frames on the path may take.
     pub memory: Size,
+    /// An access point before the queue towards the near end, which lowers the windows of TCP's receivers there.
+    pub access_point: Option<&'a Law>,
 }
 
 impl Default for RelayOptions<'_> {
     fn default() -> Self {
-        RelayOptions { duration: None, record: None, capture: None, memory: Emulator::MEMORY }
+        RelayOptions { duration: None, record: None, capture: None, memory: Emulator::MEMORY, access_point: None }
     }
 }
 
@@ -95,6 +99,7 @@ pub fn run(
         recorder: Recorder::new(clock, options.record, options.capture)?,
         devices: [near, far],
         buffer: vec![0; LONGEST],
+        access_point: options.access_point.map(PathAccessPoint::new),
     };
     let until = options.duration.map_or(Time::NEVER, |duration| Time::ZERO + duration);
     let failure = relay.carry(until, stop)?;
@@ -110,6 +115,7 @@ pub fn run(
         wake: relay.waiter.lateness(),
         host: HostReport::since(before)?,
         capture: None,
+        access_point: relay.access_point.as_ref().map(PathAccessPoint::report),
         series: Vec::new(),
     };
     Ok(relay.recorder.finish(relay.emulator.finish(end), end, report))
@@ -123,6 +129,7 @@ struct Relay<'a> {
     /// By [`Side`].
     devices: [&'a mut dyn Device; 2],
     buffer: Vec<u8>,
+    access_point: Option<PathAccessPoint>,
 }
 
 impl Relay<'_> {
@@ -130,6 +137,11 @@ impl Relay<'_> {
     fn carry(&mut self, until: Time, stop: &Stop) -> io::Result<Option<String>> {
         let mut ready = [true; 2];
         loop {
+            let mut next = until;
+            if let Some(access_point) = &mut self.access_point {
+                access_point.decide(self.clock.now());
+                next = next.min(access_point.next_wake());
+            }
             if let Err(failure) = self.turn(ready) {
                 return Ok(Some(failure));
             }
@@ -139,7 +151,7 @@ impl Relay<'_> {
             let [near, far] = &self.devices;
             let mut fds =
                 [PollFd::new(near, PollFlags::IN), PollFd::new(far, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
-            let woken = self.waiter.wait(&mut fds, self.emulator.next_wake().min(until))?;
+            let woken = self.waiter.wait(&mut fds, self.emulator.next_wake().min(next))?;
             // What became readable within the last moment before an instant has not been seen.
             ready = [woken == Woken::Due || readable(&fds[0]), woken == Woken::Due || readable(&fds[1])];
         }
@@ -166,8 +178,14 @@ impl Relay<'_> {
     fn take_in(&mut self, side: Side) -> Result<bool, String> {
         let received = self.devices[side as usize].recv(&mut self.buffer);
         let Some(len) = received.map_err(|error| gone(side, &error))? else { return Ok(false) };
-        let (now, frame) = (self.clock.now(), &self.buffer[..len]);
+        let (now, frame) = (self.clock.now(), &mut self.buffer[..len]);
         self.recorder.entered(side, now, frame);
+        if let Some(access_point) = &mut self.access_point {
+            match side {
+                Side::Near => access_point.back(frame),
+                Side::Far => access_point.forward(frame),
+            }
+        }
         self.emulator.arrive(side, now, frame);
         Ok(true)
     }
@@ -178,6 +196,9 @@ impl Relay<'_> {
             let now = self.clock.now();
             let Some(release) = self.emulator.poll(now) else { return Ok(()) };
             let side = release.side;
+            if let (Some(access_point), Side::Near) = (&mut self.access_point, side) {
+                access_point.took(release.due.since(release.entered));
+            }
             let sent = self.devices[side as usize].send(release.frame).map_err(|error| gone(side, &error));
             if let Ok(Sent::Whole) = sent {
                 self.recorder.released(&release, now);

@@ -1,0 +1,243 @@
+"""`paceline gateway`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from paceline import _core
+from paceline.cli import layout, show
+from paceline.cli.options import AsJson
+from paceline.errors import PacelineError
+from paceline.sending import LiveError
+
+MOST_ROWS = 20
+STEP_S = 0.2
+
+
+def option(name: str, metavar: str, text: str) -> Any:
+    """An option that the core reads."""
+    return typer.Option(f"--{name}", metavar=metavar, help=text, show_default=False)
+
+
+def gateway(  # noqa: PLR0917 (options of a command, not arguments of a call)
+    lan: Annotated[str, option("lan", "IF", "The interface towards the stations; all is done there.")],
+    wan: Annotated[
+        str | None, option("wan", "IF", "The interface towards the Internet: looked for, left alone.")
+    ] = None,
+    algorithm: Annotated[str | None, option("algorithm", "NAME", "voap (default) or sap-law.")] = None,
+    alpha: Annotated[
+        str | None, option("alpha", "SPAN", "VoAP: windows grow below this delay. Default: 5ms.")
+    ] = None,
+    beta: Annotated[
+        str | None, option("beta", "SPAN", "VoAP: windows shrink above this delay. Default: 15ms.")
+    ] = None,
+    interval: Annotated[
+        str | None,
+        option("interval", "SPAN", "From one decision to the next. Default: 200ms; of sap-law 2s."),
+    ] = None,
+    growth: Annotated[
+        str | None,
+        option("growth", "WHICH", "VoAP: windows that grow: all of active flows (default), or those used."),
+    ] = None,
+    capacity: Annotated[
+        str | None,
+        option("capacity", "RATE", "SAP-LAW: what the stations' channel carries. Default: --rate."),
+    ] = None,
+    rtt: Annotated[
+        str | None,
+        option("rtt", "SPAN", "SAP-LAW: RTT of flows whose handshake was not seen whole. Default: 100ms."),
+    ] = None,
+    window: Annotated[
+        str | None, option("window", "SIZE", "A fixed window for all connections; no algorithm.")
+    ] = None,
+    rate: Annotated[
+        str | None, option("rate", "RATE", "Shape what goes to the stations: a queue of the gateway's.")
+    ] = None,
+    queue: Annotated[
+        str | None, option("queue", "SIZE", "How much may wait in it. Default: 250 ms at its rate.")
+    ] = None,
+    delay_from: Annotated[
+        str | None,
+        option(
+            "delay-from",
+            "WHERE",
+            "Where the delay is measured: shaper (with --rate), queue (the interface's own), or ack "
+            "(from data to ACK; default without --rate).",
+        ),
+    ] = None,
+    hook: Annotated[
+        str | None,
+        option("hook", "KIND", "How programs are attached: tcx, or cls_bpf. Default: what the kernel has."),
+    ] = None,
+    duration: Annotated[str | None, option("for", "SPAN", "How long. Default: until Ctrl-C.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure, and lower nothing.")] = False,
+    out: Annotated[
+        Path | None, option("out", "FILE", "One JSON object an interval, and one for the run.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Keep the queue towards a home's stations short, on a Linux router, by lowering TCP's windows.
+
+    It takes root, or CAP_BPF and CAP_NET_ADMIN, and Linux 6.6 or newer. All it has put on the interface goes with it.
+
+    \b
+    Examples:
+      paceline gateway --lan lan0 --rate 50Mbit/s --for 1s
+      paceline gateway --lan lan0 --delay-from ack --dry-run --for 1s
+      paceline gateway --lan lan0 --algorithm sap-law --capacity 20Mbit/s --for 1s
+    """
+    words = {
+        "lan": lan,
+        "wan": wan,
+        "algorithm": algorithm,
+        "alpha": alpha,
+        "beta": beta,
+        "interval": interval,
+        "growth": growth,
+        "capacity": capacity,
+        "rtt": rtt,
+        "window": window,
+        "rate": rate,
+        "queue": queue,
+        "delay_from": delay_from,
+        "hook": hook,
+        "duration": duration,
+        "dry_run": dry_run,
+    }
+    report, statuses = _run(words, out, quiet=as_json)
+    if as_json:
+        print(json.dumps({"report": report, "last": statuses}, indent=2))
+        return
+    console = layout.stdout()
+    for line in summary(report):
+        layout.say(console, line)
+    if out is not None:
+        layout.say(console, f"Written to {out}.")
+
+
+def _run(words: dict[str, Any], out: Path | None, *, quiet: bool) -> tuple[dict[str, Any], Any]:
+    """Runs a gateway; gives its report and the last interval."""
+    try:
+        core = _core.Gateway(json.dumps(words))
+        with _file(out) as write, _view(quiet) as view, ThreadPoolExecutor(1, "paceline-gateway") as threads:
+            done = threads.submit(core.run)
+            last = None
+            try:
+                while not done.done():
+                    wait([done], STEP_S)
+                    last = _take(core, write, view) or last
+            except KeyboardInterrupt:
+                core.stop()
+                wait([done], 5)
+            finally:
+                core.stop()
+            report = json.loads(done.result())
+            last = _take(core, write, view) or last
+            write(json.dumps(report))
+    except _core.LiveError as error:
+        raise LiveError(str(error)) from None
+    except ValueError as error:
+        raise PacelineError(str(error)) from None
+    return report, last
+
+
+def _take(core: _core.Gateway, write: Any, view: Any) -> Any:
+    """Hands on what the gateway has shown; gives the last of it."""
+    last = None
+    for line in core.shown():
+        write(line)
+        last = json.loads(line)
+    if last is not None:
+        view(last)
+    return last
+
+
+@contextmanager
+def _file(out: Path | None) -> Iterator[Any]:
+    if out is None:
+        yield lambda _line: None
+        return
+    with out.open("w") as file:
+        yield lambda line: file.write(line + "\n")
+
+
+@contextmanager
+def _view(quiet: bool) -> Iterator[Any]:
+    """Something to show an interval with: a table on a terminal, a line a second elsewhere."""
+    console = Console(stderr=True, highlight=False)
+    if quiet:
+        yield lambda _status: None
+        return
+    if not console.is_terminal:
+        said = [0.0]
+
+        def say(status: dict[str, Any]) -> None:
+            if status["time_s"] >= said[0] + 1:
+                said[0] = status["time_s"]
+                print(head(status), file=sys.stderr, flush=True)
+
+        yield say
+        return
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        yield lambda status: live.update(table(status), refresh=True)
+
+
+def head(status: dict[str, Any]) -> str:
+    """An interval in a line."""
+    flows = status["flows"]
+    limited = sum(flow["window_bytes"] is not None for flow in flows)
+    rate = show.quantity("rate_bps", sum(flow["rate_bps"] for flow in flows))
+    delay = show.quantity("delay_s", status["delay_s"])
+    udp = show.quantity("rate_bps", status["udp_bps"])
+    return (
+        f"{status['time_s']:.0f} s: delay {delay}, TCP {rate} in {len(flows)} flows ({limited} limited, "
+        f"{status['left_alone']} left alone), UDP {udp}, {status['lowered']} windows lowered"
+    )
+
+
+def table(status: dict[str, Any]) -> Group:
+    """An interval with its largest flows."""
+    rows = Table(box=None, pad_edge=False)
+    for name in ("station", "remote"):
+        rows.add_column(name)
+    for name in ("rate", "window", "announced", "outstanding", "RTT"):
+        rows.add_column(name, justify="right")
+    flows = sorted(status["flows"], key=lambda flow: -flow["rate_bps"])
+    for flow in flows[:MOST_ROWS]:
+        window, rtt = flow["window_bytes"], flow["rtt_s"]
+        rows.add_row(
+            flow["station"],
+            flow["remote"],
+            show.quantity("rate_bps", flow["rate_bps"]),
+            "" if window is None else f"{window / 1e3:.1f} kB",
+            f"{flow['advertised_bytes'] / 1e3:.0f} kB",
+            f"{flow['outstanding_bytes'] / 1e3:.1f} kB",
+            "" if rtt is None else show.quantity("rtt_s", rtt),
+        )
+    more = len(flows) - MOST_ROWS
+    return Group(Text(head(status)), rows, Text(f"and {more} more" if more > 0 else ""))
+
+
+def summary(report: dict[str, Any]) -> list[str]:
+    """The run in a few lines."""
+    did = "would have been lowered" if report["dry_run"] else "lowered"
+    mean, most = (show.quantity("delay_s", report[f"delay_{of}_s"]) for of in ("mean", "max"))
+    lines = [
+        f"{report['duration_s']:.1f} s on {report['lan']} ({report['algorithm']}, {report['attached']}, delay from "
+        f"{report['delay_from']}): longest waits {mean} in the mean, {most} at most; {report['lowered']} windows {did}."
+    ]
+    if report["cleared"]:
+        lines.append(f"Cleared {report['cleared']} things that an earlier gateway had left.")
+    return lines
