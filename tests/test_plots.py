@@ -31,6 +31,7 @@ def recorded(kind: str, flows: int = 2, samples: int = 500) -> pl.DataFrame:
                 *("target_bps", "encoder_bps", "window_packets"),
             ],
             "sequence": ["sequence_packets", "sent_packets"],
+            "losses": ["packets_sent", "fast_retransmits", "timeout_series"],
             "acks": ["allowed_bps", "gap_s", "srtt_s", "timeout_s", "in_flight_packets"],
             "tfrc": ["allowed_bps", "receive_bps", "loss_event_rate", "srtt_s", "window_packets"],
             "kernel": ["srtt_s", "rtt_min_s", "retransmits"],

@@ -8,9 +8,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+import paceline
 from paceline.reproduce import loading, points, where
+from paceline.statistics import estimate
 from small_paper import GOODPUT
 
 PAPERS = where.folder_of_papers()
@@ -30,6 +33,8 @@ VENO: dict[str, set[str]] = {
     "beside-sack-two-state.toml": _SACK | {"access.receiver.loss"},
     "validation.toml": {"topology", "access", "link", "flow"},
 }
+_LIVE = {"duration", "profile", "topology", "rate_bin", "access", "link", "flow"}
+VENO |= dict.fromkeys(["live-veno.toml", "live-alone.toml", "live-beside.toml"], _LIVE)
 _WEB = {
     "duration",
     "warmup",
@@ -148,15 +153,53 @@ def test_the_published_rates_leave_the_web_nothing_on_the_stated_link() -> None:
     assert min(81 * rate for rate in rates) > 8_500, "81 use it"
 
 
-def test_what_cannot_be_run_has_published_values_and_none_of_ours() -> None:
+def test_the_live_scenarios_of_tfrc_veno_have_one_path() -> None:
+    names = ("live-veno.toml", "live-alone.toml", "live-beside.toml")
+    found = [tomllib.loads((PAPERS / "tfrc-veno" / name).read_text())["link"]["bottleneck"] for name in names]
+    for link in found:
+        assert link.pop("loss").keys() == {"kind", "rate", "on"}
+        assert 36 <= float(link.pop("delay").removesuffix(" ms")) < 37
+    assert found[0] == found[1] == found[2]
+
+
+def test_the_tables_of_tfrc_veno_are_held_against_both_worlds() -> None:
     found = loading.load("tfrc-veno")
-    later = [c for c in found.claims if found.studies[c.study].later]
-    assert {c.figure for c in later} == {"4", "table-1", "table-2"}
+    tables = [c for c in found.claims if c.figure in ("table-1", "table-2")]
     # Table I: 3 rows of 6 slots and 2 flows; Table II: 3 rows of 5 slots and 2 flows; what the text says of them.
-    assert len(later) == 36 + 30 + 5
-    assert all(c.ours is None for c in later)
-    covs = [c.published.value or 0 for c in later if c.key.startswith("table1-cov-veno")]
+    real = [c for c in tables if c.key.endswith("-emulated")]
+    assert len(real) == len(tables) - len(real) == 36 + 30 + 4
+    values = {c.key: c.published.value for c in tables}
+    assert all(values[c.key] == values[c.key.removesuffix("-emulated")] for c in real)
+    covs = [
+        values[f"table1-cov-veno-{slot}"] or 0
+        for slot in ("9-10", "11-12", "13-14", "15-16", "17-18", "22-23")
+    ]
     assert sum(covs) == pytest.approx(0.37 + 0.22 + 0.24 + 0.31 + 0.11 + 0.29)
+    sent = [
+        values[f"table2-beside-veno-{slot}"] or 0 for slot in ("10:30", "13:30", "16:30", "19:30", "21:30")
+    ]
+    assert sum(sent) == pytest.approx(1132.3 + 1253.3 + 1202.5 + 1357.8 + 1224.5)
+    assert all(c.needs_s == 300 for c in real), "five minutes were published"
+
+
+def test_the_paths_of_the_tables_are_fitted_to_nothing_of_tfrc_veno() -> None:
+    """What the published rows of TFRC and SACK say stands in the paths: losses, and that TFRC and SACK send so much."""
+    found = loading.load("tfrc-veno")
+    values = {c.key: c.published.value or 0 for c in found.claims}
+    for study, scheme in (("live-alone", "tfrc"), ("live-beside", "sack")):
+        for level in found.studies[study].levels:
+            point = points.point(found, found.studies[study], points.Place(study, scheme, level.label))
+            results = paceline.run(point.scenario, runs=12)
+            sent = results.flows.group_by("seed").agg(pl.col("packets_sent").mean())["packets_sent"]
+            slot = level.label
+            if study == "live-alone":
+                loss = 1 - values[f"table1-receiving-tfrc-{slot}"]
+                assert dict(level.settings)["link.bottleneck.loss.rate"].strip('"') == f"{100 * loss:.0f} %"
+                published = values[f"table1-packets-tfrc-{slot}"]
+            else:
+                published = (values[f"table2-sack-{slot}"] + values[f"table2-beside-sack-{slot}"]) / 2
+            ours = estimate(sent)
+            assert abs((ours.mean or 0) - published) < 0.02 * published + (ours.half_width or 0), (slot, ours)
 
 
 @pytest.mark.parametrize("key", where.keys())

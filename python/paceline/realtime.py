@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from paceline import _core, files, paths
@@ -307,7 +308,8 @@ def _measured(
 
 
 def _thinned(kind: str, frame: pl.DataFrame, every_s: float) -> pl.DataFrame:
-    """A recording at longer intervals than the flows': of rates the mean of each, of all else the last value."""
+    """A recording at longer intervals than the flows': of rates the mean of each, of counts the sum (`losses`), of all
+    else the last value."""
     of = [name for name in ("flow", "instance", "direction") if name in frame.columns]
     rest = [name for name in frame.columns if name not in (*of, "time_s")]
     number = (pl.col("time_s") / every_s - 1e-6).ceil().alias("interval")
@@ -320,36 +322,66 @@ def _thinned(kind: str, frame: pl.DataFrame, every_s: float) -> pl.DataFrame:
         ).fill_nan(None)
         for name in rest
     ]
+    if kind == "rate":
+        values = moved
+    elif kind == "losses":
+        values = [_counted(name) for name in rest]
+    else:
+        values = [pl.last(name) for name in rest]
     return (
         frame.with_columns(number, length)
         .group_by(*of, "interval", maintain_order=True)
-        .agg(pl.last("time_s"), *(moved if kind == "rate" else [pl.last(name) for name in rest]))
+        .agg(pl.last("time_s"), *values)
         .select(frame.columns)
     )
+
+
+def _counted(name: str) -> pl.Expr:
+    """A column of `losses` over several of its intervals: counts together, means by their samples, the last window."""
+    if name == "cwnd_packets":
+        return pl.last(name)
+    if not name.endswith("_mean_s"):
+        return pl.col(name).sum()
+    samples = pl.col(f"{name.removesuffix('_mean_s')}_samples")
+    known = samples > 0
+    mean = (pl.col(name) * samples).filter(known).sum() / samples.filter(known).sum()
+    return mean.alias(name)
 
 
 def _of_rates(
     rates: pl.DataFrame, bin_s: float, from_s: float, to_s: float
 ) -> dict[tuple[str, int], dict[str, float | None]]:
-    """`goodput_cov` and `startup_s` of each flow, from the goodput that its receiver recorded at whatever instants."""
+    """`goodput_cov`, `startup_s` and `send_rate_cov` of each flow, from the rates that its ends recorded at whatever
+    instants."""
     found: dict[tuple[str, int], dict[str, float | None]] = {}
     for (flow, instance), own in rates.group_by("flow", "instance", maintain_order=True):
-        times = own["time_s"].to_numpy()
-        # A value stands for the interval that ends at its time.
-        moved = np.cumsum(np.nan_to_num(own["goodput_bps"].to_numpy()) * np.diff(times, prepend=0.0))
         edges = np.arange(0.0, to_s + bin_s / 1e6, bin_s)
         edges = edges[edges >= from_s - bin_s / 1e6]
-        bins = np.diff(np.interp(edges, times, moved, left=0.0))
-        mean = float(bins.mean()) if len(bins) > 1 else 0.0
-        if mean <= 0:
-            found[flow, instance] = {"goodput_cov": None, "startup_s": None}
-            continue
-        first = int(np.argmax(bins >= STARTED * mean))
+        came, sent = (_in_bins(own, column, edges) for column in ("goodput_bps", "send_rate_bps"))
+        mean = float(came.mean()) if len(came) else 0.0
         found[flow, instance] = {
-            "goodput_cov": float(bins.std()) / mean,
-            "startup_s": float(edges[first + 1]),
+            "goodput_cov": _cov(came),
+            "startup_s": float(edges[int(np.argmax(came >= STARTED * mean)) + 1]) if mean > 0 else None,
+            "send_rate_cov": _cov(sent),
         }
     return found
+
+
+def _in_bins(rates: pl.DataFrame, column: str, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """What was moved between the edges, of rates that each stand for the interval that ends at its time; nothing if
+    there are no two bins, or no such rates."""
+    known = rates[column].is_not_nan() & rates[column].is_not_null()
+    if len(edges) < 3 or not known.any():
+        return np.empty(0)
+    times = rates["time_s"].to_numpy()
+    moved = np.cumsum(np.nan_to_num(rates[column].to_numpy()) * np.diff(times, prepend=0.0))
+    return np.diff(np.interp(edges, times, moved, left=0.0))
+
+
+def _cov(bins: npt.NDArray[np.float64]) -> float | None:
+    """Coefficient of variation; None without bins, or if nothing moved."""
+    mean = float(bins.mean()) if len(bins) else 0.0
+    return float(bins.std()) / mean if mean > 0 else None
 
 
 def near(folder: str, number: str, every_s: str) -> None:

@@ -26,7 +26,7 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 """The tables, and which columns say what a row is of; the others are measures."""
 
 TABLES = tuple(IDENTITY)
-SERIES = ("cwnd", "queue", "rate", "rtcp", "sequence", "acks", "tfrc", "playout", "arrivals")
+SERIES = ("cwnd", "queue", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals")
 """What can be recorded over time."""
 ALL_SERIES = (*SERIES, "kernel", "delay")
 """Also what only the kernel's TCP on real paths tells, and the delays of an emulated path."""

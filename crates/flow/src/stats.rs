@@ -199,6 +199,12 @@ impl SenderStats {
         (self.bases > 0).then(|| self.base_sum / self.bases as f64)
     }
 
+    /// The losses at which the controller knew a base round-trip time, and the sum of these in seconds.
+    #[must_use]
+    pub fn base_rtts(&self) -> (u64, f64) {
+        (self.bases, self.base_sum)
+    }
+
     /// Least round-trip time; `None` without a sample.
     #[must_use]
     pub fn rtt_min(&self) -> Option<Span> {

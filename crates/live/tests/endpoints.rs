@@ -115,7 +115,7 @@ fn every_machine_both_ways() {
         assert!(["here", "127.0.0.1"].contains(&row.from.as_str()) && row.from != row.to);
     }
     let tables: Vec<&str> = run.output.series.iter().map(|series| series.table).collect();
-    for table in ["cwnd", "rate", "sequence", "tfrc", "acks", "rtcp"] {
+    for table in ["cwnd", "rate", "sequence", "losses", "tfrc", "acks", "rtcp"] {
         assert!(tables.contains(&table), "{table} of {tables:?}");
     }
     for rate in run.output.series.iter().filter(|series| series.table == "rate") {

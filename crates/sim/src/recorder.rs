@@ -3,6 +3,7 @@
 use crate::endpoint::{Sink, Source};
 use crate::model::{FlowModel, LinkDirection};
 use paceline_control::Gauges;
+use paceline_flow::SenderStats;
 use paceline_units::{Rate, Span, Time};
 
 /// What to record, and how often.
@@ -18,6 +19,8 @@ pub struct Recording {
     pub rate: bool,
     /// Data sent so far.
     pub sequence: bool,
+    /// What senders counted of packets, losses and round trips, interval by interval.
+    pub losses: bool,
     /// What rate control by per-packet acknowledgements knows and allows.
     pub acks: bool,
     /// What rate control knows and allows.
@@ -32,8 +35,8 @@ pub struct Recording {
 
 impl Recording {
     /// Names of the series.
-    pub const NAMES: [&'static str; 9] =
-        ["cwnd", "queue", "rate", "rtcp", "sequence", "acks", "tfrc", "playout", "arrivals"];
+    pub const NAMES: [&'static str; 10] =
+        ["cwnd", "queue", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals"];
     /// Record nothing.
     pub const NOTHING: Recording = Recording {
         cwnd: false,
@@ -41,6 +44,7 @@ impl Recording {
         rtcp: false,
         rate: false,
         sequence: false,
+        losses: false,
         acks: false,
         tfrc: false,
         playout: false,
@@ -61,6 +65,7 @@ impl Recording {
                 "rate" => recording.rate = true,
                 "rtcp" => recording.rtcp = true,
                 "sequence" => recording.sequence = true,
+                "losses" => recording.losses = true,
                 "acks" => recording.acks = true,
                 "tfrc" => recording.tfrc = true,
                 "playout" => recording.playout = true,
@@ -74,7 +79,7 @@ impl Recording {
     /// Whether hosts have something to sample.
     #[must_use]
     pub const fn at_hosts(&self) -> bool {
-        let sending = self.cwnd || self.rate || self.rtcp || self.sequence || self.acks || self.tfrc;
+        let sending = self.cwnd || self.rate || self.rtcp || self.sequence || self.losses || self.acks || self.tfrc;
         sending || self.playout || self.arrivals
     }
 }
@@ -133,6 +138,7 @@ pub struct HostRecorder {
     controls: Vec<Option<Series>>,
     sessions: Vec<Option<Series>>,
     sequences: Vec<Series>,
+    losses: Vec<(Series, Seen)>,
     sendings: Vec<(Series, u64)>,
     /// One a sink.
     goodputs: Vec<(Series, u64)>,
@@ -159,6 +165,7 @@ impl HostRecorder {
             };
         let on = |machine: &'static str| move |flow: &FlowModel| flow.transport.name() == machine;
         let from_zero = |series: Vec<Series>| series.into_iter().map(|series| (series, 0)).collect();
+        let losses = all(recording.losses, sources, "losses", LOSSES);
         HostRecorder {
             recording,
             next: Time::ZERO,
@@ -185,6 +192,7 @@ impl HostRecorder {
             ),
             sessions: some(recording.rtcp, sources, &on("rtp"), "rtcp", RTCP),
             sequences: all(recording.sequence, sources, "sequence", &["time_s", "sequence_packets", "sent_packets"]),
+            losses: losses.into_iter().map(|series| (series, Seen::default())).collect(),
             sendings: from_zero(all(recording.rate, sources, SENDING, &["time_s", "send_rate_bps"])),
             goodputs: from_zero(all(recording.rate, sinks, "rate", &["time_s", "goodput_bps"])),
             playouts: some(recording.playout, sinks, &|flow| flow.stream.is_some(), "playout", &["time_s", "buffer_s"]),
@@ -240,6 +248,14 @@ impl HostRecorder {
                 series.push(&[time, first_time as f64, stats.packets_sent as f64]);
             }
         }
+        for ((series, before), source) in self.losses.iter_mut().zip(sources) {
+            let seen = Seen::by(source.sender.stats());
+            if source.has_started() && now > Time::ZERO {
+                series.push(&seen.row(time, before, Row::of(source).cwnd));
+                // What leaves at the very start belongs to the first interval.
+                *before = seen;
+            }
+        }
         let every = self.recording.every.as_secs_f64();
         let rate = |(series, before): &mut (Series, u64), bytes: u64| {
             if now > Time::ZERO {
@@ -281,7 +297,8 @@ impl HostRecorder {
             .chain(self.playouts)
             .chain(self.arrivals)
             .flatten();
-        some.chain(self.sequences).chain(rates).collect()
+        let losses = self.losses.into_iter().map(|(series, _)| series);
+        some.chain(self.sequences).chain(losses).chain(rates).collect()
     }
 }
 
@@ -303,6 +320,68 @@ const RTCP: &[&str] = &[
     "encoder_bps",
     "window_packets",
 ];
+
+/// Columns of table `losses`; each row is of the interval that ends at its time.
+const LOSSES: &[&str] = &[
+    "time_s",
+    "packets_sent",
+    "packets_retransmitted",
+    "fast_retransmits",
+    "timeout_series",
+    "rtt_samples",
+    "rtt_mean_s",
+    "base_rtt_samples",
+    "base_rtt_mean_s",
+    "cwnd_packets",
+];
+
+/// What a sender had counted at one time, of what table `losses` tells.
+#[derive(Clone, Copy, Default, Debug)]
+struct Seen {
+    sent: u64,
+    retransmitted: u64,
+    fast_retransmits: u64,
+    timeout_series: u64,
+    rtt_count: u64,
+    rtt_sum: Span,
+    bases: u64,
+    base_sum: f64,
+}
+
+impl Seen {
+    fn by(stats: &SenderStats) -> Seen {
+        let (bases, base_sum) = stats.base_rtts();
+        Seen {
+            sent: stats.packets_sent,
+            retransmitted: stats.retransmitted,
+            fast_retransmits: stats.fast_retransmits,
+            timeout_series: stats.first_timeouts,
+            rtt_count: stats.rtt_count,
+            rtt_sum: stats.rtt_sum,
+            bases,
+            base_sum,
+        }
+    }
+
+    /// The row of the interval since `before`, with the congestion window at its end; a mean of nothing is not a number,
+    /// and no window none.
+    fn row(&self, time: f64, before: &Seen, cwnd: f64) -> [f64; 10] {
+        let (rtts, bases) = (self.rtt_count - before.rtt_count, self.bases - before.bases);
+        let mean = |sum: f64, count: u64| if count > 0 { sum / count as f64 } else { f64::NAN };
+        [
+            time,
+            (self.sent - before.sent) as f64,
+            (self.retransmitted - before.retransmitted) as f64,
+            (self.fast_retransmits - before.fast_retransmits) as f64,
+            (self.timeout_series - before.timeout_series) as f64,
+            rtts as f64,
+            mean((self.rtt_sum - before.rtt_sum).as_secs_f64(), rtts),
+            bases as f64,
+            mean(self.base_sum - before.base_sum, bases),
+            if cwnd > 0.0 { cwnd } else { f64::NAN },
+        ]
+    }
+}
 
 /// What a sender's gauges show.
 #[derive(Default)]

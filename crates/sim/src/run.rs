@@ -123,6 +123,7 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
         (recording.cwnd, 5 * on("tcp")),
         (recording.rate, 5 * flows), // until its two tables are one
         (recording.sequence, 3 * flows),
+        (recording.losses, 10 * flows),
         (recording.rtcp, 12 * on("rtp")),
         (recording.acks, 6 * on("acks")),
         (recording.tfrc, 6 * on("tfrc")),

@@ -32,7 +32,7 @@ def plot(
         typer.Option(
             "--kind",
             metavar="KIND,...",
-            help="cwnd, rate, rtcp, sequence, acks, tfrc, kernel, queue, playout, arrivals, occupancy. "
+            help="cwnd, rate, rtcp, sequence, losses, acks, tfrc, kernel, queue, playout, arrivals, occupancy. "
             "Default: all there are.",
             show_default=False,
         ),

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from paceline.plots import acks, arrivals, cwnd, kernel, playout, queue, rate, rtcp, sequence, tfrc
+from paceline.plots import acks, arrivals, cwnd, kernel, losses, playout, queue, rate, rtcp, sequence, tfrc
 from paceline.plots.style import save
 from paceline.plots.timeline import Kind, figure
 
@@ -17,6 +17,7 @@ KINDS: dict[str, Kind] = {
         rate.KIND,
         rtcp.KIND,
         sequence.KIND,
+        losses.KIND,
         acks.KIND,
         tfrc.KIND,
         kernel.KIND,

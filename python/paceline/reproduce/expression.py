@@ -81,6 +81,12 @@ def _between(y: Array, low: Array, high: Array) -> Array:
     )
 
 
+def _mean_known(y: Array) -> Array:
+    """The mean of what has a value; nan if nothing has."""
+    known = np.ravel(y)[np.isfinite(np.ravel(y))]
+    return np.asarray(known.mean() if known.size else math.nan)
+
+
 def _share_above(runs: Array) -> Array:
     """The share of the runs above zero; nan if one has no value."""
     return np.asarray(np.where(np.isfinite(runs), runs > 0, math.nan).mean())
@@ -108,6 +114,8 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
     "log2": lambda y: np.asarray(np.log2(y)),
     "coalesce": _coalesce,
     "between": _between,
+    "lower": lambda y, other: np.asarray(np.minimum(y, other)),
+    "mean_known": _mean_known,
     "veno_gamma": _modelled(models.gamma),
     "veno_rate": _modelled(
         lambda p, rtt, gamma, rto, w_max: models.veno_approximate(
@@ -116,7 +124,8 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
     ),
 }
 """Name -> function of the expressions: slope(y, x), crossing(y, x, level), mean, least, most, abs, log2;
-coalesce(y, other): other where y has no value; between(y, low, high): 1 where y lies there, else 0; and of
+coalesce(y, other): other where y has no value; between(y, low, high): 1 where y lies there, else 0; lower(y, other);
+mean_known, of what has a value; and of
 `paceline.models` veno_gamma(rtt, base_rtt, w_max) and veno_rate(p, rtt, gamma, rto, w_max), the paper's equations (20)
 and (16), in seconds, packets and packets/s."""
 

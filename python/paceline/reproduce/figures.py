@@ -241,8 +241,8 @@ class Line:
     label: str
     time_s: list[float]
     y: list[float]
-    dashed: bool
-    """Of several flows at several levels, those beyond the first level."""
+    dashed: bool = False
+    """Of several flows at several levels, those beyond the first level; of several columns, all but the first."""
 
 
 def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) -> list[Line]:
@@ -254,6 +254,8 @@ def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) ->
         table = reproduction.recorded.get(Place(study.key, series, level.label))
         if table is None:
             continue
+        if table.is_empty():
+            continue
         table = table.filter(pl.col("seed") == reproduction.seeds[0])
         if plot.trace.flow is not None:
             table = table.filter(pl.col("flow") == plot.trace.flow)
@@ -261,28 +263,33 @@ def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) ->
         for one in of_flow:
             name = f"{one['flow'][0]}[{one['instance'][0]}]"
             several = name if len(study.levels) == 1 else f"{level.label}, {name}"
-            # What a real run cannot know at an instant is null.
-            y = (one[plot.trace.column] * plot.trace.scale).fill_null(float("nan"))
             label = several if len(of_flow) > 1 else level.label
-            dashed = i > 0 and len(of_flow) > 1
-            found.append(Line(i, label, one["time_s"].to_list(), y.to_list(), dashed))
+            for n, column in enumerate(plot.trace.columns):
+                # What a real run cannot know at an instant is null.
+                y = (one[column] * plot.trace.scale).fill_null(float("nan"))
+                named = f"{label}, {plot.trace.labels[n]}" if plot.trace.labels else label
+                dashed = n > 0 or (i > 0 and len(of_flow) > 1)
+                found.append(Line(i, named, one["time_s"].to_list(), y.to_list(), dashed))
     return found
 
 
 def _draw_traces(figure: Figure, reproduction: Reproduction, study: Study, plot: Plot) -> None:
-    panels = figure.subplots(len(study.series), 1, sharex=True, sharey=True, squeeze=False)
-    few = True
+    assert plot.trace is not None  # the loader has seen to it
+    few, columns = True, len(plot.trace.columns)
+    # Lines that belong together are held against each other, not against other panels.
+    panels = figure.subplots(len(study.series), 1, sharex=True, sharey=columns == 1, squeeze=False)
     for panel, series in zip(panels[:, 0], study.series, strict=True):
         lines = traces(reproduction, study, series.key, plot)
-        few = len(lines) <= len(study.levels) or len(study.levels) > 1
+        few = len(lines) <= len(study.levels) * columns or len(study.levels) > 1
         # The longest run first, so that the shorter ones lie on top of it.
         for i, line in reversed(list(enumerate(lines))):
-            style = "--" if line.dashed else "-"
-            panel.plot(line.time_s, line.y, style, color=COLOURS[i % 6], linewidth=1, label=line.label)
+            style, pen = "--" if line.dashed else "-", COLOURS[i // columns % 6]
+            panel.plot(line.time_s, line.y, style, color=pen, linewidth=1, label=line.label)
         panel.set_title(series.label, fontsize=9, loc="left")
         panel.set_ylabel(plot.label)
-    # Once all is drawn: a limit ends the scaling of the axis that the panels share.
-    panels[0, 0].set_ylim(bottom=0)
+    # Once all is drawn: a limit ends the scaling of an axis.
+    for panel in panels[:, 0]:
+        panel.set_ylim(bottom=0)
     panels[-1, 0].set_xlabel("Time (s)")
     if few:
         panels[0, 0].legend(ncols=3, fontsize=8, loc="lower right", title=study.axis_label, reverse=True)

@@ -9,7 +9,19 @@ from typing import Any
 from paceline.reproduce.claims import read_claims
 from paceline.reproduce.expression import Expression
 from paceline.reproduce.measure import REDUCTIONS
-from paceline.reproduce.paper import Curve, Finding, Level, Metric, Paper, Plot, Series, Study, Trace, World
+from paceline.reproduce.paper import (
+    EACH,
+    Curve,
+    Finding,
+    Level,
+    Metric,
+    Paper,
+    Plot,
+    Series,
+    Study,
+    Trace,
+    World,
+)
 from paceline.reproduce.reading import Table, check_selections, read_toml, settings, to_expression
 from paceline.reproduce.where import PaperError, folder_of_papers
 from paceline.results import SERIES
@@ -25,6 +37,7 @@ def _series(where: str, values: list[Any]) -> tuple[Series, ...]:
                 table.take("label", str),
                 settings(table),
                 table.take("dashed", bool, False),
+                _world(table),
             )
         )
         table.end()
@@ -36,6 +49,13 @@ def _world(entry: Table) -> World:
     if word not in list(World):
         raise PaperError(f"{entry.where}.world: {' or '.join(World)}, not {word!r}")
     return World(word)
+
+
+def _positive(table: Table, key: str) -> float | None:
+    value = table.take(key, (int, float), None)
+    if value is not None and not value > 0:
+        raise PaperError(f"{table.where}.{key}: must be above 0, not {value:g}")
+    return None if value is None else float(value)
 
 
 def _levels(where: str, table: Table) -> tuple[Level, ...]:
@@ -59,10 +79,16 @@ def _levels(where: str, table: Table) -> tuple[Level, ...]:
                 float(entry.take("x", (int, float), i)),
                 settings(entry),
                 _world(entry),
+                _positive(entry, "cut"),
+                entry.take("full", bool, False),
             )
         )
         entry.end()
     return tuple(found)
+
+
+def _single(metrics: Mapping[str, Metric]) -> str:
+    return ", ".join(key for key, metric in metrics.items() if metric.rows != EACH)
 
 
 _KINDS = ("line", "bars", "trace", "scatter", "curves")
@@ -95,8 +121,8 @@ def _plots(
         )
         table.end()
         for name in (plot.metric, plot.over):
-            if name and name not in metrics:
-                raise PaperError(f"{table.where}: no metric {name!r}; there are {', '.join(metrics)}")
+            if name and (name not in metrics or metrics[name].rows == EACH):
+                raise PaperError(f"{table.where}: no metric {name!r}; there are {_single(metrics)}")
         found.append(plot)
     return tuple(found)
 
@@ -130,12 +156,17 @@ def _curves(plot: Table, levels: tuple[Level, ...]) -> tuple[Curve, ...]:
 
 def _trace(plot: Table) -> Trace:
     table = Table(f"{plot.where}.trace", plot.take("trace", dict))
+    columns = table.take("column", (str, list))
+    columns = (columns,) if isinstance(columns, str) else tuple(columns)
     trace = Trace(
-        table.take("column", str),
+        columns,
         float(table.take("scale", (int, float), 1.0)),
         table.take("flow", str, None),
+        tuple(table.take("labels", list, list(columns) if len(columns) > 1 else [])),
     )
     table.end()
+    if len(columns) > 1 and len(trace.labels) != len(columns):
+        raise PaperError(f"{table.where}.labels: as many as there are columns")
     return trace
 
 
@@ -163,6 +194,7 @@ def _study(
         pool=pool,
         record=table.take("record", str, None),
         record_every_s=float(table.take("record_every", (int, float), 0.5)),
+        cut_s=_positive(table, "cut"),
         later=later,
         seconds=float(table.take("seconds", (int, float), 0.1)),
     )
@@ -172,6 +204,8 @@ def _study(
     table.end()
     if study.record not in (None, *SERIES):
         raise PaperError(f"{where}.record: {', '.join(SERIES)}, not {study.record!r}")
+    if study.cut_s and study.record != "losses":
+        raise PaperError(f'{where}: what is cut into intervals is `record = "losses"`')
     if study.record is None and any(plot.kind == "trace" for plot in study.plots):
         raise PaperError(f"{where}: a trace needs `record`")
     for plot in study.plots:
@@ -199,10 +233,12 @@ def _metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
             expression=to_expression(table.where, text) if text is not None else None,
         )
         table.end()
-        if metric.rows != "first" and metric.rows not in REDUCTIONS:
-            raise PaperError(f"{table.where}.rows: first, {', '.join(REDUCTIONS)}, not {metric.rows!r}")
-        if metric.table in SERIES and metric.rows == "first":
-            raise PaperError(f"{table.where}.rows: of a recording {', '.join(REDUCTIONS)}, not first")
+        if metric.rows not in ("first", EACH, *REDUCTIONS):
+            raise PaperError(
+                f"{table.where}.rows: first, {', '.join(REDUCTIONS)} or {EACH}, not {metric.rows!r}"
+            )
+        if metric.table in SERIES and metric.rows in ("first", EACH):
+            raise PaperError(f"{table.where}.rows: of a recording {', '.join(REDUCTIONS)}, not {metric.rows}")
         if (metric.expression is None) == (metric.table is None or metric.field is None):
             raise PaperError(f"{table.where}: needs either table and field or an expression")
         if metric.expression and (missing := metric.expression.names - found.keys()):

@@ -13,7 +13,7 @@ import polars as pl
 
 from paceline.reproduce import points
 from paceline.reproduce.expression import Array, Column, ExpressionError
-from paceline.reproduce.paper import Claim, Curve, Metric, Paper, Study, World
+from paceline.reproduce.paper import EACH, Claim, Curve, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome, Verdict, judge
 from paceline.reproduce.where import PaperError
@@ -50,6 +50,12 @@ def _value(row: Mapping[str, Any], field: str) -> Any:
     return value
 
 
+OF_THE_RUN = "run"
+"""The table of a metric that is a number of the whole run: its only row is the summary itself."""
+INTERVALS = "intervals"
+"""The table of the intervals that a run is cut into: see `intervals`."""
+
+
 def _over_time(metric: Metric, series: Mapping[str, pl.DataFrame]) -> float:
     """What becomes of a recorded column; nan where it was not recorded or has no value."""
     table = series.get(str(metric.table))
@@ -61,11 +67,11 @@ def _over_time(metric: Metric, series: Mapping[str, pl.DataFrame]) -> float:
     return float(REDUCTIONS[metric.rows](values)) * metric.scale if len(values) else math.nan
 
 
-def _field(metric: Metric, summary: Mapping[str, Any], series: Mapping[str, pl.DataFrame]) -> float:
+def _field(metric: Metric, summary: Mapping[str, Any], series: Mapping[str, pl.DataFrame]) -> float | Array:
     if metric.table in SERIES:
         return _over_time(metric, series)
     found = []
-    for row in summary.get(str(metric.table), []):
+    for row in [summary] if metric.table == OF_THE_RUN else summary.get(str(metric.table), []):
         if all(row.get(key) == value for key, value in metric.match.items()):
             value = _value(row, str(metric.field))
             if value is None and metric.if_null is not None:
@@ -75,37 +81,58 @@ def _field(metric: Metric, summary: Mapping[str, Any], series: Mapping[str, pl.D
                 break
     if not found:
         return math.nan
+    if metric.rows == EACH:
+        return np.array(found)
     return found[0] if metric.rows == "first" else REDUCTIONS[metric.rows](np.array(found))
 
 
-def of_run(
-    metrics: Mapping[str, Metric],
-    summary: Mapping[str, Any],
-    series: Mapping[str, pl.DataFrame] = MappingProxyType({}),
-) -> dict[str, float]:
-    """Every metric of one run, of its summary and what it recorded; nan where the run has none."""
-    found: dict[str, float] = {}
+_Series = Mapping[str, pl.DataFrame]
+_NOTHING: _Series = MappingProxyType({})
+
+
+def _all_of_run(
+    metrics: Mapping[str, Metric], summary: Mapping[str, Any], series: _Series = _NOTHING
+) -> dict[str, Array]:
+    found: dict[str, Array] = {}
+    names: dict[str, Column | Array] = {}
     for key, metric in metrics.items():
         if metric.expression is None:
-            found[key] = _field(metric, summary, series)
+            value = np.asarray(_field(metric, summary, series))
         else:
-            names: dict[str, Column | Array] = {name: np.asarray(value) for name, value in found.items()}
-            found[key] = float(metric.expression.value(names, np.ones(1)))
+            value = metric.expression.value(names, np.ones(1))
+        if value.ndim and metric.rows != EACH:
+            raise PaperError(f'metric {key}: has many values in a run; with rows = "{EACH}" it may')
+        names[key] = found[key] = value
     return found
+
+
+def of_run(
+    metrics: Mapping[str, Metric], summary: Mapping[str, Any], series: _Series = _NOTHING
+) -> dict[str, float]:
+    """Every metric of one run that is one number, of its summary and what it recorded; nan where the run has none."""
+    found = _all_of_run(metrics, summary, series)
+    return {key: float(value) for key, value in found.items() if metrics[key].rows != EACH}
+
+
+def each_of_run(metrics: Mapping[str, Metric], summary: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Every metric of one run that has a number for each interval; those with as many as there are intervals."""
+    found = _all_of_run(metrics, summary)
+    several = (key for key, value in found.items() if metrics[key].rows == EACH and value.ndim)
+    return {key: found[key].tolist() for key in several}
 
 
 def of_point(
     metrics: Mapping[str, Metric],
     summaries: Sequence[Mapping[str, Any]],
-    series: Sequence[Mapping[str, pl.DataFrame]] | None = None,
+    series: Sequence[_Series] | None = None,
 ) -> dict[str, list[float]]:
     """Every metric of every run of a point, of its summaries and of what the runs recorded. Raises PaperError for a
     metric of a table that no summary has."""
     runs = [of_run(metrics, *run) for run in zip(summaries, series or [{}] * len(summaries), strict=True)]
-    found = {key: [run[key] for run in runs] for key in metrics}
+    found = {key: [run[key] for run in runs] for key in metrics if metrics[key].rows != EACH}
     for key, metric in metrics.items():
         if (
-            metric.table not in (None, *SERIES)
+            metric.table not in (None, OF_THE_RUN, INTERVALS, *SERIES)
             and summaries
             and not any(metric.table in s for s in summaries)
         ):
@@ -201,13 +228,13 @@ def _runs(paper: Paper, claim: Claim, values: Values) -> int:
     study = paper.studies[claim.study]
     keys = {s.key for s in [paper.studies[key] for key in study.pool] or [study]}
     chosen = claim.ours.selections if claim.ours and not study.pool else []
-    # With a range or all levels, all points count.
     named = {(series, level) for _, series, level in chosen if isinstance(level, str)}
-    everything = not chosen or not all(isinstance(level, str) for _, _, level in chosen)
+    # With a range or all levels, all points of the series count.
+    whole = {series for _, series, level in chosen if not isinstance(level, str)}
     counts = [
         len(next(iter(v.values()), []))
         for p, v in values.items()
-        if p.study in keys and (everything or (p.series, p.level) in named)
+        if p.study in keys and (not chosen or p.series in whole or (p.series, p.level) in named)
     ]
     return min(counts, default=0)
 
@@ -215,12 +242,15 @@ def _runs(paper: Paper, claim: Claim, values: Values) -> int:
 def too_short(paper: Paper, claim: Claim) -> Verdict | None:
     """The verdict on a claim that takes longer runs in real time than there are; None if there are none such."""
     study = paper.studies[claim.study]
-    if not claim.needs_s or claim.ours is None:
+    if claim.ours is None:
         return None
-    levels = {level for _, _, level in claim.ours.selections}
+    chosen = {(series, level) for _, series, level in claim.ours.selections}
     for place, _, level in points.places(study):
-        if level.label in levels and level.world is World.EMULATED:
-            lasts = points.point(paper, study, place).scenario.duration_s
+        wanted = {(place.series, level.label), (place.series, None)} & chosen
+        if wanted and points.world(study, place) is World.EMULATED:
+            if points.is_left_out(study, place):
+                return Verdict(Outcome.OPEN, "it is run in real time in the full form alone (--full)")
+            lasts = points.point(paper, study, place).scenario.duration_s if claim.needs_s else 0.0
             if lasts < claim.needs_s:
                 says = f"runs of {lasts:g} s are too short to test it: it takes {claim.needs_s:g} s (--full)"
                 return Verdict(Outcome.OPEN, says)

@@ -17,7 +17,7 @@ import plotly
 from markupsafe import Markup
 
 from paceline.reproduce import figures, measure, points
-from paceline.reproduce.paper import Plot, Study, World
+from paceline.reproduce.paper import Level, Plot, Series, Study, World
 from paceline.reproduce.reproduction import RealTime, Reproduction
 from paceline.reproduce.verdict import FEW_RUNS, Kind, Outcome
 from paceline.statistics import Estimate, independent_difference
@@ -227,13 +227,15 @@ def plot_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str,
                 }
             )
             continue
+        columns = len(plot.trace.columns) if plot.trace else 1
         for n, line in enumerate(figures.traces(reproduction, study, one.key, plot)):
             x, y = _clean(line.time_s), _clean(line.y)
-            dashed = line.dashed
-            series.append({"label": line.label, "colour": n, "dashed": dashed, "panel": i, "x": x, "y": y})
+            pen = {"colour": n // columns, "dashed": line.dashed}
+            series.append({"label": line.label, **pen, "panel": i, "x": x, "y": y})
     data["series"] = series
     if plot.kind == "trace":
         data["x"], data["panels"] = "Time (s)", [s.label for s in study.series]
+        data["columns"] = len(plot.trace.columns) if plot.trace else 1
     return data
 
 
@@ -254,28 +256,36 @@ def _point_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]
     return rows
 
 
+def _at(study: Study, series: Series, level: Level) -> str:
+    """What a point in real time is called beside its twin: by its series, and by its level where that is no world."""
+    return series.label if level.world is World.EMULATED else f"{series.label}, {level.label}"
+
+
 def _gap_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]]:
     """Each point in real time beside the same point simulated: of every metric shown both, and the difference."""
     rows = []
     for place, series, level in points.places(study):
+        settings = points.settings(study, place)
         twin = next(
             (
                 other
-                for other in study.levels
-                if other.world is World.SIMULATED and other.settings == level.settings
+                for other, of, at in points.places(study)
+                if study.world(of, at) is World.SIMULATED
+                and points.settings(study, other) == settings
+                and study.cut_at(at) == study.cut_at(level)
             ),
             None,
         )
         emulated = reproduction.values.get(place)
-        if level.world is World.SIMULATED or twin is None or emulated is None:
+        if study.world(series, level) is World.SIMULATED or twin is None or emulated is None:
             continue
-        simulated = reproduction.values[points.Place(study.key, series.key, twin.label)]
+        simulated = reproduction.values[twin]
         for key in _shown_metrics(reproduction, study):
             metric = reproduction.paper.metrics[key]
             rows.append(
                 {
                     "metric": f"{metric.label}{f', {metric.unit}' if metric.unit else ''}",
-                    "series": series.label,
+                    "series": _at(study, series, level),
                     "simulated": plus_minus(measure.mean(simulated[key])),
                     "emulated": plus_minus(measure.mean(emulated[key])),
                     "difference": plus_minus(independent_difference(simulated[key], emulated[key])),

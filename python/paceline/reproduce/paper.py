@@ -24,6 +24,13 @@ Settings = tuple[tuple[str, str], ...]
 """(TOML path, value as text) in the order in which they are made."""
 
 
+class World(StrEnum):
+    """Where a point runs: in the simulator, or in real time over an emulated path."""
+
+    SIMULATED = "simulated"
+    EMULATED = "emulated"
+
+
 @dataclass(frozen=True)
 class Series:
     """One line of a study's plots."""
@@ -32,13 +39,8 @@ class Series:
     label: str
     settings: Settings
     dashed: bool = False
-
-
-class World(StrEnum):
-    """Where a point runs: in the simulator, or in real time over an emulated path."""
-
-    SIMULATED = "simulated"
-    EMULATED = "emulated"
+    world: World = World.SIMULATED
+    """Where its points run; those at levels that are emulated run in real time too."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,22 @@ class Level:
     x: float
     settings: Settings
     world: World = World.SIMULATED
+    cut_s: float | None = None
+    """Length of the intervals that its runs are cut into, in the short form, if not the study's."""
+    full: bool = False
+    """Whether its points in real time run in the full form alone."""
+
+
+EACH = "each"
+"""`Metric.rows` of a number of each interval that a run is cut into."""
 
 
 @dataclass(frozen=True)
 class Metric:
     """A number of each run: a field of the summary's rows that match, times a scale; or an expression over others.
 
-    `rows` says what becomes of several rows: "first" takes the first, the others are those of `measure.REDUCTIONS`.
+    `rows` says what becomes of several rows: "first" takes the first, the others are those of `measure.REDUCTIONS`;
+    "each" keeps all, in order: such a metric is for traces and for expressions that make one number of it.
     """
 
     key: str
@@ -100,9 +111,11 @@ class Trace:
     """What a plot of kind `trace` shows of a recorded table: a column times a scale, of the flows so named (None: of
     all)."""
 
-    column: str
+    columns: tuple[str, ...]
     scale: float
     flow: str | None = None
+    labels: tuple[str, ...] = ()
+    """Of the columns, if there are several: all but the first are drawn dashed."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +141,10 @@ class Plot:
     """Where the y axis of a line plot begins."""
 
 
+SHORT = ("duration", "rate_bin")
+"""What a study that runs in real time sets for its short form alone."""
+
+
 @dataclass(frozen=True)
 class Study:
     """A scenario swept along one axis; or a pool: all points of other studies taken together; or what cannot be run
@@ -148,6 +165,8 @@ class Study:
     """What is recorded over time, for plots of kind trace."""
     record_every_s: float = 0.5
     """The interval of the recording."""
+    cut_s: float | None = None
+    """Length of the intervals that its runs are cut into: see `intervals`. What is recorded is then `losses`."""
     later: str = ""
     seconds: float = 0.1
     """Core seconds of a run, on average, on the machine of the paper's README."""
@@ -155,14 +174,26 @@ class Study:
     @property
     def is_emulated(self) -> bool:
         """Whether some of its points run in real time."""
-        return any(level.world is World.EMULATED for level in self.levels)
+        worlds = {level.world for level in self.levels} | {series.world for series in self.series}
+        return World.EMULATED in worlds
 
-    def without(self, path: str) -> Study:
-        """The study with levels that do not set `path`."""
-        kept = (
-            replace(level, settings=tuple(s for s in level.settings if s[0] != path)) for level in self.levels
-        )
-        return replace(self, levels=tuple(kept))
+    def world(self, series: Series, level: Level) -> World:
+        """Where the points of a series at a level run."""
+        return World.EMULATED if World.EMULATED in (series.world, level.world) else World.SIMULATED
+
+    def cut_at(self, level: Level) -> float | None:
+        """Length of the intervals that runs at the level are cut into; None: they are not."""
+        return level.cut_s or self.cut_s
+
+    def full(self) -> Study:
+        """The study with all its points, and with runs and intervals as long as its scenario and itself have them."""
+
+        def kept(settings: Settings) -> Settings:
+            return tuple(s for s in settings if s[0] not in SHORT)
+
+        levels = (replace(x, settings=kept(x.settings), cut_s=None, full=False) for x in self.levels)
+        series = (replace(x, settings=kept(x.settings)) for x in self.series)
+        return replace(self, levels=tuple(levels), series=tuple(series))
 
     def level(self, label: str) -> int:
         """The index of the level so labelled. Raises KeyError."""
@@ -256,5 +287,5 @@ class Paper:
     def full(self) -> Paper:
         """The paper with runs in real time as long and as many as its own: where some of a study's points run in real
         time, all have the duration that its scenario gives."""
-        studies = {k: s.without("duration") if s.is_emulated else s for k, s in self.studies.items()}
+        studies = {k: s.full() if s.is_emulated else s for k, s in self.studies.items()}
         return replace(self, studies=studies, emulated_runs=self.runs)

@@ -54,7 +54,13 @@ def point(paper: Paper, study: Study, place: Place) -> Point:
 
 def world(study: Study, place: Place) -> World:
     """Where the point runs."""
-    return study.levels[study.level(place.level)].world
+    series = next(s for s in study.series if s.key == place.series)
+    return study.world(series, study.levels[study.level(place.level)])
+
+
+def is_left_out(study: Study, place: Place) -> bool:
+    """Whether the point is one that runs in the full form alone, and this is not that."""
+    return study.levels[study.level(place.level)].full and world(study, place) is World.EMULATED
 
 
 def runs_of(paper: Paper, where: World, runs: int) -> int:

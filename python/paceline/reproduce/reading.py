@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline.reproduce.expression import Expression, ExpressionError
-from paceline.reproduce.paper import Metric, Settings, Study
+from paceline.reproduce.paper import EACH, Metric, Settings, Study
 from paceline.reproduce.where import PaperError
 from paceline.scenario import toml_value
 
@@ -64,7 +64,9 @@ def check_selections(where: str, ours: Expression, study: Study, metrics: Mappin
     unknown = ours.names - metrics.keys() - {"x"}
     if unknown:
         raise PaperError(f"{where}: no metric {', '.join(sorted(unknown))}; there are {', '.join(metrics)}")
-    for _, series, levels in ours.selections:
+    for metric, series, levels in ours.selections:
+        if metric in metrics and metrics[metric].rows == EACH:
+            raise PaperError(f"{where}: metric {metric} has a number for each interval, not one of a run")
         if series not in {s.key for s in study.series}:
             raise PaperError(f"{where}: study {study.key} has no series {series!r}")
         for label in levels if isinstance(levels, tuple) else (levels,):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +13,8 @@ import polars as pl
 
 from paceline import _core, files
 from paceline.errors import PacelineError
-from paceline.reproduce import measure, points
-from paceline.reproduce.paper import Paper, Study, World
+from paceline.reproduce import intervals, measure, points
+from paceline.reproduce.paper import Level, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome
 from paceline.results import RunRecord, sparse
@@ -87,6 +87,33 @@ class Recorded:
     kind: str
     every_s: float
     flows: tuple[str, ...] | None
+    cut_s: float | None = None
+    """The length of the intervals that the runs are cut into, of which the metrics are kept instead."""
+
+    def summaries(self, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
+        """The summaries of the runs, with their intervals if they are cut."""
+        if self.cut_s is None:
+            return [record.summary for record in records]
+        # A run that failed has no recordings.
+        parts = [record.series.get(self.kind) for record in records]
+        cut = [[] if part is None else intervals.cut(part, self.cut_s) for part in parts]
+        return [record.summary | {measure.INTERVALS: rows} for record, rows in zip(records, cut, strict=True)]
+
+    def table(
+        self, metrics: Mapping[str, Metric], records: Sequence[RunRecord], world: World
+    ) -> pl.DataFrame | None:
+        """What is kept of the recordings: themselves, or the metrics of each interval of the flow in question."""
+        if self.cut_s is None:
+            return self.kept(records, world)
+        rows: list[dict[str, Any]] = []
+        for record, summary in zip(records, self.summaries(records), strict=True):
+            each = measure.each_of_run(metrics, summary)
+            several = max(map(len, each.values()), default=0)
+            columns = {key: column for key, column in each.items() if len(column) == several}
+            for k in range(several):
+                at = {"seed": record.seed, "flow": "", "instance": 0, "time_s": (k + 1) * self.cut_s}
+                rows.append(at | {key: column[k] for key, column in columns.items()})
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     def kept(self, records: Sequence[RunRecord], world: World = World.SIMULATED) -> pl.DataFrame | None:
         """The recording of the runs, with their seeds; None if no run has it. What was recorded in real time, more
@@ -104,10 +131,12 @@ class Recorded:
         return pl.concat(parts, how="diagonal_relaxed") if parts else None
 
 
-def recording(study: Study) -> Recorded | None:
-    """What the study records: of the flows that its traces show, if they name them."""
+def recording(study: Study, level: Level | None = None) -> Recorded | None:
+    """What the study records at the level: of the flows that its traces show, if they name them."""
     if study.record is None:
         return None
+    if cut_s := study.cut_at(level) if level else study.cut_s:
+        return Recorded(study.record, study.record_every_s, None, cut_s)
     shown = {plot.trace.flow for plot in study.plots if plot.trace is not None}
     flows = None if None in shown or not shown else tuple(sorted(str(flow) for flow in shown))
     return Recorded(study.record, study.record_every_s, flows)
@@ -149,10 +178,12 @@ def plan(paper: Paper, runs: int) -> Plan:
     kinds = dict.fromkeys(ALWAYS)
     seconds = 0.0
     for study in paper.studies.values():
-        for place, _, _ in points.places(study):
+        for place, _, level in points.places(study):
+            if points.is_left_out(study, place):
+                continue
             point = points.point(paper, study, place)
             world = points.world(study, place)
-            recorded = recording(study)
+            recorded = recording(study, level)
             if world is World.EMULATED and recorded:
                 # A run in real time is worth more than a recording: one run serves all that is to be shown of it.
                 kinds[recorded.kind] = None
@@ -243,12 +274,18 @@ def run(
         kept += records if world is World.EMULATED else []
         for n, i in enumerate(chosen):
             own = records[n * len(own_seeds) : (n + 1) * len(own_seeds)]
-            summaries, series = [record.summary for record in own], [record.series for record in own]
-            measured = measure.of_point(paper.metrics, summaries, series)
+            series = [record.series for record in own]
+            # The intervals that a study cuts the runs into are its own.
+            by_cut: dict[float | None, dict[str, list[float]]] = {}
             for place in planned.places[i]:
-                values[place] = measured
-                shown = recording(paper.studies[place.study])
-                table = shown.kept(own, world) if shown else None
+                study = paper.studies[place.study]
+                shown = recording(study, study.levels[study.level(place.level)])
+                cut = shown.cut_s if shown else None
+                if cut not in by_cut:
+                    summaries = shown.summaries(own) if shown else [record.summary for record in own]
+                    by_cut[cut] = measure.of_point(paper.metrics, summaries, series)
+                values[place] = by_cut[cut]
+                table = shown.table(paper.metrics, own, world) if shown else None
                 if table is not None:
                     tables[place] = table
     return Reproduction(

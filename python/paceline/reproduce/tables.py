@@ -26,7 +26,7 @@ def runs(reproduction: Reproduction) -> pl.DataFrame:
                     "figure": study.figure,
                     "series": series.key,
                     "level": level.label,
-                    "world": str(level.world),
+                    "world": str(study.world(series, level)),
                     "x": level.x,
                     "seed": seed,
                 }
@@ -52,7 +52,7 @@ def points_table(reproduction: Reproduction) -> pl.DataFrame:
                         "figure": study.figure,
                         "series": series.key,
                         "level": level.label,
-                        "world": str(level.world),
+                        "world": str(study.world(series, level)),
                         "x": level.x,
                         "metric": key,
                         "unit": reproduction.paper.metrics[key].unit,
@@ -91,8 +91,14 @@ def verdicts(reproduction: Reproduction) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def _kept_as(reproduction: Reproduction, place: points.Place) -> str:
+    """What was recorded at the point: "rate", say, or "intervals" of runs that were cut."""
+    study = reproduction.paper.studies[place.study]
+    return measure.INTERVALS if study.cut_s else str(study.record)
+
+
 def recorded(reproduction: Reproduction, kind: str) -> pl.DataFrame:
-    """What the studies that record `kind` recorded."""
+    """What the studies that record `kind` recorded; "intervals" is of runs that were cut."""
     parts = [
         table.select(
             pl.lit(place.study).alias("study"),
@@ -101,10 +107,10 @@ def recorded(reproduction: Reproduction, kind: str) -> pl.DataFrame:
             pl.all(),
         )
         for place, table in reproduction.recorded.items()
-        if reproduction.paper.studies[place.study].record == kind
+        if _kept_as(reproduction, place) == kind and not table.is_empty()
     ]
     # Real runs do not know all that simulated ones do.
-    return pl.concat(parts, how="diagonal_relaxed")
+    return pl.concat(parts, how="diagonal_relaxed") if parts else pl.DataFrame()
 
 
 def write(reproduction: Reproduction, folder: Path) -> None:
@@ -114,10 +120,8 @@ def write(reproduction: Reproduction, folder: Path) -> None:
         "points": points_table(reproduction),
         "verdicts": verdicts(reproduction),
     }
-    for kind in sorted(
-        {str(reproduction.paper.studies[place.study].record) for place in reproduction.recorded}
-    ):
-        tables[f"{kind}s"] = recorded(reproduction, kind)
+    for kind in sorted({_kept_as(reproduction, place) for place in reproduction.recorded}):
+        tables[kind if kind.endswith("s") else f"{kind}s"] = recorded(reproduction, kind)
     for name, table in tables.items():
         files.write_parquet(folder / f"{name}.parquet", table)
         files.write_csv(folder / f"{name}.csv", table)

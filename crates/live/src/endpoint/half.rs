@@ -33,6 +33,7 @@ impl Recorder {
             rtcp: true,
             rate: true,
             sequence: true,
+            losses: true,
             acks: true,
             tfrc: true,
             playout: true,
@@ -314,6 +315,7 @@ const NAMES: &[&str] = &[
     "rate",
     "rtcp",
     "sequence",
+    "losses",
     "acks",
     "tfrc",
     "playout",
@@ -343,6 +345,14 @@ const NAMES: &[&str] = &[
     "bottleneck_bps",
     "increase_bps",
     "tcp_rate_bps",
+    "packets_sent",
+    "packets_retransmitted",
+    "fast_retransmits",
+    "timeout_series",
+    "rtt_samples",
+    "rtt_mean_s",
+    "base_rtt_samples",
+    "base_rtt_mean_s",
 ];
 
 fn known(name: &str) -> Option<&'static str> {

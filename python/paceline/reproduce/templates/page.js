@@ -93,7 +93,7 @@
     // The longest run first, so that the shorter ones lie on top of it.
     const traces = [...plot.series].reverse().map((s) => ({ type: "scatter", mode: "lines", name: s.label, x: s.x, y: s.y,
       yaxis: s.panel ? `y${s.panel + 1}` : "y", legendgroup: s.label,
-      showlegend: s.panel === 0 && (plot.levels.length > 1 || plot.series.length <= plot.panels.length),
+      showlegend: s.panel === 0 && (plot.levels.length > 1 || plot.series.length <= plot.panels.length * plot.columns),
       line: { color: colour(s.colour), width: 1.6, dash: s.dashed ? "dash" : "solid" },
       hovertemplate: "%{x:.1f} s: %{y:.4g}<extra>%{fullData.name}</extra>" }));
     plot.panels.forEach((name, i) => {

@@ -1,0 +1,18 @@
+"""Loss indications over time, fast retransmissions and series of timeouts, counted from the beginning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from paceline.plots.timeline import Kind, Line
+
+
+def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
+    """Draws how many there have been so far."""
+    indications = line.data["fast_retransmits"] + line.data["timeout_series"]
+    axes.plot(line.data["time_s"], indications.cum_sum(), **look)
+
+
+KIND = Kind("losses", lambda _span: "loss indications (so far)", draw, ("flow", "instance"))
