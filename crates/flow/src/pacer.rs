@@ -20,6 +20,10 @@ pub(crate) struct Pacer {
     stretch: f64,
 }
 
+/// Packets that leave in one call at most. A report can name any rate, and what a round trip takes at it would keep the
+/// caller busy, and its memory filled, for as long as the other end likes; 16,384 are a round trip of 100 ms at 2 Gbit/s.
+pub(crate) const MOST_AT_ONCE: u32 = 1 << 14;
+
 /// A gap of s / X_inst with X_inst = `rate`, in nanoseconds; at least one, so that a rate beyond reason ends.
 fn gap(segment: f64, rate: f64) -> f64 {
     (segment * 1e9 / rate).max(1.0)
@@ -74,6 +78,13 @@ impl Pacer {
         let whole = nanos as u64;
         self.due = self.last + Span(whole);
         self.due_fraction = nanos - whole as f64;
+    }
+
+    /// So many packets have left at once that the next one is due after `time` at the earliest: its credit is lost.
+    #[cold]
+    pub(crate) fn enough(&mut self, time: Time) {
+        self.due = self.due.max(time + Span(1));
+        self.due_fraction = 0.0;
     }
 
     /// The rate has changed: a packet that waits is due a gap at the new rate after the last one, but not before now. A

@@ -107,12 +107,14 @@ fn it_stops_when_told_and_when_the_peer_goes() {
 fn a_flow_is_measured_from_its_warm_up_on_and_cut_at_its_end() {
     let (client, server) = pair();
     let clock = Clock::start();
-    let (warm, end) = (Span::from_millis(400), Span::from_millis(1000));
-    let receiving = Receiving { longest: Some(end), measured_from: Some(warm), ..Receiving::default() };
+    // The sender goes on after the receiver's end, however late the receiver's thread begins on a busy machine.
+    let (warm, end) = (Span::from_millis(400), Span::from_millis(1500));
+    let receiving =
+        Receiving { longest: Some(Span::from_millis(1000)), measured_from: Some(warm), ..Receiving::default() };
     let reader = std::thread::spawn(move || {
         // Nobody reads any more when the receiver is done: a sender that waited for its bytes would wait in vain.
         let received = receive(&server, &receiving, clock, &mut |_| Continue(())).unwrap();
-        std::thread::sleep(Duration::from_millis(1500));
+        std::thread::sleep(Duration::from_millis(2000));
         received
     });
     let options = Sending {
@@ -131,7 +133,7 @@ fn a_flow_is_measured_from_its_warm_up_on_and_cut_at_its_end() {
     // Six tenths of the time; what came until then is in the recordings all the same.
     let row = received.row();
     assert!((0.55..0.75).contains(&row.active_s), "{row:?}");
-    assert!((sent.row().active_s - row.active_s).abs() < 0.1, "{:?}", sent.row());
+    assert!((1.05..1.3).contains(&sent.row().active_s), "{:?}", sent.row());
     assert!(sent.log.samples()[0].time < sent.log.start() + warm);
 }
 

@@ -7,7 +7,7 @@ use super::participant::{self, Participant, sender_info};
 use super::sent::SentLog;
 use super::timing::ReportTimer;
 use super::{RtpConfig, ticks};
-use crate::pacer::Pacer;
+use crate::pacer::{MOST_AT_ONCE, Pacer};
 use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::{
@@ -260,7 +260,13 @@ impl RtpSender {
         if !self.started {
             return;
         }
+        let mut left = MOST_AT_ONCE;
         while self.supply.is_left() && (self.pacer.due() <= now || self.is_in_burst()) {
+            if left == 0 {
+                self.pacer.enough(now);
+                break;
+            }
+            left -= 1;
             let size = self.send(now, out);
             self.paced = f64::from(size);
             self.pacer.sent(now, CATCH_UP, self.paced, self.controller.rate());

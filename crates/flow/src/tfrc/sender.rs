@@ -5,7 +5,7 @@ mod feedback;
 use super::TfrcConfig;
 use super::limited::Limits;
 use super::rtt::Rtt;
-use crate::pacer::Pacer;
+use crate::pacer::{MOST_AT_ONCE, Pacer};
 use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::tfrc::MAX_BACKOFF;
@@ -218,7 +218,12 @@ impl TfrcSender {
             return;
         }
         let early = self.early();
+        let mut left = MOST_AT_ONCE;
         while self.supply.is_left() && self.pacer.due() <= now + early {
+            if left == 0 {
+                return self.pacer.enough(now + early);
+            }
+            left -= 1;
             self.send(now, out);
             let credit = self.rtt.smoothed().mul_f64(self.config.settings.burst.clamp(0.0, 1.0));
             self.pacer.sent(now, credit.max(early), self.segment, self.controller.pacing());

@@ -266,6 +266,48 @@ fn forged_feedback_is_disregarded() {
     }
 }
 
+/// A receiver may name any rate in a report that is otherwise true: one call of the sender sends no more for it than a bounded number
+/// of packets, and the next timer is no loop either.
+#[test]
+fn a_rate_beyond_reason_does_not_keep_the_sender_busy() {
+    let settings = [("cc", "tfrc")];
+    let spec = spec(&settings, 60, Side::Sender);
+    let mut session = Session::new(&spec).unwrap();
+    let mut out = Outbox::default();
+    let accept = tfrc::Accept { nonce: tfrc::Nonce(spec.nonce), limit: tfrc::RateLimit::None };
+    session.input(Time::ZERO, Input::Start, &mut out);
+    session.input(Time::ZERO, Input::Datagram(&encode(&spec, Message::Accept(accept)), EcnBits::NotEct), &mut out);
+    let mut now = Time::ZERO;
+    let mut most = 0;
+    for _ in 0..60 {
+        let stamps = out.iter().filter_map(|datagram| match tfrc::decode(datagram.header).ok()?.0.message {
+            Message::Data(data) => Some((data.sequence, data.timestamp)),
+            _ => None,
+        });
+        let Some((sequence, echo)) = stamps.last() else {
+            now = session.next_wake();
+            session.input(now, Input::Timer, &mut out);
+            continue;
+        };
+        out.clear();
+        now += Span::from_millis(250);
+        let report = tfrc::Feedback {
+            received_end: sequence + 1,
+            echo,
+            delay: tfrc::Ticks(1),
+            received: sequence + 1,
+            marked: 0,
+            receive_rate: 1e300,
+            loss_event_rate: 0.0,
+            subflow: None,
+        };
+        session.input(now, Input::Datagram(&encode(&spec, Message::Feedback(report)), EcnBits::NotEct), &mut out);
+        most = most.max(out.iter().count());
+        assert!(most <= 2 << 14, "{most} packets in two calls");
+    }
+    assert!(most > 1 << 14, "{most}: the rate doubles with each report, to beyond that");
+}
+
 #[test]
 fn what_no_live_flow_can_be_is_said() {
     let fails = |settings: &[(&str, &str)]| match Session::new(&spec(settings, 10, Side::Sender)) {
