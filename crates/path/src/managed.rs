@@ -37,6 +37,8 @@ pub struct ManagedLink {
     last: u64,
     level: Level,
     most: u32,
+    /// The measured interval has begun then, and departures of that instant, which lie before its queue, may still come.
+    opened: Option<u64>,
     occupancy: Option<Box<Occupancy>>,
     agenda: Box<Agenda>,
 }
@@ -68,6 +70,7 @@ impl ManagedLink {
             last: 0,
             level: Level::default(),
             most: 0,
+            opened: None,
             occupancy: occupancy.map(|limit| Box::new(Occupancy::new(limit))),
             agenda: Box::new(Agenda::new(window)),
         }
@@ -215,13 +218,17 @@ impl ManagedLink {
     /// Does what the meter has to do before an event at `now`; samples only before `samples`, so that one counts what
     /// leaves at its instant as gone.
     fn measure(&mut self, now: u64, samples: u64) {
-        if self.agenda.next() > now {
+        if self.agenda.next() > now && self.opened.is_none() {
             return;
         }
         if self.agenda.from.is_none() && self.agenda.window.from.0 <= now {
             self.agenda.from = Some(self.snapshot(self.agenda.window.from.0));
             self.occupancy.iter_mut().for_each(|occupancy| occupancy.begin());
+            self.opened = Some(self.agenda.window.from.0);
+        }
+        if self.opened.is_some_and(|from| now > from || samples > now) {
             self.most = self.discipline.packets();
+            self.opened = None;
         }
         let to = self.agenda.window.to.0.max(self.agenda.window.from.0);
         if self.agenda.to.is_none() && to <= now {
