@@ -6,6 +6,7 @@ use paceline_live::gateway::table::Control;
 
 const ROUNDS: u32 = 10;
 const PACKETS: u32 = 1_000_000;
+const SINGLES: u32 = 10_000;
 
 /// An Ethernet frame of TCP over IPv4, with `options` and `payload` bytes.
 fn frame(down: bool, flags: u8, window: u16, options: &[u8], payload: usize) -> Vec<u8> {
@@ -41,7 +42,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut udp = frame(true, ACK, 0, &[], 100);
     udp[23] = 17;
     let ack = frame(false, ACK, 1000, &[], 0);
-    // Each is lowered from the same window only once: its cost is the difference to one that is not.
     for (what, program, packet) in [
         ("data towards a station", &path.egress, frame(true, ACK, 500, &[], 1400)),
         ("ACK, its window left as it is", &path.ingress, frame(false, ACK, 100, &[], 0)),
@@ -56,7 +56,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     path.ingress.test_run(&frame(false, SYN, 64_000, &scale, 0), 1)?;
     path.egress.test_run(&frame(true, SYN | ACK, 64_000, &scale, 0), 1)?;
-    let lowered = path.ingress.test_run(&ack, 1)?;
-    println!("ACK, its window lowered: {} ns for one alone, cold", lowered.nanoseconds);
+    // One packet at a time, with what it takes to begin; the difference is what lowering costs.
+    let alone = |packet: &[u8]| -> std::io::Result<u32> {
+        let runs = (0..SINGLES).map(|_| path.ingress.test_run(packet, 1));
+        runs.map(|run| run.map(|run| run.nanoseconds)).try_fold(u32::MAX, |least, run| Ok(least.min(run?)))
+    };
+    let (left, lowered) = (alone(&frame(false, ACK, 100, &[], 0))?, alone(&ack)?);
+    println!("ACK, one at a time: {left} ns, and {lowered} ns if its window is lowered");
     Ok(())
 }

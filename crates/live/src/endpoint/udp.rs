@@ -140,13 +140,13 @@ impl UdpPort {
             headers[i].msg_hdr.msg_iov = &raw mut vectors[i];
             headers[i].msg_hdr.msg_iovlen = 1;
             headers[i].msg_hdr.msg_control = control[i].0.as_mut_ptr().cast();
-            headers[i].msg_hdr.msg_controllen = CONTROL;
+            headers[i].msg_hdr.msg_controllen = CONTROL as _;
         }
         // SAFETY: each of the BATCH headers points to a name, a vector, a buffer and control room that live until the end of
         // this function and have the lengths given; nothing else refers to them during the call.
         let count = unsafe {
             let none = std::ptr::null_mut::<timespec>();
-            libc::recvmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), BATCH as u32, libc::MSG_DONTWAIT, none)
+            libc::recvmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), BATCH as u32, libc::MSG_DONTWAIT as _, none)
         };
         if count < 0 {
             let error = io::Error::last_os_error();
@@ -216,8 +216,9 @@ impl UdpPort {
             let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
             // SAFETY: `send` made each header; what they point to lives in its frame, in the outbox and in ZEROS, and is only
             // read by this call.
-            let sent =
-                unsafe { libc::sendmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, flags) };
+            let sent = unsafe {
+                libc::sendmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, flags as _)
+            };
             if sent > 0 {
                 headers = &mut headers[sent as usize..];
                 continue;
@@ -279,9 +280,10 @@ fn said(header: &msghdr) -> (EcnBits, Option<u64>) {
     while let Some(message) = unsafe { next.as_ref() } {
         // SAFETY: the data of a message follow its header.
         let data = unsafe { libc::CMSG_DATA(next) };
-        let len = (message.cmsg_len).saturating_sub(data as usize - next as usize);
+        // Its type is the C library's: size_t of glibc, socklen_t of musl.
+        let len = (message.cmsg_len as u64).saturating_sub((data as usize - next as usize) as u64);
         match (message.cmsg_level, message.cmsg_type) {
-            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if len >= size_of::<timespec>() => {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if len >= size_of::<timespec>() as u64 => {
                 // SAFETY: the message is as long as a timespec, which may lie anywhere.
                 let time = unsafe { data.cast::<timespec>().read_unaligned() };
                 stamp = Some((time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64));
@@ -291,7 +293,7 @@ fn said(header: &msghdr) -> (EcnBits, Option<u64>) {
                 // SAFETY: the message has a byte.
                 ecn = EcnBits::of_tos(unsafe { data.read() });
             }
-            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) if len >= size_of::<libc::c_int>() => {
+            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) if len >= size_of::<libc::c_int>() as u64 => {
                 // SAFETY: the message is as long as an int, which may lie anywhere.
                 ecn = EcnBits::of_tos(unsafe { data.cast::<libc::c_int>().read_unaligned() } as u8);
             }

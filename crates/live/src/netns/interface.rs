@@ -14,7 +14,7 @@ pub const MTU: u32 = 1500;
 const QUEUE: u32 = 2000;
 
 // linux/sockios.h, linux/ethtool.h
-const TUNSETIFF: u64 = libc::TUNSETIFF;
+const TUNSETIFF: u64 = libc::TUNSETIFF as u32 as u64;
 const SIOCGIFFLAGS: u64 = 0x8913;
 const SIOCSIFFLAGS: u64 = 0x8914;
 const SIOCSIFADDR: u64 = 0x8916;
