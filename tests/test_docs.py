@@ -22,8 +22,20 @@ def test_every_measure_is_defined() -> None:
     structures = re.findall(r"pub struct \w+ \{(.*?)\n\}", summary, flags=re.DOTALL)
     names = {name for body in structures for name in re.findall(r"^    pub (\w+):", body, flags=re.MULTILINE)}
     assert len(names) > 60, "summary.rs has changed its form: this test must follow"
-    places = {"name", "seed", "engine", "flows", "streams", "queues", "groups"}
-    places |= {"flow", "instance", "group", "cc", "profile", "from", "to", "link", "direction"}
+    places = {"name", "seed", "engine", "flows", "streams", "queues", "interfaces", "groups"}
+    places |= {
+        "flow",
+        "instance",
+        "group",
+        "cc",
+        "profile",
+        "from",
+        "to",
+        "link",
+        "direction",
+        "cell",
+        "interface",
+    }
     missing = sorted(name for name in names - places if f"`{name}`" not in defined)
     assert not missing, f"docs/measures.md does not define {missing}"
 

@@ -38,12 +38,12 @@ def recorded(kind: str, flows: int = 2, samples: int = 500) -> pl.DataFrame:
             "queue": ["packets", "bytes", "delay_s"],
             "playout": ["buffer_s"],
             "arrivals": ["owd_s", "owd_max_s", "interarrival_max_s", "jitter_s"],
+            "airtime": ["airtime_share"],
         }[kind]
-        who = (
-            {"link": "b", "direction": ["backward", "forward"][i % 2]}
-            if kind == "queue"
-            else {"flow": "f", "instance": i}
-        )
+        who = {
+            "queue": {"link": "b", "direction": ["backward", "forward"][i % 2]},
+            "airtime": {"cell": "home", "interface": ["ap", "laptop"][i % 2]},
+        }.get(kind, {"flow": "f", "instance": i})
         head = [pl.lit(value).alias(name) for name, value in who.items()]
         data = pl.DataFrame({"time_s": times, **dict.fromkeys(columns, values)})
         parts.append(data.select(*head, pl.all()))

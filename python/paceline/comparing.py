@@ -34,6 +34,7 @@ _SUBJECT = {
     "flows": ("flow",),
     "streams": ("flow",),
     "queues": ("link", "direction"),
+    "interfaces": ("cell", "interface"),
     "groups": ("group",),
     "runs": (),
 }

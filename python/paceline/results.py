@@ -1,4 +1,4 @@
-"""Results of runs as Polars tables, one row per run and flow, stream, queue or group; units end the columns' names."""
+"""Results of runs as Polars tables: a row per run and flow, stream, queue, interface, group; units end columns."""
 
 from __future__ import annotations
 
@@ -20,13 +20,26 @@ IDENTITY: dict[str, tuple[str, ...]] = {
     "flows": ("flow", "instance", "group", "cc", "profile", "from", "to"),
     "streams": ("flow", "instance"),
     "queues": ("link", "direction"),
+    "interfaces": ("cell", "interface"),
     "groups": ("group",),
     "runs": (),
 }
 """The tables, and which columns say what a row is of; the others are measures."""
 
 TABLES = tuple(IDENTITY)
-SERIES = ("cwnd", "queue", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals")
+SERIES = (
+    "cwnd",
+    "queue",
+    "rate",
+    "rtcp",
+    "sequence",
+    "losses",
+    "acks",
+    "tfrc",
+    "playout",
+    "arrivals",
+    "airtime",
+)
 """What can be recorded over time."""
 ALL_SERIES = (*SERIES, "kernel", "delay")
 """Also what only the kernel's TCP on real paths tells, and the delays of an emulated path."""
@@ -56,6 +69,11 @@ _WHOLE = frozenset(
         "frames_sent",
         "frames_complete",
         "freezes",
+        "attempts",
+        "retries",
+        "collisions",
+        "frame_errors",
+        "given_up",
         "late_packets",
         "media_packets",
         "stalls",
@@ -253,7 +271,9 @@ class Results:
                 f"{path} holds no results yet: a sweep writes its tables when all of its runs are done"
             )
         for name in TABLES:
-            results._tables[name] = files.read_parquet(path / f"{name}.parquet")
+            # Directories of versions that knew no cells have no such table.
+            if name != "interfaces" or (path / f"{name}.parquet").is_file():
+                results._tables[name] = files.read_parquet(path / f"{name}.parquet")
         for kind in ALL_SERIES:
             if (path / f"series-{kind}.parquet").is_file():
                 results._series[kind] = files.read_parquet(path / f"series-{kind}.parquet")
@@ -276,7 +296,7 @@ class Results:
         return [record.summary for record in self.records]
 
     def table(self, name: str) -> pl.DataFrame:
-        """The table of that name, one of flows, streams, queues, groups, runs."""
+        """The table of that name, one of flows, streams, queues, interfaces, groups, runs."""
         if name not in IDENTITY:
             raise PacelineError(f'no table "{name}"; there are {", ".join(TABLES)}')
         if name not in self._tables:
@@ -298,6 +318,11 @@ class Results:
         """A row per run and limited queue: time-weighted mean_packets and sd_packets, utilisation, drops by reason;
         where asked for, occupancy_0 to occupancy_9."""
         return self.table("queues")
+
+    @property
+    def interfaces(self) -> pl.DataFrame:
+        """A row per run and transmitter of an 802.11 cell: attempts, retries, collisions, given_up, airtime_share."""
+        return self.table("interfaces")
 
     @property
     def groups(self) -> pl.DataFrame:

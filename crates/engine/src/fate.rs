@@ -35,11 +35,13 @@ pub enum DropReason {
     Corrupt,
     /// CoDel dropped it: packets had waited in the queue for too long.
     Delay,
+    /// Given up after as many attempts as the medium's rules allow (IEEE 802.11's retry limits).
+    Retries,
 }
 
 impl DropReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
     /// All of them, in the order of [`DropReason::index`].
     pub const ALL: [DropReason; DropReason::COUNT] = [
         DropReason::Overflow,
@@ -49,6 +51,7 @@ impl DropReason {
         DropReason::Outage,
         DropReason::Corrupt,
         DropReason::Delay,
+        DropReason::Retries,
     ];
 
     /// Its place in [`DropReason::ALL`].
@@ -69,6 +72,7 @@ impl DropReason {
             DropReason::Outage => "outage",
             DropReason::Corrupt => "corrupt",
             DropReason::Delay => "delay",
+            DropReason::Retries => "retries",
         }
     }
 }

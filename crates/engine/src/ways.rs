@@ -91,4 +91,11 @@ impl Ways {
     pub fn endpoint(&self, packet: &Packet) -> u32 {
         self.steps[packet.cursor as usize - 1].id
     }
+
+    /// The element that this packet, on its way from where it is, comes to next without a folded link between.
+    #[must_use]
+    pub fn next_element(&self, packet: &Packet) -> Option<u32> {
+        let step = self.steps.get(packet.cursor as usize)?;
+        (step.hop == Step::NONE && step.element != Step::NONE).then_some(step.element)
+    }
 }

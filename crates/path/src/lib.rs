@@ -1,4 +1,4 @@
-//! Paths: links with their queue disciplines, loss and impairment models, and rate traces.
+//! Paths: links with their queue disciplines, loss and impairment models, rate traces; and 802.11 cells ([`wifi`]).
 //!
 //! A link (one direction) is evaluated at the moment a packet reaches its queue: a work-conserving first-in-first-out
 //! server is free again at max(free, now) + size/rate, so the end of a transmission needs no event of its own.
@@ -23,6 +23,7 @@ mod red;
 mod schedule;
 pub mod trace;
 mod waiting;
+pub mod wifi;
 
 pub use discipline::{CoDelModel, DelayEstimate, Discipline, FqCoDelModel, Interface, Keys, PieModel};
 pub use link::Link;

@@ -1,5 +1,6 @@
 //! From a [`Model`] to elements: what stands at each place of the plan.
 
+use crate::cell::CellElement;
 use crate::endpoint::{Sink, Source};
 use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Taps, Unit};
 use crate::host::{EmissionClock, Host};
@@ -109,7 +110,7 @@ enum AnyLink {
     Managed(Box<ManagedLink>),
 }
 
-/// An element: a host, or a link that is not folded.
+/// An element: a host, a link that is not folded, or a shared medium.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // they lie in one vector, and a box would cost a miss a visit
 pub enum Node {
@@ -119,6 +120,8 @@ pub enum Node {
     Link(Box<Link>),
     /// A link whose queue decides when a packet leaves.
     Managed(Box<ManagedLink>),
+    /// An 802.11 cell.
+    Cell(Box<CellElement>),
 }
 
 impl Element for Node {
@@ -130,6 +133,7 @@ impl Element for Node {
             Node::Host(host) => host.run(until, inbox, network),
             Node::Link(link) => run_link(link, inbox.take(until, network.ways()), network),
             Node::Managed(link) => run_managed(link, until, inbox, network),
+            Node::Cell(cell) => cell.run(until, inbox, network),
         }
     }
 
@@ -139,6 +143,7 @@ impl Element for Node {
             Node::Host(host) => host.next_wake(),
             Node::Link(_) => Time::NEVER,
             Node::Managed(link) => link.next_wake(),
+            Node::Cell(cell) => cell.next_wake(),
         }
     }
 }
@@ -177,11 +182,12 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
                 Arc {
                     from: direction.from,
                     to: direction.to,
-                    delay,
+                    delay: direction.cell.map_or(delay, |cell| model.cells[cell].model.least_delay()),
                     keeps_order,
                     // A folded link is evaluated ahead of the clock. If the run may end at any moment, it could then
                     // have been measured, and have dropped packets, beyond the end.
-                    may_fold: in_one_go && (end_is_known || direction.model.is_pipe()),
+                    may_fold: in_one_go && direction.cell.is_none() && (end_is_known || direction.model.is_pipe()),
+                    medium: direction.cell,
                 }
             })
             .collect(),
@@ -227,6 +233,9 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
                 AnyLink::Plain(link) => Node::Link(Box::new(link)),
                 AnyLink::Managed(link) => Node::Managed(link),
             },
+            Unit::Medium(cell) => {
+                Node::Cell(Box::new(CellElement::new(&model.cells[cell], model.seed, i, measure, recording)))
+            }
             Unit::Host(node) => {
                 hosts[node] = Some(i);
                 Node::Host(host(model, recording, &plan, node, &endpoints[node]))

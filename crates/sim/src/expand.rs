@@ -1,8 +1,9 @@
 //! From a scenario and a seed to a [`Model`]: hosts, access links, instances, and everything that is drawn once a run.
 
 use crate::graph::{Arc, Graph, GraphError};
-use crate::links::{access_model, link_model};
-use crate::model::{FlowModel, LinkDirection, Model};
+use crate::links::{access_model, link_model, queue};
+use crate::model::{CellInstance, FlowModel, LinkDirection, Model};
+use crate::scenario::cell::CellTable;
 use crate::scenario::flow::{
     App, Arrivals as ArrivalsKey, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey,
 };
@@ -33,7 +34,8 @@ use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
-use paceline_units::{Size, Span, Time};
+use paceline_path::{LinkModel, Queue};
+use paceline_units::{Rate, Size, Span, Time};
 
 /// Why a checked scenario still cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -84,6 +86,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
         friendliness_to: scenario.friendliness_to().map(str::to_owned),
         nodes: Vec::new(),
         links: Vec::new(),
+        cells: Vec::new(),
         flows: Vec::new(),
     };
     for link in scenario.links() {
@@ -96,8 +99,12 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
                 from,
                 to,
                 model: link_model(way, scenario.profile()),
+                cell: None,
             });
         }
+    }
+    for (name, table) in scenario.cells() {
+        add_cell(&mut model, name, table, scenario.profile());
     }
     let mut wishes = Vec::new();
     for flow in scenario.flows() {
@@ -114,6 +121,26 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
     }
     stretch(&mut model, &wishes)?;
     Ok(model)
+}
+
+/// A cell, and the ways over its channel.
+fn add_cell(model: &mut Model, name: &str, table: &CellTable, profile: Profile) {
+    let access_point = model.node(&table.access_point);
+    let number = model.cells.len();
+    model.cells.push(CellInstance {
+        name: name.to_owned(),
+        model: table.model(&|key, rate| queue(key, rate, profile)),
+        interfaces: std::iter::once(&table.access_point).chain(table.station.keys()).cloned().collect(),
+        first_link: model.links.len(),
+    });
+    for station in table.station.keys() {
+        let station = model.node(station);
+        for (direction, from, to) in [("down", access_point, station), ("up", station, access_point)] {
+            let nothing = LinkModel::new(Rate(1), Span::ZERO, Queue::Unlimited);
+            let link = name.to_owned();
+            model.links.push(LinkDirection { link, direction, from, to, model: nothing, cell: Some(number) });
+        }
+    }
 }
 
 impl Model {
@@ -141,7 +168,7 @@ impl Model {
         let host = self.add_node(name.clone());
         for (direction, from, to) in [("up", host, router), ("down", router, host)] {
             let model = access_model(access, loss, profile);
-            self.links.push(LinkDirection { link: format!("access {name}"), direction, from, to, model });
+            self.links.push(LinkDirection { link: format!("access {name}"), direction, from, to, model, cell: None });
         }
         host
     }
@@ -420,6 +447,7 @@ fn arcs(model: &Model) -> Graph {
         delay: Span::ZERO,
         keeps_order: true,
         may_fold: true,
+        medium: link.cell,
     };
     Graph {
         nodes: model.nodes.len(),

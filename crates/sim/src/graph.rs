@@ -19,6 +19,9 @@ pub struct Arc {
     pub keeps_order: bool,
     /// Whether it may be evaluated at the moment of emission.
     pub may_fold: bool,
+    /// The shared medium that it is a way over, if it is one. The arcs of a medium stand together, are not folded, and
+    /// have one delay.
+    pub medium: Option<usize>,
 }
 
 /// Nodes, arcs, and who talks to whom.
@@ -39,6 +42,8 @@ pub enum Unit {
     Host(usize),
     /// This arc, by itself.
     Arc(usize),
+    /// This medium, with all its arcs.
+    Medium(usize),
 }
 
 /// The arcs of a flow's way there and of its way back.
@@ -115,6 +120,24 @@ pub enum GraphError {
 enum Source {
     Host(usize),
     Arc(usize),
+    Medium(usize),
+}
+
+/// Which sources feed each arc that is no medium's, each host, and each medium.
+struct Sources {
+    arcs: Vec<BTreeSet<Source>>,
+    hosts: Vec<BTreeSet<Source>>,
+    media: Vec<BTreeSet<Source>>,
+}
+
+impl Sources {
+    fn of(&self, unit: Unit) -> &BTreeSet<Source> {
+        match unit {
+            Unit::Host(node) => &self.hosts[node],
+            Unit::Arc(arc) => &self.arcs[arc],
+            Unit::Medium(medium) => &self.media[medium],
+        }
+    }
 }
 
 impl Graph {
@@ -125,36 +148,34 @@ impl Graph {
     /// An unreachable sink, or a loop without delay.
     pub fn plan(&self, planning: Planning) -> Result<Plan, GraphError> {
         let paths = self.route()?;
-        let (arc_sources, host_sources) = self.sources(&paths);
+        let sources = self.sources(&paths);
         let folded: Vec<bool> = (0..self.arcs.len())
             .map(|arc| {
                 planning.fold == Fold::Possible
                     && self.arcs[arc].may_fold
-                    && arc_sources[arc].len() == 1
-                    && arc_sources[arc].iter().all(|source| self.in_order(*source))
+                    && sources.arcs[arc].len() == 1
+                    && sources.arcs[arc].iter().all(|source| self.in_order(*source))
             })
             .collect();
-        let mut units: Vec<Unit> = (0..self.nodes).filter(|&n| !host_sources[n].is_empty()).map(Unit::Host).collect();
-        units.extend((0..self.arcs.len()).filter(|&a| !folded[a] && !arc_sources[a].is_empty()).map(Unit::Arc));
-        let schedule = self.order(&units, &folded, &arc_sources, &host_sources, planning.window)?;
+        let mut units: Vec<Unit> = (0..self.nodes).filter(|&n| !sources.hosts[n].is_empty()).map(Unit::Host).collect();
+        units.extend((0..self.arcs.len()).filter(|&a| !folded[a] && !sources.arcs[a].is_empty()).map(Unit::Arc));
+        units.extend((0..sources.media.len()).filter(|&m| !sources.media[m].is_empty()).map(Unit::Medium));
+        let schedule = self.order(&units, &folded, &sources, planning.window)?;
         let units: Vec<Unit> = schedule.order.iter().map(|&i| units[i]).collect();
         let fan_in = units
             .iter()
             .map(|unit| {
-                let sources = match *unit {
-                    Unit::Host(node) => &host_sources[node],
-                    Unit::Arc(arc) => &arc_sources[arc],
-                };
+                let sources = sources.of(*unit);
                 sources.len() != 1 || !sources.iter().all(|source| self.in_order(*source))
             })
             .collect();
         Ok(self.compile(units, fan_in, &folded, paths, schedule.window, planning.taps))
     }
 
-    /// Whether what this source sends leaves in order. Hosts keep theirs.
+    /// Whether what this source sends leaves in order. Hosts keep theirs, and on a medium one frame follows the other.
     fn in_order(&self, source: Source) -> bool {
         match source {
-            Source::Host(_) => true,
+            Source::Host(_) | Source::Medium(_) => true,
             Source::Arc(arc) => self.arcs[arc].keeps_order,
         }
     }
@@ -220,60 +241,77 @@ impl Graph {
         first
     }
 
-    /// Which sources feed each arc, and each host.
-    fn sources(&self, paths: &[Path]) -> (Vec<BTreeSet<Source>>, Vec<BTreeSet<Source>>) {
+    /// What feeds what.
+    fn sources(&self, paths: &[Path]) -> Sources {
+        let count = self.arcs.iter().filter_map(|arc| arc.medium).max().map_or(0, |last| last + 1);
+        let mut media = vec![BTreeSet::new(); count];
         let mut arcs = vec![BTreeSet::new(); self.arcs.len()];
         let mut hosts = vec![BTreeSet::new(); self.nodes];
         for (&(source, sink), (there, back)) in self.flows.iter().zip(paths) {
             for (from, to, path) in [(source, sink, there), (sink, source, back)] {
                 let mut previous = Source::Host(from);
                 for &arc in path {
-                    arcs[arc].insert(previous);
-                    previous = Source::Arc(arc);
+                    match self.arcs[arc].medium {
+                        // what one station sends to another stays within
+                        Some(medium) if previous == Source::Medium(medium) => {}
+                        Some(medium) => {
+                            media[medium].insert(previous);
+                            previous = Source::Medium(medium);
+                        }
+                        None => {
+                            arcs[arc].insert(previous);
+                            previous = Source::Arc(arc);
+                        }
+                    }
                 }
                 hosts[to].insert(previous);
             }
         }
-        (arcs, hosts)
+        Sources { arcs, hosts, media }
     }
 
     fn order(
         &self,
         units: &[Unit],
         folded: &[bool],
-        arc_sources: &[BTreeSet<Source>],
-        host_sources: &[BTreeSet<Source>],
+        sources: &Sources,
         limit: Option<Span>,
     ) -> Result<Schedule, GraphError> {
         let mut host_index = vec![usize::MAX; self.nodes];
         let mut arc_index = vec![usize::MAX; self.arcs.len()];
+        let mut medium_index = vec![usize::MAX; sources.media.len()];
         for (i, unit) in units.iter().enumerate() {
             match *unit {
                 Unit::Host(node) => host_index[node] = i,
                 Unit::Arc(arc) => arc_index[arc] = i,
+                Unit::Medium(medium) => medium_index[medium] = i,
             }
         }
+        let medium_delay = |medium: usize| {
+            let arc = self.arcs.iter().find(|arc| arc.medium == Some(medium));
+            arc.map_or(Span::ZERO, |arc| arc.delay)
+        };
         let mut edges = Vec::new();
         // The arcs that an edge without delay stands for.
         let mut instant: Vec<(usize, usize, Vec<usize>)> = Vec::new();
         for (to, unit) in units.iter().enumerate() {
-            let sources = match *unit {
-                Unit::Host(node) => &host_sources[node],
-                Unit::Arc(arc) => &arc_sources[arc],
-            };
-            for &source in sources {
+            for &source in sources.of(*unit) {
                 // Walk back over the folded arcs, each of which has one source, to the element that feeds them.
                 let (mut source, mut delay, mut arcs) = (source, Span::ZERO, Vec::new());
                 let from = loop {
                     match source {
                         Source::Host(node) => break host_index[node],
+                        Source::Medium(medium) => {
+                            delay += medium_delay(medium);
+                            break medium_index[medium];
+                        }
                         Source::Arc(arc) => {
                             delay += self.arcs[arc].delay;
                             arcs.push(arc);
                             if !folded[arc] {
                                 break arc_index[arc];
                             }
-                            source = *arc_sources[arc].first().expect("a folded arc has a source");
+                            source = *sources.arcs[arc].first().expect("a folded arc has a source");
                         }
                     }
                 };
@@ -301,6 +339,13 @@ impl Graph {
             match *unit {
                 Unit::Host(node) => host_elements[node] = i as u32,
                 Unit::Arc(arc) => arc_ways[arc] = Some(Way::element(i as u32, arc as u32)),
+                Unit::Medium(medium) => {
+                    for (arc, way) in arc_ways.iter_mut().enumerate() {
+                        if self.arcs[arc].medium == Some(medium) {
+                            *way = Some(Way::element(i as u32, arc as u32));
+                        }
+                    }
+                }
             }
         }
         let folded: Vec<usize> = (0..self.arcs.len()).filter(|&arc| is_folded[arc]).collect();
@@ -379,7 +424,7 @@ mod tests {
                     ends.push((b, a));
                 }
             }
-            let arc = |(from, to)| Arc { from, to, delay: Span(1), keeps_order: true, may_fold: true };
+            let arc = |(from, to)| Arc { from, to, delay: Span(1), keeps_order: true, may_fold: true, medium: None };
             let arcs: Vec<Arc> = ends.into_iter().filter(|(a, b)| a != b).map(arc).collect();
             let flows: Vec<(usize, usize)> =
                 (0..1 + below(6)).map(|_| (below(nodes), below(nodes))).filter(|(a, b)| a != b).collect();

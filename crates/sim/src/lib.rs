@@ -6,6 +6,7 @@
 
 pub mod arrivals;
 pub mod build;
+mod cell;
 pub mod endpoint;
 pub mod expand;
 pub mod graph;

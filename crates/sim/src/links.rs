@@ -44,7 +44,8 @@ fn positive(share: Ratio) -> Option<Ratio> {
     (share > Ratio::ZERO).then_some(share)
 }
 
-fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
+/// A queue in front of a transmitter of this nominal rate.
+pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
     match queue {
         QueueKey::Unlimited {} => Queue::Unlimited,
         QueueKey::Droptail { limit: most } => Queue::DropTail(drop_tail_limit(limit(*most, rate), profile)),

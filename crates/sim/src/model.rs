@@ -5,6 +5,7 @@
 use paceline_apps::stream::StreamModel;
 use paceline_engine::random::Stream;
 use paceline_flow::Transport;
+use paceline_path::wifi::CellModel;
 use paceline_path::{LinkModel, Queue};
 use paceline_units::{Span, Time};
 
@@ -31,6 +32,8 @@ pub struct Model {
     pub nodes: Vec<String>,
     /// Directions of links.
     pub links: Vec<LinkDirection>,
+    /// 802.11 cells.
+    pub cells: Vec<CellInstance>,
     /// Flows.
     pub flows: Vec<FlowModel>,
 }
@@ -46,15 +49,46 @@ pub struct LinkDirection {
     pub from: usize,
     /// The node it enters.
     pub to: usize,
-    /// What it does.
+    /// What it does; of a way over a cell's channel nothing.
     pub model: LinkModel,
+    /// The cell whose channel it is a way over, if it is no link.
+    pub cell: Option<usize>,
+}
+
+/// An 802.11 cell.
+#[derive(Clone, Debug)]
+pub struct CellInstance {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub model: CellModel,
+    /// Names of its interfaces' nodes: the access point's, then the stations'.
+    pub interfaces: Vec<String>,
+    /// The first of its ways in [`Model::links`]: from the access point to a station, and back, station by station.
+    pub first_link: usize,
+}
+
+impl CellInstance {
+    /// The streams that its interfaces draw from under this seed.
+    #[must_use]
+    pub fn streams(&self, seed: u64) -> Vec<Stream> {
+        self.interfaces.iter().map(|node| Stream::new(seed, &format!("cell {}.{node}", self.name))).collect()
+    }
+
+    /// What its interface of this number is to queues: the cell and the node in place of the link, and the direction: forward is
+    /// away from the access point.
+    #[must_use]
+    pub fn queue_name(&self, interface: usize) -> (String, &'static str) {
+        let direction = if interface == 0 { "forward" } else { "backward" };
+        (format!("{}.{}", self.name, self.interfaces[interface]), direction)
+    }
 }
 
 impl LinkDirection {
     /// Whether its queue is limited, and so measured.
     #[must_use]
     pub fn is_measured(&self) -> bool {
-        !matches!(self.model.queue, Queue::Unlimited)
+        self.cell.is_none() && !matches!(self.model.queue, Queue::Unlimited)
     }
 
     /// Its name in the streams of random numbers and in error messages.

@@ -1,9 +1,10 @@
 //! Time series that were asked for. What nobody asked for is not recorded and costs nothing.
 
 use crate::endpoint::{Sink, Source};
-use crate::model::{FlowModel, LinkDirection};
+use crate::model::{CellInstance, FlowModel, LinkDirection};
 use paceline_control::Gauges;
 use paceline_flow::SenderStats;
+use paceline_path::wifi::Samples;
 use paceline_units::{Rate, Span, Time};
 
 /// What to record, and how often.
@@ -29,14 +30,16 @@ pub struct Recording {
     pub playout: bool,
     /// One-way delay, jitter and distances of what arrives, of the flows that measure them.
     pub arrivals: bool,
+    /// What the transmitters of cells do.
+    pub airtime: bool,
     /// The sampling interval.
     pub every: Span,
 }
 
 impl Recording {
     /// Names of the series.
-    pub const NAMES: [&'static str; 10] =
-        ["cwnd", "queue", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals"];
+    pub const NAMES: [&'static str; 11] =
+        ["cwnd", "queue", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals", "airtime"];
     /// Record nothing.
     pub const NOTHING: Recording = Recording {
         cwnd: false,
@@ -49,6 +52,7 @@ impl Recording {
         tfrc: false,
         playout: false,
         arrivals: false,
+        airtime: false,
         every: Span::from_millis(20),
     };
 
@@ -70,6 +74,7 @@ impl Recording {
                 "tfrc" => recording.tfrc = true,
                 "playout" => recording.playout = true,
                 "arrivals" => recording.arrivals = true,
+                "airtime" => recording.airtime = true,
                 other => return Err(other),
             }
         }
@@ -105,7 +110,16 @@ impl Series {
     /// The queue of one direction of a link, up to `end`: table `queue`.
     #[must_use]
     pub fn of_queue(link: &LinkDirection, recorded: &paceline_path::Series, end: Time) -> Series {
-        let labels = vec![("link", link.link.clone()), ("direction", link.direction.to_owned())];
+        Series::of_queue_named((link.link.clone(), link.direction), recorded, end)
+    }
+
+    /// The queue of this link and direction, up to `end`: table `queue`.
+    fn of_queue_named(
+        (link, direction): (String, &'static str),
+        recorded: &paceline_path::Series,
+        end: Time,
+    ) -> Series {
+        let labels = vec![("link", link), ("direction", direction.to_owned())];
         let mut table = Series::new("queue", labels, &["time_s", "packets", "bytes", "delay_s"]);
         let levels = recorded.packets.iter().zip(&recorded.bytes).zip(&recorded.delay);
         for (time, ((packets, bytes), delay)) in recorded.time.iter().zip(levels) {
@@ -114,6 +128,39 @@ impl Series {
             }
         }
         table
+    }
+
+    /// What was recorded of one interface of a cell, up to `end`: tables `queue` and `airtime`, if they were asked for.
+    #[must_use]
+    pub fn of_interface(
+        cell: &CellInstance,
+        interface: usize,
+        recorded: &Samples,
+        recording: Recording,
+        end: Time,
+    ) -> Vec<Series> {
+        let queue = || Series::of_queue_named(cell.queue_name(interface), &recorded.queue, end);
+        let airtime = || {
+            let labels = vec![("cell", cell.name.clone()), ("interface", cell.interfaces[interface].clone())];
+            let mut table = Series::new("airtime", labels, AIRTIME);
+            let every = recording.every.as_secs_f64();
+            let rows = recorded.queue.time.iter().zip(&recorded.counts).zip(&recorded.longest_wait);
+            // the first row tells of nothing
+            for ((time, counts), wait) in rows.skip(1).filter(|((time, _), _)| **time <= end) {
+                let of = |count: u64| count as f64;
+                table.push(&[
+                    time.as_secs_f64(),
+                    counts.airtime.as_secs_f64() / every,
+                    of(counts.attempts),
+                    of(counts.retries),
+                    of(counts.collisions),
+                    wait.as_secs_f64(),
+                ]);
+            }
+            table
+        };
+        let queue = recording.queue.then(queue);
+        queue.into_iter().chain(recording.airtime.then(airtime)).collect()
     }
 
     /// Adds a row.
@@ -304,6 +351,9 @@ impl HostRecorder {
 
 /// Columns of table `arrivals`; what is not known is not a number.
 const ARRIVALS: &[&str] = &["time_s", "owd_s", "owd_max_s", "interarrival_max_s", "jitter_s"];
+
+/// Columns of table `airtime`; but for the first, of the interval that ends then.
+const AIRTIME: &[&str] = &["time_s", "airtime_share", "attempts", "retries", "collisions", "longest_wait_s"];
 
 /// Columns of table `rtcp`; what is not known yet is not a number.
 const RTCP: &[&str] = &[

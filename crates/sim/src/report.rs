@@ -4,14 +4,17 @@ use crate::arrivals::ArrivalReport;
 use crate::build::{Built, Node};
 use crate::host::Host;
 use crate::model::{FlowModel, LinkDirection, Model};
-use crate::run::{ends, in_flight};
-use crate::summary::{EngineSummary, FlowSummary, GroupSummary, QueueSummary, StreamSummary, Summary, jain};
+use crate::run::{Places, ends, in_flight};
+use crate::summary::{
+    EngineSummary, FlowSummary, GroupSummary, InterfaceSummary, QueueSummary, StreamSummary, Summary, jain,
+};
 use paceline_apps::player::StreamReport;
 use paceline_apps::stream::StreamModel;
 use paceline_apps::viewer::ViewReport;
 use paceline_engine::{DropReason, Drops};
 use paceline_flow::{ReceiverStats, SenderStats};
 use paceline_path::LinkReport;
+use paceline_path::wifi::InterfaceReport;
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -60,7 +63,7 @@ fn last_bins(built: &mut Built, end: Time) {
 }
 
 /// The summary of a run that ended at `end`.
-pub fn summary(model: &Model, built: &mut Built, before: &Before, links: &[(usize, LinkReport)], end: Time) -> Summary {
+pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Places, end: Time) -> Summary {
     account(built, end);
     last_bins(built, end);
     let flows: Vec<FlowSummary> =
@@ -84,7 +87,8 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, links: &[(usiz
             packets_in_flight: in_flight(built),
         },
         streams: (0..model.flows.len()).filter_map(|flow| stream_summary(model, built, flow, end)).collect(),
-        queues: links.iter().map(|(arc, report)| QueueSummary::of(&model.links[*arc], report)).collect(),
+        queues: queues(model, places),
+        interfaces: interfaces(model, places),
         groups: groups(
             flows.iter().map(|flow| (flow.group.as_str(), flow.goodput_bps, flow.bytes_delivered)),
             model.friendliness_to.as_deref(),
@@ -211,13 +215,53 @@ impl StreamSummary {
     }
 }
 
+/// The queues of links, then those of cells.
+fn queues(model: &Model, places: &Places) -> Vec<QueueSummary> {
+    let links = places.links.iter().map(|(arc, report)| QueueSummary::of(&model.links[*arc], report));
+    let cells = places.cells.iter().flat_map(|(cell, reports)| {
+        let named = move |(i, report): (usize, &InterfaceReport)| {
+            QueueSummary::named(model.cells[*cell].queue_name(i), &report.queue)
+        };
+        reports.iter().enumerate().map(named)
+    });
+    links.chain(cells).collect()
+}
+
+/// The interfaces of cells.
+fn interfaces(model: &Model, places: &Places) -> Vec<InterfaceSummary> {
+    let all = places.cells.iter().flat_map(|(cell, reports)| {
+        let cell = &model.cells[*cell];
+        cell.interfaces.iter().zip(reports).map(move |(interface, report)| (cell, interface, report))
+    });
+    all.map(|(cell, interface, InterfaceReport { queue, counts })| {
+        let of_attempts = |count: u64| (counts.attempts > 0).then(|| count as f64 / counts.attempts as f64);
+        InterfaceSummary {
+            cell: cell.name.clone(),
+            interface: interface.clone(),
+            attempts: counts.attempts,
+            retries: counts.retries,
+            collisions: counts.collisions,
+            frame_errors: counts.frame_errors,
+            given_up: queue.drops[DropReason::Retries],
+            collision_rate: of_attempts(counts.collisions),
+            airtime_s: counts.airtime.as_secs_f64(),
+            airtime_share: queue.utilisation.0,
+        }
+    })
+    .collect()
+}
+
 impl QueueSummary {
     /// What one direction of a link reports at its end.
     #[must_use]
     pub fn of(link: &LinkDirection, report: &LinkReport) -> QueueSummary {
+        QueueSummary::named((link.link.clone(), link.direction), report)
+    }
+
+    fn named((link, direction): (String, &'static str), report: &LinkReport) -> QueueSummary {
         QueueSummary {
-            link: link.link.clone(),
-            direction: link.direction,
+            link,
+            direction,
             mean_packets: report.mean_packets,
             sd_packets: report.sd_packets,
             mean_bytes: report.mean_bytes,

@@ -1,6 +1,7 @@
 //! One run from beginning to end.
 
 use crate::build::{Built, Folded, Node, Other, build};
+use crate::cell::CellElement;
 use crate::endpoint::{Sink, Source};
 use crate::expand::ExpandError;
 use crate::graph::{GraphError, Planning, Taps, Unit};
@@ -10,6 +11,7 @@ use crate::recorder::{Recording, SENDING, Series};
 use crate::report::{self, Before};
 use crate::summary::Summary;
 use crate::tap::{Capture, Pending};
+use paceline_path::wifi::InterfaceReport;
 use paceline_path::{Link, LinkReport, ManagedLink};
 use paceline_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -118,6 +120,7 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
     let flows = model.flows.len() as u64;
     let streams = model.flows.iter().filter(|flow| flow.stream.is_some()).count() as u64;
     let queues = model.links.iter().filter(|link| link.is_measured()).count() as u64;
+    let interfaces = model.cells.iter().map(|cell| cell.interfaces.len() as u64).sum::<u64>();
     let on = |machine: &str| model.flows.iter().filter(|flow| flow.transport.name() == machine).count() as u64;
     let columns = [
         (recording.cwnd, 5 * on("tcp")),
@@ -129,7 +132,8 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
         (recording.tfrc, 6 * on("tfrc")),
         (recording.playout, 2 * streams),
         (recording.arrivals, 5 * model.flows.iter().filter(|flow| flow.delays).count() as u64),
-        (recording.queue, 4 * queues),
+        (recording.queue, 4 * (queues + interfaces)),
+        (recording.airtime, 6 * interfaces),
     ];
     let columns: u64 = columns.iter().filter(|(wanted, _)| *wanted).map(|(_, columns)| columns).sum();
     let values = columns.saturating_mul(model.duration.0 / recording.every.0);
@@ -176,9 +180,11 @@ fn run_with(model: &Model, options: &RunOptions<'_>, pending: &mut Option<Pendin
         until_done(&mut built, model, options, pending, latest)?
     };
     let links = finish_links(model, &mut built, end);
+    let cells = cells(&mut built).into_iter().map(|(cell, element)| (cell, element.cell.finish(end))).collect();
+    let places = Places { links, cells };
     check_identity(&built);
-    let summary = report::summary(model, &mut built, &before, &links, end);
-    let series = take_series(model, built, end);
+    let summary = report::summary(model, &mut built, &before, &places, end);
+    let series = take_series(model, built, options.recording, end);
     Ok(RunOutput { summary, series })
 }
 
@@ -350,15 +356,34 @@ fn links(built: &mut Built) -> Vec<(usize, Placed<'_>)> {
     links
 }
 
+/// The cells by number.
+fn cells(built: &mut Built) -> Vec<(usize, &mut CellElement)> {
+    let (elements, _) = built.engine.parts_mut();
+    let cells = built.plan.units.iter().zip(elements).filter_map(|(unit, element)| match (unit, element) {
+        (Unit::Medium(cell), Node::Cell(element)) => Some((*cell, &mut **element)),
+        _ => None,
+    });
+    let mut cells: Vec<_> = cells.collect();
+    cells.sort_by_key(|(cell, _)| *cell);
+    cells
+}
+
+/// What links (by arc) and cells measured.
+pub(crate) struct Places {
+    pub(crate) links: Vec<(usize, LinkReport)>,
+    pub(crate) cells: Vec<(usize, Vec<InterfaceReport>)>,
+}
+
 fn finish_links(model: &Model, built: &mut Built, end: Time) -> Vec<(usize, LinkReport)> {
     let links = links(built).into_iter().filter(|(arc, _)| model.links[*arc].is_measured());
     links.map(|(arc, mut link)| (arc, link.finish(end))).collect()
 }
 
-/// Packets on their way, and those that wait at a link that decides at departure.
+/// Packets on their way, those in cells, and those that wait at a link that decides at departure.
 pub(crate) fn in_flight(built: &Built) -> u64 {
     let waiting = built.engine.elements().iter().map(|element| match element {
         Node::Managed(link) => link.waiting(),
+        Node::Cell(element) => element.cell.holding(),
         Node::Host(_) | Node::Link(_) => 0,
     });
     built.engine.network.in_flight() + waiting.sum::<u64>()
@@ -375,7 +400,7 @@ fn check_identity(built: &Built) {
     );
 }
 
-fn take_series(model: &Model, mut built: Built, end: Time) -> Vec<Series> {
+fn take_series(model: &Model, mut built: Built, recording: Recording, end: Time) -> Vec<Series> {
     let mut series = Vec::new();
     for (arc, mut link) in links(&mut built) {
         let recorded = link.take_series();
@@ -383,6 +408,11 @@ fn take_series(model: &Model, mut built: Built, end: Time) -> Vec<Series> {
             continue;
         }
         series.push(Series::of_queue(&model.links[arc], &recorded, end));
+    }
+    for (number, element) in cells(&mut built) {
+        for (interface, samples) in element.cell.take_samples().iter().enumerate() {
+            series.extend(Series::of_interface(&model.cells[number], interface, samples, recording, end));
+        }
     }
     for element in built.engine.elements_mut() {
         if let Node::Host(host) = element {

@@ -24,8 +24,11 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// A row a media stream.
     pub streams: Vec<StreamSummary>,
-    /// A row a link direction with a limited queue.
+    /// A row a link direction with a limited queue, and a row an interface of a cell.
     pub queues: Vec<QueueSummary>,
+    /// A row an interface of a cell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<InterfaceSummary>,
     /// A row a group of flows.
     pub groups: Vec<GroupSummary>,
 }
@@ -157,6 +160,22 @@ pub struct QueueSummary {
     pub departed_bytes: u64,
     pub drops: BTreeMap<&'static str, u64>,
     pub marks: u64,
+}
+
+/// One transmitter of an 802.11 cell; its queue stands among the queues.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)] // the names are those of docs/measures.md
+pub struct InterfaceSummary {
+    pub cell: String,
+    pub interface: String,
+    pub attempts: u64,
+    pub retries: u64,
+    pub collisions: u64,
+    pub frame_errors: u64,
+    pub given_up: u64,
+    pub collision_rate: Option<f64>,
+    pub airtime_s: f64,
+    pub airtime_share: f64,
 }
 
 /// The flows that share a group's name.

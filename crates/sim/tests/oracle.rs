@@ -130,6 +130,53 @@ fn named_topologies() {
     }
 }
 
+/// Cells: what goes up, down, and from one station to another; hosts at the access point; frames that fail; all rules.
+#[test]
+fn cells() {
+    let flows = "[flow.down]\nfrom = \"web\"\nto = \"tv\"\n[flow.up]\nfrom = \"pc\"\nto = \"web\"\ncc = \"cubic\"\n\
+                 [flow.across]\nfrom = \"pc\"\nto = \"tv\"\ncc = \"vegas\"\nstart = \"100 ms\"\n\
+                 [flow.from-ap]\nfrom = \"ap\"\nto = \"pc\"\n[flow.from-ap.app]\nkind = \"web\"\ngap = \"20 ms\"\n\
+                 [flow.to-ap]\nfrom = \"tv\"\nto = \"ap\"\ncc = \"tfrc\"\n\
+                 [flow.game]\nfrom = \"other\"\nto = \"pc\"\ncc = \"udp\"\ncount = 2\nsegment = \"172 B\"\n\
+                 app = { kind = \"cbr\", rate = \"80 kbit/s\" }\n\
+                 [flow.burst]\nfrom = \"pc\"\nto = \"other\"\ncc = \"udp\"\n\
+                 app = { kind = \"pareto\", rate = \"4 Mbit/s\", burst = \"20 ms\", idle = \"20 ms\" }\n\
+                 [flow.part]\nfrom = \"web\"\nto = \"tv\"\napp = { kind = \"ftp\", size = \"300 kB\" }\n";
+    let wired =
+        "[link.web]\nrate = \"80 Mbit/s\"\ndelay = \"5 ms\"\n[link.other]\nrate = \"8 Mbit/s\"\ndelay = \"0 s\"\n";
+    let stations = "[cell.home.station.pc]\n[cell.home.station.tv]\nrate = \"11 Mbit/s\"\n";
+    for (name, head, cell) in [
+        ("a home", "", ""),
+        ("a home without host delay", "host_delay = \"0 s\"\n", "queue = { limit = \"20 packets\" }\n"),
+        ("a home that ends with a flow", "stop_after = \"part\"\n", "rts_threshold = \"500 B\"\n"),
+        ("a home with FQ-CoDel", "", "queue = { kind = \"fq-codel\" }\nstation_queue = { kind = \"pie\" }\n"),
+        ("a mixed home", "host_delay = \"0 s\"\n", "protection = \"cts-to-self\"\npreamble = \"short\"\n"),
+        (
+            "RTS and CTS for others",
+            "",
+            "protection = \"rts-cts\"\nqueue = { kind = \"red\", limit = \"30 packets\" }\n",
+        ),
+        (
+            "802.11b",
+            "",
+            "standard = \"b\"\nqueue = { kind = \"unlimited\" }\nstation_queue = { limit = \"9 packets\" }\n",
+        ),
+        ("ns-2's rules", "profile = \"ns2\"\n", ""),
+        ("Bianchi's rules", "host_delay = \"0 s\"\n", "rules = \"bianchi\"\n"),
+    ] {
+        for seed in [1, 2] {
+            let text = format!(
+                "duration = \"2 s\"\nwarmup = \"300 ms\"\ntopology = \"home\"\n{head}{wired}[cell.home]\n{cell}{stations}\
+                 [cell.home.station.far]\nsignal = \"-64 dBm\"\nframe_error = \"10 %\"\n\
+                 [flow.far]\nfrom = \"web\"\nto = \"far\"\n{flows}"
+            );
+            let text = if cell.contains("\"b\"") { text.replace("-64 dBm", "-75 dBm") } else { text };
+            let sent = same_in_all_arrangements(&model(&text, seed), name).expect("a cell takes time");
+            assert!(sent > 1000, "{name}: only {sent} packets");
+        }
+    }
+}
+
 /// A random graph with random flows, all in round numbers.
 fn random_scenario(seed: u64) -> String {
     let mut draws = Sequence::new(Stream::new(seed, "random graph"));
@@ -206,6 +253,7 @@ fn random_scenario(seed: u64) -> String {
             text.push_str("duplicate = { rate = \"2 %\" }\n");
         }
     }
+    text.push_str(&random_cell(seed, hosts));
     for flow in 0..1 + below(12) {
         let (a, b) = (below(hosts), below(hosts));
         if a == b {
@@ -258,6 +306,25 @@ fn random_scenario(seed: u64) -> String {
         }
     }
     text.push_str("[flow.last]\nfrom = \"h0\"\nto = \"h1\"\n");
+    text
+}
+
+/// In every third graph some hosts are stations of a cell as well, and so closer to each other and to a router.
+fn random_cell(seed: u64, hosts: usize) -> String {
+    let mut draws = Sequence::new(Stream::new(seed, "random cell"));
+    let mut below = |n: usize| (draws.unit() * n as f64) as usize;
+    if below(3) > 0 {
+        return String::new();
+    }
+    let mut text = "[cell.c]\naccess_point = \"r0\"\n".to_owned();
+    text.push_str(["", "rules = \"ns2\"\n", "rules = \"bianchi\"\n", "rts_threshold = \"200 B\"\n"][below(4)]);
+    text.push_str(["", "protection = \"cts-to-self\"\n", "standard = \"b\"\n"][below(3)]);
+    let _ = writeln!(text, "queue = {{ limit = \"{} packets\" }}", 2 + below(30));
+    for host in 0..1 + below(hosts) {
+        let _ = writeln!(text, "[cell.c.station.h{host}]");
+        text.push_str(["", "rate = \"11 Mbit/s\"\n", "rate = \"1 Mbit/s\"\n"][below(3)]);
+        text.push_str(["", "distance = \"30 m\"\n", "frame_error = \"5 %\"\n"][below(3)]);
+    }
     text
 }
 

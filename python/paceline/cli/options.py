@@ -47,7 +47,7 @@ Record = Annotated[
     typer.Option(
         "--record",
         metavar="KIND,...",
-        help="Record over time: cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals.",
+        help="Record over time: cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, airtime.",
         show_default=False,
     ),
 ]

@@ -32,8 +32,8 @@ def plot(
         typer.Option(
             "--kind",
             metavar="KIND,...",
-            help="cwnd, rate, rtcp, sequence, losses, acks, tfrc, kernel, queue, playout, arrivals, occupancy. "
-            "Default: all there are.",
+            help="cwnd, rate, rtcp, sequence, losses, acks, tfrc, kernel, queue, playout, arrivals, airtime, "
+            "occupancy. Default: all there are.",
             show_default=False,
         ),
     ] = "",

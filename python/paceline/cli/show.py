@@ -18,7 +18,15 @@ _SCALES = {
     "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
     "B": [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
 }
-_SHARES = {"loss_rate", "late_share", "utilisation", "share", "complete_share"}
+_SHARES = {
+    "loss_rate",
+    "late_share",
+    "utilisation",
+    "share",
+    "complete_share",
+    "airtime_share",
+    "collision_rate",
+}
 
 _COLUMNS: dict[str, list[tuple[str, str]]] = {
     "flows": [
@@ -60,7 +68,16 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("drops_delay", "delay"),
         ("drops_loss", "loss"),
         ("drops_outage", "outage"),
+        ("drops_retries", "retries"),
         ("marks", "marks"),
+    ],
+    "interfaces": [
+        ("airtime_share", "airtime"),
+        ("attempts", "attempts"),
+        ("collision_rate", "collided"),
+        ("retries", "retries"),
+        ("frame_errors", "errors"),
+        ("given_up", "given up"),
     ],
     "groups": [
         ("flows", "flows"),
@@ -140,6 +157,7 @@ def tables(results: Results) -> list[Layout]:
         "frames": "Frames",
         "streams": "Streams",
         "queues": "Queues (packets)",
+        "interfaces": "Wi-Fi",
         "groups": "Groups",
     }
     found = [_table(results, name, title) for name, title in titles.items()]
@@ -170,7 +188,9 @@ def _table(results: Results, name: str, title: str) -> Layout | None:
     parts = data.partition_by(who, maintain_order=True)
     shown = parts[:MOST_ROWS]
     lonely = _lonely(data) if "instance" in who else set()
-    first = {"queues": "link", "groups": "group", "streams": "stream"}.get(name, "flow")
+    first = {"queues": "link", "interfaces": "interface", "groups": "group", "streams": "stream"}.get(
+        name, "flow"
+    )
     columns = [Column(first, [_who(part, name, lonely) for part in shown], right=False, repeat=True)]
     if name == "flows":
         columns.append(Column("cc", [str(part["cc"][0]) for part in shown], right=False))
@@ -199,6 +219,8 @@ def _lonely(data: pl.DataFrame) -> set[str]:
 def _who(part: pl.DataFrame, name: str, lonely: set[str]) -> str:
     if name == "queues":
         return f"{part['link'][0]} {part['direction'][0]}"
+    if name == "interfaces":
+        return f"{part['cell'][0]}.{part['interface'][0]}"
     if name == "groups":
         return str(part["group"][0])
     flow = str(part["flow"][0])

@@ -6,7 +6,20 @@
 
 from __future__ import annotations
 
-from paceline.plots import acks, arrivals, cwnd, kernel, losses, playout, queue, rate, rtcp, sequence, tfrc
+from paceline.plots import (
+    acks,
+    airtime,
+    arrivals,
+    cwnd,
+    kernel,
+    losses,
+    playout,
+    queue,
+    rate,
+    rtcp,
+    sequence,
+    tfrc,
+)
 from paceline.plots.style import save
 from paceline.plots.timeline import Kind, figure
 
@@ -24,6 +37,7 @@ KINDS: dict[str, Kind] = {
         queue.KIND,
         playout.KIND,
         arrivals.KIND,
+        airtime.KIND,
     )
 }
 

@@ -143,6 +143,8 @@ fn kind(node: Node<'_>) -> String {
         "Size" => "size",
         "Ratio" => "share",
         "Limit" => "packets or size",
+        "Distance" => "distance",
+        "Power" => "power",
         "DelayedAck" => "time or `\"off\"`",
         "ClientBuffer" => "size or `\"unlimited\"`",
         "Draw" => "time, or `{ uniform = [time, time] }`",

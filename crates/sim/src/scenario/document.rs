@@ -70,7 +70,7 @@ impl Document {
     /// # Errors
     /// If the topology is a graph, in which no path is told from another.
     pub fn complete_path(&mut self) -> Result<(), ScenarioError> {
-        if self.table.get("topology").and_then(Value::as_str) == Some("graph") {
+        if matches!(self.table.get("topology").and_then(Value::as_str), Some("graph" | "home")) {
             let problem = "a path is a dumbbell (one link, `bottleneck`) or a parking lot (`hop1`, `hop2`, ...)";
             return Err(self.error(vec![Mistake::new("topology", problem)]));
         }
@@ -194,6 +194,11 @@ fn read_value(text: &str, node: Node<'_>) -> Value {
     }
 }
 
+/// Whether this is the path of a cell's stations.
+fn is_stations(path: &str) -> bool {
+    path.starts_with("cell.") && path.ends_with(".station")
+}
+
 fn put(at: &mut Value, node: Node<'_>, path: &str, steps: &[Step], text: &str) -> Result<(), Mistake> {
     let Some((step, rest)) = steps.split_first() else {
         *at = read_value(text, node);
@@ -240,10 +245,14 @@ fn put(at: &mut Value, node: Node<'_>, path: &str, steps: &[Step], text: &str) -
     }
     let Value::Table(table) = at else { return Ok(()) };
     // Links and flows are named in the file: a new name would be a typo. A controller's parameters may be new.
-    if node.names_of().is_some() && matches!(path, "flow" | "link") && !table.contains_key(key) {
+    if node.names_of().is_some()
+        && (matches!(path, "flow" | "link" | "cell") || is_stations(path))
+        && !table.contains_key(key)
+    {
         let hint = hint(key, table.keys().map(String::as_str));
         let known = listed(table.keys().map(String::as_str));
-        return Err(Mistake::new(here, format!("the scenario has no such {path}{hint} (it has {known})")));
+        let what = if is_stations(path) { "station" } else { path };
+        return Err(Mistake::new(here, format!("the scenario has no such {what}{hint} (it has {known})")));
     }
     put(table.entry(key).or_insert_with(|| Value::Table(Table::new())), child, &here, rest, text)
 }

@@ -20,7 +20,7 @@ pub(super) fn fill(file: &mut File, stem: &str) {
     file.name.get_or_insert_with(|| stem.to_owned());
     let of_hosts = if file.profile.is_ns2() { Span::ZERO } else { Span::from_micros(100) };
     file.host_delay.get_or_insert(of_hosts);
-    if file.topology != Topology::Graph {
+    if matches!(file.topology, Topology::Dumbbell | Topology::ParkingLot) {
         file.access.get_or_insert_default();
     }
     if let Some(access) = &mut file.access
@@ -31,12 +31,14 @@ pub(super) fn fill(file: &mut File, stem: &str) {
         receiver.queue.get_or_insert(full.queue);
     }
     file.link.values_mut().for_each(fill_link);
+    file.cell.values_mut().for_each(|cell| cell.fill(file.profile));
     let (first, last) = match file.topology {
         Topology::Dumbbell => (Some("left".to_owned()), Some("right".to_owned())),
         Topology::ParkingLot => {
             let hops = *file.hops.get_or_insert(file.link.len() as u32);
             (Some("r0".to_owned()), Some(format!("r{hops}")))
         }
+        Topology::Home => home_ends(file),
         Topology::Graph => (None, None),
     };
     for (name, flow) in &mut file.flow {
@@ -74,6 +76,15 @@ pub(super) fn fill(file: &mut File, stem: &str) {
             mean_size.get_or_insert(Size::from_bytes(50_000));
         }
     }
+}
+
+/// The server and the station of a home that has one of each.
+pub(super) fn home_ends(file: &File) -> (Option<String>, Option<String>) {
+    fn only<'a>(mut names: impl Iterator<Item = &'a String>) -> Option<String> {
+        names.next().filter(|_| names.next().is_none()).cloned()
+    }
+    let servers = file.link.iter().filter(|(_, link)| link.between.is_none()).map(|(name, _)| name);
+    (only(servers), only(file.cell.values().flat_map(|cell| cell.station.keys())))
 }
 
 fn fill_rtp(flow: &mut FlowTable, rtp: &RtpConfig) {

@@ -19,11 +19,11 @@ pub struct FlowTable {
     pub count: u32,
     /// Node of the sender, or the router that its host hangs on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "left; parking lot: r0; graph: required"))]
+    #[schemars(extend("x-default" = "left; parking lot: r0; home: the server, if there is one; graph: required"))]
     pub from: Option<String>,
     /// Node of the receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "right; parking lot: the last node; graph: required"))]
+    #[schemars(extend("x-default" = "right; parking lot: the last node; home: the station, if there is one; graph: required"))]
     pub to: Option<String>,
     /// Congestion controller: `paceline schemes` lists them.
     #[serde(default = "newreno")]

@@ -72,10 +72,10 @@ macro_rules! with_direction {
 with_direction! {
     /// A link: its forward direction, and what differs backward.
     pub struct LinkTable {
-        /// The nodes that the link joins; forward is from the first to the second. Required in a graph, not allowed
-        /// elsewhere.
+        /// The nodes that the link joins; forward is from the first to the second. Required in a graph, possible in a
+        /// home, not allowed elsewhere.
         #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "required in a graph"))]
+        #[schemars(extend("x-default" = "required in a graph; home: the link's name, and the access point"))]
         pub between: Option<[String; 2]>,
         /// What is different in the opposite direction. Rate (or schedule), delay and queue are the same unless given
         /// here; traces, recovery, loss, impairments, outages and occupancy are only there if given here.

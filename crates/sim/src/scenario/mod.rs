@@ -2,10 +2,11 @@
 //!
 //! [`Document`] is the file as TOML, on which single keys can still be set. [`Scenario::check`] holds it against the
 //! schema (`walk`), then against what a schema cannot say (`rules`), and gives a [`Scenario`] with every value that a
-//! run needs, or all mistakes at once. The serde model ([`model`], [`link`], [`queue`], [`loss`], [`flow`]) is the one
+//! run needs, or all mistakes at once. The serde model ([`model`], [`link`], [`mod@cell`], [`queue`], [`loss`], [`flow`]) is the one
 //! source, beside the registry for what controllers take ([`parameters`]): the JSON Schema and docs/scenario.md are made
 //! from it. No file is read here; trace files are asked for by name.
 
+pub mod cell;
 mod docs;
 mod document;
 mod error;
@@ -19,6 +20,7 @@ pub mod queue;
 mod resolve;
 pub mod rtp;
 mod rules;
+mod rules_cell;
 mod rules_machine;
 mod rules_network;
 pub mod values;

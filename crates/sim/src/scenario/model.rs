@@ -1,6 +1,7 @@
 //! The scenario file as serde reads it. The doc comment of a field is its description in the JSON Schema and in
 //! docs/scenario.md; `x-default` states a default that depends on other keys, `x-min` and `x-max` bound quantities.
 
+use super::cell::CellTable;
 use super::flow::FlowTable;
 use super::link::{AccessTable, LinkTable};
 use paceline_units::Span;
@@ -61,12 +62,16 @@ pub struct File {
     #[schemars(range(min = 1, max = 1000), extend("x-default" = "as many as links hop1, hop2, ... are given"))]
     pub hops: Option<u32>,
     /// The links by name. A dumbbell has one, `bottleneck`, from node `left` to node `right`. A parking lot has hop1,
-    /// hop2, ... or the template `hop`. A graph has any.
+    /// hop2, ... or the template `hop`. A graph has any. In a home link NAME joins the server NAME and the access point.
     pub link: BTreeMap<String, LinkTable>,
+    /// 802.11 cells by name: a home has one, a graph any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-default" = "none"))]
+    pub cell: BTreeMap<String, CellTable>,
     /// Links between hosts and routers: every flow instance has a pair of hosts of its own. Present by default in
-    /// dumbbell and parking lot; a graph without this table lets flows sit on the named nodes.
+    /// dumbbell and parking lot; a graph or a home without this table lets flows sit on the named nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "present, unless the topology is a graph"))]
+    #[schemars(extend("x-default" = "present, unless the topology is a graph or a home"))]
     pub access: Option<AccessTable>,
     /// The flows by name.
     pub flow: BTreeMap<String, FlowTable>,
@@ -125,6 +130,8 @@ pub enum Topology {
     Dumbbell,
     /// Routers r0, r1, ... in a row.
     ParkingLot,
-    /// Any links between any nodes.
+    /// Servers, each with a link to the access point of an 802.11 cell, and its stations.
+    Home,
+    /// Any links, and 802.11 cells, between any nodes.
     Graph,
 }

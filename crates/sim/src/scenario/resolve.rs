@@ -1,5 +1,6 @@
 //! A scenario as a run needs it: nothing left to look up elsewhere in the file.
 
+use super::cell::CellTable;
 use super::document::Document;
 use super::error::{Mistake, ScenarioError, join};
 use super::fill::fill;
@@ -16,6 +17,7 @@ use paceline_apps::video::FramesModel;
 use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
 use paceline_path::{RateModel, Schedule};
 use paceline_units::{Rate, Ratio, Span, Time};
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use toml::Value;
 
@@ -207,8 +209,15 @@ impl Scenario {
     /// The first and the last node of the chain that the links of a dumbbell or a parking lot form; a graph has none.
     #[must_use]
     pub fn ends(&self) -> Option<(&str, &str)> {
-        let chain = (self.file.topology != Topology::Graph).then_some(self.links.as_slice())?;
+        let chain =
+            matches!(self.file.topology, Topology::Dumbbell | Topology::ParkingLot).then_some(self.links.as_slice())?;
         Some((&chain.first()?.from, &chain.last()?.to))
+    }
+
+    /// The 802.11 cells by name, with all values filled in.
+    #[must_use]
+    pub fn cells(&self) -> &BTreeMap<String, CellTable> {
+        &self.file.cell
     }
 
     /// The access links, if flows have hosts of their own.
@@ -250,9 +259,13 @@ fn links(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mist
                 }
             }
         }
-        Topology::Dumbbell | Topology::Graph => {
+        Topology::Dumbbell | Topology::Graph | Topology::Home => {
+            let access_point = file.cell.values().next().map(|cell| cell.access_point.clone());
             for (name, table) in &file.link {
-                let [from, to] = table.between.clone().unwrap_or_else(|| ["left".into(), "right".into()]);
+                let [from, to] = table.between.clone().unwrap_or_else(|| match &access_point {
+                    Some(access_point) => [name.clone(), access_point.clone()],
+                    None => ["left".into(), "right".into()],
+                });
                 add(name.clone(), table, &join("link", name), (from, to));
             }
         }
@@ -331,11 +344,15 @@ fn flows(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mist
     file.flow.iter().map(flow).collect()
 }
 
-/// A fixed `rtt` below what the path has. In a row of routers the path is known here; in a graph whoever routes it
+/// A fixed `rtt` below what the path has. In a row of routers the path is known here; elsewhere whoever routes it
 /// must look.
 fn least_rtts(file: &File, links: &[Link], flows: &[Flow]) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
-    let Some(access) = file.access.as_ref().filter(|_| file.topology != Topology::Graph) else { return mistakes };
+    let Some(access) =
+        file.access.as_ref().filter(|_| matches!(file.topology, Topology::Dumbbell | Topology::ParkingLot))
+    else {
+        return mistakes;
+    };
     let place = |node: &str| links.iter().position(|link| link.from == node).unwrap_or(links.len());
     for flow in flows {
         let (a, b) = (place(&flow.from), place(&flow.to));

@@ -2,6 +2,7 @@
 //! mistakes and goes on, so that one look at the messages suffices.
 
 use super::error::{Mistake, hint, join, nearest};
+use super::fill::home_ends;
 use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::model::{File, Profile, Topology};
 use super::rules_machine::OF_RTP;
@@ -132,6 +133,10 @@ impl Rules {
         for (key, node) in [("from", &flow.from), ("to", &flow.to)] {
             match node {
                 None if file.topology == Topology::Graph => self.note(join(path, key), "is required in a graph"),
+                None if file.topology == Topology::Home && self.home_end(file, key).is_none() => {
+                    let what = if key == "from" { "server" } else { "station" };
+                    self.note(join(path, key), format!("is required in a home that has not exactly one {what}"));
+                }
                 // Without any node, links have mistakes of their own.
                 Some(node) if !nodes.contains(node) && !nodes.is_empty() => {
                     let hint = hint(node, nodes.iter().map(String::as_str));
@@ -225,6 +230,9 @@ impl Rules {
         let (first, last) = match file.topology {
             Topology::Dumbbell => ("left".to_owned(), "right".to_owned()),
             Topology::ParkingLot => ("r0".to_owned(), format!("r{}", file.hops.unwrap_or(file.link.len() as u32))),
+            Topology::Home => {
+                (self.home_end(file, "from").unwrap_or_default(), self.home_end(file, "to").unwrap_or_default())
+            }
             Topology::Graph => (String::new(), String::new()),
         };
         let from = flow.from.as_deref().unwrap_or(&first);
@@ -232,12 +240,19 @@ impl Rules {
         if !from.is_empty() && from == to {
             self.note(join(path, "to"), format!("`{to}` is also where the flow comes from"));
         }
-        if flow.rtt.is_some() && file.topology == Topology::Graph && file.access.is_none() {
+        let named = matches!(file.topology, Topology::Graph | Topology::Home);
+        if flow.rtt.is_some() && named && file.access.is_none() {
             self.note(
                 join(path, "rtt"),
                 "needs access links to lie on: add an `[access]` table, or give the delay to the graph's links",
             );
         }
+    }
+
+    /// Where flows of a home begin, or end, that do not say it.
+    fn home_end(&self, file: &File, key: &str) -> Option<String> {
+        let (from, to) = home_ends(file);
+        if key == "from" { from } else { to }
     }
 
     fn times(&mut self, file: &File, path: &str, flow: &FlowTable) {

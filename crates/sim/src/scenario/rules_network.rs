@@ -1,5 +1,6 @@
 //! The rules of a scenario's network: links, rates, queues, and what each topology asks for.
 
+use super::cell::CellTable;
 use super::error::{hint, join};
 use super::link::{BackwardTable, LinkTable, Outage, RateStep, RateTrace, TraceEnd, TraceFormat};
 use super::loss::Loss;
@@ -35,16 +36,42 @@ impl Rules {
         {
             self.note("hops", format!("`{hops}` has a meaning only with `topology = \"parking-lot\"`"));
         }
-        match file.topology {
+        let mut nodes = match file.topology {
             Topology::Dumbbell => self.dumbbell(file),
             Topology::ParkingLot => self.parking_lot(file),
             Topology::Graph => {
-                if file.link.is_empty() {
+                if file.link.is_empty() && file.cell.is_empty() {
                     self.note("link", "a graph needs a link: add a table such as `[link.a-b]`");
                 }
                 file.link.values().filter_map(|link| link.between.clone()).flatten().collect()
             }
+            Topology::Home => self.home(file),
+        };
+        self.cells(file, &mut nodes);
+        nodes
+    }
+
+    /// One cell, and a link for each server.
+    fn home(&mut self, file: &File) -> BTreeSet<String> {
+        if file.cell.len() != 1 {
+            let problem =
+                "a home has one cell: add `[cell.home.station.laptop]`, a cell `home` with a station `laptop`";
+            let more = "a home has one cell; several need `topology = \"graph\"`";
+            self.note("cell", if file.cell.is_empty() { problem } else { more });
         }
+        let ends = |(name, link): (&String, &LinkTable)| match &link.between {
+            Some(ends) => ends.to_vec(),
+            None => vec![name.clone()],
+        };
+        let nodes: BTreeSet<String> = file.link.iter().flat_map(ends).collect();
+        for (name, link) in &file.link {
+            let taken = |cell: &CellTable| cell.access_point == *name || cell.station.contains_key(name);
+            if link.between.is_none() && file.cell.values().any(taken) {
+                let problem = format!("joins the server `{name}` and the access point, but `{name}` is in the cell");
+                self.note(join("link", name), problem);
+            }
+        }
+        nodes
     }
 
     fn dumbbell(&mut self, file: &File) -> BTreeSet<String> {
@@ -106,7 +133,7 @@ impl Rules {
             (Some(_), Topology::Dumbbell | Topology::ParkingLot) => {
                 self.note(join(path, "between"), "must be given only with `topology = \"graph\"`");
             }
-            (Some([from, to]), Topology::Graph) => {
+            (Some([from, to]), Topology::Graph | Topology::Home) => {
                 let path = join(path, "between");
                 self.name(&path, from);
                 self.name(&path, to);
@@ -228,7 +255,7 @@ impl Rules {
         }
     }
 
-    fn queue(&mut self, path: &str, queue: &Queue) {
+    pub(super) fn queue(&mut self, path: &str, queue: &Queue) {
         let Queue::Red { min_threshold, max_threshold, min_share, max_share, weight, automatic, adaptive, .. } = queue
         else {
             return;

@@ -1,5 +1,6 @@
 //! Values with a spelling of their own: `"50 packets"`, `"off"`, `{ uniform = ["0 s", "1 s"] }`.
 
+use paceline_path::wifi::{Meters, PowerDbm};
 use paceline_units::{Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -132,7 +133,62 @@ impl fmt::Display for ClientBuffer {
     }
 }
 
+/// A distance.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Distance(pub Meters);
+
+/// The greatest distance: beyond it an ACK would come too late.
+const FARTHEST: f64 = 1000.0;
+
+impl FromStr for Distance {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Distance, String> {
+        let meters =
+            number_of(text, "m").ok_or_else(|| format!("`{text}` is not a distance; write for example `10 m`"))?;
+        if !(0.0..=FARTHEST).contains(&meters) {
+            return Err(format!("`{text}` must be from 0 m to {FARTHEST} m"));
+        }
+        Ok(Distance(Meters(meters)))
+    }
+}
+
+impl fmt::Display for Distance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} m", self.0.0)
+    }
+}
+
+/// A received power.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Power(pub PowerDbm);
+
+impl FromStr for Power {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Power, String> {
+        let power =
+            number_of(text, "dBm").ok_or_else(|| format!("`{text}` is not a power; write for example `-60 dBm`"))?;
+        if !(-120.0..=30.0).contains(&power) {
+            return Err(format!("`{text}` must be from -120 dBm to 30 dBm"));
+        }
+        Ok(Power(PowerDbm(power)))
+    }
+}
+
+impl fmt::Display for Power {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} dBm", self.0.0)
+    }
+}
+
+/// The finite number before a unit.
+fn number_of(text: &str, unit: &str) -> Option<f64> {
+    let number: f64 = text.trim().strip_suffix(unit)?.trim().parse().ok()?;
+    number.is_finite().then_some(number)
+}
+
 paceline_units::as_text! {
+    Distance, ["10 m"];
+    Power, ["-60 dBm"];
     Limit, ["50 packets", "50 kB", "100 ms"];
     DelayedAck, ["200 ms", "off"];
     ClientBuffer, ["2 MB", "unlimited"];

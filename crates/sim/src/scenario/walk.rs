@@ -4,7 +4,7 @@
 use super::error::{Mistake, hint, join};
 use super::model::File;
 use super::parameters;
-use super::values::{ClientBuffer, DelayedAck, Limit};
+use super::values::{ClientBuffer, DelayedAck, Distance, Limit, Power};
 use paceline_units::{Rate, Ratio, Size, Span};
 use serde_json::Value as Json;
 use std::fmt::Display;
@@ -268,6 +268,8 @@ fn quantity(value: &Value, node: Node<'_>) -> Option<Result<(), String>> {
         "Size" => read::<Size>(value, node),
         "Ratio" => read::<Ratio>(value, node),
         "Limit" => read::<Limit>(value, node),
+        "Distance" => read::<Distance>(value, node),
+        "Power" => read::<Power>(value, node),
         "DelayedAck" => read::<DelayedAck>(value, node),
         "ClientBuffer" => read::<ClientBuffer>(value, node),
         "ParameterValue" => match value {
@@ -331,6 +333,8 @@ macro_rules! bounded {
     )*};
 }
 bounded!(Span Rate Size Ratio);
+impl Bounded for Distance {}
+impl Bounded for Power {}
 impl Bounded for Limit {}
 impl Bounded for DelayedAck {}
 impl Bounded for ClientBuffer {}

@@ -1,0 +1,147 @@
+//! What an interface has counted: for its measured interval, its recording, and its end.
+
+use super::interface::Interface;
+use crate::meter::{Agenda, Measure, Series, Snapshot};
+use crate::waiting::Gone;
+use crate::{DropReason, LinkReport, Totals};
+use paceline_units::Span;
+
+/// What a transmitter did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct InterfaceCounts {
+    /// Exchanges that it began: a data frame, with RTS before or not.
+    pub attempts: u64,
+    /// Those that were not the first for their packet.
+    pub retries: u64,
+    /// Those that began together with another's.
+    pub collisions: u64,
+    /// Those without a collision in which a frame arrived damaged.
+    pub frame_errors: u64,
+    /// How long the medium carried its exchanges, answers and the spaces before them included; of a collision, until it
+    /// waited for the answer.
+    pub airtime: Span,
+}
+
+impl InterfaceCounts {
+    /// What happened after `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &InterfaceCounts) -> InterfaceCounts {
+        InterfaceCounts {
+            attempts: self.attempts - earlier.attempts,
+            retries: self.retries - earlier.retries,
+            collisions: self.collisions - earlier.collisions,
+            frame_errors: self.frame_errors - earlier.frame_errors,
+            airtime: self.airtime - earlier.airtime,
+        }
+    }
+}
+
+/// What an interface measured. Its queue is what waits, without the packet that the transmitter has in hand; utilisation
+/// is its share of the medium's time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct InterfaceReport {
+    /// Its queue. A packet departs when its ACK has come, or when it is given up.
+    pub queue: LinkReport,
+    /// Its transmitter, within the measured interval.
+    pub counts: InterfaceCounts,
+}
+
+/// An interface sampled at a fixed interval; each row but the first tells of the interval before it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Samples {
+    /// When, and what waits then.
+    pub queue: Series,
+    /// What the transmitter did since the row before.
+    pub counts: Vec<InterfaceCounts>,
+    /// The longest wait in the queue among the packets that left it since the row before.
+    pub longest_wait: Vec<Span>,
+}
+
+/// The agenda of an interface's meter.
+#[derive(Clone, Debug)]
+pub(super) struct Books {
+    pub(super) agenda: Agenda,
+    /// The counts at the two ends of the measured interval.
+    ends: [InterfaceCounts; 2],
+    before: InterfaceCounts,
+    counts: Vec<InterfaceCounts>,
+    longest_wait: Vec<Span>,
+}
+
+impl Books {
+    pub(super) fn new(measure: Measure) -> Books {
+        let agenda = Agenda::new(measure);
+        Books { agenda, ends: Default::default(), before: Default::default(), counts: vec![], longest_wait: vec![] }
+    }
+}
+
+impl Interface {
+    /// Everything before `time`.
+    fn snapshot(&mut self, time: u64) -> Snapshot {
+        self.queue.level.integrate(time, &mut ());
+        let mut gone = Gone::default();
+        (gone.packets[0], gone.bytes[0]) = self.departed;
+        Snapshot {
+            time,
+            arrivals: self.queue.arrivals,
+            refused: self.queue.dropped,
+            marks: self.queue.marks(),
+            gone,
+            integrals: self.queue.level.integrals,
+            idle: time.saturating_sub(self.counts.airtime.0),
+            max: self.queue.max,
+        }
+    }
+
+    /// Does what the meter has to do at `time`, before anything else happens then.
+    pub(super) fn cross(&mut self, time: u64) {
+        if self.books.agenda.from.is_none() && self.books.agenda.window.from.0 <= time {
+            self.books.agenda.from = Some(self.snapshot(time));
+            self.books.ends[0] = self.counts;
+            self.queue.max = self.queue.len();
+        }
+        if self.books.agenda.to.is_none() && self.books.agenda.window.to.0 <= time {
+            self.books.agenda.to = Some(self.snapshot(time));
+            self.books.ends[1] = self.counts;
+        }
+        if self.books.agenda.next_sample <= time {
+            let (packets, bytes) = (self.queue.len(), self.queue.bytes());
+            self.books.agenda.sample(time, packets, bytes);
+            self.books.counts.push(self.counts.since(&self.books.before));
+            self.books.before = self.counts;
+            self.books.longest_wait.push(self.queue.take_longest_wait());
+        }
+    }
+
+    /// What was recorded.
+    pub(super) fn take_samples(&mut self) -> Samples {
+        Samples {
+            queue: core::mem::take(&mut self.books.agenda.series),
+            counts: core::mem::take(&mut self.books.counts),
+            longest_wait: core::mem::take(&mut self.books.longest_wait),
+        }
+    }
+
+    /// Closes the books at `end`, up to which the meter has been crossed.
+    ///
+    /// # Panics
+    /// If a packet vanished: arrivals must equal departures, drops and what is here.
+    pub(super) fn finish(&mut self, end: u64) -> InterfaceReport {
+        let closing = self.snapshot(end);
+        let (departures, _, drops) = closing.outcome();
+        let waiting = self.holding();
+        let arrivals = self.queue.arrivals;
+        assert_eq!(arrivals, departures + drops.total() + waiting, "an interface lost count of its packets");
+        let totals = Totals { arrivals, departures, drops, waiting, ..Totals::default() };
+        let (to, last) = match self.books.agenda.to {
+            Some(to) => (to, self.books.ends[1]),
+            None => (closing, self.counts),
+        };
+        let (from, first) = match self.books.agenda.from {
+            Some(from) => (from, self.books.ends[0]),
+            None => (to, last),
+        };
+        debug_assert!(drops[DropReason::Loss] == 0, "a cell's losses are those of retries");
+        InterfaceReport { queue: to.report(&from, None, totals), counts: last.since(&first) }
+    }
+}

@@ -1,0 +1,312 @@
+//! The cell at work: who sends when, and what comes of it.
+//!
+//! Time goes from one event to the next: a packet arrives, somebody begins to send, the exchange ends. What comes of an
+//! exchange is settled when it begins, since everybody hears everybody; packets are handed on then, with the time at
+//! which they will arrive. So the cell sees ahead by the shortest frame, and a loop through it needs no other delay.
+
+use super::books::{InterfaceReport, Samples};
+use super::exchange::{Frames, Outcome};
+use super::interface::{Hand, Interface};
+use super::model::CellModel;
+use crate::DropReason;
+use crate::meter::Measure;
+use paceline_engine::Ways;
+use paceline_engine::random::Stream;
+use paceline_packet::Packet;
+use paceline_units::{Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// An 802.11 cell. Its ports are numbered from its first one: 2i is the way from the access point to station i, 2i + 1
+/// that from the station to the access point. A packet's port is what [`Ways::endpoint`] gives.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    model: CellModel,
+    lowest: Rate,
+    first_port: u32,
+    /// The access point's, then the stations'.
+    interfaces: Vec<Interface>,
+    /// When the exchange on the air ends, and who sends in it; if there is none, when somebody begins to send.
+    on_air: bool,
+    next: Time,
+    senders: Vec<Attempt>,
+    /// From when those count slots that do not send in the exchange, or did not in the last one.
+    others: Time,
+    /// The other end of an exchange, and from when it counts them.
+    peer: Option<(usize, Time)>,
+    /// Until when the medium counts as busy, by what frames have announced.
+    reserved: Time,
+    /// Packets from one station to another, on their way to the access point's queue.
+    relayed: VecDeque<Packet>,
+    outputs: VecDeque<Output>,
+    /// The next instant at which the meters have something to do.
+    boundary: u64,
+}
+
+/// What a cell hands on.
+#[derive(Clone, Copy, Debug)]
+pub enum Output {
+    /// The packet arrives at the other end of the air at its time, which lies ahead.
+    Forward(Packet),
+    /// It ends here, at this time.
+    Drop(Packet, DropReason, Time),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    interface: usize,
+    outcome: Outcome,
+    /// From when this one counts slots.
+    own: Time,
+    airtime: Span,
+}
+
+/// The interface of the access point.
+const ACCESS_POINT: usize = 0;
+
+impl Cell {
+    /// A cell of this model, measured in `measure`, whose ports begin with `first_port`; its interfaces draw from
+    /// `streams`, the access point's first.
+    #[must_use]
+    pub fn new(model: &CellModel, first_port: u32, measure: Measure, streams: &[Stream]) -> Cell {
+        let fastest = model.stations.iter().map(|station| station.rate).max().unwrap_or(Rate(1_000_000));
+        let access_point = (&model.queue, fastest);
+        let queues =
+            std::iter::once(access_point).chain(model.stations.iter().map(|station| (&station.queue, station.rate)));
+        let interfaces: Vec<Interface> = queues
+            .zip(streams)
+            .map(|((queue, rate), stream)| Interface::new(queue, rate, &model.phy, measure, *stream))
+            .collect();
+        let boundary = interfaces.first().map_or(u64::MAX, |interface| interface.books.agenda.next());
+        Cell {
+            lowest: model.lowest_rate(),
+            model: model.clone(),
+            first_port,
+            interfaces,
+            on_air: false,
+            next: Time::NEVER,
+            senders: Vec::new(),
+            others: Time::ZERO,
+            peer: None,
+            reserved: Time::ZERO,
+            relayed: VecDeque::new(),
+            outputs: VecDeque::new(),
+            boundary,
+        }
+    }
+
+    /// Samples all interfaces every `every`, from the beginning of the clock. To be called before the first packet.
+    pub fn record(&mut self, every: Span) {
+        self.interfaces.iter_mut().for_each(|interface| interface.books.agenda.record(every));
+        self.boundary = 0;
+    }
+
+    /// When it has something to do of itself.
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        self.relayed.front().map_or(self.next, |packet| packet.time.min(self.next))
+    }
+
+    /// What has come of the last step; to be asked for after each until there is no more.
+    pub fn take_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Packets that wait here, are in a transmitter's hand and have not arrived, or are being relayed.
+    #[must_use]
+    pub fn holding(&self) -> u64 {
+        let arrived = |interface: &&Interface| interface.hand.is_some_and(|hand| hand.delivered);
+        let held: u64 = self.interfaces.iter().map(Interface::holding).sum();
+        held + self.relayed.len() as u64 - self.interfaces.iter().filter(arrived).count() as u64
+    }
+
+    /// A packet that the cell has handed on comes back to it: one station has sent it to another.
+    pub fn relay(&mut self, packet: Packet) {
+        self.relayed.push_back(packet);
+    }
+
+    /// Does what is due at [`Cell::next_wake`].
+    pub fn step(&mut self, ways: &Ways) {
+        let now = self.next_wake();
+        self.cross(now);
+        if self.next > now {
+            if let Some(packet) = self.relayed.pop_front() {
+                self.arrive(packet, ways);
+            }
+        } else if self.on_air {
+            self.end(now, ways);
+        } else {
+            self.begin(now);
+        }
+    }
+
+    /// A packet reaches the queue of its interface at its time.
+    pub fn arrive(&mut self, packet: Packet, ways: &Ways) {
+        let now = packet.time;
+        self.cross(now);
+        let (number, _) = self.port(&packet, ways);
+        let interface = &mut self.interfaces[number];
+        let outputs = &mut self.outputs;
+        interface.queue.arrive(packet, |packet, reason| outputs.push_back(Output::Drop(packet, reason, now)));
+        if interface.hand.is_some() {
+            interface.queue.note_most();
+            return;
+        }
+        self.take_in_hand(number, now, ways);
+        let (rules, phy) = (self.model.rules, &self.model.phy);
+        let interface = &mut self.interfaces[number];
+        if interface.hand.is_none() {
+            return;
+        }
+        if self.on_air {
+            interface.contend_later(rules);
+            return;
+        }
+        if now < self.reserved {
+            interface.contend_later(rules);
+        } else {
+            interface.contend(rules, phy, now);
+        }
+        self.next = self.next.min(interface.expiry(phy));
+    }
+
+    /// The interface and the station of a packet.
+    fn port(&self, packet: &Packet, ways: &Ways) -> (usize, usize) {
+        let port = (ways.endpoint(packet) - self.first_port) as usize;
+        (if port % 2 == 0 { ACCESS_POINT } else { 1 + port / 2 }, port / 2)
+    }
+
+    /// The transmitter takes the next packet from its queue.
+    fn take_in_hand(&mut self, number: usize, now: Time, ways: &Ways) {
+        let (interface, outputs) = (&mut self.interfaces[number], &mut self.outputs);
+        let next = interface.queue.next(now, |packet, reason| outputs.push_back(Output::Drop(packet, reason, now)));
+        let Some((packet, wait)) = next else { return };
+        interface.books.agenda.waited(wait.0);
+        let (_, station) = self.port(&packet, ways);
+        let frames = Frames::new(&self.model, station, u32::from(packet.size) + self.model.overhead);
+        self.interfaces[number].hand = Some(Hand { packet, frames, tries: 0, delivered: false });
+    }
+
+    /// Somebody begins to send.
+    fn begin(&mut self, now: Time) {
+        let (rules, phy) = (self.model.rules, &self.model.phy);
+        let noticed = now + rules.notice(phy);
+        self.senders.clear();
+        for (number, interface) in self.interfaces.iter_mut().enumerate() {
+            if interface.expiry(phy) < noticed {
+                let own = interface.expiry(phy);
+                self.senders.push(Attempt { interface: number, outcome: Outcome::NoAck, own, airtime: Span::ZERO });
+            } else {
+                interface.freeze(rules, phy, now);
+            }
+        }
+        self.on_air = true;
+        for sender in &self.senders {
+            let interface = &mut self.interfaces[sender.interface];
+            let Some(hand) = &mut interface.hand else { continue };
+            interface.counts.attempts += 1;
+            interface.counts.retries += u64::from(hand.tries > 0);
+            hand.tries += 1;
+        }
+        if self.senders.len() == 1 { self.send_alone() } else { self.collide() }
+    }
+
+    fn send_alone(&mut self) {
+        let (model, sender) = (&self.model, &mut self.senders[0]);
+        let interface = &mut self.interfaces[sender.interface];
+        let Some(mut hand) = interface.hand else { return };
+        let start = sender.own;
+        let exchange = hand.frames.exchange(model, start, |probability| interface.fails(probability));
+        interface.counts.frame_errors += u64::from(exchange.outcome != Outcome::Acknowledged);
+        *sender =
+            Attempt { outcome: exchange.outcome, own: exchange.own, airtime: exchange.end.since(start), ..*sender };
+        if let Some(time) = exchange.delivered.filter(|_| !hand.delivered) {
+            hand.delivered = true;
+            self.outputs.push_back(Output::Forward(Packet { time, ..hand.packet }));
+        }
+        interface.hand = Some(hand);
+        self.next = exchange.end;
+        self.others = exchange.others;
+        let peer = if sender.interface == ACCESS_POINT { 1 + hand.frames.station } else { ACCESS_POINT };
+        self.peer = Some((peer, exchange.peer));
+    }
+
+    fn collide(&mut self) {
+        let (model, rules, phy) = (&self.model, self.model.rules, &self.model.phy);
+        let mut end = Time::ZERO;
+        // The end of the last frame, and that of the last of the others: who sends longest hears none of them out.
+        let mut before = Time::ZERO;
+        for sender in &mut self.senders {
+            let interface = &mut self.interfaces[sender.interface];
+            interface.counts.collisions += 1;
+            let Some(hand) = &interface.hand else { continue };
+            let sent = sender.own + hand.frames.until_answer(model) + phy.propagation;
+            sender.airtime = sent.since(sender.own);
+            sender.outcome = if hand.frames.has_rts() { Outcome::NoCts } else { Outcome::NoAck };
+            (before, end) = (before.max(sent.min(end)), end.max(sent));
+        }
+        self.others = end + rules.after_collision(phy, self.lowest);
+        for sender in &mut self.senders {
+            let Some(hand) = &self.interfaces[sender.interface].hand else { continue };
+            let sent = sender.own + sender.airtime;
+            let known = sent + hand.frames.timeout(model);
+            sender.own = if sent > before {
+                rules.own_space(phy, end, known)
+            } else {
+                rules.outlasted_space(phy, self.lowest, end, known)
+            };
+        }
+        self.next = end;
+        self.peer = None;
+    }
+
+    /// The medium falls idle.
+    fn end(&mut self, now: Time, ways: &Ways) {
+        let (rules, limits, phy) = (self.model.rules, self.model.limits, self.model.phy);
+        for interface in &mut self.interfaces {
+            interface.from = self.others;
+        }
+        if let Some((peer, from)) = self.peer {
+            self.interfaces[peer].from = from;
+        }
+        self.on_air = false;
+        self.reserved = Time(self.others.0 - phy.difs().0).max(now);
+        for sender in std::mem::take(&mut self.senders) {
+            let interface = &mut self.interfaces[sender.interface];
+            interface.counts.airtime += sender.airtime;
+            interface.from = sender.own;
+            interface.not_before = Time::ZERO;
+            if let Some(packet) = interface.settle(sender.outcome, rules, limits, &phy) {
+                self.outputs.push_back(Output::Drop(packet, DropReason::Retries, now));
+            }
+            if interface.hand.is_none() {
+                self.take_in_hand(sender.interface, now, ways);
+            }
+        }
+        let expiries = self.interfaces.iter().map(|interface| interface.expiry(&phy));
+        self.next = expiries.min().unwrap_or(Time::NEVER);
+    }
+
+    /// The meters do what is due by `now`, before anything else happens then.
+    fn cross(&mut self, now: Time) {
+        while self.boundary <= now.0 {
+            let time = self.boundary;
+            self.interfaces.iter_mut().for_each(|interface| interface.cross(time));
+            self.boundary = self.interfaces.first().map_or(u64::MAX, |interface| interface.books.agenda.next());
+        }
+    }
+
+    /// Closes the books of all interfaces at `end`, the access point's first. If the measured interval is still open it
+    /// ends there.
+    ///
+    /// # Panics
+    /// If a packet vanished at an interface.
+    pub fn finish(&mut self, end: Time) -> Vec<InterfaceReport> {
+        self.cross(end);
+        self.interfaces.iter_mut().map(|interface| interface.finish(end.0)).collect()
+    }
+
+    /// What [`Cell::record`] asked for, interface by interface.
+    pub fn take_samples(&mut self) -> Vec<Samples> {
+        self.interfaces.iter_mut().map(Interface::take_samples).collect()
+    }
+}

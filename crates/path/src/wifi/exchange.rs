@@ -1,0 +1,131 @@
+//! What follows when a transmitter begins: the frames of one exchange, and who may count slots again from when.
+
+use super::model::CellModel;
+use super::timing::{ACK, Protection, RTS};
+use paceline_units::{Rate, Span, Time};
+
+/// How an attempt ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    /// The ACK has come.
+    Acknowledged,
+    /// No CTS came for the RTS.
+    NoCts,
+    /// No ACK came for the data frame.
+    NoAck,
+}
+
+/// An exchange from its beginning to the end of its last frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exchange {
+    /// When the data frame arrives undamaged.
+    pub(super) delivered: Option<Time>,
+    pub(super) outcome: Outcome,
+    /// The end of the last frame.
+    pub(super) end: Time,
+    /// From when the sender counts slots.
+    pub(super) own: Time,
+    /// From when the other end of it does.
+    pub(super) peer: Time,
+    /// From when all others do.
+    pub(super) others: Time,
+}
+
+/// The frames of an attempt at a packet for, or from, one station.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frames {
+    pub(super) station: usize,
+    /// Octets of the data frame.
+    pub(super) octets: u32,
+    /// The CTS to the own sender, SIFS included.
+    announcement: Span,
+    /// The rate of RTS, if there is one.
+    rts: Option<Rate>,
+    data: Span,
+}
+
+impl Frames {
+    /// For a data frame of so many octets to or from `station`.
+    pub(super) fn new(model: &CellModel, station: usize, octets: u32) -> Frames {
+        let (phy, rate) = (&model.phy, model.stations[station].rate);
+        let protection = model.protection_of(station);
+        let announcement = match protection {
+            Protection::CtsToSelf => phy.airtime(model.protection_rate, ACK) + phy.sifs,
+            Protection::None | Protection::RtsCts => Span::ZERO,
+        };
+        let rts = match protection {
+            Protection::RtsCts => Some(model.protection_rate),
+            _ if model.rts_threshold.is_some_and(|threshold| octets > threshold) => Some(model.response_rate(rate)),
+            _ => None,
+        };
+        Frames { station, octets, announcement, rts, data: phy.airtime(rate, octets) }
+    }
+
+    /// Whether the data frame goes after RTS and CTS: then its failures count as long ones.
+    pub(super) fn has_rts(&self) -> bool {
+        self.rts.is_some()
+    }
+
+    /// How long the sender transmits if it collides: until it waits for an answer.
+    pub(super) fn until_answer(&self, model: &CellModel) -> Span {
+        match self.rts {
+            Some(rate) => model.phy.airtime(rate, RTS),
+            None => self.announcement + self.data,
+        }
+    }
+
+    /// From the end of these frames to where the sender knows that no answer comes.
+    pub(super) fn timeout(&self, model: &CellModel) -> Span {
+        let rate = self.rts.unwrap_or(model.stations[self.station].rate);
+        model.rules.timeout(&model.phy, model.response_rate(rate))
+    }
+
+    /// The exchange that begins at `start` without another's frame beside. `fails` draws whether a frame fails that does
+    /// so with the probability given.
+    pub(super) fn exchange(&self, model: &CellModel, start: Time, mut fails: impl FnMut(f64) -> bool) -> Exchange {
+        let (phy, rules) = (&model.phy, model.rules);
+        let (through, sifs, difs) = (phy.propagation, phy.sifs, phy.difs());
+        let station = &model.stations[self.station];
+        let response = model.response_rate(station.rate);
+        let ack = sifs + phy.airtime(response, ACK) + through;
+        // its own attempt has failed: `sent` is where its last frame ended, `end` where the medium fell idle
+        let failed = |outcome, sent: Time, end: Time, others| Exchange {
+            delivered: None,
+            outcome,
+            end,
+            own: rules.own_space(phy, end, sent + self.timeout(model)),
+            peer: others,
+            others,
+        };
+        let mut begin = start + self.announcement;
+        // until when the others hold back, by what frames have announced
+        let mut reserved = Time::ZERO;
+        if let Some(rate) = self.rts {
+            let answer = model.response_rate(rate);
+            let rts_end = begin + phy.airtime(rate, RTS) + through;
+            let cts = sifs + phy.airtime(answer, ACK) + through;
+            let cts_end = rts_end + cts;
+            if fails(station.control_error(rate, RTS)) {
+                // The others reset their NAV when nothing follows the RTS (clause 10.3.2.4).
+                let reset = rts_end + sifs + cts + phy.start_delay(answer) + phy.slot * 2;
+                return failed(Outcome::NoCts, rts_end, rts_end, reset + difs);
+            }
+            if fails(station.control_error(answer, ACK)) {
+                let announced = cts_end + sifs + self.data + through + ack;
+                return failed(Outcome::NoCts, rts_end, cts_end, announced + difs);
+            }
+            begin = cts_end + sifs;
+            reserved = rts_end + rules.announced(begin.since(rts_end) + self.data + through + ack);
+        }
+        let data_end = begin + self.data + through;
+        let end = data_end + ack;
+        let others = reserved.max(data_end + rules.announced(ack)) + difs;
+        if fails(station.data_error(self.octets)) {
+            // The others have read the duration that the frame announces: their NAV covers the ACK.
+            return failed(Outcome::NoAck, data_end, data_end, others);
+        }
+        let lost = fails(station.control_error(response, ACK));
+        let outcome = if lost { Outcome::NoAck } else { Outcome::Acknowledged };
+        Exchange { delivered: Some(data_end), outcome, end, own: end + difs, peer: end + difs, others }
+    }
+}

@@ -1,0 +1,175 @@
+//! One transmitter of a cell: its queue, the packet in hand, its backoff.
+
+use super::books::{Books, InterfaceCounts};
+use super::dcf::{Limits, Rules};
+use super::exchange::{Frames, Outcome};
+use super::queue::Queue;
+use super::timing::Phy;
+use crate::meter::Measure;
+use crate::{DropReason, Queue as QueueModel};
+use paceline_engine::random::{Sequence, Stream};
+use paceline_packet::Packet;
+use paceline_units::{Rate, Time};
+
+/// An interface: the access point's, or a station's.
+#[derive(Clone, Debug)]
+pub(super) struct Interface {
+    pub(super) queue: Queue,
+    pub(super) hand: Option<Hand>,
+    /// Slots that its countdown has left, as of `from`; without a packet it is the one after the last (post-backoff).
+    pub(super) slots: u32,
+    /// When it began, or begins, to count them.
+    pub(super) from: Time,
+    /// It sends no earlier than this, having come to an idle medium.
+    pub(super) not_before: Time,
+    /// Whether its countdown was drawn; else it came to an idle medium.
+    pub(super) drawn: bool,
+    /// The contention window.
+    window: u32,
+    short: u32,
+    long: u32,
+    draws: Sequence,
+    errors: Sequence,
+    pub(super) counts: InterfaceCounts,
+    /// Packets that got across, or of which no more is known here, and their bytes.
+    pub(super) departed: (u64, u64),
+    pub(super) books: Books,
+}
+
+/// The packet that the transmitter has in hand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hand {
+    pub(super) packet: Packet,
+    pub(super) frames: Frames,
+    pub(super) tries: u32,
+    /// It has arrived, but its sender may not know; the receiver drops what comes again (clause 10.3.2.11).
+    pub(super) delivered: bool,
+}
+
+impl Interface {
+    pub(super) fn new(queue: &QueueModel, rate: Rate, phy: &Phy, measure: Measure, stream: Stream) -> Interface {
+        Interface {
+            queue: Queue::new(queue, rate, stream.fork(0)),
+            hand: None,
+            slots: 0,
+            from: Time::ZERO,
+            not_before: Time::ZERO,
+            drawn: true,
+            window: phy.cw_min,
+            short: 0,
+            long: 0,
+            draws: Sequence::new(stream.fork(1)),
+            errors: Sequence::new(stream.fork(2)),
+            counts: InterfaceCounts::default(),
+            departed: (0, 0),
+            books: Books::new(measure),
+        }
+    }
+
+    /// Packets that wait and the one in hand, unless that has arrived.
+    pub(super) fn holding(&self) -> u64 {
+        u64::from(self.queue.len()) + u64::from(self.hand.is_some())
+    }
+
+    /// When it begins to send if nobody else does before.
+    pub(super) fn expiry(&self, phy: &Phy) -> Time {
+        match self.hand {
+            Some(_) => (self.from + phy.slot * u64::from(self.slots)).max(self.not_before),
+            None => Time::NEVER,
+        }
+    }
+
+    /// Draws a backoff.
+    pub(super) fn draw(&mut self, rules: Rules) {
+        self.slots = rules.backoff(self.window, self.draws.unit());
+        self.drawn = true;
+    }
+
+    /// Whole slots that it has counted by `now`.
+    fn counted(&self, phy: &Phy, now: Time) -> u32 {
+        let idle = now.0.saturating_sub(self.from.0);
+        (idle / phy.slot.0).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// A packet has come to hand at `now`, while nobody transmits and none is announced.
+    pub(super) fn contend(&mut self, rules: Rules, phy: &Phy, now: Time) {
+        let counted = self.counted(phy, now);
+        if counted < self.slots || (self.slots > 0 && now < self.from) {
+            // The countdown after the last packet goes on.
+            self.drawn = true;
+            return;
+        }
+        self.slots = 0;
+        match rules {
+            Rules::Ns2 => {
+                self.draw(rules);
+                self.from = now + phy.difs();
+            }
+            Rules::Ieee | Rules::Bianchi => {
+                self.drawn = false;
+                // the next border of a slot, by the idle period that all count
+                let borders = if now < self.from { 0 } else { u64::from(counted) + 1 };
+                self.not_before = self.from + phy.slot * borders;
+            }
+        }
+    }
+
+    /// A packet has come to hand while somebody transmits, or has announced more.
+    pub(super) fn contend_later(&mut self, rules: Rules) {
+        if self.slots == 0 {
+            self.draw(rules);
+        }
+    }
+
+    /// Somebody else begins to send at `now`: the countdown freezes.
+    pub(super) fn freeze(&mut self, rules: Rules, phy: &Phy, now: Time) {
+        let busy_step = u32::from(rules == Rules::Bianchi);
+        let counted = self.counted(phy, now).saturating_add(busy_step);
+        self.slots = self.slots.saturating_sub(counted);
+        self.not_before = Time::ZERO;
+        if self.hand.is_some() && !self.drawn {
+            self.draw(rules);
+        }
+    }
+
+    /// Whether a frame fails that does so with this probability.
+    pub(super) fn fails(&mut self, probability: f64) -> bool {
+        probability > 0.0 && self.errors.unit() < probability
+    }
+
+    /// The attempt is over. Gives the packet back if it is given up and did not arrive.
+    pub(super) fn settle(&mut self, outcome: Outcome, rules: Rules, limits: Limits, phy: &Phy) -> Option<Packet> {
+        let hand = self.hand?;
+        let given_up = match outcome {
+            Outcome::Acknowledged => false,
+            Outcome::NoAck if hand.frames.has_rts() => {
+                self.long += 1;
+                limits.long.is_some_and(|limit| self.long >= limit)
+            }
+            Outcome::NoAck | Outcome::NoCts => {
+                self.short += 1;
+                limits.short.is_some_and(|limit| self.short >= limit)
+            }
+        };
+        let mut lost = None;
+        if given_up || outcome == Outcome::Acknowledged {
+            (self.short, self.long, self.window) = (0, 0, phy.cw_min);
+            self.hand = None;
+            if hand.delivered {
+                self.departed.0 += 1;
+                self.departed.1 += u64::from(hand.packet.size);
+            } else {
+                self.queue.dropped[DropReason::Retries] += 1;
+                lost = Some(hand.packet);
+            }
+        } else {
+            if outcome == Outcome::NoAck && hand.frames.has_rts() {
+                // RTS and CTS got across: the short count begins anew (clause 10.3.4.4).
+                self.short = 0;
+            }
+            self.window = Rules::wider(self.window, phy);
+        }
+        self.draw(rules);
+        lost
+    }
+}

@@ -1,0 +1,107 @@
+//! What a cell is, as plain data.
+
+use super::dcf::{Limits, Rules};
+use super::signal::{PowerDbm, packet_error};
+use super::timing::{Phy, Protection, Waveform};
+use crate::Queue;
+use paceline_units::{Rate, Ratio, Span};
+
+/// An access point, its stations, and the channel between them. All hear each other, and no frame outshouts another.
+#[derive(Clone, Debug)]
+pub struct CellModel {
+    /// Slots, frame spaces, durations.
+    pub phy: Phy,
+    /// Rules of access.
+    pub rules: Rules,
+    /// How often a frame is sent.
+    pub limits: Limits,
+    /// How ERP-OFDM frames are announced to others.
+    pub protection: Protection,
+    /// The rate of these announcements.
+    pub protection_rate: Rate,
+    /// Rates of ACK, CTS and RTS, ascending and not empty.
+    pub basic_rates: Vec<Rate>,
+    /// Frames of more octets than this go after RTS and CTS (dot11RTSThreshold).
+    pub rts_threshold: Option<u32>,
+    /// Octets of a data frame beside the packet: MAC header, LLC/SNAP, FCS.
+    pub overhead: u32,
+    /// The access point's queue, for all stations.
+    pub queue: Queue,
+    /// The stations.
+    pub stations: Vec<StationModel>,
+}
+
+/// A station of a cell.
+#[derive(Clone, Debug)]
+pub struct StationModel {
+    /// Rate of data frames to and from it.
+    pub rate: Rate,
+    /// The share of data frames, to and from it, that arrive damaged; control frames never do.
+    pub frame_error: Option<Ratio>,
+    /// The power with which it and the access point receive each other; any frame may arrive damaged.
+    pub power: Option<PowerDbm>,
+    /// Its queue.
+    pub queue: Queue,
+}
+
+impl CellModel {
+    /// The least time between the arrival of a packet at a queue and its arrival at the other end of the air: that of the
+    /// shortest data frame. Whoever sends when is settled before; so this is how far the cell sees ahead.
+    #[must_use]
+    pub fn least_delay(&self) -> Span {
+        let times = self.stations.iter().map(|station| self.phy.airtime(station.rate, self.overhead));
+        times.min().unwrap_or(self.phy.slot) + self.phy.propagation
+    }
+
+    /// The rate of the ACK or CTS that answers a frame of this rate (clause 10.6.6.5.2): the highest basic rate of the
+    /// same kind that is no higher; without one, the highest mandatory rate.
+    pub(super) fn response_rate(&self, rate: Rate) -> Rate {
+        let ofdm = Phy::is_ofdm(rate);
+        let alike = |basic: &&Rate| **basic <= rate && self.is_alike(**basic, ofdm);
+        if let Some(basic) = self.basic_rates.iter().rev().find(alike) {
+            return *basic;
+        }
+        if self.phy.waveform != Waveform::Standard {
+            return self.basic_rates.first().copied().unwrap_or(rate);
+        }
+        let mandatory: &[u64] = if ofdm { &[24, 12, 6] } else { &[11, 2, 1] };
+        let mandatory = mandatory.iter().map(|mbps| Rate(mbps * 1_000_000));
+        mandatory.into_iter().find(|mandatory| *mandatory <= rate).unwrap_or(rate)
+    }
+
+    /// In a plain waveform all rates are of one kind.
+    fn is_alike(&self, rate: Rate, ofdm: bool) -> bool {
+        self.phy.waveform != Waveform::Standard || Phy::is_ofdm(rate) == ofdm
+    }
+
+    /// The lowest rate at which a frame may be answered: what EIFS counts with.
+    pub(super) fn lowest_rate(&self) -> Rate {
+        let slowest = self.stations.iter().map(|station| self.response_rate(station.rate)).min();
+        let rate = slowest.unwrap_or(Rate(1_000_000));
+        match self.phy.waveform {
+            Waveform::Plain { .. } => self.basic_rates.first().copied().unwrap_or(rate),
+            // the lowest mandatory rate of the kind (clause 10.3.7)
+            Waveform::Standard if Phy::is_ofdm(rate) => Rate(6_000_000),
+            Waveform::Standard => Rate(1_000_000),
+        }
+    }
+
+    /// Whether data frames of this station are announced, and how.
+    pub(super) fn protection_of(&self, station: usize) -> Protection {
+        if Phy::is_ofdm(self.stations[station].rate) { self.protection } else { Protection::None }
+    }
+}
+
+impl StationModel {
+    /// The probability that a data frame of so many octets arrives damaged.
+    pub(super) fn data_error(&self, octets: u32) -> f64 {
+        let fixed = self.frame_error.map_or(0.0, |share| share.0);
+        let drawn = self.power.map_or(0.0, |power| packet_error(self.rate, octets, power).0);
+        1.0 - (1.0 - fixed) * (1.0 - drawn)
+    }
+
+    /// The same of a control frame at this rate.
+    pub(super) fn control_error(&self, rate: Rate, octets: u32) -> f64 {
+        self.power.map_or(0.0, |power| packet_error(rate, octets, power).0)
+    }
+}

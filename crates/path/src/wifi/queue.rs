@@ -1,0 +1,95 @@
+//! The queue of an interface: any discipline, asked for a packet when the transmitter is ready for one.
+
+use crate::discipline::{Discipline, Interface, Keys};
+use crate::waiting::Level;
+use crate::{DropReason, Drops, Queue as Model};
+use paceline_engine::random::Stream;
+use paceline_packet::Packet;
+use paceline_units::{Rate, Span, Time};
+
+/// What waits at an interface, and what was dropped there.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    discipline: Discipline,
+    pub(super) level: Level,
+    /// The most packets that waited at once.
+    pub(super) max: u32,
+    pub(super) arrivals: u64,
+    pub(super) dropped: Drops,
+    /// The longest wait of the packets that left since it was last asked for.
+    longest: Span,
+}
+
+impl Queue {
+    pub(super) fn new(model: &Model, rate: Rate, draws: Stream) -> Queue {
+        let interface = Interface { rate, propagation: Span::ZERO, keys: Keys::default() };
+        Queue {
+            discipline: Discipline::new(model, interface, draws),
+            level: Level::default(),
+            max: 0,
+            arrivals: 0,
+            dropped: Drops::default(),
+            longest: Span::ZERO,
+        }
+    }
+
+    /// How many packets wait.
+    pub(super) fn len(&self) -> u32 {
+        self.discipline.packets()
+    }
+
+    /// Their bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.discipline.bytes()
+    }
+
+    /// Packets marked so far.
+    pub(super) fn marks(&self) -> u64 {
+        self.discipline.marks()
+    }
+
+    /// A packet arrives. Those that are dropped, it or others, are handed to `lost`.
+    pub(super) fn arrive(&mut self, packet: Packet, mut lost: impl FnMut(Packet, DropReason)) {
+        self.arrivals += 1;
+        let (now, before, dropped) = (packet.time, self.now(), &mut self.dropped);
+        self.discipline.enqueue(now, packet, |packet, reason| {
+            dropped[reason] += 1;
+            lost(*packet, reason);
+        });
+        self.changed(now, before);
+    }
+
+    /// The transmitter is ready for the next packet, and gets it with its wait. What is dropped on the way is handed to
+    /// `lost`.
+    pub(super) fn next(&mut self, now: Time, mut lost: impl FnMut(Packet, DropReason)) -> Option<(Packet, Span)> {
+        let (before, dropped) = (self.now(), &mut self.dropped);
+        let packet = self.discipline.dequeue(now, |packet, reason| {
+            dropped[reason] += 1;
+            lost(*packet, reason);
+        });
+        self.changed(now, before);
+        let packet = packet?;
+        let wait = now.since(packet.time);
+        self.longest = self.longest.max(wait);
+        Some((packet, wait))
+    }
+
+    fn now(&self) -> [f64; 2] {
+        [f64::from(self.discipline.packets()), self.discipline.bytes() as f64]
+    }
+
+    fn changed(&mut self, now: Time, before: [f64; 2]) {
+        let after = self.now();
+        self.level.change(now.0, [after[0] - before[0], after[1] - before[1]], &mut ());
+    }
+
+    /// The most packets that waited at once are at least those of now.
+    pub(super) fn note_most(&mut self) {
+        self.max = self.max.max(self.discipline.packets());
+    }
+
+    /// The longest wait of the packets that have left the queue since this was last called.
+    pub(super) fn take_longest_wait(&mut self) -> Span {
+        core::mem::take(&mut self.longest)
+    }
+}

@@ -1,0 +1,224 @@
+//! Slots, frame spaces and the duration of frames.
+//!
+//! IEEE Std 802.11-2016: clause 10.3.7 (DCF timing relations), clause 16 (HR/DSSS, "802.11b") with Table 16-4, clause 17
+//! (OFDM) with Tables 17-4 and 17-21, clause 18 (ERP, "802.11g") with Table 18-5.
+
+use paceline_units::{Rate, Span};
+
+/// Which physical layer a cell has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standard {
+    /// 802.11b: DSSS and CCK up to 11 Mbit/s.
+    B,
+    /// 802.11g: ERP-OFDM up to 54 Mbit/s.
+    G,
+}
+
+/// The preamble of DSSS and CCK frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preamble {
+    /// 144 us, then 48 us of PLCP header (clause 16.2.2.2).
+    Long,
+    /// 72 us, then 24 us of PLCP header (clause 16.2.2.3).
+    Short,
+}
+
+/// The slot of an 802.11g cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Slot {
+    /// 20 us: a station of 802.11b is there.
+    Long,
+    /// 9 us.
+    Short,
+}
+
+/// How ERP-OFDM frames are announced to stations that know DSSS alone (clause 10.26).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protection {
+    /// Not at all: all stations know ERP-OFDM.
+    None,
+    /// Each data frame follows a CTS to its own sender, at a DSSS or CCK rate.
+    CtsToSelf,
+    /// Each data frame follows RTS and CTS, at a DSSS or CCK rate.
+    RtsCts,
+}
+
+/// How a frame's octets become time on the air.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waveform {
+    /// As the standard's: whole symbols and microseconds, service and tail bits, signal extension.
+    Standard,
+    /// A header of fixed length, then the bits at the rate: ns-2, and Bianchi's model.
+    Plain {
+        /// Preamble and header of the physical layer.
+        header: Span,
+    },
+}
+
+/// The physical layer's characteristics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Phy {
+    /// aSlotTime.
+    pub slot: Span,
+    /// aSIFSTime.
+    pub sifs: Span,
+    /// aCWmin.
+    pub cw_min: u32,
+    /// aCWmax.
+    pub cw_max: u32,
+    /// Preamble and PLCP header of a DSSS or CCK frame.
+    pub dsss_header: Span,
+    /// How frames are made.
+    pub waveform: Waveform,
+    /// The time a frame needs through the air.
+    pub propagation: Span,
+}
+
+/// Octets of an ACK and of a CTS (clauses 9.3.1.4 and 9.3.1.3).
+pub(super) const ACK: u32 = 14;
+/// Octets of an RTS (clause 9.3.1.2).
+pub(super) const RTS: u32 = 20;
+
+/// ERP-OFDM's rates in Mbit/s with the data bits of a symbol (Table 17-4).
+const OFDM: [(u64, u64); 8] = [(6, 24), (9, 36), (12, 48), (18, 72), (24, 96), (36, 144), (48, 192), (54, 216)];
+/// Rates of DSSS and CCK in kbit/s (clause 16.2.3.4).
+const DSSS: [u64; 4] = [1000, 2000, 5500, 11000];
+/// Training sequences and SIGNAL: 16 us + 4 us (Table 17-5).
+const OFDM_HEADER: Span = Span::from_micros(20);
+/// A symbol (Table 17-5).
+const SYMBOL: Span = Span::from_micros(4);
+/// SERVICE and tail bits (clause 17.3.5).
+const SERVICE_AND_TAIL: u64 = 16 + 6;
+/// Nothing is sent for so long after an ERP-OFDM frame (clause 18.3.2.4), so that a SIFS of 10 us is enough.
+const SIGNAL_EXTENSION: Span = Span::from_micros(6);
+
+impl Phy {
+    /// 802.11b (Table 16-4).
+    #[must_use]
+    pub const fn b(preamble: Preamble) -> Phy {
+        Phy {
+            slot: Span::from_micros(20),
+            sifs: Span::from_micros(10),
+            cw_min: 31,
+            cw_max: 1023,
+            dsss_header: match preamble {
+                Preamble::Long => Span::from_micros(192),
+                Preamble::Short => Span::from_micros(96),
+            },
+            waveform: Waveform::Standard,
+            propagation: Span::ZERO,
+        }
+    }
+
+    /// 802.11g (Table 18-5).
+    #[must_use]
+    pub const fn g(slot: Slot, preamble: Preamble) -> Phy {
+        Phy {
+            slot: match slot {
+                Slot::Long => Span::from_micros(20),
+                Slot::Short => Span::from_micros(9),
+            },
+            // aCWmin(1): for stations that know ERP-OFDM
+            cw_min: 15,
+            ..Phy::b(preamble)
+        }
+    }
+
+    /// DIFS (clause 10.3.7): SIFS and two slots.
+    #[must_use]
+    pub fn difs(&self) -> Span {
+        self.sifs + self.slot * 2
+    }
+
+    /// Whether frames of this rate are ERP-OFDM's.
+    #[must_use]
+    pub fn is_ofdm(rate: Rate) -> bool {
+        OFDM.iter().any(|(mbps, _)| Rate(mbps * 1_000_000) == rate)
+    }
+
+    /// Whether frames of this rate are DSSS's or CCK's.
+    #[must_use]
+    pub fn is_dsss(rate: Rate) -> bool {
+        DSSS.iter().any(|kbps| Rate(kbps * 1000) == rate)
+    }
+
+    /// The rates of a standard, ascending; 802.11g has those of 802.11b too.
+    #[must_use]
+    pub fn rates(standard: Standard) -> Vec<Rate> {
+        let dsss = DSSS.iter().map(|kbps| Rate(kbps * 1000));
+        let mut rates: Vec<Rate> = match standard {
+            Standard::B => dsss.collect(),
+            Standard::G => dsss.chain(OFDM.iter().map(|(mbps, _)| Rate(mbps * 1_000_000))).collect(),
+        };
+        rates.sort_unstable();
+        rates
+    }
+
+    /// How long a frame of so many octets, FCS included, lasts (TXTIME: clauses 16.3.4, 17.4.3 and 18.5.3.2).
+    #[must_use]
+    pub fn airtime(&self, rate: Rate, octets: u32) -> Span {
+        let bits = u64::from(octets) * 8;
+        let bits_last = Span((u128::from(bits) * 1_000_000_000).div_ceil(u128::from(rate.0.max(1))) as u64);
+        match self.waveform {
+            Waveform::Plain { header } => header + bits_last,
+            Waveform::Standard => {
+                let symbol = OFDM.iter().find(|(mbps, _)| Rate(mbps * 1_000_000) == rate).map(|(_, symbol)| *symbol);
+                match symbol {
+                    Some(symbol) => {
+                        let symbols = (SERVICE_AND_TAIL + bits).div_ceil(symbol);
+                        OFDM_HEADER + SYMBOL * symbols + SIGNAL_EXTENSION
+                    }
+                    // a whole number of microseconds
+                    None => self.dsss_header + Span(bits_last.0.div_ceil(1000) * 1000),
+                }
+            }
+        }
+    }
+
+    /// aRxPHYStartDelay (Tables 16-4 and 17-21): how long after its beginning a frame of this rate is known to be one.
+    #[must_use]
+    pub fn start_delay(&self, rate: Rate) -> Span {
+        match self.waveform {
+            Waveform::Plain { header } => header,
+            Waveform::Standard if Phy::is_ofdm(rate) => OFDM_HEADER,
+            Waveform::Standard => self.dsss_header,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(span: Span) -> f64 {
+        span.0 as f64 / 1e3
+    }
+
+    /// Worked by hand from TXTIME's equations.
+    #[test]
+    fn frames_last_as_long_as_the_standard_says() {
+        let g = Phy::g(Slot::Short, Preamble::Short);
+        // 22 + 8 * 1536 bits in symbols of 216: 57; 20 + 228 + 6 us
+        assert_eq!(us(g.airtime(Rate::from_mbps(54.0), 1536)), 254.0);
+        // 22 + 112 bits in symbols of 96: 2
+        assert_eq!(us(g.airtime(Rate::from_mbps(24.0), ACK)), 34.0);
+        assert_eq!(us(g.airtime(Rate::from_mbps(6.0), ACK)), 50.0);
+        let b = Phy::b(Preamble::Long);
+        // 12288 bits at 11 Mbit/s: 1117.09 us
+        assert_eq!(us(b.airtime(Rate::from_mbps(11.0), 1536)), 192.0 + 1118.0);
+        assert_eq!(us(b.airtime(Rate::from_mbps(1.0), ACK)), 304.0);
+        assert_eq!(us(Phy::b(Preamble::Short).airtime(Rate::from_mbps(2.0), ACK)), 152.0);
+        assert_eq!((us(b.difs()), us(g.difs())), (50.0, 28.0));
+        assert_eq!(us(Phy::g(Slot::Long, Preamble::Long).difs()), 50.0);
+        let plain = Phy { waveform: Waveform::Plain { header: Span::from_micros(20) }, ..g };
+        assert_eq!(plain.airtime(Rate::from_mbps(54.0), 1028), Span(20_000 + 152_297));
+    }
+
+    #[test]
+    fn rates_by_standard() {
+        assert_eq!(Phy::rates(Standard::B).len(), 4);
+        let g = Phy::rates(Standard::G);
+        assert_eq!((g.len(), g[0], g[11]), (12, Rate(1_000_000), Rate(54_000_000)));
+        assert!(g.iter().all(|&rate| Phy::is_ofdm(rate) != Phy::is_dsss(rate)));
+    }
+}

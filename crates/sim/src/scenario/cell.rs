@@ -1,0 +1,293 @@
+//! 802.11 cells in a scenario file: the channel, the access point, the stations.
+
+use super::model::Profile;
+use super::queue::Queue;
+use super::values::{Distance, Limit, Power};
+use paceline_path::wifi;
+use paceline_units::{Rate, Ratio, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An IEEE 802.11 cell: an access point and its stations on one channel, all of which hear each other (docs/wifi.md).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CellTable {
+    /// Node of the access point.
+    #[serde(default = "ap")]
+    pub access_point: String,
+    /// The physical layer.
+    #[serde(default)]
+    pub standard: Standard,
+    /// Rate of data frames to and from stations that have none of their own: in 802.11b 1, 2, 5.5 or 11 Mbit/s, in 802.11g
+    /// also 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "54 Mbit/s; 802.11b: 11 Mbit/s"))]
+    pub rate: Option<Rate>,
+    /// Rates of ACK, CTS and RTS: an answer has the highest of them that is no higher than the frame's, among those of
+    /// the same kind (OFDM, or DSSS and CCK).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "1, 2, 6, 12, 24 Mbit/s; 802.11b: 1, 2 Mbit/s; rules ns2: 6 Mbit/s, 802.11b: 1 Mbit/s", "examples" = ["6 Mbit/s"]))]
+    pub basic_rates: Option<Vec<Rate>>,
+    /// Preamble of DSSS and CCK frames.
+    #[serde(default)]
+    pub preamble: Preamble,
+    /// The slot of 802.11g; that of 802.11b is long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "short; long in 802.11b and with protection"))]
+    pub slot: Option<Slot>,
+    /// How OFDM frames are announced to stations of 802.11b that are there too.
+    #[serde(default)]
+    pub protection: Protection,
+    /// The rate of these announcements: one of 802.11b.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "11 Mbit/s, with protection"))]
+    pub protection_rate: Option<Rate>,
+    /// Data frames of more bytes than this, `overhead` included, go after RTS and CTS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none do", "x-max" = "65535 B"))]
+    pub rts_threshold: Option<Size>,
+    /// Attempts at a frame without RTS, or at an RTS, before it is given up: dot11ShortRetryLimit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 255), extend("x-default" = "7; rules bianchi: no limit"))]
+    pub short_retry_limit: Option<u32>,
+    /// Attempts at a frame after RTS and CTS: dot11LongRetryLimit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 255), extend("x-default" = "4; rules bianchi: no limit"))]
+    pub long_retry_limit: Option<u32>,
+    /// The contention window to begin with: backoffs are from 0 to this many slots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 32767), extend("x-default" = "15; 802.11b: 31"))]
+    pub cw_min: Option<u32>,
+    /// What the window grows to, doubling with each failure. Not less than `cw_min`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 32767), extend("x-default" = "1023"))]
+    pub cw_max: Option<u32>,
+    /// Whose rules of access the stations follow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "ieee; ns2 in profiles ns2 and ns2-linux"))]
+    pub rules: Option<Rules>,
+    /// Bytes of a data frame beside the packet: MAC header, LLC/SNAP, FCS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "36 B (24 + 8 + 4); rules ns2: 34 B, with room for a fourth address", "x-max" = "1000 B"))]
+    pub overhead: Option<Size>,
+    /// The queue of the access point, for all stations.
+    #[serde(default)]
+    pub queue: Queue,
+    /// The queue of each station that has none of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "as queue"))]
+    pub station_queue: Option<Queue>,
+    /// The stations by name, which is that of their node; `[cell.NAME.station.laptop]` without keys is enough.
+    pub station: BTreeMap<String, StationTable>,
+}
+
+/// A station of a cell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StationTable {
+    /// Rate of data frames to and from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "the cell's"))]
+    pub rate: Option<Rate>,
+    /// How far it is from the access point: the farther, the more frames arrive damaged, the faster ones first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none: no frame is damaged"))]
+    pub distance: Option<Distance>,
+    /// Instead of `distance`: the power with which it and the access point receive each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none"))]
+    pub signal: Option<Power>,
+    /// Share of the data frames to and from it that arrive damaged, whatever their length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none"))]
+    pub frame_error: Option<Ratio>,
+    /// Its queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "station_queue"))]
+    pub queue: Option<Queue>,
+}
+
+fn ap() -> String {
+    "ap".to_owned()
+}
+
+/// The physical layer of a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standard {
+    /// 802.11b: up to 11 Mbit/s.
+    B,
+    /// 802.11g: up to 54 Mbit/s.
+    #[default]
+    G,
+}
+
+/// The preamble of DSSS and CCK frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preamble {
+    /// 192 us with the PLCP header.
+    #[default]
+    Long,
+    /// 96 us with the PLCP header.
+    Short,
+}
+
+/// The slot of an 802.11g cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Slot {
+    /// 20 us.
+    Long,
+    /// 9 us.
+    Short,
+}
+
+/// How OFDM frames are announced to stations that know DSSS alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protection {
+    /// Not at all.
+    #[default]
+    None,
+    /// By a CTS to the own sender.
+    CtsToSelf,
+    /// By RTS and CTS.
+    RtsCts,
+}
+
+/// Rules of access to the channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rules {
+    /// IEEE 802.11-2016's.
+    #[default]
+    Ieee,
+    /// ns-2.35's, its durations of frames included.
+    Ns2,
+    /// Those of Bianchi's model of saturation (JSAC 2000).
+    Bianchi,
+}
+
+impl CellTable {
+    /// Writes the defaults that depend on other keys.
+    pub(super) fn fill(&mut self, profile: Profile) {
+        let rules = *self.rules.get_or_insert(if profile.is_ns2() { Rules::Ns2 } else { Rules::Ieee });
+        let mbps = |list: &[u64]| list.iter().map(|mbps| Rate(mbps * 1_000_000)).collect::<Vec<_>>();
+        let is_b = self.standard == Standard::B;
+        let rate = *self.rate.get_or_insert(Rate(if is_b { 11_000_000 } else { 54_000_000 }));
+        self.basic_rates.get_or_insert_with(|| match (rules, self.standard) {
+            (Rules::Ns2, Standard::B) => mbps(&[1]),
+            (Rules::Ns2, Standard::G) => mbps(&[6]),
+            (_, Standard::B) => mbps(&[1, 2]),
+            (_, Standard::G) => mbps(&[1, 2, 6, 12, 24]),
+        });
+        let short = !is_b && self.protection == Protection::None;
+        self.slot.get_or_insert(if short { Slot::Short } else { Slot::Long });
+        if self.protection != Protection::None {
+            self.protection_rate.get_or_insert(Rate(11_000_000));
+        }
+        if rules != Rules::Bianchi {
+            self.short_retry_limit.get_or_insert(7);
+            self.long_retry_limit.get_or_insert(4);
+        }
+        let cw_min = *self.cw_min.get_or_insert(if is_b { 31 } else { 15 });
+        self.cw_max.get_or_insert(cw_min.max(1023));
+        self.overhead.get_or_insert(Size::from_bytes(if rules == Rules::Ns2 { 34 } else { 36 }));
+        let queue = self.station_queue.get_or_insert_with(|| self.queue.clone()).clone();
+        for station in self.station.values_mut() {
+            station.rate.get_or_insert(rate);
+            station.queue.get_or_insert_with(|| queue.clone());
+        }
+    }
+
+    /// The physical layer, of a table that has been filled.
+    #[must_use]
+    pub fn phy(&self) -> wifi::Phy {
+        let preamble = match self.preamble {
+            Preamble::Long => wifi::Preamble::Long,
+            Preamble::Short => wifi::Preamble::Short,
+        };
+        let slot = match self.slot {
+            Some(Slot::Long) => wifi::Slot::Long,
+            None | Some(Slot::Short) => wifi::Slot::Short,
+        };
+        let phy = match self.standard {
+            Standard::B => wifi::Phy::b(preamble),
+            Standard::G => wifi::Phy::g(slot, preamble),
+        };
+        let waveform = match (self.rules, self.standard) {
+            // 96 bits of preamble and 24 of header at 6 Mbit/s, in place of OFDM's 20 us
+            (Some(Rules::Ns2), Standard::G) => wifi::Waveform::Plain { header: paceline_units::Span::from_micros(20) },
+            (Some(Rules::Ns2), Standard::B) => wifi::Waveform::Plain { header: phy.dsss_header },
+            _ => phy.waveform,
+        };
+        let (cw_min, cw_max) = (self.cw_min.unwrap_or(phy.cw_min), self.cw_max.unwrap_or(phy.cw_max));
+        wifi::Phy { waveform, cw_min, cw_max, ..phy }
+    }
+
+    /// What crate `path` makes a cell of; the table must have been filled.
+    #[must_use]
+    pub fn model(&self, queue: &dyn Fn(&Queue, Rate) -> paceline_path::Queue) -> wifi::CellModel {
+        let rate = self.rate.unwrap_or(Rate(54_000_000));
+        let mut basic_rates = self.basic_rates.clone().unwrap_or_default();
+        basic_rates.sort_unstable();
+        let station = |table: &StationTable| {
+            let rate = table.rate.unwrap_or(rate);
+            let power = table.signal.map(|power| power.0);
+            let at_distance = |distance: Distance| wifi::at_distance(distance.0);
+            wifi::StationModel {
+                rate,
+                frame_error: table.frame_error,
+                power: power.or(table.distance.map(at_distance)),
+                queue: queue(table.queue.as_ref().unwrap_or(&self.queue), rate),
+            }
+        };
+        wifi::CellModel {
+            phy: self.phy(),
+            rules: match self.rules {
+                None | Some(Rules::Ieee) => wifi::Rules::Ieee,
+                Some(Rules::Ns2) => wifi::Rules::Ns2,
+                Some(Rules::Bianchi) => wifi::Rules::Bianchi,
+            },
+            limits: wifi::Limits { short: self.short_retry_limit, long: self.long_retry_limit },
+            protection: match self.protection {
+                Protection::None => wifi::Protection::None,
+                Protection::CtsToSelf => wifi::Protection::CtsToSelf,
+                Protection::RtsCts => wifi::Protection::RtsCts,
+            },
+            protection_rate: self.protection_rate.unwrap_or(Rate(11_000_000)),
+            basic_rates,
+            rts_threshold: self.rts_threshold.map(|size| size.bytes() as u32),
+            overhead: self.overhead.map_or(0, |size| size.bytes() as u32),
+            queue: queue(&self.queue, rate),
+            stations: self.station.values().map(station).collect(),
+        }
+    }
+}
+
+impl Default for CellTable {
+    fn default() -> CellTable {
+        CellTable {
+            access_point: ap(),
+            standard: Standard::default(),
+            rate: None,
+            basic_rates: None,
+            preamble: Preamble::default(),
+            slot: None,
+            protection: Protection::default(),
+            protection_rate: None,
+            rts_threshold: None,
+            short_retry_limit: None,
+            long_retry_limit: None,
+            cw_min: None,
+            cw_max: None,
+            rules: None,
+            overhead: None,
+            queue: Queue::Droptail { limit: Limit::Packets(100) },
+            station_queue: None,
+            station: BTreeMap::new(),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The rules of 802.11 cells.
+
+use super::cell::{CellTable, Preamble, Protection, Slot, Standard};
+use super::error::join;
+use super::model::{File, Topology};
+use super::rules::Rules;
+use super::walk::listed;
+use paceline_path::wifi::{self, Phy};
+use paceline_units::Rate;
+use std::collections::BTreeSet;
+
+/// The most stations of a cell: what the association identifier can number (IEEE Std 802.11-2016, clause 9.4.1.8).
+const MOST_STATIONS: usize = 2007;
+
+impl Rules {
+    /// The cells; adds their nodes.
+    pub(super) fn cells(&mut self, file: &File, nodes: &mut BTreeSet<String>) {
+        if matches!(file.topology, Topology::Dumbbell | Topology::ParkingLot) {
+            for name in file.cell.keys() {
+                let problem = "a cell needs `topology = \"home\"` or `topology = \"graph\"`";
+                self.note(join("cell", name), problem);
+            }
+            return;
+        }
+        for (name, cell) in &file.cell {
+            let path = join("cell", name);
+            self.name(&path, name);
+            if file.link.contains_key(name) {
+                self.note(&*path, format!("`{name}` is also the name of a link: results could not tell them apart"));
+            }
+            self.cell(&path, cell);
+            nodes.insert(cell.access_point.clone());
+            nodes.extend(cell.station.keys().cloned());
+        }
+    }
+
+    fn cell(&mut self, path: &str, cell: &CellTable) {
+        self.name(&join(path, "access_point"), &cell.access_point);
+        let stations = join(path, "station");
+        if cell.station.is_empty() {
+            self.note(&*stations, format!("a cell needs a station: add a table such as `[{stations}.laptop]`"));
+        }
+        if cell.station.len() > MOST_STATIONS {
+            self.note(&*stations, format!("{} stations, but at most {MOST_STATIONS}", cell.station.len()));
+        }
+        self.queue(&join(path, "queue"), &cell.queue);
+        if let Some(queue) = &cell.station_queue {
+            self.queue(&join(path, "station_queue"), queue);
+        }
+        self.cell_rate(cell, &join(path, "rate"), cell.rate);
+        for (i, rate) in cell.basic_rates.iter().flatten().enumerate() {
+            self.cell_rate(cell, &format!("{path}.basic_rates[{i}]"), Some(*rate));
+        }
+        if cell.basic_rates.as_ref().is_some_and(Vec::is_empty) {
+            self.note(join(path, "basic_rates"), "needs at least one rate");
+        }
+        let lowest = match cell.standard {
+            Standard::B => 31,
+            Standard::G => 15,
+        };
+        let cw_min = cell.cw_min.unwrap_or(lowest);
+        if let Some(cw_max) = cell.cw_max
+            && cw_max < cw_min
+        {
+            self.note(join(path, "cw_max"), format!("`{cw_max}` must not be less than cw_min, {cw_min}"));
+        }
+        self.of_g_alone(path, cell);
+        for (name, station) in &cell.station {
+            let path = join(&stations, name);
+            self.name(&path, name);
+            if *name == cell.access_point {
+                self.note(&*path, format!("`{name}` is the access point"));
+            }
+            self.cell_rate(cell, &join(&path, "rate"), station.rate);
+            if station.distance.is_some() && station.signal.is_some() {
+                self.note(join(&path, "signal"), "must not be given beside `distance`, from which it follows");
+            }
+            if station.frame_error.is_some_and(|share| share.0 >= 1.0) {
+                let problem = "a station all of whose frames fail receives nothing: less than 100 %";
+                self.note(join(&path, "frame_error"), problem);
+            }
+            if let Some(queue) = &station.queue {
+                self.queue(&join(&path, "queue"), queue);
+            }
+        }
+    }
+
+    fn cell_rate(&mut self, cell: &CellTable, path: &str, rate: Option<Rate>) {
+        let (standard, name) = match cell.standard {
+            Standard::B => (wifi::Standard::B, "802.11b"),
+            Standard::G => (wifi::Standard::G, "802.11g"),
+        };
+        let rates = Phy::rates(standard);
+        if let Some(rate) = rate.filter(|rate| !rates.contains(rate)) {
+            let rates: Vec<String> = rates.iter().map(ToString::to_string).collect();
+            let known = listed(rates.iter().map(String::as_str));
+            self.note(path, format!("`{rate}` is no rate of {name}, which has {known}"));
+        }
+    }
+
+    /// What would change nothing.
+    fn of_g_alone(&mut self, path: &str, cell: &CellTable) {
+        if cell.standard == Standard::B {
+            if cell.slot == Some(Slot::Short) {
+                self.note(join(path, "slot"), "that of 802.11b is long: leave `short` out");
+            }
+            if cell.protection != Protection::None {
+                self.note(join(path, "protection"), "802.11b has no OFDM frames to announce: leave it out");
+            }
+        }
+        if let Some(rate) = cell.protection_rate {
+            if !Phy::is_dsss(rate) {
+                let known = "`1 Mbit/s`, `2 Mbit/s`, `5.5 Mbit/s`, `11 Mbit/s`";
+                self.note(join(path, "protection_rate"), format!("`{rate}` must be one of {known}"));
+            }
+            if cell.protection == Protection::None {
+                self.note(join(path, "protection_rate"), "has a meaning only with `protection`");
+            }
+        }
+        let dsss = cell.station.values().filter_map(|station| station.rate).chain(cell.rate).any(Phy::is_dsss);
+        let has_dsss = cell.standard == Standard::B || cell.protection != Protection::None || dsss;
+        if cell.preamble == Preamble::Short && !has_dsss {
+            self.note(join(path, "preamble"), "`short` changes nothing where all frames are OFDM: leave it out");
+        }
+    }
+}
