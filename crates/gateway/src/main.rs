@@ -180,7 +180,7 @@ impl Terminal {
 /// A status in one line.
 fn line(status: &Status) -> String {
     let limited = status.flows.iter().filter(|flow| flow.window_bytes.is_some()).count();
-    let rate: f64 = status.flows.iter().map(|flow| flow.rate_bps).sum();
+    let rate = status.flows.iter().fold(0.0, |sum, flow| sum + flow.rate_bps);
     format!(
         "{:.0} s: delay {:.1} ms, TCP {:.2} Mbit/s in {} flows ({limited} limited, {} left alone), UDP {:.2} Mbit/s, \
          {} windows lowered",

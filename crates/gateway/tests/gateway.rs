@@ -9,6 +9,7 @@ mod home;
 
 use home::{Home, Place, SERVER, SERVER6, STATION};
 use paceline_live::clock::Clock;
+use paceline_live::gateway::bpf::attach::DataPath;
 use paceline_live::host::{HostReport, HostState};
 use paceline_live::kernel::flow::{Receiving, Sending, Sent, receive, send};
 use paceline_units::Span;
@@ -20,7 +21,11 @@ use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 fn ready() -> bool {
-    needs::have("root") && needs::have("ip")
+    needs::have("root")
+        && needs::have("ip")
+        && needs::have("tc")
+        && needs::probed("a TUN (/dev/net/tun)", std::path::Path::new("/dev/net/tun").exists())
+        && needs::probed("BPF", DataPath::load(14).is_ok())
 }
 
 /// Tests in real time, one at a time.

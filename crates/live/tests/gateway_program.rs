@@ -9,6 +9,10 @@ use paceline_live::gateway::keeper::WindowKeeper;
 use paceline_live::gateway::table::{Control, FlowState, Key};
 use proptest::prelude::*;
 
+fn ready() -> bool {
+    needs::have("root") && needs::probed("BPF", DataPath::load(14).is_ok())
+}
+
 /// A frame of TCP, as a test writes it.
 #[derive(Clone, Debug)]
 struct Frame {
@@ -198,7 +202,7 @@ fn handshake(pair: &mut Pair, six: bool, remote_opens: bool) {
 
 #[test]
 fn a_window_is_lowered_and_its_checksum_right() {
-    if !needs::have("root") {
+    if !ready() {
         return;
     }
     for (six, remote_opens) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -231,7 +235,7 @@ fn a_window_is_lowered_and_its_checksum_right() {
 
 #[test]
 fn never_below_two_segments() {
-    if !needs::have("root") {
+    if !ready() {
         return;
     }
     let mut pair = Pair::new();
@@ -248,7 +252,7 @@ fn never_below_two_segments() {
 
 #[test]
 fn what_began_before_is_left_alone_and_a_passed_deadline_ends_it() {
-    if !needs::have("root") {
+    if !ready() {
         return;
     }
     let mut pair = Pair::new();
@@ -319,7 +323,7 @@ proptest! {
         frames in proptest::collection::vec((frame(), any::<u32>()), 1..60),
         window in prop_oneof![Just(0_u32), 1..100_000_u32],
     ) {
-        if !needs::have("root") {
+        if !ready() {
             return Ok(());
         }
         let mut pair = Pair::new();
@@ -356,7 +360,7 @@ proptest! {
 
 #[test]
 fn all_connections_are_listed() {
-    if !needs::have("root") {
+    if !ready() {
         return;
     }
     let path = DataPath::load(14).unwrap();
