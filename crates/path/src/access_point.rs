@@ -29,7 +29,7 @@ pub struct Interval {
 pub struct FlowReport {
     /// Its number, the same as long as the flow lives.
     pub flow: u32,
-    /// What its sender has outstanding, in bytes: see [`outstanding`].
+    /// What its sender has outstanding, in bytes: see [`Passed::outstanding`].
     pub outstanding: u64,
     /// Bytes of data in a full segment.
     pub segment: u32,
@@ -88,18 +88,35 @@ impl Law {
     }
 }
 
-/// What a sender has outstanding, in bytes, as an access point between it and its receiver can tell.
-///
-/// `beyond` is the data that passed towards the receiver and is not acknowledged yet: what lies in the access point's own
-/// queue and behind. It is all that the sender has outstanding only if nothing is under way on the sender's side, where
-/// at any moment the acknowledgements and the data of one round trip between access point and sender
-/// (`far_rtt`) travel: what was acknowledged (`acked` bytes in the last `over`) in that time.
-#[must_use]
-pub fn outstanding(beyond: u64, acked: u64, over: Span, far_rtt: Span) -> u64 {
-    if over == Span::ZERO {
-        return beyond;
+/// What an access point has seen of a flow in an interval, in bytes of data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passed {
+    /// What has passed towards the receiver at any time and is not acknowledged at the interval's end.
+    pub beyond: u64,
+    /// What has passed towards the receiver in the interval.
+    pub sent: u64,
+    /// What was acknowledged in the interval.
+    pub acked: u64,
+    /// How long the interval was.
+    pub over: Span,
+}
+
+impl Passed {
+    /// What the sender has outstanding, in bytes, as an access point between it and its receiver can tell.
+    ///
+    /// That has two parts. Between access point and receiver lies what is not acknowledged; but no more than passes in
+    /// one round trip there (`near`, its queue's wait included): the rest is lost, or has arrived behind what is lost.
+    /// On the sender's side travel, at any moment, the acknowledgements and the data of one round trip between access
+    /// point and sender (`far`): what was acknowledged in that time.
+    #[must_use]
+    pub fn outstanding(&self, near: Option<Span>, far: Span) -> u64 {
+        let share = |bytes: u64, time: Span| match self.over.0 {
+            0 => 0,
+            over => u64::try_from(u128::from(bytes) * u128::from(time.0) / u128::from(over)).unwrap_or(u64::MAX),
+        };
+        let near = near.filter(|_| self.over.0 > 0).map_or(u64::MAX, |near| share(self.sent, near));
+        self.beyond.min(near).saturating_add(share(self.acked, far))
     }
-    beyond.saturating_add((u128::from(acked) * u128::from(far_rtt.0) / u128::from(over.0)) as u64)
 }
 
 /// The window that an acknowledgement may say, in the units of `own`, which is what its receiver said.

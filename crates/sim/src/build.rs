@@ -233,9 +233,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
                 AnyLink::Plain(link) => Node::Link(Box::new(link)),
                 AnyLink::Managed(link) => Node::Managed(link),
             },
-            Unit::Medium(cell) => {
-                Node::Cell(Box::new(CellElement::new(&model.cells[cell], model.seed, i, measure, recording)))
-            }
+            Unit::Medium(cell) => Node::Cell(Box::new(CellElement::new(model, cell, i, measure, recording))),
             Unit::Host(node) => {
                 hosts[node] = Some(i);
                 Node::Host(host(model, recording, &plan, node, &endpoints[node]))

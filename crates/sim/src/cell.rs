@@ -1,11 +1,13 @@
-//! An 802.11 cell as an element of the engine.
+//! An 802.11 cell as an element of the engine, with what its access point does to windows.
 
 use crate::build::Folded;
-use crate::model::CellInstance;
+use crate::model::{CellInstance, FlowModel, Model};
 use crate::recorder::Recording;
 use paceline_engine::{Inbox, Network};
+use paceline_flow::Transport;
 use paceline_packet::Packet;
 use paceline_path::Measure;
+use paceline_path::access_point::{AccessPoint, Crossing};
 use paceline_path::wifi::{Cell, Output};
 use paceline_units::Time;
 
@@ -16,48 +18,99 @@ pub struct CellElement {
     pub cell: Cell,
     /// Its number among the elements: what is sent from one station to another comes back to it.
     element: u32,
+    /// What lowers windows, if something does.
+    access_point: Option<Box<AccessPoint>>,
 }
 
 impl CellElement {
-    /// The cell of this model, as element number `element`.
+    /// The cell of this number, as element number `element`.
     #[must_use]
-    pub fn new(model: &CellInstance, seed: u64, element: usize, measure: Measure, recording: Recording) -> CellElement {
-        let mut cell = Cell::new(&model.model, model.first_link as u32, measure, &model.streams(seed));
+    pub fn new(model: &Model, number: usize, element: usize, measure: Measure, recording: Recording) -> CellElement {
+        let instance = &model.cells[number];
+        let mut cell = Cell::new(&instance.model, instance.first_link as u32, measure, &instance.streams(model.seed));
         if recording.queue || recording.airtime {
             cell.record(recording.every);
         }
-        CellElement { cell, element: element as u32 }
+        let access_point = instance.law.as_ref().map(|law| {
+            cell.watch();
+            let crossing: Vec<Crossing> =
+                model.flows.iter().map(|flow| crossing(flow, instance, &model.nodes)).collect();
+            Box::new(AccessPoint::new(law.clone(), &crossing, instance.model.overhead))
+        });
+        CellElement { cell, element: element as u32, access_point }
     }
 
     /// When it has something to do of itself.
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        self.cell.next_wake()
+        self.access_point.as_ref().map_or(self.cell.next_wake(), |ap| ap.next_wake().min(self.cell.next_wake()))
     }
 
-    /// Handles everything before `until`; at one instant its own events come before arrivals.
+    /// Handles everything before `until`; at one instant its own events come before arrivals, and decisions before all.
     pub fn run(&mut self, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
         let packets = inbox.take(until, network.ways());
         let mut arrivals = packets.iter();
         loop {
-            let wake = self.cell.next_wake();
+            let wake = self.next_wake();
             match arrivals.as_slice().first() {
                 Some(packet) if packet.time < wake => {
+                    if let Some(access_point) = &mut self.access_point
+                        && self.cell.is_downward(packet, network.ways())
+                    {
+                        access_point.towards(packet);
+                    }
                     self.cell.arrive(*packet, network.ways());
                     arrivals.next();
                 }
-                _ if wake < until => self.cell.step(network.ways()),
-                _ => return,
+                _ if wake >= until => return,
+                _ => match &mut self.access_point {
+                    Some(access_point) if access_point.next_wake() == wake => access_point.decide(),
+                    _ => self.cell.step(network.ways()),
+                },
             }
             while let Some(output) = self.cell.take_output() {
-                match output {
-                    Output::Forward(packet) if network.ways().next_element(&packet) == Some(self.element) => {
-                        self.cell.relay(Packet { cursor: packet.cursor + 1, ..packet });
-                    }
-                    Output::Forward(packet) => network.forward(&packet),
-                    Output::Drop(packet, reason, at) => network.drop(packet, reason, at),
-                }
+                self.hand_on(output, network);
             }
         }
+    }
+
+    fn hand_on(&mut self, output: Output, network: &mut Network<Folded>) {
+        match output {
+            Output::Forward(mut packet) => {
+                let relayed = network.ways().next_element(&packet) == Some(self.element);
+                if let Some(access_point) = &mut self.access_point
+                    && !self.cell.is_downward(&packet, network.ways())
+                {
+                    access_point.back(&mut packet, &mut network.extras);
+                    if relayed {
+                        access_point.towards(&packet);
+                    }
+                }
+                if relayed {
+                    self.cell.relay(Packet { cursor: packet.cursor + 1, ..packet });
+                } else {
+                    network.forward(&packet);
+                }
+            }
+            Output::Waited(packet, wait) => {
+                if let Some(access_point) = &mut self.access_point {
+                    access_point.waited(&packet, wait);
+                }
+            }
+            Output::Drop(packet, reason, at) => network.drop(packet, reason, at),
+        }
+    }
+}
+
+/// What a flow is to the access point of a cell: TCP is held back if its receiver is a station there.
+fn crossing(flow: &FlowModel, cell: &CellInstance, nodes: &[String]) -> Crossing {
+    let is_station = |node: usize| cell.interfaces[1..].contains(&nodes[node]);
+    match &flow.transport {
+        Transport::Tcp { config, .. } if is_station(flow.sink) => {
+            Crossing::Tcp { segment: config.segment.into(), advertised: config.receive_window }
+        }
+        Transport::Tcp { .. } => Crossing::Elsewhere,
+        _ if is_station(flow.source) || is_station(flow.sink) => Crossing::Unresponsive,
+        _ => Crossing::Elsewhere,
     }
 }

@@ -12,6 +12,7 @@ use crate::scenario::loss::Loss;
 use crate::scenario::model::Profile;
 use crate::scenario::parameters::given;
 use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
+use crate::scenario::windows::Windows;
 use crate::scenario::{Flow, Scenario};
 use paceline_apps::cbr::Cbr;
 use paceline_apps::encoder::{Encoder, EncoderModel};
@@ -131,6 +132,7 @@ fn add_cell(model: &mut Model, name: &str, table: &CellTable, profile: Profile) 
         name: name.to_owned(),
         model: table.model(&|key, rate| queue(key, rate, profile)),
         interfaces: std::iter::once(&table.access_point).chain(table.station.keys()).cloned().collect(),
+        law: table.windows.as_ref().map(Windows::law),
         first_link: model.links.len(),
     });
     for station in table.station.keys() {

@@ -5,6 +5,7 @@
 use paceline_apps::stream::StreamModel;
 use paceline_engine::random::Stream;
 use paceline_flow::Transport;
+use paceline_path::access_point::Law;
 use paceline_path::wifi::CellModel;
 use paceline_path::{LinkModel, Queue};
 use paceline_units::{Span, Time};
@@ -64,6 +65,8 @@ pub struct CellInstance {
     pub model: CellModel,
     /// Names of its interfaces' nodes: the access point's, then the stations'.
     pub interfaces: Vec<String>,
+    /// How its access point lowers advertised windows, if it does.
+    pub law: Option<Law>,
     /// The first of its ways in [`Model::links`]: from the access point to a station, and back, station by station.
     pub first_link: usize,
 }

@@ -162,6 +162,12 @@ fn cells() {
             "standard = \"b\"\nqueue = { kind = \"unlimited\" }\nstation_queue = { limit = \"9 packets\" }\n",
         ),
         ("ns-2's rules", "profile = \"ns2\"\n", ""),
+        ("VoAP", "", "queue = { limit = \"30 packets\" }\nwindows = { kind = \"voap\", interval = \"20 ms\" }\n"),
+        (
+            "SAP-LAW without host delay",
+            "host_delay = \"0 s\"\n",
+            "windows = { kind = \"sap-law\", capacity = \"9 Mbit/s\", interval = \"100 ms\" }\n",
+        ),
         ("Bianchi's rules", "host_delay = \"0 s\"\n", "rules = \"bianchi\"\n"),
     ] {
         for seed in [1, 2] {

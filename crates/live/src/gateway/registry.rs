@@ -3,7 +3,7 @@
 use super::status::{FlowStatus, Status};
 use super::table::{Counter, FlowState, Key};
 use crate::clock::monotonic;
-use paceline_path::access_point::{Decision, FlowReport, outstanding};
+use paceline_path::access_point::{Decision, FlowReport, Passed};
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::io;
@@ -90,7 +90,10 @@ impl Registry {
             let sent = state.bytes - same.map_or(0, |b| b.state.bytes);
             let acked = same.map_or(0, |b| (state.ack.wrapping_sub(b.state.ack) as i32).max(0));
             let far = Span::from_micros(u64::from(state.wan_rtt));
-            let outstanding = outstanding(u64::from(state.in_flight()), acked as u64, over, far);
+            let near = (state.interval[(interval & 1) as usize] == interval)
+                .then(|| Span::from_micros(u64::from(state.longest[(interval & 1) as usize])));
+            let passed = Passed { beyond: u64::from(state.in_flight()), sent, acked: acked as u64, over };
+            let outstanding = passed.outstanding(near, far);
             let clamp = same.and_then(|b| b.clamp);
             seen.insert(*key, Tracked { number, state: *state, sent, outstanding, clamp, idle });
         }

@@ -122,11 +122,16 @@ fn sap_law_gives_each_flow_the_same_rate() {
 #[test]
 fn what_is_under_way_on_the_senders_side_counts() {
     // 1 MB a second over 200 ms: 40 ms of it are 40 kB.
-    let [interval, far] = [Span::from_millis(200), Span::from_millis(40)];
-    assert_eq!(outstanding(5_000, 200_000, interval, far), 45_000);
-    assert_eq!(outstanding(5_000, 0, interval, far), 5_000);
-    assert_eq!(outstanding(5_000, 9, Span::ZERO, far), 5_000);
-    assert_eq!(outstanding(u64::MAX, u64::MAX, Span(1), Span(u64::MAX)), u64::MAX);
+    let far = Span::from_millis(40);
+    let passed = Passed { beyond: 5_000, sent: 200_000, acked: 200_000, over: Span::from_millis(200) };
+    assert_eq!(passed.outstanding(None, far), 45_000);
+    assert_eq!(Passed { acked: 0, ..passed }.outstanding(None, far), 5_000);
+    assert_eq!(Passed { over: Span::ZERO, ..passed }.outstanding(Some(far), far), 5_000);
+    let most = Passed { beyond: u64::MAX, sent: u64::MAX, acked: u64::MAX, over: Span(1) };
+    assert_eq!(most.outstanding(Some(Span(u64::MAX)), Span(u64::MAX)), u64::MAX);
+    // What is lost is not acknowledged and not outstanding: in 3 ms pass no more than 3 kB.
+    assert_eq!(passed.outstanding(Some(Span::from_millis(3)), far), 43_000);
+    assert_eq!(passed.outstanding(Some(Span::from_millis(6)), far), 45_000);
 }
 
 proptest! {

@@ -38,6 +38,8 @@ pub struct Cell {
     /// Packets from one station to another, on their way to the access point's queue.
     relayed: VecDeque<Packet>,
     outputs: VecDeque<Output>,
+    /// Whether waits in the access point's queue are told.
+    watched: bool,
     /// The next instant at which the meters have something to do.
     boundary: u64,
 }
@@ -47,6 +49,8 @@ pub struct Cell {
 pub enum Output {
     /// The packet arrives at the other end of the air at its time, which lies ahead.
     Forward(Packet),
+    /// It has left the access point's queue for the transmitter after so long: of a cell that is watched.
+    Waited(Packet, Span),
     /// It ends here, at this time.
     Drop(Packet, DropReason, Time),
 }
@@ -90,6 +94,7 @@ impl Cell {
             reserved: Time::ZERO,
             relayed: VecDeque::new(),
             outputs: VecDeque::new(),
+            watched: false,
             boundary,
         }
     }
@@ -98,6 +103,17 @@ impl Cell {
     pub fn record(&mut self, every: Span) {
         self.interfaces.iter_mut().for_each(|interface| interface.books.agenda.record(every));
         self.boundary = 0;
+    }
+
+    /// Tells of each packet that leaves the access point's queue for the transmitter. To be called before the first one.
+    pub fn watch(&mut self) {
+        self.watched = true;
+    }
+
+    /// Whether a packet that the cell hands on, or is given, is on its way to a station.
+    #[must_use]
+    pub fn is_downward(&self, packet: &Packet, ways: &Ways) -> bool {
+        (ways.endpoint(packet) - self.first_port) % 2 == 0
     }
 
     /// When it has something to do of itself.
@@ -181,6 +197,9 @@ impl Cell {
         let next = interface.queue.next(now, |packet, reason| outputs.push_back(Output::Drop(packet, reason, now)));
         let Some((packet, wait)) = next else { return };
         interface.books.agenda.waited(wait.0);
+        if self.watched && number == ACCESS_POINT {
+            outputs.push_back(Output::Waited(packet, wait));
+        }
         let (_, station) = self.port(&packet, ways);
         let frames = Frames::new(&self.model, station, u32::from(packet.size) + self.model.overhead);
         self.interfaces[number].hand = Some(Hand { packet, frames, tries: 0, delivered: false });

@@ -3,6 +3,7 @@
 use super::model::Profile;
 use super::queue::Queue;
 use super::values::{Distance, Limit, Power};
+use super::windows::Windows;
 use paceline_path::wifi;
 use paceline_units::{Rate, Ratio, Size};
 use schemars::JsonSchema;
@@ -74,6 +75,10 @@ pub struct CellTable {
     /// The queue of the access point, for all stations.
     #[serde(default)]
     pub queue: Queue,
+    /// How the access point lowers the advertised windows of the TCP flows to its stations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "it does not"))]
+    pub windows: Option<Windows>,
     /// The queue of each station that has none of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "as queue"))]
@@ -286,6 +291,7 @@ impl Default for CellTable {
             rules: None,
             overhead: None,
             queue: Queue::Droptail { limit: Limit::Packets(100) },
+            windows: None,
             station_queue: None,
             station: BTreeMap::new(),
         }

@@ -25,6 +25,7 @@ mod rules_machine;
 mod rules_network;
 pub mod values;
 mod walk;
+pub mod windows;
 
 pub use docs::reference;
 pub use document::Document;

@@ -5,6 +5,7 @@ use super::error::join;
 use super::model::{File, Topology};
 use super::rules::Rules;
 use super::walk::listed;
+use super::windows::Windows;
 use paceline_path::wifi::{self, Phy};
 use paceline_units::Rate;
 use std::collections::BTreeSet;
@@ -44,6 +45,11 @@ impl Rules {
             self.note(&*stations, format!("{} stations, but at most {MOST_STATIONS}", cell.station.len()));
         }
         self.queue(&join(path, "queue"), &cell.queue);
+        if let Some(Windows::Voap { alpha, beta, .. }) = &cell.windows
+            && alpha > beta
+        {
+            self.note(join(&join(path, "windows"), "alpha"), format!("`{alpha}` must be at most beta, {beta}"));
+        }
         if let Some(queue) = &cell.station_queue {
             self.queue(&join(path, "station_queue"), queue);
         }
