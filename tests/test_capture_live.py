@@ -170,13 +170,15 @@ def test_losses_of_a_stream_are_the_reports(tmp_path: Path) -> None:
         )
         (flow,) = run.summary["flows"]
         number, highest = last[-1]
-        assert highest == arrived[-1][0], "the last report is on the last packet"
-        return (len(left) - len(arrived), int(number), flow), run.summary["path"]["host"]["steal_share"]
+        # the run ends on time, not with a report: packets go on after the last one
+        until = next(place for place, (seq,) in enumerate(left) if seq == highest) + 1
+        lost = until - next(place for place, (seq,) in enumerate(arrived) if seq == highest) - 1
+        assert until > len(left) / 2
+        return (lost, int(number), flow), run.summary["path"]["host"]["steal_share"]
 
     def check(found: tuple[int, int, dict[str, Any]]) -> None:
         lost, told, flow = found
         assert lost == told
-        assert lost > 3
-        assert flow["packets_lost"] - lost in (0, 1, 2), "reports of the sender may be lost as well"
+        assert 3 < lost <= flow["packets_lost"]
 
     conclusive(measure, check)

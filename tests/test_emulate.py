@@ -177,7 +177,8 @@ def test_the_kernels_segments_and_window_are_those_of_the_flow() -> None:
     require("namespaces")
     flow = 'kernel = true\nsegment = "700 B"\nreceive_window = 10\n'
     text = f'[flow.there]\n{flow}[flow.back]\nfrom = "right"\nto = "left"\n{flow}'
-    scenario = paceline.parse(LINK.replace('"20 ms"', '"50 ms"') + text)
+    # from 1.5 s on: until then the sender may use what the socket had advertised at first
+    scenario = paceline.parse('warmup = "1500 ms"\n' + LINK.replace('"20 ms"', '"50 ms"') + text)
     simulated = paceline.run(scenario).flows["goodput_bps"]
 
     def measure() -> tuple[RunRecord, float]:
@@ -186,8 +187,8 @@ def test_the_kernels_segments_and_window_are_those_of_the_flow() -> None:
 
     def check(run: RunRecord) -> None:
         for row, expected in zip(run.summary["flows"], simulated, strict=True):
-            # 7000 B a round trip of 0.1 s; before that what the socket had advertised at first
-            assert 0.7 * expected < row["goodput_bps"] < 1.25 * expected, row
+            # 7000 B a round trip of 0.1 s, or more for 10 ms when the kernel forgets the bound; without it 4 Mbit/s
+            assert 0.9 * expected < row["goodput_bps"] < 1.6 * expected, row
             assert row["bytes_delivered"] / row["packets_sent"] <= 700.5, row
 
     conclusive(measure, check)
