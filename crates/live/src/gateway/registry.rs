@@ -224,8 +224,8 @@ mod tests {
         let second = registry.take_in(&[(key, state(30_000, 20_000, now))], later + Span::from_millis(200), 2);
         let report = second.reports[0];
         assert_eq!((report.sent, report.flow, report.advertised), (20_000, first.reports[0].flow, 60_000));
-        // Behind the gateway 50,000 bytes; before it what 20 ms carry, a tenth of the interval.
-        assert_eq!(report.outstanding, 52_000);
+        // Behind the gateway 50,000 bytes, but no more of them than pass in 31 ms; before it what 20 ms carry.
+        assert_eq!(report.outstanding, 3_100 + 2_000);
         assert_eq!(report.rtt, Some(Span::from_millis(21)));
         assert_eq!(second.longest, Span::from_millis(30));
     }
