@@ -11,9 +11,6 @@ use paceline_path::access_point::{Interval, Law};
 use paceline_units::{Rate, Span, Time};
 use serde::Serialize;
 
-/// An Ethernet header, which UDP's bytes are counted with.
-const ETHERNET: u64 = 14;
-
 /// An access point on a path.
 #[derive(Debug)]
 pub struct PathAccessPoint {
@@ -21,8 +18,6 @@ pub struct PathAccessPoint {
     keeper: WindowKeeper,
     registry: Registry,
     next: Time,
-    last: Time,
-    udp: u64,
     /// The least time that a frame took to the near end: the path's own.
     least: Span,
     longest: Span,
@@ -49,18 +44,12 @@ impl PathAccessPoint {
     #[must_use]
     pub fn new(law: &Law) -> PathAccessPoint {
         let mut keeper = WindowKeeper::new();
-        let window = match law {
-            Law::Fixed(window) => u32::try_from(*window).unwrap_or(u32::MAX),
-            _ => 0,
-        };
-        keeper.control = Control { deadline: u64::MAX, window, interval: 1, ..Control::default() };
+        keeper.control = Control { deadline: u64::MAX, ..Control::of(law) };
         PathAccessPoint {
             law: law.clone(),
             keeper,
             registry: Registry::default(),
             next: Time::ZERO + law.interval(),
-            last: Time::ZERO,
-            udp: 0,
             least: Span(u64::MAX),
             longest: Span::ZERO,
             report: AccessPointReport::default(),
@@ -95,30 +84,19 @@ impl PathAccessPoint {
             return;
         }
         self.next = now + self.law.interval();
-        let over = now.since(self.last).as_secs_f64();
-        self.last = now;
         let states: Vec<_> = self.keeper.flows().map(|(key, state)| (*key, *state)).collect();
         let taken = self.registry.take_in(&states, now, self.keeper.control.interval);
         self.keeper.control.interval = self.keeper.control.interval.wrapping_add(1);
-        let counts = self.keeper.counts();
-        let count = |counter: Counter| counts[counter as usize];
-        let packets = count(Counter::UdpDown) + count(Counter::UdpUp);
-        let udp = count(Counter::UdpDownBytes) + count(Counter::UdpUpBytes) + ETHERNET * packets;
-        let rate = (udp - self.udp) as f64 * 8.0 / over.max(1e-6);
-        self.udp = udp;
+        let rate = self.registry.udp_rate(&self.keeper.counts());
         let longest = std::mem::replace(&mut self.longest, Span::ZERO);
         let wait = Span(longest.0.saturating_sub(self.least.0));
         let measured = Interval { longest_wait: wait, unresponsive: Rate::from_bps(rate as u64) };
-        let mut decisions = Vec::new();
-        self.law.decide(&measured, &taken.reports, &mut decisions);
         let keeper = &mut self.keeper;
-        if !matches!(self.law, Law::Fixed(_)) {
-            let clamped = self.registry.clamp(&decisions, &mut |key, window| {
-                keeper.clamp(*key, window);
-                Ok(())
-            });
-            debug_assert!(clamped.is_ok(), "nothing here can be refused");
-        }
+        let decided = self.registry.decide(&mut self.law, &measured, &taken.reports, &mut |key, window| {
+            keeper.clamp(*key, window);
+            Ok(())
+        });
+        debug_assert!(decided.is_ok(), "nothing here can be refused");
         for key in self.registry.take_gone() {
             keeper.forget(&key);
         }

@@ -1,9 +1,9 @@
 //! The connections as the gateway's process knows them, from one interval to the next.
 
 use super::status::{FlowStatus, Status};
-use super::table::{Counter, FlowState, Key};
+use super::table::{Counter, FlowState, Key, udp_bytes};
 use crate::clock::monotonic;
-use paceline_path::access_point::{Decision, FlowReport, Passed};
+use paceline_path::access_point::{FlowReport, Interval, Law, Passed};
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::io;
@@ -34,7 +34,6 @@ struct Tracked {
 /// What an interval was like.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
-    pub(super) over: Span,
     pub(super) reports: Vec<FlowReport>,
     /// The longest data-to-ACK time above the station's least.
     pub(super) longest: Span,
@@ -52,6 +51,8 @@ pub(super) struct Registry {
     unknown: usize,
     /// The time of an interval.
     over: Span,
+    /// Bytes of UDP at its end.
+    udp: u64,
 }
 
 impl Registry {
@@ -90,24 +91,21 @@ impl Registry {
             let sent = state.bytes - same.map_or(0, |b| b.state.bytes);
             let acked = same.map_or(0, |b| (state.ack.wrapping_sub(b.state.ack) as i32).max(0));
             let far = Span::from_micros(u64::from(state.wan_rtt));
-            let near = (state.interval[(interval & 1) as usize] == interval)
-                .then(|| Span::from_micros(u64::from(state.longest[(interval & 1) as usize])));
             let passed = Passed { beyond: u64::from(state.in_flight()), sent, acked: acked as u64, over };
-            let outstanding = passed.outstanding(near, far);
+            let outstanding = passed.outstanding(state.longest_in(interval), far);
             let clamp = same.and_then(|b| b.clamp);
             seen.insert(*key, Tracked { number, state: *state, sent, outstanding, clamp, idle });
         }
         self.flows = seen;
         self.keys = self.flows.iter().map(|(key, flow)| (flow.number, *key)).collect();
-        let place = (interval & 1) as usize;
-        let mut taken = Taken { over, ..Taken::default() };
+        let mut taken = Taken::default();
         for (key, flow) in &self.flows {
             let state = &flow.state;
-            let longest = (state.interval[place] == interval).then_some(state.longest[place]);
-            let wait = longest
+            let wait = state
+                .longest_in(interval)
                 .filter(|_| flow.sent >= BULK * u64::from(state.segment.max(1)))
                 .zip(least.get(&key.lan))
-                .map(|(longest, least)| Span::from_micros(u64::from(longest.saturating_sub(*least))));
+                .map(|(longest, least)| Span(longest.0.saturating_sub(Span::from_micros(u64::from(*least)).0)));
             taken.longest = taken.longest.max(wait.unwrap_or(Span::ZERO));
             if flow.idle < SHOWN {
                 taken.reports.push(FlowReport {
@@ -124,14 +122,30 @@ impl Registry {
         taken
     }
 
-    /// Hands decisions to the data path: what has changed.
-    pub(super) fn clamp(
+    /// The rate of UDP in the interval that was taken in last (bit/s), by what was counted at its end.
+    pub(super) fn udp_rate(&mut self, counts: &[u64]) -> f64 {
+        let udp = udp_bytes(counts);
+        let sent = udp - std::mem::replace(&mut self.udp, udp);
+        let over = self.over.as_secs_f64();
+        if over > 0.0 { sent as f64 * 8.0 / over } else { 0.0 }
+    }
+
+    /// Has the law decide on an interval, and hands what has changed to the data path. One window for all is not the
+    /// connections' affair: [`Control::of`](super::table::Control::of).
+    pub(super) fn decide(
         &mut self,
-        decisions: &[Decision],
+        law: &mut Law,
+        interval: &Interval,
+        reports: &[FlowReport],
         set: &mut dyn FnMut(&Key, Option<u32>) -> io::Result<()>,
     ) -> io::Result<()> {
+        if matches!(law, Law::Fixed(_)) {
+            return Ok(());
+        }
+        let mut decisions = Vec::new();
+        law.decide(interval, reports, &mut decisions);
         let mut decided: BTreeMap<Key, u32> = BTreeMap::new();
-        for decision in decisions {
+        for decision in &decisions {
             if let (Some(key), Some(window)) = (self.keys.get(&decision.flow), decision.window) {
                 decided.insert(*key, u32::try_from(window).unwrap_or(u32::MAX).max(1));
             }

@@ -7,7 +7,7 @@ use super::error::GatewayError;
 use super::registry::Registry;
 use super::rtnetlink::{Interface, Netlink};
 use super::status::{GatewayReport, Status};
-use super::table::{Control, Counter, Key};
+use super::table::{Control, Key};
 use crate::clock::{Clock, Waiter, monotonic};
 use crate::host::{HostReport, HostState};
 use crate::path::Stop;
@@ -44,8 +44,6 @@ impl GatewayOptions {
 
 /// How long before the deadline the process shows that it is alive.
 const SIGN: Span = Span::from_millis(100);
-/// An Ethernet header, which UDP's bytes are counted with.
-const ETHERNET: u64 = 14;
 
 // linux/if_arp.h
 const ARPHRD_ETHER: u16 = 1;
@@ -87,8 +85,6 @@ struct Gateway<'a> {
     delay_from: DelayFrom,
     registry: Registry,
     control: Control,
-    /// UDP's bytes before this interval.
-    udp: u64,
     report: GatewayReport,
     before: HostState,
 }
@@ -118,10 +114,6 @@ impl<'a> Gateway<'a> {
         };
         let attached = path.attach(lan.index, options.hook)?;
         let clock = Clock::start();
-        let window = match options.law {
-            Law::Fixed(window) => u32::try_from(window).unwrap_or(u32::MAX),
-            _ => 0,
-        };
         let mode = if options.dry_run { Control::DRY } else { 0 };
         let before = HostState::now().map_err(system("/proc cannot be read"))?;
         let report = GatewayReport::new(options, attached.name(), delay_from, cleared);
@@ -135,8 +127,7 @@ impl<'a> Gateway<'a> {
             queue,
             delay_from,
             registry: Registry::default(),
-            control: Control { window, mode, interval: 1, ..Control::default() },
-            udp: 0,
+            control: Control { mode, ..Control::of(&options.law) },
             report,
             before,
         };
@@ -188,29 +179,21 @@ impl<'a> Gateway<'a> {
         let refused = |what| move |error| GatewayError::Bpf { what, error };
         let states = self.path.flows.all().map_err(refused("list the connections"))?;
         let counts = self.path.counts().map_err(refused("read the counters"))?;
-        let count = |counter: Counter| counts[counter as usize];
         let interval = self.registry.take_in(&states, now, self.control.interval);
         self.control.interval = self.control.interval.wrapping_add(1);
-        let udp = count(Counter::UdpDownBytes) + count(Counter::UdpUpBytes);
-        let udp = udp + ETHERNET * (count(Counter::UdpDown) + count(Counter::UdpUp));
-        let over = interval.over.as_secs_f64();
-        let udp_rate = if over > 0.0 { (udp - self.udp) as f64 * 8.0 / over } else { 0.0 };
-        self.udp = udp;
+        let udp_rate = self.registry.udp_rate(&counts);
         let wait = match &mut self.queue {
             Some(queue) => queue.take_longest(),
             None => interval.longest,
         };
         let measured = Interval { longest_wait: wait, unresponsive: Rate::from_bps(udp_rate as u64) };
-        let mut decisions = Vec::new();
-        self.law.decide(&measured, &interval.reports, &mut decisions);
-        if !matches!(self.law, Law::Fixed(_)) {
-            let clamps = &self.path.clamps;
-            let mut set = |key: &Key, window: Option<u32>| match window {
-                Some(window) => clamps.set(key, &window),
-                None => clamps.remove(key),
-            };
-            self.registry.clamp(&decisions, &mut set).map_err(refused("set a window"))?;
-        }
+        let clamps = &self.path.clamps;
+        let mut set = |key: &Key, window: Option<u32>| match window {
+            Some(window) => clamps.set(key, &window),
+            None => clamps.remove(key),
+        };
+        let decided = self.registry.decide(&mut self.law, &measured, &interval.reports, &mut set);
+        decided.map_err(refused("set a window"))?;
         for key in self.registry.take_gone() {
             self.path.flows.remove(&key).map_err(refused("forget a connection"))?;
             self.path.clamps.remove(&key).map_err(refused("forget a window"))?;

@@ -3,6 +3,8 @@
 //! `flows` is written by the data path alone, `clamps` and `control` by the process alone, so neither ever writes over
 //! the other. Times are CLOCK_MONOTONIC in nanoseconds, sequence numbers and windows as RFC 9293 has them.
 
+use paceline_path::access_point::Law;
+use paceline_units::Span;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -160,6 +162,13 @@ impl FlowState {
         if self.flags & both == both { ahead.max(0) as u32 } else { 0 }
     }
 
+    /// The longest data-to-ACK time in the interval of this number; `None` without a sample in it.
+    #[must_use]
+    pub fn longest_in(&self, interval: u32) -> Option<Span> {
+        let place = (interval & 1) as usize;
+        (self.interval[place] == interval).then_some(Span::from_micros(u64::from(self.longest[place])))
+    }
+
     /// Whether it has ended.
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -201,6 +210,27 @@ impl Control {
     pub const DRY: u32 = 1;
     /// How long windows are lowered after a sign of life of the process (nanoseconds).
     pub const ALIVE: u64 = 1_000_000_000;
+
+    /// Before the first sign of life, in the first interval; the law's window if it has one for all.
+    #[must_use]
+    pub fn of(law: &Law) -> Control {
+        let window = match law {
+            Law::Fixed(window) => u32::try_from(*window).unwrap_or(u32::MAX),
+            Law::Voap(_) | Law::SapLaw(_) => 0,
+        };
+        Control { window, interval: 1, ..Control::default() }
+    }
+}
+
+/// An Ethernet header, which UDP's bytes are counted with.
+const ETHERNET: u64 = 14;
+
+/// Bytes of UDP so far, both ways and with Ethernet headers, by what was counted in the order of [`Counter::ALL`].
+#[must_use]
+pub fn udp_bytes(counts: &[u64]) -> u64 {
+    let count = |counter: Counter| counts[counter as usize];
+    let packets = count(Counter::UdpDown) + count(Counter::UdpUp);
+    count(Counter::UdpDownBytes) + count(Counter::UdpUpBytes) + ETHERNET * packets
 }
 
 macro_rules! counters {

@@ -118,12 +118,6 @@ impl Voap {
         self.model.interval
     }
 
-    /// How many flows are limited now.
-    #[must_use]
-    pub fn limited(&self) -> usize {
-        self.limited.len()
-    }
-
     pub(super) fn decide(&mut self, interval: &Interval, flows: &[FlowReport], decisions: &mut Vec<Decision>) {
         let share = self.share(flows);
         for flow in flows {
