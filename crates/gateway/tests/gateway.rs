@@ -2,114 +2,17 @@
 //! is left when it dies.
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of sockets and of real time")]
 
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
 mod home;
 
-use home::{Home, Place, SERVER, SERVER6, STATION};
+use home::traffic::{ALONE, Download, check, number, rate, ready, undisturbed};
+use home::{Home, Place, Running, SERVER, SERVER6, STATION};
 use paceline_live::clock::Clock;
-use paceline_live::gateway::bpf::attach::DataPath;
-use paceline_live::host::{HostReport, HostState};
-use paceline_live::kernel::flow::{Receiving, Sending, Sent, receive, send};
 use paceline_units::Span;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::ops::ControlFlow::Continue;
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
-
-fn ready() -> bool {
-    needs::have("root")
-        && needs::have("ip")
-        && needs::have("tc")
-        && needs::probed("a TUN (/dev/net/tun)", std::path::Path::new("/dev/net/tun").exists())
-        && needs::probed("BPF", DataPath::load(14).is_ok())
-}
-
-/// Tests in real time, one at a time.
-static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
-/// Tries a test in real time again if others disturbed it: at most three times, then it is inconclusive.
-fn undisturbed(what: &str, test: impl Fn() -> Result<(), String>) {
-    if !ready() {
-        return;
-    }
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut why = String::new();
-    for _ in 0..3 {
-        let before = HostState::now().unwrap();
-        match test() {
-            Ok(()) => return,
-            Err(error) => why = error,
-        }
-        let report = HostReport::since(before).unwrap();
-        eprintln!("{what}: {why} (steal {:.3}, load {:.1})", report.steal_share, report.after.load_1min);
-        if report.is_disturbed() {
-            eprintln!("{what}: once more");
-        }
-    }
-    panic!("{what}: {why}");
-}
-
-fn check(holds: bool, why: String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(why) }
-}
-
-/// A station's download: its bytes grow while it lasts.
-struct Download {
-    bytes: Arc<AtomicU64>,
-    sender: JoinHandle<Sent>,
-    receiver: JoinHandle<()>,
-}
-
-impl Download {
-    /// Of `duration`, from a server's kernel with CUBIC.
-    fn start(home: &Home, server: IpAddr, port: u16, duration: Span) -> Download {
-        let clock = Clock::start();
-        let listener = home.inside(Place::Servers, move || TcpListener::bind((server, port)).unwrap());
-        let sender = home.thread(Place::Servers, move || {
-            let (stream, _) = listener.accept().unwrap();
-            let options = Sending { congestion_control: Some("cubic".to_owned()), ..Sending::lasting(duration) };
-            send(&stream, &options, clock, &mut |_| Continue(())).unwrap()
-        });
-        let bytes = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&bytes);
-        let receiver = home.thread(Place::Stations, move || {
-            let address = SocketAddr::new(server, port);
-            let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5)).unwrap();
-            let tell = &mut |bytes| {
-                counted.store(bytes, Ordering::Relaxed);
-                Continue(())
-            };
-            receive(&stream, &Receiving::default(), clock, tell).unwrap();
-        });
-        Download { bytes, sender, receiver }
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    fn end(self) -> Sent {
-        let sent = self.sender.join().unwrap();
-        self.receiver.join().unwrap();
-        sent
-    }
-}
-
-/// Bytes a second over `span`.
-fn rate(download: &Download, span: Duration) -> f64 {
-    let (began, before) = (Instant::now(), download.bytes());
-    sleep(span);
-    (download.bytes() - before) as f64 / began.elapsed().as_secs_f64()
-}
-
-fn number(line: &str, name: &str) -> Option<f64> {
-    let rest = line.split(&format!("\"{name}\":")).nth(1)?;
-    rest.split([',', '}']).next()?.parse().ok()
-}
 
 /// 20 segments of 1448 bytes: what Nagle's algorithm fills.
 const WINDOW: f64 = 28_960.0;
@@ -159,7 +62,7 @@ fn what_began_before_is_left_alone() {
 }
 
 /// After `what` is done to the gateway, downloads go on, and are slow no longer within a second or a little more.
-fn fails_open(hook: &str, what: impl Fn(&mut Option<home::Running>)) -> Result<(), String> {
+fn fails_open(hook: &str, what: impl Fn(&mut Option<Running>)) -> Result<(), String> {
     let home = Home::new(20);
     let mut gateway = Some(home.gateway(&format!("--window 28960B --hook {hook}")));
     sleep(Duration::from_millis(400));

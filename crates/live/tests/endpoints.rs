@@ -143,6 +143,27 @@ fn udp_keeps_its_rate_and_paces_it() {
 }
 
 #[test]
+fn nothing_is_sent_again_where_nothing_is_lost() {
+    conclusive(|| {
+        let server = Served::new(options());
+        // Each acknowledgement lets several segments go, and the server's limit spreads them.
+        let settings = [("cc", "newreno"), ("profile", "linux"), ("receive_window", "100")];
+        let flows = [Direction::Forward, Direction::Reverse].map(|way| wanted("newreno", &settings, 1500, way));
+        let run = send(&ask(&server, flows.into()), &SendWatch::default()).map_err(|error| error.to_string())?;
+        for row in &run.output.summary.flows {
+            let lost = row.packets_sent.zip(row.packets_delivered).map(|(sent, came)| sent - came);
+            if lost != Some(0) || row.fast_retransmits != Some(0) {
+                return Err(format!(
+                    "{lost:?} lost of {:?}, {:?} fast retransmits",
+                    row.packets_sent, row.fast_retransmits
+                ));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_log_of_a_real_run_replays() {
     let folder = std::env::temp_dir().join(format!("paceline-events-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

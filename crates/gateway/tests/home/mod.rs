@@ -2,6 +2,8 @@
 //! delay; what the stations are reached by is a veth pair.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod traffic;
+
 use paceline_live::path::{Device, Folder, PathSpec, RelayOptions, Sent, Stop, relay};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};

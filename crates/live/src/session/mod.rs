@@ -16,6 +16,7 @@ mod replay;
 mod reports;
 mod sender;
 mod shaper;
+mod times;
 
 pub use flow::{Family, FlowSpec};
 pub use outbox::{Outbox, Outgoing};

@@ -1,6 +1,7 @@
 //! The receiving end of a live flow: the agreement, then the simulator's sink.
 
 use super::codec::{Codec, Decoded};
+use super::times::{MOST, Times};
 use super::{Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::wire::tfrc::{Accept, Close, Message, RateLimit, Reason};
@@ -16,10 +17,6 @@ const ANNOUNCE: Span = Span::from_millis(250);
 const WATCH: Span = Span::from_secs(2);
 const GRACE: f64 = 1.5;
 const GRACE_BYTES: u64 = 200_000;
-/// A machine whose timer is late runs at the times that it asked for, as long as they lie no further back than this.
-const LATE: Span = Span::from_millis(10);
-/// Datagrams on account of one input, at most; the rest follows with the next timer, which is due at once.
-const MOST: usize = 256;
 
 /// The receiving end of a flow.
 #[derive(Debug)]
@@ -28,11 +25,7 @@ pub struct ReceiverSession {
     state: State,
     codec: Codec,
     sink: Sink,
-    /// The latest input's time, and the machine's.
-    now: Time,
-    at: Time,
-    /// Zero of the machine's time.
-    epoch: Time,
+    times: Times,
     /// When the next announcement is due.
     due: Time,
     /// When the other end was last heard.
@@ -62,9 +55,7 @@ impl ReceiverSession {
             state: State::Idle,
             codec: Codec::new(spec.id(), &model.transport, spec.flow.family.headers()),
             sink: Sink::new(model, spec.flow.seed, FlowId(0), Packet::NOWHERE),
-            now: Time::ZERO,
-            at: Time::ZERO,
-            epoch: Time::ZERO,
+            times: Times::default(),
             due: Time::NEVER,
             heard: Time::ZERO,
             watched: (Time::ZERO, 0),
@@ -99,7 +90,7 @@ impl ReceiverSession {
     /// The session's time at which the machine's began; zero before it has.
     #[must_use]
     pub fn epoch(&self) -> Time {
-        self.epoch
+        self.times.epoch()
     }
 
     /// When [`Input::Timer`] is needed next.
@@ -110,8 +101,7 @@ impl ReceiverSession {
             State::Idle | State::Closing | State::Ended(_) => Time::NEVER,
             State::Asking => self.due.min(silence),
             State::Running => {
-                let machine = self.sink.next_wake();
-                let machine = if machine == Time::NEVER { machine } else { self.epoch + machine.since(Time::ZERO) };
+                let machine = self.times.wake(self.sink.next_wake());
                 machine.min(silence)
             }
         }
@@ -119,8 +109,7 @@ impl ReceiverSession {
 
     /// Takes an input; what leaves is added to `out`.
     pub fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox) {
-        self.now = self.now.max(now);
-        let now = self.now;
+        let now = self.times.input(now);
         match input {
             Input::Start if self.state == State::Idle => {
                 self.state = State::Asking;
@@ -166,7 +155,7 @@ impl ReceiverSession {
         if matches!(self.state, State::Idle | State::Closing | State::Ended(_)) {
             return; // nobody is here: it is neither taken nor judged
         }
-        let time = self.at.max(self.machine_time(now));
+        let time = self.times.at().max(self.times.machine(now));
         if self.state == State::Running {
             // before the codec sees it: what has come by then is what a report tells
             self.run(now, out);
@@ -178,8 +167,7 @@ impl ReceiverSession {
             Decoded::Machine((packet, extra)) if self.state == State::Running => {
                 self.counts.taken += 1;
                 self.heard = now;
-                let time = self.at.max(time);
-                self.at = time;
+                let time = self.times.pass(time);
                 let packet = Packet { time, ..packet };
                 self.sink.on_data(&packet, extra, &mut Port { codec: &mut self.codec, out });
                 self.watch(now, bytes.len() as u64, out);
@@ -195,7 +183,7 @@ impl ReceiverSession {
                 self.heard = now;
                 if self.state == State::Asking {
                     self.state = State::Running;
-                    self.epoch = now;
+                    self.times.begin(now);
                     self.watched = (now, 0);
                 }
                 self.accept(out);
@@ -241,16 +229,10 @@ impl ReceiverSession {
 
     /// Lets the machine's timers run up to now, each at the time that it asked for.
     fn run(&mut self, now: Time, out: &mut Outbox) {
-        let to = self.machine_time(now);
+        let to = self.times.machine(now);
         while self.sink.next_wake() <= to && out.len() < MOST {
-            let oldest = Time(to.0.saturating_sub(LATE.0));
-            let due = self.sink.next_wake().max(oldest).max(self.at);
-            self.at = due;
+            let due = self.times.timer(self.sink.next_wake(), to);
             self.sink.on_timer(due, &mut Port { codec: &mut self.codec, out });
         }
-    }
-
-    fn machine_time(&self, now: Time) -> Time {
-        Time::ZERO + now.since(self.epoch)
     }
 }

@@ -5,6 +5,7 @@ use super::codec::{Codec, Decoded};
 use super::flow::is_ecn_capable;
 use super::reports::{CAUTIOUS_BPS, Heard, Reported, Reports};
 use super::shaper::Shaper;
+use super::times::{MOST, Times};
 use super::{ASK_AGAIN, Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
 use paceline_control::Gauges;
 use paceline_flow::{Segment, Transmit};
@@ -24,10 +25,6 @@ const CLOSE_AGAIN: Span = Span::from_millis(250);
 const LINGER: Span = Span::from_millis(500);
 /// What was sent before the application's stop is repaired for so long at most.
 const REPAIR: Span = Span::from_secs(5);
-/// A machine whose timer is late runs at the times that it asked for, as long as they lie no further back than this.
-const LATE: Span = Span::from_millis(10);
-/// Datagrams on account of one input, at most; the rest follows with the next timer, which is due at once.
-const MOST: usize = 256;
 
 /// The sending end of a flow.
 #[derive(Debug)]
@@ -38,11 +35,7 @@ pub struct SenderSession {
     shaper: Shaper,
     source: Source,
     request: Request,
-    /// The latest input's time, and the machine's.
-    now: Time,
-    at: Time,
-    /// Zero of the machine's time.
-    epoch: Time,
+    times: Times,
     /// The machine's time at which the application stops.
     stop: Time,
     /// When the next message of the agreement is due, and how many have been sent in this state.
@@ -129,9 +122,7 @@ impl SenderSession {
             shaper,
             source: Source::new(model, spec.flow.seed, FlowId(0), Packet::NOWHERE),
             request: Request { nonce: spec.secret(), packet_size: model.transport.segment(), ecn },
-            now: Time::ZERO,
-            at: Time::ZERO,
-            epoch: Time::ZERO,
+            times: Times::default(),
             stop: model.stop,
             due: Time::NEVER,
             sent: 0,
@@ -172,7 +163,7 @@ impl SenderSession {
     /// The session's time at which the machine's began; zero before it has.
     #[must_use]
     pub fn epoch(&self) -> Time {
-        self.epoch
+        self.times.epoch()
     }
 
     /// The round trip of the last request that was accepted: the only one that a flow without feedback has.
@@ -204,8 +195,7 @@ impl SenderSession {
             State::Asking => self.due,
             State::Closing => self.due.min(self.shaper.next_wake()),
             State::Running => {
-                let machine = self.source.next_wake();
-                let machine = if machine == Time::NEVER { machine } else { self.epoch + machine.since(Time::ZERO) };
+                let machine = self.times.wake(self.source.next_wake());
                 machine.min(self.due).min(silence).min(self.closes).min(self.shaper.next_wake())
             }
         }
@@ -213,8 +203,7 @@ impl SenderSession {
 
     /// Takes an input; what leaves is added to `out`.
     pub fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox) {
-        self.now = self.now.max(now);
-        let now = self.now;
+        let now = self.times.input(now);
         match input {
             Input::Start if self.state == State::Idle => {
                 self.heard = now;
@@ -251,7 +240,7 @@ impl SenderSession {
         if matches!(self.state, State::Idle | State::Ended(_)) {
             return; // nobody is here: it is neither taken nor judged
         }
-        let time = self.machine_time(now);
+        let time = self.times.machine(now);
         match self.codec.decode_answer(bytes, time) {
             Decoded::Garbage => self.counts.garbage += 1,
             Decoded::Incredible => self.counts.disregarded += 1,
@@ -264,9 +253,8 @@ impl SenderSession {
                 if !self.is_heard(now, extra.as_ref(), out) {
                     return;
                 }
-                let time = self.at.max(time);
+                let time = self.times.pass(time);
                 let packet = Packet { time, ..packet };
-                self.at = time;
                 let (source, mut port) = self.port(now, out);
                 source.on_ack(&packet, extra, &mut port);
             }
@@ -300,7 +288,7 @@ impl SenderSession {
     /// Data flow from now on.
     fn begin(&mut self, now: Time, due: Time, out: &mut Outbox) {
         self.state = State::Running;
-        self.epoch = now;
+        self.times.begin(now);
         self.due = due;
         self.run(now, out);
     }
@@ -375,7 +363,7 @@ impl SenderSession {
             State::Running => {
                 self.run(now, out);
                 self.end = End::Stopped;
-                let time = self.at;
+                let time = self.times.at();
                 let (source, mut port) = self.port(now, out);
                 source.stop(time, &mut port);
                 // what is under way is not waited for: the user wants an end
@@ -387,11 +375,9 @@ impl SenderSession {
 
     /// Lets the machine's timers run up to now, each at the time that it asked for.
     fn run(&mut self, now: Time, out: &mut Outbox) {
-        let to = self.machine_time(now);
+        let to = self.times.machine(now);
         while self.state == State::Running && self.source.next_wake() <= to && out.len() < MOST {
-            let oldest = Time(to.0.saturating_sub(LATE.0));
-            let due = self.source.next_wake().max(oldest).max(self.at);
-            self.at = due;
+            let due = self.times.timer(self.source.next_wake(), to);
             let (source, mut port) = self.port(now, out);
             source.on_timer(due, &mut port);
         }
@@ -403,7 +389,7 @@ impl SenderSession {
             return;
         }
         if self.closes == Time::NEVER {
-            let over = self.machine_time(now) >= self.stop + REPAIR;
+            let over = self.times.machine(now) >= self.stop + REPAIR;
             if self.source.is_done() {
                 self.closes = now + LINGER.max(self.round_trip.unwrap_or(Span::ZERO) * 2);
             } else if over {
@@ -433,10 +419,6 @@ impl SenderSession {
         self.due = now + CLOSE_AGAIN;
         let close = Close { nonce: self.spec.secret(), reason: Reason::DONE };
         self.codec.agreement(Message::Close(close), out);
-    }
-
-    fn machine_time(&self, now: Time) -> Time {
-        Time::ZERO + now.since(self.epoch)
     }
 
     fn port<'a>(&'a mut self, now: Time, out: &'a mut Outbox) -> (&'a mut Source, Port<'a>) {
