@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import json
 import re
 import subprocess
@@ -10,12 +11,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from needs import require
 from paceline.cli import app
 from paceline.errors import Interrupted
-from paceline.reproduce import loading, measure, page, reproduction, where, writing
+from paceline.reproduce import figures, loading, measure, page, reproduction, where, writing
 from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import Reproduction
 from paceline.statistics import Estimate
@@ -252,6 +254,20 @@ def test_figures_are_pictures(out: Path) -> None:
     for path in (out / "figures").iterdir():
         start = path.read_bytes()[:8]
         assert start == b"\x89PNG\r\n\x1a\n" if path.suffix == ".png" else start.startswith(b"<?xml")
+
+
+@pytest.mark.parametrize("words", ["TCP", "TFRC Veno, simulated, as short"])
+def test_a_long_legend_lies_within_its_figure(words: str) -> None:
+    figure = Figure(figsize=(5.2, 3.4), layout="constrained")
+    axes = figure.subplots()
+    for i in range(10):
+        axes.plot([0, 1], label=f"{words} {i}")
+    figures._legend_below(figure, axes.get_legend_handles_labels()[1])
+    figure.savefig(io.BytesIO())
+    legend = figure.legends[0].get_window_extent()
+    assert legend.x0 >= 0
+    assert legend.x1 <= figure.bbox.x1
+    assert axes.get_window_extent().height > 0.5 * figure.bbox.height
 
 
 def test_the_page_asks_nobody_for_anything(out: Path) -> None:

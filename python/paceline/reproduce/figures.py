@@ -7,6 +7,7 @@ line joins them: the curves between the published numbers are lost.
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -337,13 +338,25 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:
             axes.plot(
                 [], [], marker="D", markerfacecolor="none", color="#555", linestyle="none", label="published"
             )
-        if lying or len(axes.get_legend_handles_labels()[1]) > 6:  # lying bars leave no corner free
-            figure.legend(
-                fontsize=7, loc="outside lower center", ncols=4, columnspacing=1.0, handlelength=1.4
-            )
+        labels = axes.get_legend_handles_labels()[1]
+        if lying or len(labels) > 6:  # lying bars leave no corner free
+            _legend_below(figure, labels)
         else:
             axes.legend(fontsize=8)
         return figure
+
+
+def _legend_below(figure: Figure, labels: list[str]) -> None:
+    """A legend under the axes, in as many columns as fit, for which the figure grows."""
+    points = 7
+    em = points / 72  # inches
+    column = 0.6 * em * max(map(len, labels)) + 3.5 * em  # the letters' mean width; handle and gaps
+    columns = max(1, min(4, int(figure.get_figwidth() / column)))
+    rows = math.ceil(len(labels) / columns)
+    figure.set_figheight(figure.get_figheight() + 1.5 * em * max(0, rows - 2))
+    figure.legend(
+        fontsize=points, loc="outside lower center", ncols=columns, columnspacing=1.0, handlelength=1.4
+    )
 
 
 def _title(study: Study, plot: Plot, across: float) -> str:
