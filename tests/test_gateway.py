@@ -4,14 +4,20 @@ tested in crates/gateway/tests."""
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from needs import require
 from paceline import _core, paths
+from paceline.cli import app
+from paceline.errors import PacelineError
+from paceline.plots import gateway
 
 
 @pytest.mark.parametrize(
@@ -50,6 +56,37 @@ def test_a_run_is_written_and_told(tmp_path: Path) -> None:
     assert lines[-1] == report
     assert len(lines) == report["intervals"] + 1
     assert all(line["flows"] == [] for line in lines[:-1])
+
+
+FLOW = (
+    '{"station": "10.0.0.2:1", "remote": "192.0.2.1:443", "rate_bps": 8e6, "advertised_bytes": 65535, '
+    '"window_bytes": 30000, "outstanding_bytes": 29000, "rtt_s": 0.02}'
+)
+INTERVAL = (
+    f'{{"time_s": 0.2, "delay_s": 0.01, "udp_bps": 1e5, "lowered": 3, "left_alone": 0, "flows": [{FLOW}]}}\n'
+)
+
+
+def test_what_a_gateway_wrote_is_plotted(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    second = INTERVAL.replace('"time_s": 0.2', '"time_s": 0.4').replace("30000", "null")
+    file.write_text(INTERVAL + second + INTERVAL[:50])  # it was killed while it wrote
+    intervals = gateway.read(file)
+    assert [one["time_s"] for one in intervals] == [0.2, 0.4]
+    waits, rates, windows = gateway.figure(intervals, "run").axes
+    assert float(np.asarray(waits.lines[0].get_ydata())[0]) == pytest.approx(10.0)
+    assert sorted(float(np.asarray(line.get_ydata())[0]) for line in rates.lines) == pytest.approx([0.1, 8.0])
+    drawn = [np.asarray(line.get_ydata()).tolist() for line in windows.lines]
+    assert [30.0, math.nan] in [pytest.approx(line, nan_ok=True) for line in drawn]
+    done = CliRunner().invoke(app, ["plot", str(file)])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "run.png").exists()
+    file.write_text(INTERVAL + "{}x\n" + INTERVAL)
+    with pytest.raises(PacelineError, match=r"run\.jsonl:2: not an interval of a gateway"):
+        gateway.read(file)
+    file.write_text("{}\n")
+    with pytest.raises(PacelineError, match="no interval of a gateway"):
+        gateway.read(file)
 
 
 def test_an_access_point_on_a_path_keeps_its_queue_short() -> None:

@@ -24,7 +24,9 @@ def plot(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...", help="Run directories (--out of run, sweep or watch).", show_default=False
+            metavar="RUN...",
+            help="Run directories (--out of run, sweep or watch), or files of gateway --out.",
+            show_default=False,
         ),
     ],
     kind: Annotated[
@@ -64,8 +66,16 @@ def plot(
       paceline plot out/coffee
       paceline plot out/coffee --kind cwnd --out cwnd.pdf
     """
-    from paceline.plots import KINDS, figure, occupancy, save
+    from paceline.plots import KINDS, figure, gateway, occupancy, save
 
+    files = [path for path in runs if path.is_file()]
+    for path in files:
+        base, formats = _target(out, path) if out and len(runs) == 1 else (path.with_suffix(""), FORMATS[:2])
+        for written in save(gateway.figure(gateway.read(path), path.name), base, formats):
+            print(written)
+    runs = [path for path in runs if path not in files]
+    if not runs:
+        return
     directories = {path: Results.read(path) for path in runs}
     measured = any(occupancy.measured(r) for r in directories.values())
     there = [k for k in KINDS if any(k in r.recorded() for r in directories.values())]
