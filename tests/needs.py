@@ -142,6 +142,12 @@ def _shaper() -> str | None:
     return None if made.returncode == 0 else f"tc cannot make a token bucket filter: {made.stderr.strip()}"
 
 
+def _struct_ops() -> str | None:
+    from paceline import kernel_cc
+
+    return kernel_cc.missing()
+
+
 _PROBES: dict[str, Callable[[], str | None]] = {
     "root": _root,
     "netns": _netns,
@@ -156,6 +162,7 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "tun": _tun,
     "ping": _ping,
     "gstreamer": _gstreamer,
+    "struct_ops": _struct_ops,
 }
 
 

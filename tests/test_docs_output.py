@@ -140,6 +140,7 @@ COMMANDS = (
     "send",
     "path",
     "gateway",
+    "kernel-cc",
     "campaign",
     "emulate",
 )
@@ -164,7 +165,7 @@ def served() -> Iterator[int]:
 def test_every_command_has_help_with_examples_that_run(tmp_path: Path, served: int) -> None:
     environment = place(tmp_path)
     listed = help_of("", environment, tmp_path)
-    assert set(re.findall(r"^  ([a-z]+)  +\S", listed.partition("Commands:")[2], flags=re.MULTILINE)) == set(
+    assert set(re.findall(r"^  ([a-z-]+)  +\S", listed.partition("Commands:")[2], flags=re.MULTILINE)) == set(
         COMMANDS
     )
     for command in COMMANDS:
@@ -182,6 +183,8 @@ def test_every_command_has_help_with_examples_that_run(tmp_path: Path, served: i
                 require("namespaces", "ping", "iperf3")
             if command == "emulate" or "emulator" in words:
                 require("namespaces")
+            if command == "kernel-cc":
+                require("struct_ops")
             if command == "gateway":
                 require("netns")
                 # An interface in a namespace of its own, which ends with the command.

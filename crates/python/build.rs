@@ -1,4 +1,5 @@
-//! Puts the papers' files where the wheel is packed from, so that an installed package has them as a clone has.
+//! Puts the papers' files and the kernel's congestion controls where the wheel is packed from, so that an installed package
+//! has them as a clone has.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -6,14 +7,19 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     // Asked for now, not when this was compiled: clones that share a target directory share this program.
     let here = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
-    let papers = here.join("../../papers");
+    let out = env::var_os("OUT_DIR").map(PathBuf::from).unwrap_or_default();
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed={}", papers.display());
-    let to = env::var_os("OUT_DIR").map(PathBuf::from).unwrap_or_default().join("papers");
-    if to.exists() {
-        fs::remove_dir_all(&to)?;
+    for folder in ["papers", "kernel-cc"] {
+        let (from, to) = (here.join("../..").join(folder), out.join(folder));
+        println!("cargo::rerun-if-changed={}", from.display());
+        if to.exists() {
+            fs::remove_dir_all(&to)?;
+        }
+        if from.is_dir() {
+            copy(&from, &to)?;
+        }
     }
-    if papers.is_dir() { copy(&papers, &to) } else { Ok(()) }
+    Ok(())
 }
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {

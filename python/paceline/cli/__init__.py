@@ -27,6 +27,7 @@ from paceline.cli.describe import schema, schemes
 from paceline.cli.emulate import emulate
 from paceline.cli.gateway import gateway
 from paceline.cli.help import WIDTH, Command
+from paceline.cli.kernel_cc import kernel_cc
 from paceline.cli.model import model
 from paceline.cli.path import path
 from paceline.cli.plot import plot
@@ -132,6 +133,7 @@ app.command(cls=Command)(model)
 app.command(cls=Command, context_settings={"allow_interspersed_args": False})(watch)
 app.command(cls=Command)(path)
 app.command(cls=Command)(gateway)
+app.command("kernel-cc", cls=Command)(kernel_cc)
 app.command(cls=Command)(schema)
 app.command(cls=Command)(schemes)
 

@@ -21,7 +21,9 @@ use crate::results::FlowRow;
 use paceline_sim::Series;
 use paceline_units::{Span, Time};
 use rustix::event::{PollFd, PollFlags};
-use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_socket_keepalive, set_tcp_congestion};
+use rustix::net::sockopt::{set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::Shutdown;
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
@@ -31,6 +33,9 @@ use std::time::Duration;
 
 /// How often a flow's internals are read, unless told otherwise.
 pub const LOG_EVERY: Span = Span::from_millis(10);
+
+/// What the names of this project's eBPF programs begin with.
+const OWN: &str = "pl_";
 
 /// How long a silent peer is waited for, unless told otherwise: longer than a path that is cut for 10 s needs to come back,
 /// which a doubling retransmission timer finds out after 12.6 s.
@@ -166,17 +171,28 @@ fn system(call: &'static str) -> impl Fn(io::Error) -> FlowError {
     move |error| FlowError::System { call, error }
 }
 
-/// Gives a TCP socket a congestion control by name.
+/// Gives a TCP socket a congestion control by name; where the kernel lacks `vegas`, `pl_vegas` if that is loaded
+/// (`paceline kernel-cc`).
 ///
 /// # Errors
 /// [`FlowError::CongestionControl`] with those that there are.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub fn set_congestion_control(stream: &TcpStream, name: &str) -> Result<(), FlowError> {
-    rustix::net::sockopt::set_tcp_congestion(stream, name).map_err(|error| FlowError::CongestionControl {
+    let set = |name: &str| set_tcp_congestion(stream, name);
+    let done = set(name).or_else(|error| match error {
+        Errno::NOENT => set(&format!("{OWN}{name}")).map_err(|_| error),
+        _ => Err(error),
+    });
+    done.map_err(|error| FlowError::CongestionControl {
         name: name.to_owned(),
         why: match error {
-            rustix::io::Errno::NOENT => "it is not there, or its module is not loaded".to_owned(),
-            rustix::io::Errno::PERM => {
+            Errno::NOENT => match name.strip_prefix(OWN).unwrap_or(name) {
+                program @ ("vegas" | "veno") => {
+                    format!("it is not there, but `paceline kernel-cc load {program}` loads it")
+                }
+                _ => "it is not there, or its module is not loaded".to_owned(),
+            },
+            Errno::PERM => {
                 "it is not in net.ipv4.tcp_allowed_congestion_control, and others take CAP_NET_ADMIN".to_owned()
             }
             other => io::Error::from(other).to_string(),
