@@ -176,7 +176,7 @@ def test_a_connection_outlives_its_program(tmp_path: Path) -> None:
         (
             ('.name = "pl_vegas"', '.name = "reno"'),
             kernel_cc.KernelCcError,
-            ["bpftool cannot load", "congestion control of this name already", "change `.name`"],
+            ["bpf(BPF_MAP_UPDATE_ELEM) was refused", "EEXIST", "change `.name`"],
         ),
         (
             ("tcp_slow_start(tp, acked);", "tcp_fast_start(tp, acked);"),

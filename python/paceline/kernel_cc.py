@@ -47,8 +47,8 @@ _HINTS = (
     ),
     (
         "can't register",
-        "the kernel has a congestion control of this name already (change `.name` in the program), or ssthresh, "
-        "undo_cwnd or cong_avoid is missing",
+        "EEXIST: the kernel has a congestion control of this name already, change `.name` in the program; "
+        "EINVAL: it has no ssthresh, undo_cwnd or cong_avoid",
     ),
     (
         "not found in kernel",
@@ -252,6 +252,8 @@ def _refused(what: str, said: str) -> KernelCcError:
         words = [line for line in verifier[3].splitlines() if not line.startswith("processed ")]
         text = f"bpf(BPF_PROG_LOAD) of {verifier[1]}: {verifier[2]}; the kernel's verifier says:"
         return KernelCcError("\n".join([f"{what}: {text}", *words[-_MOST_LINES:]]))
+    # bpftool 7.1 loses the error number of a registration.
+    said = said.replace(": Success", ": bpf(BPF_MAP_UPDATE_ELEM) was refused")
     hint = next((hint for part, hint in _HINTS if part in said), None)
     lines = [line for line in said.splitlines() if line.strip()][-_MOST_LINES:] or ["no reason given"]
     return KernelCcError("\n".join([f"{what}: {lines[0]}", *lines[1:], *([hint] if hint else [])]))
