@@ -39,6 +39,7 @@ def recorded(kind: str, flows: int = 2, samples: int = 500) -> pl.DataFrame:
             "playout": ["buffer_s"],
             "arrivals": ["owd_s", "owd_max_s", "interarrival_max_s", "jitter_s"],
             "airtime": ["airtime_share"],
+            "windows": ["window_packets", "outstanding_packets"],
         }[kind]
         who = {
             "queue": {"link": "b", "direction": ["backward", "forward"][i % 2]},

@@ -61,6 +61,7 @@ axis = { label = "Rate", unit = "Mbit/s", path = "link.bottleneck.rate", values 
 plot = [
     { key = "1a", title = "Goodput", metric = "goodput" },
     { key = "1b", title = "Twice", metric = "doubled", kind = "bars" },
+    { key = "1c", title = "Twice over once", metric = "doubled", over = "goodput", kind = "scatter" },
 ]
 [study.again]
 figure = "2"
@@ -80,6 +81,12 @@ title = "Rate"
 kind = "trace"
 label = "Goodput (Mbit/s)"
 trace = { column = "goodput_bps", scale = 1e-6 }
+[[study.time.plot]]
+key = "3b"
+title = "Equality"
+kind = "trace"
+label = "Jain's index"
+trace = { jain = 1 }
 [study.all]
 figure = "4"
 title = "All runs"
@@ -247,7 +254,7 @@ def test_tables_hold_runs_points_and_verdicts(out: Path) -> None:
 
 
 def test_figures_are_pictures(out: Path) -> None:
-    names = {"1a", "1b", "2a", "3a", "4a", "5a", "5b"}
+    names = {"1a", "1b", "1c", "2a", "3a", "3b", "4a", "5a", "5b"}
     assert {p.name for p in (out / "figures").iterdir()} == {
         f"figure-{n}.{k}" for n in names for k in ("svg", "png")
     }
@@ -300,6 +307,16 @@ def test_the_page_says_what_differs_and_how_to_run_it_again(out: Path) -> None:
     )
     assert [len(s["y"]) for s in first["series"]] == [2, 2]
     assert all(h >= 0 for s in first["series"] for h in s["half"])
+    plots = {plot["id"]: plot for plot in data["plots"]}
+    spots = plots["plot-1c"]["series"]
+    assert [s["label"] for s in spots] == [
+        f"{rate} Mbit/s, {who}" for rate in (1, 2) for who in ("NewReno", "Vegas")
+    ]
+    assert all(
+        s["y"][0] == pytest.approx(2 * s["x"][0], rel=1e-4) and min(s["across"] + s["up"]) >= 0 for s in spots
+    )
+    index = plots["plot-3b"]["series"]
+    assert [set(line["y"]) for line in index] == [{1.0}, {1.0}], "one flow is equal to itself"
 
 
 @pytest.mark.parametrize(
@@ -367,8 +384,8 @@ def test_the_command_line_names_what_there_is() -> None:
 def test_the_page_draws_every_plot_in_a_browser(out: Path, tmp_path: Path) -> None:
     require("chromium")
     dom = browse(out / "index.html", tmp_path, "--dump-dom")
-    assert re.search(r'<html[^>]* data-drawn="7"', dom), "the script ran to its end, with every plot drawn"
-    for key in ("1a", "1b", "2a", "3a", "4a", "5a", "5b"):
+    assert re.search(r'<html[^>]* data-drawn="9"', dom), "the script ran to its end, with every plot drawn"
+    for key in ("1a", "1b", "1c", "2a", "3a", "3b", "4a", "5a", "5b"):
         plot = re.search(rf'id="plot-{key}".*?</figure>', dom, re.DOTALL)
         assert plot
         assert "main-svg" in plot[0], f"plot {key} is drawn"

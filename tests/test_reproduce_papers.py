@@ -55,6 +55,12 @@ INTERNET: dict[str, set[str]] = {
     "petersburg-pennsylvania.toml": _PATH,
     "berlin-pennsylvania.toml": _PATH | {"flow.tcp.receive_window", "flow.back_tcp.receive_window"},
 }
+_MORE = {"warmup", "cell.home.station", "flow.download"}
+VOAP: dict[str, set[str]] = {
+    "three.toml": _MORE | {f"flow.{name}" for name in ("first", "second", "third")},
+    "five.toml": _MORE | {f"flow.{name}" for name in ("first", "second", "third", "fourth", "fifth")},
+    "upload.toml": {"flow.upload"},
+}
 
 
 def leaves(tree: dict[str, Any], path: str = "") -> dict[str, Any]:
@@ -87,6 +93,7 @@ def test_every_paper_loads_and_has_claims(key: str) -> None:
         ("tfrc-veno", "exponential.toml", VENO),
         ("lda-plus", "mixed.toml", LDA),
         ("lda-plus", "berlin-petersburg.toml", INTERNET),
+        ("voap", "home.toml", VOAP),
     ],
 )
 def test_scenarios_differ_only_where_they_say(key: str, first: str, differs: dict[str, set[str]]) -> None:
@@ -135,6 +142,36 @@ def test_the_validation_dumbbell_is_the_papers() -> None:
         assert {link[f"{k}{i}"]["rate"] for k in ("left", "wired", "air")} == {"10 Mbit/s"}
         assert [("loss" in link[f"{k}{i}"]) for k in ("left", "wired", "air")] == [False, False, True]
         assert flow["cc"] == "veno"
+
+
+def test_the_home_of_voap_is_the_papers() -> None:
+    """Tables I and II: who sends to whom, and from when to when."""
+    found = tomllib.loads((PAPERS / "voap" / "home.toml").read_text())
+    assert found["duration"] == "250 s"
+    starts = {"film": 0, "game": 45, "game-up": 46, "voice": 90, "voice-up": 91, "download": 135}
+    ways = {
+        "film": ("ap", "tv"),
+        "game": ("game", "console"),
+        "game-up": ("console", "game"),
+        "voice": ("voice", "phone"),
+        "voice-up": ("phone", "voice"),
+        "download": ("web", "laptop"),
+    }
+    assert found["flow"].keys() == starts.keys()
+    for name, flow in found["flow"].items():
+        begins = flow["start"]["uniform"][0] if isinstance(flow["start"], dict) else flow["start"]
+        assert begins == f"{starts[name]} s"
+        assert (flow["from"], flow["to"]) == ways[name]
+    assert {link["rate"] for link in found["link"].values()} == {"100 Mbit/s"}
+    assert {station["distance"] for station in found["cell"]["home"]["station"].values()} == {"10 m"}
+    for name, downloads in (("three", 3), ("five", 5)):
+        more = tomllib.loads((PAPERS / "voap" / f"{name}.toml").read_text())
+        own = [flow for flow in more["flow"].values() if flow.get("group") == "downloads"]
+        assert (
+            len(own) == len({flow["to"] for flow in own}) == len({flow["start"] for flow in own}) == downloads
+        )
+        one = {k: v for k, v in found["flow"]["download"].items() if k not in ("to", "start")}
+        assert all({k: flow[k] for k in one} == one for flow in own)
 
 
 def test_the_published_rates_leave_the_web_nothing_on_the_stated_link() -> None:
@@ -308,6 +345,7 @@ ours = 'slope(goodput["newreno"], x)'
             'field = "goodput_bps"\nrows = "middle"',
             "rows: first, mean, sum",
         ),
+        ("figures.toml", "scale = 1e-6", "scale = 1e-6\nfrom = 5", "from: is of a recording alone"),
         (
             "figures.toml",
             'title = "One"',
@@ -334,6 +372,18 @@ ours = 'slope(goodput["newreno"], x)'
             'metric = "goodput" }',
             'kind = "trace", label = "y", trace = { column = "a" } }',
             "needs `record`",
+        ),
+        (
+            "figures.toml",
+            'plot = [{ key = "1a", title = "Goodput", metric = "goodput" }]',
+            'record = "cwnd"\nplot = [{ key = "1a", title = "J", kind = "trace", label = "y", trace = { jain = 1 } }]',
+            'Jain\'s index over time needs `record = "rate"`',
+        ),
+        (
+            "figures.toml",
+            'metric = "goodput" }',
+            'metric = "goodput", kind = "scatter" }',
+            "`over` another metric",
         ),
     ],
 )

@@ -70,3 +70,46 @@ def test_recorded_and_measured_variation_agree() -> None:
     assert wider["bins"].to_list() == [9] * 6
     narrow, wide = (frame.filter(pl.col("flow") == "b")["cov"].sum() for frame in (recorded, wider))
     assert wide < narrow
+
+
+def goodputs(of: dict[str, list[float]], seed: int = 1) -> pl.DataFrame:
+    parts = [
+        pl.DataFrame(
+            {
+                "seed": seed,
+                "flow": flow,
+                "instance": 0,
+                "time_s": [0.5 * (i + 1) for i in range(len(values))],
+                "goodput_bps": values,
+            }
+        )
+        for flow, values in of.items()
+    ]
+    return pl.concat(parts)
+
+
+def test_jain_over_time_counts_who_has_begun_and_is_not_over() -> None:
+    # In seconds: only a; a and b alike; b three times a; a starves; b is over.
+    a = [2.0, 2.0, 1.0, 3.0, 1.0, 1.0, 0.0, 0.0, 4.0, 4.0]
+    b = [0.0, 0.0, 2.0, 2.0, 3.0, 3.0, 5.0, 5.0, 0.0, 0.0]
+    table = pl.concat([goodputs({"a": a, "b": b, "udp": [9.0] * 10}), goodputs({"a": b, "b": b}, seed=2)])
+    made = paceline.jain_over_time(table, 1.0, ["a", "b"])
+    one = made.filter(seed=1)
+    assert one["time_s"].to_list() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert one["flows"].to_list() == [1, 2, 2, 2, 1]
+    assert one["jain"].to_list() == pytest.approx([1.0, 1.0, 16 / 20, 0.5, 1.0])
+    assert made.filter(seed=2)["time_s"].to_list() == [2.0, 3.0, 4.0], "nobody is there before and after"
+    assert made.filter(seed=2)["jain"].to_list() == pytest.approx([1.0] * 3)
+    with pytest.raises(PacelineError, match="no flow c; there are a, b, udp"):
+        paceline.jain_over_time(table, 1.0, ["c"])
+    with pytest.raises(PacelineError, match="no multiple"):
+        paceline.jain_over_time(table, 0.75)
+
+
+def test_the_whole_runs_index_is_that_of_one_bin() -> None:
+    results = paceline.run(paceline.parse(TEXT), record=("rate",), record_every_s=0.5)
+    # the recording ends half a second before the run
+    made = paceline.jain_over_time(results.series("rate"), 19.5, ["a"])
+    (index,) = made["jain"]
+    assert made["flows"].to_list() == [2]
+    assert index == pytest.approx(results.groups.filter(group="a")["jain"][0], abs=0.02)

@@ -25,7 +25,7 @@ from paceline.running import run
 from paceline.scenario import load, parse
 from paceline.sending import send
 from paceline.sweep import sweep
-from paceline.variation import cov
+from paceline.variation import cov, jain_over_time
 from paceline.watching import watch
 
 __version__ = _core.version()
@@ -59,6 +59,7 @@ __all__ = [
     "compare",
     "cov",
     "emulate",
+    "jain_over_time",
     "load",
     "models",
     "parse",

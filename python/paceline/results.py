@@ -39,6 +39,7 @@ SERIES = (
     "playout",
     "arrivals",
     "airtime",
+    "windows",
 )
 """What can be recorded over time."""
 ALL_SERIES = (*SERIES, "kernel", "delay")

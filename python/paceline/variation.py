@@ -1,6 +1,8 @@
-"""How much a rate varies: the coefficient of variation of a recorded rate, over bins of any width."""
+"""Recorded rates over time: how much one varies, and how equal several are, over bins of any width."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -24,6 +26,49 @@ def cov(
     (by default all) count. A row per run and flow: the columns that tell them apart, `bins`, `mean_bps`, and `cov`,
     which is null below two bins and if the mean is zero. Raises PacelineError for a width that does not fit.
     """
+    whole, keys = _binned(rates, bin_s, column)
+    whole = whole.filter(pl.col("bin") * bin_s >= from_s - 1e-9)
+    if to_s is not None:
+        whole = whole.filter((pl.col("bin") + 1) * bin_s <= to_s + 1e-9)
+    mean, deviation = pl.col("rate").mean(), pl.col("rate").std(ddof=0)
+    measured = pl.when((pl.len() > 1) & (mean > 0)).then(deviation / mean).otherwise(None)
+    return whole.group_by(keys, maintain_order=True).agg(
+        pl.len().alias("bins"), mean.alias("mean_bps"), measured.alias("cov")
+    )
+
+
+def jain_over_time(rates: pl.DataFrame, bin_s: float, flows: Sequence[str] | None = None) -> pl.DataFrame:
+    """Jain's index (sum x)^2 / (n sum x^2) of the flows' goodputs in bins of `bin_s` seconds.
+
+    `rates` and `bin_s` as for `cov`; `flows` names those that count, by default all. One counts from the first bin in
+    which it was delivered something to the last such bin, also where it got nothing in between. A row per run and bin
+    in which a flow counts: the columns that tell runs apart, `time_s` (the bin's end), `flows` (how many count) and
+    `jain`, null if none of them got anything. Raises PacelineError for a width that does not fit, an unknown flow.
+    """
+    whole, keys = _binned(rates, bin_s, "goodput_bps")
+    if flows is not None:
+        known = rates["flow"].unique(maintain_order=True).to_list()
+        if missing := [name for name in flows if name not in known]:
+            raise PacelineError(f"no flow {', '.join(missing)}; there are {', '.join(known)}")
+        whole = whole.filter(pl.col("flow").is_in(list(flows)))
+    served = pl.col("bin").filter(pl.col("rate") > 0)
+    lives = (pl.col("bin") >= served.min().over(keys)) & (pl.col("bin") <= served.max().over(keys))
+    runs = [name for name in keys if name not in ("flow", "instance")]
+    x = pl.col("rate")
+    squares = (x * x).sum()
+    index = pl.when(squares > 0).then(x.sum() ** 2 / (pl.len() * squares)).otherwise(None)
+    return (
+        whole.filter(lives)
+        .group_by([*runs, "bin"])
+        .agg(pl.len().alias("flows"), index.alias("jain"))
+        .sort([*runs, "bin"])
+        .select(*runs, ((pl.col("bin") + 1) * bin_s).alias("time_s"), "flows", "jain")
+    )
+
+
+def _binned(rates: pl.DataFrame, bin_s: float, column: str) -> tuple[pl.DataFrame, list[str]]:
+    """Mean rates (`rate`) over the bins (`bin`, by number) that were recorded whole, and the columns that tell flows
+    and runs apart. Raises PacelineError."""
     if column not in rates.columns or "time_s" not in rates.columns:
         raise PacelineError(f"there is no column {column}; a recording of the kind rate has one")
     times = rates["time_s"].unique().sort()
@@ -40,12 +85,6 @@ def cov(
         rates.select(*keys, (number // many).alias("bin"), pl.col(column).alias("rate"))
         .group_by([*keys, "bin"], maintain_order=True)
         .agg(pl.col("rate").mean(), pl.len().alias("parts"))
-        .filter(pl.col("parts") == many, pl.col("bin") * bin_s >= from_s - 1e-9)
+        .filter(pl.col("parts") == many)
     )
-    if to_s is not None:
-        whole = whole.filter((pl.col("bin") + 1) * bin_s <= to_s + 1e-9)
-    mean, deviation = pl.col("rate").mean(), pl.col("rate").std(ddof=0)
-    measured = pl.when((pl.len() > 1) & (mean > 0)).then(deviation / mean).otherwise(None)
-    return whole.group_by(keys, maintain_order=True).agg(
-        pl.len().alias("bins"), mean.alias("mean_bps"), measured.alias("cov")
-    )
+    return whole, keys

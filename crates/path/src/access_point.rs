@@ -6,10 +6,12 @@
 //! decides is the same code in the simulator, in the path emulator and in the Linux gateway; they differ in where
 //! the measurements come from and in how a window is written.
 
+mod decided;
 mod sap_law;
 mod simulated;
 mod voap;
 
+pub use decided::Decided;
 use paceline_units::{Rate, Span};
 pub use sap_law::SapLaw;
 pub use simulated::{AccessPoint, Crossing};

@@ -7,7 +7,7 @@ use paceline_engine::{Inbox, Network};
 use paceline_flow::Transport;
 use paceline_packet::Packet;
 use paceline_path::Measure;
-use paceline_path::access_point::{AccessPoint, Crossing};
+use paceline_path::access_point::{AccessPoint, Crossing, Decided};
 use paceline_path::wifi::{Cell, Output};
 use paceline_units::Time;
 
@@ -35,7 +35,11 @@ impl CellElement {
             cell.watch();
             let crossing: Vec<Crossing> =
                 model.flows.iter().map(|flow| crossing(flow, instance, &model.nodes)).collect();
-            Box::new(AccessPoint::new(law.clone(), &crossing, instance.model.overhead))
+            let mut access_point = Box::new(AccessPoint::new(law.clone(), &crossing, instance.model.overhead));
+            if recording.windows {
+                access_point.keep();
+            }
+            access_point
         });
         CellElement { cell, element: element as u32, access_point }
     }
@@ -44,6 +48,11 @@ impl CellElement {
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.access_point.as_ref().map_or(self.cell.next_wake(), |ap| ap.next_wake().min(self.cell.next_wake()))
+    }
+
+    /// What its access point has decided, if that was recorded.
+    pub fn take_decided(&mut self) -> Vec<Decided> {
+        self.access_point.as_mut().map_or_else(Vec::new, |access_point| access_point.take_kept())
     }
 
     /// Handles everything before `until`; at one instant its own events come before arrivals, and decisions before all.

@@ -4,6 +4,7 @@ use crate::endpoint::{Sink, Source};
 use crate::model::{CellInstance, FlowModel, LinkDirection};
 use paceline_control::Gauges;
 use paceline_flow::SenderStats;
+use paceline_path::access_point::Decided;
 use paceline_path::wifi::Samples;
 use paceline_units::{Rate, Span, Time};
 
@@ -32,14 +33,18 @@ pub struct Recording {
     pub arrivals: bool,
     /// What the transmitters of cells do.
     pub airtime: bool,
+    /// What the access points of cells decide on windows, decision by decision.
+    pub windows: bool,
     /// The sampling interval.
     pub every: Span,
 }
 
 impl Recording {
     /// Names of the series.
-    pub const NAMES: [&'static str; 11] =
-        ["cwnd", "queue", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals", "airtime"];
+    pub const NAMES: [&'static str; 12] = [
+        "cwnd", "queue", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals", "airtime",
+        "windows",
+    ];
     /// Record nothing.
     pub const NOTHING: Recording = Recording {
         cwnd: false,
@@ -53,6 +58,7 @@ impl Recording {
         playout: false,
         arrivals: false,
         airtime: false,
+        windows: false,
         every: Span::from_millis(20),
     };
 
@@ -75,6 +81,7 @@ impl Recording {
                 "playout" => recording.playout = true,
                 "arrivals" => recording.arrivals = true,
                 "airtime" => recording.airtime = true,
+                "windows" => recording.windows = true,
                 other => return Err(other),
             }
         }
@@ -161,6 +168,27 @@ impl Series {
         };
         let queue = recording.queue.then(queue);
         queue.into_iter().chain(recording.airtime.then(airtime)).collect()
+    }
+
+    /// What an access point decided on these flows' windows up to `end`: a table `windows` for each of which there was
+    /// something to decide.
+    #[must_use]
+    pub fn of_windows(flows: &[FlowModel], decided: &[Decided], end: Time) -> Vec<Series> {
+        let mut tables: Vec<Option<Series>> = vec![None; flows.len()];
+        for one in decided.iter().filter(|one| one.at <= end) {
+            let number = one.flow as usize;
+            let table = tables[number].get_or_insert_with(|| Series::new("windows", labels(&flows[number]), WINDOWS));
+            table.push(&[
+                one.at.as_secs_f64(),
+                one.advertised,
+                one.window.map_or(f64::NAN, |window| window.min(one.advertised)),
+                one.outstanding,
+                one.longest_wait.as_secs_f64(),
+                one.own_wait.map_or(f64::NAN, Span::as_secs_f64),
+                f64::from(u8::from(one.window.is_some())),
+            ]);
+        }
+        tables.into_iter().flatten().collect()
     }
 
     /// Adds a row.
@@ -354,6 +382,17 @@ const ARRIVALS: &[&str] = &["time_s", "owd_s", "owd_max_s", "interarrival_max_s"
 
 /// Columns of table `airtime`; but for the first, of the interval that ends then.
 const AIRTIME: &[&str] = &["time_s", "airtime_share", "attempts", "retries", "collisions", "longest_wait_s"];
+
+/// Columns of table `windows`, of the interval that ends then; what is not lowered, and the wait of nothing, is not a number.
+pub const WINDOWS: &[&str] = &[
+    "time_s",
+    "advertised_packets",
+    "window_packets",
+    "outstanding_packets",
+    "longest_wait_s",
+    "own_wait_s",
+    "limited",
+];
 
 /// Columns of table `rtcp`; what is not known yet is not a number.
 const RTCP: &[&str] = &[

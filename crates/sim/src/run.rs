@@ -7,10 +7,11 @@ use crate::expand::ExpandError;
 use crate::graph::{GraphError, Planning, Taps, Unit};
 use crate::host::Host;
 use crate::model::Model;
-use crate::recorder::{Recording, SENDING, Series};
+use crate::recorder::{Recording, SENDING, Series, WINDOWS};
 use crate::report::{self, Before};
 use crate::summary::Summary;
 use crate::tap::{Capture, Pending};
+use paceline_path::access_point::Law;
 use paceline_path::wifi::InterfaceReport;
 use paceline_path::{Link, LinkReport, ManagedLink};
 use paceline_units::{Span, Time};
@@ -110,6 +111,15 @@ pub enum RunError {
         /// The shortest interval with which they fit, in whole milliseconds, as seconds.
         every: f64,
     },
+    /// The decisions of its access points would not fit in memory.
+    #[error(
+        "the recording `windows` would hold {values} numbers, more than {MOST_RECORDED}: leave it out, or give `windows` of \
+         the cell a longer `interval`"
+    )]
+    TooManyDecisions {
+        /// Numbers in that recording.
+        values: u64,
+    },
 }
 
 /// The most numbers, of 8 bytes each, that one run may record.
@@ -136,11 +146,19 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
         (recording.airtime, 6 * interfaces),
     ];
     let columns: u64 = columns.iter().filter(|(wanted, _)| *wanted).map(|(_, columns)| columns).sum();
-    let values = columns.saturating_mul(model.duration.0 / recording.every.0);
+    // a row of `windows` is a decision, whatever the interval of sampling
+    let each =
+        |law: &Law| (WINDOWS.len() as u64 * on("tcp")).saturating_mul(model.duration.0 / law.interval().0.max(1));
+    let decided = model.cells.iter().filter_map(|cell| cell.law.as_ref()).map(each).fold(0, u64::saturating_add);
+    let decided = if recording.windows { decided } else { 0 };
+    if decided > MOST_RECORDED {
+        return Err(RunError::TooManyDecisions { values: decided });
+    }
+    let values = columns.saturating_mul(model.duration.0 / recording.every.0).saturating_add(decided);
     if values <= MOST_RECORDED {
         return Ok(());
     }
-    let every = model.duration.as_secs_f64() * columns as f64 / MOST_RECORDED as f64;
+    let every = model.duration.as_secs_f64() * columns as f64 / (MOST_RECORDED - decided).max(1) as f64;
     Err(RunError::TooMuchRecorded { values, every: (every * 1e3).ceil() / 1e3 })
 }
 
@@ -413,6 +431,7 @@ fn take_series(model: &Model, mut built: Built, recording: Recording, end: Time)
         for (interface, samples) in element.cell.take_samples().iter().enumerate() {
             series.extend(Series::of_interface(&model.cells[number], interface, samples, recording, end));
         }
+        series.extend(Series::of_windows(&model.flows, &element.take_decided(), end));
     }
     for element in built.engine.elements_mut() {
         if let Node::Host(host) = element {

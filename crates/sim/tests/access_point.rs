@@ -2,7 +2,8 @@
 
 use paceline_sim::scenario::{Document, Scenario};
 use paceline_sim::summary::FlowSummary;
-use paceline_sim::{RunOptions, RunOutput, expand, run};
+use paceline_sim::{Recording, RunError, RunOptions, RunOutput, Series, expand, run};
+use paceline_units::Span;
 
 fn outcome(wired_ms: u32, windows: &str, downloads: &str) -> RunOutput {
     let mut text = format!(
@@ -22,7 +23,13 @@ fn outcome(wired_ms: u32, windows: &str, downloads: &str) -> RunOutput {
     text += downloads;
     let document = Document::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
     let scenario = Scenario::check(&document, &mut |_| unreachable!());
-    run(&expand(&scenario.unwrap_or_else(|error| panic!("{error}")), 1).unwrap(), &RunOptions::default()).unwrap()
+    let model = expand(&scenario.unwrap_or_else(|error| panic!("{error}")), 1).unwrap();
+    let recording = Recording::of(&["windows"], Span::from_secs(1)).unwrap();
+    run(&model, &RunOptions { recording, ..RunOptions::default() }).unwrap()
+}
+
+fn column<'a>(table: &'a Series, name: &str) -> &'a [f64] {
+    &table.columns.iter().find(|(column, _)| *column == name).unwrap().1
 }
 
 fn flow<'a>(output: &'a RunOutput, name: &str) -> &'a FlowSummary {
@@ -79,4 +86,49 @@ fn sap_law_holds_flows_to_what_it_is_told() {
     // 12 Mbit/s less 1.1 times the film's, the game's and the voice's.
     assert!((8e6..11e6).contains(&rate), "{rate}");
     assert!(flow(&output, "game").owd_p95_s.unwrap() < 0.025, "{:?}", flow(&output, "game").owd_p95_s);
+}
+
+/// The recording has a row for each decision, and the rows follow the law: left alone until the wait first passes beta with more
+/// than ten segments outstanding, then one segment less above beta, here 8 ms, one more below 5 ms, and as it is between.
+#[test]
+fn what_is_recorded_of_voap_is_its_law() {
+    let output = outcome(20, "windows = { kind = \"voap\", beta = \"8 ms\" }", DOWNLOAD);
+    let [table] = output.series.as_slice() else { panic!("{} tables", output.series.len()) };
+    assert_eq!((table.table, table.labels[0].1.as_str()), ("windows", "download"));
+    let [time, advertised, window, outstanding, longest, own, limited] = [
+        "time_s",
+        "advertised_packets",
+        "window_packets",
+        "outstanding_packets",
+        "longest_wait_s",
+        "own_wait_s",
+        "limited",
+    ]
+    .map(|name| column(table, name));
+    assert!(time.iter().enumerate().all(|(i, at)| (at - 0.2 * (i + 1) as f64).abs() < 1e-9));
+    assert!((399..=400).contains(&time.len()), "{} decisions in 80 s", time.len());
+    let joined = limited.iter().position(|&limited| limited > 0.0).expect("it is limited at some time");
+    assert!(joined < 20 && limited[joined..].iter().all(|&limited| limited == 1.0));
+    assert!(longest[joined] > 0.008 && outstanding[joined] > 10.0);
+    assert!((window[joined] - outstanding[joined].floor()).abs() < 1e-9, "it begins with what is outstanding");
+    assert!((0..joined).all(|i| window[i].is_nan() && (longest[i] <= 0.008 || outstanding[i] <= 10.0)));
+    let mut changes = [0; 3];
+    for i in joined + 1..time.len() {
+        let expected = if longest[i] > 0.008 { -1.0 } else { f64::from(u8::from(longest[i] < 0.005)) };
+        changes[(expected + 1.0) as usize] += 1;
+        let step = window[i] - window[i - 1];
+        assert!((step - expected).abs() < 1e-9, "{step} at {} s after a wait of {} s", time[i], longest[i]);
+        assert!(window[i] < advertised[i] && own[i] <= longest[i]);
+    }
+    assert!(changes.iter().all(|&count| count > 3), "{changes:?}");
+}
+
+#[test]
+fn decisions_that_would_not_fit_in_memory_are_refused() {
+    let text = "duration = \"1000000 s\"\ntopology = \"home\"\n[cell.home]\nwindows = { kind = \"voap\", interval = \"1 ms\" }\n\
+                [cell.home.station.pc]\n[link.web]\nrate = \"1 Mbit/s\"\n[flow.tcp]\n";
+    let scenario = Scenario::check(&Document::parse(text, "test.toml").unwrap(), &mut |_| unreachable!()).unwrap();
+    let recording = Recording::of(&["windows"], Span::from_secs(1)).unwrap();
+    let outcome = run(&expand(&scenario, 1).unwrap(), &RunOptions { recording, ..RunOptions::default() });
+    assert!(matches!(outcome, Err(RunError::TooManyDecisions { values: 7_000_000_000 })), "{outcome:?}");
 }

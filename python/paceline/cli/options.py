@@ -47,7 +47,8 @@ Record = Annotated[
     typer.Option(
         "--record",
         metavar="KIND,...",
-        help="Record over time: cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, airtime.",
+        help="Record over time: cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, airtime, "
+        "windows.",
         show_default=False,
     ),
 ]

@@ -35,7 +35,7 @@ def plot(
             "--kind",
             metavar="KIND,...",
             help="cwnd, rate, rtcp, sequence, losses, acks, tfrc, kernel, queue, playout, arrivals, airtime, "
-            "occupancy. Default: all there are.",
+            "windows, occupancy. Default: all there are.",
             show_default=False,
         ),
     ] = "",

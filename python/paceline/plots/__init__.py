@@ -19,6 +19,7 @@ from paceline.plots import (
     rtcp,
     sequence,
     tfrc,
+    windows,
 )
 from paceline.plots.style import save
 from paceline.plots.timeline import Kind, figure
@@ -38,6 +39,7 @@ KINDS: dict[str, Kind] = {
         playout.KIND,
         arrivals.KIND,
         airtime.KIND,
+        windows.KIND,
     )
 }
 

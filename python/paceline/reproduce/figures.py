@@ -24,10 +24,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
 
 from paceline import files
-from paceline.reproduce import measure
+from paceline.reproduce import measure, scatter
 from paceline.reproduce.paper import Plot, Study
 from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import Reproduction
+from paceline.variation import jain_over_time
 
 COLOURS = ("#0b6bcb", "#c2410c", "#0f766e", "#7c3aed", "#a16207", "#be185d")
 """One colour a series, in their order; with markers and dashes, so that nothing rests on colour alone."""
@@ -194,9 +195,31 @@ def _index(study: Study, key: str) -> int:
     return next(i for i, s in enumerate(study.series) if s.key == key)
 
 
+def _draw_spots(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
+    for spot in scatter.spots(reproduction, study, plot):
+        c = COLOURS[spot.level % 6]
+        axes.errorbar(
+            [spot.x.mean or 0.0], [spot.y.mean or 0.0], [[v] for v in spot.up], [[v] for v in spot.across], color=c,
+            marker=marker_of(spot.level), markersize=6, markerfacecolor="none" if spot.series else c, capsize=2.5,
+            linestyle="none", linewidth=1.1, label=spot.label,
+        )  # fmt: skip
+    if plot.log_x:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_xlim(left=0)
+
+
+def marker_of(level: int) -> str:
+    """The marker of a level's spots: beyond the sixth, where colours begin again, the markers are others."""
+    return MARKERS[(level + level // 6) % 6]
+
+
 def _draw_scatter(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
     for i, series in enumerate(study.series):
-        xs, ys = scatter_values(reproduction, study, series.key, plot)
+        xs, ys = scatter.pooled(reproduction, study, series.key, plot)
         c = colour(study, i)
         axes.plot(
             xs, ys, linestyle="none", marker=MARKERS[c], markersize=3.5, markerfacecolor="none", color=COLOURS[c],
@@ -215,23 +238,6 @@ def _draw_scatter(axes: Axes, reproduction: Reproduction, study: Study, plot: Pl
             label=f"published {plot.lines_at[0]:g}",
         )
         axes.axhline(plot.lines_at[1], color="#555", linestyle="--", linewidth=0.8)
-
-
-def scatter_values(
-    reproduction: Reproduction, study: Study, series: str, plot: Plot
-) -> tuple[list[float], list[float]]:
-    """x and y of every point of the pool's studies in one series: means over its runs."""
-    xs: list[float] = []
-    ys: list[float] = []
-    for key in study.pool:
-        for level in reproduction.paper.studies[key].levels:
-            measured = reproduction.values.get(Place(key, series, level.label))
-            if measured:
-                x, y = measure.mean(measured[str(plot.over)]).mean, measure.mean(measured[plot.metric]).mean
-                if x is not None and y is not None:
-                    xs.append(x)
-                    ys.append(y)
-    return xs, ys
 
 
 @dataclass(frozen=True)
@@ -258,11 +264,19 @@ def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) ->
         if table.is_empty():
             continue
         table = table.filter(pl.col("seed") == reproduction.seeds[0])
-        if plot.trace.flow is not None:
-            table = table.filter(pl.col("flow") == plot.trace.flow)
+        if plot.trace.flows is not None:
+            table = table.filter(pl.col("flow").is_in(plot.trace.flows))
+        if plot.trace.jain_s is not None:
+            index = jain_over_time(table, plot.trace.jain_s)
+            values = index["jain"].fill_null(float("nan")).to_list()
+            found.append(Line(i, level.label, index["time_s"].to_list(), values))
+            continue
+        instances = table.group_by("flow").agg(pl.col("instance").n_unique())
+        several_of = dict(instances.iter_rows())
         of_flow = table.partition_by("flow", "instance", maintain_order=True)
         for one in of_flow:
-            name = f"{one['flow'][0]}[{one['instance'][0]}]"
+            flow = one["flow"][0]
+            name = f"{flow}[{one['instance'][0]}]" if several_of[flow] > 1 else flow
             several = name if len(study.levels) == 1 else f"{level.label}, {name}"
             label = several if len(of_flow) > 1 else level.label
             for n, column in enumerate(plot.trace.columns):
@@ -274,14 +288,21 @@ def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) ->
     return found
 
 
+def has_names(study: Study, plot: Plot, lines: int) -> bool:
+    """Whether the lines of a trace's panel are told apart by name: levels, columns, and flows that the plot names."""
+    columns = max(1, len(plot.trace.columns)) if plot.trace else 1
+    named = plot.trace is not None and len(plot.trace.flows or ()) > 1
+    return named or lines <= len(study.levels) * columns or len(study.levels) > 1
+
+
 def _draw_traces(figure: Figure, reproduction: Reproduction, study: Study, plot: Plot) -> None:
     assert plot.trace is not None  # the loader has seen to it
-    few, columns = True, len(plot.trace.columns)
+    few, columns = True, max(1, len(plot.trace.columns))
     # Lines that belong together are held against each other, not against other panels.
     panels = figure.subplots(len(study.series), 1, sharex=True, sharey=columns == 1, squeeze=False)
     for panel, series in zip(panels[:, 0], study.series, strict=True):
         lines = traces(reproduction, study, series.key, plot)
-        few = len(lines) <= len(study.levels) * columns or len(study.levels) > 1
+        few = has_names(study, plot, len(lines))
         # The longest run first, so that the shorter ones lie on top of it.
         for i, line in reversed(list(enumerate(lines))):
             style, pen = "--" if line.dashed else "-", COLOURS[i // columns % 6]
@@ -320,6 +341,8 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:
                 _draw_bars(axes, reproduction, study, plot)
             case "curves":
                 _draw_curves(axes, reproduction, study, plot)
+            case "scatter" if not study.pool:
+                _draw_spots(axes, reproduction, study, plot)
             case _:
                 _draw_scatter(axes, reproduction, study, plot)
         across, up = x_label(reproduction, study, plot), y_label(reproduction, plot)

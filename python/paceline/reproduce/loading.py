@@ -123,6 +123,10 @@ def _plots(
         for name in (plot.metric, plot.over):
             if name and (name not in metrics or metrics[name].rows == EACH):
                 raise PaperError(f"{table.where}: no metric {name!r}; there are {_single(metrics)}")
+        if (kind == "scatter") != (plot.over is not None):
+            raise PaperError(
+                f"{table.where}: what is drawn `over` another metric is a scatter, and only that"
+            )
         found.append(plot)
     return tuple(found)
 
@@ -156,13 +160,16 @@ def _curves(plot: Table, levels: tuple[Level, ...]) -> tuple[Curve, ...]:
 
 def _trace(plot: Table) -> Trace:
     table = Table(f"{plot.where}.trace", plot.take("trace", dict))
-    columns = table.take("column", (str, list))
+    jain_s = _positive(table, "jain")
+    columns = table.take("column", (str, list)) if jain_s is None else []
     columns = (columns,) if isinstance(columns, str) else tuple(columns)
+    flow = table.take("flow", (str, list), None)
     trace = Trace(
         columns,
         float(table.take("scale", (int, float), 1.0)),
-        table.take("flow", str, None),
+        (flow,) if isinstance(flow, str) else tuple(flow) if flow else None,
         tuple(table.take("labels", list, list(columns) if len(columns) > 1 else [])),
+        jain_s,
     )
     table.end()
     if len(columns) > 1 and len(trace.labels) != len(columns):
@@ -208,6 +215,8 @@ def _study(
         raise PaperError(f'{where}: what is cut into intervals is `record = "losses"`')
     if study.record is None and any(plot.kind == "trace" for plot in study.plots):
         raise PaperError(f"{where}: a trace needs `record`")
+    if study.record != "rate" and any(plot.trace and plot.trace.jain_s for plot in study.plots):
+        raise PaperError(f'{where}: Jain\'s index over time needs `record = "rate"`')
     for plot in study.plots:
         for curve in plot.curves:
             for expression in (*curve.y, *(curve.x or ())):
@@ -230,6 +239,7 @@ def _metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
             scale=float(table.take("scale", (int, float), 1.0)),
             if_null=table.take("if_null", str, None),
             rows=table.take("rows", str, "first"),
+            from_s=_positive(table, "from") or 0.0,
             expression=to_expression(table.where, text) if text is not None else None,
         )
         table.end()
@@ -239,6 +249,8 @@ def _metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
             )
         if metric.table in SERIES and metric.rows in ("first", EACH):
             raise PaperError(f"{table.where}.rows: of a recording {', '.join(REDUCTIONS)}, not {metric.rows}")
+        if metric.from_s and metric.table not in SERIES:
+            raise PaperError(f"{table.where}.from: is of a recording alone")
         if (metric.expression is None) == (metric.table is None or metric.field is None):
             raise PaperError(f"{table.where}: needs either table and field or an expression")
         if metric.expression and (missing := metric.expression.names - found.keys()):

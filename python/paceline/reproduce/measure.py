@@ -63,6 +63,7 @@ def _over_time(metric: Metric, series: Mapping[str, pl.DataFrame]) -> float:
         return math.nan
     for column, value in metric.match.items():
         table = table.filter(pl.col(column) == value)
+    table = table.filter(pl.col("time_s") >= metric.from_s)
     values = table[str(metric.field)].drop_nulls().drop_nans().to_numpy()
     return float(REDUCTIONS[metric.rows](values)) * metric.scale if len(values) else math.nan
 

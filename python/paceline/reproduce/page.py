@@ -16,7 +16,7 @@ import jinja2
 import plotly
 from markupsafe import Markup
 
-from paceline.reproduce import figures, measure, points
+from paceline.reproduce import figures, measure, points, scatter
 from paceline.reproduce.paper import Level, Plot, Series, Study, World
 from paceline.reproduce.reproduction import RealTime, Reproduction
 from paceline.reproduce.verdict import FEW_RUNS, Kind, Outcome
@@ -173,6 +173,28 @@ def _curve_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[st
     return {"series": series, "published": published, "ownX": bool(plot.x_label)}
 
 
+def _spots(reproduction: Reproduction, study: Study, plot: Plot) -> list[dict[str, Any]]:
+    found = []
+    for spot in scatter.spots(reproduction, study, plot):
+        x, y = spot.x.mean or 0.0, spot.y.mean or 0.0
+        found.append(
+            {
+                "key": study.series[spot.series].key,
+                "label": spot.label,
+                "colour": spot.level % 6,
+                "marker": figures.MARKERS.index(figures.marker_of(spot.level)),
+                "open": spot.series > 0,
+                "level": [spot.level],
+                "x": _clean([x]),
+                "y": _clean([y]),
+                "across": _clean(list(spot.across)),
+                "up": _clean(list(spot.up)),
+                "text": f"{plus_minus(spot.y)}, at {plus_minus(spot.x)}",
+            }
+        )
+    return found
+
+
 def _published_data(reproduction: Reproduction, study: Study, plot: Plot) -> list[dict[str, Any]]:
     keys = [s.key for s in study.series]
     found = []
@@ -213,10 +235,12 @@ def plot_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str,
         return data | _line_data(reproduction, study, plot)
     if plot.kind == "curves":
         return data | _curve_data(reproduction, study, plot)
+    if plot.kind == "scatter" and not study.pool:
+        return data | {"kind": "spots", "series": _spots(reproduction, study, plot)}
     series = []
     for i, one in enumerate(study.series):
         if plot.kind == "scatter":
-            xs, ys = figures.scatter_values(reproduction, study, one.key, plot)
+            xs, ys = scatter.pooled(reproduction, study, one.key, plot)
             series.append(
                 {
                     "key": one.key,
@@ -227,7 +251,7 @@ def plot_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str,
                 }
             )
             continue
-        columns = len(plot.trace.columns) if plot.trace else 1
+        columns = max(1, len(plot.trace.columns)) if plot.trace else 1
         for n, line in enumerate(figures.traces(reproduction, study, one.key, plot)):
             x, y = _clean(line.time_s), _clean(line.y)
             pen = {"colour": n // columns, "dashed": line.dashed}
@@ -235,7 +259,7 @@ def plot_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str,
     data["series"] = series
     if plot.kind == "trace":
         data["x"], data["panels"] = "Time (s)", [s.label for s in study.series]
-        data["columns"] = len(plot.trace.columns) if plot.trace else 1
+        data["named"] = figures.has_names(study, plot, len(series) // len(study.series))
     return data
 
 
@@ -295,7 +319,7 @@ def _gap_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]]:
 
 
 def _shown_metrics(reproduction: Reproduction, study: Study) -> list[str]:
-    wanted = {plot.metric for plot in study.plots} | {"throughput", "late"}
+    wanted = {name for plot in study.plots for name in (plot.metric, plot.over)} | {"throughput", "late"}
     for plot in study.plots:
         for curve in plot.curves:
             wanted |= {name for expression in (*curve.y, *(curve.x or ())) for name in expression.names}

@@ -79,6 +79,8 @@ class Metric:
     if_null: str | None = None
     expression: Expression | None = None
     rows: str = "first"
+    from_s: float = 0.0
+    """Of a recording: rows before this instant do not count."""
 
     def reach(self, ours: Estimate) -> tuple[float, float]:
         """How far an interval reaches below and above its mean where it is drawn: what is measured has no negative
@@ -113,15 +115,17 @@ class Trace:
 
     columns: tuple[str, ...]
     scale: float
-    flow: str | None = None
+    flows: tuple[str, ...] | None = None
     labels: tuple[str, ...] = ()
     """Of the columns, if there are several: all but the first are drawn dashed."""
+    jain_s: float | None = None
+    """Instead of a column: Jain's index of the flows' goodputs, in bins of that length."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture of a study's metric; `kind`: line, bars, trace (over time), scatter (`over` another metric), or curves
-    (expressions over the points)."""
+    """A picture of a study's metric; `kind`: line, bars, trace (over time), scatter (`over` another metric: of a study
+    each of its points with intervals, of a pool a cloud), or curves (expressions over the points)."""
 
     key: str
     title: str

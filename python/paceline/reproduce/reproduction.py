@@ -137,8 +137,10 @@ def recording(study: Study, level: Level | None = None) -> Recorded | None:
         return None
     if cut_s := study.cut_at(level) if level else study.cut_s:
         return Recorded(study.record, study.record_every_s, None, cut_s)
-    shown = {plot.trace.flow for plot in study.plots if plot.trace is not None}
-    flows = None if None in shown or not shown else tuple(sorted(str(flow) for flow in shown))
+    shown = [plot.trace.flows for plot in study.plots if plot.trace is not None]
+    flows = (
+        None if None in shown or not shown else tuple(sorted({flow for some in shown for flow in some or ()}))
+    )
     return Recorded(study.record, study.record_every_s, flows)
 
 

@@ -1,6 +1,6 @@
 //! The access point of the simulator: what it keeps of the flows that cross it, in segments, as packets have them.
 
-use super::{Decision, FlowReport, Interval, Law, Passed, lowered};
+use super::{Decided, Decision, FlowReport, Interval, Law, Passed, lowered};
 use core::num::NonZeroU32;
 use paceline_packet::{Extra, Extras, Flags, Packet, TcpOptions};
 use paceline_units::{Rate, Span, Time};
@@ -36,6 +36,8 @@ pub struct AccessPoint {
     next: Time,
     longest: Span,
     unresponsive: u64,
+    /// Every decision so far, if they are kept.
+    kept: Option<Vec<Decided>>,
 }
 
 #[derive(Clone, Debug)]
@@ -101,7 +103,18 @@ impl AccessPoint {
             next,
             longest: Span::ZERO,
             unresponsive: 0,
+            kept: None,
         }
+    }
+
+    /// Keeps what is decided from now on.
+    pub fn keep(&mut self) {
+        self.kept = Some(Vec::new());
+    }
+
+    /// What was kept: interval by interval, in the order of the flows.
+    pub fn take_kept(&mut self) -> Vec<Decided> {
+        self.kept.take().unwrap_or_default()
     }
 
     /// When the interval ends: [`AccessPoint::decide`] is due then.
@@ -229,6 +242,9 @@ impl AccessPoint {
         for (decision, report) in self.decisions.iter().zip(&self.reports) {
             let window = decision.window.map(|bytes| (bytes / u64::from(report.segment.max(1))) as u32);
             self.flows[decision.flow as usize].window = window;
+            if let Some(kept) = &mut self.kept {
+                kept.push(Decided::new(self.next, self.longest, report, decision));
+            }
         }
         (self.longest, self.unresponsive) = (Span::ZERO, 0);
         self.next += interval;

@@ -93,7 +93,7 @@
     // The longest run first, so that the shorter ones lie on top of it.
     const traces = [...plot.series].reverse().map((s) => ({ type: "scatter", mode: "lines", name: s.label, x: s.x, y: s.y,
       yaxis: s.panel ? `y${s.panel + 1}` : "y", legendgroup: s.label,
-      showlegend: s.panel === 0 && (plot.levels.length > 1 || plot.series.length <= plot.panels.length * plot.columns),
+      showlegend: s.panel === 0 && plot.named,
       line: { color: colour(s.colour), width: 1.6, dash: s.dashed ? "dash" : "solid" },
       hovertemplate: "%{x:.1f} s: %{y:.4g}<extra>%{fullData.name}</extra>" }));
     plot.panels.forEach((name, i) => {
@@ -122,7 +122,21 @@
       ticktext: ["0.125", "0.25", "0.5", "1", "1.5", "2", "4", "8", "16"] }), yaxis: axis(plot.y, { rangemode: "tozero" }), shapes, annotations }];
   }
 
-  const KINDS = { line, bars, trace, scatter, curves: line };
+  // Each point of a study by itself, with intervals both ways.
+  function spots(plot) {
+    const reach = ([below, above], pen) => ({ type: "data", symmetric: false, array: [above], arrayminus: [below],
+      thickness: 1.4, width: 4, color: pen });
+    const traces = plot.series.filter((s) => shown(s.key)).map((s) => ({
+      type: "scatter", mode: "markers", name: s.label, x: s.x, y: s.y, customdata: s.level, meta: s.key,
+      error_x: reach(s.across, colour(s.colour)), error_y: reach(s.up, colour(s.colour)),
+      marker: { color: colour(s.colour), symbol: `${MARKERS[s.marker]}${s.open ? "-open" : ""}`, size: 9 },
+      text: [s.text], hovertemplate: "%{text}<extra>%{fullData.name}</extra>" }));
+    const across = plot.logX ? { type: "log", exponentformat: "none" } : { rangemode: "tozero" };
+    return [traces, { xaxis: axis(plot.x, across),
+      yaxis: axis(plot.y, plot.from ? { range: [plot.from, null], autorange: "max" } : { rangemode: "tozero" }) }];
+  }
+
+  const KINDS = { line, bars, trace, scatter, spots, curves: line };
 
   function draw(plot) {
     const element = document.getElementById(plot.id);
