@@ -182,6 +182,46 @@ fn frames() -> Written {
     write("frames", "all", &all.repeat(5))
 }
 
+/// Downloads past an access point, over IPv4 and IPv6, each opened with window scales, three segments and their
+/// acknowledgements.
+fn gateway() -> Written {
+    for version in [4, 6] {
+        let packet = |down: bool, flags: u8, number: u32, window: u16, options: &[u8], payload: usize| {
+            let length = 20 + options.len() + payload;
+            let mut bytes = if version == 4 {
+                let mut header = vec![0x45, 0, 0, (20 + length) as u8, 0, 0, 0, 0, 64, 6, 0, 0];
+                header.extend(if down { [192, 0, 2, 1, 10, 0, 0, 2] } else { [10, 0, 0, 2, 192, 0, 2, 1] });
+                header
+            } else {
+                let mut header = vec![0; 40];
+                (header[0], header[5], header[6], header[7]) = (0x60, length as u8, 6, 64);
+                (header[23], header[39]) = if down { (1, 2) } else { (2, 1) };
+                header
+            };
+            let ports = if down { [443_u16, 40_000] } else { [40_000, 443] };
+            bytes.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+            let numbers = if down { [number, 1] } else { [1, number] };
+            bytes.extend(numbers.iter().flat_map(|number| number.to_be_bytes()));
+            bytes.extend([((20 + options.len()) / 4 * 16) as u8, flags]);
+            bytes.extend(window.to_be_bytes());
+            bytes.extend([0; 4]);
+            bytes.extend(options);
+            bytes.resize(bytes.len() + payload, 0);
+            [&[u8::from(!down), bytes.len() as u8], &bytes[..]].concat()
+        };
+        let options = [2, 4, 5, 0xb4, 1, 3, 3, 7];
+        let mut all = vec![20];
+        all.extend(packet(false, 0x02, 0, 64_000, &options, 0));
+        all.extend(packet(true, 0x12, 0, 64_000, &options, 0));
+        for number in [1, 101, 201] {
+            all.extend(packet(true, 0x10, number, 500, &[], 100));
+            all.extend(packet(false, 0x10, number + 100, 500, &[], 0));
+        }
+        write("gateway", &format!("ipv{version}"), &all)?;
+    }
+    Ok(())
+}
+
 fn main() -> Written {
     // beside fuzz/Cargo.toml, where cargo fuzz looks
     std::env::set_current_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))?;
@@ -198,5 +238,6 @@ fn main() -> Written {
         write(target, &kind.to_string(), &bytes)?;
     }
     control()?;
-    frames()
+    frames()?;
+    gateway()
 }
