@@ -22,6 +22,8 @@ foreach {key value} {
 
 set ns [new Simulator]
 ns-random $option(seed)
+# Mobile nodes want a trace file; it is taken away before the wired links are made, which then write nothing.
+$ns trace-all [open /dev/null w]
 set starts [new RNG]
 $starts seed $option(seed)
 
@@ -47,6 +49,7 @@ foreach {station number x y} {tv 1 60 50 console 2 50 60 phone 3 40 50 laptop 4 
     $at($station) base-station [AddrParams addr2id [$at(ap) node-addr]]
     place $at($station) $x $y
 }
+$ns unset traceAllFile_
 foreach server {web game voice} {
     $ns duplex-link $at($server) $at(ap) 100Mb $option(wired)s DropTail
     $ns queue-limit $at($server) $at(ap) 10000

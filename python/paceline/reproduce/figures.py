@@ -274,6 +274,8 @@ def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) ->
         instances = table.group_by("flow").agg(pl.col("instance").n_unique())
         several_of = dict(instances.iter_rows())
         of_flow = table.partition_by("flow", "instance", maintain_order=True)
+        order = {name: n for n, name in enumerate(plot.trace.flows or ())}
+        of_flow.sort(key=lambda one: order.get(one["flow"][0], 0))
         for one in of_flow:
             flow = one["flow"][0]
             name = f"{flow}[{one['instance'][0]}]" if several_of[flow] > 1 else flow
@@ -314,7 +316,9 @@ def _draw_traces(figure: Figure, reproduction: Reproduction, study: Study, plot:
         panel.set_ylim(bottom=0)
     panels[-1, 0].set_xlabel("Time (s)")
     if few:
-        panels[0, 0].legend(ncols=3, fontsize=8, loc="lower right", title=study.axis_label, reverse=True)
+        # The names of several flows take more room than a corner below the lines has.
+        corner = "upper left" if len(plot.trace.flows or ()) > 1 else "lower right"
+        panels[0, 0].legend(ncols=3, fontsize=8, loc=corner, title=study.axis_label, reverse=True)
 
 
 def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:
