@@ -19,7 +19,7 @@ from paceline import _core
 from paceline.cli.send import now
 from paceline.errors import PacelineError
 from paceline.results import Results
-from paceline.sending import LiveError, read_key, send
+from paceline.sending import LiveError, place, read_key, scheme, send
 
 KEY = b"a shared key"
 
@@ -104,10 +104,16 @@ def test_a_stream_is_played(port: int) -> None:
 
 
 def test_mistakes_are_said_before_anything_is_sent(port: int, tmp_path: Path) -> None:
-    with pytest.raises(_core.ScenarioError, match="did you mean `tfrc`"):
+    with pytest.raises(PacelineError, match=r"--controller tfrx is not known \(did you mean tfrc\?\)"):
         send("127.0.0.1", "tfrx", port=port)
-    with pytest.raises(_core.ScenarioError, match="params"):
+    with pytest.raises(_core.ScenarioError, match=r"^--set params.phi: "):
         send("127.0.0.1", "newreno", set={"params.phi": 2}, port=port)
+    with pytest.raises(_core.ScenarioError, match=r"^--app: "):
+        send("127.0.0.1", "tfrc", app="wev", port=port)
+    with pytest.raises(_core.ScenarioError, match=r"^--rate: "):
+        send("127.0.0.1", "udp", rate="2 apples", port=port)
+    with pytest.raises(PacelineError, match="one of them"):
+        send(f"127.0.0.1:{port}", "tfrc", port=port - 1)
     with pytest.raises(PacelineError, match="--rate 2Mbit/s"):
         send("127.0.0.1", "udp", port=port)
     with pytest.raises(PacelineError, match="others find theirs"):
@@ -122,6 +128,43 @@ def test_mistakes_are_said_before_anything_is_sent(port: int, tmp_path: Path) ->
     short.write_text("short\n")
     with pytest.raises(PacelineError, match="at least 8"):
         read_key(short)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("there.example", ("there.example", 5050)),
+        ("there.example:6000", ("there.example", 6000)),
+        ("10.0.0.1:1", ("10.0.0.1", 1)),
+        ("::1", ("::1", 5050)),
+        ("[::1]", ("::1", 5050)),
+        ("[fe80::1%eth0]:65535", ("fe80::1%eth0", 65535)),
+    ],
+)
+def test_a_place_may_have_its_port(given: str, meant: tuple[str, int]) -> None:
+    assert place(given) == meant
+    assert place(given, meant[1]) == meant
+
+
+@pytest.mark.parametrize(
+    "given", ["", "there:", "there:port", "there:0", "there:65536", "http://there", "[::1", "a b", "[::1]:x"]
+)
+def test_what_is_no_place_is_said(given: str) -> None:
+    with pytest.raises(PacelineError, match=r"HOST:PORT|no port"):
+        place(given)
+
+
+def test_schemes_have_the_names_that_papers_give_them() -> None:
+    for given in ("vegas", "tcp-vegas", "TCP/Vegas", "tcp_vegas"):
+        assert scheme(given) == "vegas"
+    assert [scheme(given) for given in ("LDA-Plus", "kernel:BBR")] == ["lda-plus", "kernel:BBR"]
+    with pytest.raises(PacelineError, match=r"--controller tcp-bbr is not known.*kernel:NAME"):
+        scheme("tcp-bbr")
+
+
+def test_a_port_beside_its_host_is_taken(port: int) -> None:
+    results = send(f"127.0.0.1:{port}", "TCP-Vegas", duration_s=0.3)
+    assert (results.manifest["port"], results.flows["cc"][0]) == (port, "vegas")
 
 
 def test_a_key(guarded: int, tmp_path: Path) -> None:

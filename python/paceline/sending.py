@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import json
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -47,6 +49,49 @@ def read_key(path: Path) -> bytes:
     return key
 
 
+_PLACE = re.compile(r"(?:\[(?P<six>[^\]\s]+)\]|(?P<name>[^:/\s\[\]]+))(?::(?P<port>\d{1,9}))?")
+
+
+def place(host: str, port: int = PORT) -> tuple[str, int]:
+    """Host and port of HOST, HOST:PORT, [IPV6]:PORT or an IPv6 address; `port` is what was said beside it. Raises
+    PacelineError."""
+    found = _PLACE.fullmatch(host)
+    if found is None and not _is_ipv6(host):
+        raise PacelineError(f"{host!r} is not HOST, HOST:PORT, [IPV6]:PORT or rtp://HOST:PORT")
+    name, within = (host, None) if found is None else (found["six"] or found["name"], found["port"])
+    number = port if within is None else int(within)
+    if within is not None and port not in {PORT, number}:
+        raise PacelineError(f"{host} and --port {port}: one of them")
+    if not 1 <= number <= 65_535:
+        raise PacelineError(f"{host}: there is no port {number}; ports are 1 to 65535")
+    return name, number
+
+
+def _is_ipv6(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).version == 6
+    except ValueError:
+        return False
+
+
+def scheme(controller: str) -> str:
+    """The name of a registered scheme, which papers and ns-2 may have "tcp-" or "TCP/" before; "kernel:NAME" as it is.
+    Raises PacelineError."""
+    if controller.startswith(KERNEL):
+        return controller
+    known: list[str] = [entry["name"] for entry in json.loads(_core.schemes())]
+    plain = re.sub(r"^tcp[-/]", "", controller.lower().replace("_", "-"))
+    for name in (controller, plain):
+        if name in known:
+            return name
+    near = difflib.get_close_matches(plain, known, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise PacelineError(
+        f"--controller {controller} is not known{hint}; `paceline schemes` lists those there are, and kernel:NAME is a "
+        "congestion control of the kernel's TCP"
+    )
+
+
 def send(
     host: str,
     controller: str = "newreno",
@@ -67,10 +112,11 @@ def send(
 ) -> Results:
     """Sends to `paceline serve` on `host` for `duration_s` seconds, or from there (`direction` "reverse"), or both.
 
-    `controller` is one of `paceline.schemes()`, or "kernel:NAME" for a congestion control of the kernel's TCP; `set`
-    replaces keys of the flow's table in a scenario ("params.c", "profile"), `app` names its application, `rate` is
-    that of "udp". A `host` "rtp://HOST:PORT" is a receiver of plain RTP in place of `paceline serve` (`rtp.Receiver`):
-    one flow of lda-plus, no faster than `max_rate`, and what is known of the receiver is what it reports.
+    `host` may have its port after it (HOST:PORT, [IPV6]:PORT). `controller` is one of `paceline.schemes()`, also with
+    "tcp-" before it, or "kernel:NAME" for a congestion control of the kernel's TCP; `set` replaces keys of the flow's
+    table in a scenario ("params.c", "profile"), `app` names its application, `rate` is that of "udp". A `host`
+    "rtp://HOST:PORT" is a receiver of plain RTP in place of `paceline serve` (`rtp.Receiver`): one flow of lda-plus, no
+    faster than `max_rate`, and what is known of the receiver is what it reports.
     Ctrl-C ends the flows, and what they have measured is the result; the manifest's `interrupted` says so, its `notes`
     what became of each flow. `log_events` is a folder for the flows' event logs, which `_core.replay` runs again; with
     `out` all results are also written there.
@@ -87,31 +133,23 @@ def send(
     if log_events is not None:
         files.make_directory(Path(log_events))
     key = None if key_file is None else read_key(Path(key_file))
+    controller = scheme(controller)
     first = secrets.randbits(62) if seed is None else seed
     logs = None if log_events is None else str(log_events)
     watch = _core.SendWatch()
     if host.startswith(rtp.SCHEME):
         plain = direction == "forward" and flows == 1 and key is None and port == PORT
         set = rtp.limits(controller, max_rate, set, plain=plain)  # noqa: A001
-    elif max_rate is not None:
-        raise PacelineError("--max-rate is for rtp://HOST:PORT; `paceline serve --max-rate` sets a server's")
+    else:
+        host, port = _server(host, port, max_rate)
     wanted = _flows(controller, _settings(controller, set, app, rate), direction, flows, duration_s, first)
     work = _work(host, port, wanted, watch, key, logs)
-    interrupted = False
-    with ThreadPoolExecutor(1, "paceline-send") as threads:
-        done = threads.submit(work)
-        while not done.done():
-            try:
-                wait([done], _LOOK_S)
-                if view is not None:
-                    view(json.loads(watch.shown_json()))
-            except KeyboardInterrupt:
-                interrupted = True
-                watch.stop()
     try:
-        output, notes = done.result()
+        output, notes, interrupted = _sent(work, watch, view)
     except _core.LiveError as error:
         raise LiveError(str(error)) from None
+    except _core.ScenarioError as error:
+        raise _core.ScenarioError(_at_options(str(error), app, rate)) from None
     record = live_record(output)
     more = {
         "host": host,
@@ -126,6 +164,48 @@ def send(
     if out is not None:
         results.write(out)
     return results
+
+
+def _sent(
+    work: Callable[[], tuple[_core.RunOutput, str]], watch: _core.SendWatch, view: View | None
+) -> tuple[_core.RunOutput, str, bool]:
+    """What came of it, and whether Ctrl-C was."""
+    interrupted = False
+    with ThreadPoolExecutor(1, "paceline-send") as threads:
+        done = threads.submit(work)
+        while not done.done():
+            try:
+                wait([done], _LOOK_S)
+                if view is not None:
+                    view(json.loads(watch.shown_json()))
+            except KeyboardInterrupt:
+                interrupted = True
+                watch.stop()
+    output, notes = done.result()
+    return output, notes, interrupted
+
+
+def _server(host: str, port: int, max_rate: str | None) -> tuple[str, int]:
+    if max_rate is not None:
+        raise PacelineError("--max-rate is for rtp://HOST:PORT; `paceline serve --max-rate` sets a server's")
+    return place(host, port)
+
+
+def _at_options(text: str, app: str | None, rate: str | None) -> str:
+    """Mistakes in a flow's table, at the options that its keys come from."""
+    options = {"cc": "--controller", "for": "--for", "": ""}
+    if app is not None:
+        options |= {"app": "--app", "app.kind": "--app"}
+    if rate is not None:
+        options |= {"app": "--rate", "app.rate": "--rate"}
+
+    def option(found: re.Match[str]) -> str:
+        key = found["key"] or found["own"] or ""
+        where = options.get(key, f"--set {key}")
+        return f"{where}: " if where else ""
+
+    keys = r"(?:(?:flow\.live(?:\.(?P<key>[^:\s]+))?|(?P<own>cc|for|profile|count|app)): )?"
+    return re.sub(rf"^live(?::\d+)*: {keys}", option, text, flags=re.MULTILINE)
 
 
 def _work(

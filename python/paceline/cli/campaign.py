@@ -17,7 +17,7 @@ from paceline.cli.sweep import Shown, tables
 from paceline.errors import Interrupted, PacelineError
 from paceline.results import Results
 from paceline.scenario import assignments
-from paceline.sending import PORT
+from paceline.sending import place, read_key
 from paceline.turns import Runner
 
 _SHOWN: Shown = {
@@ -45,6 +45,10 @@ def campaign(
         typer.Option("--tests", metavar="K", help="Tests. Default: the campaign's.", show_default=False),
     ] = None,
     set_: Set = None,
+    key_file: Annotated[
+        Path | None,
+        typer.Option("--key-file", metavar="FILE", help="With a HOST: its server's key.", show_default=False),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -73,7 +77,7 @@ def campaign(
     read = campaigns.read(file, assignments(set_ or []))
     directory = out or Path("out") / _directory(read.name, over)
     try:
-        runner = _runner(over)
+        runner = _runner(over, key_file)
         with progress(read.name, "runs" if runner is None else "s") as show_progress:
             results = campaigns.run(
                 read,
@@ -105,18 +109,21 @@ def _directory(name: str, over: str) -> str:
     return f"campaign-{name}{where}"
 
 
-def _runner(over: str) -> Runner | None:
+def _runner(over: str, key_file: Path | None) -> Runner | None:
     """What runs in real time; None for the simulator."""
+    if key_file is not None and over in {"simulator", "emulator"}:
+        raise PacelineError("--key-file is the key of a server: it goes with --over HOST[:PORT]")
     if over == "simulator":
         return None
     from paceline import realtime
 
     if over == "emulator":
         return realtime.Emulator()
-    host, _, port = over.rpartition(":") if over.count(":") == 1 else (over, "", "")
-    if port and not port.isdecimal():
-        raise PacelineError(f"--over {over}: simulator, emulator, or HOST[:PORT]")
-    return realtime.to_host(host, int(port) if port else PORT)
+    try:
+        host, port = place(over)
+    except PacelineError as error:
+        raise PacelineError(f"--over: simulator, emulator, or HOST[:PORT]. {error}") from None
+    return realtime.to_host(host, port, None if key_file is None else read_key(key_file))
 
 
 def wins(results: Results) -> list[str]:

@@ -37,7 +37,8 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
         str,
         typer.Argument(
             metavar="HOST",
-            help="Where `paceline serve` runs, or rtp://HOST:PORT for a receiver of plain RTP.",
+            help="Where `paceline serve` runs (HOST:PORT does for --port too), or rtp://HOST:PORT for a receiver of "
+            "plain RTP.",
             show_default=False,
         ),
     ],
@@ -107,7 +108,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
     \b
     Examples:
       paceline send 127.0.0.1 --controller tfrc --for 2s
-      paceline send 127.0.0.1 --controller vegas --both --flows 2 --for 1s
+      paceline send 127.0.0.1 --controller tcp-vegas --both --flows 2 --for 1s
       paceline send 127.0.0.1 --controller udp --rate 2Mbit/s --for 1s --json
       paceline send 127.0.0.1 --controller kernel:reno --reverse --for 1s
     """
