@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -148,6 +149,17 @@ def _struct_ops() -> str | None:
     return kernel_cc.missing()
 
 
+def _congestion_control(name: str) -> Callable[[], str | None]:
+    def probe() -> str | None:
+        # root may have all that the kernel has
+        which = "available" if os.geteuid() == 0 else "allowed"
+        file = Path(f"/proc/sys/net/ipv4/tcp_{which}_congestion_control")
+        there = file.read_text().split() if file.exists() else []
+        return None if name in there else f"needs {name} in net.ipv4.tcp_{which}_congestion_control"
+
+    return probe
+
+
 _PROBES: dict[str, Callable[[], str | None]] = {
     "root": _root,
     "netns": _netns,
@@ -163,6 +175,7 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "ping": _ping,
     "gstreamer": _gstreamer,
     "struct_ops": _struct_ops,
+    **{name: _congestion_control(name) for name in ("reno", "cubic", "bbr")},
 }
 
 

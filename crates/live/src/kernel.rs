@@ -5,6 +5,7 @@
 //! Nothing here needs root for one's own processes. Facts about the kernel's interfaces are from Linux's public headers
 //! (`include/uapi/linux/{tcp,inet_diag,sock_diag,netlink}.h`) and `sock_diag(7)`. Look first at [`tcp_info::TcpInfo`].
 
+mod bucket;
 pub mod flow;
 pub mod log;
 pub mod owners;

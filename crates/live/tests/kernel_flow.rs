@@ -79,6 +79,32 @@ fn a_flow_ends_in_time_and_logs_on_schedule() {
     assert!((sent.row().active_s - 0.5).abs() < 0.2);
 }
 
+/// A flow of any length keeps so many readings at most, and what it says as a whole stays.
+#[test]
+fn a_long_flow_keeps_fewer_readings() {
+    let (client, server) = pair();
+    let clock = Clock::start();
+    let every = Span::from_millis(1);
+    let receiving = Receiving { count_every: every, most_kept: 64, ..Receiving::default() };
+    let reader = std::thread::spawn(move || receive(&server, &receiving, clock, &mut |_| Continue(())));
+    let options = Sending { log_every: every, most_kept: 64, ..Sending::lasting(Span::from_millis(600)) };
+    let sent = send(&client, &options, clock, &mut |_| Continue(())).unwrap();
+    let received = reader.join().unwrap().unwrap();
+    for (kept, what) in [(sent.log.samples().len(), "readings"), (received.intervals.len(), "intervals")] {
+        // every 16 ms in the end, where nothing is missed
+        assert!((5..=66).contains(&kept), "{kept} {what}");
+    }
+    assert_eq!(received.intervals.iter().map(|(_, bytes)| bytes).sum::<u64>(), sent.written);
+    assert!(received.intervals.windows(2).all(|two| two[0].0 <= two[1].0));
+    // the log ends with the time, when some was still under way
+    assert!(
+        (0.8 * sent.written as f64..=sent.written as f64).contains(&(sent.log.moved().0 as f64)),
+        "{:?}",
+        sent.log.moved()
+    );
+    assert!((sent.row().active_s - 0.6).abs() < 0.2, "{:?}", sent.row());
+}
+
 #[test]
 fn it_stops_when_told_and_when_the_peer_goes() {
     let (client, server) = pair();
@@ -175,9 +201,11 @@ fn cut_off(cut: Duration, give_up: Span) -> (Sent, Received) {
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| receive(&server, &receiving, clock, &mut |_| Continue(())));
             let writer = scope.spawn(|| send(&client, &sending, clock, &mut |_| Continue(())));
+            // Something is under way when the cut comes: what is refused before it was ever sent has no retransmission timer.
+            ip("tc", "qdisc add dev lo root tbf rate 200mbit burst 200kb limit 400kb");
             std::thread::sleep(Duration::from_millis(333));
             // A queue without room drops all.
-            ip("tc", "qdisc add dev lo root pfifo limit 0");
+            ip("tc", "qdisc replace dev lo root pfifo limit 0");
             std::thread::sleep(cut);
             ip("tc", "qdisc del dev lo root");
             (writer.join().unwrap().unwrap(), reader.join().unwrap().unwrap())

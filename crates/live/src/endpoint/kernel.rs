@@ -170,7 +170,8 @@ pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, lim
             };
             let longest = offer.measure.map_or(length + Span::from_secs(20), |measure| measure.to());
             let measured_from = offer.measure.map(|measure| measure.from());
-            let options = Receiving { longest: Some(longest), measured_from, ..Receiving::default() };
+            let most_rate = Some(limit);
+            let options = Receiving { longest: Some(longest), measured_from, most_rate, ..Receiving::default() };
             match flow::receive(stream, &options, Clock::start(), &mut each) {
                 Err(error) => failed(&error.to_string()),
                 Ok(received) => {

@@ -14,6 +14,7 @@
 //! # Ok(()) }
 //! ```
 
+use super::bucket::Bucket;
 use super::log::{Log, Sample, Way};
 use super::tcp_info::{self, CcInfo, State, TcpInfo};
 use crate::clock::{Clock, Waiter};
@@ -51,6 +52,10 @@ const PIECE: usize = 16 << 10;
 /// Bytes read at once.
 const READ: usize = 128 << 10;
 
+/// Readings of the kernel and intervals of counting that a flow keeps: at 10 ms those of 22 minutes. One that lasts longer keeps every
+/// other one of them, and takes half as many from there on.
+pub const MOST_KEPT: usize = 1 << 17;
+
 /// What a sending half does.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sending {
@@ -68,6 +73,8 @@ pub struct Sending {
     pub measured_from: Option<Span>,
     /// It ends so long after its beginning at the latest, whatever is still under way; none: when that has arrived.
     pub at_latest: Option<Span>,
+    /// Readings that are kept at most.
+    pub most_kept: usize,
 }
 
 impl Sending {
@@ -82,6 +89,7 @@ impl Sending {
             give_up: GIVE_UP,
             measured_from: None,
             at_latest: None,
+            most_kept: MOST_KEPT,
         }
     }
 }
@@ -97,11 +105,23 @@ pub struct Receiving {
     pub longest: Option<Span>,
     /// What came before this is left out of the measures; none: nothing is.
     pub measured_from: Option<Span>,
+    /// Bytes of payload a second that are taken at most, as a bucket of tokens has it: what the peer sends beyond fills the window,
+    /// and so stays with it.
+    pub most_rate: Option<u32>,
+    /// Intervals that are kept at most.
+    pub most_kept: usize,
 }
 
 impl Default for Receiving {
     fn default() -> Receiving {
-        Receiving { count_every: LOG_EVERY, give_up: GIVE_UP, longest: None, measured_from: None }
+        Receiving {
+            count_every: LOG_EVERY,
+            give_up: GIVE_UP,
+            longest: None,
+            measured_from: None,
+            most_rate: None,
+            most_kept: MOST_KEPT,
+        }
     }
 }
 
@@ -274,6 +294,10 @@ pub fn send(
                 log.measure_from_here();
                 warmed = true;
             }
+            if log.samples().len() >= options.most_kept {
+                log.thin();
+                next = next.at_half();
+            }
             next.pass(clock.now());
             stopped = tick(&log).is_break();
         }
@@ -418,7 +442,8 @@ pub fn receive(
     let mut next = Ticks::new(start, options.count_every);
     let mut buffer = vec![0; READ];
     let (mut bytes, mut counted, mut heard) = (0u64, 0u64, start);
-    let mut intervals = Vec::new();
+    let mut intervals: Vec<(Time, u64)> = Vec::new();
+    let mut bucket = options.most_rate.map(|rate| Bucket::new(rate, start));
     let from = start + options.measured_from.unwrap_or(Span::ZERO);
     let mut before = None;
     let (ended, end) = loop {
@@ -429,6 +454,13 @@ pub fn receive(
         if now >= next.due {
             intervals.push((now, bytes - counted));
             counted = bytes;
+            if intervals.len() >= options.most_kept {
+                intervals = intervals
+                    .chunks(2)
+                    .map(|pair| (pair[pair.len() - 1].0, pair.iter().map(|one| one.1).sum()))
+                    .collect();
+                next = next.at_half();
+            }
             next.pass(now);
             if tick(bytes).is_break() {
                 break (Ended::Stopped, now);
@@ -440,11 +472,21 @@ pub fn receive(
         if now.since(heard) >= options.give_up {
             break (Ended::Vanished, heard);
         }
+        let room = bucket.as_mut().map_or(READ, |bucket| bucket.room(now).min(READ));
+        if room == 0 {
+            // nobody is listened to for as long
+            heard = now;
+            waiter.sleep_until(next.due.min(until)).map_err(system("ppoll"))?;
+            continue;
+        }
         let mut from = stream;
-        match from.read(&mut buffer) {
+        match from.read(&mut buffer[..room]) {
             Ok(0) => break (Ended::PeerClosed, heard),
             Ok(n) => {
                 bytes += n as u64;
+                if let Some(bucket) = &mut bucket {
+                    bucket.take(n);
+                }
                 heard = now;
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -494,6 +536,11 @@ impl Ticks {
     pub(super) fn new(zero: Time, every: Span) -> Ticks {
         let every = every.max(Span::from_micros(100));
         Ticks { zero, every, due: zero + every }
+    }
+
+    /// The same half as often.
+    pub(super) fn at_half(self) -> Ticks {
+        Ticks { every: self.every * 2, ..self }
     }
 
     /// Sets `due` to the next instant after `now`; gives how many were missed.
