@@ -13,6 +13,10 @@ use paceline_flow::{Receiver, Sender, Transmit};
 use paceline_packet::{Extra, FlowId, Packet};
 use paceline_units::{Rate, Size, Span, Time};
 
+/// What an application does in a call, at most: one of a rate that nobody can send would never come to an end with what is due
+/// by a real clock.
+const MOST_ACTIONS: usize = 1024;
+
 /// A sender with its application.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -167,9 +171,12 @@ impl Source {
         if let Some(target) = self.sender.target() {
             self.app.aim(target, now);
         }
-        loop {
+        for _ in 0..MOST_ACTIONS {
             match self.app.next_action(now, Size(self.sender.stats().bytes_acked)) {
-                Action::Wait => break,
+                Action::Wait => {
+                    self.app_wake = self.app.next_wake().unwrap_or(Time::NEVER);
+                    return;
+                }
                 Action::Send(size) => self.sender.supply(size.bytes(), now, out),
                 Action::Endless => self.sender.supply_endless(now, out),
                 Action::Restart(size) => {
@@ -180,11 +187,13 @@ impl Source {
                 Action::Stop => {
                     self.sender.stop();
                     self.stopped = true;
-                    break;
+                    self.app_wake = self.app.next_wake().unwrap_or(Time::NEVER);
+                    return;
                 }
             }
         }
-        self.app_wake = self.app.next_wake().unwrap_or(Time::NEVER);
+        // the rest at once, but in a call of its own
+        self.app_wake = now;
     }
 }
 

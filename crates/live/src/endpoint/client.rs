@@ -16,7 +16,7 @@ use std::io;
 use std::net::TcpStream;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// How long the server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long its results are waited for when the flows are over here.
+/// How long its results are waited for when the flows are over here, since something of them last came.
 const RESULTS: u64 = 15;
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -83,6 +83,12 @@ pub enum SendError {
     /// The server wants a key.
     #[error("the server wants a key: --key-file FILE")]
     Key,
+    /// It has hung up.
+    #[error(
+        "the server closed the connection without an answer: it has as many clients as it listens to, or something else than \
+         `paceline serve` runs there"
+    )]
+    Closed,
     /// What came is not what a server says.
     #[error("the server said what a client does not understand: is it `paceline serve` of this version? ({0})")]
     Protocol(String),
@@ -236,9 +242,17 @@ fn connect(options: &SendOptions) -> Result<(TcpStream, SocketAddr), SendError> 
     Err(unreachable(why))
 }
 
+/// Why a server said nothing.
+fn not_told(error: io::Error) -> SendError {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => SendError::Closed,
+        _ => SendError::Protocol(error.to_string()),
+    }
+}
+
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 fn told(stream: &mut TcpStream) -> Result<Tell, SendError> {
-    match control::read(stream, MOST_TOLD).map_err(|error| SendError::Protocol(error.to_string()))? {
+    match control::read(stream, MOST_TOLD).map_err(not_told)? {
         Tell::Refused { why } => Err(SendError::Refused(why)),
         other => Ok(other),
     }
@@ -249,7 +263,8 @@ type Opened = (Vec<(u32, u64)>, u32);
 
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 fn agree(stream: &mut TcpStream, options: &SendOptions, offers: &[Offer]) -> Result<Opened, SendError> {
-    control::write(stream, &Ask::Hello { version: VERSION })?;
+    // a server that takes nobody in may have said why, and closed the connection already
+    let _ = control::write(stream, &Ask::Hello { version: VERSION });
     let mut said = told(stream)?;
     if let Tell::Challenge { challenge } = said {
         let key = options.key.as_ref().ok_or(SendError::Key)?;
@@ -274,13 +289,14 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
         wanted.offer.spec.model().map_err(|error| SendError::Flow(error.to_string()))?;
     }
     let (mut stream, server) = connect(options)?;
-    let server = SocketAddr::new(server.ip().to_canonical(), server.port());
+    let server = canonical(server);
     let family = if server.is_ipv6() { Family::V6 } else { Family::V4 };
     let mut offers: Vec<Offer> = options.flows.iter().map(|wanted| wanted.offer.clone()).collect();
     offers.iter_mut().for_each(|offer| offer.spec.family = family);
     let (opened, limit) = agree(&mut stream, options, &offers)?;
     let before = HostState::now().ok();
-    let local = stream.local_addr()?.ip();
+    let mut local = canonical(stream.local_addr()?);
+    local.set_port(0);
     let mut run = Run::start(options, &offers, opened, limit, server, local)?;
     watch.begin(&run.handle, &options.flows);
     let done = run.until_done(&mut stream, watch);
@@ -289,6 +305,14 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     done?;
     let host = before.and_then(|before| HostReport::since(before).ok());
     Ok(results(options, server, host, &run.near, &run.far))
+}
+
+/// IPv4 in IPv6 as what it is; an address of IPv6 keeps the scope without which a link-local one leads nowhere.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V6(_) => address,
+        ip => SocketAddr::new(ip, address.port()),
+    }
 }
 
 /// Whether nothing is known of an end, or nothing that it recorded.
@@ -327,7 +351,7 @@ impl Run {
         opened: Vec<(u32, u64)>,
         limit: u32,
         server: SocketAddr,
-        local: IpAddr,
+        local: SocketAddr,
     ) -> Result<Run, SendError> {
         let clock = Clock::start();
         let mut ports = Vec::new();
@@ -338,7 +362,7 @@ impl Run {
                 kernels.push((index, name.clone(), offer.clone(), nonce));
                 continue;
             }
-            let mut port = UdpPort::bind(SocketAddr::new(local.to_canonical(), 0), clock)?;
+            let mut port = UdpPort::bind(local, clock)?;
             port.connect(server)?;
             let (side, announces) = match offer.direction {
                 Direction::Forward => (Side::Sender, false),
@@ -386,8 +410,10 @@ impl Run {
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
     fn until_done(&mut self, stream: &mut TcpStream, watch: &SendWatch) -> Result<(), SendError> {
         let (said, heard) = channel();
-        let mut from = stream.try_clone()?;
+        let from = stream.try_clone()?;
         from.set_read_timeout(None)?;
+        let came = Arc::new(AtomicU64::new(0));
+        let mut from = Counted { from, bytes: Arc::clone(&came) };
         // ends when the connection is shut down below
         thread::Builder::new().name("paceline control".to_owned()).spawn(move || {
             loop {
@@ -400,7 +426,7 @@ impl Run {
         })?;
         let clock = Clock::start();
         let (mut stopped, mut gone) = (false, false);
-        let mut until = Time::NEVER;
+        let (mut until, mut known) = (Time::NEVER, 0);
         loop {
             while let Ok(outcome) = self.outcomes.try_recv() {
                 self.near[outcome.id as usize] = Some(outcome.half);
@@ -422,8 +448,10 @@ impl Run {
             if ended && self.far.iter().all(Option::is_some) {
                 break;
             }
-            if ended && until == Time::NEVER {
+            let bytes = came.load(Ordering::Relaxed);
+            if ended && (until == Time::NEVER || bytes != known) {
                 until = clock.now() + paceline_units::Span::from_secs(RESULTS);
+                known = bytes;
             }
             if ended && (gone || clock.now() >= until) {
                 break;
@@ -444,6 +472,21 @@ impl Run {
         }
         let _ = stream.shutdown(std::net::Shutdown::Both);
         Ok(())
+    }
+}
+
+/// Counts what is read.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+struct Counted {
+    from: TcpStream,
+    bytes: Arc<AtomicU64>,
+}
+
+impl io::Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.from.read(buffer)?;
+        self.bytes.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
     }
 }
 

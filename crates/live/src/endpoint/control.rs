@@ -5,7 +5,7 @@
 //! client no more than [`MOST_TOLD`]; both wait no longer for one than they say. That a client has the connection shows that
 //! it owns its address: a server sends datagrams there alone, and none before the client's own with the flow's secret have come.
 
-use super::half::Half;
+use super::half::{EVERY, Half};
 use crate::session::FlowSpec;
 use hmac::{Hmac, KeyInit, Mac};
 use paceline_units::Span;
@@ -50,13 +50,19 @@ impl Measure {
     /// Where measuring begins.
     #[must_use]
     pub fn from(&self) -> Span {
-        Span::from_millis(self.from_ms)
+        Span(self.from_ms.saturating_mul(1_000_000))
     }
 
     /// Where measuring ends.
     #[must_use]
     pub fn to(&self) -> Span {
-        Span::from_millis(self.to_ms)
+        Span(self.to_ms.saturating_mul(1_000_000))
+    }
+
+    /// How often an end records: a thousand times a second at most.
+    #[must_use]
+    pub fn every(&self) -> Span {
+        Span(self.every_us.max(1000).saturating_mul(1000))
     }
 }
 
@@ -73,6 +79,21 @@ pub struct Offer {
     /// What is measured of it; `None`: all, until it has ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<Measure>,
+}
+
+impl Offer {
+    /// How long the flow lasts, in milliseconds: its application, or what is measured of it.
+    #[must_use]
+    pub fn lasts_ms(&self) -> u64 {
+        self.spec.for_ms.max(self.measure.map_or(0, |measure| measure.to_ms))
+    }
+
+    /// Samples that an end takes of it at most.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        let every = self.measure.map_or(EVERY, |measure| measure.every());
+        self.lasts_ms().saturating_mul(1_000_000) / every.0
+    }
 }
 
 /// What a client says.
@@ -230,6 +251,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const KNOWN: &str = "97d44f1338ff05a5eaf06ed689d72fdfd5bfe54676440684ef5387589e285e7c";
+
     #[test]
     fn messages_come_back() {
         let mut bytes = Vec::new();
@@ -255,6 +278,8 @@ mod tests {
         let proof = proof(b"key", "challenge");
         assert!(is_proven(b"key", "challenge", &proof));
         assert!(!is_proven(b"key", "another", &proof) && !is_proven(b"other", "challenge", &proof));
+        // RFC 2104 with SHA-256 over what the proof is for and the challenge, as `openssl dgst -sha256 -mac HMAC` has it
+        assert_eq!(proof, KNOWN);
         for wrong in ["", "zz", "0", &proof[2..], &"00".repeat(200)] {
             assert!(!is_proven(b"key", "challenge", wrong));
         }

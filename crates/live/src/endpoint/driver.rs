@@ -9,7 +9,7 @@ use super::udp::UdpPort;
 use crate::clock::{Clock, Waiter, histogram, readable};
 use crate::session::is_rtcp;
 use crate::session::log::LogWriter;
-use crate::session::{End, Input, Outbox, Session, SessionSpec, State};
+use crate::session::{End, Input, Outbox, SILENCE, Session, SessionSpec, State};
 use hdrhistogram::Histogram;
 use paceline_packet::wire::tfrc::{self, Message};
 use paceline_sim::model::FlowModel;
@@ -154,6 +154,8 @@ struct Flow {
     /// How late datagrams left that a timer sent.
     late: Histogram<u64>,
     refused_before: u64,
+    /// Until then a sender waits for the peer that is to show itself.
+    shows: Time,
     before: Before,
     /// The next instant at which measuring begins or ends.
     bounds: Bounds,
@@ -292,7 +294,7 @@ impl Driver {
             let now = self.clock.now();
             match request {
                 Request::Add(new, answer) => {
-                    let added = Flow::new(*new).map(|mut flow| {
+                    let added = Flow::new(*new, now + SILENCE).map(|mut flow| {
                         // a server's sender waits for its peer to show itself
                         if flow.new.peer.is_some() || matches!(flow.session, Session::Receiver(_)) {
                             flow.input(now, Input::Start, &mut self.out, &mut self.ports);
@@ -358,6 +360,10 @@ impl Driver {
                     flow.late.saturating_record(self.clock.now().since(due).0.max(1));
                 }
             }
+            if flow.session.state() == State::Idle && flow.shows <= now {
+                // whoever asked for it never came: its place is another's
+                flow.input(now, Input::Unreachable, &mut self.out, &mut self.ports);
+            }
             flow.recorder.sample(now, &mut flow.session);
             flow.pass_bounds(now, &mut self.out, &mut self.ports);
         }
@@ -394,7 +400,7 @@ impl Driver {
 }
 
 impl Flow {
-    fn new(new: NewFlow) -> Result<Flow, String> {
+    fn new(new: NewFlow, shows: Time) -> Result<Flow, String> {
         let model = new.spec.flow.model().map_err(|error: ScenarioError| error.to_string())?;
         let session = Session::new(&new.spec).map_err(|error| error.to_string())?;
         let log = match &new.log {
@@ -406,14 +412,14 @@ impl Flow {
                 Some(LogWriter::new(BufWriter::new(file), &new.spec).map_err(say)?)
             }
         };
-        let every = new.measure.map_or(EVERY, |measure| Span::from_micros(measure.every_us.max(1000)));
+        let every = new.measure.map_or(EVERY, |measure| measure.every());
         let recorder = Recorder::new(&session, &model, every);
         let bounds = match new.measure {
             Some(measure) if measure.from_ms > 0 => Bounds::Ahead,
             _ => Bounds::Within,
         };
         let before = Before::default();
-        Ok(Flow { new, model, session, recorder, log, late: histogram(), refused_before: 0, before, bounds })
+        Ok(Flow { new, model, session, recorder, log, late: histogram(), refused_before: 0, shows, before, bounds })
     }
 
     /// When measuring begins or ends next, by the time of the session; never before data flow.

@@ -1,7 +1,7 @@
 //! Endpoints: sessions on real sockets, `paceline serve` and `paceline send`.
 //!
 //! [`driver`] gives sessions the time and the network through [`udp`]; [`control`] is what client and server say to each other
-//! over TCP on the same port number; [`server`] and [`client`] are the two programs, [`half`] joins what they have measured, [`rtp`] sends to
+//! over TCP on the same port number; [`server`] and [`client`] are the two programs, `held` is what the former gives back, [`half`] joins what they have measured, [`rtp`] sends to
 //! receivers of RTP that are no programs of ours,
 //! `kernel` runs flows of the kernel's TCP between them. Look first at [`driver::Driver::run`].
 
@@ -9,6 +9,7 @@ pub mod client;
 pub mod control;
 pub mod driver;
 pub mod half;
+mod held;
 mod kernel;
 pub mod rtp;
 pub mod server;

@@ -7,6 +7,7 @@
 use super::control::{self, Ask, Direction, MOST_ASKED, MOST_FLOWS, Offer, Tell, VERSION};
 use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
+use super::held::{Open, Stranger, Taken};
 use super::{Words, kernel};
 use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
@@ -25,8 +26,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Clients that have not been told their results, at most; those that talk for too long are cut off.
-const MOST_CLIENTS: usize = 64;
+/// Samples of all flows of a client, at most: what is recorded is kept until the end, some hundred bytes each.
+const MOST_SAMPLES: u64 = 2_000_000;
+/// How long a client may take to read what came of a flow.
+const READS: Duration = Duration::from_secs(60);
 /// How long a client may take to say what it wants, and to read what it is told.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often somebody who waits looks up.
@@ -53,35 +56,36 @@ pub struct ServeOptions {
 }
 
 /// What the server's threads share.
-struct Shared {
+pub(super) struct Shared {
     options: ServeOptions,
-    handle: Handle,
+    pub(super) handle: Handle,
     /// Who waits for the outcome of a flow.
-    waiting: Mutex<BTreeMap<u64, Sender<Outcome>>>,
+    pub(super) waiting: Mutex<BTreeMap<u64, Sender<Outcome>>>,
     /// Flows of the kernel's TCP that wait for their connection.
-    tickets: Mutex<BTreeMap<u64, Ticket>>,
+    pub(super) tickets: Mutex<BTreeMap<u64, Ticket>>,
     next: AtomicU64,
-    flows: AtomicUsize,
-    clients: AtomicUsize,
+    pub(super) flows: AtomicUsize,
+    /// Connections that have not agreed yet, by address.
+    pub(super) strangers: Mutex<BTreeMap<IpAddr, usize>>,
     over: AtomicBool,
     say: Words,
 }
 
 /// A flow of the kernel's TCP that waits for its connection.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-struct Ticket {
+pub(super) struct Ticket {
     only: IpAddr,
     stream: Sender<TcpStream>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A server that listens.
 pub struct Server {
     listener: TcpListener,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     driver: thread::JoinHandle<io::Result<()>>,
     outcomes: thread::JoinHandle<()>,
 }
@@ -107,7 +111,7 @@ impl Server {
             tickets: Mutex::default(),
             next: AtomicU64::new(1),
             flows: AtomicUsize::new(0),
-            clients: AtomicUsize::new(0),
+            strangers: Mutex::default(),
             over: AtomicBool::new(false),
             say,
         });
@@ -155,39 +159,30 @@ impl Server {
     }
 
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    fn accept(&self, stream: TcpStream, from: SocketAddr) {
+    fn accept(&self, mut stream: TcpStream, from: SocketAddr) {
         let shared = Arc::clone(&self.shared);
-        if shared.clients.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
-            shared.clients.fetch_sub(1, Ordering::Relaxed);
+        let ip = from.ip().to_canonical();
+        let Some(stranger) = Stranger::enters(&self.shared, ip) else {
+            // said if there is room for it: nobody is waited for here
+            if stream.set_nonblocking(true).is_ok() {
+                let _ = refuse(&mut stream, "the server has as many clients as it listens to at once; try again later");
+            }
             return;
-        }
-        let spawned = thread::Builder::new().name("paceline client".to_owned()).spawn(move || {
-            let ip = from.ip().to_canonical();
-            if let Err(error) = shared.client(stream, ip)
+        };
+        // without a thread for it the connection is closed, and the stranger has gone
+        let _ = thread::Builder::new().name("paceline client".to_owned()).spawn(move || {
+            if let Err(error) = shared.client(stream, ip, stranger)
                 && error.kind() != io::ErrorKind::UnexpectedEof
             {
                 (shared.say)(&format!("{ip}: {error}"));
             }
-            shared.clients.fetch_sub(1, Ordering::Relaxed);
         });
-        if spawned.is_err() {
-            self.shared.clients.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Flows that a client has taken; they are given back when it goes.
-struct Taken<'a>(&'a AtomicUsize, usize);
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(self.1, Ordering::Relaxed);
     }
 }
 
 impl Shared {
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    fn client(&self, mut stream: TcpStream, ip: IpAddr) -> io::Result<()> {
+    fn client(&self, mut stream: TcpStream, ip: IpAddr, stranger: Stranger) -> io::Result<()> {
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
@@ -231,14 +226,45 @@ impl Shared {
         if self.flows.fetch_add(flows.len(), Ordering::Relaxed) + flows.len() > self.options.max_sessions {
             return refuse(&mut stream, "the server has as many flows as it takes; try again later");
         }
-        let longest = flows.iter().map(|offer| offer.spec.for_ms).max().unwrap_or(0);
+        let longest = flows.iter().map(Offer::lasts_ms).max().unwrap_or(0);
         if longest > max_duration_ms {
             let why = format!("{longest} ms is longer than this server's --max-duration, {max_duration_ms} ms");
             return refuse(&mut stream, &why);
         }
+        // what stays on this host is its own affair
+        let samples = flows.iter().map(Offer::samples).fold(0, u64::saturating_add);
+        if samples > MOST_SAMPLES && self.options.results.is_none() {
+            let why = format!("recordings of {samples} samples; {MOST_SAMPLES} at most: record less often");
+            return refuse(&mut stream, &why);
+        }
+        // a name of the kernel's (TCP_CA_NAME_MAX), which goes to it and to the log
+        let is_name =
+            |name: &&String| name.len() < 16 && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c));
+        if let Some(name) = flows.iter().filter_map(|offer| offer.kernel.as_ref()).find(|name| !is_name(name)) {
+            return refuse(
+                &mut stream,
+                &format!(
+                    "{:?} is no congestion control of the kernel's TCP",
+                    name.chars().take(40).collect::<String>()
+                ),
+            );
+        }
+        if let Some(why) = flows.iter().find_map(|offer| self.too_fast(offer)) {
+            return refuse(&mut stream, &why);
+        }
+        drop(stranger);
         self.serve(&mut stream, ip, &flows, Duration::from_millis(longest) + GRACE)?;
         drop(taken);
         Ok(())
+    }
+
+    /// Why a flow is not sent from here: it would make datagrams that the granted rate drops.
+    fn too_fast(&self, offer: &Offer) -> Option<String> {
+        let made = offer.spec.uncontrolled().filter(|_| offer.direction == Direction::Reverse)?;
+        let most = self.options.max_rate;
+        (made > most).then(|| {
+            format!("the flow would send {made}, its headers in UDP counted; this server's --max-rate is {most}")
+        })
     }
 
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
@@ -247,14 +273,16 @@ impl Shared {
         let (outcome, outcomes) = channel();
         let (half, halves) = channel();
         let stop = Arc::new(AtomicBool::new(false));
-        let mut ids = BTreeMap::new();
+        let mut open = Open { shared: self, ids: BTreeMap::new(), tickets: Vec::new(), stop: Arc::clone(&stop) };
         let mut opened = Vec::new();
         for (index, offer) in offers.iter().enumerate() {
             let connection = u32::from_ne_bytes(control::random()?);
             let nonce = u64::from_ne_bytes(control::random()?);
             opened.push((connection, nonce));
             if let Some(name) = &offer.kernel {
+                (self.say)(&format!("{ip}: the kernel's {name} for {} s", offer.spec.for_ms as f64 / 1e3));
                 let stream = self.ticket(nonce, ip);
+                open.tickets.push(nonce);
                 kernel::serve(index, name.clone(), offer.clone(), limit, stream, half.clone(), Arc::clone(&stop));
                 continue;
             }
@@ -267,64 +295,56 @@ impl Shared {
             flow.family = if ip.is_ipv6() { Family::V6 } else { Family::V4 };
             let spec = SessionSpec { side, flow, connection, nonce, limit: Some(limit), announces: false, rtp: None };
             locked(&self.waiting).insert(id, outcome.clone());
-            ids.insert(id, index);
+            open.ids.insert(id, index);
             let only = ip;
             if let Err(why) =
                 self.handle.add(NewFlow { id, spec, port: 0, peer: None, only, rtcp: None, log: None, measure })
             {
-                // nobody waits for what will never come
-                locked(&self.waiting).remove(&id);
-                ids.keys().for_each(|id| self.handle.drop_flow(*id));
-                stop.store(true, Ordering::Relaxed);
                 return refuse(stream, &why);
             }
             let cc = offer.spec.settings.iter().find(|(key, _)| key == "cc").map_or("newreno", |(_, cc)| cc);
             (self.say)(&format!("{ip}: {cc} {words} {ip} for {} s", offer.spec.for_ms as f64 / 1e3));
         }
         control::write(stream, &Tell::Opened { flows: opened, limit })?;
-        let done = self.until_done(stream, &mut Waiting { ids, left: offers.len(), outcomes, halves, longest });
-        stop.store(true, Ordering::Relaxed);
-        done
+        self.until_done(stream, &mut Waiting { open, left: offers.len(), outcomes, halves, longest })
     }
 
     /// Waits until all flows of a client are over, or it says stop, or is gone.
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    fn until_done(&self, stream: &mut TcpStream, waiting: &mut Waiting) -> io::Result<()> {
+    fn until_done(&self, stream: &mut TcpStream, waiting: &mut Waiting<'_>) -> io::Result<()> {
         let clock = Clock::start();
         let longest = Span(waiting.longest.as_nanos() as u64);
         stream.set_read_timeout(Some(LOOK))?;
         let (mut stopped, mut gone) = (false, false);
+        // all that is open ends with what holds it
+        let is_gone = || Err(io::Error::new(io::ErrorKind::ConnectionAborted, "it is gone, and its flows with it"));
         while waiting.left > 0 {
             while let Ok((flow, half)) = waiting.halves.try_recv() {
                 waiting.left -= 1;
-                self.tell(stream, flow, half)?;
+                gone |= self.tell(stream, flow, half).is_err();
             }
-            match waiting.outcomes.recv_timeout(if gone { LOOK } else { Duration::from_millis(1) }) {
+            match waiting.outcomes.recv_timeout(Duration::from_millis(1)) {
                 Ok(outcome) => {
                     waiting.left -= 1;
-                    if let Some(flow) = waiting.ids.remove(&outcome.id) {
+                    if let Some(flow) = waiting.open.ids.remove(&outcome.id) {
                         (self.say)(&format!("flow {}: {}", outcome.id, outcome.half.ended));
-                        if !gone {
-                            gone = self.tell(stream, flow, outcome.half).is_err();
-                        }
+                        gone |= self.tell(stream, flow, outcome.half).is_err();
                     }
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             let late = clock.now().since(Time::ZERO) > longest || self.over.load(Ordering::Relaxed);
-            if (late || gone) && !stopped {
-                stopped = true;
-                waiting.ids.keys().for_each(|id| if gone { self.handle.drop_flow(*id) } else { self.handle.stop(*id) });
+            if gone {
+                return is_gone();
             }
-            if gone && waiting.ids.is_empty() {
-                return Ok(());
+            if late && !stopped {
+                stopped = true;
+                waiting.open.ids.keys().for_each(|id| self.handle.stop(*id));
+                waiting.open.stop.store(true, Ordering::Relaxed);
             }
             if late && clock.now().since(Time::ZERO) > longest + Span::from_secs(30) {
                 return Ok(());
-            }
-            if gone {
-                continue;
             }
             match stream.peek(&mut [0]) {
                 Ok(0) => gone = true,
@@ -332,7 +352,7 @@ impl Shared {
                     let said = heard(stream);
                     stream.set_read_timeout(Some(LOOK))?;
                     match said {
-                        Ok(Ask::Stop) => waiting.ids.keys().for_each(|id| self.handle.stop(*id)),
+                        Ok(Ask::Stop) => waiting.open.ids.keys().for_each(|id| self.handle.stop(*id)),
                         _ => gone = true,
                     }
                 }
@@ -351,24 +371,22 @@ impl Shared {
             std::fs::write(folder.join(control::result_file(flow)), serde_json::to_vec(&half)?)?;
             half.tables.clear();
         }
-        control::write(stream, &Tell::Result { flow, half: Box::new(half) })
+        let clock = Clock::start();
+        let until = clock.now() + Span(READS.as_nanos() as u64);
+        control::write(&mut Within { stream, clock, until }, &Tell::Result { flow, half: Box::new(half) })?;
+        stream.set_write_timeout(Some(PATIENCE))
     }
 
     /// A place where the connection of a flow of the kernel's TCP will come.
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
     fn ticket(&self, ticket: u64, only: IpAddr) -> Receiver<TcpStream> {
         let (stream, comes) = channel();
-        let mut tickets = locked(&self.tickets);
-        // whoever never came for theirs
-        while tickets.len() >= MOST_CLIENTS * MOST_FLOWS {
-            tickets.pop_first();
-        }
-        tickets.insert(ticket, Ticket { only, stream });
+        locked(&self.tickets).insert(ticket, Ticket { only, stream });
         comes
     }
 }
 
-/// Reads from a client, who has until then for a message, in however many pieces it comes.
+/// Reads from a client, or writes to one, who has until then for a message, in however many pieces it goes.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 struct Within<'a> {
     stream: &'a TcpStream,
@@ -388,6 +406,22 @@ impl io::Read for Within<'_> {
     }
 }
 
+impl io::Write for Within<'_> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let left = self.until.since(self.clock.now());
+        if left == Span::ZERO {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long to read"));
+        }
+        self.stream.set_write_timeout(Some(Duration::from_nanos(left.0)))?;
+        let mut stream = self.stream;
+        stream.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// What a client says next, within [`PATIENCE`].
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 fn heard(stream: &TcpStream) -> io::Result<Ask> {
@@ -403,8 +437,8 @@ pub(super) fn rest(time: Duration) {
 }
 
 /// What a client's thread waits for.
-struct Waiting {
-    ids: BTreeMap<u64, usize>,
+struct Waiting<'a> {
+    open: Open<'a>,
     left: usize,
     outcomes: Receiver<Outcome>,
     halves: Receiver<(usize, Half)>,

@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 
 /// So many stamps of ours are known again when they are echoed.
 const STAMPS: usize = 1 << 16;
+/// What was sent so many ticks before the last packet (9 minutes) is not echoed any more: a stamp's 32 bits name it no longer.
+const LONGEST_ECHO: u64 = 1 << 31;
 /// A segment so far beyond the next one expected is no segment of the flow: what a receiver keeps of gaps is bounded.
 const AHEAD: u32 = 1 << 16;
 /// Places of connections within a flow that are believed.
@@ -51,8 +53,8 @@ pub(super) struct Codec {
     /// Bytes of a data packet beside its payload, and of any datagram beside its contents.
     header: u16,
     below: u16,
-    /// Stamps of data sent, oldest first, each once.
-    stamps: VecDeque<Stamp>,
+    /// Stamps of data sent, oldest first, each once, and counted on where a stamp's 32 bits go round.
+    stamps: VecDeque<u64>,
     /// One past the last segment that has been acknowledged.
     next: u32,
     /// By place: connections, and what has come of them.
@@ -168,20 +170,23 @@ impl Codec {
     }
 
     fn sent(&mut self, stamp: Stamp) {
-        if self.stamps.back() == Some(&stamp) {
+        let Some(&last) = self.stamps.back() else { return self.stamps.push_back(stamp.0.into()) };
+        let after = stamp.0.wrapping_sub(last as u32);
+        if after == 0 {
             return;
         }
-        if self.stamps.len() == STAMPS {
+        let new = last + u64::from(after);
+        self.stamps.push_back(new);
+        while self.stamps.len() > STAMPS || self.stamps.front().is_some_and(|&first| new - first > LONGEST_ECHO) {
             self.stamps.pop_front();
         }
-        self.stamps.push_back(stamp);
     }
 
     /// Whether a packet of ours had this stamp.
     fn is_ours(&self, echo: Stamp) -> bool {
-        let Some(first) = self.stamps.front() else { return false };
-        let after = |stamp: Stamp| stamp.0.wrapping_sub(first.0);
-        self.stamps.binary_search_by_key(&after(echo), |&stamp| after(stamp)).is_ok()
+        let Some(&last) = self.stamps.back() else { return false };
+        let before = u64::from((last as u32).wrapping_sub(echo.0));
+        last.checked_sub(before).is_some_and(|stamp| self.stamps.binary_search(&stamp).is_ok())
     }
 
     /// What a datagram says that reached the sender of data at `time` of its machine.
@@ -320,5 +325,33 @@ fn mark(ecn: EcnBits) -> Flags {
         EcnBits::NotEct => Flags::NONE,
         EcnBits::Ect => Flags::ECT,
         EcnBits::Ce => Flags::ECT.with(Flags::CE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Family, FlowSpec};
+
+    #[test]
+    fn stamps_are_known_again_where_they_go_round_and_not_for_ever() {
+        let settings = vec![("cc".to_owned(), "tfrc".to_owned())];
+        let model = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4 }.model().unwrap();
+        let mut codec = Codec::new(ConnectionId(1), &model.transport, 28);
+        assert!(!codec.is_ours(Stamp(0)));
+        // one each 18.3 / 8 minutes, three times round
+        let every = 1 << 29;
+        for n in 0..24u32 {
+            let stamp = Stamp(7u32.wrapping_add(n.wrapping_mul(every)));
+            codec.sent(stamp);
+            codec.sent(stamp);
+            let known = |back: u32| codec.is_ours(Stamp(stamp.0.wrapping_sub(back.wrapping_mul(every))));
+            // those of the last nine minutes
+            assert_eq!([0, 1, 4, 5, 7].map(known), [true, n >= 1, n >= 4, false, false], "{n}");
+            assert!(!codec.is_ours(Stamp(stamp.0 ^ 1)));
+        }
+        assert_eq!(codec.stamps.len(), 5);
+        (0..100_000).for_each(|n| codec.sent(Stamp(n)));
+        assert_eq!(codec.stamps.len(), STAMPS);
     }
 }

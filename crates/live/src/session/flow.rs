@@ -6,8 +6,10 @@ use paceline_packet::wire::tfrc::{
     ACK_LEN, FEEDBACK_LEN, SEGMENT_ACK_LEN, SEGMENT_LEN, SHORT_LEN, SINGLE_LEN, SUBFLOW_LEN,
 };
 use paceline_sim::model::FlowModel;
+use paceline_sim::scenario::flow::App;
 use paceline_sim::scenario::{Document, Mistake, Scenario, ScenarioError};
 use paceline_sim::{ExpandError, expand};
+use paceline_units::Rate;
 use serde::{Deserialize, Serialize};
 
 /// The flow's name in its scenario.
@@ -17,6 +19,8 @@ const MOST_SETTINGS: usize = 64;
 const MOST_TEXT: usize = 1024;
 /// The largest IP packet that is sent.
 const MTU: u16 = 1500;
+/// The most packets of a frame that leave at once without congestion control.
+const MOST_AT_ONCE: f64 = 16384.0;
 /// The longest that a flow lasts: ten days.
 pub const LONGEST_MS: u64 = 864_000_000;
 
@@ -84,6 +88,12 @@ impl FlowSpec {
         }
         let (header, answer) = self.headers(&asked.transport);
         let segment = asked.transport.segment().min(MTU - header);
+        let frame = frame(&self.scenario(&[])?);
+        let packets = frame / f64::from(segment.max(1));
+        if machine == "udp" && packets > MOST_AT_ONCE {
+            let problem = format!("a frame of {packets:.0} packets leaves at once; {MOST_AT_ONCE} at most");
+            return Err(mistake("app", &problem));
+        }
         let mut real = vec![("header", format!("{header} B")), ("segment", format!("{segment} B"))];
         if matches!(machine, "tcp" | "tfrc" | "acks") {
             real.push(("ack_size", format!("{answer} B")));
@@ -101,12 +111,37 @@ impl FlowSpec {
         }
     }
 
+    /// What a flow without congestion control sends while its application does, datagrams' contents counted; `None` of another,
+    /// whose controller decides, and if there is a mistake.
+    #[must_use]
+    pub fn uncontrolled(&self) -> Option<Rate> {
+        let model = self.model().ok()?;
+        let Transport::Udp(config) = &model.transport else { return None };
+        let scenario = self.scenario(&[]).ok()?;
+        let app = &scenario.flows().first()?.app;
+        let payload = match app {
+            App::Cbr { rate } | App::Pareto { rate, .. } | App::Video { rate, .. } => rate.0 as f64,
+            app => app.ticks().map(|(packet, span)| packet.bytes() as f64 * 8.0 / span.as_secs_f64())?,
+        };
+        let header = f64::from(config.header.saturating_sub(self.family.headers()));
+        // (a cast of what is too large is the largest)
+        Some(Rate::from_bps((payload * (1.0 + header / f64::from(config.segment.max(1)))) as u64))
+    }
+
     /// The flow with its settings, and with `real` on top of them.
     fn with(&self, real: &[(&str, String)]) -> Result<FlowModel, ScenarioError> {
+        let scenario = self.scenario(real)?;
+        let seed = self.seed & i64::MAX as u64;
+        let model = expand(&scenario, seed).map_err(|error: ExpandError| mistake("", &error.to_string()))?;
+        model.flows.into_iter().next().ok_or_else(|| mistake("", "there is no flow"))
+    }
+
+    /// The scenario of this flow alone.
+    fn scenario(&self, real: &[(&str, String)]) -> Result<Scenario, ScenarioError> {
         let text = format!(
             "name = \"{NAME}\"\nseed = 1\nduration = \"{} ms\"\n[link.bottleneck]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\
              [flow.{NAME}]\nstop = \"{} ms\"\n",
-            self.for_ms + 1000,
+            self.for_ms.saturating_add(1000),
             self.for_ms,
         );
         let mut document = Document::parse(&text, NAME)?;
@@ -121,9 +156,7 @@ impl FlowSpec {
         if scenario.flows().iter().any(|flow| flow.count != 1) {
             return Err(mistake("count", "a live flow is one flow: ask for more with --flows"));
         }
-        let seed = self.seed & i64::MAX as u64;
-        let model = expand(&scenario, seed).map_err(|error: ExpandError| mistake("", &error.to_string()))?;
-        model.flows.into_iter().next().ok_or_else(|| mistake("", "there is no flow"))
+        Ok(scenario)
     }
 
     /// Bytes of a data packet beside its payload, and of what answers it, all headers counted.
@@ -139,6 +172,14 @@ impl FlowSpec {
             Transport::Udp(_) => (SEGMENT_LEN, 0),
         };
         (header as u16 + self.family.headers(), answer as u16 + self.family.headers())
+    }
+}
+
+/// The bytes that a video hands over at once: its mean frame, larger by as much as a key frame may be. Of what has no frames none.
+fn frame(scenario: &Scenario) -> f64 {
+    match scenario.flows().first().map(|flow| &flow.app) {
+        Some(App::Video { rate, frame_rate, key_size, .. }) => rate.0 as f64 / 8.0 / frame_rate * key_size,
+        _ => 0.0,
     }
 }
 

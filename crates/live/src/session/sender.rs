@@ -9,6 +9,8 @@ use super::times::{MOST, Times};
 use super::{ASK_AGAIN, Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
 use paceline_control::Gauges;
 use paceline_flow::{Segment, Transmit};
+use paceline_packet::rtcp::Compound;
+use paceline_packet::rtp::Ssrc;
 use paceline_packet::wire::tfrc::{Accept, Close, Ecn, Message, RateLimit, Reason, Refuse, Request};
 use paceline_packet::{Extra, FlowId, Packet};
 use paceline_sim::endpoint::Source;
@@ -25,6 +27,8 @@ const CLOSE_AGAIN: Span = Span::from_millis(250);
 const LINGER: Span = Span::from_millis(500);
 /// What was sent before the application's stop is repaired for so long at most.
 const REPAIR: Span = Span::from_secs(5);
+/// Datagrams that the machine makes on account of one input, at most, of which the granted rate drops most.
+const MOST_MADE: u64 = 4096;
 
 /// The sending end of a flow.
 #[derive(Debug)]
@@ -53,6 +57,8 @@ pub struct SenderSession {
     counts: Counts,
     /// Of a flow to a receiver of plain RTP.
     reports: Option<Reports>,
+    /// Of a flow of RTP: the name of its stream.
+    stream: Option<Ssrc>,
 }
 
 /// Where the machine's segments go.
@@ -61,6 +67,7 @@ struct Port<'a> {
     shaper: &'a mut Shaper,
     counts: &'a mut Counts,
     reports: Option<&'a mut Reports>,
+    stream: &'a mut Option<Ssrc>,
     now: Time,
     out: &'a mut Outbox,
     fresh: Outbox,
@@ -70,6 +77,9 @@ impl Transmit for Port<'_> {
     fn transmit(&mut self, segment: Segment) {
         if let Some(reports) = &mut self.reports {
             reports.sends(&segment);
+        }
+        if let Some(Extra::Rtp(data)) = &segment.extra {
+            *self.stream = Some(data.ssrc);
         }
         self.fresh.clear();
         self.codec.encode(&segment, &mut self.fresh);
@@ -133,6 +143,7 @@ impl SenderSession {
             end: End::Done,
             counts: Counts::default(),
             reports,
+            stream: None,
             spec: spec.clone(),
         }
     }
@@ -220,6 +231,8 @@ impl SenderSession {
             Input::Stop => self.stop(now, out),
             Input::Unreachable => match self.state {
                 State::Running | State::Closing => self.state = State::Ended(End::Unreachable),
+                // whom it waits for has not come
+                State::Idle => self.state = State::Ended(End::NoAnswer),
                 _ => {}
             },
         }
@@ -267,7 +280,10 @@ impl SenderSession {
     /// Whether what has come is for the machine. It is a sign of life; of a receiver of plain RTP only if it has news.
     fn is_heard(&mut self, now: Time, extra: Option<&Extra>, out: &mut Outbox) -> bool {
         let Some(reports) = &mut self.reports else {
-            self.heard = now;
+            // RTCP has nothing of the flow's that others could not guess, but for its stream's name
+            if !matches!(extra, Some(Extra::Rtcp(said)) if !speaks_of(said, self.stream)) {
+                self.heard = now;
+            }
             return true;
         };
         let Some(Extra::Rtcp(compound)) = extra else { return false };
@@ -376,7 +392,12 @@ impl SenderSession {
     /// Lets the machine's timers run up to now, each at the time that it asked for.
     fn run(&mut self, now: Time, out: &mut Outbox) {
         let to = self.times.machine(now);
-        while self.state == State::Running && self.source.next_wake() <= to && out.len() < MOST {
+        let before = self.counts.over_limit;
+        while self.state == State::Running
+            && self.source.next_wake() <= to
+            && out.len() < MOST
+            && self.counts.over_limit - before < MOST_MADE
+        {
             let due = self.times.timer(self.source.next_wake(), to);
             let (source, mut port) = self.port(now, out);
             source.on_timer(due, &mut port);
@@ -423,7 +444,13 @@ impl SenderSession {
 
     fn port<'a>(&'a mut self, now: Time, out: &'a mut Outbox) -> (&'a mut Source, Port<'a>) {
         let (codec, shaper, counts) = (&mut self.codec, &mut self.shaper, &mut self.counts);
-        let reports = self.reports.as_mut();
-        (&mut self.source, Port { codec, shaper, counts, reports, now, out, fresh: Outbox::default() })
+        let (reports, stream) = (self.reports.as_mut(), &mut self.stream);
+        (&mut self.source, Port { codec, shaper, counts, reports, stream, now, out, fresh: Outbox::default() })
     }
+}
+
+/// Whether a compound packet has a report on this stream.
+fn speaks_of(said: &Compound, stream: Option<Ssrc>) -> bool {
+    let arrivals = said.arrivals.iter().flat_map(|arrivals| &arrivals.streams).map(|of| of.ssrc);
+    said.reports.iter().map(|block| block.ssrc).chain(arrivals).any(|ssrc| Some(ssrc) == stream)
 }

@@ -6,7 +6,11 @@ mod rtp;
 use paceline_live::session::{
     EcnBits, End, Input, Outbox, ReplayError, SILENCE, Session, SessionSpec, Side, State, replay,
 };
+use paceline_packet::rtcp::{Compound, ReportBlock};
+use paceline_packet::rtp::Ssrc;
+use paceline_packet::wire::rtcp;
 use paceline_packet::wire::tfrc::{self, Datagram, Message};
+use paceline_packet::{NtpMiddle, NtpSpan};
 use paceline_units::{Span, Time};
 use pair::{GOOD, Pair, Path, spec};
 use proptest::prelude::*;
@@ -266,6 +270,163 @@ fn forged_feedback_is_disregarded() {
     }
 }
 
+/// Who does not know both of the flow's numbers is not answered and changes nothing, before data flow and while they do.
+#[test]
+fn messages_without_the_secret_mean_nothing() {
+    let settings = [("cc", "tfrc")];
+    for (path, until) in [(Path { cut: (Time::ZERO, Time::NEVER), ..GOOD }, 0.1), (GOOD, 4.0)] {
+        let mut pair = Pair::new(&settings, 20, path);
+        pair.run(Time::from_secs_f64(until));
+        let right = spec(&settings, 20, Side::Sender);
+        let (states, figure) = (pair.states(), pair.sender().figure());
+        let sent = [0, 1].map(|end| pair.ends[end].sent);
+        let say = |pair: &mut Pair, end: usize, spec: &SessionSpec| {
+            let (nonce, limit) = (tfrc::Nonce(spec.nonce), tfrc::RateLimit::BytesPerSecond(1));
+            let (reason, ecn) = (tfrc::Reason::DONE, tfrc::Ecn::Off);
+            for message in [
+                Message::Request(tfrc::Request { nonce, packet_size: 1000, ecn }),
+                Message::Accept(tfrc::Accept { nonce, limit }),
+                Message::Refuse(tfrc::Refuse { nonce, reason }),
+                Message::Close(tfrc::Close { nonce, reason }),
+            ] {
+                pair.input(end, Input::Datagram(&encode(spec, message), EcnBits::NotEct));
+            }
+        };
+        let strangers = [
+            SessionSpec { nonce: right.nonce ^ 1, ..right.clone() },
+            SessionSpec { connection: right.connection ^ 1, ..right.clone() },
+        ];
+        for end in [0, 1] {
+            let before = pair.ends[end].session.counts();
+            strangers.iter().for_each(|stranger| say(&mut pair, end, stranger));
+            let counts = pair.ends[end].session.counts();
+            assert_eq!((counts.taken, counts.disregarded), (before.taken, before.disregarded + 4), "end {end}");
+            assert_eq!(counts.garbage, before.garbage + 4, "end {end}");
+        }
+        assert_eq!((pair.states(), pair.sender().figure()), (states, figure));
+        assert_eq!([0, 1].map(|end| pair.ends[end].sent), sent, "nobody is answered");
+        if until > 1.0 {
+            pair.run(Time::NEVER);
+            assert_eq!(pair.states(), DONE);
+            assert!(pair.goodput(20.0) > 500e3, "nor has the rate been bounded");
+        } else {
+            // and who knows them is heard
+            say(&mut pair, 0, &right);
+            assert_eq!(pair.states()[0], State::Ended(End::Done));
+        }
+    }
+}
+
+/// What a receiver keeps of what has not come in order is bounded.
+#[test]
+fn numbers_far_ahead_are_not_believed() {
+    let stamp = paceline_packet::Stamp(1);
+    let segment = |sequence| {
+        let flags = paceline_packet::Flags::NONE;
+        Message::Segment(tfrc::Segment { sequence, timestamp: stamp, flags })
+    };
+    let data = |place| {
+        let subflow = Some(paceline_packet::Subflow { place, opening: 0 });
+        Message::Data(tfrc::Data { sequence: 0, timestamp: stamp, rtt: tfrc::Ticks(100_000), subflow })
+    };
+    for (cc, believed, not) in [("newreno", segment(60_000), segment(1 << 17)), ("multfrc", data(255), data(256))] {
+        let spec = spec(&[("cc", cc)], 20, Side::Receiver);
+        let (mut session, mut out) = (Session::new(&spec).unwrap(), Outbox::default());
+        session.input(Time::ZERO, Input::Start, &mut out);
+        session.input(Time::ZERO, Input::Datagram(&request(&spec), EcnBits::NotEct), &mut out);
+        for (message, disregarded) in [(believed, 0), (not, 1)] {
+            let mut bytes = encode(&spec, message);
+            bytes.resize(1000, 0);
+            session.input(Time(1_000_000), Input::Datagram(&bytes, EcnBits::NotEct), &mut out);
+            assert_eq!(session.counts().disregarded, disregarded, "{cc}");
+        }
+    }
+}
+
+/// RTCP has no echo of a stamp; what does not speak of the flow's own stream changes nothing, and is no sign of life either.
+#[test]
+fn forged_reports_are_no_sign_of_life() {
+    for cc in ["lda-plus", "nada"] {
+        let settings = schemes().into_iter().find(|settings| settings[0].1 == cc).expect("a scheme");
+        let cut = (Time::from_secs_f64(4.0), Time::NEVER);
+        let mut pair = Pair::new(&settings, 60, Path { cut, ..GOOD });
+        pair.run(Time::from_secs_f64(4.5));
+        for n in 0..40u32 {
+            let ssrc = Ssrc(n.wrapping_mul(0x9e37_79b9));
+            let (lsr, dlsr) = (NtpMiddle::NONE, NtpSpan(0));
+            let block = ReportBlock {
+                ssrc,
+                fraction_lost: 0,
+                cumulative_lost: 0,
+                extended_highest: n * 1000,
+                jitter: 0,
+                lsr,
+                dlsr,
+            };
+            let (sender, apps, arrivals, bye) = (None, Vec::new(), None, None);
+            let forged =
+                Compound { ssrc: Ssrc(!ssrc.0), sender, reports: vec![block], cname: "x".into(), apps, arrivals, bye };
+            let mut bytes = Vec::new();
+            rtcp::encode(&forged, &mut bytes).unwrap();
+            let before = pair.sender().figure();
+            pair.input(0, Input::Datagram(&bytes, EcnBits::NotEct));
+            assert!(pair.sender().figure() <= before, "{cc}: {before} to {}", pair.sender().figure());
+            pair.now += Span::from_millis(500);
+            let now = pair.now;
+            pair.run(now);
+        }
+        assert_eq!(pair.states()[0], State::Ended(End::Silence), "{cc}");
+    }
+}
+
+/// Stamps go round after 18 minutes: what a slow flow is told from then on is of its own packets all the same.
+#[test]
+fn a_slow_flow_outlives_its_stamps() {
+    for cc in ["newreno", "tfrc", "rap"] {
+        let mut pair = Pair::new(&[("cc", cc)], 1400, Path { rate: 150e3, ..GOOD });
+        pair.run(Time::from_secs_f64(1150.0));
+        let before = pair.receiver().sink().receiver.stats().packets;
+        pair.run(Time::NEVER);
+        assert_eq!(pair.states(), DONE, "{cc}");
+        let after = pair.receiver().sink().receiver.stats().packets - before;
+        assert!(after > 1000, "{cc}: {after} packets in 250 s");
+        let counts = pair.ends[0].session.counts();
+        assert_eq!((counts.garbage, counts.disregarded), (0, 0), "{cc}");
+    }
+}
+
+/// An application may make more than any host sends: an input makes a bounded number of packets all the same, whatever becomes of
+/// them, and the flow ends when it is told to.
+#[test]
+fn an_application_beyond_reason_does_not_keep_the_sender_busy() {
+    for limit in [None, Some(50_000)] {
+        let app = "{ kind = \"cbr\", rate = \"100 Gbit/s\" }";
+        let settings = [("cc", "udp"), ("segment", "1 B"), ("app", app)];
+        let spec = SessionSpec { limit, ..spec(&settings, 60, Side::Sender) };
+        let (mut session, mut out) = (Session::new(&spec).unwrap(), Outbox::default());
+        session.input(Time::ZERO, Input::Start, &mut out);
+        let accept = tfrc::Accept { nonce: tfrc::Nonce(spec.nonce), limit: tfrc::RateLimit::None };
+        session.input(Time::ZERO, Input::Datagram(&encode(&spec, Message::Accept(accept)), EcnBits::NotEct), &mut out);
+        for ms in 1..50u64 {
+            let before = session.counts().over_limit;
+            out.clear();
+            session.input(Time(ms * 20_000_000), Input::Timer, &mut out);
+            let made = out.len() as u64 + session.counts().over_limit - before;
+            assert!((100..10_000).contains(&made), "{limit:?}: {made}");
+            assert!(session.next_wake() <= Time(ms * 20_000_000), "the rest at once");
+        }
+        session.input(Time::from_secs_f64(2.0), Input::Stop, &mut out);
+        assert_eq!(session.state(), State::Closing);
+    }
+}
+
+#[test]
+fn a_sender_whose_peer_never_came_says_so() {
+    let mut session = Session::new(&spec(&[("cc", "tfrc")], 60, Side::Sender)).unwrap();
+    session.input(Time::ZERO, Input::Unreachable, &mut Outbox::default());
+    assert_eq!(session.state(), State::Ended(End::NoAnswer));
+}
+
 /// A receiver may name any rate in a report that is otherwise true: one call of the sender sends no more for it than a bounded number
 /// of packets, and the next timer is no loop either.
 #[test]
@@ -317,6 +478,9 @@ fn what_no_live_flow_can_be_is_said() {
     assert!(fails(&[("cc", "no-such")]).contains("no-such"));
     assert!(fails(&[("cc", "tfrc"), ("profile", "ns2")]).contains("no real packet"));
     assert!(fails(&[("count", "3")]).contains("--flows"));
+    let film = ("app", "{ kind = \"video\", rate = \"100 Gbit/s\", frame_rate = 0.1 }");
+    assert!(fails(&[("cc", "udp"), film]).contains("16384 at most"));
+    assert!(fails(&[("cc", "tfrc"), film]).is_empty(), "its controller says when they leave");
     assert!(fails(&[("cc", "newreno"), ("params.x", "3")]).contains("params"));
     assert!(!fails(&vec![("cc", "newreno"); 65]).is_empty());
     assert!(fails(&[]).is_empty() && fails(&[("cc", "newreno"), ("profile", "ns2")]).is_empty());

@@ -2,7 +2,9 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test of sockets in real time")]
 
-use paceline_live::endpoint::control::{self, Ask, Direction, MOST_TOLD, Offer, Tell, VERSION};
+mod bounds;
+
+use paceline_live::endpoint::control::{self, Ask, Direction, MOST_TOLD, Measure, Offer, Tell, VERSION};
 use paceline_live::endpoint::{LiveRun, SendError, SendOptions, SendWatch, ServeOptions, Server, Wanted, send};
 use paceline_live::host::{HostReport, HostState};
 use paceline_live::session::{Family, FlowSpec, replay};
@@ -68,15 +70,24 @@ fn ask(server: &Served, flows: Vec<Wanted>) -> SendOptions {
     SendOptions { host, port, key: None, flows, logs: None, results: None }
 }
 
-/// Runs `test` again, three times in all at most, when the host was not its own; then it says nothing.
+/// Runs `test` up to three times: other tests on the same processors disturb it too, which stolen time does not show. It fails
+/// if it fails each time and the host was its own at least once; else it says nothing.
 fn conclusive(test: impl Fn() -> Result<(), String>) {
+    let mut failure = None;
     for _ in 0..3 {
         let before = HostState::now().unwrap();
         match test() {
             Ok(()) => return,
-            Err(why) if !HostReport::since(before).unwrap().is_disturbed() => panic!("{why}"),
-            Err(why) => eprintln!("again, for time was stolen: {why}"),
+            Err(why) => {
+                eprintln!("again: {why}");
+                if !HostReport::since(before).unwrap().is_disturbed() {
+                    failure = Some(why);
+                }
+            }
         }
+    }
+    if let Some(why) = failure {
+        panic!("{why}");
     }
     eprintln!("inconclusive: the host stole more than 1 % of the processors' time, three times");
 }
@@ -138,7 +149,7 @@ fn udp_keeps_its_rate_and_paces_it() {
             return Err(format!("{} bit/s", row.goodput_bps));
         }
         let late = run.notes.flows[0].late_p50_s.ok_or("nothing was timed")?;
-        if late > 200e-6 { Err(format!("late by {late} s in the median")) } else { Ok(()) }
+        if late > 50e-6 { Err(format!("late by {late} s in the median")) } else { Ok(()) }
     });
 }
 
@@ -285,149 +296,4 @@ fn open(server: &Served, flows: &[Wanted]) -> std::io::Result<(std::net::TcpStre
         Tell::Opened { flows, .. } => Ok((stream, flows)),
         other => Err(std::io::Error::other(format!("{other:?}"))),
     }
-}
-
-#[test]
-fn strangers_get_no_answer() {
-    use paceline_packet::wire::tfrc::*;
-    let server = Served::new(options());
-    let (_control, opened) = open(&server, &[wanted("tfrc", &[("cc", "tfrc")], 20_000, Direction::Reverse)]).unwrap();
-    let (connection, nonce) = opened[0];
-    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
-    stranger.connect(server.address).unwrap();
-    stranger.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
-    let message = |connection: u32, message: Message| {
-        let mut bytes = Vec::new();
-        Datagram { connection: ConnectionId(connection), message }.encode(&mut bytes);
-        bytes
-    };
-    let limit = RateLimit::None;
-    let ecn = Ecn::Off;
-    let wrong = Nonce(nonce ^ 1);
-    let (request, accept) = (Request { nonce: wrong, packet_size: 1000, ecn }, Accept { nonce: wrong, limit });
-    for bytes in [
-        message(connection, Message::Request(request)),
-        message(connection, Message::Accept(accept)),
-        message(connection ^ 1, Message::Accept(Accept { nonce: Nonce(nonce), limit })),
-        message(connection, Message::Close(Close { nonce: Nonce(nonce), reason: Reason::DONE })),
-        vec![0x80; 200],
-        vec![],
-        b"hello".to_vec(),
-    ] {
-        stranger.send(&bytes).unwrap();
-    }
-    let mut buffer = [0; 2048];
-    assert!(stranger.recv(&mut buffer).is_err(), "a stranger was answered");
-    // the real client is sent nothing either before it has shown itself, and then a request no longer than what it sent
-    let hello = message(connection, Message::Accept(Accept { nonce: Nonce(nonce), limit }));
-    stranger.send(&hello).unwrap();
-    let len = stranger.recv(&mut buffer).unwrap();
-    assert!(len <= hello.len());
-    assert!(matches!(decode(&buffer[..len]).unwrap().0.message, Message::Request(_)));
-    // and no data before it has accepted what it was asked
-    let mut more = 0;
-    while let Ok(len) = stranger.recv(&mut buffer) {
-        assert!(matches!(decode(&buffer[..len]).unwrap().0.message, Message::Request(_)));
-        more += 1;
-        if more > 3 {
-            break;
-        }
-    }
-    assert!(more <= 3, "an unanswered request is repeated seldom");
-}
-
-#[test]
-fn a_flood_of_garbage_harms_nobody() {
-    let server = Served::new(options());
-    let over = Arc::new(AtomicBool::new(false));
-    let (address, theirs) = (server.address, Arc::clone(&over));
-    let flood = thread::spawn(move || {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let mut sent = 0u64;
-        let mut state = 1u64;
-        while !theirs.load(Ordering::Relaxed) && sent < 200_000 {
-            let mut bytes = [0u8; 64];
-            for chunk in bytes.chunks_mut(8) {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                chunk.copy_from_slice(&state.to_le_bytes());
-            }
-            bytes[..4].copy_from_slice(&[b'P', b'T', 0x10 | (sent % 12) as u8, 0]);
-            let _ = socket.send_to(&bytes, address);
-            sent += 1;
-            if sent % 50 == 0 {
-                thread::sleep(Duration::from_millis(1));
-            }
-        }
-        sent
-    });
-    let flows = vec![wanted("udp", &[("cc", "udp"), ("app", CBR)], 2000, Direction::Forward)];
-    let run: LiveRun = send(&ask(&server, flows), &SendWatch::default()).unwrap();
-    over.store(true, Ordering::Relaxed);
-    assert!(flood.join().unwrap() > 1000);
-    let row = &run.output.summary.flows[0];
-    assert!(run.notes.flows[0].well && row.goodput_bps > 1.5e6, "{} bit/s, {:?}", row.goodput_bps, run.notes.flows[0]);
-}
-
-#[test]
-fn a_key_is_needed_and_proven() {
-    let server = Served::new(ServeOptions { key: Some(b"secret".to_vec()), ..options() });
-    let flows = || vec![wanted("tfrc", &[("cc", "tfrc")], 300, Direction::Forward)];
-    let with = |key: Option<&[u8]>| {
-        send(&SendOptions { key: key.map(<[u8]>::to_vec), ..ask(&server, flows()) }, &SendWatch::default())
-    };
-    assert!(matches!(with(None), Err(SendError::Key)));
-    assert!(matches!(with(Some(b"wrong")), Err(SendError::Refused(why)) if why.contains("key")));
-    assert!(with(Some(b"secret")).unwrap().notes.flows[0].well);
-}
-
-#[test]
-fn a_client_that_dawdles_is_cut_off() {
-    use std::io::{Read as _, Write as _};
-    let server = Served::new(options());
-    let begin = Instant::now();
-    let mut stream = std::net::TcpStream::connect(server.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    // a message of 1000 bytes, of which one comes three times a second
-    stream.write_all(&1000u32.to_be_bytes()).unwrap();
-    let over = loop {
-        let _ = stream.write_all(b" ");
-        match stream.read(&mut [0; 100]) {
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {}
-            _ => break begin.elapsed(),
-        }
-        assert!(begin.elapsed() < Duration::from_secs(12), "it may go on");
-    };
-    assert!(over > Duration::from_secs(4), "{over:?}: it has five seconds");
-}
-
-#[test]
-fn bounds_are_kept_and_nonsense_is_survived() {
-    let server = Served::new(ServeOptions { max_duration: Span::from_secs(2), ..options() });
-    let refused = |flows: Vec<Wanted>| match send(&ask(&server, flows), &SendWatch::default()) {
-        Err(SendError::Refused(why)) => why,
-        other => panic!("{other:?}"),
-    };
-    assert!(refused(vec![wanted("t", &[("cc", "tfrc")], 3000, Direction::Forward)]).contains("--max-duration"));
-    let mistaken = ask(&server, vec![wanted("t", &[("cc", "no-such")], 300, Direction::Reverse)]);
-    assert!(matches!(send(&mistaken, &SendWatch::default()), Err(SendError::Flow(why)) if why.contains("no-such")));
-    let unchecked = open(&server, &mistaken.flows);
-    assert!(unchecked.is_err(), "the server checks for itself: {unchecked:?}");
-    let many = (0..17).map(|_| wanted("t", &[("cc", "tfrc")], 300, Direction::Reverse)).collect();
-    assert!(refused(many).contains("as many flows"));
-    // over the port's TCP: nothing, nonsense, too much
-    for nonsense in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0xff; 100], &[0, 0, 0, 2, b'{', b'}']] {
-        use std::io::{Read as _, Write as _};
-        let mut stream = std::net::TcpStream::connect(server.address).unwrap();
-        stream.write_all(nonsense).unwrap();
-        // it may have had enough already
-        let _ = stream.shutdown(std::net::Shutdown::Write);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        assert!(answer.len() < 200);
-    }
-    let flows = vec![wanted("t", &[("cc", "tfrc")], 300, Direction::Forward)];
-    assert!(send(&ask(&server, flows), &SendWatch::default()).unwrap().notes.flows[0].well);
-    // nobody is there
-    let gone = SendOptions { port: 1, ..ask(&server, vec![]) };
-    assert!(matches!(send(&gone, &SendWatch::default()), Err(SendError::Unreachable { .. })));
 }

@@ -1,0 +1,139 @@
+//! What a server holds for whoever is there, and gives back when he is gone, in whatever way that is.
+
+use super::control::MOST_FLOWS;
+use super::server::{Shared, locked};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Connections that have not agreed on flows yet, at most: in all, and from one address, which for the kernel's TCP has as many as
+/// flows at once. Each of them is cut off after a while. Who has agreed has flows, whose number the server's options bound.
+const MOST_STRANGERS: (usize, usize) = (256, MOST_FLOWS + 32);
+
+/// Flows that a client has taken; they are given back when it goes.
+pub(super) struct Taken<'a>(pub(super) &'a AtomicUsize, pub(super) usize);
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(self.1, Ordering::Relaxed);
+    }
+}
+
+/// A connection that has not agreed on anything yet, as long as this is there.
+pub(super) struct Stranger {
+    shared: Arc<Shared>,
+    ip: IpAddr,
+}
+
+impl Stranger {
+    /// One more; none if there are too many.
+    pub(super) fn enters(shared: &Arc<Shared>, ip: IpAddr) -> Option<Stranger> {
+        let mut strangers = locked(&shared.strangers);
+        let all: usize = strangers.values().sum();
+        let of_it = strangers.get(&ip).copied().unwrap_or(0);
+        if all >= MOST_STRANGERS.0 || of_it >= MOST_STRANGERS.1 {
+            return None;
+        }
+        strangers.insert(ip, of_it + 1);
+        drop(strangers);
+        Some(Stranger { shared: Arc::clone(shared), ip })
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let mut strangers = locked(&self.shared.strangers);
+        match strangers.get_mut(&self.ip) {
+            Some(1) | None => drop(strangers.remove(&self.ip)),
+            Some(count) => *count -= 1,
+        }
+    }
+}
+
+/// The flows of a client that are not over yet. When it is gone, in whatever way, so are they.
+pub(super) struct Open<'a> {
+    /// Where they are.
+    pub(super) shared: &'a Shared,
+    /// Of the flows of our machines: their numbers, and their places in what was asked for.
+    pub(super) ids: BTreeMap<u64, usize>,
+    /// Under which flows of the kernel's TCP wait for their connections.
+    pub(super) tickets: Vec<u64>,
+    /// Ends the flows of the kernel's TCP.
+    pub(super) stop: Arc<AtomicBool>,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for id in self.ids.keys() {
+            locked(&self.shared.waiting).remove(id);
+            self.shared.handle.drop_flow(*id);
+        }
+        let mut tickets = locked(&self.shared.tickets);
+        for ticket in &self.tickets {
+            tickets.remove(ticket);
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "tests of sockets in real time")]
+mod tests {
+    use super::super::control::{self, Ask, Direction, MOST_ASKED, Offer, Tell, VERSION};
+    use super::super::server::{ServeOptions, Server, rest};
+    use super::*;
+    use crate::clock::Clock;
+    use crate::session::{Family, FlowSpec};
+    use paceline_units::{Rate, Span, Time};
+    use std::net::TcpStream;
+    use std::thread;
+    use std::time::Duration;
+
+    /// Whoever asks for flows and is gone before he is told of them leaves nothing behind.
+    #[test]
+    fn a_client_that_is_gone_at_once_leaves_nothing() {
+        let options = ServeOptions {
+            bind: "127.0.0.1:0".parse().unwrap(),
+            key: None,
+            max_rate: Rate::from_bps(20_000_000),
+            max_duration: Span::from_secs(60),
+            max_sessions: 100,
+            results: None,
+        };
+        let server = Server::start(options, Box::new(|_| {})).unwrap();
+        let (shared, address, stop) = (Arc::clone(&server.shared), server.address(), Arc::new(AtomicBool::new(false)));
+        let theirs = Arc::clone(&stop);
+        let serving = thread::spawn(move || server.run(&theirs));
+        let spec = FlowSpec {
+            settings: vec![("cc".to_owned(), "tfrc".to_owned())],
+            for_ms: 50_000,
+            seed: 1,
+            family: Family::V4,
+        };
+        let kernel = |n| (n % 3 == 2).then(|| "reno".to_owned());
+        let direction = |n| if n % 2 == 0 { Direction::Forward } else { Direction::Reverse };
+        let offer = |n| Offer { spec: spec.clone(), direction: direction(n), kernel: kernel(n), measure: None };
+        for _ in 0..5 {
+            let mut stream = TcpStream::connect(address).unwrap();
+            control::write(&mut stream, &Ask::Hello { version: VERSION }).unwrap();
+            assert!(matches!(control::read(&mut stream, MOST_ASKED), Ok(Tell::Welcome { .. })));
+            // it is reset as soon as it is closed
+            rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
+            control::write(&mut stream, &Ask::Open { flows: (0..18).map(offer).collect() }).unwrap();
+        }
+        let nothing = || {
+            let of_flows = shared.flows.load(Ordering::Relaxed) + shared.handle.views().len();
+            of_flows + locked(&shared.waiting).len() + locked(&shared.tickets).len() + locked(&shared.strangers).len()
+        };
+        // those that have come by now are shown within a tenth of a second, and those that wait for their peer would be for ever
+        rest(Duration::from_millis(500));
+        let clock = Clock::start();
+        while nothing() > 0 && clock.now() < Time::from_secs_f64(5.0) {
+            rest(Duration::from_millis(100));
+        }
+        assert_eq!(nothing(), 0);
+        stop.store(true, Ordering::Relaxed);
+        serving.join().unwrap().unwrap();
+    }
+}
