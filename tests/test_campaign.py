@@ -153,3 +153,11 @@ def test_mistakes_name_file_and_key(file: Path, old: str, new: str, said: str) -
     file.write_text(CAMPAIGN.replace(old, new, 1))
     with pytest.raises((PacelineError, _core.ScenarioError), match=said):
         campaign.read(file)
+
+
+def test_a_scenario_in_the_place_of_a_campaign_is_told_from_one(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(SCENARIO)
+    with pytest.raises(
+        PacelineError, match=r"one.toml: this is a scenario.*examples/campaigns/wide-area.toml"
+    ):
+        campaign.read(tmp_path / "one.toml")

@@ -69,6 +69,8 @@ def test_what_no_real_path_has_is_refused(text: str, said: str) -> None:
         made = scenario(text)
     with pytest.raises(PacelineError, match=said):
         realtime.flows(made, 1)
+    with pytest.raises(PacelineError, match=said):
+        paceline.emulate(made)
 
 
 @pytest.mark.parametrize(
@@ -159,6 +161,39 @@ def test_recordings_have_the_interval_that_was_asked_for(every_s: float) -> None
         bits = (rates["goodput_bps"] * rates["time_s"].diff().fill_null(rates["time_s"][0])).sum()
         (row,) = (row for row in run.summary["flows"] if row["flow"] == flow)
         assert math.isclose(bits, row["goodput_bps"] * row["active_s"], rel_tol=0.1), flow
+
+
+def test_a_flow_of_which_nothing_arrived_is_a_failure() -> None:
+    end = {"well": False, "sender_ended": "there is no vegas", "receiver_ended": None}
+    notes = {"flows": [{"flow": "a", "instance": 0, **end}]}
+
+    def run(came: int | None) -> RunRecord:
+        flows = [{"flow": "a", "instance": 0, "bytes_delivered": came}]
+        return RunRecord(1, {"flows": flows, "notes": notes})
+
+    realtime.check_moved(run(1), "one")
+    for nothing in (0, None):
+        with pytest.raises(PacelineError, match=r"nothing of flow a\[0\] arrived. sender: there is no vegas"):
+            realtime.check_moved(run(nothing), "one")
+
+
+def test_runs_that_fail_have_no_rows_and_no_run_at_all_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = paceline.run(scenario("[flow.a]\n"), seed=2).records[0]
+
+    def emulate(scenario: paceline.Scenario, seed: int, *_: object, **__: object) -> RunRecord:
+        if seed != 2:
+            raise PacelineError("there is no vegas")
+        return made
+
+    monkeypatch.setattr(realtime, "emulate", emulate)
+    with pytest.warns(UserWarning, match="no vegas; the run is left out"):
+        assert paceline.emulate(scenario("[flow.a]\n"), runs=3).seeds == [2]
+    with (
+        pytest.warns(UserWarning, match="no vegas; the run is left out"),
+        pytest.raises(PacelineError, match="no run came to its end") as error,
+    ):
+        paceline.emulate(scenario("[flow.a]\n"), seed=3)
+    assert error.value.exit_code == 1
 
 
 def test_both_ways_and_several_at_once(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import paceline
 from needs import require
-from paceline import _core, realtime, turns
+from paceline import _core, paths, realtime, turns
 from paceline.errors import Interrupted
 from paceline.reproduce import page
 from paceline.reproduce.reproduction import RealTime
@@ -108,7 +108,7 @@ def test_progress_is_in_seconds_and_moves_within_a_run() -> None:
     assert seen[-1][0] == seen[-1][1]
 
 
-@pytest.mark.parametrize(("lag_s", "steal"), [(2 * turns.LATE_S, 0.0), (1e-6, 0.02)])
+@pytest.mark.parametrize(("lag_s", "steal"), [(2 * paths.LATE_S, 0.0), (1e-6, 0.02)])
 def test_a_disturbed_run_is_made_again(lag_s: float, steal: float) -> None:
     made: list[int] = []
 

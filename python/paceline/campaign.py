@@ -61,7 +61,13 @@ def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Campaign
     """Reads a campaign and every scenario it names; `changes` are set in all of them, last. Raises ScenarioError, and
     PacelineError that names the file and the key."""
     file = Path(path)
-    table = Table(file.name, read_toml(file))
+    values = read_toml(file)
+    if "scheme" not in values and "flow" in values:
+        raise PacelineError(
+            f"{path}: this is a scenario. A campaign names it (scenario = ...) and the schemes that it runs with, "
+            "as examples/campaigns/wide-area.toml does; `paceline run` and `paceline emulate` run the scenario alone"
+        )
+    table = Table(file.name, values)
     name = table.take("name", str, file.stem)
     description = table.take("description", str, "")
     tests = table.take("tests", int, 1)

@@ -27,6 +27,10 @@ HOST = "host"
 STEAL = 0.01
 """The share of the processors' time that others may take before a run in real time says nothing."""
 
+LATE_S = 1e-3
+"""The median of an emulator's lag above which a run is disturbed: a sixth of what a packet of 1500 bytes takes at 2
+Mbit/s."""
+
 SNAP = 128
 """Bytes of a packet that a capture keeps: all headers, and a little of what follows them."""
 

@@ -30,7 +30,7 @@ from paceline.live import live_record
 from paceline.results import ALL_SERIES, Results, RunRecord
 from paceline.running import claim
 from paceline.scenario import ScenarioLike, identity, load, toml_value
-from paceline.sending import PORT, listen
+from paceline.sending import PORT, LiveError, listen
 from paceline.sweep import Point, Progress, Store, check_recordings, seeds_from
 from paceline.turns import Runner, in_turn
 
@@ -101,6 +101,7 @@ def emulate(
         if ran.status != 0 or kept is None:
             said = (where / "near.txt").read_text() if (where / "near.txt").exists() else ""
             raise PacelineError(f"{scenario.name}, in real time: {said.strip() or 'the flows did not end'}")
+    check_moved(kept, scenario.name)
     return _whole(kept, ran, scenario, record, record_every_s)
 
 
@@ -144,6 +145,7 @@ def run(
     """
     loaded = load(scenario, set)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
+    flows(loaded, seeds[0])
     manifest = {
         "kind": "emulation",
         "name": loaded.name,
@@ -166,7 +168,11 @@ def run(
         progress=progress,
         tries=1,
     )
-    results = Results(records, manifest)
+    # Those that failed have tables without rows, and were warned of.
+    made = [record for record in records if record.summary["flows"]]
+    if not made:
+        raise LiveError(f"{loaded.name}: no run came to its end, so there is nothing to show")
+    results = Results(made, manifest)
     if out is not None:
         results.write(out)
     return results
@@ -189,11 +195,33 @@ class Host:
             kept = _asked(host, port, scenario, seed, record_every_s, key=key, watch=self._watch)
         except _core.LiveError as error:
             raise PacelineError(str(error)) from None
+        check_moved(kept, scenario.name)
         return _measured(kept, {**kept.summary, "seed": seed}, scenario, record, record_every_s)
 
     def stop(self) -> None:
         """Ends what runs, for good."""
         self._watch.stop()
+
+
+def unwell(notes: Mapping[str, Any]) -> list[tuple[str, int, str]]:
+    """Of the flows whose ends `notes` tell of, those that did not end well: name, instance, and what each end said."""
+    return [
+        (
+            flow["flow"],
+            flow["instance"],
+            f"sender: {flow['sender_ended'] or 'unknown'}; receiver: {flow['receiver_ended'] or 'unknown'}",
+        )
+        for flow in notes["flows"]
+        if not flow["well"]
+    ]
+
+
+def check_moved(kept: RunRecord, name: str) -> None:
+    """Raises PacelineError if a flow failed before anything of it arrived: its rate of zero would say nothing."""
+    came = {(flow["flow"], flow["instance"]): flow["bytes_delivered"] for flow in kept.summary["flows"]}
+    for flow, instance, said in unwell(kept.summary["notes"]):
+        if not came.get((flow, instance)):
+            raise PacelineError(f"{name}, in real time: nothing of flow {flow}[{instance}] arrived. {said}")
 
 
 def to_host(host: str, port: int = PORT, key: bytes | None = None) -> Runner:
@@ -293,7 +321,12 @@ def _measured(
 ) -> RunRecord:
     """The run with what the scenario's `rate_bin` asks for, and the recordings that were asked for."""
     table, warm = _table(scenario), warmup_s(scenario)
-    summary |= {"duration_s": scenario.duration_s, "warmup_s": warm, "measured_s": summary["end_s"] - warm}
+    summary |= {
+        "name": scenario.name,
+        "duration_s": scenario.duration_s,
+        "warmup_s": warm,
+        "measured_s": summary["end_s"] - warm,
+    }
     rates = kept.series.get("rate")
     bin_s = _core.quantity(table["rate_bin"], "s") if "rate_bin" in table else None
     if rates is not None and bin_s is not None:

@@ -286,5 +286,10 @@ def listen(
             return _core.Server(f"{address}:{port}", rate, longest, sessions, key, results)
         except _core.LiveError as error:
             if n + 1 == len(addresses) or "in use" in str(error):
-                raise LiveError(str(error)) from None
+                hint = (
+                    "; another program has the port: --port P takes another one"
+                    if "in use" in str(error)
+                    else ""
+                )
+                raise LiveError(f"{error}{hint}") from None
     raise LiveError("there is no address to listen on")

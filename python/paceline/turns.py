@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from paceline import _core
 from paceline.errors import Interrupted, PacelineError, StorageError
-from paceline.paths import STEAL, PathError
+from paceline.paths import LATE_S, STEAL, PathError
 from paceline.results import TABLES, RunRecord
 from paceline.scenario import identity
 from paceline.sweep import THREADS, Point, Progress, Store, workers_of_machine
@@ -33,10 +33,6 @@ RUNS_PER_CORE = 4
 BPS_PER_CORE = 10e6
 """The rates of all links of runs side by side, both ways, for each core: emulators and ends wake for each packet, which
 at 10 Mbit/s takes an emulator about a tenth of a core."""
-
-LATE_S = 1e-3
-"""The median of an emulator's lag above which a run is disturbed: a sixth of what a packet of 1500 bytes takes at 2
-Mbit/s. A run is disturbed too if others took more than `STEAL` of the processors' time."""
 
 TRIES = 3
 """How often a run that was disturbed is made at most."""
@@ -93,7 +89,8 @@ def disturbance(run: RunRecord) -> tuple[float, float, float] | None:
 
 
 def is_disturbed(run: RunRecord) -> bool:
-    """Whether the machine was not there in time, so that the run says little."""
+    """Whether the machine was not there in time, so that the run says little: its lag's median above `LATE_S`, or
+    more than `STEAL` of the processors' time taken by others."""
     found = disturbance(run)
     return found is not None and (found[0] > LATE_S or found[2] > STEAL)
 

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from paceline import realtime
+from paceline.cli import layout
 from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, recorded
 from paceline.cli.progress import progress
 from paceline.cli.run import say
-from paceline.results import ALL_SERIES
+from paceline.results import ALL_SERIES, Results
 from paceline.scenario import assignments
+from paceline.turns import is_disturbed
 
 
 def emulate(
@@ -48,3 +50,21 @@ def emulate(
             progress=show_progress,
         )
     say(results, as_json, out)
+    if not as_json:
+        notes(results)
+
+
+def notes(results: Results) -> None:
+    """Says of flows that did not end well how they ended, and how many runs the machine disturbed."""
+    console = layout.stdout()
+    for record in results.records:
+        for flow, instance, said in realtime.unwell(record.summary["notes"]):
+            layout.say(console, f"\nSeed {record.seed}: {flow}[{instance}] did not end well. {said}.")
+    disturbed = sum(is_disturbed(record) for record in results.records)
+    if disturbed:
+        runs = "The run was" if len(results.records) == 1 else f"{disturbed} runs were"
+        layout.say(
+            console,
+            f"\n{runs} disturbed: the emulator was more than 1 ms late in the median, or others took more than 1 % of "
+            "the processors' time.",
+        )

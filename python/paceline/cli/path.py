@@ -233,19 +233,23 @@ def directions(report: Mapping[str, Any]) -> list[Layout]:
         Column("delivered", [str(row["delivered"]) for row in rows]),
         *(Column(reason, [str(row["drops"].get(reason, 0)) for row in rows]) for reason in reasons),
         Column("rate", [show.quantity("rate_bps", rate) for rate in rates]),
-        Column("delay", [show.quantity("p50_s", row["delay"]["p50_s"]) for row in rows]),
-        Column("delay 99 %", [show.quantity("p99_s", row["delay"]["p99_s"]) for row in rows]),
+        Column("delay", [_delay(row, "p50_s") for row in rows]),
+        Column("delay 99 %", [_delay(row, "p99_s") for row in rows]),
     ]
     return [Layout("Path (delay: median)", columns)]
+
+
+def _delay(row: Mapping[str, Any], measure: str) -> str:
+    """A direction's delay; none where nothing was delivered."""
+    return show.quantity(measure, row["delay"][measure] if row["delivered"] else None)
 
 
 def emulator(report: Mapping[str, Any]) -> Layout:
     """How exact the emulator was."""
     lag = report["lag"]
+    names = (("lag", "p50_s"), ("lag 99 %", "p99_s"), ("lag worst", "max_s"))
     columns = [
-        Column("lag", [show.quantity("p50_s", lag["p50_s"])]),
-        Column("lag 99 %", [show.quantity("p99_s", lag["p99_s"])]),
-        Column("lag worst", [show.quantity("max_s", lag["max_s"])]),
+        *(Column(name, [show.quantity(key, lag[key] if lag["count"] else None)]) for name, key in names),
         Column("steal", [show.quantity("share", report["host"]["steal_share"])]),
         Column("devices", ["/".join(dict.fromkeys(report["devices"]))]),
     ]
@@ -281,5 +285,11 @@ def notes(report: Mapping[str, Any]) -> list[str]:
     if report["host"]["steal_share"] > paths.STEAL:
         found.append(
             "Note: others took more than 1 % of the processors' time: what was measured is inconclusive."
+        )
+    lag = report["lag"]
+    if lag["count"] and lag["p50_s"] > paths.LATE_S:
+        found.append(
+            f"Note: half of the packets left more than {show.quantity('p50_s', lag['p50_s'])} late: this host is too "
+            "busy for the path, or idle states wake it late."
         )
     return found

@@ -62,13 +62,14 @@ def serve(
     except ValueError as error:
         raise PacelineError(f"--max-rate {max_rate}: {error}") from None
     longest = span(max_duration, "--max-duration")
-    if not (
-        8 <= rate <= 1e12 and 0 < longest <= 864_000 and 1 <= max_sessions <= 4096 and 0 <= port < 65_536
+    for option, value, right, allowed in (
+        ("--max-rate", max_rate, 8 <= rate <= 1e12, "8 bit/s to 1 Tbit/s"),
+        ("--max-duration", max_duration, 0 < longest <= 864_000, "more than nothing, up to ten days"),
+        ("--max-sessions", max_sessions, 1 <= max_sessions <= 4096, "1 to 4096"),
+        ("--port", port, 0 <= port < 65_536, "0 to 65535, 0 for any that is free"),
     ):
-        raise PacelineError(
-            "bounds: --max-rate 8 bit/s to 1 Tbit/s, --max-duration up to ten days, --max-sessions 1 to 4096, "
-            "--port 0 to 65535"
-        )
+        if not right:
+            raise PacelineError(f"{option} {value}: {allowed}")
     server = listen(bind, port, int(rate), longest, max_sessions, key)
     until = span(duration, "--for") if duration else None
     print(f"paceline: serves on {server.address}, TCP and UDP; Ctrl-C ends", file=sys.stderr, flush=True)

@@ -78,7 +78,7 @@ def watch(
     Examples:
       paceline watch --port 443 --for 2s
       paceline watch --all --every 50ms --for 1s --out out/now
-      paceline watch --out out/get -- curl -sO http://example.org/
+      paceline watch --out out/get -- curl -so /dev/null http://example.org/
     """
     from paceline.watching import watch as follow
 
