@@ -2,7 +2,7 @@
 #   ns home.tcl wired=0.02 queue=50 duration=125 seed=1
 # Prints one line of key=value pairs: data packets delivered in all, packets sent again by the download, and the process's
 # peak memory in kB. 54 Mbit/s data and 6 Mbit/s basic rate, slots of 9 us, windows from 15, no RTS, four stations at 10 m;
-# no trace.
+# no trace. With all packet headers: the wireless nodes use some that they do not ask for (without, a fifth less gets through).
 
 array set option {wired 0.02 queue 50 duration 125 seed 1}
 foreach word $argv {
@@ -11,8 +11,6 @@ foreach word $argv {
     set option($key) $value
 }
 
-remove-all-packet-headers
-add-packet-header IP TCP Flags LL Mac ARP
 Agent/TCP set packetSize_ 1000
 Agent/TCP set window_ 100000
 foreach {key value} {
