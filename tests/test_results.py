@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+import paceline
 from paceline import files
 from paceline.errors import PacelineError, StorageError
 from paceline.results import TABLES, Results, RunRecord, series_tables, summarise
@@ -212,3 +213,11 @@ def test_occupancy_becomes_a_column_for_each_tenth() -> None:
     assert [results.queues[f"occupancy_{k}"][0] for k in range(10)] == tenths
     assert results.queues.schema["occupancy_9"] == pl.Float64
     assert "occupancy_0" not in made().queues.columns
+
+
+def test_a_run_directory_holds_the_recordings_of_its_last_run_alone(tmp_path: Path) -> None:
+    link = '[link.bottleneck]\nrate = "1 Mbit/s"\ndelay = "9 ms"\nqueue = { limit = "9 packets" }\n'
+    scenario = paceline.parse(f'duration = "1 s"\n{link}[flow.a]\n')
+    for kind in ("cwnd", "queue"):
+        paceline.run(scenario, record=(kind,), out=tmp_path / "out")
+        assert Results.read(tmp_path / "out").recorded() == [kind]

@@ -66,6 +66,14 @@ def write_whole(path: Path, content: bytes | str) -> None:
         raise refused(path, error) from error
 
 
+def remove(path: Path) -> None:
+    """Removes a file if it is there. Raises StorageError."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise refused(path, error, "remove") from error
+
+
 def read_text(path: Path) -> str:
     """Reads UTF-8 text. Raises StorageError."""
     try:

@@ -152,10 +152,14 @@ def _text(path: str | Path) -> str:
 @contextlib.contextmanager
 def _far_output(out: str | Path | None, far: str | None) -> Iterator[int]:
     """The descriptor that what the far command writes goes to."""
-    if out is None or far in (None, HOST):
+    if out is None:
         yield 2
         return
     target = Path(out) / FAR_OUTPUT
+    if far in (None, HOST):
+        files.remove(target)
+        yield 2
+        return
     try:
         with target.open("wb") as file:
             yield file.fileno()

@@ -400,9 +400,12 @@ class Results:
         return summarise(whole, by, measures)
 
     def write(self, directory: str | Path) -> None:
-        """Writes a run directory: the tables and series as Parquet, then manifest.json. Raises StorageError."""
+        """Writes a run directory: the tables and series as Parquet, then manifest.json. Recordings that an earlier run
+        left there are removed. Raises StorageError."""
         path = Path(directory)
         files.make_directory(path)
+        for kind in set(ALL_SERIES).difference(self.recorded()):
+            files.remove(path / f"series-{kind}.parquet")
         for name in TABLES:
             files.write_parquet(path / f"{name}.parquet", self.table(name))
         for kind in self.recorded():

@@ -145,7 +145,8 @@ impl Words {
             };
             *place = Some(value.to_owned());
         }
-        words.law(None)
+        // here they are words of one option, not options
+        words.law(None).map_err(|error| wrong(format!("access point: {}", error.to_string().replace("--", ""))))
     }
 
     fn law(&self, rate: Option<Rate>) -> Result<Law, GatewayError> {
@@ -262,7 +263,8 @@ mod tests {
         assert_eq!(Words::law_of("window=30kB").unwrap(), Law::Fixed(30_000));
         let error = |text| Words::law_of(text).unwrap_err().to_string();
         assert!(error("voap,lan=eth0").starts_with("an access point has no `lan`: it has alpha, "));
-        assert!(error("vegas").contains("one of voap, sap-law"));
+        assert_eq!(error("vegas"), "access point: algorithm vegas: one of voap, sap-law");
+        assert!(error("sap-law").contains("carries: capacity RATE"));
     }
 
     #[test]
