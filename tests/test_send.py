@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -250,3 +252,49 @@ def test_the_view_shows_rates_since_the_last_look() -> None:
     second = now([{**row, "time_s": 2.0, "bytes": 375_000}], before)
     assert [c.cells for c in second.columns if c.head == "rate"] == [["2 Mbit/s"]]
     assert all(c.cells == [] for c in now([], {}).columns)
+
+
+SERVE = """
+from paceline import _core
+server = _core.Server("127.0.0.1:0", 20_000_000, 60.0, 16, None)
+print(server.address, flush=True)
+server.run()
+"""
+
+
+def _resident(process: int) -> int:
+    """Bytes of memory that a process has."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def _flood(port: int, count: int) -> None:
+    """Datagrams of 40 senders: messages of every type of connections that there are not, and none at all."""
+    noise = random.Random(1)
+    senders = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(40)]
+    try:
+        for i in range(count):
+            head = b"PT" + bytes([0x10 | i % 12, i % 32]) if i % 4 else b""
+            senders[i % len(senders)].sendto(head + noise.randbytes(noise.randrange(80)), ("127.0.0.1", port))
+    finally:
+        for sender in senders:
+            sender.close()
+
+
+def test_a_flood_leaves_a_servers_memory_as_it_was() -> None:
+    command = [sys.executable, "-c", SERVE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            port = int(server.stdout.readline().rpartition(":")[2])
+            send("127.0.0.1", "tfrc", duration_s=0.5, port=port)
+            before = _resident(server.pid)
+            with ThreadPoolExecutor(1) as threads:
+                flooded = threads.submit(_flood, port, 100_000)
+                while not flooded.done():
+                    row = send("127.0.0.1", "tfrc", duration_s=0.5, port=port).flows.row(0, named=True)
+                    assert row["goodput_bps"] > 1e5
+                flooded.result()
+            # 30 bytes for each datagram would be 3 MB; a flow's own tables are less than one.
+            assert _resident(server.pid) - before < 2e6
+        finally:
+            server.terminate()
