@@ -168,35 +168,45 @@ def test_every_command_has_help_with_examples_that_run(tmp_path: Path, served: i
     assert set(re.findall(r"^  ([a-z-]+)  +\S", listed.partition("Commands:")[2], flags=re.MULTILINE)) == set(
         COMMANDS
     )
-    for command in COMMANDS:
-        text = help_of(command, environment, tmp_path)
-        assert max(map(len, text.split("\n"))) <= COLUMNS, text
-        assert "<" not in text.replace("JSON > ", ""), f"a metavar of {command} is raw: {text}"
-        examples = re.search(r"^  Examples?.*:\n((?:    .*\n)+)", text, flags=re.MULTILINE)
-        assert examples, f"{command} --help has no examples"
-        for line in re.split(r"(?<!\\)\n", examples[1].strip()):
-            if command == "send":
-                line = line.replace(" send 127.0.0.1 ", f" send 127.0.0.1 --port {served} ")  # noqa: PLW2901
-            words = shlex.split(line.replace("\\\n", " "))
-            assert words[:2] == ["paceline", command] or command == "plot", line
-            if command == "path" and "--" in words:
-                require("namespaces", "ping", "iperf3")
-            if command == "emulate" or "emulator" in words:
-                require("namespaces")
-            if command == "kernel-cc":
-                require("struct_ops")
-            if command == "gateway":
-                require("netns")
-                # An interface in a namespace of its own, which ends with the command.
-                made = "ip link add lan0 type veth peer name sta0; ip link set lan0 up;"
-                line = f"unshare --net sh -c {shlex.quote(f'{made} {line}')}"  # noqa: PLW2901
-            # Of a whole paper one figure: all of it takes a minute.
-            whole = words[1] == "reproduce" and not {"--figure", "--list"} & set(words)
-            brief = " --figure 3 --runs 1" if whole else ""
-            # Nothing is fetched from elsewhere.
-            here = re.sub(r" -- curl .*", " -- true", line)
-            said = printed(f"{here}{brief} || echo FAILED", tmp_path, environment)
-            assert "FAILED" not in said, f"{line}: {said}"
+    with ThreadPoolExecutor(3) as threads:
+        for done in [
+            threads.submit(examples_run, command, tmp_path / command, served) for command in COMMANDS
+        ]:
+            done.result()
+
+
+def examples_run(command: str, where: Path, served: int) -> None:
+    """The examples of a command's help run, in a directory of its own."""
+    where.mkdir()
+    environment = place(where)
+    text = help_of(command, environment, where)
+    assert max(map(len, text.split("\n"))) <= COLUMNS, text
+    assert "<" not in text.replace("JSON > ", ""), f"a metavar of {command} is raw: {text}"
+    examples = re.search(r"^  Examples?.*:\n((?:    .*\n)+)", text, flags=re.MULTILINE)
+    assert examples, f"{command} --help has no examples"
+    for line in re.split(r"(?<!\\)\n", examples[1].strip()):
+        if command == "send":
+            line = line.replace(" send 127.0.0.1 ", f" send 127.0.0.1 --port {served} ")  # noqa: PLW2901
+        words = shlex.split(line.replace("\\\n", " "))
+        assert words[:2] == ["paceline", command] or command == "plot", line
+        if command == "path" and "--" in words:
+            require("namespaces", "ping", "iperf3")
+        if command == "emulate" or "emulator" in words:
+            require("namespaces")
+        if command == "kernel-cc":
+            require("struct_ops")
+        if command == "gateway":
+            require("netns")
+            # An interface in a namespace of its own, which ends with the command.
+            made = "ip link add lan0 type veth peer name sta0; ip link set lan0 up;"
+            line = f"unshare --net sh -c {shlex.quote(f'{made} {line}')}"  # noqa: PLW2901
+        # Of a whole paper one figure: all of it takes a minute.
+        whole = words[1] == "reproduce" and not {"--figure", "--list"} & set(words)
+        brief = " --figure 3 --runs 1" if whole else ""
+        # Nothing is fetched from elsewhere.
+        here = re.sub(r" -- curl .*", " -- true", line)
+        said = printed(f"{here}{brief} || echo FAILED", where, environment)
+        assert "FAILED" not in said, f"{line}: {said}"
 
 
 WIDE = """
@@ -245,8 +255,13 @@ def test_nothing_is_wider_than_the_terminal_or_cut(columns: int, tmp_path: Path)
         "reproduce --list --figure 7": ["fig7a-levels-vegas"],
         "reproduce vegas-streaming --figure 5 --runs 2 --out out/paper": ["agree", "out/paper/index.html"],
     }
-    for command, words in commands.items():
-        said = printed(f"paceline {command} 2>&1 || echo FAILED", tmp_path, environment)
+    with ThreadPoolExecutor(2) as threads:
+        outputs = list(
+            threads.map(
+                lambda c: printed(f"paceline {c} 2>&1 || echo FAILED", tmp_path, environment), commands
+            )
+        )
+    for (command, words), said in zip(commands.items(), outputs, strict=True):
         assert "FAILED" not in said, said
         flat = re.sub(r"\s+", "", said)
         for word in words:
