@@ -5,7 +5,6 @@
 
 use paceline_live::endpoint::control::{Direction, Offer};
 use paceline_live::endpoint::{SendOptions, SendWatch, ServeOptions, Server, Wanted, send};
-use paceline_live::host::{HostReport, HostState};
 use paceline_live::netns::{Far, Kind, Plan, Status};
 use paceline_live::path::{Folder, PathSpec, RelayOptions, Stop};
 use paceline_live::session::{Family, FlowSpec, ReplayError, replay};
@@ -21,6 +20,8 @@ use std::thread;
 
 #[path = "../../../tests/needs.rs"]
 mod needs;
+#[path = "../../../tests/realtime.rs"]
+mod realtime;
 
 const PORT: u16 = 5050;
 /// What the client's output has before its results.
@@ -113,29 +114,11 @@ fn over_with(links: &str, flows: &str, for_ms: u64, logs: Option<&Path>) -> Resu
     Ok(rows.iter().cloned().zip(notes.iter().cloned()).collect())
 }
 
-/// Runs a check up to three times: other programs on the same processors disturb it too, which stolen time does not show.
-/// It fails if it fails each time and the host was its own at least once; else it says nothing.
+/// Runs a check over namespaces, where there are any.
 fn conclusive(check: impl Fn() -> Result<(), String>) {
-    if !needs::have("namespaces") {
-        return;
+    if needs::have("namespaces") {
+        realtime::conclusive(check);
     }
-    let mut failure = None;
-    for _ in 0..3 {
-        let before = HostState::now().unwrap();
-        match check() {
-            Ok(()) => return,
-            Err(why) => {
-                eprintln!("again: {why}");
-                if !HostReport::since(before).unwrap().is_disturbed() {
-                    failure = Some(why);
-                }
-            }
-        }
-    }
-    if let Some(why) = failure {
-        panic!("{why}");
-    }
-    eprintln!("inconclusive: the host stole more than 1 % of the processors' time, three times");
 }
 
 fn within(row: &Value, name: &str, low: f64, high: f64) -> Result<(), String> {

@@ -3,12 +3,14 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test of sockets in real time")]
 
 mod bounds;
+#[path = "../../../../tests/realtime.rs"]
+mod realtime;
 
 use paceline_live::endpoint::control::{self, Ask, Direction, MOST_TOLD, Measure, Offer, Tell, VERSION};
 use paceline_live::endpoint::{LiveRun, SendError, SendOptions, SendWatch, ServeOptions, Server, Wanted, send};
-use paceline_live::host::{HostReport, HostState};
 use paceline_live::session::{Family, FlowSpec, replay};
 use paceline_units::{Rate, Span};
+use realtime::conclusive;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,28 +70,6 @@ fn wanted(name: &str, settings: &[(&str, &str)], ms: u64, direction: Direction) 
 fn ask(server: &Served, flows: Vec<Wanted>) -> SendOptions {
     let (host, port) = (server.address.ip().to_string(), server.address.port());
     SendOptions { host, port, key: None, flows, logs: None, results: None }
-}
-
-/// Runs `test` up to three times: other tests on the same processors disturb it too, which stolen time does not show. It fails
-/// if it fails each time and the host was its own at least once; else it says nothing.
-fn conclusive(test: impl Fn() -> Result<(), String>) {
-    let mut failure = None;
-    for _ in 0..3 {
-        let before = HostState::now().unwrap();
-        match test() {
-            Ok(()) => return,
-            Err(why) => {
-                eprintln!("again: {why}");
-                if !HostReport::since(before).unwrap().is_disturbed() {
-                    failure = Some(why);
-                }
-            }
-        }
-    }
-    if let Some(why) = failure {
-        panic!("{why}");
-    }
-    eprintln!("inconclusive: the host stole more than 1 % of the processors' time, three times");
 }
 
 const CBR: &str = "{ kind = \"cbr\", rate = \"2 Mbit/s\" }";
