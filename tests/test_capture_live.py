@@ -13,6 +13,8 @@ from paceline import realtime
 from realtime import conclusive
 from tshark import count, fields
 
+pytestmark = pytest.mark.realtime
+
 PORT = 5050
 LIVE = ("-o", "udp.try_heuristic_first:TRUE", "-d", f"udp.port=={PORT},rtp")
 """RTP and RTCP share the server's port (RFC 5761); our own messages there are known by their first bytes."""

@@ -17,6 +17,8 @@ from paceline.errors import PacelineError
 from paceline.results import RunRecord
 from realtime import conclusive
 
+pytestmark = pytest.mark.realtime
+
 LINK = """
 duration = "6 s"
 profile = "linux"

@@ -19,6 +19,8 @@ from paceline.cli import app
 from paceline.errors import PacelineError
 from paceline.plots import gateway
 
+pytestmark = pytest.mark.realtime
+
 
 @pytest.mark.parametrize(
     ("words", "part"),

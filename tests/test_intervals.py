@@ -18,6 +18,8 @@ from paceline.reproduce.where import PaperError
 from paceline.results import RunRecord
 from realtime import conclusive
 
+pytestmark = pytest.mark.realtime
+
 SCENARIO = """
 duration = "60 s"
 profile = "rfc"

@@ -22,6 +22,8 @@ from paceline.realtime import Emulator
 from paceline.results import RunRecord
 from realtime import conclusive
 
+pytestmark = pytest.mark.realtime
+
 PATH = """
 duration = "10 s"
 warmup = "2 s"

@@ -24,6 +24,8 @@ import paceline
 from needs import require, unprivileged
 from realtime import conclusive
 
+pytestmark = pytest.mark.realtime
+
 PACELINE = str(Path(sys.executable).with_name("paceline"))
 NEAR, FAR, FAR6 = "198.18.0.1", "198.18.0.2", "fdac:e11e::2"
 IPERF3 = "iperf3 -c $PACELINE_PEER --connect-timeout 3000 -J"

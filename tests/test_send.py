@@ -23,6 +23,8 @@ from paceline.errors import PacelineError
 from paceline.results import Results
 from paceline.sending import LiveError, place, read_key, scheme, send
 
+pytestmark = pytest.mark.realtime
+
 KEY = b"a shared key"
 
 

@@ -22,6 +22,8 @@ from paceline.sending import LiveError, send
 from realtime import conclusive
 from test_path import PACELINE, direction, measured, steal
 
+pytestmark = pytest.mark.realtime
+
 CAPS = "application/x-rtp,media=video,clock-rate=90000,encoding-name=RAW,payload=96"
 SESSION = (
     "exec gst-launch-1.0 -q rtpsession name=s rtcp-min-interval=200000000 "

@@ -19,6 +19,8 @@ from paceline.results import RunRecord
 from paceline.sweep import Point, Store, workers_of_machine
 from paceline.turns import ALONE, Budget, in_turn
 
+pytestmark = pytest.mark.realtime
+
 LINK = """
 duration = "1 s"
 [link.bottleneck]

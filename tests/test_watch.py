@@ -22,6 +22,8 @@ from paceline.errors import PacelineError
 from paceline.watching import CommandError
 from realtime import undisturbed
 
+pytestmark = pytest.mark.realtime
+
 Done = subprocess.CompletedProcess[str]
 
 SERVER = """
