@@ -1,13 +1,19 @@
 //! Fan-in: what an inbox needs for an element with several sources, or for one whose source reorders.
 //!
 //! Sources hand over their packets one after the other, each in order, for this window and for later ones. The inbox
-//! itself keeps what lies before the horizon, where the next window is expected to end; the rest waits in time slots.
+//! itself keeps what lies before the horizon, where the next window is expected to end; the rest waits in time slots of
+//! about a window, what is later in blocks of slots, what is later still by itself: no packet is moved more than
+//! three times, but for those that are thousands of windows away.
 
 use crate::ways::Ways;
 use paceline_packet::Packet;
 use paceline_units::Time;
 
-const SLOTS: u64 = 32;
+/// Slots of a block.
+const BLOCK: u64 = 32;
+/// The slots of this block and the next, and how many blocks there are beyond these: a bit each in a word.
+const SLOTS: u64 = 2 * BLOCK;
+const BLOCKS: u64 = 64;
 
 /// The most buckets that a batch is sorted into.
 const BUCKETS: usize = 4096;
@@ -27,11 +33,17 @@ pub(crate) struct Fanin {
     taken: usize,
     /// Packets in no order, but for those of the same source, in slots of 2^shift nanoseconds, about a window.
     slots: [Vec<Packet>; SLOTS as usize],
-    /// Number of the first slot that may hold packets.
+    /// Number of the first slot that may hold packets; and of the first beyond them.
     current: u64,
+    end: u64,
     shift: u32,
-    in_slots: usize,
-    /// What lies beyond the slots, and the earliest of it.
+    /// Which slots hold packets, and which blocks: bit `number % 64`.
+    slots_held: u64,
+    /// Packets of the slots from `end` on, by block of slots; and the first slot beyond these blocks.
+    blocks: [Vec<Packet>; BLOCKS as usize],
+    blocks_end: u64,
+    blocks_held: u64,
+    /// Packets from `blocks_end` on, and the earliest of them.
     far: Vec<Packet>,
     far_first: Time,
     counts: Box<[u32; BUCKETS]>,
@@ -48,8 +60,12 @@ impl Fanin {
             taken: 0,
             slots: [const { Vec::new() }; SLOTS as usize],
             current: window.0 >> shift,
+            end: SLOTS,
             shift,
-            in_slots: 0,
+            slots_held: 0,
+            blocks: [const { Vec::new() }; BLOCKS as usize],
+            blocks_end: SLOTS + BLOCK * BLOCKS,
+            blocks_held: 0,
             far: Vec::new(),
             far_first: Time::NEVER,
             counts: Box::new([0; BUCKETS]),
@@ -73,11 +89,14 @@ impl Fanin {
     pub(crate) fn push(&mut self, time: Time, put: impl FnOnce(&mut Vec<Packet>)) {
         let slot = time.0 >> self.shift;
         debug_assert!(slot >= self.current, "a packet for a window that is over");
-        if slot - self.current < SLOTS {
-            self.in_slots += 1;
+        // Not in a function of its own: that would take the packet's address, and keep it in memory for all.
+        if slot < self.end {
+            self.slots_held |= 1 << (slot % SLOTS);
             put(&mut self.slots[(slot % SLOTS) as usize]);
+        } else if slot < self.blocks_end {
+            self.blocks_held |= 1 << (slot / BLOCK % BLOCKS);
+            put(&mut self.blocks[(slot / BLOCK % BLOCKS) as usize]);
         } else {
-            // Not in a function of its own: that would take the packet's address, and keep it in memory for all.
             self.far_first = self.far_first.min(time);
             put(&mut self.far);
         }
@@ -85,7 +104,7 @@ impl Fanin {
 
     /// How many packets are here.
     pub(crate) fn len(&self) -> usize {
-        self.in_slots + self.far.len()
+        self.slots.iter().chain(&self.blocks).map(Vec::len).sum::<usize>() + self.far.len()
     }
 
     /// Takes everything before `until`, of which `due` has what lies before `horizon`, and leaves there what lies before
@@ -113,14 +132,14 @@ impl Fanin {
         if to <= horizon {
             return horizon;
         }
-        if self.in_slots > 0 {
-            let last = (to.0 - 1) >> self.shift;
-            for number in self.current..=last.min(self.current + SLOTS - 1) {
+        if self.slots_held != 0 {
+            let many = (((to.0 - 1) >> self.shift) - self.current).min(SLOTS - 1);
+            let mut held =
+                self.slots_held.rotate_right((self.current % SLOTS) as u32) & (u64::MAX >> (SLOTS - 1 - many));
+            while held != 0 {
+                let number = self.current + u64::from(held.trailing_zeros());
+                held &= held - 1;
                 let slot = &mut self.slots[(number % SLOTS) as usize];
-                if slot.is_empty() {
-                    continue;
-                }
-                let before = slot.len();
                 if (number + 1) << self.shift <= to.0 {
                     due.append(slot);
                 } else {
@@ -132,19 +151,45 @@ impl Fanin {
                         !now
                     });
                 }
-                self.in_slots -= before - slot.len();
+                if slot.is_empty() {
+                    self.slots_held &= !(1 << (number % SLOTS));
+                }
             }
         }
         self.current = to.0 >> self.shift;
-        if self.far_first != Time::NEVER
-            && (self.far_first < to || (self.far_first.0 >> self.shift) - self.current < SLOTS)
-        {
-            self.far_first = Time::NEVER;
-            for packet in std::mem::take(&mut self.far) {
-                if packet.time < to { due.push(packet) } else { self.push(packet.time, |to| to.push(packet)) }
-            }
+        if self.current + BLOCK >= self.end {
+            self.advance(to, due);
         }
         to
+    }
+
+    /// Fills the slots of the blocks that begin, and where there are no more blocks, these from what is far. Packets of one
+    /// slot lie in one place, so those of a source stay in order.
+    fn advance(&mut self, to: Time, due: &mut Vec<Packet>) {
+        let (begun, first) = (self.end, self.current - self.current % BLOCK);
+        self.end = first + SLOTS;
+        for number in begun / BLOCK..self.end.min(self.blocks_end) / BLOCK {
+            let mut block = std::mem::take(&mut self.blocks[(number % BLOCKS) as usize]);
+            self.blocks_held &= !(1 << (number % BLOCKS));
+            self.place(&mut block, to, due);
+            self.blocks[(number % BLOCKS) as usize] = block;
+        }
+        if self.end >= self.blocks_end {
+            self.blocks_end = self.end + BLOCK * BLOCKS;
+            let mut far = std::mem::take(&mut self.far);
+            self.far_first = Time::NEVER;
+            self.place(&mut far, to, due);
+            // Some may be far still; the room is kept for them.
+            std::mem::swap(&mut far, &mut self.far);
+            self.far.append(&mut far);
+        }
+    }
+
+    /// Puts packets where they belong now.
+    fn place(&mut self, packets: &mut Vec<Packet>, to: Time, due: &mut Vec<Packet>) {
+        for packet in packets.drain(..) {
+            if packet.time < to { due.push(packet) } else { self.push(packet.time, |to| to.push(packet)) }
+        }
     }
 
     /// Copies `due`, all of which comes before `to`, in order of (time, delivering link, emission): one counting pass over
@@ -187,26 +232,29 @@ impl Fanin {
 
     /// When the first packet here comes.
     pub(crate) fn first(&self) -> Time {
-        if self.in_slots == 0 {
+        let held = |bits: u64, from: u64| from + u64::from(bits.rotate_right((from % 64) as u32).trailing_zeros());
+        let packets = if self.slots_held != 0 {
+            &self.slots[(held(self.slots_held, self.current) % SLOTS) as usize]
+        } else if self.blocks_held != 0 {
+            &self.blocks[(held(self.blocks_held, self.end / BLOCK) % BLOCKS) as usize]
+        } else {
             return self.far_first;
-        }
-        for number in self.current..self.current + SLOTS {
-            let slot = &self.slots[(number % SLOTS) as usize];
-            if let Some(first) = slot.iter().map(|packet| packet.time).min() {
-                return first.min(self.far_first);
-            }
-        }
-        unreachable!("in_slots counts what the slots hold")
+        };
+        packets.iter().map(|packet| packet.time).min().unwrap_or(Time::NEVER)
     }
 
     /// Empties it into `to`, in order of emission within a source.
     pub(crate) fn drain_into(&mut self, to: &mut Vec<Packet>) {
-        for number in self.current..self.current + SLOTS {
+        for number in self.current..self.end {
             to.append(&mut self.slots[(number % SLOTS) as usize]);
+        }
+        for block in self.end / BLOCK..self.blocks_end / BLOCK {
+            to.append(&mut self.blocks[(block % BLOCKS) as usize]);
         }
         to.append(&mut self.far);
         self.far_first = Time::NEVER;
-        self.in_slots = 0;
+        self.slots_held = 0;
+        self.blocks_held = 0;
     }
 }
 
