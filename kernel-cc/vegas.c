@@ -11,6 +11,7 @@
  *   fewer, which may all have been delayed, Reno takes the round trip's decision.
  * - Slow start grows in every round trip, not in every other one, and leaves the window at what the path held.
  * - Losses are found, repaired and answered as Reno does; the paper's fine-grained timeouts are not there.
+ * - The base is measured anew after a pause.
  * - alpha and beta are 2 and 4.
  */
 #include "cc.h"
@@ -36,15 +37,20 @@ INLINE void begin_round(struct sock *sk, struct vegas *v)
 	v->least_us = NONE;
 }
 
+INLINE void begin(struct sock *sk, struct vegas *v)
+{
+	v->base_us = NONE;
+	v->measuring = 1;
+	begin_round(sk, v);
+}
+
 SECTION("struct_ops/pl_vegas_init")
 void pl_vegas_init(u64 *args)
 {
 	struct sock *sk = SOCK(args);
 	struct vegas *v = STATE(sk, struct vegas);
 
-	v->base_us = NONE;
-	v->measuring = 1;
-	begin_round(sk, v);
+	begin(sk, v);
 }
 
 SECTION("struct_ops/pl_vegas_state")
@@ -58,7 +64,7 @@ void pl_vegas_state(u64 *args)
 		begin_round(sk, v);
 }
 
-/* After a pause no round trip is under way. */
+/* After a pause no round trip is under way, and the path may be another. */
 SECTION("struct_ops/pl_vegas_event")
 void pl_vegas_event(u64 *args)
 {
@@ -66,10 +72,8 @@ void pl_vegas_event(u64 *args)
 	struct vegas *v = STATE(sk, struct vegas);
 	u32 event = (u32)args[1];
 
-	if (event == CA_EVENT_TX_START || event == CA_EVENT_CWND_RESTART) {
-		v->measuring = 1;
-		begin_round(sk, v);
-	}
+	if (event == CA_EVENT_TX_START || event == CA_EVENT_CWND_RESTART)
+		begin(sk, v);
 }
 
 SECTION("struct_ops/pl_vegas_acked")

@@ -61,6 +61,10 @@ def _tshark() -> str | None:
     return None if shutil.which("tshark") else "needs tshark (package tshark)"
 
 
+def _clang() -> str | None:
+    return None if shutil.which("clang") else "needs clang (package clang)"
+
+
 def _jq() -> str | None:
     return None if shutil.which("jq") else "needs jq (package jq)"
 
@@ -167,6 +171,7 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "ns": _ns,
     "chromium": _chromium,
     "tshark": _tshark,
+    "clang": _clang,
     "jq": _jq,
     "iperf3": _iperf3,
     "shaper": _shaper,

@@ -38,11 +38,11 @@ fn read() -> Result<Option<Asked>, String> {
     while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
         match argument {
             Long("help") | Short('h') => {
-                print!("{HELP}{MORE}");
+                say(format_args!("{HELP}{MORE}"));
                 return Ok(None);
             }
             Long("version") => {
-                println!("paceline-gateway {}", env!("CARGO_PKG_VERSION"));
+                say(format_args!("paceline-gateway {}\n", env!("CARGO_PKG_VERSION")));
                 return Ok(None);
             }
             Long("dry-run") => asked.words.dry_run = true,
@@ -82,8 +82,18 @@ fn main() -> ExitCode {
     }
 }
 
+/// On standard output, unless whoever reads it has had enough.
+fn say(text: std::fmt::Arguments<'_>) {
+    let _ = io::stdout().write_fmt(text);
+}
+
+/// On standard error, if there is one.
+fn complain(why: &str) {
+    let _ = writeln!(io::stderr(), "paceline-gateway: {why}");
+}
+
 fn fail(why: &str, code: u8) -> ExitCode {
-    eprintln!("paceline-gateway: {why}");
+    complain(why);
     ExitCode::from(code)
 }
 
@@ -95,27 +105,28 @@ fn gateway(asked: &Asked) -> Result<(), GatewayError> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: whole structures; the handler stores a flag and makes one system call, write(2).
         unsafe {
+            let mut before = std::mem::zeroed::<libc::sigaction>();
+            libc::sigaction(signal, std::ptr::null(), &raw mut before);
+            // What nohup or a shell's background has it ignore stays ignored.
+            if signal != libc::SIGTERM && before.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
             let mut action = std::mem::zeroed::<libc::sigaction>();
             action.sa_sigaction = on_signal as *const () as usize;
             action.sa_flags = libc::SA_RESTART;
             libc::sigaction(signal, &raw const action, std::ptr::null_mut());
         }
     }
-    let mut file = match &asked.out {
-        #[expect(clippy::disallowed_types, reason = "a file that the user asked for")]
-        Some(path) => {
-            let file = std::fs::File::create(path)
-                .map_err(|error| GatewayError::Options(format!("--out {}: {error}", path.display())))?;
-            Some(io::BufWriter::new(file))
-        }
+    let mut out = match &asked.out {
+        Some(path) => Some(Out::create(path)?),
         None => None,
     };
     let terminal = Terminal::open();
     let mut shown = 0_u64;
     let report = run(&options, stop, &mut |status| {
         let json = || serde_json::to_string(status).unwrap_or_default();
-        if let Some(file) = &mut file {
-            let _ = writeln!(file, "{}", json());
+        if let Some(out) = &mut out {
+            out.write(&json());
         }
         let second = status.time_s as u64;
         if asked.json {
@@ -126,11 +137,42 @@ fn gateway(asked: &Asked) -> Result<(), GatewayError> {
         }
     })?;
     let json = serde_json::to_string(&report).unwrap_or_default();
-    if let Some(file) = &mut file {
-        writeln!(file, "{json}").and_then(|()| file.flush()).map_err(system("writing --out"))?;
+    if let Some(out) = &mut out {
+        out.write(&json);
     }
     terminal.end(if asked.json { json } else { summary(&report) });
-    Ok(())
+    out.map_or(Ok(()), Out::end)
+}
+
+/// The file that the user asked for. A full disk ends it, and not the gateway.
+struct Out {
+    #[expect(clippy::disallowed_types, reason = "a file that the user asked for")]
+    file: std::fs::File,
+    error: Option<io::Error>,
+}
+
+impl Out {
+    #[expect(clippy::disallowed_types, reason = "a file that the user asked for")]
+    fn create(path: &std::path::Path) -> Result<Out, GatewayError> {
+        let created = std::fs::File::create(path);
+        let file = created.map_err(|error| GatewayError::Options(format!("--out {}: {error}", path.display())))?;
+        Ok(Out { file, error: None })
+    }
+
+    /// A line, at once: who follows the file sees it, and a killed gateway has lost none.
+    fn write(&mut self, json: &str) {
+        if self.error.is_some() {
+            return;
+        }
+        if let Err(error) = self.file.write_all(format!("{json}\n").as_bytes()) {
+            complain(&format!("writing --out: {error}; nothing more is written there, the gateway goes on"));
+            self.error = Some(error);
+        }
+    }
+
+    fn end(self) -> Result<(), GatewayError> {
+        self.error.map_or(Ok(()), |error| Err(GatewayError::System { what: "writing --out", error }))
+    }
 }
 
 /// Standard output, written by a thread of its own: a reader that has stopped to read must not hold the gateway up.

@@ -170,7 +170,13 @@ def _file(out: Path | None) -> Iterator[Any]:
         yield lambda _line: None
         return
     with out.open("w") as file:
-        yield lambda line: file.write(line + "\n")
+
+        def write(line: str) -> None:
+            # At once: who follows the file sees it, and a killed gateway has lost none.
+            file.write(line + "\n")
+            file.flush()
+
+        yield write
 
 
 @contextmanager

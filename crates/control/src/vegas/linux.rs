@@ -42,11 +42,17 @@ impl Vegas {
             TcpEvent::Idle { window } => {
                 self.ssthresh = self.ssthresh.max(0.75 * self.cwnd); // tcp_current_ssthresh (RFC 2861)
                 self.cwnd = self.cwnd.min(window).max(1.0);
-                self.enable(path); // CA_EVENT_CWND_RESTART
+                self.begin_kernel(path); // CA_EVENT_CWND_RESTART
             }
-            TcpEvent::Resumed { .. } => self.enable(path), // CA_EVENT_TX_START
+            TcpEvent::Resumed { .. } => self.begin_kernel(path), // CA_EVENT_TX_START
             TcpEvent::Deflate { .. } | TcpEvent::Duplicate => {}
         }
+    }
+
+    /// `tcp_vegas_init`: the base is made anew.
+    fn begin_kernel(&mut self, path: &PathView) {
+        self.base_rtt = f64::INFINITY;
+        self.enable(path);
     }
 
     /// `tcp_vegas_cong_avoid`.

@@ -123,9 +123,14 @@ impl Home {
         Running(Some(child))
     }
 
-    /// A number of the stations' `/proc/net/snmp`, such as `Tcp`, `InCsumErrors`.
-    pub fn counter(&self, group: &'static str, name: &'static str) -> u64 {
-        self.inside(Place::Stations, move || {
+    /// TCP segments that an end of a connection found damaged: data at the stations, ACKs at the servers.
+    pub fn damaged(&self) -> u64 {
+        [Place::Stations, Place::Servers].map(|place| self.counter(place, "Tcp", "InCsumErrors")).iter().sum()
+    }
+
+    /// A number of a place's `/proc/net/snmp`, such as `Tcp`, `InCsumErrors`.
+    fn counter(&self, place: Place, group: &'static str, name: &'static str) -> u64 {
+        self.inside(place, move || {
             let text = std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
             let mut lines = text.lines().filter(|line| line.starts_with(&format!("{group}:")));
             let names: Vec<&str> = lines.next().unwrap().split(' ').collect();
@@ -135,10 +140,11 @@ impl Home {
         })
     }
 
-    /// What a command says in the gateway's namespace.
+    /// What a command says in the gateway's namespace; `%` is a space in one of its words.
     pub fn said(&self, words: &str) -> String {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", self.name(Place::Gateway)]).args(words.split_ascii_whitespace());
+        let words = words.split_ascii_whitespace().map(|word| word.replace('%', " "));
+        command.args(["netns", "exec", self.name(Place::Gateway)]).args(words);
         let done = command.output().unwrap();
         String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned()
     }

@@ -70,11 +70,11 @@ impl Queue {
             (DelayFrom::Shaper { rate, limit }, found) => {
                 if let Some(Discipline { kind, handle, .. }) = found
                     && *handle != 0
-                    && !is_default(kind, *handle)
+                    && !is_ours(kind, *handle)
                 {
                     return Err(GatewayError::Shaped { name, kind: kind.clone(), handle: *handle });
                 }
-                let bucket = bucket(rate, limit)?;
+                let bucket = bucket(rate, limit, interface.mtu)?;
                 netlink.add_shaper(interface.index, &bucket)?;
                 drain = f64::from(bucket.bytes_per_second);
                 true
@@ -89,8 +89,20 @@ impl Queue {
 
     /// Looks at it.
     pub(super) fn look(&mut self, now: Time) -> Result<(), GatewayError> {
-        let Some(found) = self.netlink.discipline(self.interface.index)? else {
-            return Err(GatewayError::NoQueue { name: self.interface.name.clone() });
+        let name = || self.interface.name.clone();
+        let found = match self.netlink.discipline(self.interface.index) {
+            Err(GatewayError::Route { error, .. }) if error.raw_os_error() == Some(libc::ENODEV) => {
+                return Err(GatewayError::Gone { name: name() });
+            }
+            other => other?,
+        };
+        let found = match found {
+            Some(found) if !self.shaper || is_ours(&found.kind, found.handle) => found,
+            None if !self.shaper => return Err(GatewayError::NoQueue { name: name() }),
+            other => {
+                let there = other.map_or_else(|| "nothing is".to_owned(), |found| format!("{} is", found.kind));
+                return Err(GatewayError::ShaperGone { name: name(), there });
+            }
         };
         self.dropped += u64::from(found.drops.wrapping_sub(self.drops));
         self.drops = found.drops;
@@ -138,9 +150,8 @@ impl Drop for Queue {
     }
 }
 
-/// Whether the kernel itself gave the interface its discipline: mq's handle is not zero either in older kernels, and a
-/// shaper of the gateway's is one that a killed one left.
-fn is_default(kind: &str, handle: u32) -> bool {
+/// Whether a discipline is a gateway's shaper.
+fn is_ours(kind: &str, handle: u32) -> bool {
     handle == SHAPER && kind == "tbf"
 }
 
@@ -148,26 +159,28 @@ fn is_default(kind: &str, handle: u32) -> bool {
 pub(super) fn clear_leftover(interface: u32) -> Result<bool, GatewayError> {
     let mut netlink = Netlink::open()?;
     let found = netlink.discipline(interface)?;
-    let left = found.is_some_and(|found| is_default(&found.kind, found.handle));
+    let left = found.is_some_and(|found| is_ours(&found.kind, found.handle));
     if left {
         netlink.remove_shaper(interface)?;
     }
     Ok(left)
 }
 
-/// The bucket holds what the rate carries in a millisecond, and two packets at least.
-fn bucket(rate: Rate, limit: Size) -> Result<Bucket, GatewayError> {
-    const TWO_PACKETS: f64 = 3200.0;
+/// The bucket holds what the rate carries in a millisecond, and two packets of `mtu` bytes at least: the kernel's token
+/// bucket drops what is larger than it.
+pub(super) fn bucket(rate: Rate, limit: Size, mtu: u32) -> Result<Bucket, GatewayError> {
+    /// An Ethernet header and a VLAN tag.
+    const HEADER: f64 = 18.0;
+    let two_packets = (2.0 * (f64::from(mtu) + HEADER)).max(3200.0);
     let bytes = rate.bps() / 8.0;
     if !(1000.0..=f64::from(u32::MAX)).contains(&bytes) {
         return Err(GatewayError::Options(format!("--rate {rate}: from 8 kbit/s to 34 Gbit/s")));
     }
-    let limit = u32::try_from(limit.bytes()).ok().filter(|limit| *limit >= 3200);
-    let Some(limit) = limit else {
-        return Err(GatewayError::Options("--queue: from 3200 bytes to 4 GB".to_owned()));
+    let Some(most) = u32::try_from(limit.bytes()).ok().filter(|limit| *limit >= 3200) else {
+        return Err(GatewayError::Options(format!("--queue {}B: from 3200 B to 4 GB", limit.bytes())));
     };
-    let burst = (bytes / 1000.0).clamp(TWO_PACKETS, f64::from(u32::MAX)) as u32;
-    Ok(Bucket { bytes_per_second: bytes as u32, burst, limit })
+    let burst = (bytes / 1000.0).clamp(two_packets, f64::from(u32::MAX)) as u32;
+    Ok(Bucket { bytes_per_second: bytes as u32, burst, limit: most })
 }
 
 #[cfg(test)]
@@ -176,10 +189,12 @@ mod tests {
 
     #[test]
     fn a_bucket_holds_a_millisecond() {
-        let of = |mbps: f64| bucket(Rate::from_mbps(mbps), Size::from_bytes(50_000));
+        let of = |mbps: f64| bucket(Rate::from_mbps(mbps), Size::from_bytes(50_000), 1500);
         assert_eq!(of(10.0).unwrap(), Bucket { bytes_per_second: 1_250_000, burst: 3200, limit: 50_000 });
         assert_eq!(of(100.0).unwrap().burst, 12_500);
         assert!(of(0.001).is_err() && of(1e6).is_err());
-        assert!(bucket(Rate::from_mbps(1.0), Size::from_bytes(100)).is_err());
+        assert!(bucket(Rate::from_mbps(1.0), Size::from_bytes(100), 1500).is_err());
+        let jumbo = bucket(Rate::from_mbps(10.0), Size::from_bytes(50_000), 9000).unwrap();
+        assert!(jumbo.burst >= 2 * 9014, "{jumbo:?}");
     }
 }

@@ -42,6 +42,31 @@ pub enum GatewayError {
         /// Its type.
         kind: u16,
     },
+    /// Another gateway has the interface.
+    #[error("a gateway runs on interface `{name}` already{}: end it first", of_process(*process))]
+    Running {
+        /// The interface.
+        name: String,
+        /// The other gateway's process, where it can be told.
+        process: Option<i32>,
+    },
+    /// The interface is no longer there.
+    #[error("interface `{name}` is gone; when it is back, start the gateway again")]
+    Gone {
+        /// The interface.
+        name: String,
+    },
+    /// Somebody took the gateway's shaper away while it ran.
+    #[error(
+        "the gateway's shaper on interface `{name}` is gone, and {there} in its place: somebody else sets the interface's \
+         queue. Let one of the two do it: without --rate, the gateway leaves the queue alone"
+    )]
+    ShaperGone {
+        /// The interface.
+        name: String,
+        /// What is there.
+        there: String,
+    },
     /// The interface's queue is somebody else's.
     #[error(
         "interface `{name}` has a queueing discipline that somebody set ({kind}, handle {handle:x}:): remove it (tc qdisc \
@@ -75,6 +100,10 @@ pub enum GatewayError {
         /// The system's error.
         error: io::Error,
     },
+}
+
+fn of_process(process: Option<i32>) -> String {
+    process.map_or_else(String::new, |process| format!(" (process {process})"))
 }
 
 const ROOT: &str = ". It takes root, or the capabilities CAP_BPF and CAP_NET_ADMIN: run it with sudo";

@@ -187,16 +187,23 @@ impl WindowKeeper {
         let flags = known.map_or(0, |state| state.flags);
         let before = known.map_or(0, |state| if down { state.remote_isn } else { state.lan_isn });
         let again = flags & mine != 0 && before == isn;
-        if !again {
-            let goes_on = tcp[13] & ACK != 0 || (flags & mine == 0 && flags & theirs != 0);
-            if !goes_on || known.is_none() {
-                *self.entry(segment.key) = FlowState::default();
-            }
+        let at_once = flags & mine == 0 && flags & theirs != 0;
+        let answers = tcp[13] & ACK != 0;
+        // A SYN-ACK of another number after the station has answered one: neither end would take it.
+        let stray = !again && !at_once && answers && flags & flag::ACK != 0;
+        if known.is_none() || !(again || at_once || answers) {
+            *self.entry(segment.key) = FlowState::default();
         }
         let state = self.entry(segment.key);
+        let mut odd = offer.odd || stray;
         if again {
-            // The handshake's time says nothing, and what was offered before still is.
+            // The handshake's time says nothing. Which of two different offers the other end has taken cannot be told.
             state.handshake = 0;
+            state.flags &= !flag::ENDED;
+            let offered = state.flags & scale != 0;
+            odd |= offered != offer.shift.is_some() || (!down && offered && offer.shift != Some(state.shift));
+        } else if stray {
+            // Nothing of it is learnt.
         } else if down {
             state.flags = state.flags & !scale | mine | flag::DATA;
             state.remote_isn = isn;
@@ -218,7 +225,7 @@ impl WindowKeeper {
         if !down && offer.mss != 0 {
             state.mss = offer.mss;
         }
-        if offer.odd {
+        if odd {
             state.flags |= flag::ODD;
         }
         state.seen = now;

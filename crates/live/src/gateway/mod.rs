@@ -4,6 +4,7 @@
 //! [`bpf`] is the data path, [`keeper`] its twin in Rust, [`table`] what both know of a connection, [`run()`] the process;
 //! what decides is [`paceline_path::access_point`], the simulator's code.
 
+mod alone;
 pub mod bpf;
 pub mod delay;
 pub mod element;

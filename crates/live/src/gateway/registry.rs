@@ -27,7 +27,6 @@ struct Tracked {
     sent: u64,
     /// What the sender has outstanding.
     outstanding: u64,
-    clamp: Option<u32>,
     idle: u64,
 }
 
@@ -53,6 +52,8 @@ pub(super) struct Registry {
     over: Span,
     /// Bytes of UDP at its end.
     udp: u64,
+    /// Windows in the data path: they stay there until it is told otherwise, whatever becomes of the connection.
+    told: BTreeMap<Key, u32>,
 }
 
 impl Registry {
@@ -93,8 +94,7 @@ impl Registry {
             let far = Span::from_micros(u64::from(state.wan_rtt));
             let passed = Passed { beyond: u64::from(state.in_flight()), sent, acked: acked as u64, over };
             let outstanding = passed.outstanding(state.longest_in(interval), far);
-            let clamp = same.and_then(|b| b.clamp);
-            seen.insert(*key, Tracked { number, state: *state, sent, outstanding, clamp, idle });
+            seen.insert(*key, Tracked { number, state: *state, sent, outstanding, idle });
         }
         self.flows = seen;
         self.keys = self.flows.iter().map(|(key, flow)| (flow.number, *key)).collect();
@@ -150,13 +150,18 @@ impl Registry {
                 decided.insert(*key, u32::try_from(window).unwrap_or(u32::MAX).max(1));
             }
         }
-        for (key, flow) in &mut self.flows {
-            let window = decided.get(key).copied();
-            if window == flow.clamp {
-                continue;
+        // First those that go, also of connections that are there no more: another one between the same ends must not
+        // find them, and room is made.
+        let gone: Vec<Key> = self.told.keys().filter(|key| !decided.contains_key(key)).copied().collect();
+        for key in gone {
+            set(&key, None)?;
+            self.told.remove(&key);
+        }
+        for (key, window) in decided {
+            if self.told.get(&key) != Some(&window) {
+                set(&key, Some(window))?;
+                self.told.insert(key, window);
             }
-            set(key, window)?;
-            flow.clamp = window;
         }
         Ok(())
     }
@@ -172,7 +177,7 @@ impl Registry {
         let shown = self.flows.iter().filter(|(_, flow)| flow.idle < SHOWN && !flow.state.is_closed());
         let flows = shown.map(|(key, flow)| {
             let [station, remote] = key.ends();
-            let clamp = flow.clamp.or(Some(all).filter(|window| *window != 0));
+            let clamp = self.told.get(key).copied().or(Some(all).filter(|window| *window != 0));
             FlowStatus {
                 station: station.to_string(),
                 remote: remote.to_string(),
@@ -207,6 +212,8 @@ impl Tracked {
 mod tests {
     use super::*;
     use crate::gateway::table::flag;
+    use paceline_path::access_point::{Voap, VoapModel};
+    use paceline_units::Rate;
 
     fn state(bytes: u64, ack: u32, seen: u64) -> FlowState {
         FlowState {
@@ -255,6 +262,37 @@ mod tests {
         let second = registry.take_in(&[(key, again)], at(400), 2);
         assert_ne!(first.reports[0].flow, second.reports[0].flow);
         assert_eq!(second.reports[0].sent, 400);
+    }
+
+    #[test]
+    fn a_window_does_not_outlive_its_connection() {
+        let key = Key { family: 4, ..Key::default() };
+        let now = monotonic();
+        let model = VoapModel { threshold: 0.0, ..VoapModel::default() };
+        let unknown = FlowState { flags: flag::LAN_SYN, ..state(400, 0, now) };
+        // The ends begin another connection, the first one's SYN has just passed, the data path has forgotten it, it ends.
+        let ended = FlowState { seen: now.saturating_sub(11_000_000_000), ..state(10_000, 0, now) };
+        for after in [
+            vec![(key, FlowState { lan_isn: 7, ..state(400, 0, now) })],
+            vec![(key, unknown)],
+            vec![],
+            vec![(key, FlowState { flags: ended.flags | flag::RST, ..ended })],
+        ] {
+            let (mut registry, mut law) = (Registry::default(), Law::Voap(Voap::new(model)));
+            let mut told = Vec::new();
+            for (n, states) in [vec![(key, state(10_000, 0, now))], after.clone()].into_iter().enumerate() {
+                let at = Time::ZERO + Span::from_millis(200 * (n as u64 + 1));
+                let taken = registry.take_in(&states, at, n as u32 + 2);
+                let wait = if n == 0 { Span::from_millis(50) } else { Span::ZERO };
+                let interval = Interval { longest_wait: wait, unresponsive: Rate::from_bps(0) };
+                let mut set = |key: &Key, window: Option<u32>| {
+                    told.push((*key, window.is_some()));
+                    Ok(())
+                };
+                registry.decide(&mut law, &interval, &taken.reports, &mut set).unwrap();
+            }
+            assert_eq!(told, [(key, true), (key, false)], "{after:?}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
 // linux/if_link.h
 const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
 // linux/gen_stats.h
 const STATS_BASIC: u16 = 1;
 const STATS_QUEUE: u16 = 3;
@@ -48,8 +49,8 @@ pub struct Interface {
     pub index: u32,
     /// Its type (ARPHRD).
     pub kind: u16,
-    /// Whether it is up.
-    pub up: bool,
+    /// The largest IP packet that it takes (bytes).
+    pub mtu: u32,
 }
 
 /// The queueing discipline at an interface's root, with its counts.
@@ -107,9 +108,11 @@ impl Request {
         Request { kind, flags, bytes: vec![0; 16] }
     }
 
-    /// `struct ifinfomsg` of no interface.
-    fn interfaces(mut self) -> Request {
-        self.bytes.extend([0; 16]);
+    /// `struct ifinfomsg` of an interface; 0: of none.
+    fn interface(mut self, index: u32) -> Request {
+        self.bytes.extend([0; 4]);
+        self.bytes.extend(index.to_ne_bytes());
+        self.bytes.extend([0; 8]);
         self
     }
 
@@ -242,17 +245,17 @@ impl Netlink {
     /// # Errors
     /// If there is none.
     pub fn interface(&mut self, name: &str) -> Result<Interface, GatewayError> {
-        let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP).interfaces();
+        let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP).interface(0);
         let found: Vec<Interface> = self
             .ask("list the interfaces", request)?
             .iter()
             .filter_map(|message| {
-                let (_, value) = attributes(message.get(16..)?).find(|(kind, _)| *kind == IFLA_IFNAME)?;
+                let of = |wanted| attributes(message.get(16..)?).find(|(kind, _)| *kind == wanted).map(|(_, v)| v);
                 Some(Interface {
-                    name: text(value),
+                    name: text(of(IFLA_IFNAME)?),
                     index: word(message, 4),
                     kind: u16::from_ne_bytes([message[2], message[3]]),
-                    up: word(message, 8) & libc::IFF_UP as u32 != 0,
+                    mtu: of(IFLA_MTU).map_or(0, |value| word(value, 0)),
                 })
             })
             .collect();
@@ -262,6 +265,18 @@ impl Netlink {
             .into_iter()
             .find(|interface| interface.name == name)
             .ok_or(GatewayError::NoInterface { name: name.to_owned(), there })
+    }
+
+    /// Whether there is an interface of this number still.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn is_there(&mut self, interface: u32) -> Result<bool, GatewayError> {
+        let request = Request::new(libc::RTM_GETLINK, 0).interface(interface);
+        match self.ask("look after the interface", request) {
+            Err(GatewayError::Route { error, .. }) if error.raw_os_error() == Some(libc::ENODEV) => Ok(false),
+            other => other.map(|_| true),
+        }
     }
 
     /// The discipline at an interface's root; `None` if it has no queue.

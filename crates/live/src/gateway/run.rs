@@ -1,6 +1,7 @@
 //! A gateway while it runs: it looks at the queue every few milliseconds, decides once an interval, and shows the data path
 //! that it is alive. Look first at [`run`].
 
+use super::alone::Alone;
 use super::bpf::attach::{DataPath, Hook, clear_leftovers};
 use super::delay::{DelayFrom, Queue, clear_leftover};
 use super::error::GatewayError;
@@ -87,6 +88,10 @@ struct Gateway<'a> {
     control: Control,
     report: GatewayReport,
     before: HostState,
+    netlink: Netlink,
+    lan: Interface,
+    // The last to go.
+    _alone: Alone,
 }
 
 impl<'a> Gateway<'a> {
@@ -101,6 +106,7 @@ impl<'a> Gateway<'a> {
             netlink.interface(wan)?;
         }
         let header = link_header(&lan)?;
+        let alone = Alone::on(&lan)?;
         let cleared = clear_leftovers(lan.index)? + usize::from(clear_leftover(lan.index)?);
         let path = DataPath::load(header)?;
         // A shaper is part of what would be done.
@@ -130,6 +136,9 @@ impl<'a> Gateway<'a> {
             control: Control { mode, ..Control::of(&options.law) },
             report,
             before,
+            netlink,
+            lan,
+            _alone: alone,
         };
         gateway.live()?;
         Ok(gateway)
@@ -165,6 +174,9 @@ impl<'a> Gateway<'a> {
             }
             if now >= sign {
                 self.live()?;
+                if !self.netlink.is_there(self.lan.index)? {
+                    return Err(GatewayError::Gone { name: self.lan.name.clone() });
+                }
                 sign = now + SIGN;
             }
             let mut fds = [PollFd::new(stop, PollFlags::IN)];
@@ -196,7 +208,6 @@ impl<'a> Gateway<'a> {
         decided.map_err(refused("set a window"))?;
         for key in self.registry.take_gone() {
             self.path.flows.remove(&key).map_err(refused("forget a connection"))?;
-            self.path.clamps.remove(&key).map_err(refused("forget a window"))?;
         }
         let status = self.registry.status(now, wait, udp_rate, &counts, self.control.window);
         self.report.take_in(&status);

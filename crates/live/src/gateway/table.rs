@@ -88,8 +88,10 @@ pub mod flag {
     pub const REMOTE_FIN: u32 = 1 << 7;
     /// A RST of either.
     pub const RST: u32 = 1 << 8;
-    /// Options of a SYN that are damaged, or too many to be read: the scale is not known.
+    /// Options of a SYN that are damaged, too many to be read, or other ones than before: the scale is not known.
     pub const ODD: u32 = 1 << 9;
+    /// What ends a connection.
+    pub const ENDED: u32 = LAN_FIN | REMOTE_FIN | RST;
     /// Both SYNs were seen.
     pub const BOTH: u32 = LAN_SYN | REMOTE_SYN;
     /// Both offer window scaling, so that the station's windows are scaled.

@@ -1,7 +1,7 @@
 //! A gateway's options as a user writes them, for the command and for the program without Python.
 
 use super::bpf::attach::Hook;
-use super::delay::DelayFrom;
+use super::delay::{DelayFrom, bucket};
 use super::error::GatewayError;
 use super::run::GatewayOptions;
 use paceline_path::access_point::{Growth, Law, SapLaw, Voap, VoapModel};
@@ -160,7 +160,10 @@ impl Words {
         if let Some(size) = read::<Size>("window", self.window.as_ref())? {
             let others = [("algorithm", &self.algorithm), ("interval", &self.interval)];
             only(&[&of_voap[..], &of_sap_law, &others].concat(), "an algorithm, not with --window")?;
-            return Ok(Law::Fixed(size.bytes().max(1)));
+            if !(1..=u64::from(u32::MAX)).contains(&size.bytes()) {
+                return Err(wrong(format!("--window {}B: from 1 B to 4 GB", size.bytes())));
+            }
+            return Ok(Law::Fixed(size.bytes()));
         }
         match self.algorithm.as_deref().unwrap_or("voap") {
             "voap" => {
@@ -188,7 +191,13 @@ impl Words {
                 let Some(capacity) = capacity else {
                     return Err(wrong("SAP-LAW must be told what the stations' channel carries: --capacity RATE"));
                 };
+                if !(8e3..=1e12).contains(&capacity.bps()) {
+                    return Err(wrong(format!("--capacity {capacity}: from 8 kbit/s to 1 Tbit/s")));
+                }
                 let rtt = read("rtt", self.rtt.as_ref())?.unwrap_or(Span::from_millis(100));
+                if !(Span::from_micros(1)..=Span::from_secs(60)).contains(&rtt) {
+                    return Err(wrong(format!("--rtt {rtt}: from 1 us to 60 s")));
+                }
                 let law = SapLaw::new(capacity, rtt);
                 Ok(Law::SapLaw(SapLaw { interval: interval.unwrap_or(law.interval), ..law }))
             }
@@ -198,9 +207,13 @@ impl Words {
 
     fn delay(&self, rate: Option<Rate>) -> Result<DelayFrom, GatewayError> {
         let limit: Option<Size> = read("queue", self.queue.as_ref())?;
-        let shaper = |rate| DelayFrom::Shaper { rate, limit: limit.unwrap_or_else(|| GatewayOptions::queue(rate)) };
+        let shaper = |rate| {
+            let limit = limit.unwrap_or_else(|| GatewayOptions::queue(rate));
+            // What the kernel could not take is refused before anything is touched.
+            bucket(rate, limit, 0).map(|_| DelayFrom::Shaper { rate, limit })
+        };
         match (self.delay_from.as_deref(), rate) {
-            (None | Some("shaper"), Some(rate)) => Ok(shaper(rate)),
+            (None | Some("shaper"), Some(rate)) => shaper(rate),
             (Some("shaper"), None) => Err(wrong("--delay-from shaper needs --rate RATE")),
             (_, None) if limit.is_some() => Err(wrong("--queue goes with --rate")),
             (Some("queue" | "ack"), Some(_)) => {
@@ -281,6 +294,12 @@ mod tests {
             ("lan=a delay-from=here", "one of shaper, queue, ack"),
             ("lan=a rate=3 delay-from=ack", "--rate 3: "),
             ("lan=a interval=1ms", "from 10 ms to 60 s"),
+            ("lan=a window=0B", "--window 0B: from 1 B to 4 GB"),
+            ("lan=a window=5GB", "from 1 B to 4 GB"),
+            ("lan=a algorithm=sap-law capacity=1kbit/s", "--capacity 1 kbit/s: from 8 kbit/s"),
+            ("lan=a algorithm=sap-law capacity=1Mbit/s rtt=0s", "from 1 us to 60 s"),
+            ("lan=a rate=1kbit/s", "--rate 1 kbit/s: from 8 kbit/s to 34 Gbit/s"),
+            ("lan=a rate=1Mbit/s queue=100B", "--queue 100B: from 3200 B to 4 GB"),
         ] {
             let error = words(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

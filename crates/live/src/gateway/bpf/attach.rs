@@ -3,7 +3,7 @@
 use super::program::{Direction, Setting, program};
 use super::system::{Counters, Map, MapKind, Program, raise_memory_limit};
 use crate::gateway::error::GatewayError;
-use crate::gateway::rtnetlink::{Filter, Netlink};
+use crate::gateway::rtnetlink::Netlink;
 use crate::gateway::table::{Control, Counter, FlowState, Key};
 use rustix::fd::OwnedFd;
 use std::io;
@@ -153,20 +153,23 @@ impl Drop for Filters {
     }
 }
 
-/// Removes filters of a gateway, and their place if it was made for them.
+/// Removes filters of a gateway, and their place if it was made for them and nobody else has put any there since.
 ///
 /// # Errors
 /// If the kernel refuses.
 fn clear_filters(netlink: &mut Netlink, interface: u32, clsact: bool) -> Result<usize, GatewayError> {
-    let mut found = 0;
+    let (mut found, mut others) = (0, false);
     for direction in [Direction::Egress, Direction::Ingress] {
-        let ours = |filter: &Filter| filter.is_ours();
-        for filter in netlink.filters(interface, direction)?.into_iter().filter(ours) {
-            netlink.remove_filter(interface, direction, &filter)?;
-            found += 1;
+        for filter in netlink.filters(interface, direction)? {
+            if filter.is_ours() {
+                netlink.remove_filter(interface, direction, &filter)?;
+                found += 1;
+            } else {
+                others = true;
+            }
         }
     }
-    if clsact {
+    if clsact && !others {
         netlink.remove_clsact(interface)?;
     }
     Ok(found)

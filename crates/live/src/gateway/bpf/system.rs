@@ -23,6 +23,8 @@ const SCHED_CLS: u32 = 3;
 const LICENCE: &std::ffi::CStr = c"Apache-2.0 OR MIT";
 /// `ENOTSUPP`, which only the kernel has a name for: a kernel without batches for such a map.
 const NOT_SUPPORTED: i32 = 524;
+/// How often a program is offered to a verifier that is interrupted.
+const ATTEMPTS: u32 = 20;
 /// Room for the verifier's words.
 const LOG: usize = 1 << 20;
 
@@ -327,10 +329,16 @@ impl Program {
                 .pointer(16, LICENCE.as_ptr())
                 .name(48, name)
         };
-        // SAFETY: as many instructions as it is told, and a string that ends with zero.
-        let error = match unsafe { attributes().open(PROG_LOAD) } {
-            Ok(fd) => return Ok(Program(fd)),
-            Err(error) => error,
+        let mut attempts = 0;
+        let error = loop {
+            attempts += 1;
+            // SAFETY: as many instructions as it is told, and a string that ends with zero.
+            match unsafe { attributes().open(PROG_LOAD) } {
+                Ok(fd) => return Ok(Program(fd)),
+                // The verifier gives way to a signal that comes while it works.
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && attempts < ATTEMPTS => {}
+                Err(error) => break error,
+            }
         };
         if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EACCES | libc::E2BIG)) {
             return Err(error);
@@ -377,6 +385,20 @@ impl Program {
     /// # Errors
     /// The system's.
     pub fn test_run(&self, packet: &[u8], repeat: u32) -> io::Result<TestRun> {
+        self.run(packet, repeat, 0)
+    }
+
+    /// Runs it over a packet whose sum a device has computed (`CHECKSUM_COMPLETE`), once (Linux 6.13).
+    ///
+    /// # Errors
+    /// The system's: EBADMSG if the sum is no longer the packet's, EINVAL for an older kernel.
+    pub fn test_run_summed(&self, packet: &[u8]) -> io::Result<TestRun> {
+        /// `BPF_F_TEST_SKB_CHECKSUM_COMPLETE`.
+        const SUMMED: u32 = 1 << 2;
+        self.run(packet, 1, SUMMED)
+    }
+
+    fn run(&self, packet: &[u8], repeat: u32, flags: u32) -> io::Result<TestRun> {
         let mut out = vec![0_u8; packet.len() + 256];
         let mut attributes = Attributes::new()
             .fd(0, self.fd())
@@ -384,7 +406,8 @@ impl Program {
             .u32(12, out.len() as u32)
             .pointer(16, packet.as_ptr())
             .pointer(24, out.as_mut_ptr())
-            .u32(32, repeat);
+            .u32(32, repeat)
+            .u32(64, flags);
         // SAFETY: the packet and room for what becomes of it, as long as it is told.
         unsafe { attributes.call(PROG_TEST_RUN) }?;
         out.truncate(attributes.word(12) as usize);

@@ -34,6 +34,7 @@ impl Writer {
         let scale = if down { flag::REMOTE_SCALE } else { flag::LAN_SCALE };
         self.options();
         let [unseen, another, fresh, set, merge, no_scale, no_odd] = core::array::from_fn(|_| self.a.label());
+        let [bare, odd] = core::array::from_fn(|_| self.a.label());
         self.network(W, R8, SEGMENT_HEADER + 4);
         self.a.jump_if(R7, Cond::Eq, 0, fresh);
         self.a.load(W, R1, R7, state!(flags));
@@ -43,14 +44,36 @@ impl Writer {
         self.a.jump_if(R3, Cond::Eq, 0, unseen);
         self.a.load(W, R3, R7, isn);
         self.a.jump_if(R3, Cond::Ne, R8, another);
-        // Sent again: the handshake's time says nothing, and what was offered before still is.
+        // Sent again: the handshake's time says nothing. Which of two different offers the other end has taken cannot
+        // be told.
         self.a.store(D, R7, state!(handshake), 0);
+        self.a.alu32(Alu::And, R1, !flag::ENDED as i32);
+        self.a.store(W, R7, state!(flags), R1);
+        self.a.load(W, R2, R10, SCALE);
+        self.a.jump_if(R2, Cond::Eq, NO_SCALE, bare);
+        self.a.mov(R3, R1);
+        self.a.alu(Alu::And, R3, scale as i32);
+        self.a.jump_if(R3, Cond::Eq, 0, odd);
+        if !down {
+            self.a.load(W, R3, R7, state!(shift));
+            self.a.jump_if(R3, Cond::Ne, R2, odd);
+        }
+        self.a.jump(merge);
+        self.a.place(bare);
+        self.a.jump_if(R1, Cond::Set, scale as i32, odd);
         self.a.jump(merge);
         self.a.place(unseen);
         // A SYN from both ends at once (RFC 9293, section 3.5).
         self.a.jump_if(R1, Cond::Set, theirs as i32, set);
         self.a.place(another);
-        self.a.jump_if(R2, Cond::Set, ACK, set);
+        self.a.alu(Alu::And, R2, ACK);
+        self.a.jump_if(R2, Cond::Eq, 0, fresh);
+        self.a.alu(Alu::And, R1, flag::ACK as i32);
+        self.a.jump_if(R1, Cond::Eq, 0, set);
+        // A SYN-ACK of another number after the station has answered one: neither end would take it.
+        self.a.place(odd);
+        self.a.store(W, R10, ODD, 1);
+        self.a.jump(merge);
         self.a.place(fresh);
         self.fresh();
         self.a.place(set);

@@ -1,8 +1,12 @@
 //! The gateway's programs in the kernel, packet by packet: against their twin in Rust, and against what must hold.
 
-#[path = "../../../tests/needs.rs"]
+mod conversation;
+mod frame;
+#[path = "../../../../tests/needs.rs"]
 mod needs;
 
+use frame::{ACK, Frame, SYN, ethernet, is_right, window_of};
+use paceline_live::clock::Clock;
 use paceline_live::gateway::bpf::attach::DataPath;
 use paceline_live::gateway::bpf::system::Program;
 use paceline_live::gateway::keeper::WindowKeeper;
@@ -10,115 +14,9 @@ use paceline_live::gateway::table::{Control, FlowState, Key};
 use proptest::prelude::*;
 
 fn ready() -> bool {
-    needs::have("root") && needs::probed("BPF", DataPath::load(14).is_ok())
-}
-
-/// A frame of TCP, as a test writes it.
-#[derive(Clone, Debug)]
-struct Frame {
-    down: bool,
-    six: bool,
-    flow: u8,
-    flags: u8,
-    seq: u32,
-    ack: u32,
-    window: u16,
-    payload: usize,
-    options: Vec<u8>,
-    extensions: usize,
-    padding: usize,
-}
-
-const ACK: u8 = 16;
-const SYN: u8 = 2;
-
-impl Frame {
-    fn of(down: bool, flags: u8, seq: u32, ack: u32) -> Frame {
-        Frame {
-            down,
-            six: false,
-            flow: 0,
-            flags,
-            seq,
-            ack,
-            window: 0,
-            payload: 0,
-            options: Vec::new(),
-            extensions: 0,
-            padding: 0,
-        }
-    }
-
-    /// The IP packet, its checksum right.
-    fn ip(&self) -> Vec<u8> {
-        let mut options = self.options.clone();
-        options.truncate(40);
-        options.resize(options.len().next_multiple_of(4), 0);
-        let mut tcp = Vec::new();
-        let (lan, remote) = (40_000_u16, 443_u16 + u16::from(self.flow));
-        let (from, to) = if self.down { (remote, lan) } else { (lan, remote) };
-        tcp.extend(from.to_be_bytes());
-        tcp.extend(to.to_be_bytes());
-        tcp.extend(self.seq.to_be_bytes());
-        tcp.extend(self.ack.to_be_bytes());
-        tcp.extend([(((20 + options.len()) / 4) << 4) as u8, self.flags]);
-        tcp.extend(self.window.to_be_bytes());
-        tcp.extend([0; 4]);
-        tcp.extend(&options);
-        tcp.extend((0..self.payload).map(|i| i as u8));
-        let mut ends =
-            if self.six { [[0xfd, 1].repeat(8), [0xfd, 2].repeat(8)] } else { [vec![10, 0, 0, 2], vec![192, 0, 2, 1]] };
-        if self.down {
-            ends.reverse();
-        }
-        let pseudo = [&ends[0][..], &ends[1][..], &[0, 6], &(tcp.len() as u16).to_be_bytes()].concat();
-        let checksum = !sum(&[&pseudo[..], &tcp[..]].concat());
-        tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
-        let mut packet = if self.six {
-            let mut extensions = Vec::new();
-            for i in 0..self.extensions {
-                let last = i + 1 == self.extensions;
-                extensions.extend([if last { 6 } else { 60 }, 0, 1, 4, 0, 0, 0, 0]);
-            }
-            let mut header = vec![0x60, 0, 0, 0];
-            header.extend(((tcp.len() + extensions.len()) as u16).to_be_bytes());
-            header.extend([if self.extensions == 0 { 6 } else { 0 }, 64]);
-            [header, ends.concat(), extensions].concat()
-        } else {
-            let words = self.extensions.min(10);
-            let mut header = vec![0x45 + words as u8, 0];
-            header.extend(((20 + 4 * words + tcp.len()) as u16).to_be_bytes());
-            header.extend([0, 0, 0, 0, 64, 6, 0, 0]);
-            let mut header = [header, ends.concat(), vec![1; 4 * words]].concat();
-            let checksum = !sum(&header);
-            header[10..12].copy_from_slice(&checksum.to_be_bytes());
-            header
-        };
-        packet.extend(tcp);
-        packet.resize(packet.len() + self.padding, 0);
-        packet
-    }
-}
-
-fn sum(bytes: &[u8]) -> u16 {
-    let word = |pair: &[u8]| (u32::from(pair[0]) << 8) | pair.get(1).map_or(0, |&low| u32::from(low));
-    let mut sum: u32 = bytes.chunks(2).map(word).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
-}
-
-/// Whether the checksum of a packet without padding, options and extensions is right.
-fn is_right(packet: &[u8]) -> bool {
-    let (header, ends) = if packet[0] >> 4 == 4 { (20, 12..20) } else { (40, 8..40) };
-    let len = (packet.len() - header) as u16;
-    sum(&[&packet[ends], &[0, 6], &len.to_be_bytes(), &packet[header..]].concat()) == 0xffff
-}
-
-fn ethernet(packet: &[u8]) -> Vec<u8> {
-    let kind: [u8; 2] = if packet.first().is_some_and(|b| b >> 4 == 6) { [0x86, 0xdd] } else { [8, 0] };
-    [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2][..], &kind, packet].concat()
+    static FOUND: std::sync::LazyLock<(bool, bool)> =
+        std::sync::LazyLock::new(|| (needs::have("root"), DataPath::load(14).is_ok()));
+    FOUND.0 && needs::probed("BPF", FOUND.1)
 }
 
 /// What does not depend on the clock.
@@ -140,11 +38,20 @@ struct Pair {
     kernel: DataPath,
     twin: WindowKeeper,
     now: u64,
+    /// Whether the kernel runs programs over packets whose sum a device has computed.
+    sums: bool,
 }
 
 impl Pair {
     fn new() -> Pair {
-        Pair { kernel: DataPath::load(14).unwrap(), twin: WindowKeeper::new(), now: 1_000_000 }
+        let kernel = DataPath::load(14).unwrap();
+        // No IP: nothing is counted but that it passed, which the twin does too.
+        let (other, mut twin) = ([0; 40], WindowKeeper::new());
+        let sums = kernel.egress.test_run_summed(&other).is_ok();
+        if sums {
+            twin.forward(0, &other);
+        }
+        Pair { kernel, twin, now: 1_000_000, sums }
     }
 
     fn control(&mut self, control: Control) {
@@ -155,7 +62,10 @@ impl Pair {
     /// The packet as both left it.
     fn pass(&mut self, down: bool, packet: &[u8]) -> Vec<u8> {
         let program: &Program = if down { &self.kernel.egress } else { &self.kernel.ingress };
-        let run = program.test_run(&ethernet(packet), 1).unwrap();
+        // With a sum by a device the kernel checks that it still is the packet's afterwards.
+        let packet_in = ethernet(packet);
+        let run = if self.sums { program.test_run_summed(&packet_in) } else { program.test_run(&packet_in, 1) };
+        let run = run.unwrap();
         assert_eq!(run.verdict, -1);
         let mut twin = packet.to_vec();
         self.now += 1_000_000;
@@ -180,11 +90,6 @@ impl Pair {
 
 fn on(window: u32) -> Control {
     Control { deadline: u64::MAX, window, ..Control::default() }
-}
-
-fn window_of(packet: &[u8]) -> u16 {
-    let header = if packet[0] >> 4 == 4 { usize::from(packet[0] & 15) * 4 } else { 40 };
-    u16::from_be_bytes([packet[header + 14], packet[header + 15]])
 }
 
 /// A handshake, with the station's SYN first or the remote one.
@@ -272,6 +177,210 @@ fn what_began_before_is_left_alone_and_a_passed_deadline_ends_it() {
     pair.kernel.clamps.set(&key, &5000).unwrap();
     pair.twin.clamp(key, Some(5000));
     assert_eq!(window_of(&pair.pass(false, &ack.ip())), 40);
+}
+
+/// A connection that a SYN with `lan` and a SYN-ACK with `remote` as options begin.
+fn begun(lan: &[u8], remote: &[u8]) -> Pair {
+    let mut pair = Pair::new();
+    pair.control(on(30_000));
+    pair.pass(false, &Frame { options: lan.to_vec(), ..Frame::of(false, SYN, 1000, 0) }.ip());
+    pair.pass(true, &Frame { options: remote.to_vec(), ..Frame::of(true, SYN | ACK, 5000, 1001) }.ip());
+    pair
+}
+
+/// The window that the gateway leaves of an ACK's 10,000 units.
+fn left_of_10_000(pair: &mut Pair) -> u16 {
+    let ack = Frame { window: 10_000, ..Frame::of(false, ACK, 1001, 5001) };
+    let left = window_of(&pair.pass(false, &ack.ip()));
+    pair.agree();
+    left
+}
+
+const SCALE_7: [u8; 4] = [1, 3, 3, 7];
+/// 30,000 bytes in units of 128.
+const LOWERED_7: u16 = 235;
+
+#[test]
+fn the_scale_is_what_both_ends_have_agreed_on() {
+    if !ready() {
+        return;
+    }
+    let of = |lan: &[u8], remote: &[u8]| left_of_10_000(&mut begun(lan, remote));
+    assert_eq!(of(&SCALE_7, &SCALE_7), LOWERED_7);
+    // One end alone: windows are not scaled, and 10,000 bytes are fewer than 30,000.
+    assert_eq!(of(&SCALE_7, &[]), 10_000);
+    assert_eq!(of(&[], &SCALE_7), 10_000);
+    // More than 14 is 14 (RFC 7323, section 2.3): two units of 16 kB.
+    assert_eq!(of(&[3, 3, 15, 0], &SCALE_7), 2);
+    // Options that cannot be read: of no length, past the header's end.
+    assert_eq!(of(&[3, 3, 7, 8, 0, 1, 1, 1], &SCALE_7), 10_000);
+    assert_eq!(of(&[3, 3, 7, 1, 8, 10, 0, 0], &SCALE_7), 10_000);
+    assert_eq!(of(&SCALE_7, &[3, 3, 7, 8, 1, 1, 1, 1]), 10_000);
+}
+
+#[test]
+fn a_syn_that_is_sent_again_with_another_offer_leaves_the_scale_unknown() {
+    if !ready() {
+        return;
+    }
+    let again = |down: bool, options: &[u8]| {
+        let mut pair = begun(&SCALE_7, &SCALE_7);
+        let (flags, seq) = if down { (SYN | ACK, 5000) } else { (SYN, 1000) };
+        pair.pass(down, &Frame { options: options.to_vec(), ..Frame::of(down, flags, seq, 0) }.ip());
+        left_of_10_000(&mut pair)
+    };
+    assert_eq!(again(false, &SCALE_7), LOWERED_7);
+    assert_eq!(again(true, &[1, 3, 3, 2]), LOWERED_7, "the remote end's scale is not that of these windows");
+    assert_eq!(again(false, &[1, 3, 3, 2]), 10_000);
+    assert_eq!(again(false, &[]), 10_000);
+    assert_eq!(again(true, &[]), 10_000);
+    let mut pair = begun(&[], &SCALE_7);
+    pair.pass(false, &Frame { options: SCALE_7.to_vec(), ..Frame::of(false, SYN, 1000, 0) }.ip());
+    assert_eq!(left_of_10_000(&mut pair), 10_000);
+}
+
+#[test]
+fn another_connection_between_the_same_ends_has_a_scale_of_its_own() {
+    if !ready() {
+        return;
+    }
+    let mut pair = begun(&SCALE_7, &SCALE_7);
+    assert_eq!(left_of_10_000(&mut pair), LOWERED_7);
+    pair.pass(false, &Frame { options: vec![1, 3, 3, 2], ..Frame::of(false, SYN, 90_000, 0) }.ip());
+    assert_eq!(left_of_10_000(&mut pair), 10_000, "an old ACK before the answer");
+    pair.pass(true, &Frame { options: SCALE_7.to_vec(), ..Frame::of(true, SYN | ACK, 5000, 90_001) }.ip());
+    assert_eq!(left_of_10_000(&mut pair), 7500);
+    // SYN cookies make another number each time; once it is answered, nobody does.
+    let mut pair = begun(&SCALE_7, &SCALE_7);
+    pair.pass(true, &Frame { options: SCALE_7.to_vec(), ..Frame::of(true, SYN | ACK, 4900, 1001) }.ip());
+    let ack = Frame { window: 10_000, ..Frame::of(false, ACK, 1001, 4901) };
+    assert_eq!(window_of(&pair.pass(false, &ack.ip())), LOWERED_7);
+    pair.pass(true, &Frame::of(true, SYN | ACK, 77, 1001).ip());
+    assert_eq!(window_of(&pair.pass(false, &ack.ip())), 10_000);
+    pair.agree();
+}
+
+#[test]
+fn as_much_is_read_as_is_said() {
+    if !ready() {
+        return;
+    }
+    // 16 options, of which the last is the scale; the 17th is not read, and so nothing is known.
+    let after =
+        |selective: usize, nothings: usize| [[4, 2].repeat(selective), vec![1; nothings], vec![3, 3, 7]].concat();
+    assert_eq!(left_of_10_000(&mut begun(&after(2, 13), &SCALE_7)), LOWERED_7);
+    assert_eq!(left_of_10_000(&mut begun(&after(1, 15), &SCALE_7)), 10_000);
+    // Four extension headers.
+    let mut pair = Pair::new();
+    pair.control(on(30_000));
+    handshake(&mut pair, true, false);
+    for (extensions, left) in [(4, LOWERED_7), (5, 10_000)] {
+        let ack = Frame { six: true, window: 10_000, extensions, ..Frame::of(false, ACK, 1001, 5001) }.ip();
+        let at = 40 + 8 * extensions + 14;
+        assert_eq!(u16::from_be_bytes(pair.pass(false, &ack)[at..at + 2].try_into().unwrap()), left);
+    }
+    // Fragments, the first too; a header that is shorter than one is, or longer than the segment.
+    let mut pair = begun(&SCALE_7, &SCALE_7);
+    let ack = Frame { window: 10_000, ..Frame::of(false, ACK, 1001, 5001) }.ip();
+    for (at, byte) in [(6, 0x20), (7, 1), (32, 0x40), (32, 0x60)] {
+        let mut odd = ack.clone();
+        odd[at] = byte;
+        assert_eq!(pair.pass(false, &odd), odd);
+    }
+    let mut whole = ack.clone();
+    whole[6] = 0x40; // not to be fragmented
+    assert_eq!(window_of(&pair.pass(false, &whole)), LOWERED_7);
+    pair.agree();
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the programs read the clock")]
+fn times_are_those_between_packets() {
+    if !ready() {
+        return;
+    }
+    let mut pair = Pair::new();
+    pair.control(Control { interval: 6, ..on(30_000) });
+    let state = |pair: &Pair| pair.kernel.flows.all().unwrap()[0].1;
+    let wait = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));
+    // Since `began`, when a wait of so many milliseconds was about to begin.
+    let fits = |us: u32, ms: u64, began: Clock| {
+        let most = began.now().0 / 1000;
+        assert!((1000 * ms..=most).contains(&u64::from(us)), "{us} us, slept {ms} ms of {most} us");
+    };
+    let began = Clock::start();
+    pair.pass(false, &Frame::of(false, SYN, 1000, 0).ip());
+    wait(30);
+    pair.pass(true, &Frame::of(true, SYN | ACK, 5000, 1001).ip());
+    fits(state(&pair).wan_rtt, 30, began);
+    let (mut end, mut samples) = (5001, Vec::new());
+    for ms in [60, 5, 30] {
+        let data = Frame { payload: 1000, ..Frame::of(true, ACK, end, 1001) };
+        let began = Clock::start();
+        pair.pass(true, &data.ip());
+        wait(ms);
+        end += 1000;
+        // Data that follow do not begin a measurement while one is under way; an ACK of less does not end it.
+        pair.pass(true, &Frame { seq: end, ..data }.ip());
+        pair.pass(false, &Frame::of(false, ACK, 1001, end - 1).ip());
+        pair.pass(false, &Frame::of(false, ACK, 1001, end).ip());
+        end += 1000;
+        pair.pass(false, &Frame::of(false, ACK, 1001, end).ip());
+        samples.push(state(&pair).lan_rtt);
+        fits(state(&pair).lan_rtt, ms, began);
+    }
+    let (known, most) = (state(&pair), *samples.iter().max().unwrap());
+    assert_eq!(known.lan_rtt_min, *samples.iter().min().unwrap());
+    assert_eq!((known.longest, known.interval), ([most, 0], [6, 0]));
+    // What is sent again tells nothing; the next interval begins anew.
+    pair.control(Control { interval: 7, ..on(30_000) });
+    for again in [false, true] {
+        let data = Frame { payload: 1000, ..Frame::of(true, ACK, end, 1001) };
+        pair.pass(true, &data.ip());
+        wait(5);
+        if again {
+            pair.pass(true, &data.ip());
+        }
+        end += 1000;
+        pair.pass(false, &Frame::of(false, ACK, 1001, end).ip());
+        samples.push(state(&pair).lan_rtt);
+    }
+    let known = state(&pair);
+    assert_eq!((known.longest, known.interval), ([most, samples[3]], [6, 7]));
+    assert_eq!(samples[3], samples[4]);
+    pair.agree();
+}
+
+#[test]
+fn both_ends_may_open_at_once() {
+    if !ready() {
+        return;
+    }
+    let mut pair = Pair::new();
+    pair.control(on(30_000));
+    for (down, flags, seq, ack) in
+        [(false, SYN, 1000, 0), (true, SYN, 5000, 0), (false, SYN | ACK, 1000, 5001), (true, SYN | ACK, 5000, 1001)]
+    {
+        pair.pass(down, &Frame { options: SCALE_7.to_vec(), ..Frame::of(down, flags, seq, ack) }.ip());
+    }
+    assert_eq!(left_of_10_000(&mut pair), LOWERED_7);
+}
+
+#[test]
+fn a_reset_of_an_earlier_connection_does_not_end_one_that_begins() {
+    if !ready() {
+        return;
+    }
+    // The server's answer to a SYN is for the connection before; the station resets that, and asks again.
+    let mut pair = Pair::new();
+    let syn = Frame { options: SCALE_7.to_vec(), ..Frame::of(false, SYN, 1000, 0) }.ip();
+    pair.pass(false, &syn);
+    pair.pass(true, &Frame::of(true, ACK, 700, 300).ip());
+    pair.pass(false, &Frame::of(false, 4, 300, 0).ip());
+    assert!(pair.twin.flows().all(|(_, state)| state.is_closed()));
+    pair.pass(false, &syn);
+    assert!(pair.twin.flows().all(|(_, state)| !state.is_closed()));
+    pair.agree();
 }
 
 fn frame() -> impl Strategy<Value = Frame> {
