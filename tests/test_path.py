@@ -233,6 +233,7 @@ def test_mistakes_are_named(link: str, tmp_path: Path) -> None:
     require("namespaces")
     for words, code, text in [
         ((link,), 2, "what is to be run over the path?"),
+        ((link, "ping", "-c", "1"), 2, 'what is to be run stands after "--"'),
         ((), 2, "which path?"),
         (("umtz", "--", "true"), 2, "`umtz` is neither a profile"),
         ((link, "--set", "link.bottleneck.delai=1ms", "--", "true"), 2, "delai"),

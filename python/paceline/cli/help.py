@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+import typer
 from typer.core import TyperCommand
 
 # Typer's own help is laid out in boxes; its text breaks commands apart, and changes from version to version.
 WIDTH = 80
 
+# A mistake in the words of a command; typer gives it no name of its own.
+USAGE_ERROR: Any = typer.BadParameter.__base__
+
 
 class Command(TyperCommand):
     """A command whose help has a usage line, text, examples, arguments and options, in this order."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the words; one that is not there may belong to the user's command, before which "--" must stand."""
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except USAGE_ERROR as error:
+            if "--" not in words and any("-- " in metavar(p) for p in arguments(self, ctx)):
+                error.message += '; what is to be run stands after "--", with its options'
+            raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The words of the usage line after the command. A command of the user's comes last, after "--"."""

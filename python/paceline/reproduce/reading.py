@@ -20,8 +20,10 @@ class Table:
         if not isinstance(values, dict):
             raise PaperError(f"{where}: must be a table")
         self.where, self._values = where, dict(values)
+        self._known: list[str] = []
 
     def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+        self._known.append(key)
         if key not in self._values:
             if default is ...:
                 raise PaperError(f"{self.where}: needs {key}")
@@ -36,7 +38,8 @@ class Table:
 
     def end(self) -> None:
         if self._values:
-            raise PaperError(f"{self.where}: unknown {', '.join(sorted(self._values))}")
+            unknown = ", ".join(sorted(self._values))
+            raise PaperError(f"{self.where}: unknown {unknown}; there are {', '.join(sorted(self._known))}")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
