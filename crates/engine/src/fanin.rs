@@ -31,6 +31,8 @@ pub(crate) struct Fanin {
     /// What was taken last, in order, and so many of them; what lies behind is left over.
     sorted: Vec<Packet>,
     taken: usize,
+    /// Room for what a window that was cut short leaves.
+    later: Vec<Packet>,
     /// Packets in no order, but for those of the same source, in slots of 2^shift nanoseconds, about a window.
     slots: [Vec<Packet>; SLOTS as usize],
     /// Number of the first slot that may hold packets; and of the first beyond them.
@@ -58,6 +60,7 @@ impl Fanin {
             window: window.0,
             sorted: Vec::new(),
             taken: 0,
+            later: Vec::new(),
             slots: [const { Vec::new() }; SLOTS as usize],
             current: window.0 >> shift,
             end: SLOTS,
@@ -111,11 +114,10 @@ impl Fanin {
     /// the next horizon, which it gives.
     pub(crate) fn take(&mut self, until: Time, horizon: Time, due: &mut Vec<Packet>, ways: &Ways) -> Time {
         let horizon = self.collect(horizon, until, due);
-        let mut later = Vec::new();
         if until < horizon {
             due.retain(|packet| {
                 if packet.time >= until {
-                    later.push(*packet);
+                    self.later.push(*packet);
                 }
                 packet.time < until
             });
@@ -123,7 +125,7 @@ impl Fanin {
         self.sort(due, until, ways);
         self.until = until;
         due.clear();
-        due.append(&mut later);
+        due.append(&mut self.later);
         self.collect(horizon, Time(until.0.saturating_add(self.window)), due)
     }
 
