@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from needs import require
+from paceline.cli.show import quantity
 
 SMALL = """
 name = "small"
@@ -163,6 +164,27 @@ def test_frames_of_a_call_have_a_table_and_are_compared(here: Command, tmp_path:
         assert [d["subject"] for d in differences if d["metric"] == metric] == ["call"]
     swept = here("sweep", call, *vary, "--out", tmp_path / "sweep").stdout
     assert "bulk" not in swept[swept.index("Frames") : swept.index("Queues")]
+
+
+def test_arrivals_have_a_table_where_they_are_measured_and_are_compared(
+    here: Command, tmp_path: Path
+) -> None:
+    home = tmp_path / "home.toml"
+    game = '[flow.game]\ncc = "udp"\napp = { kind = "game" }\n'
+    home.write_text(CALL.replace('cc = "nada"\napp = { kind = "encoder" }\n', "") + game)
+    found = json.loads(here("run", home, "--json").stdout)
+    flow = next(f for f in found["flows"] if f["flow"] == "game")
+    said = here("run", home).stdout
+    arrivals = said[said.index("Arrivals") : said.index("Queues")]
+    assert "bulk" not in arrivals
+    assert quantity("owd_p95_s", flow["owd_p95_s"]) in arrivals
+    for head in ("delay 95 %", "delay 99 %", "jitter", "widest gap"):
+        assert head in arrivals
+    vary = ("--vary", "flow.bulk.cc=cubic,vegas", "--runs", 2)
+    differences = json.loads(here("compare", home, *vary, "--json").stdout)["differences"]
+    assert [d["subject"] for d in differences if d["metric"] == "flows.owd_p95_s"] == ["game"]
+    swept = here("sweep", home, *vary, "--out", tmp_path / "sweep").stdout
+    assert "bulk" not in swept[swept.index("Arrivals") : swept.index("Queues")]
 
 
 def test_set_repairs_a_file(here: Command, small: Path, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_a_connection_outlives_its_program(tmp_path: Path) -> None:
         client.connect(server.getsockname())
         (there, _) = server.accept()
         with there:
-            kernel_cc.unload("plt_outlived")
+            assert kernel_cc.unload(str(program)).name == "plt_outlived"
             assert "plt_outlived" not in kernel_cc.available()
             client.sendall(b"x" * 100_000)
             got = 0

@@ -345,10 +345,11 @@ def test_an_interrupted_reproduction_goes_on_where_it_was(root: Path, tmp_path: 
         if done >= 4:
             raise KeyboardInterrupt
 
-    with pytest.raises(Interrupted):
+    with pytest.raises(Interrupted) as caught:
         reproduction.run(paper, runs=RUNS, workers=1, store=store, progress=stop)
     kept = len(list(store.runs.glob("*.json")))
     assert 4 <= kept < 6 * RUNS
+    assert (caught.value.finished, caught.value.total) == (kept, 6 * RUNS), "those of all studies"
     seen: list[float] = []
     again = reproduction.run(paper, runs=RUNS, workers=1, store=store, progress=lambda d, _: seen.append(d))
     assert seen[0] >= 4, "what was kept counts as done from the start"

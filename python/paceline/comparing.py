@@ -22,6 +22,7 @@ DEFAULT_METRICS = (
     "flows.loss_rate",
     "flows.frame_delay_p95_s",
     "flows.freezes",
+    "flows.owd_p95_s",
     "streams.fill_s",
     "streams.late_share",
     "queues.mean_packets",

@@ -99,6 +99,16 @@ def source(what: str) -> Path:
     raise PacelineError(f'no program "{what}": {", ".join(programs())}, or an existing FILE.c of your own')
 
 
+def called(path: Path) -> str:
+    """The name of the congestion control that a file of the user's gives: its `.name`. Raises PacelineError."""
+    found = re.search(r'^\s*\.name\s*=\s*"([^"]+)"', path.read_text(errors="replace"), flags=re.MULTILINE)
+    if found is None:
+        raise PacelineError(
+            f'{path} says no `.name = "..."`: unload by the name that paceline kernel-cc list shows'
+        )
+    return found[1]
+
+
 def known(name: str) -> str:
     """The kernel's name of what the user names: "vegas" is pl_vegas."""
     return f"{PREFIX}{name}" if name in programs() else name
@@ -145,7 +155,7 @@ def load(what: str) -> Loaded:
 def unload(what: str) -> Loaded:
     """Has the kernel forget a program: one of `programs`, or the name of a congestion control. Connections that use it
     keep it until they end. Raises PacelineError, KernelCcError."""
-    name = known(what)
+    name = called(Path(what)) if what.endswith(".c") and Path(what).is_file() else known(what)
     (bpftool,) = _tools("bpftool")
     _permitted()
     there = _dumped(bpftool)

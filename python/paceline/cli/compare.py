@@ -27,6 +27,7 @@ _LABELS = {
     "flows.loss_rate": "loss",
     "flows.frame_delay_p95_s": "frame delay 95 %",
     "flows.freezes": "freezes",
+    "flows.owd_p95_s": "delay 95 %",
     "streams.fill_s": "fill time",
     "streams.late_share": "late",
     "queues.mean_packets": "queue",

@@ -197,43 +197,59 @@ def _view(quiet: bool) -> Iterator[Any]:
         yield say
         return
     with Live(console=console, transient=True, auto_refresh=False) as live:
-        yield lambda status: live.update(table(status), refresh=True)
+        yield lambda status: live.update(table(status, console.width), refresh=True)
 
 
 def head(status: dict[str, Any]) -> str:
     """An interval in a line."""
-    flows = status["flows"]
+    flows, alone = status["flows"], status["left_alone"]
     limited = sum(flow["window_bytes"] is not None for flow in flows)
     rate = show.quantity("rate_bps", sum(flow["rate_bps"] for flow in flows))
     delay = show.quantity("delay_s", status["delay_s"])
     udp = show.quantity("rate_bps", status["udp_bps"])
     return (
-        f"{status['time_s']:.0f} s: delay {delay}, TCP {rate} in {len(flows)} flows ({limited} limited, "
-        f"{status['left_alone']} left alone), UDP {udp}, {status['lowered']} windows lowered"
+        f"{status['time_s']:.0f} s: delay {delay}, TCP {rate} in {len(flows)} flows ({limited} limited)"
+        + (f" beside {alone} that began before the gateway" if alone else "")
+        + f", UDP {udp}, {status['lowered']} windows lowered"
     )
 
 
-def table(status: dict[str, Any]) -> Group:
-    """An interval with its largest flows."""
-    rows = Table(box=None, pad_edge=False)
-    for name in ("station", "remote"):
-        rows.add_column(name)
-    for name in ("rate", "window", "announced", "outstanding", "RTT"):
-        rows.add_column(name, justify="right")
+def table(status: dict[str, Any], width: int) -> Group:
+    """An interval with its largest flows, and as many columns as there is room for: addresses and ports, which tell
+    flows apart, are not cut."""
     flows = sorted(status["flows"], key=lambda flow: -flow["rate_bps"])
-    for flow in flows[:MOST_ROWS]:
-        window, rtt = flow["window_bytes"], flow["rtt_s"]
-        rows.add_row(
-            flow["station"],
-            flow["remote"],
-            show.quantity("rate_bps", flow["rate_bps"]),
-            "" if window is None else f"{window / 1e3:.1f} kB",
-            f"{flow['advertised_bytes'] / 1e3:.0f} kB",
-            f"{flow['outstanding_bytes'] / 1e3:.1f} kB",
-            "" if rtt is None else show.quantity("rtt_s", rtt),
-        )
+    columns = {name: [cells(flow)[name] for flow in flows[:MOST_ROWS]] for name in COLUMNS} if flows else {}
+    for name in LEFT_OUT_FIRST:
+        if sum(max(map(len, (title, *column))) + 2 for title, column in columns.items()) - 2 > width:
+            columns.pop(name, None)
+    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in columns:
+        left = name in ("station", "remote")
+        rows.add_column(name, justify="left" if left else "right", no_wrap=not left, overflow="fold")
+    for row in zip(*columns.values(), strict=True):
+        rows.add_row(*row)
     more = len(flows) - MOST_ROWS
     return Group(Text(head(status)), rows, Text(f"and {more} more" if more > 0 else ""))
+
+
+COLUMNS = ("station", "remote", "rate", "window", "announced", "outstanding", "RTT")
+LEFT_OUT_FIRST = ("announced", "RTT", "outstanding")
+"""Columns that a narrow terminal goes without."""
+
+
+def cells(flow: dict[str, Any]) -> dict[str, str]:
+    """What the table says of a flow, by column."""
+    window, rtt = flow["window_bytes"], flow["rtt_s"]
+    texts = (
+        flow["station"],
+        flow["remote"],
+        show.quantity("rate_bps", flow["rate_bps"]),
+        "" if window is None else f"{window / 1e3:.1f} kB",
+        f"{flow['advertised_bytes'] / 1e3:.0f} kB",
+        f"{flow['outstanding_bytes'] / 1e3:.1f} kB",
+        "" if rtt is None else show.quantity("rtt_s", rtt),
+    )
+    return dict(zip(COLUMNS, texts, strict=True))
 
 
 def summary(report: dict[str, Any]) -> list[str]:
@@ -245,5 +261,6 @@ def summary(report: dict[str, Any]) -> list[str]:
         f"{report['delay_from']}): longest waits {mean} in the mean, {most} at most; {report['lowered']} windows {did}."
     ]
     if report["cleared"]:
-        lines.append(f"Cleared {report['cleared']} things that an earlier gateway had left.")
+        things = "thing" if report["cleared"] == 1 else "things"
+        lines.append(f"Cleared {report['cleared']} {things} that an earlier gateway had left.")
     return lines

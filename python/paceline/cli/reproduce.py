@@ -169,11 +169,12 @@ def _reproduce(
         for o, word in list(COUNTED.items())[1:]
         if counts[o]
     ]
+    agree = f"{counts['agrees']} of {len(done.results)} published statements agree"
+    if not done.results:
+        agree = "Nothing is published about this figure"
     layout.say(
         console,
-        f"\n{counts['agrees']} of {len(done.results)} published statements agree"
-        + "".join(f", {other}" for other in others)
-        + f". It took {duration(done.seconds)}.",
+        f"\n{agree}" + "".join(f", {other}" for other in others) + f". It took {duration(done.seconds)}.",
     )
     layout.say(console, f"The page: {page}\nFigures (SVG, PNG) and tables (Parquet, CSV) lie beside it.")
 

@@ -48,6 +48,13 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("freezes", "freezes"),
         ("freeze_s", "frozen"),
     ],
+    "arrivals": [
+        ("owd_p50_s", "delay"),
+        ("owd_p95_s", "delay 95 %"),
+        ("owd_p99_s", "delay 99 %"),
+        ("jitter_s", "jitter"),
+        ("interarrival_max_s", "widest gap"),
+    ],
     "streams": [
         ("throughput_bps", "throughput"),
         ("fill_s", "fill time"),
@@ -155,6 +162,7 @@ def tables(results: Results) -> list[Layout]:
     titles = {
         "flows": "Flows",
         "frames": "Frames",
+        "arrivals": "Arrivals (one-way delay)",
         "streams": "Streams",
         "queues": "Queues (packets)",
         "interfaces": "Wi-Fi",
@@ -166,10 +174,14 @@ def tables(results: Results) -> list[Layout]:
 
 def rows(results: Results, name: str) -> pl.DataFrame:
     """The rows of a table for people: "frames" are the flows with an encoder, and of their frames the share that came
-    whole; any other is the results' own."""
-    if name != "frames":
+    whole; "arrivals" those whose delays were measured; any other is the results' own."""
+    if name not in ("frames", "arrivals"):
         return results.table(name)
     flows = results.table("flows")
+    if name == "arrivals":
+        # Of real flows the jitter alone: their ends have clocks of their own.
+        there = [measure for measure in ("owd_p50_s", "jitter_s") if measure in flows.columns]
+        return flows.filter(pl.any_horizontal(pl.col(there).is_not_null())) if there else flows.clear()
     if "frames_sent" not in flows.columns:
         return flows.clear()
     share = pl.col("frames_complete") / pl.when(pl.col("frames_sent") > 0).then(pl.col("frames_sent"))
@@ -183,7 +195,7 @@ def _table(results: Results, name: str, title: str) -> Layout | None:
         data = data.filter(pl.col("flows").max().over("group") > 1)
     if data.is_empty():
         return None
-    who = ["flow", "instance", "cc"] if name in ("flows", "frames") else list(IDENTITY[name])
+    who = ["flow", "instance", "cc"] if name in ("flows", "frames", "arrivals") else list(IDENTITY[name])
     several = len(results.records) > 1
     parts = data.partition_by(who, maintain_order=True)
     shown = parts[:MOST_ROWS]

@@ -31,6 +31,10 @@ _SHOWN = {
             ("freezes", "freezes"),
         ),
     ),
+    "arrivals": (
+        "Arrivals (one-way delay)",
+        (("owd_p50_s", "delay"), ("owd_p95_s", "delay 95 %"), ("jitter_s", "jitter")),
+    ),
     "streams": (
         "Streams",
         (("throughput_bps", "throughput"), ("fill_s", "fill time"), ("late_share", "late")),
@@ -40,7 +44,14 @@ _SHOWN = {
         (("mean_packets", "mean"), ("sd_packets", "sd"), ("utilisation", "utilisation")),
     ),
 }
-_NAMED_BY = {"flows": "flow", "frames": "flow", "groups": "group", "streams": "flow", "queues": "link"}
+_NAMED_BY = {
+    "flows": "flow",
+    "frames": "flow",
+    "arrivals": "flow",
+    "groups": "group",
+    "streams": "flow",
+    "queues": "link",
+}
 
 
 def sweep(

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from paceline import _core, files
-from paceline.errors import PacelineError
+from paceline.errors import Interrupted, PacelineError
 from paceline.reproduce import intervals, measure, points
 from paceline.reproduce.paper import Level, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
@@ -246,7 +246,7 @@ def run(
         )
         worth[World.EMULATED] = planned.real_seconds(budget) / max(1, counts[World.EMULATED])
     total = sum(counts[world] * worth[world] for world in World if real_time or world is World.SIMULATED)
-    before = 0.0
+    before, ended = 0.0, 0
     # What runs in real time comes last: what is simulated takes moments, and is kept.
     for world, recorded in itertools.product(World, dict.fromkeys(sorted(planned.recorded, key=str))):
         chosen = planned.chosen(recorded, world)
@@ -264,15 +264,21 @@ def run(
         else:
             run_all = functools.partial(in_turn, runner=real_time, over="emulator", budget=budget)
         in_all = planned.kinds if world is World.EMULATED else ()
-        records = run_all(
-            [planned.points[i] for i in chosen],
-            own_seeds,
-            record=(recorded.kind,) if recorded else in_all,
-            record_every_s=recorded.every_s if recorded else 0.5,
-            store=store,
-            progress=tell,
-        )
-        before += whole
+        try:
+            records = run_all(
+                [planned.points[i] for i in chosen],
+                own_seeds,
+                record=(recorded.kind,) if recorded else in_all,
+                record_every_s=recorded.every_s if recorded else 0.5,
+                store=store,
+                progress=tell,
+            )
+        except Interrupted as stop:
+            all_runs = sum(counts[world] for world in World if real_time or world is World.SIMULATED)
+            raise Interrupted(
+                ended + stop.finished, all_runs, str(store.directory) if store else None
+            ) from None
+        before, ended = before + whole, ended + len(records)
         kept += records if world is World.EMULATED else []
         for n, i in enumerate(chosen):
             own = records[n * len(own_seeds) : (n + 1) * len(own_seeds)]
