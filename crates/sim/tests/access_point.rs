@@ -47,6 +47,19 @@ fn a_fixed_window_gives_that_window_a_round_trip() {
     assert_eq!(download.packets_lost, 0);
 }
 
+/// What one station sends to another crosses the access point too, on its way down.
+#[test]
+fn a_flow_between_stations_is_held_back() {
+    let text = "duration = \"10 s\"\nwarmup = \"2 s\"\ntopology = \"home\"\n[cell.home]\n\
+                windows = { kind = \"fixed\", window = \"20 kB\" }\n[cell.home.station.a]\n[cell.home.station.b]\n\
+                [link.web]\nrate = \"1 Mbit/s\"\n[flow.backup]\nfrom = \"a\"\nto = \"b\"\nsegment = \"1000 B\"\n";
+    let scenario = Scenario::check(&Document::parse(text, "test.toml").unwrap(), &mut |_| unreachable!()).unwrap();
+    let output = run(&expand(&scenario, 1).unwrap(), &RunOptions::default()).unwrap();
+    let backup = flow(&output, "backup");
+    let expected = 20_000.0 * 8.0 / backup.rtt_mean_s.unwrap();
+    assert!((backup.goodput_bps / expected - 1.0).abs() < 0.03, "{} of {expected}", backup.goodput_bps);
+}
+
 /// Figures 3 and 4 of the paper in short. Where NewReno's saw-tooth empties the pipe the download gains as well.
 #[test]
 fn voap_keeps_the_rate_and_takes_away_the_wait() {

@@ -30,9 +30,10 @@ from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import Reproduction
 from paceline.variation import jain_over_time
 
-COLOURS = ("#0b6bcb", "#c2410c", "#0f766e", "#7c3aed", "#a16207", "#be185d")
-"""One colour a series, in their order; with markers and dashes, so that nothing rests on colour alone."""
-MARKERS = ("o", "s", "^", "v", "P", "X")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#882255")
+"""One colour a series, in their order: Okabe and Ito's but for their yellow, and a wine red, which colour-blind
+readers tell apart too. With markers and dashes, so that nothing rests on colour alone."""
+MARKERS = ("o", "s", "^", "v", "P", "X", "p", "*")
 
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -52,9 +53,9 @@ def colour(study: Study, series: int) -> int:
     """The index of a series' colour: a dashed one has that of the solid one that it belongs to."""
     solid = [i for i, s in enumerate(study.series) if not s.dashed]
     if study.series[series].dashed:
-        return series - len(solid) if series >= len(solid) else series
+        return (series - len(solid) if series >= len(solid) else series) % len(COLOURS)
     # Vegas keeps its colour where it stands alone.
-    return {"newreno": 0, "vegas": 1}.get(study.series[series].key, series)
+    return {"newreno": 0, "vegas": 1}.get(study.series[series].key, series) % len(COLOURS)
 
 
 def published_points(reproduction: Reproduction, plot: Plot) -> list[tuple[str, str, float, str | None]]:
@@ -136,13 +137,15 @@ def _draw_curves(axes: Axes, reproduction: Reproduction, study: Study, plot: Plo
         c = curve.colour
         axes.errorbar(
             [p.x for p in found], [p.y.mean or 0.0 for p in found], [p.y.half_width or 0.0 for p in found],
-            color=COLOURS[c % 6], linestyle=("--" if curve.dashed else "-") if curve.joined else "none",
-            marker=MARKERS[c % 6] if curve.marked else "", markersize=4, capsize=2.5 if curve.marked else 0,
+            color=COLOURS[c % len(COLOURS)], linestyle=("--" if curve.dashed else "-") if curve.joined else "none",
+            marker=MARKERS[c % len(MARKERS)] if curve.marked else "", markersize=4, capsize=2.5 if curve.marked else 0,
             linewidth=1.3, elinewidth=None if curve.marked else 0, label=curve.label,
         )  # fmt: skip
     by_key = {curve.key: curve for curve in plot.curves}
     for key, level, value, bound in published_points(reproduction, plot):
-        _mark(axes, study.levels[study.level(level)].x, value, bound, COLOURS[by_key[key].colour % 6])
+        _mark(
+            axes, study.levels[study.level(level)].x, value, bound, COLOURS[by_key[key].colour % len(COLOURS)]
+        )
     if plot.x_label:
         axes.set_xscale("log" if plot.log_x else "linear")
         if plot.log_x:
@@ -197,7 +200,7 @@ def _index(study: Study, key: str) -> int:
 
 def _draw_spots(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
     for spot in scatter.spots(reproduction, study, plot):
-        c = COLOURS[spot.level % 6]
+        c = COLOURS[spot.level % len(COLOURS)]
         axes.errorbar(
             [spot.x.mean or 0.0], [spot.y.mean or 0.0], [[v] for v in spot.up], [[v] for v in spot.across], color=c,
             marker=marker_of(spot.level), markersize=6, markerfacecolor="none" if spot.series else c, capsize=2.5,
@@ -213,8 +216,8 @@ def _draw_spots(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot
 
 
 def marker_of(level: int) -> str:
-    """The marker of a level's spots: beyond the sixth, where colours begin again, the markers are others."""
-    return MARKERS[(level + level // 6) % 6]
+    """The marker of a level's spots: where colours begin again, the markers are others."""
+    return MARKERS[(level + level // len(COLOURS)) % len(MARKERS)]
 
 
 def _draw_scatter(axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
@@ -307,7 +310,7 @@ def _draw_traces(figure: Figure, reproduction: Reproduction, study: Study, plot:
         few = has_names(study, plot, len(lines))
         # The longest run first, so that the shorter ones lie on top of it.
         for i, line in reversed(list(enumerate(lines))):
-            style, pen = "--" if line.dashed else "-", COLOURS[i // columns % 6]
+            style, pen = "--" if line.dashed else "-", COLOURS[i // columns % len(COLOURS)]
             panel.plot(line.time_s, line.y, style, color=pen, linewidth=1, label=line.label)
         panel.set_title(series.label, fontsize=9, loc="left")
         panel.set_ylabel(plot.label)

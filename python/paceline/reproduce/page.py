@@ -181,7 +181,7 @@ def _spots(reproduction: Reproduction, study: Study, plot: Plot) -> list[dict[st
             {
                 "key": study.series[spot.series].key,
                 "label": spot.label,
-                "colour": spot.level % 6,
+                "colour": spot.level % len(figures.COLOURS),
                 "marker": figures.MARKERS.index(figures.marker_of(spot.level)),
                 "open": spot.series > 0,
                 "level": [spot.level],

@@ -240,7 +240,9 @@ impl AccessPoint {
         }
         self.law.decide(&measured, &self.reports, &mut self.decisions);
         for (decision, report) in self.decisions.iter().zip(&self.reports) {
-            let window = decision.window.map(|bytes| (bytes / u64::from(report.segment.max(1))) as u32);
+            // A window of more segments than can be numbered holds nothing back.
+            let segments = |bytes: u64| u32::try_from(bytes / u64::from(report.segment.max(1))).unwrap_or(u32::MAX);
+            let window = decision.window.map(segments);
             self.flows[decision.flow as usize].window = window;
             if let Some(kept) = &mut self.kept {
                 kept.push(Decided::new(self.next, self.longest, report, decision));
@@ -311,6 +313,16 @@ mod tests {
         assert_eq!(extras.in_use(), 0);
     }
 
+    /// As SAP-LAW decides if it is told of more than any channel carries: no window that has wrapped round.
+    #[test]
+    fn a_window_beyond_all_numbers_holds_nothing_back() {
+        let mut extras = Extras::default();
+        let mut ap = access_point(Law::Fixed((1 << 32) * u64::from(SEGMENT) + 5000));
+        open(&mut ap, &mut extras, 30);
+        ap.decide();
+        assert_eq!((ap.window(0), written(&mut ap, &mut extras, 5)), (Some(u32::MAX), None));
+    }
+
     #[test]
     fn blocks_stay_in_an_acknowledgement_whose_window_is_lowered() {
         let mut extras = Extras::default();
@@ -354,6 +366,12 @@ mod tests {
         ap.towards(&packet(64, 590, Flags::NONE));
         ap.decide();
         assert_eq!(ap.window(0), Some(15), "the wait of an interval is of that interval alone");
+        // Another connection of the flow, whose sender answers after 30 ms.
+        ap.towards(&packet(65, 610, Flags::SYN));
+        ap.back(&mut packet(66, 612, Flags::ACK.with(Flags::SYN)), &mut extras);
+        ap.towards(&packet(66, 642, Flags::NONE));
+        ap.decide();
+        assert_eq!(ap.reports[0].rtt, Some(Span::from_millis(32)));
     }
 
     #[test]

@@ -117,7 +117,8 @@ impl CoDel {
             self.dropping = true;
             // It was dropping not long ago: what controlled the queue then is a good place to begin (section 5.5).
             let since = self.count - self.last_count.min(self.count);
-            let recent = now < self.drop_next.saturating_add(16 * settings.interval);
+            // A clock that has just begun is no sign of it: in the first such state there is no time of a next drop.
+            let recent = self.drop_next > 0 && now < self.drop_next.saturating_add(16 * settings.interval);
             self.count = if since > 1 && recent { since } else { 1 };
             self.drop_next = settings.control_law(now, self.count);
             self.last_count = self.count;
@@ -134,5 +135,74 @@ impl CoDel {
     /// So many packets of this queue were dropped for want of room: that counts, as in Linux.
     pub(super) fn lost(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limit;
+    use crate::discipline::fifo::Fifo;
+    use crate::link::tests::packet;
+
+    const INTERVAL: u64 = 100_000_000;
+    const NOW: u64 = 50 * INTERVAL;
+
+    /// The count with which the dropping state begins at `NOW`, and when the next drop is due.
+    fn entering(count: u32, last_count: u32, drop_next: u64) -> (u32, u64) {
+        let settings = Settings::new(&CoDelModel::new(Limit::Packets(100)));
+        let mut codel = CoDel { first_above: NOW, drop_next, count, last_count, dropping: false };
+        let mut queue = Fifo::default();
+        (0..9).for_each(|_| queue.push(packet(0, 1500)));
+        let (mut marks, mut dropped) = (0, 0);
+        assert!(codel.dequeue(&settings, NOW, &mut queue, &mut marks, |_, _| dropped += 1).is_some());
+        assert!(codel.dropping && dropped == 1 && codel.last_count == codel.count);
+        (codel.count, codel.drop_next)
+    }
+
+    /// RFC 8289 section 5.6: it goes on with the drops of the last cycle if there was more than one, and if the next one was due
+    /// less than 16 intervals ago; else it begins with one.
+    #[test]
+    fn what_the_dropping_state_begins_with() {
+        assert_eq!(entering(0, 0, 0), (1, NOW + INTERVAL));
+        let recent = NOW - 16 * INTERVAL + 1;
+        assert_eq!(entering(9, 5, recent), (4, NOW + INTERVAL / 2));
+        assert_eq!(entering(9, 5, recent - 1), (1, NOW + INTERVAL));
+        assert_eq!(entering(7, 5, recent).0, 2);
+        assert_eq!(entering(6, 5, recent).0, 1);
+        // Due only later: the delay came down before.
+        assert_eq!(entering(9, 5, NOW + INTERVAL / 3).0, 4);
+    }
+
+    /// Exactly one MTU behind a packet, and exactly the target, do not count as a standing queue and as a good one.
+    #[test]
+    fn at_the_bounds() {
+        let settings = Settings::new(&CoDelModel::new(Limit::Packets(100)));
+        for (waits, behind, above) in
+            [(5_000_000, 1501, true), (4_999_999, 3000, false), (5_000_000, 1500, false), (5_000_000, 1499, false)]
+        {
+            let (mut codel, mut queue) = (CoDel::new(), Fifo::default());
+            codel.first_above = if above { 0 } else { 7 };
+            queue.push(packet(0, 1500));
+            queue.push(packet(0, behind));
+            assert!(codel.next(&settings, waits, &mut queue).is_some());
+            assert_eq!(codel.first_above > 0, above, "{behind} B behind one that has waited {waits} ns");
+        }
+        let mut codel = CoDel { first_above: 7, ..CoDel::new() };
+        assert!(codel.next(&settings, 1, &mut Fifo::default()).is_none() && codel.first_above == 0, "nothing waits");
+    }
+
+    /// The delay comes down with a drop that is due: that ends the dropping state, and there is no further one.
+    #[test]
+    fn a_drop_that_helps_is_the_last() {
+        let settings = Settings::new(&CoDelModel::new(Limit::Packets(100)));
+        let mut codel = CoDel { first_above: 1, drop_next: NOW, count: 3, last_count: 1, dropping: true };
+        let mut queue = Fifo::default();
+        queue.push(packet(0, 1500));
+        (0..5).for_each(|_| queue.push(packet(NOW - 1_000_000, 1500)));
+        let mut dropped = 0;
+        let left = codel.dequeue(&settings, NOW, &mut queue, &mut 0, |_, _| dropped += 1);
+        assert_eq!((left.map(|packet| packet.time.0), dropped), (Some(NOW - 1_000_000), 1));
+        assert_eq!((codel.dropping, codel.count, codel.drop_next), (false, 4, NOW));
     }
 }

@@ -1,7 +1,7 @@
 //! Proportional Integral controller Enhanced.
 //!
 //! Pan, Natarajan, Baker, White, RFC 8033: packets are dropped at random on arrival, with a probability that a controller
-//! renews every so often from the queue's delay and its change. Always active, as in Linux: the appendix' switch
+//! renews every so often from the queue's delay and its change. Always active, as in Linux: the switch of section 5.3
 //! that turns it off below a third of the limit is left out.
 
 use super::fifo::{Fifo, Waiting};
@@ -14,7 +14,7 @@ use paceline_packet::{Flags, Packet};
 const MEASURED: u64 = 1 << 14;
 /// The weight of a measurement of the rate: DQ_THRESHOLD / 2^16 (section 5.2).
 const WEIGHT: f64 = MEASURED as f64 / 65_536.0;
-/// Above this probability it grows by no more than [`STEP`] in one update (section 5.3, "cap drop adjustment").
+/// Above this probability it grows by no more than [`STEP`] in one update (section 5.5, "cap drop adjustment").
 const CAPPED: f64 = 0.1;
 const STEP: f64 = 0.02;
 
@@ -30,7 +30,7 @@ pub(super) struct Pie {
     delay_before: f64,
     /// Nanoseconds of burst allowance that are left.
     burst: u64,
-    /// The sum of probabilities since the last drop.
+    /// The sum of probabilities since the last drop, be it for want of room.
     accumulated: f64,
     next_update: u64,
     /// When the measurement of the rate under way began, and the bytes that have left since.
@@ -136,6 +136,7 @@ impl Pie {
         self.catch_up(packet.time.0);
         self.arrivals += 1;
         if !self.fifo.fits(self.model.limit, packet.size) {
+            self.accumulated = 0.0;
             return dropped(&packet, DropReason::Overflow);
         }
         if self.takes(packet.size) {
@@ -210,9 +211,13 @@ mod tests {
         pie.delay = 0.030;
         pie.update();
         assert!((pie.probability - (0.22 + 0.125 * 0.015 - 1.25 * 0.11)).abs() < 1e-12);
+        // Nothing waits, but something did at the last update: down by alpha and beta alone.
+        assert!(pie.fifo.pop().is_some());
+        (pie.probability, pie.delay_before) = (0.5, 0.004);
+        pie.update();
+        assert!((pie.probability - (0.5 - 0.125 * 0.015 - 1.25 * 0.004)).abs() < 1e-12);
         // Nothing waits: down by alpha times the target, and by a fiftieth once that is so twice.
         (pie.probability, pie.delay_before) = (0.5, 0.0);
-        assert!(pie.fifo.pop().is_some());
         pie.update();
         assert!((pie.probability - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12);
     }
@@ -241,5 +246,66 @@ mod tests {
         let (spaced, random) = (gaps(true), gaps(false));
         assert!(spaced.0 == 17 && spaced.1 <= 171, "{spaced:?}");
         assert!(random.0 == 1 && random.1 > 170, "{random:?}");
+    }
+
+    /// RFC 8033 section 4.4: the allowance runs out by an update at a time, and is whole again when the probability is zero and
+    /// the delay was below half of the target twice.
+    #[test]
+    fn the_burst_allowance_by_hand() {
+        let mut pie = Pie::new(&PieModel::new(Limit::Packets(100)), Stream::new(1, "pie"));
+        pie.fifo.push(packet(0, 1500));
+        let millis = |pie: &Pie| pie.burst / 1_000_000;
+        (pie.delay, pie.delay_before) = (0.020, 0.020);
+        for left in (0..150).rev().step_by(15) {
+            pie.update();
+            assert_eq!(millis(&pie), left - 14);
+        }
+        pie.update();
+        assert_eq!(millis(&pie), 0);
+        // Below half of the target, but not twice; then twice, with a probability that is not zero; then with one.
+        for (before, probability, left) in [(0.020, 0.0, 0), (0.007, 0.5, 0), (0.007, 0.0, 150)] {
+            (pie.delay, pie.delay_before, pie.probability) = (0.007, before, probability);
+            pie.update();
+            assert_eq!(millis(&pie), left, "{before} s before, probability {probability}");
+        }
+    }
+
+    /// RFC 8033 section 4.1: when nothing is dropped whatever the draw; and a probability in proportion to the size.
+    #[test]
+    fn what_is_never_dropped() {
+        let share = |by_size, probability, delay_before, waiting: u16, size| {
+            let model = PieModel { by_size, ..PieModel::new(Limit::Packets(100)) };
+            let mut pie = Pie::new(&model, Stream::new(1, "pie"));
+            (pie.burst, pie.probability, pie.delay_before) = (0, probability, delay_before);
+            [1500, waiting].into_iter().for_each(|size| pie.fifo.push(packet(0, size)));
+            let drops = (0..4000).filter(|_| {
+                pie.arrivals += 1;
+                pie.takes(size)
+            });
+            drops.count() as f64 / 4000.0
+        };
+        // Two mean packets may wait. Below half of the target nothing is dropped while the probability is below 0.2.
+        assert_eq!((share(false, 1.0, 1.0, 1500, 1500), share(false, 1.0, 1.0, 1501, 1500)), (0.0, 1.0));
+        assert_eq!(share(false, 0.199, 0.0074, 9000, 1500), 0.0);
+        for (probability, before) in [(0.2, 0.0074), (0.199, 0.0076)] {
+            assert!((share(false, probability, before, 9000, 1500) - 0.2).abs() < 0.03, "{probability} {before}");
+        }
+        assert!((share(true, 0.4, 1.0, 9000, 750) - 0.2).abs() < 0.03);
+        assert!((share(true, 0.4, 1.0, 9000, 3000) - 0.8).abs() < 0.03);
+    }
+
+    /// RFC 8033 section 5.2: 16 KiB leave in 10 ms, then in 20; a quarter of the newer one counts.
+    #[test]
+    fn the_rate_of_departures_by_hand() {
+        let model = PieModel { estimate: DelayEstimate::DepartureRate, ..PieModel::new(Limit::Packets(100)) };
+        let mut pie = Pie::new(&model, Stream::new(1, "pie"));
+        (0..10).for_each(|_| pie.fifo.push(packet(0, 8192)));
+        for (ms, expected) in [(100, 0.0), (105, 0.0), (110, 0.010), (120, 0.010), (130, 0.0125)] {
+            assert!(pie.dequeue(ms * 1_000_000).is_some());
+            assert!((pie.departure - expected).abs() < 1e-12, "at {ms} ms: {}", pie.departure);
+        }
+        // Five packets wait: two and a half times 16 KiB.
+        pie.update();
+        assert!((pie.delay - 2.5 * 0.0125).abs() < 1e-12, "{}", pie.delay);
     }
 }

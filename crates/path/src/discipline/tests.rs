@@ -196,6 +196,48 @@ fn fq_codel_takes_from_the_fattest() {
     assert_eq!(lost.collect::<Vec<_>>()[199..], [0, 8]);
 }
 
+/// A queue whose credits are used up to the last byte waits for its turn; one that comes back after it was empty for a whole
+/// round is new again, with a whole quantum.
+#[test]
+fn fq_codel_gives_each_turn_one_quantum() {
+    let mut queue = fair(|model| model.quantum = Size(1000));
+    for seq in 0..6 {
+        put(&mut queue, 0, packet(1, seq, 1000));
+        put(&mut queue, 0, packet(2, seq, 500));
+    }
+    let flows = |queue: &mut Discipline, n: usize| -> Vec<u32> {
+        (0..n).map(|_| take(queue, MS).0.map_or(9, |packet| packet.flow.0)).collect()
+    };
+    assert_eq!(flows(&mut queue, 9), [1, 2, 2, 1, 2, 2, 1, 2, 2]);
+    put(&mut queue, MS, packet(3, 0, 1000));
+    assert_eq!(flows(&mut queue, 5), [3, 1, 1, 1, 9]);
+    // The queue is found empty, and what is left of its quantum is forgotten: three of 400 bytes have one turn.
+    put(&mut queue, MS, packet(4, 0, 300));
+    assert_eq!(flows(&mut queue, 2), [4, 9]);
+    (6..8).for_each(|seq| assert_eq!(put(&mut queue, MS, packet(1, seq, 1000)), []));
+    (1..4).for_each(|seq| assert_eq!(put(&mut queue, MS, packet(4, seq, 400)), []));
+    assert_eq!(flows(&mut queue, 5), [1, 4, 4, 4, 1]);
+}
+
+/// Packets that an overfull queue loses count as drops in its CoDel, so that the drops after it come sooner; but not before its
+/// first dropping state, however young the clock.
+#[test]
+fn fq_codel_counts_what_it_lost() {
+    let fill = |queue: &mut Discipline, ms: u64, count| -> usize {
+        (0..count).map(|seq| put(queue, ms * MS, packet(1, seq, 1500)).len()).sum()
+    };
+    for (count, lost, second) in [(399, 0, 405), (400, 64, 318)] {
+        let mut queue = fair(|model| model.codel.limit = Limit::Packets(399));
+        assert_eq!(fill(&mut queue, 0, count), lost);
+        assert_eq!(drops_each_ms(&mut queue, 0..206), [105, 205]);
+        while take(&mut queue, 206 * MS).0.is_some() {}
+        assert_eq!(fill(&mut queue, 200 + 100, count), lost);
+        // An interval after the first drop, or about an eighth of one.
+        let again = drops_each_ms(&mut queue, 300..506);
+        assert_eq!(again[..2], [405, second + 100]);
+    }
+}
+
 /// A flow and the acknowledgements that go the other way are two, but only where the direction is not in the flow.
 #[test]
 fn directions_are_flows_of_their_own() {

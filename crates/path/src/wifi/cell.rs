@@ -22,6 +22,8 @@ use std::collections::VecDeque;
 pub struct Cell {
     model: CellModel,
     lowest: Rate,
+    /// How long who received a damaged frame waits after it.
+    eifs: Span,
     first_port: u32,
     /// The access point's, then the stations'.
     interfaces: Vec<Interface>,
@@ -73,16 +75,20 @@ impl Cell {
     #[must_use]
     pub fn new(model: &CellModel, first_port: u32, measure: Measure, streams: &[Stream]) -> Cell {
         let fastest = model.stations.iter().map(|station| station.rate).max().unwrap_or(Rate(1_000_000));
-        let access_point = (&model.queue, fastest);
-        let queues =
-            std::iter::once(access_point).chain(model.stations.iter().map(|station| (&station.queue, station.rate)));
-        let interfaces: Vec<Interface> = queues
+        let least = model.phy.cw_min;
+        let access_point = (&model.queue, fastest, least);
+        let stations = model.stations.iter();
+        let stations = stations.map(|station| (&station.queue, station.rate, station.cw_min.unwrap_or(least)));
+        let interfaces: Vec<Interface> = std::iter::once(access_point)
+            .chain(stations)
             .zip(streams)
-            .map(|((queue, rate), stream)| Interface::new(queue, rate, &model.phy, measure, *stream))
+            .map(|((queue, rate, window), stream)| Interface::new(queue, rate, window, measure, *stream))
             .collect();
         let boundary = interfaces.first().map_or(u64::MAX, |interface| interface.books.agenda.next());
+        let lowest = model.lowest_rate();
         Cell {
-            lowest: model.lowest_rate(),
+            lowest,
+            eifs: model.rules.after_collision(&model.phy, lowest),
             model: model.clone(),
             first_port,
             interfaces,
@@ -234,7 +240,7 @@ impl Cell {
         let interface = &mut self.interfaces[sender.interface];
         let Some(mut hand) = interface.hand else { return };
         let start = sender.own;
-        let exchange = hand.frames.exchange(model, start, |probability| interface.fails(probability));
+        let exchange = hand.frames.exchange(model, start, self.eifs, |probability| interface.fails(probability));
         interface.counts.frame_errors += u64::from(exchange.outcome != Outcome::Acknowledged);
         *sender =
             Attempt { outcome: exchange.outcome, own: exchange.own, airtime: exchange.end.since(start), ..*sender };
@@ -263,7 +269,7 @@ impl Cell {
             sender.outcome = if hand.frames.has_rts() { Outcome::NoCts } else { Outcome::NoAck };
             (before, end) = (before.max(sent.min(end)), end.max(sent));
         }
-        self.others = end + rules.after_collision(phy, self.lowest);
+        self.others = end + self.eifs;
         for sender in &mut self.senders {
             let Some(hand) = &self.interfaces[sender.interface].hand else { continue };
             let sent = sender.own + sender.airtime;

@@ -80,21 +80,27 @@ impl Frames {
         model.rules.timeout(&model.phy, model.response_rate(rate))
     }
 
-    /// The exchange that begins at `start` without another's frame beside. `fails` draws whether a frame fails that does
-    /// so with the probability given.
-    pub(super) fn exchange(&self, model: &CellModel, start: Time, mut fails: impl FnMut(f64) -> bool) -> Exchange {
+    /// The exchange that begins at `start` without another's frame beside. Who receives a damaged frame waits for `eifs`
+    /// after it; `fails` draws whether a frame fails that does so with the probability given.
+    pub(super) fn exchange(
+        &self,
+        model: &CellModel,
+        start: Time,
+        eifs: Span,
+        mut fails: impl FnMut(f64) -> bool,
+    ) -> Exchange {
         let (phy, rules) = (&model.phy, model.rules);
         let (through, sifs, difs) = (phy.propagation, phy.sifs, phy.difs());
         let station = &model.stations[self.station];
         let response = model.response_rate(station.rate);
         let ack = sifs + phy.airtime(response, ACK) + through;
-        // its own attempt has failed: `sent` is where its last frame ended, `end` where the medium fell idle
-        let failed = |outcome, sent: Time, end: Time, others| Exchange {
+        // Its frame has reached nobody, at `end`: the one for whom it was has heard noise.
+        let unheard = |outcome, end: Time, others| Exchange {
             delivered: None,
             outcome,
             end,
-            own: rules.own_space(phy, end, sent + self.timeout(model)),
-            peer: others,
+            own: rules.own_space(phy, end, end + self.timeout(model)),
+            peer: end + eifs,
             others,
         };
         let mut begin = start + self.announcement;
@@ -108,11 +114,12 @@ impl Frames {
             if fails(station.control_error(rate, RTS)) {
                 // The others reset their NAV when nothing follows the RTS (clause 10.3.2.4).
                 let reset = rts_end + sifs + cts + phy.start_delay(answer) + phy.slot * 2;
-                return failed(Outcome::NoCts, rts_end, rts_end, reset + difs);
+                return unheard(Outcome::NoCts, rts_end, reset + difs);
             }
             if fails(station.control_error(answer, ACK)) {
-                let announced = cts_end + sifs + self.data + through + ack;
-                return failed(Outcome::NoCts, rts_end, cts_end, announced + difs);
+                let others = cts_end + sifs + self.data + through + ack + difs;
+                let (outcome, end) = (Outcome::NoCts, cts_end);
+                return Exchange { delivered: None, outcome, end, own: end + eifs, peer: others, others };
             }
             begin = cts_end + sifs;
             reserved = rts_end + rules.announced(begin.since(rts_end) + self.data + through + ack);
@@ -122,10 +129,13 @@ impl Frames {
         let others = reserved.max(data_end + rules.announced(ack)) + difs;
         if fails(station.data_error(self.octets)) {
             // The others have read the duration that the frame announces: their NAV covers the ACK.
-            return failed(Outcome::NoAck, data_end, data_end, others);
+            return unheard(Outcome::NoAck, data_end, others);
         }
-        let lost = fails(station.control_error(response, ACK));
-        let outcome = if lost { Outcome::NoAck } else { Outcome::Acknowledged };
-        Exchange { delivered: Some(data_end), outcome, end, own: end + difs, peer: end + difs, others }
+        let (outcome, own) = if fails(station.control_error(response, ACK)) {
+            (Outcome::NoAck, end + eifs)
+        } else {
+            (Outcome::Acknowledged, end + difs)
+        };
+        Exchange { delivered: Some(data_end), outcome, end, own, peer: end + difs, others }
     }
 }

@@ -24,8 +24,9 @@ pub(super) struct Interface {
     pub(super) not_before: Time,
     /// Whether its countdown was drawn; else it came to an idle medium.
     pub(super) drawn: bool,
-    /// The contention window.
+    /// The contention window, and what it is at first.
     window: u32,
+    least_window: u32,
     short: u32,
     long: u32,
     draws: Sequence,
@@ -47,7 +48,7 @@ pub(super) struct Hand {
 }
 
 impl Interface {
-    pub(super) fn new(queue: &QueueModel, rate: Rate, phy: &Phy, measure: Measure, stream: Stream) -> Interface {
+    pub(super) fn new(queue: &QueueModel, rate: Rate, window: u32, measure: Measure, stream: Stream) -> Interface {
         Interface {
             queue: Queue::new(queue, rate, stream.fork(0)),
             hand: None,
@@ -55,7 +56,8 @@ impl Interface {
             from: Time::ZERO,
             not_before: Time::ZERO,
             drawn: true,
-            window: phy.cw_min,
+            window,
+            least_window: window,
             short: 0,
             long: 0,
             draws: Sequence::new(stream.fork(1)),
@@ -153,7 +155,7 @@ impl Interface {
         };
         let mut lost = None;
         if given_up || outcome == Outcome::Acknowledged {
-            (self.short, self.long, self.window) = (0, 0, phy.cw_min);
+            (self.short, self.long, self.window) = (0, 0, self.least_window);
             self.hand = None;
             if hand.delivered {
                 self.departed.0 += 1;

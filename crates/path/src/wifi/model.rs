@@ -40,6 +40,8 @@ pub struct StationModel {
     pub frame_error: Option<Ratio>,
     /// The power with which it and the access point receive each other; any frame may arrive damaged.
     pub power: Option<PowerDbm>,
+    /// Its contention window to begin with, if that is not [`Phy::cw_min`].
+    pub cw_min: Option<u32>,
     /// Its queue.
     pub queue: Queue,
 }

@@ -19,7 +19,8 @@ pub enum Standard {
 pub enum Preamble {
     /// 144 us, then 48 us of PLCP header (clause 16.2.2.2).
     Long,
-    /// 72 us, then 24 us of PLCP header (clause 16.2.2.3).
+    /// 72 us, then 24 us of PLCP header (clause 16.2.2.3); frames at 1 Mbit/s have a long one all the same, since there is
+    /// no short one with them.
     Short,
 }
 
@@ -66,7 +67,7 @@ pub struct Phy {
     pub cw_min: u32,
     /// aCWmax.
     pub cw_max: u32,
-    /// Preamble and PLCP header of a DSSS or CCK frame.
+    /// Preamble and PLCP header of a DSSS or CCK frame at 2 Mbit/s and above.
     pub dsss_header: Span,
     /// How frames are made.
     pub waveform: Waveform,
@@ -83,6 +84,10 @@ pub(super) const RTS: u32 = 20;
 const OFDM: [(u64, u64); 8] = [(6, 24), (9, 36), (12, 48), (18, 72), (24, 96), (36, 144), (48, 192), (54, 216)];
 /// Rates of DSSS and CCK in kbit/s (clause 16.2.3.4).
 const DSSS: [u64; 4] = [1000, 2000, 5500, 11000];
+/// The rate that a short preamble cannot announce (clause 16.2.2.3).
+const LOWEST: Rate = Rate(1_000_000);
+/// A long preamble with its header.
+const LONG_HEADER: Span = Span::from_micros(192);
 /// Training sequences and SIGNAL: 16 us + 4 us (Table 17-5).
 const OFDM_HEADER: Span = Span::from_micros(20);
 /// A symbol (Table 17-5).
@@ -102,7 +107,7 @@ impl Phy {
             cw_min: 31,
             cw_max: 1023,
             dsss_header: match preamble {
-                Preamble::Long => Span::from_micros(192),
+                Preamble::Long => LONG_HEADER,
                 Preamble::Short => Span::from_micros(96),
             },
             waveform: Waveform::Standard,
@@ -169,7 +174,7 @@ impl Phy {
                         OFDM_HEADER + SYMBOL * symbols + SIGNAL_EXTENSION
                     }
                     // a whole number of microseconds
-                    None => self.dsss_header + Span(bits_last.0.div_ceil(1000) * 1000),
+                    None => self.header(rate) + Span(bits_last.0.div_ceil(1000) * 1000),
                 }
             }
         }
@@ -181,8 +186,13 @@ impl Phy {
         match self.waveform {
             Waveform::Plain { header } => header,
             Waveform::Standard if Phy::is_ofdm(rate) => OFDM_HEADER,
-            Waveform::Standard => self.dsss_header,
+            Waveform::Standard => self.header(rate),
         }
+    }
+
+    /// Preamble and PLCP header of a DSSS or CCK frame of this rate.
+    fn header(&self, rate: Rate) -> Span {
+        if rate == LOWEST { LONG_HEADER } else { self.dsss_header }
     }
 }
 
@@ -200,6 +210,8 @@ mod tests {
         let g = Phy::g(Slot::Short, Preamble::Short);
         // 22 + 8 * 1536 bits in symbols of 216: 57; 20 + 228 + 6 us
         assert_eq!(us(g.airtime(Rate::from_mbps(54.0), 1536)), 254.0);
+        // 22 + 200 bits, 6 too many for one symbol
+        assert_eq!(us(g.airtime(Rate::from_mbps(54.0), 25)), 34.0);
         // 22 + 112 bits in symbols of 96: 2
         assert_eq!(us(g.airtime(Rate::from_mbps(24.0), ACK)), 34.0);
         assert_eq!(us(g.airtime(Rate::from_mbps(6.0), ACK)), 50.0);
@@ -207,7 +219,11 @@ mod tests {
         // 12288 bits at 11 Mbit/s: 1117.09 us
         assert_eq!(us(b.airtime(Rate::from_mbps(11.0), 1536)), 192.0 + 1118.0);
         assert_eq!(us(b.airtime(Rate::from_mbps(1.0), ACK)), 304.0);
-        assert_eq!(us(Phy::b(Preamble::Short).airtime(Rate::from_mbps(2.0), ACK)), 152.0);
+        let short = Phy::b(Preamble::Short);
+        assert_eq!(us(short.airtime(Rate::from_mbps(2.0), ACK)), 152.0);
+        assert_eq!(us(short.airtime(Rate::from_mbps(1.0), ACK)), 304.0, "no short preamble with 1 Mbit/s");
+        let delays = [1.0, 11.0].map(|mbps| us(short.start_delay(Rate::from_mbps(mbps))));
+        assert_eq!(delays, [192.0, 96.0]);
         assert_eq!((us(b.difs()), us(g.difs())), (50.0, 28.0));
         assert_eq!(us(Phy::g(Slot::Long, Preamble::Long).difs()), 50.0);
         let plain = Phy { waveform: Waveform::Plain { header: Span::from_micros(20) }, ..g };

@@ -107,6 +107,10 @@ pub struct StationTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none"))]
     pub frame_error: Option<Ratio>,
+    /// The contention window that it begins with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 32767), extend("x-default" = "the cell's; with protection and a rate of 802.11b that of 802.11b, 31"))]
+    pub cw_min: Option<u32>,
     /// Its queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "station_queue"))]
@@ -197,12 +201,18 @@ impl CellTable {
             self.short_retry_limit.get_or_insert(7);
             self.long_retry_limit.get_or_insert(4);
         }
+        let mixed = self.protection != Protection::None && rules == Rules::Ieee && self.cw_min.is_none();
         let cw_min = *self.cw_min.get_or_insert(if is_b { 31 } else { 15 });
-        self.cw_max.get_or_insert(cw_min.max(1023));
+        let cw_max = *self.cw_max.get_or_insert(cw_min.max(1023));
         self.overhead.get_or_insert(Size::from_bytes(if rules == Rules::Ns2 { 34 } else { 36 }));
         let queue = self.station_queue.get_or_insert_with(|| self.queue.clone()).clone();
         for station in self.station.values_mut() {
-            station.rate.get_or_insert(rate);
+            let rate = *station.rate.get_or_insert(rate);
+            if mixed && wifi::Phy::is_dsss(rate) {
+                // aCWmin(0): it knows the rates of 802.11b alone (clause 10.3.9). A cell that says what all begin with
+                // means it too.
+                station.cw_min.get_or_insert(cw_max.min(31));
+            }
             station.queue.get_or_insert_with(|| queue.clone());
         }
     }
@@ -246,6 +256,7 @@ impl CellTable {
                 rate,
                 frame_error: table.frame_error,
                 power: power.or(table.distance.map(at_distance)),
+                cw_min: table.cw_min,
                 queue: queue(table.queue.as_ref().unwrap_or(&self.queue), rate),
             }
         };

@@ -24,6 +24,8 @@ use std::collections::BTreeSet;
 const MOST_RTT: Span = Span::from_secs(120);
 /// The largest packet: its size is 16 bits.
 const MOST_PACKET: u64 = 65_535;
+/// The largest packet over the air: an MSDU has at most 2304 B, LLC/SNAP's 8 among them (IEEE Std 802.11-2016, clause 9.2.4.7).
+const MOST_AIR_PACKET: u64 = 2304 - 8;
 /// The most media packets of one stream.
 const MOST_MEDIA_PACKETS: u64 = 1_000_000_000;
 /// The most segments of one transfer: their numbers are 32 bits.
@@ -163,8 +165,23 @@ impl Rules {
                 ),
             );
         }
+        if segment.saturating_add(header) > MOST_AIR_PACKET && self.is_over_the_air(file, flow) {
+            let problem = format!(
+                "segment and header make {} B together, but a frame of 802.11 takes a packet of at most {MOST_AIR_PACKET} B",
+                segment.saturating_add(header)
+            );
+            self.note(join(path, "segment"), problem);
+        }
         self.controller(path, flow, profile);
         self.app(&join(path, "app"), &flow.app, segment);
+    }
+
+    /// Whether a flow begins or ends at a station of a cell.
+    fn is_over_the_air(&self, file: &File, flow: &FlowTable) -> bool {
+        let (first, last) = if file.topology == Topology::Home { home_ends(file) } else { (None, None) };
+        let ends = [flow.from.as_ref().or(first.as_ref()), flow.to.as_ref().or(last.as_ref())];
+        let is_station = |node: &&String| file.cell.values().any(|cell| cell.station.contains_key(*node));
+        ends.iter().flatten().any(is_station)
     }
 
     fn controller(&mut self, path: &str, flow: &FlowTable, profile: Profile) {

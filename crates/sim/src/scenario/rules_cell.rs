@@ -85,6 +85,11 @@ impl Rules {
                 let problem = "a station all of whose frames fail receives nothing: less than 100 %";
                 self.note(join(&path, "frame_error"), problem);
             }
+            let cw_max = cell.cw_max.unwrap_or(cw_min.max(1023));
+            if let Some(own) = station.cw_min.filter(|own| *own > cw_max) {
+                let problem = format!("`{own}` must not be more than the cell's cw_max, {cw_max}");
+                self.note(join(&path, "cw_min"), problem);
+            }
             if let Some(queue) = &station.queue {
                 self.queue(&join(&path, "queue"), queue);
             }

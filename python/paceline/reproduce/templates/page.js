@@ -2,12 +2,13 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const hidden = new Set();
-  const MARKERS = ["circle", "square", "triangle-up", "diamond", "cross", "x"];
+  const MARKERS = ["circle", "square", "triangle-up", "triangle-down", "cross", "x", "pentagon", "star"];
   const printing = window.matchMedia("print");
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const colour = (i) => css(`--c${i % 6}`);
+  // As many colours in page.css as markers here.
+  const colour = (i) => css(`--c${i % MARKERS.length}`);
   // A box hides its series and those named after it: "vegas" also "vegas-red".
   const shown = (key) => ![...hidden].some((one) => key === one || key.startsWith(`${one}-`));
 
@@ -50,7 +51,7 @@
       type: "scatter", mode: s.mode || "lines+markers", name: s.label, x: s.x, y: s.y, customdata: s.level,
       error_y: { ...interval(s), thickness: 1.4, width: 4, color: colour(s.colour) },
       line: { color: colour(s.colour), width: 2, dash: s.dashed ? "dash" : "solid" },
-      marker: { symbol: MARKERS[s.colour % 6], size: 7 }, meta: s.key,
+      marker: { symbol: MARKERS[s.colour % MARKERS.length], size: 7 }, meta: s.key,
       text: hints(plot, s),
       hovertemplate: "%{text}<extra>%{fullData.name}</extra>" }));
     traces.push(...marks(plot, (own) => ({ x: own.map((p) => p.x), y: own.map((p) => p.y) })));
@@ -106,7 +107,7 @@
   function scatter(plot) {
     const traces = plot.series.filter((s) => shown(s.key)).map((s) => ({
       type: "scatter", mode: "markers", name: s.label, x: s.x, y: s.y,
-      marker: { color: colour(s.colour), symbol: `${MARKERS[s.colour]}-open`, size: 7, opacity: 0.75 },
+      marker: { color: colour(s.colour), symbol: `${MARKERS[s.colour % MARKERS.length]}-open`, size: 7, opacity: 0.75 },
       hovertemplate: "ratio %{x:.3g}, late %{y:.3g} %<extra>%{fullData.name}</extra>" }));
     const shapes = [];
     const annotations = [];
