@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import paceline
-from paceline.reproduce import loading, points, where
+from paceline.reproduce import figures, loading, points, where
 from paceline.statistics import estimate
 from small_paper import GOODPUT
 
@@ -396,6 +396,14 @@ def test_mistakes_are_named(tmp_path: Path, file: str, old: str, new: str, messa
         (folder / name).write_text(text.replace(old, new) if name == file else text)
     with pytest.raises(where.PaperError, match=message):
         loading.load("some", tmp_path)
+
+
+@pytest.mark.parametrize("key", sorted(p.name for p in PAPERS.iterdir() if p.is_dir()))
+def test_series_have_colours_of_their_own(key: str) -> None:
+    for study in loading.load(key).studies.values():
+        solid = [i for i, series in enumerate(study.series) if not series.dashed]
+        wanted = min(len(solid), len(figures.COLOURS))
+        assert len({figures.colour(study, i) for i in solid}) == wanted, study.key
 
 
 def test_an_unknown_paper_names_the_known_ones() -> None:

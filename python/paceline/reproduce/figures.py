@@ -55,7 +55,10 @@ def colour(study: Study, series: int) -> int:
     if study.series[series].dashed:
         return (series - len(solid) if series >= len(solid) else series) % len(COLOURS)
     # Vegas keeps its colour where it stands alone.
-    return {"newreno": 0, "vegas": 1}.get(study.series[series].key, series) % len(COLOURS)
+    kept = {"newreno": 0, "vegas": 1}
+    if all(study.series[i].key in kept for i in solid):
+        return kept[study.series[series].key]
+    return series % len(COLOURS)
 
 
 def published_points(reproduction: Reproduction, plot: Plot) -> list[tuple[str, str, float, str | None]]:
