@@ -190,6 +190,12 @@ fn what_others_do_to_the_interface_is_noticed_and_left() {
         sleep(Duration::from_millis(500));
         gateway
     };
+    // Where filters of one direction alone have a place, there is none for the gateway's.
+    home.said("tc qdisc add dev lan0 ingress");
+    let (code, text) = home.gateway("--hook cls_bpf").refused();
+    assert!(code == Some(1) && text.contains("tc qdisc del dev IF ingress"), "{code:?} {text}");
+    assert!(home.said("tc qdisc show dev lan0").contains("qdisc ingress ffff:"));
+    home.said("tc qdisc del dev lan0 ingress");
     // A second gateway takes nothing from the first.
     let first = started("--rate 10Mbit/s --hook cls_bpf");
     let (code, text) = home.gateway("--rate 20Mbit/s").refused();

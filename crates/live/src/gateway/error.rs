@@ -80,6 +80,12 @@ pub enum GatewayError {
         /// Its major number.
         handle: u32,
     },
+    /// Somebody's discipline is where filters for both directions would have their place.
+    #[error(
+        "the LAN interface has an `ingress` queueing discipline, which has no place for filters on what leaves: remove it \
+         (tc qdisc del dev IF ingress), or from Linux 6.6 on leave out --hook cls_bpf"
+    )]
+    Ingress,
     /// The interface has no queue whose delay could be measured.
     #[error(
         "interface `{name}` has no queueing discipline whose delay could be measured: give --rate, so that packets wait \

@@ -284,7 +284,11 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses.
     pub fn discipline(&mut self, interface: u32) -> Result<Option<Discipline>, GatewayError> {
-        let request = Request::new(libc::RTM_GETQDISC, libc::NLM_F_ECHO).traffic(interface, 0, ROOT, 0);
+        self.discipline_at(interface, ROOT)
+    }
+
+    fn discipline_at(&mut self, interface: u32, parent: u32) -> Result<Option<Discipline>, GatewayError> {
+        let request = Request::new(libc::RTM_GETQDISC, libc::NLM_F_ECHO).traffic(interface, 0, parent, 0);
         let answers = match self.ask("read the queue", request) {
             Err(GatewayError::Route { error, .. }) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
             other => other?,
@@ -333,7 +337,11 @@ impl Netlink {
             .text(TCA_KIND, "clsact");
         match self.ask("make a place for filters (clsact)", request) {
             Ok(_) => Ok(true),
-            Err(GatewayError::Route { error, .. }) if error.raw_os_error() == Some(libc::EEXIST) => Ok(false),
+            Err(GatewayError::Route { error, .. }) if error.raw_os_error() == Some(libc::EEXIST) => {
+                // The older `ingress` has the same handle, takes filters of both directions, and runs them all on what comes.
+                let found = self.discipline_at(interface, CLSACT)?;
+                if found.is_some_and(|found| found.kind == "ingress") { Err(GatewayError::Ingress) } else { Ok(false) }
+            }
             Err(error) => Err(error),
         }
     }

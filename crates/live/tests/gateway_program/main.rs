@@ -250,14 +250,16 @@ fn another_connection_between_the_same_ends_has_a_scale_of_its_own() {
     assert_eq!(left_of_10_000(&mut pair), 10_000, "an old ACK before the answer");
     pair.pass(true, &Frame { options: SCALE_7.to_vec(), ..Frame::of(true, SYN | ACK, 5000, 90_001) }.ip());
     assert_eq!(left_of_10_000(&mut pair), 7500);
-    // SYN cookies make another number each time; once it is answered, nobody does.
+    // SYN cookies make another number each time.
     let mut pair = begun(&SCALE_7, &SCALE_7);
     pair.pass(true, &Frame { options: SCALE_7.to_vec(), ..Frame::of(true, SYN | ACK, 4900, 1001) }.ip());
     let ack = Frame { window: 10_000, ..Frame::of(false, ACK, 1001, 4901) };
     assert_eq!(window_of(&pair.pass(false, &ack.ip())), LOWERED_7);
-    pair.pass(true, &Frame::of(true, SYN | ACK, 77, 1001).ip());
-    assert_eq!(window_of(&pair.pass(false, &ack.ip())), 10_000);
-    pair.agree();
+    // Once one is answered, another teaches nothing: here it would make 10,000 bytes a million.
+    let mut pair = begun(&SCALE_7, &[]);
+    assert_eq!(left_of_10_000(&mut pair), 10_000);
+    pair.pass(true, &Frame { options: SCALE_7.to_vec(), ..Frame::of(true, SYN | ACK, 77, 1001) }.ip());
+    assert_eq!(left_of_10_000(&mut pair), 10_000);
 }
 
 #[test]
@@ -287,9 +289,39 @@ fn as_much_is_read_as_is_said() {
         odd[at] = byte;
         assert_eq!(pair.pass(false, &odd), odd);
     }
-    let mut whole = ack.clone();
-    whole[6] = 0x40; // not to be fragmented
-    assert_eq!(window_of(&pair.pass(false, &whole)), LOWERED_7);
+    // Not to be fragmented; of no length, as several segments together that are longer than the field can say.
+    for change in [(6, 0x40), (3, 0)] {
+        let mut whole = ack.clone();
+        whole[change.0] = change.1;
+        assert_eq!(window_of(&pair.pass(false, &whole)), LOWERED_7);
+    }
+    pair.agree();
+}
+
+#[test]
+fn what_is_sent_is_all_that_takes_a_number() {
+    if !ready() {
+        return;
+    }
+    let units = |pair: &mut Pair| {
+        window_of(&pair.pass(false, &Frame { window: 500, ..Frame::of(false, ACK, 1001, 5001) }.ip()))
+    };
+    // Data with the SYN-ACK.
+    let mut pair = Pair::new();
+    pair.control(on(1));
+    pair.pass(false, &Frame { options: SCALE_7.to_vec(), ..Frame::of(false, SYN, 1000, 0) }.ip());
+    let answer = Frame { payload: 2000, options: SCALE_7.to_vec(), ..Frame::of(true, SYN | ACK, 5000, 1001) };
+    pair.pass(true, &answer.ip());
+    assert_eq!(units(&mut pair), 2000_u16.div_ceil(128));
+    // The FIN after 5120 bytes, which are 40 units.
+    let mut pair = begun(&SCALE_7, &SCALE_7);
+    pair.control(on(1));
+    for i in 0..10 {
+        pair.pass(true, &Frame { payload: 512, ..Frame::of(true, ACK, 5001 + 512 * i, 1001) }.ip());
+    }
+    assert_eq!(units(&mut pair), 40);
+    pair.pass(true, &Frame::of(true, ACK | 1, 5001 + 5120, 1001).ip());
+    assert_eq!(units(&mut pair), 41);
     pair.agree();
 }
 
