@@ -11,11 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from needs import require
 from paceline import _core, paths
 from paceline.cli import app
+from paceline.cli.gateway import table
 from paceline.errors import PacelineError
 from paceline.plots import gateway
 
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.realtime
     ("words", "part"),
     [
         ({}, "--lan IF is missing"),
-        ({"lan": "a", "alpha": "20ms"}, "--alpha 20 ms must be below --beta 15 ms"),
+        ({"lan": "a", "alpha": "20ms"}, "--alpha 20 ms must be at most --beta 15 ms"),
         ({"lan": "a", "algorithm": "sap-law"}, "--capacity RATE"),
         ({"lan": "a", "rate": "fast"}, "--rate fast: "),
         ({"lan": "a", "colour": "red"}, "colour"),
@@ -58,6 +60,26 @@ def test_a_run_is_written_and_told(tmp_path: Path) -> None:
     assert lines[-1] == report
     assert len(lines) == report["intervals"] + 1
     assert all(line["flows"] == [] for line in lines[:-1])
+
+
+def test_the_table_goes_without_columns_before_it_cuts_addresses(capsys: pytest.CaptureFixture[str]) -> None:
+    status = {**json.loads(INTERVAL), "left_alone": 2}
+    status["flows"][0]["station"] = "192.168.100.200:50000"
+
+    def shown(width: int) -> str:
+        console = Console(width=width, force_terminal=False, highlight=False)
+        console.print(table(status, width))
+        return capsys.readouterr().out
+
+    wide, narrow = shown(100), shown(70)
+    assert "announced" in wide
+    assert "announced" not in narrow
+    for text in (wide, narrow):
+        assert "192.168.100.200:50000" in text
+        assert "beside 2 that began before the gateway" in " ".join(text.split())
+        assert "8 Mbit/s" in text
+    status["flows"] = []
+    assert "station" not in shown(70)
 
 
 FLOW = (

@@ -223,14 +223,17 @@ impl Terminal {
 fn line(status: &Status) -> String {
     let limited = status.flows.iter().filter(|flow| flow.window_bytes.is_some()).count();
     let rate = status.flows.iter().fold(0.0, |sum, flow| sum + flow.rate_bps);
+    let beside = match status.left_alone {
+        0 => String::new(),
+        alone => format!(" beside {alone} that began before the gateway"),
+    };
     format!(
-        "{:.0} s: delay {:.1} ms, TCP {:.2} Mbit/s in {} flows ({limited} limited, {} left alone), UDP {:.2} Mbit/s, \
-         {} windows lowered",
+        "{:.0} s: delay {:.1} ms, TCP {:.2} Mbit/s in {} flows ({limited} limited){beside}, UDP {:.2} Mbit/s, {} windows \
+         lowered",
         status.time_s,
         status.delay_s * 1e3,
         rate / 1e6,
         status.flows.len(),
-        status.left_alone,
         status.udp_bps / 1e6,
         status.lowered
     )

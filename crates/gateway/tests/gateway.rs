@@ -160,7 +160,7 @@ fn refusals_say_what_to_do() {
     let (code, text) = refused("--delay-from queue");
     assert!(code == Some(1) && text.contains("give --rate"), "{text}");
     let (code, text) = refused("--beta 1ms");
-    assert!(code == Some(2) && text.contains("--alpha 5 ms must be below"), "{text}");
+    assert!(code == Some(2) && text.contains("--alpha 5 ms must be at most"), "{text}");
     let (code, text) = refused("--wan lan0");
     assert!(code == Some(2) && text.contains("both lan0"), "{text}");
     // A full disk ends the file, not the gateway; a reader that has gone away before --help is no defect.

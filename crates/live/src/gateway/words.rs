@@ -180,8 +180,8 @@ impl Words {
                     },
                     ..default
                 };
-                if model.alpha >= model.beta {
-                    return Err(wrong(format!("--alpha {} must be below --beta {}", model.alpha, model.beta)));
+                if model.alpha > model.beta {
+                    return Err(wrong(format!("--alpha {} must be at most --beta {}", model.alpha, model.beta)));
                 }
                 Ok(Law::Voap(Voap::new(model)))
             }
@@ -284,7 +284,7 @@ mod tests {
     fn mistakes_are_named() {
         for (text, part) in [
             ("wan=a", "--lan IF is missing"),
-            ("lan=a alpha=20ms", "--alpha 20 ms must be below --beta 15 ms"),
+            ("lan=a alpha=20ms", "--alpha 20 ms must be at most --beta 15 ms"),
             ("lan=a algorithm=vegas", "--algorithm vegas: one of voap, sap-law"),
             ("lan=a algorithm=sap-law", "--capacity RATE"),
             ("lan=a algorithm=sap-law capacity=1Mbit/s beta=9ms", "--beta goes with --algorithm voap"),
