@@ -164,6 +164,8 @@ mod tests {
     #[test]
     fn measures_by_hand() {
         let mut arrivals = Arrivals::default();
+        // A connection's opening is none of its data.
+        arrivals.on_packet(&Packet { flags: Flags::SYN, ..arrival(0, 999 * MS) }, None);
         // Sent 20 apart, with transits of 10, 14, 10, 26.
         for (n, transit) in [10, 14, 10, 26].into_iter().enumerate() {
             let sent = n as u64 * 20 * MS;

@@ -46,7 +46,7 @@ pub enum Windows {
     /// beside UDP.
     SapLaw {
         /// What the channel carries, of packets as the links have them.
-        #[schemars(extend("examples" = ["25 Mbit/s"]))]
+        #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "1000 Gbit/s", "examples" = ["25 Mbit/s"]))]
         capacity: Rate,
         /// The round-trip time of flows whose opening did not show it.
         #[serde(default = "hundred_ms")]
