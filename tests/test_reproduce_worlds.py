@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -227,6 +228,11 @@ def test_a_run_in_real_time_serves_all_that_is_shown_of_it(paper: Paper) -> None
     # second by second the two are the same run
     assert lines[0].time_s == pytest.approx(lines[1].time_s[:2])
     assert lines[0].y == pytest.approx(lines[1].y[:2], rel=1e-6)
+    plot = study.plots[0]
+    assert plot.trace is not None
+    later = figures.traces(done, study, "tcp", replace(plot, trace=replace(plot.trace, from_s=2.0)))
+    assert [len(line.time_s) for line in later] == [1, 2]
+    assert later[1].y == lines[1].y[1:]
     assert "emulated, 3 s" in page.render(done)
     # what real runs do not know is null in the table of both worlds
     both = tables.recorded(done, "rate")

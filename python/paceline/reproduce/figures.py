@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +257,11 @@ class Line:
     dashed: bool = False
     """Of several flows at several levels, those beyond the first level; of several columns, all but the first."""
 
+    def since(self, from_s: float) -> Line:
+        """What of it lies at this instant or later."""
+        kept = [(t, y) for t, y in zip(self.time_s, self.y, strict=True) if t >= from_s]
+        return replace(self, time_s=[t for t, _ in kept], y=[y for _, y in kept])
+
 
 def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) -> list[Line]:
     """The lines of a trace over the first seed's runs, one for each level and flow; the flow is named where there are
@@ -293,7 +298,7 @@ def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) ->
                 named = f"{label}, {plot.trace.labels[n]}" if plot.trace.labels else label
                 dashed = n > 0 or (i > 0 and len(of_flow) > 1)
                 found.append(Line(i, named, one["time_s"].to_list(), y.to_list(), dashed))
-    return found
+    return [line.since(plot.trace.from_s) for line in found]
 
 
 def has_names(study: Study, plot: Plot, lines: int) -> bool:
@@ -322,9 +327,14 @@ def _draw_traces(figure: Figure, reproduction: Reproduction, study: Study, plot:
         panel.set_ylim(bottom=0)
     panels[-1, 0].set_xlabel("Time (s)")
     if few:
-        # The names of several flows take more room than a corner below the lines has.
-        corner = "upper left" if len(plot.trace.flows or ()) > 1 else "lower right"
-        panels[0, 0].legend(ncols=3, fontsize=8, loc=corner, title=study.axis_label, reverse=True)
+        several = len(plot.trace.flows or ()) > 1 and plot.trace.jain_s is None
+        # The names of several flows take more room than a corner below the lines has: they stand beside the title.
+        place: dict[str, Any] = (
+            {"ncols": len(plot.trace.flows or ()), "bbox_to_anchor": (1, 1), "borderaxespad": 0.1}
+            if several
+            else {"ncols": 3, "title": study.axis_label}
+        )
+        panels[0, 0].legend(fontsize=8, loc="lower right", reverse=True, **place)
 
 
 def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Figure:

@@ -170,6 +170,7 @@ def _trace(plot: Table) -> Trace:
         (flow,) if isinstance(flow, str) else tuple(flow) if flow else None,
         tuple(table.take("labels", list, list(columns) if len(columns) > 1 else [])),
         jain_s,
+        _positive(table, "from") or 0.0,
     )
     table.end()
     if len(columns) > 1 and len(trace.labels) != len(columns):

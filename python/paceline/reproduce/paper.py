@@ -120,6 +120,8 @@ class Trace:
     """Of the columns, if there are several: all but the first are drawn dashed."""
     jain_s: float | None = None
     """Instead of a column: Jain's index of the flows' goodputs, in bins of that length."""
+    from_s: float = 0.0
+    """What was before this instant is not shown."""
 
 
 @dataclass(frozen=True)
