@@ -102,8 +102,9 @@ def test_jain_over_time_counts_who_has_begun_and_is_not_over() -> None:
     assert made.filter(seed=2)["jain"].to_list() == pytest.approx([1.0] * 3)
     with pytest.raises(PacelineError, match="no flow c; there are a, b, udp"):
         paceline.jain_over_time(table, 1.0, ["c"])
-    with pytest.raises(PacelineError, match="no multiple"):
-        paceline.jain_over_time(table, 0.75)
+    for bad in (0.75, 0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(PacelineError, match="no multiple"):
+            paceline.jain_over_time(table, bad)
 
 
 def test_the_whole_runs_index_is_that_of_one_bin() -> None:

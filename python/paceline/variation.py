@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import polars as pl
@@ -75,7 +76,7 @@ def _binned(rates: pl.DataFrame, bin_s: float, column: str) -> tuple[pl.DataFram
     if len(times) < 2:
         raise PacelineError("a recording of one sample has no variation")
     every = float((times[-1] - times[0]) / (len(times) - 1))
-    many = round(bin_s / every)
+    many = round(bin_s / every) if math.isfinite(bin_s) else 0
     if many < 1 or abs(bin_s / every - many) > 1e-6 * many:
         raise PacelineError(f"bins of {bin_s:g} s are no multiple of the interval of recording, {every:g} s")
     keys = [name for name in rates.columns if name not in _OF_A_BIN]
