@@ -353,7 +353,14 @@ fn plain(value: &Value, node: Node<'_>) -> Result<(), String> {
         ("integer", _) => fail("a whole number"),
         ("number", _) => fail("a number"),
         ("array", _) => fail("an array, in [ ]"),
-        _ => fail("a table: `key = value` lines under a [header], or { key = value }"),
+        _ => match (node.variants(), value.as_str()) {
+            (Some(kinds), Some(text)) if !kinds.is_empty() => {
+                let names = kinds.iter().map(|(name, _)| *name);
+                let like = names.clone().find(|name| *name == text).unwrap_or(kinds[0].0);
+                fail(&format!("a table such as `{{ kind = \"{like}\" }}`; kinds are {}", listed(names)))
+            }
+            _ => fail("a table: `key = value` lines under a [header], or { key = value }"),
+        },
     }
 }
 
