@@ -192,13 +192,13 @@ fn what_others_do_to_the_interface_is_noticed_and_left() {
     };
     // Where filters of one direction alone have a place, there is none for the gateway's.
     home.said("tc qdisc add dev lan0 ingress");
-    let (code, text) = home.gateway("--hook cls_bpf").refused();
+    let (code, text) = home.gateway("--hook cls_bpf --for 5s").refused();
     assert!(code == Some(1) && text.contains("tc qdisc del dev IF ingress"), "{code:?} {text}");
     assert!(home.said("tc qdisc show dev lan0").contains("qdisc ingress ffff:"));
     home.said("tc qdisc del dev lan0 ingress");
     // A second gateway takes nothing from the first.
     let first = started("--rate 10Mbit/s --hook cls_bpf");
-    let (code, text) = home.gateway("--rate 20Mbit/s").refused();
+    let (code, text) = home.gateway("--rate 20Mbit/s --for 5s").refused();
     let expected = format!("a gateway runs on interface `lan0` already (process {}): end it first", first.id());
     assert!(code == Some(1) && text.contains(&expected), "{code:?} {text}");
     assert!(home.said("tc qdisc show dev lan0").contains("rate 10Mbit"));
@@ -209,7 +209,7 @@ fn what_others_do_to_the_interface_is_noticed_and_left() {
     assert!(left.contains("pref 7 ") && !left.contains("paceline"), "{left}");
     assert!(!home.said("tc qdisc show dev lan0").contains("tbf"));
     // A queue that somebody puts in the shaper's place stays, and ends the gateway.
-    let gateway = started("--rate 10Mbit/s");
+    let gateway = started("--rate 10Mbit/s --for 9s");
     home.said("tc qdisc replace dev lan0 root handle 9: pfifo limit 100");
     let (code, text) = gateway.refused();
     assert!(
@@ -222,7 +222,7 @@ fn what_others_do_to_the_interface_is_noticed_and_left() {
         home.said("ip link add other0 type veth peer name other1");
         home.said("ip link set other0 up");
         home.said("tc qdisc add dev other0 root pfifo limit 100");
-        let gateway = started(&format!("--lan other0 {words}"));
+        let gateway = started(&format!("--lan other0 --for 9s {words}"));
         home.said("ip link set other0 down");
         home.said("ip link set other0 name other2");
         sleep(Duration::from_millis(300));
