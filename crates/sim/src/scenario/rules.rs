@@ -67,6 +67,8 @@ impl Rules {
     /// Holds `file` as the user wrote it against all rules.
     pub fn check(file: &File) -> Vec<Mistake> {
         let mut rules = Rules { mistakes: Vec::new() };
+        let home = rules.supposed_home(file);
+        let file = home.as_ref().unwrap_or(file);
         rules.run(file);
         let nodes = rules.network(file);
         if file.flow.is_empty() {

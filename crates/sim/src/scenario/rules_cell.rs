@@ -14,15 +14,21 @@ use std::collections::BTreeSet;
 const MOST_STATIONS: usize = 2007;
 
 impl Rules {
+    /// A file with cells where none can be is a home that does not say so: what follows from that is not told for each
+    /// link and each flow.
+    pub(super) fn supposed_home(&mut self, file: &File) -> Option<File> {
+        if file.cell.is_empty() || !matches!(file.topology, Topology::Dumbbell | Topology::ParkingLot) {
+            return None;
+        }
+        for name in file.cell.keys() {
+            let problem = "a cell needs `topology = \"home\"` or `topology = \"graph\"`";
+            self.note(join("cell", name), problem);
+        }
+        Some(File { topology: Topology::Home, ..file.clone() })
+    }
+
     /// The cells; adds their nodes.
     pub(super) fn cells(&mut self, file: &File, nodes: &mut BTreeSet<String>) {
-        if matches!(file.topology, Topology::Dumbbell | Topology::ParkingLot) {
-            for name in file.cell.keys() {
-                let problem = "a cell needs `topology = \"home\"` or `topology = \"graph\"`";
-                self.note(join("cell", name), problem);
-            }
-            return;
-        }
         for (name, cell) in &file.cell {
             let path = join("cell", name);
             self.name(&path, name);
