@@ -144,19 +144,20 @@ fn gateway(asked: &Asked) -> Result<(), GatewayError> {
     out.map_or(Ok(()), Out::end)
 }
 
-/// The file that the user asked for. A full disk ends it, and not the gateway.
+/// The file that the user asked for; what stood in it goes with the first line, not with a start that is refused. A full
+/// disk ends it, and not the gateway.
 struct Out {
     #[expect(clippy::disallowed_types, reason = "a file that the user asked for")]
     file: std::fs::File,
+    fresh: bool,
     error: Option<io::Error>,
 }
 
 impl Out {
-    #[expect(clippy::disallowed_types, reason = "a file that the user asked for")]
     fn create(path: &std::path::Path) -> Result<Out, GatewayError> {
-        let created = std::fs::File::create(path);
-        let file = created.map_err(|error| GatewayError::Options(format!("--out {}: {error}", path.display())))?;
-        Ok(Out { file, error: None })
+        let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        let file = opened.map_err(|error| GatewayError::Options(format!("--out {}: {error}", path.display())))?;
+        Ok(Out { file, fresh: true, error: None })
     }
 
     /// A line, at once: who follows the file sees it, and a killed gateway has lost none.
@@ -164,10 +165,16 @@ impl Out {
         if self.error.is_some() {
             return;
         }
-        if let Err(error) = self.file.write_all(format!("{json}\n").as_bytes()) {
+        let emptied = if std::mem::take(&mut self.fresh) { self.empty() } else { Ok(()) };
+        if let Err(error) = emptied.and_then(|()| self.file.write_all(format!("{json}\n").as_bytes())) {
             complain(&format!("writing --out: {error}; nothing more is written there, the gateway goes on"));
             self.error = Some(error);
         }
+    }
+
+    fn empty(&self) -> io::Result<()> {
+        // A pipe or a terminal holds nothing that could be taken away.
+        if self.file.metadata()?.is_file() { self.file.set_len(0) } else { Ok(()) }
     }
 
     fn end(self) -> Result<(), GatewayError> {

@@ -154,9 +154,17 @@ fn refusals_say_what_to_do() {
     }
     let home = Home::new(1);
     let refused = |words: &str| home.gateway(words).refused();
-    let (code, text) = refused("--lan lan7");
+    let kept = std::env::temp_dir().join(format!("paceline-gateway-{}.jsonl", std::process::id()));
+    std::fs::write(&kept, "an earlier run\n").unwrap();
+    let (code, text) = refused(&format!("--lan lan7 --out {}", kept.display()));
     assert_eq!(code, Some(2));
     assert!(text.contains("no interface `lan7`") && text.contains("there are") && text.contains("lan0"), "{text}");
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "an earlier run\n");
+    let (code, text) = refused(&format!("--for 400ms --out {}", kept.display()));
+    assert_eq!(code, Some(0), "{text}");
+    let written = std::fs::read_to_string(&kept).unwrap();
+    assert!(written.starts_with('{') && !written.contains("earlier"), "{written}");
+    std::fs::remove_file(&kept).unwrap();
     let (code, text) = refused("--delay-from queue");
     assert!(code == Some(1) && text.contains("give --rate"), "{text}");
     let (code, text) = refused("--beta 1ms");

@@ -169,9 +169,15 @@ def _file(out: Path | None) -> Iterator[Any]:
     if out is None:
         yield lambda _line: None
         return
-    with out.open("w") as file:
+    with out.open("a") as file:
+        fresh = True
 
         def write(line: str) -> None:
+            nonlocal fresh
+            if fresh and out.is_file():
+                # Not before: a start that is refused leaves what stood there.
+                file.truncate(0)
+            fresh = False
             # At once: who follows the file sees it, and a killed gateway has lost none.
             file.write(line + "\n")
             file.flush()
