@@ -180,9 +180,9 @@ impl Rules {
 
     /// Whether a flow begins or ends at a station of a cell.
     fn is_over_the_air(&self, file: &File, flow: &FlowTable) -> bool {
-        let (first, last) = if file.topology == Topology::Home { home_ends(file) } else { (None, None) };
-        let ends = [flow.from.as_ref().or(first.as_ref()), flow.to.as_ref().or(last.as_ref())];
-        let is_station = |node: &&String| file.cell.values().any(|cell| cell.station.contains_key(*node));
+        let unsaid = |key| self.home_end(file, key).filter(|_| file.topology == Topology::Home);
+        let ends = [flow.from.clone().or_else(|| unsaid("from")), flow.to.clone().or_else(|| unsaid("to"))];
+        let is_station = |node: &String| file.cell.values().any(|cell| cell.station.contains_key(node));
         ends.iter().flatten().any(is_station)
     }
 
