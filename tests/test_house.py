@@ -17,12 +17,13 @@ ROOT = Path(__file__).resolve().parent.parent
 # Each crate and the crates it uses (docs/decisions/crate-arrows.md). What those use may be used too.
 USES: dict[str, set[str]] = {
     "units": set(),
+    "random": set(),
     "packet": {"units"},
-    "engine": {"packet"},
+    "engine": {"packet", "random"},
     "control": {"units"},
-    "flow": {"control", "engine"},
-    "path": {"engine"},
-    "apps": {"units", "engine"},
+    "flow": {"control", "packet", "random"},
+    "path": {"engine", "random"},
+    "apps": {"units", "random"},
     "sim": {"flow", "path", "apps"},
     "live": {"sim"},
     "python": {"live"},

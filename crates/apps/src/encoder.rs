@@ -6,7 +6,7 @@
 //! frame is several times as large, and the frames that follow it make up for it.
 
 use crate::source::{Action, Period};
-use paceline_engine::random::{Sequence, Stream};
+use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 
 /// A key frame and those that make up for it.

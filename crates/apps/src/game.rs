@@ -6,7 +6,7 @@
 //! those of the work on home gateways by Palazzi, Ferretti, Roccetti, Pau and Gerla: 200 B every 50 ms to the client, 42 B
 //! every 60 ms to the server.
 
-use paceline_engine::random::Sequence;
+use paceline_random::Sequence;
 use paceline_units::{Size, Span, Time};
 
 /// What a game sends in one way.
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use crate::source::Period;
     use crate::timed::{Timed, handed_over};
-    use paceline_engine::random::Stream;
+    use paceline_random::Stream;
 
     fn game(jitter: u64) -> Vec<(f64, u64)> {
         let model = GameModel {

@@ -7,7 +7,7 @@
 //! first.
 
 use crate::source::{Action, Period};
-use paceline_engine::random::{Sequence, Stream};
+use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 
 /// The longest silence, whatever the law says.

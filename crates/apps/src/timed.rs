@@ -4,7 +4,7 @@ use crate::game::{Game, GameModel};
 use crate::source::{Action, Period};
 use crate::video::{Frames, FramesModel, Video, VideoModel};
 use crate::voice::{Voice, VoiceModel};
-use paceline_engine::random::{Sequence, Stream};
+use paceline_random::{Sequence, Stream};
 use paceline_units::{Size, Time};
 
 /// What says when and how much comes next.

@@ -7,7 +7,7 @@
 //! kinds of frames where they have several: a group begins with a key frame, the others are alike.
 //! Gamma draws: Marsaglia and Tsang, ACM TOMS 26(3), 2000.
 
-use paceline_engine::random::Sequence;
+use paceline_random::Sequence;
 use paceline_units::{Rate, Size, Span, Time};
 use std::sync::Arc;
 
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
     use crate::source::Period;
     use crate::timed::{Timed, handed_over};
-    use paceline_engine::random::Stream;
+    use paceline_random::Stream;
 
     const MODEL: VideoModel = VideoModel {
         rate: Rate::from_bps(1_000_000),

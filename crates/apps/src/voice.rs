@@ -4,7 +4,7 @@
 //! RFC 7587 (Opus, here at 24 kbit/s). Talk spurts and pauses are exponential with the means of artificial conversational
 //! speech, ITU-T P.59 (1993): 1.004 s and 1.587 s.
 
-use paceline_engine::random::Sequence;
+use paceline_random::Sequence;
 use paceline_units::{Size, Span, Time};
 
 /// Means of a talk spurt and of a pause in it (ITU-T P.59, table 1).
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::source::Period;
     use crate::timed::{Timed, handed_over};
-    use paceline_engine::random::Stream;
+    use paceline_random::Stream;
 
     fn voice(spurts: Option<Spurts>, seconds: f64) -> Vec<(f64, u64)> {
         let model = VoiceModel { packet: Size::from_bytes(172), interval: Span::from_millis(20), spurts };

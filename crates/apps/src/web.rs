@@ -1,7 +1,7 @@
 //! Web traffic, reduced to the side that sends the pages: transfers of Pareto sizes, with exponential or Pareto gaps.
 
 use crate::source::{Action, Period, Rounding, Tally, Transfers};
-use paceline_engine::random::{Sequence, Stream};
+use paceline_random::{Sequence, Stream};
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 

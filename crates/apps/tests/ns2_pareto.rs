@@ -3,7 +3,7 @@
 
 use paceline_apps::onoff::{OnOff, OnOffModel};
 use paceline_apps::{Action, Period};
-use paceline_engine::random::Stream;
+use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
 
 const SECONDS: f64 = 20_000.0;

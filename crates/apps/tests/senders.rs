@@ -3,7 +3,7 @@
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
 use paceline_apps::{Action, Period, Rounding, Source};
-use paceline_engine::random::Stream;
+use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 use proptest::prelude::*;
 

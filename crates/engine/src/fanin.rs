@@ -289,9 +289,9 @@ fn insert(packets: &mut [Packet], ways: &Ways) {
 
 #[cfg(test)]
 mod tests {
-    use crate::random::{Sequence, Stream};
     use crate::{Inbox, Way, Ways};
     use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
+    use paceline_random::{Sequence, Stream};
     use paceline_units::Time;
 
     /// Whatever the windows, the gaps and the delays: packets come out sorted by (time, link, emission), each in the first

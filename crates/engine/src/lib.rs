@@ -1,4 +1,4 @@
-//! The engine: elements, time windows, inboxes, and named random streams. It has no event queue.
+//! The engine: elements, time windows and inboxes. It has no event queue.
 //!
 //! An [`Element`] is a host, a link, or a shared medium: a function from a time-ordered batch of packets to a
 //! time-ordered batch. Time advances in windows so short that no packet crosses a cut edge and comes back within one
@@ -12,7 +12,6 @@ mod fate;
 mod inbox;
 mod network;
 mod order;
-pub mod random;
 mod ways;
 
 pub use engine::{Element, Engine};

@@ -3,8 +3,8 @@
 //!
 //! What lives here: [`tcp`]; [`acks`], rate control by per-packet acknowledgements; [`tfrc`], and [`multfrc`], several of
 //! them in one flow; [`rtp`]; [`udp`], datagrams without control; [`machine`], any of them as a host drives it. All share
-//! [`Segment`], [`Transmit`] and the counts, [`SenderStats`] and [`ReceiverStats`]. Uses control and engine (for its
-//! random streams). Look first at [`Sender`], then at [`tcp::TcpSender`].
+//! [`Segment`], [`Transmit`] and the counts, [`SenderStats`] and [`ReceiverStats`]. Uses control, packet and random.
+//! Look first at [`Sender`], then at [`tcp::TcpSender`].
 
 pub mod acks;
 pub mod machine;

@@ -11,8 +11,8 @@ use crate::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
 use crate::udp::{UdpConfig, UdpReceiver, UdpSender};
 use crate::{ReceiverStats, Segment, SenderStats, Transmit};
 use paceline_control::{AcksController, Gauges, RateController, RtpController, TcpController, TfrcController};
-use paceline_engine::random::Stream;
 use paceline_packet::{Extra, Packet};
+use paceline_random::Stream;
 use paceline_units::{Rate, Time};
 
 /// The machine of a flow and its settings.

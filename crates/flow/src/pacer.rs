@@ -3,7 +3,7 @@
 //! Packet i + 1 has the nominal time of packet i and s / X_inst. Nominal times are kept to fractions of a nanosecond,
 //! so that the rate is exact on average.
 
-use paceline_engine::random::Sequence;
+use paceline_random::Sequence;
 use paceline_units::{Span, Time};
 
 /// The nominal times of the last and of the next packet.
@@ -112,7 +112,7 @@ impl Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_engine::random::Stream;
+    use paceline_random::Stream;
 
     fn pacer(jitter: f64) -> Pacer {
         let mut pacer = Pacer::new(jitter, Sequence::new(Stream::new(1, "pacer")));

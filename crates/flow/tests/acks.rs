@@ -2,10 +2,10 @@
 
 use paceline_control::registry::scheme;
 use paceline_control::{AcksController, Gauges, Profile};
-use paceline_engine::random::Stream;
 use paceline_flow::Segment;
 use paceline_flow::acks::{AcksConfig, AcksReceiver, AcksSender};
 use paceline_packet::{Extra, ExtraId, Flags, FlowId, LastHole, Packet, Stamp};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
 fn packet(seq: u32, stamp: Stamp, now: Time) -> Packet {

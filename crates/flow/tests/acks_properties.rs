@@ -2,10 +2,10 @@
 
 use paceline_control::registry::{scheme, schemes};
 use paceline_control::{AckController, AcksController, Machine, Profile};
-use paceline_engine::random::Stream;
 use paceline_flow::Segment;
 use paceline_flow::acks::{AcksConfig, AcksReceiver, AcksSender};
 use paceline_packet::{Extra, ExtraId, Flags, FlowId, LastHole, Packet, Stamp};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
 

@@ -4,10 +4,10 @@
 mod segments;
 
 use paceline_control::{Profile, TcpController, WindowController, registry};
-use paceline_engine::random::Stream;
 use paceline_flow::Segment;
 use paceline_flow::tcp::{TcpConfig, TcpReceiver, TcpSender};
 use paceline_packet::{Block, Extra, Flags, Stamp, TcpOptions};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use segments::packet;
 

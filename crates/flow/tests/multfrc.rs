@@ -3,11 +3,11 @@
 mod tfrc_path;
 
 use paceline_control::{Gauges, Law, Profile, RateController, TfrcController};
-use paceline_engine::random::Stream;
 use paceline_flow::multfrc::{MultfrcReceiver, MultfrcSender};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::{Receiver, Segment, Sender, Transport};
 use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, Stamp, Subflow, TfrcData, TfrcReport};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
 use tfrc_path::{Loss, Path, flow, run};

@@ -3,10 +3,10 @@
 mod segments;
 
 use paceline_control::{Machine, Profile, Recovery, Scheme, TcpController, WindowController, registry};
-use paceline_engine::random::Stream;
 use paceline_flow::Segment;
 use paceline_flow::tcp::{PartialAcks, TcpConfig, TcpReceiver, TcpSender};
 use paceline_packet::{Block, Extra, Flags, Stamp, TcpOptions};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
 use segments::packet;

@@ -4,11 +4,11 @@
 mod segments;
 
 use paceline_control::{MediaController, Profile, RtpController, registry};
-use paceline_engine::random::Stream;
 use paceline_flow::Segment;
 use paceline_flow::rtp::{LossField, MinInterval, RtpConfig, RtpReceiver, RtpSender, Spacing};
 use paceline_packet::rtcp::{App, Compound, ReportBlock};
 use paceline_packet::{Extra, Flags};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use segments::packet;
 use std::collections::BTreeMap;

@@ -5,13 +5,13 @@
 mod segments;
 
 use paceline_control::{MediaController, Profile, RtpController, registry};
-use paceline_engine::random::{Sequence, Stream};
 use paceline_flow::Segment;
 use paceline_flow::rtp::{RtpConfig, RtpReceiver, RtpSender};
 use paceline_packet::rtcp::{Arrival, ArrivalOffset, Arrivals, Compound, Ecn, StreamArrivals};
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::wire::rtcp::{decode, encode};
 use paceline_packet::{Extra, Flags, NtpMiddle, UDP_IPV4};
+use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Span, Time};
 use proptest::prelude::*;
 use segments::packet;

@@ -4,12 +4,12 @@
 mod segments;
 
 use paceline_control::{MediaController, Profile, RtpController, registry};
-use paceline_engine::random::Stream;
 use paceline_flow::Segment;
 use paceline_flow::rtp::{LossField, RtpConfig, RtpReceiver, RtpSender};
 use paceline_packet::rtcp::{App, Bottleneck, Bye, Compound, Loss, Probe, ReportBlock, SenderInfo};
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::{Extra, Flags, Ntp, NtpMiddle, NtpSpan};
+use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 use proptest::prelude::*;
 use segments::packet;

@@ -3,10 +3,10 @@
 mod tfrc_path;
 
 use paceline_control::{Law, Profile, RateController};
-use paceline_engine::random::Stream;
 use paceline_flow::Segment;
 use paceline_flow::tfrc::{IntervalWeights, TfrcConfig, TfrcReceiver, TfrcSender};
 use paceline_packet::{Extra, ExtraId, Flags, FlowId, Ns2Data, Packet, Stamp, Subflow, TfrcData, TfrcReport};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
 use tfrc_path::flow;

@@ -3,11 +3,11 @@
 //! `cargo run --release -p paceline-path --example admit_cost`
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads the clock")]
 
-use paceline_engine::random::Stream;
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
     Fate, GilbertElliott, Limit, Link, LinkModel, Loss, Measure, On, Pipe, Queue, RedModel, Start, TwoState,
 };
+use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Span, Time};
 use std::hint::black_box;
 use std::time::Instant;

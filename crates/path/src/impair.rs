@@ -5,8 +5,8 @@ use crate::loss::{Chance, Losses};
 use crate::model::LinkModel;
 use crate::waiting::Exit;
 use crate::{DropReason, Fate};
-use paceline_engine::random::Stream;
 use paceline_packet::{Flags, Packet};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
 /// The impairments of one link at work. Each kind draws from a stream of its own, by the number of the arrival.

@@ -3,7 +3,7 @@
 //! A link (one direction) is evaluated at the moment a packet reaches its queue: a work-conserving first-in-first-out
 //! server is free again at max(free, now) + size/rate, so the end of a transmission needs no event of its own.
 //! A queue that decides when a packet leaves ([`Discipline`]: CoDel, FQ-CoDel, PIE) needs one: [`ManagedLink`].
-//! Uses engine (random streams), packet and units; does no I/O. Look first at [`Link`] and [`LinkModel`]; the page
+//! Uses engine, packet, random and units; does no I/O. Look first at [`Link`] and [`LinkModel`]; the page
 //! for users is docs/links.md.
 
 pub mod access_point;

@@ -12,8 +12,8 @@ use crate::recovery::{Recovering, Served};
 use crate::red::{Arrival, Red, Verdict};
 use crate::waiting::{Exit, Waiting};
 use crate::{DropReason, Drops, Fate};
-use paceline_engine::random::Stream;
 use paceline_packet::{Flags, Packet};
+use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 
 /// One direction of a link. See [`LinkModel`] for its parts.

@@ -1,7 +1,7 @@
 //! Loss models: what takes a packet after it has used the link.
 
-use paceline_engine::random::Stream;
 use paceline_packet::Flags;
+use paceline_random::Stream;
 use paceline_units::{Ratio, Span};
 
 /// A loss model.

@@ -12,8 +12,8 @@ use crate::rate::Server;
 use crate::recovery::{Recovering, Served};
 use crate::waiting::{Exit, Gone, Level};
 use crate::{DropReason, Drops, Fate, LinkReport, Totals};
-use paceline_engine::random::Stream;
 use paceline_packet::Packet;
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
 /// One direction of a link with a queue that [decides at departure](crate::Queue::decides_at_departure) (any other

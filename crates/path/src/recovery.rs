@@ -6,7 +6,7 @@
 
 use crate::loss::Chance;
 use crate::rate::Server;
-use paceline_engine::random::Stream;
+use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -229,7 +229,7 @@ fn power(mut base: f64, mut n: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_engine::random::Stream;
+    use paceline_random::Stream;
     use paceline_units::Size;
 
     fn classic() -> RedModel {

@@ -1,11 +1,11 @@
 //! Links against a model that does everything the long way round: every instant from the definition of the rate,
 //! every queue length by looking at all packets, every mean by adding up the events.
 
-use paceline_engine::random::Stream;
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
     DropReason, Fate, Limit, Link, LinkModel, LinkReport, Measure, Opportunities, Queue, RateModel, Schedule,
 };
+use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
 use proptest::prelude::*;
 

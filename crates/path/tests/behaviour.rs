@@ -1,11 +1,11 @@
 //! Links as a whole: queueing theory, impairments, RED and ECN on a link, conservation.
 
-use paceline_engine::random::Stream;
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
     DropReason, Fate, GilbertElliott, Limit, Link, LinkModel, Loss, Measure, On, Queue, RedMode, RedModel, Reorder,
     Start, TwoState,
 };
+use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 use proptest::prelude::*;
 

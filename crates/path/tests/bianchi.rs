@@ -4,11 +4,11 @@
 //! The largest difference over 80 points is 0.6 %.
 //! His assumptions are a mode of the cell: [`Rules::Bianchi`], no retry limit, frames of one length, no frame errors.
 
-use paceline_engine::random::Stream;
 use paceline_engine::{Way, Ways};
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::wifi::{Cell, CellModel, Limits, Output, Phy, Preamble, Protection, Rules, StationModel, Waveform};
 use paceline_path::{Measure, Queue};
+use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 
 /// 1 Mbit/s: a bit lasts a microsecond.

@@ -4,7 +4,6 @@
 //! Of 802.11g with short slots: a slot has 9 us, SIFS 10, DIFS 28; a packet of 1500 B lasts 254 us at 54 Mbit/s, its ACK 34 us
 //! at 24 Mbit/s, an ACK at 6 Mbit/s 50 us. Who finds the medium idle begins at the next border of a slot.
 
-use paceline_engine::random::Stream;
 use paceline_engine::{Way, Ways};
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::wifi::{
@@ -12,6 +11,7 @@ use paceline_path::wifi::{
     packet_error,
 };
 use paceline_path::{DropReason, Limit, Measure, Queue};
+use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Time};
 
 fn mbps(rate: f64) -> Rate {

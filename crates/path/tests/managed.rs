@@ -1,12 +1,12 @@
 //! A link that decides at departure, with a queue that need not, does what the link does that is evaluated ahead: the same
 //! arrivals at the far end, the same drops, the same measures, and the same recording.
 
-use paceline_engine::random::Stream;
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
     Fate, Keys, Limit, Link, LinkModel, LinkReport, ManagedLink, Measure, Opportunities, Queue, RateModel, Recovery,
     Schedule, Series,
 };
+use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 use proptest::prelude::*;
 

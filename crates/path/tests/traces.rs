@@ -1,9 +1,9 @@
 //! Trace formats: whatever the text, an answer and no panic; generated traces; and recorded ones where they are.
 
-use paceline_engine::random::Stream;
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::trace::{AtEnd, TraceError, parse_mahimahi, parse_seconds_mbit};
 use paceline_path::{Fate, Limit, Link, LinkModel, Measure, Opportunities, Queue, RateModel, Schedule};
+use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 use proptest::prelude::*;
 

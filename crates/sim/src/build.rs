@@ -8,10 +8,10 @@ use crate::model::{LinkDirection, Model};
 use crate::recorder::{HostRecorder, Recording};
 use crate::tap::Tap;
 use crate::variation::RateMeter;
-use paceline_engine::random::{Sequence, Stream};
 use paceline_engine::{Element, Engine, Fate, Hop, Inbox, Network};
 use paceline_packet::{Extras, FlowId, Packet};
 use paceline_path::{Keys, Link, ManagedLink, Measure, Pipe, RateModel};
+use paceline_random::{Sequence, Stream};
 use paceline_units::Time;
 
 /// A folded link.

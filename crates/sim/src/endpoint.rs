@@ -8,9 +8,9 @@ use crate::model::FlowModel;
 use paceline_apps::player::{Player, StreamReport};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
 use paceline_apps::{Action, Source as App, Transfers};
-use paceline_engine::random::Stream;
 use paceline_flow::{Receiver, Sender, Transmit};
 use paceline_packet::{Extra, FlowId, Packet};
+use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
 
 /// What an application does in a call, at most: one of a rate that nobody can send would never come to an end with what is due

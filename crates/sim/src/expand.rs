@@ -28,7 +28,6 @@ use paceline_apps::{Period, Rounding};
 use paceline_control::registry::scheme;
 use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, TcpController, TfrcController};
-use paceline_engine::random::Stream;
 use paceline_flow::Transport;
 use paceline_flow::acks::AcksConfig;
 use paceline_flow::rtp::RtpConfig;
@@ -36,6 +35,7 @@ use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
 use paceline_path::{LinkModel, Queue};
+use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
 
 /// Why a checked scenario still cannot be run.

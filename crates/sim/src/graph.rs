@@ -397,7 +397,7 @@ fn a_loop(stuck: &[usize], instant: &[(usize, usize, Vec<usize>)]) -> Vec<usize>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_engine::random::{Sequence, Stream};
+    use paceline_random::{Sequence, Stream};
 
     /// Of the fewest arcs, and among equals breadth first from the destination: as if each destination were by itself.
     fn plain(graph: &Graph, entering: &[Vec<usize>], from: usize, to: usize) -> Option<Vec<usize>> {

@@ -4,10 +4,10 @@ use crate::endpoint::{Sink, Source};
 use crate::recorder::HostRecorder;
 use crate::timers::Timers;
 use crate::variation::RateMeter;
-use paceline_engine::random::Sequence;
 use paceline_engine::{Element, Inbox, Network};
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::{ExtraId, Flags, FlowId, Packet};
+use paceline_random::Sequence;
 use paceline_units::{Span, Time};
 
 use crate::build::Folded;

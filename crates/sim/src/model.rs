@@ -3,11 +3,11 @@
 //! [`crate::expand`] makes it of a scenario and a seed; [`crate::build`] makes elements of it.
 
 use paceline_apps::stream::StreamModel;
-use paceline_engine::random::Stream;
 use paceline_flow::Transport;
 use paceline_path::access_point::Law;
 use paceline_path::wifi::CellModel;
 use paceline_path::{LinkModel, Queue};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
 /// One run.

@@ -4,7 +4,7 @@
 //! borders abound, run under the longest window, a seventh of it, one of a microsecond, without folding, and event by
 //! event; every number of the summary and every recorded value must be the same to the last bit.
 
-use paceline_engine::random::{Sequence, Stream};
+use paceline_random::{Sequence, Stream};
 use paceline_sim::graph::{Fold, Planning};
 use paceline_sim::model::Model;
 use paceline_sim::scenario::Document;

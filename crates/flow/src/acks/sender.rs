@@ -7,8 +7,8 @@ use crate::pacer::Pacer;
 use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::{AckController, AckEvent, AcksController, Controller, Gauges, Pacing, PathView};
-use paceline_engine::random::{Sequence, Stream};
 use paceline_packet::{Extra, Flags, LastHole, Packet, Stamp};
+use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 
 /// The sending end of a flow.

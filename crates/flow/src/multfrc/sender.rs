@@ -6,8 +6,8 @@ use crate::tfrc::{TfrcConfig, TfrcSender};
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::multfrc::{Connections, Rules};
 use paceline_control::{Gauges, TfrcController};
-use paceline_engine::random::Stream;
 use paceline_packet::{Extra, Packet, Subflow};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
 /// The sending end of a flow of several TFRC connections.

@@ -2,10 +2,10 @@
 
 use super::ticks;
 use crate::{Segment, Transmit};
-use paceline_engine::random::Stream;
 use paceline_packet::rtcp::{Bye, Compound, SenderInfo};
 use paceline_packet::rtp::Ssrc;
 use paceline_packet::{Extra, Flags, Ntp, Stamp, UDP_IPV4};
+use paceline_random::Stream;
 use paceline_units::Time;
 use std::sync::Arc;
 

@@ -8,10 +8,10 @@ use super::timing::{Members, ReportTimer};
 use super::{LossField, RtpConfig};
 use crate::{Arrived, ReceiverStats, Transmit};
 use paceline_control::RtpFeedback;
-use paceline_engine::random::Stream;
 use paceline_packet::rtcp::{App, Arrivals, Bottleneck, Compound, Loss, ReportBlock};
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::{Extra, Flags, NtpMiddle, NtpSpan, Packet};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
 /// A source is gone if nothing has been heard of it for so many intervals (section 6.3.5).

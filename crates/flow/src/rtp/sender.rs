@@ -13,10 +13,10 @@ use crate::{Segment, SenderStats, Transmit};
 use paceline_control::{
     Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession,
 };
-use paceline_engine::random::{Sequence, Stream};
 use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::RtpData;
 use paceline_packet::{Extra, Flags, NtpMiddle, Stamp};
+use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 use std::collections::VecDeque;
 

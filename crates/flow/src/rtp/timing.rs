@@ -1,7 +1,7 @@
 //! When a participant reports (RFC 3550 section 6.3 and appendix A.7).
 
 use super::{Spacing, Timing};
-use paceline_engine::random::{Sequence, Stream};
+use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 
 /// The share of the session's bandwidth that reports may take (section 6.2).

@@ -12,7 +12,7 @@ use super::sack::Sack;
 use super::vegas::FineTimer;
 use crate::{SenderStats, Transmit};
 use paceline_control::{Controller, Gauges, Profile, Recovery, TcpController, TcpEvent, WindowController};
-use paceline_engine::random;
+use paceline_random as random;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 

@@ -10,8 +10,8 @@ use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::tfrc::MAX_BACKOFF;
 use paceline_control::{Controller, Gauges, Law, PathView, RateController, TfrcController, TfrcEvent};
-use paceline_engine::random::{Sequence, Stream};
 use paceline_packet::{Extra, Flags, Ns2Data, Stamp, Subflow, TfrcData, TfrcReport};
+use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 
 /// The sending end of a flow.

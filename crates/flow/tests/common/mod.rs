@@ -6,10 +6,10 @@
 mod segments;
 
 use paceline_control::TcpController;
-use paceline_engine::random::Stream;
 use paceline_flow::tcp::{TcpConfig, TcpReceiver, TcpSender};
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::{Extra, Packet};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use segments::packet;
 use std::cmp::Reverse;

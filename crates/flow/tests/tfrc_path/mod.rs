@@ -7,10 +7,10 @@
 mod segments;
 
 use paceline_control::{Profile, RateController, TfrcController, registry};
-use paceline_engine::random::Stream;
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::{Receiver, Segment, Sender, Transmit, Transport};
 use paceline_packet::{Extra, Flags, Packet};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use segments::packet;
 use std::cmp::Reverse;

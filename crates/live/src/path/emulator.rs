@@ -7,9 +7,9 @@
 use super::frame::{Shape, damage, mark};
 use super::frames::Frames;
 use super::spec::PathSpec;
-use paceline_engine::random::Stream;
 use paceline_packet::{Flags, FlowId, Packet, Stamp};
 use paceline_path::{DropReason, Drops, Fate, Keys, Limit, Link, LinkReport, ManagedLink, Measure, Queue, Series};
+use paceline_random::Stream;
 use paceline_sim::model::LinkDirection;
 use paceline_units::{Size, Span, Time};
 use std::cmp::Reverse;

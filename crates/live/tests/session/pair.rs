@@ -1,8 +1,8 @@
 //! A sender and a receiver with a path in memory between them: delay, a rate, loss, all drawn from a stream.
 
-use paceline_engine::random::{Sequence, Stream};
 use paceline_live::session::log::LogWriter;
 use paceline_live::session::{EcnBits, Family, FlowSpec, Input, Outbox, Session, SessionSpec, Side, State};
+use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 

@@ -11,8 +11,8 @@ use super::fifo::Waiting;
 use super::model::FqCoDelModel;
 use crate::DropReason;
 use crate::model::Limit;
-use paceline_engine::random::Stream;
 use paceline_packet::{Flags, Packet};
+use paceline_random::Stream;
 use std::collections::VecDeque;
 
 /// No place.

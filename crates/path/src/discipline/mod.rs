@@ -20,8 +20,8 @@ use crate::red::{Arrival, Red, Verdict};
 use codel::{CoDel, Settings};
 use fifo::{Fifo, Waiting};
 use fq_codel::FqCoDel;
-use paceline_engine::random::Stream;
 use paceline_packet::{Flags, Packet};
+use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 use pie::Pie;
 

@@ -7,8 +7,8 @@
 use super::fifo::{Fifo, Waiting};
 use super::model::{DelayEstimate, PieModel};
 use crate::DropReason;
-use paceline_engine::random::Stream;
 use paceline_packet::{Flags, Packet};
+use paceline_random::Stream;
 
 /// Bytes that must wait, and then leave, for a measurement of the rate (DQ_THRESHOLD, 2^14).
 const MEASURED: u64 = 1 << 14;

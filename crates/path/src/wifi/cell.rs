@@ -11,8 +11,8 @@ use super::model::CellModel;
 use crate::DropReason;
 use crate::meter::Measure;
 use paceline_engine::Ways;
-use paceline_engine::random::Stream;
 use paceline_packet::Packet;
+use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 use std::collections::VecDeque;
 

@@ -7,8 +7,8 @@ use super::queue::Queue;
 use super::timing::Phy;
 use crate::meter::Measure;
 use crate::{DropReason, Queue as QueueModel};
-use paceline_engine::random::{Sequence, Stream};
 use paceline_packet::Packet;
+use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Time};
 
 /// An interface: the access point's, or a station's.

@@ -3,8 +3,8 @@
 use crate::discipline::{Discipline, Interface, Keys};
 use crate::waiting::Level;
 use crate::{DropReason, Drops, Queue as Model};
-use paceline_engine::random::Stream;
 use paceline_packet::Packet;
+use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 
 /// What waits at an interface, and what was dropped there.

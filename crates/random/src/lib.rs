@@ -1,7 +1,8 @@
-//! Random numbers without a state to share: a draw is a function of (seed, stream, index).
+//! Random streams: numbers without a state to share. A draw is a function of (seed, stream, index).
 //!
 //! Each element has streams of its own, named by the run's seed and the element's name, so adding an element leaves
-//! the draws of the others alone, and a draw does not depend on what was drawn before it.
+//! the draws of the others alone, and a draw does not depend on what was drawn before it. Uses nothing of ours. Look first
+//! at [`Stream`].
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 #[inline]
