@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,6 +110,11 @@ class RunRecord:
         return RunRecord(
             seed, json.loads(output.summary_json), series_tables(output.series), dict(labels or {})
         )
+
+
+def _no_notices() -> pl.DataFrame:
+    """The table of notices without a row."""
+    return pl.DataFrame(schema={"kind": pl.String, "text": pl.String, "runs": pl.Int64})
 
 
 def series_tables(series: Iterable[_core.Series]) -> dict[str, pl.DataFrame]:
@@ -253,6 +259,7 @@ class Results:
         self.manifest = dict(manifest)
         """Scenario as resolved TOML, seeds, versions, host, time."""
         self._tables: dict[str, pl.DataFrame] = {}
+        self._notices: pl.DataFrame | None = None
         self._series: dict[str, pl.DataFrame] = {}
 
     @classmethod
@@ -275,6 +282,9 @@ class Results:
             # Directories of versions that knew no cells have no such table.
             if name != "interfaces" or (path / f"{name}.parquet").is_file():
                 results._tables[name] = files.read_parquet(path / f"{name}.parquet")
+        results._notices = _no_notices()
+        if (path / "notices.parquet").is_file():
+            results._notices = files.read_parquet(path / "notices.parquet")
         for kind in ALL_SERIES:
             if (path / f"series-{kind}.parquet").is_file():
                 results._series[kind] = files.read_parquet(path / f"series-{kind}.parquet")
@@ -360,6 +370,24 @@ class Results:
         """A row per run: simulated times and the engine's account of packets."""
         return self.table("runs")
 
+    @property
+    def notices(self) -> pl.DataFrame:
+        """What a reader of the numbers should know and none of them says, each once: kind, text, and in how many runs it
+        was said (runs)."""
+        if self._notices is None:
+            said = [
+                (notice["kind"], notice["text"])
+                for record in self.records
+                for notice in record.summary.get("notices", [])
+            ]
+            counts = Counter(said)
+            self._notices = pl.DataFrame(
+                [(kind, text, runs) for (kind, text), runs in counts.items()],
+                schema=_no_notices().schema,
+                orient="row",
+            )
+        return self._notices
+
     def series(self, kind: str) -> pl.DataFrame:
         """What was recorded over time, one of `ALL_SERIES`; varied paths and seed first."""
         if kind not in ALL_SERIES:
@@ -408,6 +436,7 @@ class Results:
             files.remove(path / f"series-{kind}.parquet")
         for name in TABLES:
             files.write_parquet(path / f"{name}.parquet", self.table(name))
+        files.write_parquet(path / "notices.parquet", self.notices)
         for kind in self.recorded():
             files.write_parquet(path / f"series-{kind}.parquet", self.series(kind))
         files.write_json(path / "manifest.json", self.manifest)

@@ -392,5 +392,7 @@ def write_tables(results: Results, directory: Path) -> None:
         for stem, table in ((name, results.table(name)), (f"{name}-statistics", results.statistics(name))):
             files.write_parquet(directory / f"{stem}.parquet", table)
             files.write_csv(directory / f"{stem}.csv", table)
+    files.write_parquet(directory / "notices.parquet", results.notices)
+    files.write_csv(directory / "notices.csv", results.notices)
     for kind in results.recorded():
         files.write_parquet(directory / f"series-{kind}.parquet", results.series(kind))

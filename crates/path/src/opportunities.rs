@@ -55,6 +55,20 @@ impl Opportunities {
         Rate((self.per_period() * 8_000_000_000 / u128::from(self.period())) as u64)
     }
 
+    /// The rate of the millisecond that carries most, milliseconds counted from the beginning as traces count them.
+    #[must_use]
+    pub fn peak(&self) -> Rate {
+        const MILLISECOND: u64 = 1_000_000;
+        let (mut most, mut sum, mut current) = (0, 0u64, 0);
+        for &(at, size) in &*self.slots {
+            let millisecond = at / MILLISECOND;
+            sum = if millisecond == current { sum.saturating_add(size) } else { size };
+            current = millisecond;
+            most = most.max(sum);
+        }
+        Rate(most.saturating_mul(8_000)).max(self.mean())
+    }
+
     /// The instants and sizes of one round.
     pub fn slots(&self) -> impl Iterator<Item = (Time, Size)> + '_ {
         self.slots.iter().map(|&(at, size)| (Time(at), Size(size)))

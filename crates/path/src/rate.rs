@@ -26,6 +26,17 @@ impl RateModel {
             RateModel::Opportunities(opportunities) => opportunities.mean(),
         }
     }
+
+    /// The most that it ever sends at: the constant rate; the highest step of a schedule; of opportunities the most within
+    /// a millisecond, which is what their traces resolve.
+    #[must_use]
+    pub fn peak(&self) -> Rate {
+        match self {
+            RateModel::Constant(rate) => *rate,
+            RateModel::Schedule(schedule) => schedule.steps().map(|(_, rate)| rate).max().unwrap_or(Rate(0)),
+            RateModel::Opportunities(opportunities) => opportunities.peak(),
+        }
+    }
 }
 
 /// Why a rate over time is not one.
@@ -193,6 +204,18 @@ mod tests {
         for (rate, size, span) in [(10_000_000, 1000, 800_000), (3_700_000, 37, 80_000), (3, 3, 8_000_000_000)] {
             assert_eq!(Constant::new(Rate(rate)).serve(0, size).1, span);
         }
+    }
+
+    #[test]
+    fn the_peak_of_what_varies() {
+        let steps = [(Time(0), Rate(5_000_000)), (Time(10), Rate(20_000_000)), (Time(20), Rate(0))];
+        let schedule = Schedule::new(&steps, None).expect("a schedule");
+        assert_eq!(RateModel::Schedule(schedule).peak(), Rate(20_000_000));
+        assert_eq!(RateModel::Constant(Rate(7)).peak(), Rate(7));
+        // three in the second millisecond, one in the fifth
+        let times = [1_000_000, 1_000_000, 1_400_000, 4_000_000, 9_000_000].map(Time);
+        let trace = Opportunities::new(times, Opportunities::BYTES).expect("a trace");
+        assert_eq!(RateModel::Opportunities(trace).peak(), Rate(36_000_000));
     }
 
     #[test]

@@ -101,6 +101,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
                 to,
                 model: link_model(way, scenario.profile()),
                 cell: None,
+                host: None,
             });
         }
     }
@@ -140,7 +141,15 @@ fn add_cell(model: &mut Model, name: &str, table: &CellTable, profile: Profile) 
         for (direction, from, to) in [("down", access_point, station), ("up", station, access_point)] {
             let nothing = LinkModel::new(Rate(1), Span::ZERO, Queue::Unlimited);
             let link = name.to_owned();
-            model.links.push(LinkDirection { link, direction, from, to, model: nothing, cell: Some(number) });
+            model.links.push(LinkDirection {
+                link,
+                direction,
+                from,
+                to,
+                model: nothing,
+                cell: Some(number),
+                host: None,
+            });
         }
     }
 }
@@ -168,9 +177,9 @@ impl Model {
         profile: Profile,
     ) -> usize {
         let host = self.add_node(name.clone());
-        for (direction, from, to) in [("up", host, router), ("down", router, host)] {
-            let model = access_model(access, loss, profile);
-            self.links.push(LinkDirection { link: format!("access {name}"), direction, from, to, model, cell: None });
+        for (direction, from, to) in [(LinkDirection::UP, host, router), (LinkDirection::DOWN, router, host)] {
+            let (link, model) = (format!("access {name}"), access_model(access, loss, profile));
+            self.links.push(LinkDirection { link, direction, from, to, model, cell: None, host: Some(host) });
         }
         host
     }

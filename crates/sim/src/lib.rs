@@ -13,6 +13,7 @@ pub mod graph;
 pub mod host;
 mod links;
 pub mod model;
+mod notices;
 pub mod recorder;
 mod report;
 pub mod run;

@@ -44,7 +44,7 @@ pub struct Model {
 pub struct LinkDirection {
     /// The link's name.
     pub link: String,
-    /// `forward` or `backward`.
+    /// `forward` or `backward`; of access links `up` or `down`.
     pub direction: &'static str,
     /// The node it leaves.
     pub from: usize,
@@ -54,6 +54,8 @@ pub struct LinkDirection {
     pub model: LinkModel,
     /// The cell whose channel it is a way over, if it is no link.
     pub cell: Option<usize>,
+    /// The host whose own link it is, by its node's number.
+    pub host: Option<usize>,
 }
 
 /// An 802.11 cell.
@@ -88,6 +90,17 @@ impl CellInstance {
 }
 
 impl LinkDirection {
+    /// The direction of an access link that leaves its host.
+    pub const UP: &'static str = "up";
+    /// The other one.
+    pub const DOWN: &'static str = "down";
+
+    /// Whether it is a host's own link, of an `[access]` table.
+    #[must_use]
+    pub fn is_access(&self) -> bool {
+        self.host.is_some()
+    }
+
     /// Whether its queue is limited, and so measured.
     #[must_use]
     pub fn is_measured(&self) -> bool {

@@ -4,6 +4,7 @@ use crate::arrivals::ArrivalReport;
 use crate::build::{Built, Node};
 use crate::host::Host;
 use crate::model::{FlowModel, LinkDirection, Model};
+use crate::notices::notices;
 use crate::run::{Places, ends, in_flight};
 use crate::summary::{
     EngineSummary, FlowSummary, GroupSummary, InterfaceSummary, QueueSummary, StreamSummary, Summary, jain,
@@ -93,6 +94,7 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Place
             flows.iter().map(|flow| (flow.group.as_str(), flow.goodput_bps, flow.bytes_delivered)),
             model.friendliness_to.as_deref(),
         ),
+        notices: notices(model, &built.plan.paths),
         flows,
     }
 }

@@ -31,6 +31,18 @@ pub struct Summary {
     pub interfaces: Vec<InterfaceSummary>,
     /// A row a group of flows.
     pub groups: Vec<GroupSummary>,
+    /// What a reader of these numbers should know and none of them says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
+}
+
+/// Something that a reader of a run's results should know and no measure says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Notice {
+    /// What it is about, for programs: one of those in docs/measures.md.
+    pub kind: &'static str,
+    /// The same in words: whole sentences, which name what is meant and say what to do.
+    pub text: String,
 }
 
 /// How the engine ran.

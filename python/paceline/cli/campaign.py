@@ -10,7 +10,7 @@ import polars as pl
 import typer
 
 from paceline import campaign as campaigns
-from paceline.cli import layout
+from paceline.cli import layout, show
 from paceline.cli.options import Set, Workers
 from paceline.cli.progress import progress
 from paceline.cli.sweep import Shown, tables
@@ -100,6 +100,7 @@ def campaign(
     alone = (results.groups["flows"] == 1).all()
     layout.show(console, tables(results, {"flows": _SHOWN["flows"]} if alone else _SHOWN))
     layout.say(console, "\n" + "\n".join(wins(results)))
+    layout.note(console, show.notices(results))
     layout.say(console, f"\nTables (Parquet, CSV) and runs are in {directory}.")
 
 

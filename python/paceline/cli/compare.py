@@ -97,6 +97,7 @@ def compare(
     console = layout.stdout()
     layout.show(console, tables(comparison, console.width))
     layout.say(console, "\n" + verdict(comparison))
+    layout.note(console, show.notices(comparison.results))
     if out:
         layout.say(console, f"Written to {out}.")
 
@@ -109,6 +110,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "confidence": 0.95,
         "versions": files.versions(),
         "differences": comparison.table.to_dicts(),
+        "notices": comparison.results.notices.to_dicts(),
     }
 
 

@@ -40,6 +40,12 @@ def say(console: Console, text: str) -> None:
             console.print(piece, markup=False, soft_wrap=True)
 
 
+def note(console: Console, notices: Iterable[str]) -> None:
+    """Prints what a reader of the tables above should know, each notice in a paragraph of its own."""
+    for notice in notices:
+        say(console, "\n" + notice)
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of text."""

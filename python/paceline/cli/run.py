@@ -90,6 +90,7 @@ def say(results: Results, as_json: bool, out: Path | None, pcap: Path | None = N
     console = layout.stdout()
     layout.say(console, headline(results) + "\n\n")
     layout.show(console, show.tables(results))
+    layout.note(console, show.notices(results))
     if out:
         layout.say(console, f"\nWritten to {out}.")
     if pcap:
@@ -132,5 +133,7 @@ def document(results: Results) -> dict[str, Any]:
         found[table] = list(rows.values())
     whole = results.statistics("runs").iter_rows(named=True)
     found["run"] = {row["measure"]: {k: row[k] for k in ("n", "mean", "sd", "low", "high")} for row in whole}
+    if not results.notices.is_empty():
+        found["notices"] = results.notices.to_dicts()
     found["runs"] = results.summaries
     return found

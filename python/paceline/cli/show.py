@@ -12,6 +12,8 @@ from paceline.results import IDENTITY, Results
 from paceline.statistics import estimate
 
 MOST_ROWS = 30
+MOST_NOTICES = 4
+"""Of one kind."""
 
 _SCALES = {
     "bit/s": [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")],
@@ -170,6 +172,18 @@ def tables(results: Results) -> list[Layout]:
     }
     found = [_table(results, name, title) for name, title in titles.items()]
     return [table for table in found if table is not None]
+
+
+def notices(results: Results) -> list[str]:
+    """What a reader of the tables should know, a paragraph each; of several runs also of how many it is true."""
+    total = len(results.runs)
+    said = []
+    for alike in results.notices.partition_by("kind", maintain_order=True):
+        for text, runs in alike.head(MOST_NOTICES).select("text", "runs").iter_rows():
+            said.append(f"Note: {text}" + ("" if runs == total else f" ({runs} of {total} runs)"))
+        if len(alike) > MOST_NOTICES:
+            said.append(f"Note: {len(alike) - MOST_NOTICES} more are like this one; --out writes all.")
+    return said
 
 
 def rows(results: Results, name: str) -> pl.DataFrame:

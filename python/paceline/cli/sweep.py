@@ -120,6 +120,7 @@ def sweep(
     keys = [f"{name}: {axis}" for axis, name in names.items() if name != axis]
     layout.say(console, "\n".join([head, *keys]) + "\n\n")
     layout.show(console, tables(results))
+    layout.note(console, show.notices(results))
     layout.say(console, f"\nTables (Parquet, CSV) and runs are in {directory}.")
 
 

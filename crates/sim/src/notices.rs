@@ -1,0 +1,83 @@
+//! What a reader of a run's results should know and no measure says: see [`Notice`].
+//!
+//! A kind is a function here, and a row in docs/measures.md.
+
+use crate::graph::Path;
+use crate::model::Model;
+use crate::summary::Notice;
+use paceline_units::Rate;
+use std::collections::BTreeMap;
+
+/// What there is to say of a run; `paths` are the flows' arcs, there and back.
+pub fn notices(model: &Model, paths: &[Path]) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    access_not_faster(model, paths, &mut notices);
+    notices
+}
+
+/// Which hosts of a flow have such a link.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Ends {
+    Both,
+    Sender,
+    Receiver,
+}
+
+/// Hosts' own links that are no faster than the slowest of the others on the way of their flow's data.
+fn access_not_faster(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
+    // by what is said of them: a line for flows alike
+    let mut found: BTreeMap<(Ends, Rate, &str, Rate), Vec<&str>> = BTreeMap::new();
+    for (flow, (there, _)) in model.flows.iter().zip(paths) {
+        let links = || there.iter().map(|&arc| &model.links[arc]);
+        let own = |end: usize| links().find(|link| link.host == Some(end)).map(|link| link.model.rate.peak());
+        let besides = links().filter(|link| !link.is_access() && link.cell.is_none());
+        let Some((slowest, bottleneck)) =
+            besides.map(|link| (link.model.rate.peak(), link)).min_by_key(|(rate, _)| *rate)
+        else {
+            continue;
+        };
+        let slow = |end: usize| own(end).filter(|&rate| rate <= slowest);
+        let said = match (slow(flow.source), slow(flow.sink)) {
+            (Some(a), Some(b)) if a == b => vec![(Ends::Both, a)],
+            (a, b) => {
+                a.map(|rate| (Ends::Sender, rate)).into_iter().chain(b.map(|rate| (Ends::Receiver, rate))).collect()
+            }
+        };
+        for (ends, rate) in said {
+            let names = found.entry((ends, rate, &bottleneck.link, slowest)).or_default();
+            if names.last() != Some(&flow.name.as_str()) {
+                names.push(&flow.name);
+            }
+        }
+    }
+    for ((ends, rate, bottleneck, slowest), flows) in found {
+        let (whose, what, key) = match ends {
+            Ends::Both => ("The", "senders are held back, or packets queue, at the hosts", "access.rate"),
+            Ends::Sender => {
+                ("The senders'", "senders are held back, or packets queue, at their own hosts", "access.rate")
+            }
+            Ends::Receiver => ("The receivers'", "packets queue before the receivers", "access.receiver.rate"),
+        };
+        notices.push(Notice {
+            kind: "access-not-faster",
+            text: format!(
+                "{whose} access links of {} run at {rate}, no faster than `{bottleneck}` ({slowest}): {what}, and the queue \
+                 of `{bottleneck}` does not show it. Unless that is meant, leave out `{key}`, or give a higher one.",
+                in_words(&flows),
+            ),
+        });
+    }
+}
+
+/// "`a`, `b` and 3 more".
+fn in_words(names: &[&str]) -> String {
+    const MOST: usize = 4;
+    let mut words: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
+    if names.len() > MOST {
+        words.push(format!("{} more", names.len() - MOST));
+    }
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => words.concat(),
+    }
+}
