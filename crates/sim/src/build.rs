@@ -277,7 +277,7 @@ fn host(
     Host::new(
         sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect(),
         sinks.iter().map(|&i| Sink::new(&model.flows[i], model.seed, id(i), plan.cursors[i].1)).collect(),
-        EmissionClock::new(model.host_delay, draws),
+        EmissionClock::new(draws),
         recorder,
         meter,
     )

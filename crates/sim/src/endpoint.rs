@@ -26,6 +26,8 @@ pub struct Source {
     /// What the host writes on its packets: whose they are, and where they go first.
     pub(crate) flow: FlowId,
     pub(crate) cursor: u32,
+    /// The host delays each packet by up to so many nanoseconds.
+    pub(crate) delay: u32,
     /// Whether the application wants to know when everything is acknowledged.
     curious: bool,
     /// The machine's half of it.
@@ -46,6 +48,7 @@ impl Source {
             sender: flow.transport.sender(stream),
             flow: id,
             cursor,
+            delay: nanoseconds(flow.sender_delay),
             entry: flow.start,
             app_wake: flow.start,
             curious: flow.app.transfers().is_some(),
@@ -197,6 +200,11 @@ impl Source {
     }
 }
 
+/// As endpoints keep it, beside other numbers of 32 bits; up to four seconds.
+fn nanoseconds(span: Span) -> u32 {
+    u32::try_from(span.0).unwrap_or(u32::MAX)
+}
+
 /// What a receiver gives its data to.
 #[derive(Debug)]
 enum Show {
@@ -241,6 +249,8 @@ pub struct Sink {
     /// What the host writes on its packets: whose they are, and where they go first.
     pub(crate) flow: FlowId,
     pub(crate) cursor: u32,
+    /// The host delays each packet by up to so many nanoseconds.
+    pub(crate) delay: u32,
     screen: Option<Box<Screen>>,
     /// The machine's half of it.
     pub receiver: Receiver,
@@ -260,7 +270,8 @@ impl Sink {
             let arrivals = flow.delays.then(Arrivals::default);
             Box::new(Screen { show: show.unwrap_or(Show::Nothing), arrivals })
         });
-        Sink { entry: Time::NEVER, flow: id, cursor, screen, receiver: flow.transport.receiver(stream) }
+        let delay = nanoseconds(flow.receiver_delay);
+        Sink { entry: Time::NEVER, flow: id, cursor, delay, screen, receiver: flow.transport.receiver(stream) }
     }
 
     /// When [`Sink::on_timer`] is needed next.

@@ -1,8 +1,9 @@
 //! From a scenario and a seed to a [`Model`]: hosts, access links, instances, and everything that is drawn once a run.
 
-use crate::graph::{Arc, Graph, GraphError};
+use crate::graph::{Arc, Graph, GraphError, Path};
 use crate::links::{access_model, link_model, queue};
 use crate::model::{CellInstance, FlowModel, LinkDirection, Model};
+use crate::phases::delay_at_hosts;
 use crate::scenario::cell::CellTable;
 use crate::scenario::flow::{
     App, Arrivals as ArrivalsKey, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey,
@@ -82,7 +83,6 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
         duration: scenario.duration(),
         warmup: scenario.warmup(),
         stop_after: Vec::new(),
-        host_delay: scenario.host_delay(),
         rate_bin: scenario.rate_bin(),
         friendliness_to: scenario.friendliness_to().map(str::to_owned),
         nodes: Vec::new(),
@@ -121,7 +121,9 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
             wishes.push(flow.rtt);
         }
     }
-    stretch(&mut model, &wishes)?;
+    let paths = routes(&model)?;
+    stretch(&mut model, &paths, &wishes)?;
+    delay_at_hosts(&mut model, &paths, scenario.host_delay());
     Ok(model)
 }
 
@@ -230,6 +232,8 @@ fn instance_of(
         stop: period.stop,
         app,
         stream,
+        sender_delay: Span::ZERO,
+        receiver_delay: Span::ZERO,
         delays: flow.delays.unwrap_or(transport.name() == "udp"),
         transport,
     })
@@ -424,15 +428,19 @@ fn app(
     }
 }
 
-/// Puts what a flow's round trip lacks on its source's access link, half each way.
-fn stretch(model: &mut Model, wishes: &[Option<Draw>]) -> Result<(), ExpandError> {
-    let paths = arcs(model).route().map_err(|error| match error {
+/// The ways of all flows, there and back.
+fn routes(model: &Model) -> Result<Vec<Path>, ExpandError> {
+    arcs(model).route().map_err(|error| match error {
         GraphError::Unreachable(_, _, flow) => {
             let flow = &model.flows[flow];
             ExpandError::Unreachable { flow: flow.name.clone(), from: flow.ends.0.clone(), to: flow.ends.1.clone() }
         }
         GraphError::LoopWithoutDelay(_) => unreachable!("routing does not look for loops"),
-    })?;
+    })
+}
+
+/// Puts what a flow's round trip lacks on its source's access link, half each way.
+fn stretch(model: &mut Model, paths: &[Path], wishes: &[Option<Draw>]) -> Result<(), ExpandError> {
     for (flow, wish) in wishes.iter().enumerate() {
         let Some(wish) = *wish else { continue };
         let (there, back) = &paths[flow];

@@ -8,7 +8,7 @@ use paceline_engine::{Element, Inbox, Network};
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::{ExtraId, Flags, FlowId, Packet};
 use paceline_random::Sequence;
-use paceline_units::{Span, Time};
+use paceline_units::Time;
 
 use crate::build::Folded;
 
@@ -31,27 +31,27 @@ pub struct Host {
 /// When a packet that an endpoint hands over really leaves: after a random delay, in order.
 ///
 /// Real hosts do not answer in the same nanosecond each time, and simulated flows whose packets meet a drop-tail queue
-/// in lock step lose or win for that reason alone (phase effects: Floyd and Jacobson 1992).
+/// in lock step lose or win for that reason alone (phase effects: Floyd and Jacobson 1992; docs/decisions/host-delay.md).
 #[derive(Debug)]
 pub struct EmissionClock {
-    delay: Span,
     draws: Sequence,
     last: Time,
 }
 
 impl EmissionClock {
-    /// Delays uniform in [0, `delay`); none if that is zero.
+    /// Delays drawn from `draws`.
     #[must_use]
-    pub fn new(delay: Span, draws: Sequence) -> EmissionClock {
-        EmissionClock { delay, draws, last: Time::ZERO }
+    pub fn new(draws: Sequence) -> EmissionClock {
+        EmissionClock { draws, last: Time::ZERO }
     }
 
+    /// When a packet leaves whose delay is uniform in [0, `most`) nanoseconds; not before the host's last one.
     #[inline(always)]
-    fn leaves(&mut self, now: Time) -> Time {
-        if self.delay == Span::ZERO {
-            return now;
+    fn leaves(&mut self, now: Time, most: u32) -> Time {
+        let mut wanted = now;
+        if most > 0 {
+            wanted.0 += (self.draws.unit() * f64::from(most)) as u64;
         }
-        let wanted = Time(now.0 + (self.draws.unit() * self.delay.0 as f64) as u64);
         self.last = self.last.max(wanted);
         self.last
     }
@@ -64,6 +64,7 @@ pub struct Port<'a> {
     pub(crate) now: Time,
     pub(crate) flow: FlowId,
     pub(crate) cursor: u32,
+    pub(crate) delay: u32,
 }
 
 impl Transmit for Port<'_> {
@@ -74,7 +75,7 @@ impl Transmit for Port<'_> {
             Some(extra) => self.network.extras.put(extra),
         };
         self.network.emit(Packet {
-            time: self.clock.leaves(self.now),
+            time: self.clock.leaves(self.now, self.delay),
             flow: self.flow,
             seq: segment.seq,
             stamp: segment.stamp,
@@ -112,14 +113,14 @@ impl Host {
             let sinks_from = self.sources.len();
             let next = if slot < sinks_from {
                 let source = &mut self.sources[slot];
-                let (flow, cursor) = (source.flow, source.cursor);
-                source.on_timer(now, &mut Port { network, clock: &mut self.clock, now, flow, cursor });
+                let (flow, cursor, delay) = (source.flow, source.cursor, source.delay);
+                source.on_timer(now, &mut Port { network, clock: &mut self.clock, now, flow, cursor, delay });
                 source.entry = source.next_wake();
                 source.entry
             } else if slot < sinks_from + self.sinks.len() {
                 let sink = &mut self.sinks[slot - sinks_from];
-                let (flow, cursor) = (sink.flow, sink.cursor);
-                sink.on_timer(now, &mut Port { network, clock: &mut self.clock, now, flow, cursor });
+                let (flow, cursor, delay) = (sink.flow, sink.cursor, sink.delay);
+                sink.on_timer(now, &mut Port { network, clock: &mut self.clock, now, flow, cursor, delay });
                 sink.entry = sink.next_wake();
                 sink.entry
             } else {
@@ -152,13 +153,14 @@ impl Host {
         let endpoint = network.ways().endpoint(packet) as usize;
         if packet.flags.has(Flags::ACK) {
             let source = &mut self.sources[endpoint];
-            let (now, flow, cursor) = (packet.time, source.flow, source.cursor);
+            let (now, flow, cursor, delay) = (packet.time, source.flow, source.cursor, source.delay);
             let clock = &mut self.clock;
             let wake = if packet.extra == ExtraId::NONE
-                && let Some(wake) = source.on_ack_in_order(packet, &mut Port { network, clock, now, flow, cursor })
+                && let Some(wake) =
+                    source.on_ack_in_order(packet, &mut Port { network, clock, now, flow, cursor, delay })
             {
                 if source.wants_to_know() {
-                    source.all_acked(now, &mut Port { network, clock, now, flow, cursor })
+                    source.all_acked(now, &mut Port { network, clock, now, flow, cursor, delay })
                 } else {
                     wake
                 }
@@ -171,10 +173,11 @@ impl Host {
             }
         } else {
             let sink = &mut self.sinks[endpoint];
-            let (now, flow, cursor) = (packet.time, sink.flow, sink.cursor);
+            let (now, flow, cursor, delay) = (packet.time, sink.flow, sink.cursor, sink.delay);
             let clock = &mut self.clock;
             let wake = if packet.extra == ExtraId::NONE
-                && let Some(wake) = sink.on_data_in_order(packet, &mut Port { network, clock, now, flow, cursor })
+                && let Some(wake) =
+                    sink.on_data_in_order(packet, &mut Port { network, clock, now, flow, cursor, delay })
             {
                 wake
             } else {
@@ -197,8 +200,8 @@ fn ack_out_of_line(
     clock: &mut EmissionClock,
 ) -> Time {
     let extra = network.extras.take(packet.extra);
-    let (now, flow, cursor) = (packet.time, source.flow, source.cursor);
-    source.on_ack(packet, extra, &mut Port { network, clock, now, flow, cursor })
+    let (now, flow, cursor, delay) = (packet.time, source.flow, source.cursor, source.delay);
+    source.on_ack(packet, extra, &mut Port { network, clock, now, flow, cursor, delay })
 }
 
 #[inline(never)]
@@ -209,8 +212,8 @@ fn data_out_of_line(
     clock: &mut EmissionClock,
 ) -> Time {
     let extra = network.extras.take(packet.extra);
-    let (now, flow, cursor) = (packet.time, sink.flow, sink.cursor);
-    sink.on_data(packet, extra, &mut Port { network, clock, now, flow, cursor })
+    let (now, flow, cursor, delay) = (packet.time, sink.flow, sink.cursor, sink.delay);
+    sink.on_data(packet, extra, &mut Port { network, clock, now, flow, cursor, delay })
 }
 
 impl Element for Host {

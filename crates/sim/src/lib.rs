@@ -14,6 +14,7 @@ pub mod host;
 mod links;
 pub mod model;
 mod notices;
+mod phases;
 pub mod recorder;
 mod report;
 pub mod run;

@@ -23,8 +23,6 @@ pub struct Model {
     pub warmup: Span,
     /// Flows (by index) whose end is also the end of the run.
     pub stop_after: Vec<usize>,
-    /// Upper bound of the random delay of what hosts emit.
-    pub host_delay: Span,
     /// Bins over which rates are taken for their variation; `None` measures none.
     pub rate_bin: Option<Span>,
     /// The group against whose mean goodput every group's is held.
@@ -149,6 +147,10 @@ pub struct FlowModel {
     pub app: paceline_apps::Source,
     /// The stream that its player plays, if it carries one.
     pub stream: Option<StreamModel>,
+    /// Upper bound of the random delay with which its sender's host emits each packet.
+    pub sender_delay: Span,
+    /// The same at its receiver's host, of acknowledgements and reports.
+    pub receiver_delay: Span,
     /// Whether delays and distances of its packets are measured where they arrive.
     pub delays: bool,
 }

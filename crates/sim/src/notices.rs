@@ -4,6 +4,7 @@
 
 use crate::graph::Path;
 use crate::model::Model;
+use crate::phases::phases_decide;
 use crate::summary::Notice;
 use paceline_units::Rate;
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 pub fn notices(model: &Model, paths: &[Path]) -> Vec<Notice> {
     let mut notices = Vec::new();
     access_not_faster(model, paths, &mut notices);
+    phases_decide(model, paths, &mut notices);
     notices
 }
 
@@ -70,7 +72,7 @@ fn access_not_faster(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
 }
 
 /// "`a`, `b` and 3 more".
-fn in_words(names: &[&str]) -> String {
+pub fn in_words(names: &[&str]) -> String {
     const MOST: usize = 4;
     let mut words: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
     if names.len() > MOST {

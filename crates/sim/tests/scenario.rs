@@ -1,6 +1,7 @@
 //! The scenario file: defaults, round trip, single keys set.
 
 use paceline_path::RateModel;
+use paceline_sim::scenario::values::HostDelay;
 use paceline_sim::scenario::{Document, Scenario};
 use paceline_units::{Rate, Span};
 
@@ -23,7 +24,7 @@ app = { kind = \"stream\" }
 fn defaults_are_filled_in() {
     let scenario = check(SMALL).unwrap();
     assert_eq!(scenario.name(), "test");
-    assert_eq!(scenario.host_delay(), Span::from_micros(100));
+    assert_eq!(scenario.host_delay(), HostDelay::PacketTimes(2.0));
     let link = &scenario.links()[0];
     assert_eq!((link.from.as_str(), link.to.as_str()), ("left", "right"));
     assert_eq!(link.backward.rate, RateModel::Constant(Rate::from_bps(10_000_000)));

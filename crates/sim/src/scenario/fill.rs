@@ -4,7 +4,7 @@ use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::link::{BackwardTable, LinkTable};
 use super::model::{File, Topology};
 use super::parameters::ParameterValue;
-use super::values::DelayedAck;
+use super::values::{DelayedAck, HostDelay};
 use paceline_control::registry::scheme;
 use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, RtpFeedback, TfrcController};
@@ -18,7 +18,7 @@ use paceline_units::{Size, Span};
 /// Fills in `file`, whose default name is `stem`. Filling twice changes nothing more.
 pub(super) fn fill(file: &mut File, stem: &str) {
     file.name.get_or_insert_with(|| stem.to_owned());
-    let of_hosts = if file.profile.is_ns2() { Span::ZERO } else { Span::from_micros(100) };
+    let of_hosts = if file.profile.is_ns2() { HostDelay::Within(Span::ZERO) } else { HostDelay::PacketTimes(2.0) };
     file.host_delay.get_or_insert(of_hosts);
     if matches!(file.topology, Topology::Dumbbell | Topology::ParkingLot) {
         file.access.get_or_insert_default();

@@ -4,6 +4,7 @@
 use super::cell::CellTable;
 use super::flow::FlowTable;
 use super::link::{AccessTable, LinkTable};
+use super::values::HostDelay;
 use paceline_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,10 +42,11 @@ pub struct File {
     #[serde(default)]
     pub profile: Profile,
     /// Every packet that a host emits is delayed by a time drawn uniformly from 0 to this, order kept. It breaks the
-    /// phase effects of drop-tail queues (Floyd and Jacobson 1992).
+    /// phase effects of drop-tail queues (Floyd and Jacobson 1992). Packets are counted in what one takes on the slowest
+    /// link of its flow's way: so for TCP's data; for all else the same, but at most 100 us (docs/decisions/host-delay.md).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "100 us; 0 s in profiles ns2 and ns2-linux", "x-max" = "1 s"))]
-    pub host_delay: Option<Span>,
+    #[schemars(extend("x-default" = "2 packets; 0 s in profiles ns2 and ns2-linux", "x-max" = "1 s, or 1000 packets"))]
+    pub host_delay: Option<HostDelay>,
     /// Measures how much each flow varies the rates at which it sends and is received: `send_rate_cov`,
     /// `goodput_cov`, over bins of this length.
     #[serde(skip_serializing_if = "Option::is_none")]

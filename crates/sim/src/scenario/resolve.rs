@@ -11,7 +11,7 @@ use super::model::{File, Profile, Topology};
 use super::queue::Queue;
 use super::rules::Rules;
 use super::rules_network::forward;
-use super::values::Draw;
+use super::values::{Draw, HostDelay};
 use super::walk::{Node, walk};
 use paceline_apps::video::FramesModel;
 use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
@@ -178,8 +178,8 @@ impl Scenario {
 
     /// The greatest random delay that a host adds to a packet.
     #[must_use]
-    pub fn host_delay(&self) -> Span {
-        self.file.host_delay.unwrap_or_default()
+    pub fn host_delay(&self) -> HostDelay {
+        self.file.host_delay.unwrap_or(HostDelay::Within(Span::ZERO))
     }
 
     /// Bins over which rates are taken for their variation.

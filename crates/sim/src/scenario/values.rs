@@ -66,6 +66,49 @@ impl fmt::Display for Limit {
     }
 }
 
+/// How much hosts delay what they emit, at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum HostDelay {
+    /// Every packet, up to this time.
+    Within(Span),
+    /// TCP's data up to so many times what a packet takes on the slowest link of its way.
+    PacketTimes(f64),
+}
+
+/// The longest delay of hosts.
+const SLOWEST_HOST: Span = Span::from_secs(1);
+/// The longest in packets.
+const MOST_PACKET_TIMES: f64 = 1000.0;
+
+impl FromStr for HostDelay {
+    type Err = String;
+    fn from_str(text: &str) -> Result<HostDelay, String> {
+        if let Some(times) = number_of(text, "packets").or_else(|| number_of(text, "packet")) {
+            if !(0.0..=MOST_PACKET_TIMES).contains(&times) {
+                return Err(format!("`{text}` must be from 0 to {MOST_PACKET_TIMES} packets"));
+            }
+            return Ok(HostDelay::PacketTimes(times));
+        }
+        let span: Span = text.parse().map_err(|_| {
+            format!("`{text}` is no delay of hosts; write for example `2 packets`, or a time as `100 us`")
+        })?;
+        if span > SLOWEST_HOST {
+            return Err(format!("`{text}` must be at most {SLOWEST_HOST}"));
+        }
+        Ok(HostDelay::Within(span))
+    }
+}
+
+impl fmt::Display for HostDelay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HostDelay::Within(span) => write!(f, "{span}"),
+            HostDelay::PacketTimes(1.0) => f.write_str("1 packet"),
+            HostDelay::PacketTimes(times) => write!(f, "{times} packets"),
+        }
+    }
+}
+
 /// How long a TCP receiver may wait before it acknowledges a lone segment (RFC 5681, section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayedAck {
@@ -191,6 +234,7 @@ paceline_units::as_text! {
     Power, ["-60 dBm"];
     Limit, ["50 packets", "50 kB", "100 ms"];
     DelayedAck, ["200 ms", "off"];
+    HostDelay, ["2 packets", "100 us"];
     ClientBuffer, ["2 MB", "unlimited"];
 }
 

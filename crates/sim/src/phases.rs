@@ -1,0 +1,83 @@
+//! Phase effects (Floyd and Jacobson 1992), and what hosts do against them.
+//!
+//! Behind a drop-tail queue, whose packet finds the last place is settled by the phases of the round trips if nothing
+//! varies. Hosts here delay what they emit by up to what a packet takes on the slowest link of its way
+//! (docs/decisions/host-delay.md).
+
+use crate::graph::Path;
+use crate::model::{FlowModel, Model};
+use crate::notices::in_words;
+use crate::scenario::values::HostDelay;
+use crate::summary::Notice;
+use paceline_apps::Source as App;
+use paceline_flow::Transport;
+use paceline_path::Queue;
+use paceline_units::{Rate, Size, Span};
+
+/// The most that a host delays what does not follow acknowledgements: interrupts, scheduling.
+const HOSTS: Span = Span::from_micros(100);
+
+/// Says how much the hosts delay each flow's packets (docs/decisions/host-delay.md).
+pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
+    for (flow, (there, _)) in model.flows.iter_mut().zip(paths) {
+        (flow.sender_delay, flow.receiver_delay) = match delay {
+            HostDelay::Within(span) => (span, span),
+            HostDelay::PacketTimes(times) => {
+                let wired = there.iter().map(|&arc| &model.links[arc]).filter(|link| link.cell.is_none());
+                let slowest = wired.map(|link| link.model.rate.nominal()).filter(|&rate| rate > Rate(0)).min();
+                let size = Size::from_bytes(u64::from(flow.transport.segment()) + u64::from(flow.transport.header()));
+                let of_packets = slowest.map_or(HOSTS, |rate| rate.time_for(size).mul_f64(times));
+                let of_hosts = of_packets.min(HOSTS);
+                let follows_acks = matches!(flow.transport, Transport::Tcp { .. });
+                (if follows_acks { of_packets.min(Span::from_secs(1)) } else { of_hosts }, of_hosts)
+            }
+        };
+    }
+}
+
+/// So many flows mix by themselves.
+const MOST_FLOWS: usize = 20;
+/// Round trips closer than this, as a share of the shorter one, keep flows in step for long.
+const CLOSE: f64 = 0.2;
+
+/// Endless TCP flows, few of them and with close round trips, behind a drop-tail queue.
+pub fn phases_decide(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
+    for (id, link) in model.links.iter().enumerate() {
+        let varies = link.model.loss.is_some() || link.model.delay_variation.is_some();
+        if !matches!(link.model.queue, Queue::DropTail(_)) || link.is_access() || varies {
+            continue;
+        }
+        let endless =
+            |flow: &FlowModel| matches!(flow.transport, Transport::Tcp { .. }) && matches!(flow.app, App::Ftp(_));
+        let here = model.flows.iter().zip(paths).filter(|(flow, (there, _))| endless(flow) && there.contains(&id));
+        let mut round_trips: Vec<(Span, &str)> = here
+            .map(|(flow, (there, back))| {
+                let arcs = there.iter().chain(back);
+                let rtt = arcs.fold(Span::ZERO, |sum, &arc| sum + model.links[arc].model.propagation);
+                (rtt, flow.name.as_str())
+            })
+            .collect();
+        round_trips.sort_unstable();
+        let close = |pair: &[(Span, &str)]| pair[0].0 < pair[1].0 && pair[1].0 <= pair[0].0.mul_f64(1.0 + CLOSE);
+        let Some(pair) = round_trips.windows(2).find(|pair| close(pair)).filter(|_| round_trips.len() <= MOST_FLOWS)
+        else {
+            continue;
+        };
+        let mut names = vec![pair[0].1, pair[1].1];
+        names.dedup();
+        notices.push(Notice {
+            kind: "phases-decide",
+            text: format!(
+                "Round trips of {} and {} ({}) share the drop-tail queue of `{}`: which of them loses, the phases of their \
+                 packets decide, alike for all seeds, so intervals do not show it. Draw them anew for each run (`rtt = \
+                 {{ uniform = [\"{}\", \"{}\"] }}`), or add background traffic.",
+                pair[0].0,
+                pair[1].0,
+                in_words(&names),
+                link.link,
+                pair[0].0,
+                pair[1].0,
+            ),
+        });
+    }
+}

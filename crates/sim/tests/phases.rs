@@ -1,0 +1,89 @@
+//! Two flows with nearly the same round trip behind a drop-tail queue: phase effects (Floyd and Jacobson 1992) must not
+//! decide between them more than they do between real hosts.
+//!
+//! Linux 6.18 over an emulated drop-tail queue of 60 packets at 10 Mbit/s, CUBIC at 40 ms beside CUBIC at 40.4 to 44 ms, runs
+//! of 140 s: the numbers stand in docs/decisions/host-delay.md.
+
+use paceline_sim::scenario::Document;
+use paceline_sim::{RunOptions, Scenario, Summary, simulate};
+
+fn run(scenario: &str, seed: u64) -> Summary {
+    let document = Document::parse(scenario, "phases.toml").unwrap_or_else(|e| panic!("{e}"));
+    let scenario =
+        Scenario::check(&document, &mut |file| Err(format!("no file {file}"))).unwrap_or_else(|e| panic!("{e}"));
+    simulate(&scenario, seed, &RunOptions::default()).unwrap().summary
+}
+
+/// So many flows at 40 ms and as many at `rtt` ms, behind 60 packets at `rate` Mbit/s, for as many packets whatever the rate.
+fn two(sender: &str, rate: f64, rtt: f64, count: u32) -> String {
+    let (warmup, duration) = (200.0 / rate, 1400.0 / rate + 200.0 / rate);
+    let scale = 10.0 / rate; // round trips of as many packets
+    format!(
+        "duration = \"{duration} s\"\nwarmup = \"{warmup} s\"\n[link.bottleneck]\nrate = \"{rate} Mbit/s\"\n\
+         delay = \"{} ms\"\nqueue = {{ kind = \"droptail\", limit = \"60 packets\" }}\n\
+         [flow.short]\n{sender}\ncount = {count}\nrtt = \"{} ms\"\nstart = {{ uniform = [\"0 s\", \"{scale} s\"] }}\n\
+         [flow.long]\n{sender}\ncount = {count}\nrtt = \"{} ms\"\nstart = {{ uniform = [\"0 s\", \"{scale} s\"] }}\n",
+        10.0 * scale,
+        40.0 * scale,
+        rtt * scale
+    )
+}
+
+/// Goodput of the longer round trip's flows over that of the others: the geometric mean over ten seeds.
+fn ahead(scenario: &str) -> f64 {
+    let logarithms = (1..=10).map(|seed| {
+        let summary = run(scenario, seed);
+        let of = |name: &str| summary.flows.iter().filter(|f| f.flow == name).map(|f| f.goodput_bps).sum::<f64>();
+        (of("long") / of("short")).ln()
+    });
+    (logarithms.sum::<f64>() / 10.0).exp()
+}
+
+const CUBIC: &str = "cc = \"cubic\"\nprofile = \"linux\"";
+
+/// What real hosts show: the mean at the worst point of the sweep (42 ms), and the sweep's geometric mean with its interval.
+const MOST: f64 = 2.7;
+const MEAN: f64 = 1.8;
+
+fn hold(sender: &str, rate: f64) {
+    let ratios = [40.4, 41.0, 42.0, 43.0, 44.0].map(|rtt| ahead(&two(sender, rate, rtt, 1)));
+    let mean = (ratios.iter().map(|r| r.ln()).sum::<f64>() / 5.0).exp();
+    println!("{sender:?} {rate} Mbit/s: {ratios:.2?}, mean {mean:.2}");
+    assert!(ratios.iter().all(|ratio| (0.7..=MOST).contains(ratio)), "{sender} at {rate} Mbit/s: {ratios:?}");
+    assert!((0.9..=MEAN).contains(&mean), "{sender} at {rate} Mbit/s: {ratios:?}");
+}
+
+#[test]
+fn nobody_is_ahead_by_more_than_between_real_hosts() {
+    for rate in [1.0, 10.0, 100.0] {
+        hold(CUBIC, rate);
+    }
+}
+
+#[test]
+fn nor_under_the_rfcs() {
+    for sender in ["cc = \"cubic\"", "cc = \"newreno\""] {
+        hold(sender, 10.0);
+    }
+}
+
+#[test]
+fn who_is_likely_to_see_it_is_told() {
+    let told = |scenario: &str| run(scenario, 1).notices.iter().any(|notice| notice.kind == "phases-decide");
+    let short = |rtt: f64| two(CUBIC, 100.0, rtt, 1);
+    assert!(told(&short(42.0)));
+    assert!(!told(&short(40.0)), "equal round trips favour nobody for all seeds alike");
+    assert!(!told(&short(60.0)), "far apart");
+    assert!(!told(&two(CUBIC, 100.0, 42.0, 11)), "many mix by themselves");
+    assert!(!told(&short(42.0).replace("queue = {", "loss = { rate = 0.001 }\nqueue = {")), "so does random loss");
+    assert!(!told(&short(42.0).replace("droptail", "codel")));
+}
+
+#[test]
+fn ten_against_ten() {
+    for rtt in [40.4, 42.0, 44.0] {
+        let ratio = ahead(&two(CUBIC, 10.0, rtt, 10));
+        println!("{rtt}: {ratio:.2}");
+        assert!((0.8..=1.6).contains(&ratio), "{rtt} ms: {ratio}");
+    }
+}
