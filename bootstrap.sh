@@ -26,20 +26,28 @@ fingerprint() {
     } | cksum
 }
 
+find_cargo() {
+    command -v cargo >/dev/null 2>&1 || PATH="$PATH:$HOME/.cargo/bin"
+    command -v cargo >/dev/null 2>&1 || stop "cargo is needed to build the simulator: install Rust 1.85 or newer."
+}
+
+# Makes an empty .venv if there is none.
+make_venv() {
+    .venv/bin/python -m pip --version >/dev/null 2>&1 && return
+    python=$(find_python) || exit 1
+    "$python" -c 'import ensurepip, venv' 2>/dev/null ||
+        stop "$python has no venv module: install it (on Debian and Ubuntu the package python3-venv)."
+    "$python" -m venv --clear .venv || stop "the virtual environment .venv could not be made."
+}
+
 # install [EXTRA]: makes .venv hold these sources, with the optional dependencies EXTRA; returns at once if it does.
 install() {
     stamp=".venv/installed${1:+-$1}"
     now=$(fingerprint)
     [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$now" ] && return
 
-    command -v cargo >/dev/null 2>&1 || PATH="$PATH:$HOME/.cargo/bin"
-    command -v cargo >/dev/null 2>&1 || stop "cargo is needed to build the simulator: install Rust 1.85 or newer."
-    if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
-        python=$(find_python) || exit 1
-        "$python" -c 'import ensurepip, venv' 2>/dev/null ||
-            stop "$python has no venv module: install it (on Debian and Ubuntu the package python3-venv)."
-        "$python" -m venv --clear .venv || stop "the virtual environment .venv could not be made."
-    fi
+    find_cargo
+    make_venv
     quiet=''
     [ -f .venv/installed ] && quiet='--quiet'
     echo "Building Paceline into .venv (some minutes the first time) ..." >&2
@@ -47,4 +55,30 @@ install() {
         stop "the build failed; what pip and cargo said stands above."
     printf '%s\n' "$now" >.venv/installed
     printf '%s\n' "$now" >"$stamp"
+}
+
+# Prints a folder for PYTHONPATH that holds the package of this clone around a simulator built with cargo's dev profile.
+# Of .venv only the libraries are used: the Paceline in it, a release, is neither asked for nor touched.
+develop() {
+    find_cargo
+    libraries=$(cksum <pyproject.toml)
+    if [ "$(cat .venv/libraries 2>/dev/null)" != "$libraries" ]; then
+        make_venv
+        echo "Installing the libraries into .venv ..." >&2
+        read='import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")'
+        .venv/bin/python -c "$read" >.venv/libraries.txt &&
+            .venv/bin/python -m pip install --disable-pip-version-check --quiet -r .venv/libraries.txt >&2 ||
+            stop "the libraries could not be installed; what pip said stands above."
+        printf '%s\n' "$libraries" >.venv/libraries
+    fi
+    PYO3_PYTHON="$PWD/.venv/bin/python" cargo build --quiet --locked -p paceline-python >&2 ||
+        stop "the build failed; what cargo said stands above."
+    target=$(CDPATH='' cd -- "${CARGO_TARGET_DIR:-target}" && pwd) || exit 1
+    package="$target/dev-python/paceline"
+    mkdir -p "$package" && ln -sf "$PWD"/python/paceline/* "$package" || stop "$package could not be made."
+    # the library as the system names it; Python wants it under this name
+    for library in "$target/debug/lib_core.so" "$target/debug/lib_core.dylib"; do
+        [ -f "$library" ] && ln -sf "$library" "$package/_core.abi3.so"
+    done
+    printf '%s\n' "$target/dev-python"
 }

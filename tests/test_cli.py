@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -219,6 +220,27 @@ def test_recordings_and_figures(here: Command, small: Path, tmp_path: Path) -> N
         assert (out / f"plot-{kind}.svg").read_text().startswith("<?xml")
     done = here("plot", out, out, "--kind", "cwnd", "--out", tmp_path / "both.svg")
     assert done.stdout.strip() == str(tmp_path / "both.svg")
+
+
+def test_every_gauge_is_recorded_and_drawn(here: Command, small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = here("run", small, "--record", "cwnd", "--set", "flow.media.cc=cubic", "--out", out)
+    assert done.returncode == 0, done.stderr
+    table = pl.read_parquet(out / "series-cwnd.parquet")
+    has = table.group_by("flow").agg(pl.col("w_max_packets").is_not_null().any()).rows()
+    assert len(has) > 1
+    assert all(known == (flow == "media") for flow, known in has)
+    done = here("plot", out, "--kind", "gauges", "--out", tmp_path / "gauges.svg")
+    assert done.returncode == 0, done.stderr
+    drawn = (tmp_path / "gauges.svg").read_text()
+    assert all(name in drawn for name in ("cwnd", "w_max", "srtt"))
+    runs = [shutil.copytree(out, tmp_path / str(i)) for i in range(5)]
+    done = here("plot", *runs, "--kind", "gauges")
+    assert done.returncode != 0
+    assert "at most 4" in done.stderr
+    # unasked they are left out rather than refused
+    done = here("plot", *runs, "--out", tmp_path / "many.svg")
+    assert (done.returncode, done.stdout.strip()) == (0, str(tmp_path / "many.svg"))
 
 
 def test_nothing_is_recorded_unasked(here: Command, small: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import Rectangle
 
 from paceline.errors import PacelineError
-from paceline.plots import KINDS, figure, occupancy, save
+from paceline.plots import KINDS, figure, gauges, occupancy, save
 from paceline.plots.rate import averaged, bin_s
 from paceline.plots.style import PALETTE
 from paceline.plots.timeline import MOST_NAMED, Panel, lines
@@ -165,3 +165,31 @@ def test_occupancy_is_drawn_as_shares_of_time_with_their_intervals() -> None:
         occupancy.figure([histogram] * 9)
     with pytest.raises(PacelineError, match="occupancy = true"):
         occupancy.histograms(queues_with(None))
+
+
+def test_a_gauge_that_nobody_here_has_heard_of_is_drawn_with_its_unit(tmp_path: Path) -> None:
+    times = [0.0, 0.1, 0.2]
+    nan = float("nan")
+    head = {"seed": 1, "instance": 0}
+    moon = {"time_s": times, "cwnd_packets": [1.0, 2.0, 3.0], "moonlight_bps": [nan, 2e6, 3e6]}
+    tide = {"time_s": times, "cwnd_packets": [2.0, 2.0, 2.0], "tide": [0.5, 0.4, nan], "ebb_s": [nan] * 3}
+    parts = [pl.DataFrame({"flow": name, **head, **own}) for name, own in (("a", moon), ("b", tide))]
+    data = pl.concat(parts, how="diagonal")
+    assert gauges.gauges([Panel("one", data)]) == ["cwnd_packets", "moonlight_bps", "tide"]
+    made = gauges.figure([Panel("one", data), Panel("two", parts[0])])
+    assert [axes.get_ylabel() for axes in made.axes[::2]] == [
+        "cwnd\n(packets)",
+        "moonlight\n(Mbit/s)",
+        "tide",
+    ]
+    drawn = made.axes[2].get_lines()[0]
+    assert drawn.get_ydata()[1:] == pytest.approx([2.0, 3.0])
+    with pytest.raises(PacelineError, match="too many"):
+        gauges.figure([Panel(str(i), data) for i in range(gauges.MOST_RUNS + 1)])
+    with pytest.raises(PacelineError, match="no gauge"):
+        gauges.figure([Panel("none", parts[1].select("flow", "instance", "time_s", "ebb_s"))])
+    results = Results([RunRecord(1, {}, {"cwnd": data.drop("seed")})], {})
+    assert results.series("cwnd").columns == [
+        *("seed", "flow", "instance", "time_s", "cwnd_packets", "moonlight_bps", "tide", "ebb_s"),
+    ]
+    assert len(save(made, tmp_path / "gauges")) == 2

@@ -275,7 +275,7 @@ def schemes() -> str:
     """The registered schemes as JSON: name, summary, source, and parameters with default, range, unit and meaning."""
 
 def version() -> str:
-    """The version of the core."""
+    """The version of the core, "0.1.0" say; a build of the dev profile ends with "+dev"."""
 
 def models() -> str:
     """The throughput models as JSON: name, summary, source, arguments with default and meaning, results, inverse."""

@@ -43,6 +43,8 @@ SERIES = (
     "windows",
 )
 """What can be recorded over time."""
+GAUGES = ("cwnd", "acks", "tfrc", "rtcp")
+"""Those whose columns are the gauges of controllers and machines; null in the rows of a flow that has no such gauge."""
 ALL_SERIES = (*SERIES, "kernel", "delay")
 """Also what only the kernel's TCP on real paths tells, and the delays of an emulated path."""
 
@@ -118,7 +120,7 @@ def _no_notices() -> pl.DataFrame:
 
 
 def series_tables(series: Iterable[_core.Series]) -> dict[str, pl.DataFrame]:
-    """One table per kind of recording; labels and columns side by side."""
+    """One table per kind of recording; labels and columns side by side, null where a flow has no such column."""
     frames: dict[str, list[pl.DataFrame]] = {}
     for one in series:
         columns = {
@@ -132,7 +134,7 @@ def series_tables(series: Iterable[_core.Series]) -> dict[str, pl.DataFrame]:
         frames.setdefault(one.table, []).append(
             pl.DataFrame(columns).select(*_instance_as_integer(labels, one.labels), pl.all())
         )
-    return {kind: pl.concat(parts) for kind, parts in frames.items()}
+    return {kind: pl.concat(parts, how="diagonal") for kind, parts in frames.items()}
 
 
 def _instance_as_integer(literals: list[pl.Expr], labels: Mapping[str, str]) -> list[pl.Expr]:
@@ -402,7 +404,7 @@ class Results:
                 parts.append(record.series[kind].select(*head, seed, pl.all()))
         if not parts:
             raise PacelineError(f'{kind} was not recorded: run with record=("{kind}",), or --record {kind}')
-        self._series[kind] = pl.concat(parts)
+        self._series[kind] = pl.concat(parts, how="diagonal")
         return self._series[kind]
 
     def recorded(self) -> list[str]:

@@ -4,8 +4,8 @@
 //! acknowledged and by timeouts, and paces. The controller decides at which rate packets leave. [`crate::rap`] and
 //! [`crate::tfrcp`] ride on it.
 
-use crate::Controller;
-use paceline_units::Span;
+use crate::{Controller, PathView};
+use paceline_units::{Span, Time};
 
 /// The longest time between packets while there are any to send: 64 s, TFRC's t_mbi (RFC 5348 section 4.3). The
 /// sources of the schemes on this machine name no least rate.
@@ -81,6 +81,14 @@ pub struct AckSettings {
 pub trait AckController: Controller<Feedback = AckEvent> {
     /// The allowed rate in packets a second: finite, from a packet in [`LONGEST_GAP`] to one in [`SHORTEST_GAP`].
     fn rate(&self) -> f64;
+    /// When [`AckController::on_timer`] is to be called, if ever; asked anew after each call.
+    fn next_timer(&self) -> Option<Time> {
+        None
+    }
+    /// A packet has left.
+    fn on_sent(&mut self) {}
+    /// The time that [`AckController::next_timer`] named has come.
+    fn on_timer(&mut self, _path: &PathView) {}
     /// What the machine is to do.
     fn settings(&self) -> AckSettings;
 }
@@ -88,6 +96,17 @@ pub trait AckController: Controller<Feedback = AckEvent> {
 impl<C: AckController> AckController for Box<C> {
     fn rate(&self) -> f64 {
         (**self).rate()
+    }
+    #[inline]
+    fn next_timer(&self) -> Option<Time> {
+        (**self).next_timer()
+    }
+    #[inline]
+    fn on_sent(&mut self) {
+        (**self).on_sent();
+    }
+    fn on_timer(&mut self, path: &PathView) {
+        (**self).on_timer(path);
     }
     fn settings(&self) -> AckSettings {
         (**self).settings()

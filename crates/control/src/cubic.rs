@@ -7,7 +7,7 @@
 
 mod linux;
 
-use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
+use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController};
 use linux::Kernel;
 use paceline_units::Time;
@@ -166,15 +166,11 @@ impl Controller for Cubic {
         }
     }
 
-    fn allowance(&self) -> Allowance {
-        Allowance { window: Some(self.cwnd), ..Allowance::default() }
-    }
-
     fn gauges(&self, to: &mut dyn Gauges) {
-        to.gauge("cwnd", self.cwnd);
-        to.gauge("ssthresh", self.ssthresh);
-        to.gauge("w_max", self.w_max);
-        to.gauge("w_est", self.w_est);
+        to.packets("cwnd", self.cwnd);
+        to.packets("ssthresh", self.ssthresh);
+        to.packets("w_max", self.w_max);
+        to.packets("w_est", self.w_est);
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::models::{PerAck, Seconds, TcpPath, Window, reno};
 use crate::rtp::{MediaController, RtpEvent, RtpFeedback, RtpReport, RtpSession, RtpSettings};
 use crate::tfrc::{own, own_switch, own_whole};
-use crate::{Allowance, Build, Controller, Gauges, Interval, Machine, Parameter, PathView, Profile, Scheme, models};
+use crate::{Build, Controller, Gauges, Interval, Machine, Parameter, PathView, Profile, Scheme, models};
 use paceline_units::{Rate, Span};
 
 /// As fast as any link of a scenario: 1000 Gbit/s in bytes a second. What an equation gives beyond it is no rate.
@@ -190,21 +190,13 @@ impl Controller for LdaPlus {
         }
     }
 
-    fn allowance(&self) -> Allowance {
-        let rate = Rate((self.rate * 8.0) as u64);
-        Allowance { pacing: Some(rate), target: Some(rate), ..Allowance::default() }
-    }
-
     fn gauges(&self, to: &mut dyn Gauges) {
-        to.gauge("rate", self.rate * 8.0);
-        to.gauge("increase", self.increase * 8.0);
-        to.gauge("loss", self.loss);
-        if let Some(bottleneck) = self.bottleneck {
-            to.gauge("bottleneck", bottleneck * 8.0);
-        }
-        if let Some(tcp) = self.tcp {
-            to.gauge("tcp_rate", tcp * 8.0);
-        }
+        let known = |rate: Option<f64>| rate.map_or(f64::NAN, |rate| rate * 8.0);
+        to.bits_per_second("allowed", self.rate * 8.0);
+        to.number("reported_loss", self.loss);
+        to.bits_per_second("bottleneck", known(self.bottleneck));
+        to.bits_per_second("increase", self.increase * 8.0);
+        to.bits_per_second("tcp_rate", known(self.tcp));
     }
 }
 
@@ -212,6 +204,10 @@ impl MediaController for LdaPlus {
     #[inline]
     fn rate(&self) -> f64 {
         self.rate
+    }
+
+    fn target(&self) -> Option<Rate> {
+        Some(Rate((self.rate * 8.0) as u64))
     }
 
     fn settings(&self) -> RtpSettings {

@@ -35,16 +35,16 @@ pub use scheme::{Build, Machine, ParameterError, Profile, Recovery, Scheme, Unkn
 pub use tcp::{TcpEvent, Threshold, WindowController};
 pub use tfrc::{Interval, Law, RateController, Settings, TfrcEvent, TfrcReport};
 
-use paceline_units::{Rate, Span, Time};
+use paceline_units::{Span, Time};
 
-/// What a controller may see of its path, kept by the machine around it.
+/// What a controller may see of its path, kept by the machine around it. Every machine fills every field.
 #[derive(Clone, Copy, Debug)]
 pub struct PathView {
     /// Now.
     pub now: Time,
     /// Smoothed round-trip time (RFC 6298); zero before the first sample.
     pub srtt: Span,
-    /// Its variation (RFC 6298).
+    /// Its variation (RFC 6298); zero under TFRC and RTP, whose machines keep none.
     pub rttvar: Span,
     /// Least round-trip time seen.
     pub min_rtt: Span,
@@ -54,45 +54,78 @@ pub struct PathView {
     pub acked: u32,
     /// The next segment to send in order.
     pub next: u32,
-    /// The receiver's window in segments.
+    /// The receiver's window in segments; `u32::MAX` where there is none, under all machines but TCP's.
     pub receive_window: u32,
     /// Segment payload in bytes.
     pub segment: u32,
 }
 
-/// What a controller allows.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Allowance {
-    /// Congestion window in segments, fractions included.
-    pub window: Option<f64>,
-    /// Pacing rate.
-    pub pacing: Option<Rate>,
-    /// What an encoder should aim at.
-    pub target: Option<Rate>,
+/// The unit of a gauge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GaugeUnit {
+    /// A share, a ratio, a count, or an index.
+    One,
+    /// Packets or segments.
+    Packets,
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Seconds,
+    /// Bits a second.
+    BitsPerSecond,
+}
+
+impl GaugeUnit {
+    /// What ends the name of a column in this unit.
+    #[must_use]
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            GaugeUnit::One => "",
+            GaugeUnit::Packets => "_packets",
+            GaugeUnit::Bytes => "_bytes",
+            GaugeUnit::Seconds => "_s",
+            GaugeUnit::BitsPerSecond => "_bps",
+        }
+    }
+
+    /// Whether the quantities of parts add up to that of the whole; others have a mean.
+    #[must_use]
+    pub const fn adds_up(self) -> bool {
+        matches!(self, GaugeUnit::Packets | GaugeUnit::Bytes | GaugeUnit::BitsPerSecond)
+    }
 }
 
 /// Receives what a plot of a controller should show.
 pub trait Gauges {
-    /// One reading: a name such as `"cwnd"` and its value in the unit that the controller's docs give.
-    fn gauge(&mut self, name: &'static str, value: f64);
+    /// One reading: a name such as `"cwnd"`, its unit, and its value, not a number while it is not known.
+    fn gauge(&mut self, name: &'static str, unit: GaugeUnit, value: f64);
+
+    /// A reading in packets or segments.
+    fn packets(&mut self, name: &'static str, value: f64) {
+        self.gauge(name, GaugeUnit::Packets, value);
+    }
+    /// A reading in seconds.
+    fn seconds(&mut self, name: &'static str, value: f64) {
+        self.gauge(name, GaugeUnit::Seconds, value);
+    }
+    /// A reading in bits a second.
+    fn bits_per_second(&mut self, name: &'static str, value: f64) {
+        self.gauge(name, GaugeUnit::BitsPerSecond, value);
+    }
+    /// A reading without a unit.
+    fn number(&mut self, name: &'static str, value: f64) {
+        self.gauge(name, GaugeUnit::One, value);
+    }
 }
 
-/// A congestion controller.
+/// A congestion controller: what every machine reads of one. What only the machine of its kind reads or calls is in the
+/// kind's own trait: [`WindowController`], [`AckController`], [`RateController`], [`MediaController`].
 pub trait Controller {
     /// What the scheme's receiver sends back, as the machine reports it.
     type Feedback;
     /// Feedback has come.
     fn on_feedback(&mut self, feedback: &Self::Feedback, path: &PathView);
-    /// A segment has left.
-    fn on_sent(&mut self, _segment: u32, _path: &PathView) {}
-    /// The time that [`Controller::next_timer`] named has come.
-    fn on_timer(&mut self, _path: &PathView) {}
-    /// When to call [`Controller::on_timer`].
-    fn next_timer(&self) -> Option<Time> {
-        None
-    }
-    /// What is allowed now.
-    fn allowance(&self) -> Allowance;
-    /// Tells `to` what a plot should show.
+    /// Tells `to` what a plot should show: the same names and units at every call, each once. They are recorded under these
+    /// names, whatever they are; the machine adds its own.
     fn gauges(&self, _to: &mut dyn Gauges) {}
 }

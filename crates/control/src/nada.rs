@@ -9,7 +9,7 @@ mod window;
 
 use crate::rtp::{Arrivals, MediaController, RtpEvent, RtpFeedback, RtpSession, RtpSettings};
 use crate::tfrc::{own, own_switch, own_whole};
-use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme};
+use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme};
 use paceline_units::Rate;
 use window::Window;
 
@@ -211,18 +211,12 @@ impl Controller for Nada {
         }
     }
 
-    fn allowance(&self) -> Allowance {
-        let whole = |rate: f64| Some(Rate(rate as u64));
-        Allowance { pacing: whole(self.sending()), target: whole(self.encoding()), ..Allowance::default() }
-    }
-
     fn gauges(&self, to: &mut dyn Gauges) {
-        to.gauge("rate", self.rate);
-        to.gauge("loss", self.loss);
-        if let Some(queueing) = self.window.queueing() {
-            to.gauge("signal", self.signal);
-            to.gauge("queueing", queueing);
-        }
+        let queueing = self.window.queueing();
+        to.bits_per_second("allowed", self.rate);
+        to.number("reported_loss", self.loss);
+        to.seconds("signal", queueing.map_or(f64::NAN, |_| self.signal));
+        to.seconds("queueing", queueing.unwrap_or(f64::NAN));
     }
 }
 
@@ -230,6 +224,10 @@ impl MediaController for Nada {
     #[inline]
     fn rate(&self) -> f64 {
         self.sending() / 8.0
+    }
+
+    fn target(&self) -> Option<Rate> {
+        Some(Rate(self.encoding() as u64))
     }
 
     fn settings(&self) -> RtpSettings {

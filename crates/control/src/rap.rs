@@ -6,7 +6,7 @@
 //! docs/controllers/rap.md.
 
 use crate::acks::{AckController, AckEvent, AckSettings, Estimator, LONGEST_GAP, Pacing, SHORTEST_GAP};
-use crate::{Allowance, Build, Controller, Gauges, Idle, Machine, Parameter, PathView, Profile, Scheme};
+use crate::{Build, Controller, Gauges, Idle, Machine, Parameter, PathView, Profile, Scheme};
 use paceline_units::{Span, Time};
 
 /// The gap between packets, the length of a step and the timeout before the first round-trip sample (ns-2's `ipg_`,
@@ -183,8 +183,15 @@ impl Controller for Rap {
         }
     }
 
+    fn gauges(&self, to: &mut dyn Gauges) {
+        to.seconds("gap", self.gap);
+        to.number("fine_grain", self.fine.map_or(1.0, |fine| fine.ratio()));
+    }
+}
+
+impl AckController for Rap {
     #[inline]
-    fn on_sent(&mut self, _segment: u32, _path: &PathView) {
+    fn on_sent(&mut self) {
         self.sent = self.sent.saturating_add(1);
     }
 
@@ -199,17 +206,6 @@ impl Controller for Rap {
         Some(self.step)
     }
 
-    fn allowance(&self) -> Allowance {
-        Allowance::default()
-    }
-
-    fn gauges(&self, to: &mut dyn Gauges) {
-        to.gauge("ipg", self.gap);
-        to.gauge("fine_grain", self.fine.map_or(1.0, |fine| fine.ratio()));
-    }
-}
-
-impl AckController for Rap {
     #[inline]
     fn rate(&self) -> f64 {
         let gap = self.fine.map_or(self.gap, |fine| fine.ratio() * self.gap);

@@ -13,25 +13,33 @@ use crate::rtp::{MediaController, RtpEvent, RtpSettings};
 use crate::scheme::nearest;
 use crate::tfrc::{self, Settings};
 use crate::tfrc_veno::Veno;
-use crate::{Allowance, Build, Controller, Gauges, ParameterError, PathView, Profile, Scheme, TcpEvent};
+use crate::{Build, Controller, Gauges, ParameterError, PathView, Profile, Scheme, TcpEvent};
 use crate::{RateController, TfrcEvent, UnknownScheme, WindowController, cubic, rap, reno, tfrcp, udp, vegas, veno};
-use paceline_units::Time;
+use paceline_units::{Rate, Time};
 
 /// One kind of controllers: those that a machine can ride on. Beside [`Controller`] each has the methods of the kind's own
-/// trait, which stand in brackets.
+/// trait: in brackets what the machine reads, in parentheses what it calls.
 macro_rules! registry {
-    ($(#[$doc:meta])* $name:ident: $kind:ident<$feedback:ty>[$($method:ident -> $ret:ty),*] $variants:tt) => {
+    ($(#[$doc:meta])* $name:ident: $kind:ident<$feedback:ty>[$($method:ident -> $ret:ty),* $(,)?]
+     ($($callback:ident $arguments:tt),*) $variants:tt) => {
         registry! { @list [$(#[$doc])*] $name $feedback, $variants }
 
         impl $kind for $name {
             $(#[inline]
             fn $method(&self) -> $ret {
-                registry!(@each self, $name, $method, $variants)
+                registry!(@each self, $name, $method(), $variants)
             })*
+            $(registry! { @callback $name, $callback $arguments $variants })*
         }
     };
-    (@each $this:expr, $name:ident, $method:ident, { $($variant:ident($state:ty)),+ $(,)? }) => {
-        match $this { $($name::$variant(c) => c.$method()),+ }
+    (@callback $name:ident, $callback:ident($($argument:ident: $of:ty),*) $variants:tt) => {
+        #[inline]
+        fn $callback(&mut self $(, $argument: $of)*) {
+            registry!(@each self, $name, $callback($($argument),*), $variants)
+        }
+    };
+    (@each $this:expr, $name:ident, $method:ident $arguments:tt, { $($variant:ident($state:ty)),+ $(,)? }) => {
+        match $this { $($name::$variant(c) => c.$method $arguments),+ }
     };
     (@list [$(#[$doc:meta])*] $name:ident $feedback:ty, { $($variant:ident($state:ty)),+ $(,)? }) => {
         $(#[$doc])*
@@ -62,19 +70,6 @@ macro_rules! registry {
             fn on_feedback(&mut self, feedback: &$feedback, path: &PathView) {
                 match self { $($name::$variant(c) => c.on_feedback(feedback, path)),+ }
             }
-            #[inline]
-            fn on_sent(&mut self, segment: u32, path: &PathView) {
-                match self { $($name::$variant(c) => c.on_sent(segment, path)),+ }
-            }
-            fn on_timer(&mut self, path: &PathView) {
-                match self { $($name::$variant(c) => c.on_timer(path)),+ }
-            }
-            fn next_timer(&self) -> Option<Time> {
-                match self { $($name::$variant(c) => c.next_timer()),+ }
-            }
-            fn allowance(&self) -> Allowance {
-                match self { $($name::$variant(c) => c.allowance()),+ }
-            }
             fn gauges(&self, to: &mut dyn Gauges) {
                 match self { $($name::$variant(c) => c.gauges(to)),+ }
             }
@@ -84,7 +79,7 @@ macro_rules! registry {
 
 registry! {
     /// Any of the window controllers, dispatched by `match`.
-    TcpController: WindowController<TcpEvent>[window -> f64, threshold -> f64, base_rtt -> Option<f64>] {
+    TcpController: WindowController<TcpEvent>[window -> f64, threshold -> f64, base_rtt -> Option<f64>]() {
         Reno(reno::Reno),
         Vegas(Box<vegas::Vegas>),
         Cubic(Box<cubic::Cubic>),
@@ -94,7 +89,8 @@ registry! {
 
 registry! {
     /// Any of the controllers that ride on per-packet acknowledgements, dispatched by `match`.
-    AcksController: AckController<AckEvent>[rate -> f64, settings -> AckSettings] {
+    AcksController: AckController<AckEvent>[rate -> f64, next_timer -> Option<Time>, settings -> AckSettings]
+    (on_sent(), on_timer(path: &PathView)) {
         Rap(Box<rap::Rap>),
         Tfrcp(Box<tfrcp::Tfrcp>),
     }
@@ -104,7 +100,7 @@ registry! {
     /// Any of the rate controllers, dispatched by `match`.
     TfrcController: RateController<TfrcEvent>[
         rate -> f64, pacing -> f64, in_slow_start -> bool, settings -> Settings, connections -> Option<Rules>
-    ] {
+    ](begin_gap()) {
         Tfrc(Box<tfrc::Tfrc>),
         TfrcVeno(Box<tfrc::Tfrc<Veno>>),
         Multfrc(Box<tfrc::Tfrc<Member>>),
@@ -113,7 +109,7 @@ registry! {
 
 registry! {
     /// Any of the controllers of RTP's machine, dispatched by `match`.
-    RtpController: MediaController<RtpEvent>[rate -> f64, settings -> RtpSettings] {
+    RtpController: MediaController<RtpEvent>[rate -> f64, target -> Option<Rate>, settings -> RtpSettings]() {
         LdaPlus(Box<LdaPlus>),
         Nada(Box<Nada>),
     }

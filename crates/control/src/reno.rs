@@ -5,7 +5,7 @@
 //! Profiles: `rfc` RFC 5681; `ns2` `Agent/TCP` of ns-2.35 (`windowOption_ 1`); `ns2-linux` `tcp_cong.c` of Linux
 //! 2.6.22 as ns-2.35 carries it; `linux` that of a current kernel. See docs/controllers/reno.md.
 
-use crate::{Allowance, Build, Controller, Gauges, Machine, PathView, Profile, Recovery, Scheme};
+use crate::{Build, Controller, Gauges, Machine, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController};
 
 /// The state: small enough to lie in the sender's own cache lines.
@@ -200,13 +200,9 @@ impl Controller for Reno {
         }
     }
 
-    fn allowance(&self) -> Allowance {
-        Allowance { window: Some(self.cwnd), ..Allowance::default() }
-    }
-
     fn gauges(&self, to: &mut dyn Gauges) {
-        to.gauge("cwnd", self.cwnd);
-        to.gauge("ssthresh", self.ssthresh);
+        to.packets("cwnd", self.cwnd);
+        to.packets("ssthresh", self.ssthresh);
     }
 }
 

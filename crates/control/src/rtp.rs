@@ -114,6 +114,10 @@ pub struct RtpSettings {
 pub trait MediaController: Controller<Feedback = RtpEvent> {
     /// The allowed sending rate in bytes on the wire a second, all headers counted: finite and above zero.
     fn rate(&self) -> f64;
+    /// What an encoder should aim at, in whole bits a second with all headers; `None` if it says nothing of that.
+    fn target(&self) -> Option<Rate> {
+        None
+    }
     /// What the machine is to do.
     fn settings(&self) -> RtpSettings;
 }
@@ -122,6 +126,9 @@ impl<C: MediaController> MediaController for Box<C> {
     #[inline]
     fn rate(&self) -> f64 {
         (**self).rate()
+    }
+    fn target(&self) -> Option<Rate> {
+        (**self).target()
     }
     fn settings(&self) -> RtpSettings {
         (**self).settings()

@@ -104,19 +104,6 @@ impl<C: Controller> Controller for Box<C> {
     fn on_feedback(&mut self, feedback: &C::Feedback, path: &crate::PathView) {
         (**self).on_feedback(feedback, path);
     }
-    #[inline]
-    fn on_sent(&mut self, segment: u32, path: &crate::PathView) {
-        (**self).on_sent(segment, path);
-    }
-    fn on_timer(&mut self, path: &crate::PathView) {
-        (**self).on_timer(path);
-    }
-    fn next_timer(&self) -> Option<paceline_units::Time> {
-        (**self).next_timer()
-    }
-    fn allowance(&self) -> crate::Allowance {
-        (**self).allowance()
-    }
     fn gauges(&self, to: &mut dyn crate::Gauges) {
         (**self).gauges(to);
     }

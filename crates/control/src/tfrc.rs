@@ -11,10 +11,10 @@ mod rfc;
 
 use crate::models::TimeoutTerm;
 use crate::multfrc::Rules;
-use crate::{Allowance, Build, Controller, Gauges, Idle, Machine, Parameter, PathView, Profile, Scheme};
+use crate::{Build, Controller, Gauges, Idle, Machine, Parameter, PathView, Profile, Scheme};
 use equation::{Equation, Plain, Terms};
 use ns2::Ns2;
-use paceline_units::{Rate, Span};
+use paceline_units::Span;
 use rfc::Rfc;
 
 /// The longest a sender may fall silent: seconds between packets at the lowest rate (t_mbi, RFC 5348 section 4.3).
@@ -96,6 +96,8 @@ pub trait RateController: Controller<Feedback = TfrcEvent> {
     fn rate(&self) -> f64;
     /// The rate at which packets leave now (X_inst, RFC 5348 section 4.5): bounded as the other.
     fn pacing(&self) -> f64;
+    /// The gap to the next packet begins, with or without a packet before it (ns-2's `nextpkt()`); under [`Law::Ns2`] only.
+    fn begin_gap(&mut self) {}
     /// Whether no loss has been reported yet.
     fn in_slow_start(&self) -> bool;
     /// What the machine is to do.
@@ -327,21 +329,10 @@ impl<E: Equation> Controller for Tfrc<E> {
         }
     }
 
-    #[inline]
-    fn on_sent(&mut self, _segment: u32, _path: &PathView) {
-        if let State::Ns2(ns2) = &mut self.state {
-            ns2.sent(self.damping.factor);
-        }
-    }
-
-    fn allowance(&self) -> Allowance {
-        Allowance { pacing: Some(Rate((self.pacing() * 8.0) as u64)), ..Allowance::default() }
-    }
-
     fn gauges(&self, to: &mut dyn Gauges) {
-        to.gauge("rate", self.rate() * 8.0);
-        to.gauge("p", self.p);
-        to.gauge("x_recv", self.receive_rate * 8.0);
+        to.bits_per_second("allowed", self.rate() * 8.0);
+        to.bits_per_second("receive", self.receive_rate * 8.0);
+        to.number("loss_event_rate", self.p);
         self.equation.gauges(to);
     }
 }
@@ -362,6 +353,12 @@ impl<E: Equation> RateController for Tfrc<E> {
             State::Ns2(ns2) => ns2.pacing(),
         }
         .max(self.floor)
+    }
+
+    fn begin_gap(&mut self) {
+        if let State::Ns2(ns2) = &mut self.state {
+            ns2.sent(self.damping.factor);
+        }
     }
 
     fn in_slow_start(&self) -> bool {
@@ -387,6 +384,9 @@ impl<C: RateController> RateController for Box<C> {
     #[inline]
     fn pacing(&self) -> f64 {
         (**self).pacing()
+    }
+    fn begin_gap(&mut self) {
+        (**self).begin_gap();
     }
     fn in_slow_start(&self) -> bool {
         (**self).in_slow_start()

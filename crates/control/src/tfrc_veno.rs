@@ -85,7 +85,7 @@ impl Equation for Veno {
     }
 
     fn gauges(&self, to: &mut dyn Gauges) {
-        to.gauge("gamma", self.gamma.get());
+        to.number("gamma", self.gamma.get());
     }
 }
 

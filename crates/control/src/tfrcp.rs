@@ -7,7 +7,7 @@
 
 use crate::acks::{AckController, AckEvent, AckSettings, Estimator, LONGEST_GAP, Pacing, SHORTEST_GAP};
 use crate::models::{LossRate, PerAck, Seconds, TcpPath, Window, reno};
-use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme};
+use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme};
 use paceline_units::{Span, Time};
 
 /// The gap between packets before the first round-trip sample, and the timeout: as RAP's, on the same machine.
@@ -153,8 +153,15 @@ impl Controller for Tfrcp {
         }
     }
 
+    fn gauges(&self, to: &mut dyn Gauges) {
+        to.seconds("gap", 1.0 / self.rate);
+        to.number("loss_event_rate", self.p);
+    }
+}
+
+impl AckController for Tfrcp {
     #[inline]
-    fn on_sent(&mut self, _segment: u32, _path: &PathView) {
+    fn on_sent(&mut self) {
         self.round.sent += 1;
     }
 
@@ -169,17 +176,6 @@ impl Controller for Tfrcp {
         Some(self.ends)
     }
 
-    fn allowance(&self) -> Allowance {
-        Allowance::default()
-    }
-
-    fn gauges(&self, to: &mut dyn Gauges) {
-        to.gauge("ipg", 1.0 / self.rate);
-        to.gauge("p", self.p);
-    }
-}
-
-impl AckController for Tfrcp {
     #[inline]
     fn rate(&self) -> f64 {
         self.rate

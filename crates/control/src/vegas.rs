@@ -7,7 +7,7 @@
 
 mod linux;
 
-use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
+use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController, reno};
 use paceline_units::{Span, Time};
 
@@ -346,16 +346,12 @@ impl Controller for Vegas {
         }
     }
 
-    fn allowance(&self) -> Allowance {
-        Allowance { window: Some(self.cwnd), ..Allowance::default() }
-    }
-
     fn gauges(&self, to: &mut dyn Gauges) {
-        to.gauge("cwnd", self.cwnd);
-        to.gauge("ssthresh", self.ssthresh);
-        to.gauge("diff", self.difference);
+        to.packets("cwnd", self.cwnd);
+        to.packets("ssthresh", self.ssthresh);
+        to.packets("diff", self.difference);
         let unit = if matches!(self.profile, Profile::Ns2Linux | Profile::Linux) { 1e-6 } else { 1.0 };
-        to.gauge("base_rtt", self.base_rtt * unit);
+        to.seconds("base_rtt", self.base_rtt * unit);
     }
 }
 

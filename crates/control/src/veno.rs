@@ -10,7 +10,7 @@
 mod linux;
 
 use crate::reno::Reno;
-use crate::{Allowance, Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
+use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, WindowController};
 use linux::Kernel;
 use paceline_units::Span;
@@ -176,14 +176,10 @@ impl Controller for Veno {
         }
     }
 
-    fn allowance(&self) -> Allowance {
-        self.reno.allowance()
-    }
-
     fn gauges(&self, to: &mut dyn Gauges) {
         self.reno.gauges(to);
-        to.gauge("backlog", self.backlog);
-        to.gauge("base_rtt", self.base_rtt * self.unit());
+        to.packets("backlog", self.backlog);
+        to.seconds("base_rtt", self.base_rtt * self.unit());
     }
 }
 

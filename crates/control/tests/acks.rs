@@ -30,14 +30,14 @@ fn answered(name: &str, profile: Profile, given: &[(&str, f64)]) -> AcksControll
     let mut c = AcksController::new(scheme(name).unwrap(), profile, given).unwrap();
     c.on_feedback(&AckEvent::Started, &PathView { srtt: Span::ZERO, ..path(Time::ZERO, 0) });
     assert!((c.rate() - 0.5).abs() < 1e-12, "a packet in 2 s");
-    c.on_sent(0, &path(Time::ZERO, 1));
+    c.on_sent();
     c.on_feedback(&AckEvent::Acked { rtt: Some(RTT), packets: 1 }, &path(ms(100), 1));
     assert!((c.rate() - 10.0).abs() < 1e-9, "a packet a round trip");
     c
 }
 
-fn send(c: &mut AcksController, now: Time, packets: u32) {
-    (0..packets).for_each(|i| c.on_sent(i, &path(now, i)));
+fn send(c: &mut AcksController, packets: u32) {
+    (0..packets).for_each(|_| c.on_sent());
 }
 
 fn lose(c: &mut AcksController, now: Time, newest: u32, next: u32) {
@@ -50,7 +50,7 @@ fn rap_adds_a_packet_a_round_trip_in_each() {
     for n in 1..50_u32 {
         let end = c.next_timer().unwrap();
         assert_eq!(end, ms(100 + 100 * u64::from(n)), "a step is a round trip from the first answer");
-        send(&mut c, end, n);
+        send(&mut c, n);
         c.on_timer(&path(end, 0));
         assert!((c.rate() - 10.0 * f64::from(n + 1)).abs() < 1e-6, "{n}: {}", c.rate());
     }
@@ -67,7 +67,7 @@ fn rap_grows_only_if_half_of_what_it_allowed_was_sent() {
     let mut c = answered("rap", Profile::Rfc, &[]);
     for (sent, rate) in [(1, 20.0), (1, 30.0), (1, 30.0), (2, 40.0), (0, 40.0)] {
         let end = c.next_timer().unwrap();
-        send(&mut c, end, sent);
+        send(&mut c, sent);
         c.on_timer(&path(end, 0));
         assert!((c.rate() - rate).abs() < 1e-6, "{} after {sent}", c.rate());
     }
@@ -107,7 +107,7 @@ fn tfrcp_doubles_without_loss_and_takes_the_equation_with_one() {
     let known = AckEvent::Acked { rtt: None, packets: 99 };
     for rate in [20.0, 40.0, 80.0] {
         assert_eq!(c.next_timer(), Some(ms(now)), "rounds of 2 s from the first answer");
-        send(&mut c, ms(now), 100);
+        send(&mut c, 100);
         c.on_feedback(&known, &path(ms(now), 0));
         c.on_timer(&path(ms(now), 0));
         assert!((c.rate() - rate).abs() < 1e-6, "{}", c.rate());
@@ -119,7 +119,7 @@ fn tfrcp_doubles_without_loss_and_takes_the_equation_with_one() {
     c.on_timer(&path(ms(now + 2000), 0));
     assert!((c.rate() - 80.0).abs() < 1e-6);
     // one of a hundred: R 0.1 s, T_0 1 s at least
-    send(&mut c, ms(now), 100);
+    send(&mut c, 100);
     c.on_feedback(&known, &path(ms(now), 0));
     lose(&mut c, ms(now), 5, 0);
     c.on_timer(&path(ms(now + 4000), 0));
@@ -133,7 +133,7 @@ fn tfrcp_doubles_without_loss_and_takes_the_equation_with_one() {
 fn tfrcps_equation_has_the_timeout_and_the_acks_of_its_tcp() {
     let after_a_loss = |given: &[(&str, f64)]| {
         let mut c = answered("tfrcp", Profile::Rfc, given);
-        send(&mut c, ms(2100), 100);
+        send(&mut c, 100);
         c.on_feedback(&AckEvent::Acked { rtt: None, packets: 98 }, &path(ms(2100), 0));
         lose(&mut c, ms(2100), 5, 0);
         c.on_timer(&path(ms(2100), 0));

@@ -235,7 +235,7 @@ proptest! {
                     }),
                 };
                 controller.on_feedback(&event, &path(now, rtt));
-                controller.on_sent(0, &path(now, rtt));
+                controller.begin_gap();
                 for rate in [controller.rate(), controller.pacing()] {
                     prop_assert!(rate.is_finite() && rate >= S / T_MBI * (1.0 - 1e-12), "{law:?} {rate}");
                 }

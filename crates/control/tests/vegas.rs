@@ -1,6 +1,6 @@
 //! Vegas' law, event by event.
 
-use paceline_control::{Controller, Gauges, PathView, Profile, TcpController, TcpEvent, registry};
+use paceline_control::{Controller, GaugeUnit, Gauges, PathView, Profile, TcpController, TcpEvent, registry};
 use paceline_units::{Span, Time};
 
 fn path(next: u32) -> PathView {
@@ -21,7 +21,7 @@ fn path(next: u32) -> PathView {
 struct Base(f64);
 
 impl Gauges for Base {
-    fn gauge(&mut self, name: &'static str, value: f64) {
+    fn gauge(&mut self, name: &'static str, _: GaugeUnit, value: f64) {
         if name == "base_rtt" {
             self.0 = value;
         }

@@ -1,7 +1,7 @@
 //! Veno's law, event by event: which cut, which growth, which base round-trip time, under each profile.
 
 use paceline_control::{
-    Controller, Gauges, PathView, Profile, TcpController, TcpEvent, Threshold, WindowController, registry,
+    Controller, GaugeUnit, Gauges, PathView, Profile, TcpController, TcpEvent, Threshold, WindowController, registry,
 };
 use paceline_units::{Span, Time};
 
@@ -34,7 +34,7 @@ const LOST: TcpEvent = TcpEvent::Lost { duplicates: 0, transmissions: 1 };
 struct Read(Vec<(&'static str, f64)>);
 
 impl Gauges for Read {
-    fn gauge(&mut self, name: &'static str, value: f64) {
+    fn gauge(&mut self, name: &'static str, _: GaugeUnit, value: f64) {
         self.0.push((name, value));
     }
 }

@@ -10,7 +10,9 @@ use crate::tcp::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
 use crate::udp::{UdpConfig, UdpReceiver, UdpSender};
 use crate::{ReceiverStats, Segment, SenderStats, Transmit};
-use paceline_control::{AcksController, Gauges, RateController, RtpController, TcpController, TfrcController};
+use paceline_control::{
+    AcksController, Gauges, RateController, RtpController, TcpController, TfrcController, WindowController,
+};
 use paceline_packet::{Extra, Packet};
 use paceline_random::Stream;
 use paceline_units::{Rate, Time};
@@ -336,6 +338,15 @@ impl Sender {
             Sender::Tfrc(tfrc) => tfrc.account(now),
             Sender::Multfrc(multfrc) => multfrc.account(now),
             Sender::Udp(_) => {}
+        }
+    }
+
+    /// The congestion window in packets; `None` of a machine that has no window.
+    #[must_use]
+    pub fn congestion_window(&self) -> Option<f64> {
+        match self {
+            Sender::Tcp(tcp) => Some(tcp.controller().window()),
+            _ => None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The machine of per-packet acknowledgements by hand: what counts as an answer, and when a packet is overdue.
 
 use paceline_control::registry::scheme;
-use paceline_control::{AcksController, Gauges, Profile};
+use paceline_control::{AcksController, GaugeUnit, Gauges, Profile};
 use paceline_flow::Segment;
 use paceline_flow::acks::{AcksConfig, AcksReceiver, AcksSender};
 use paceline_packet::{Extra, ExtraId, Flags, FlowId, LastHole, Packet, Stamp};
@@ -69,8 +69,8 @@ fn a_gap_that_ends_with_a_timeout_sends_in_the_paper_and_not_in_ns2() {
 struct P(f64);
 
 impl Gauges for P {
-    fn gauge(&mut self, name: &'static str, value: f64) {
-        if name == "p" {
+    fn gauge(&mut self, name: &'static str, _: GaugeUnit, value: f64) {
+        if name == "loss_event_rate" {
             self.0 = value;
         }
     }

@@ -2,7 +2,7 @@
 
 mod tfrc_path;
 
-use paceline_control::{Gauges, Law, Profile, RateController, TfrcController};
+use paceline_control::{GaugeUnit, Gauges, Law, Profile, RateController, TfrcController};
 use paceline_flow::multfrc::{MultfrcReceiver, MultfrcSender};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::{Receiver, Segment, Sender, Transport};
@@ -215,7 +215,7 @@ fn connections_draw_their_jitter_each_for_itself() {
 struct Window(f64);
 
 impl Gauges for Window {
-    fn gauge(&mut self, name: &'static str, value: f64) {
+    fn gauge(&mut self, name: &'static str, _: GaugeUnit, value: f64) {
         if name == "window" {
             self.0 = value;
         }

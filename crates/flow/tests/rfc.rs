@@ -2,7 +2,7 @@
 
 mod segments;
 
-use paceline_control::{Gauges, Profile, TcpController, WindowController, registry};
+use paceline_control::{GaugeUnit, Gauges, Profile, TcpController, WindowController, registry};
 use paceline_flow::Segment;
 use paceline_flow::tcp::{PartialAcks, TcpConfig, TcpReceiver, TcpSender};
 use paceline_packet::{Block, Extra, Flags, Stamp, TcpOptions};
@@ -477,7 +477,7 @@ fn the_mean_base_is_that_of_the_losses() {
 fn gauges_tell_window_and_round_trip() {
     struct Names(Vec<&'static str>);
     impl Gauges for Names {
-        fn gauge(&mut self, name: &'static str, value: f64) {
+        fn gauge(&mut self, name: &'static str, _: GaugeUnit, value: f64) {
             assert!(!value.is_nan());
             self.0.push(name);
         }

@@ -72,7 +72,7 @@ impl Series {
                 }
                 Ok(())
             })?;
-            columns.set_item(name, bytes)?;
+            columns.set_item(name.as_ref(), bytes)?;
         }
         Ok(columns)
     }

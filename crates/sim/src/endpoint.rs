@@ -8,6 +8,7 @@ use crate::model::FlowModel;
 use paceline_apps::player::{Player, StreamReport};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
 use paceline_apps::{Action, Source as App, Transfers};
+use paceline_control::Gauges;
 use paceline_flow::{Receiver, Sender, Transmit};
 use paceline_packet::{Extra, FlowId, Packet};
 use paceline_random::Stream;
@@ -99,6 +100,14 @@ impl Source {
     #[must_use]
     pub fn encoder_rate(&self) -> Option<Rate> {
         self.app.encoder_rate()
+    }
+
+    /// What a plot should show: the sender's gauges, and the encoder's rate under RTP.
+    pub fn gauges(&self, to: &mut dyn Gauges) {
+        self.sender.gauges(to);
+        if let Sender::Rtp(_) = self.sender {
+            to.bits_per_second("encoder", self.encoder_rate().map_or(f64::NAN, Rate::bps));
+        }
     }
 
     /// Transfers and frames count from `at` on.

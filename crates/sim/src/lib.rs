@@ -9,6 +9,7 @@ pub mod build;
 mod cell;
 pub mod endpoint;
 pub mod expand;
+pub mod gauges;
 pub mod graph;
 pub mod host;
 mod links;

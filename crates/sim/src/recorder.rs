@@ -1,12 +1,14 @@
 //! Time series that were asked for. What nobody asked for is not recorded and costs nothing.
 
 use crate::endpoint::{Sink, Source};
+use crate::gauges::Gauged;
 use crate::model::{CellInstance, FlowModel, LinkDirection};
-use paceline_control::Gauges;
 use paceline_flow::SenderStats;
+use paceline_flow::machine::Transport;
 use paceline_path::access_point::Decided;
 use paceline_path::wifi::Samples;
-use paceline_units::{Rate, Span, Time};
+use paceline_units::{Span, Time};
+use std::borrow::Cow;
 
 /// What to record, and how often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +25,8 @@ pub struct Recording {
     pub sequence: bool,
     /// What senders counted of packets, losses and round trips, interval by interval.
     pub losses: bool,
-    /// What rate control by per-packet acknowledgements knows and allows.
+    /// What rate control by per-packet acknowledgements knows and allows: the gauges of its senders, as `cwnd`, `rtcp` and
+    /// `tfrc` those of the others.
     pub acks: bool,
     /// What rate control knows and allows.
     pub tfrc: bool,
@@ -88,6 +91,19 @@ impl Recording {
         Ok(recording)
     }
 
+    /// The table that holds the gauges of a flow's sender, if it is to be recorded: it goes by the machine.
+    #[must_use]
+    pub fn gauges_of(&self, flow: &FlowModel) -> Option<&'static str> {
+        let (wanted, table) = match &flow.transport {
+            Transport::Tcp { .. } => (self.cwnd, "cwnd"),
+            Transport::Acks { .. } => (self.acks, "acks"),
+            Transport::Tfrc { .. } => (self.tfrc, "tfrc"),
+            Transport::Rtp { .. } => (self.rtcp, "rtcp"),
+            Transport::Udp(_) => return None,
+        };
+        wanted.then_some(table)
+    }
+
     /// Whether hosts have something to sample.
     #[must_use]
     pub const fn at_hosts(&self) -> bool {
@@ -104,14 +120,14 @@ pub struct Series {
     /// What it belongs to, as (column, value): flow and instance, or link and direction.
     pub labels: Vec<(&'static str, String)>,
     /// Columns with units in their names, all of one length.
-    pub columns: Vec<(&'static str, Vec<f64>)>,
+    pub columns: Vec<(Cow<'static, str>, Vec<f64>)>,
 }
 
 impl Series {
     /// An empty table with these columns.
     #[must_use]
     pub fn new(table: &'static str, labels: Vec<(&'static str, String)>, columns: &[&'static str]) -> Series {
-        Series { table, labels, columns: columns.iter().map(|name| (*name, Vec::new())).collect() }
+        Series { table, labels, columns: columns.iter().map(|name| ((*name).into(), Vec::new())).collect() }
     }
 
     /// The queue of one direction of a link, up to `end`: table `queue`.
@@ -207,11 +223,8 @@ pub const SENDING: &str = "rate of sending";
 pub struct HostRecorder {
     recording: Recording,
     next: Time,
-    /// One a source: those that have such a table.
-    windows: Vec<Option<Series>>,
-    gaps: Vec<Option<Series>>,
-    controls: Vec<Option<Series>>,
-    sessions: Vec<Option<Series>>,
+    /// One a source: those whose gauges are recorded.
+    gauged: Vec<Option<Gauged>>,
     sequences: Vec<Series>,
     losses: Vec<(Series, Seen)>,
     sendings: Vec<(Series, u64)>,
@@ -221,7 +234,7 @@ pub struct HostRecorder {
     arrivals: Vec<Option<Series>>,
 }
 
-fn labels(flow: &FlowModel) -> Vec<(&'static str, String)> {
+pub(crate) fn labels(flow: &FlowModel) -> Vec<(&'static str, String)> {
     vec![("flow", flow.name.clone()), ("instance", flow.instance.to_string())]
 }
 
@@ -229,6 +242,7 @@ impl HostRecorder {
     /// For a host whose sources and sinks are those of these flows.
     #[must_use]
     pub fn new(recording: Recording, sources: &[&FlowModel], sinks: &[&FlowModel]) -> HostRecorder {
+        let gauged = |flow: &&FlowModel| recording.gauges_of(flow).map(|table| Gauged::new(table, flow));
         let all = |wanted: bool, of: &[&FlowModel], table, columns: &[&'static str]| {
             let wanted = of.iter().filter(|_| wanted);
             wanted.map(|flow| Series::new(table, labels(flow), columns)).collect::<Vec<_>>()
@@ -238,34 +252,12 @@ impl HostRecorder {
                 let wanted = of.iter().filter(|_| wanted);
                 wanted.map(|flow| has(flow).then(|| Series::new(table, labels(flow), columns))).collect::<Vec<_>>()
             };
-        let on = |machine: &'static str| move |flow: &FlowModel| flow.transport.name() == machine;
         let from_zero = |series: Vec<Series>| series.into_iter().map(|series| (series, 0)).collect();
         let losses = all(recording.losses, sources, "losses", LOSSES);
         HostRecorder {
             recording,
             next: Time::ZERO,
-            windows: some(
-                recording.cwnd,
-                sources,
-                &on("tcp"),
-                "cwnd",
-                &["time_s", "cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"],
-            ),
-            gaps: some(
-                recording.acks,
-                sources,
-                &on("acks"),
-                "acks",
-                &["time_s", "allowed_bps", "gap_s", "srtt_s", "timeout_s", "in_flight_packets"],
-            ),
-            controls: some(
-                recording.tfrc,
-                sources,
-                &on("tfrc"),
-                "tfrc",
-                &["time_s", "allowed_bps", "receive_bps", "loss_event_rate", "srtt_s", "window_packets"],
-            ),
-            sessions: some(recording.rtcp, sources, &on("rtp"), "rtcp", RTCP),
+            gauged: sources.iter().map(gauged).collect(),
             sequences: all(recording.sequence, sources, "sequence", &["time_s", "sequence_packets", "sent_packets"]),
             losses: losses.into_iter().map(|series| (series, Seen::default())).collect(),
             sendings: from_zero(all(recording.rate, sources, SENDING, &["time_s", "send_rate_bps"])),
@@ -284,36 +276,9 @@ impl HostRecorder {
     /// Takes one sample of everything.
     pub fn sample(&mut self, now: Time, sources: &[Source], sinks: &mut [Sink]) {
         let time = now.as_secs_f64();
-        for (series, source) in self.windows.iter_mut().zip(sources) {
-            if let Some(series) = series.as_mut().filter(|_| source.has_started()) {
-                let row = Row::of(source);
-                series.push(&[time, row.cwnd, row.ssthresh, row.srtt, row.in_flight]);
-            }
-        }
-        for (series, source) in self.gaps.iter_mut().zip(sources) {
-            if let Some(series) = series.as_mut().filter(|_| source.has_started()) {
-                let row = Row::of(source);
-                series.push(&[time, row.rate, row.gap, row.srtt, row.timeout, row.in_flight]);
-            }
-        }
-        for (series, source) in self.controls.iter_mut().zip(sources) {
-            if let Some(series) = series.as_mut().filter(|_| source.has_started()) {
-                let row = Row::of(source);
-                series.push(&[time, row.rate, row.x_recv, row.p, row.srtt, row.window]);
-            }
-        }
-        for (series, source) in self.sessions.iter_mut().zip(sources) {
-            if let Some(series) = series.as_mut().filter(|_| source.has_started()) {
-                let row = Row::of(source);
-                let known = |value: Option<f64>| value.unwrap_or(f64::NAN);
-                let (rtt, bottleneck, tcp) = (known(row.rtt), known(row.bottleneck), known(row.tcp_rate));
-                let (signal, queueing) = (known(row.signal), known(row.queueing));
-                let (target, encoder) = (known(row.target), known(source.encoder_rate().map(Rate::bps)));
-                let increase = known(row.increase);
-                series.push(&[
-                    time, row.rate, row.loss, rtt, bottleneck, increase, tcp, signal, queueing, target, encoder,
-                    row.window,
-                ]);
+        for (gauged, source) in self.gauged.iter_mut().zip(sources) {
+            if let Some(gauged) = gauged.as_mut().filter(|_| source.has_started()) {
+                gauged.sample(time, |to| source.gauges(to));
             }
         }
         for (series, source) in self.sequences.iter_mut().zip(sources) {
@@ -326,7 +291,7 @@ impl HostRecorder {
         for ((series, before), source) in self.losses.iter_mut().zip(sources) {
             let seen = Seen::by(source.sender.stats());
             if source.has_started() && now > Time::ZERO {
-                series.push(&seen.row(time, before, Row::of(source).cwnd));
+                series.push(&seen.row(time, before, source.sender.congestion_window()));
                 // What leaves at the very start belongs to the first interval.
                 *before = seen;
             }
@@ -364,11 +329,9 @@ impl HostRecorder {
     pub fn into_series(self) -> Vec<Series> {
         let rates = self.sendings.into_iter().chain(self.goodputs).map(|(series, _)| series);
         let some = self
-            .windows
+            .gauged
             .into_iter()
-            .chain(self.gaps)
-            .chain(self.controls)
-            .chain(self.sessions)
+            .map(|gauged| gauged.map(Gauged::into_series))
             .chain(self.playouts)
             .chain(self.arrivals)
             .flatten();
@@ -392,22 +355,6 @@ pub const WINDOWS: &[&str] = &[
     "longest_wait_s",
     "own_wait_s",
     "limited",
-];
-
-/// Columns of table `rtcp`; what is not known yet is not a number.
-const RTCP: &[&str] = &[
-    "time_s",
-    "allowed_bps",
-    "reported_loss",
-    "rtt_s",
-    "bottleneck_bps",
-    "increase_bps",
-    "tcp_rate_bps",
-    "signal_s",
-    "queueing_s",
-    "target_bps",
-    "encoder_bps",
-    "window_packets",
 ];
 
 /// Columns of table `losses`; each row is of the interval that ends at its time.
@@ -454,7 +401,7 @@ impl Seen {
 
     /// The row of the interval since `before`, with the congestion window at its end; a mean of nothing is not a number,
     /// and no window none.
-    fn row(&self, time: f64, before: &Seen, cwnd: f64) -> [f64; 10] {
+    fn row(&self, time: f64, before: &Seen, cwnd: Option<f64>) -> [f64; 10] {
         let (rtts, bases) = (self.rtt_count - before.rtt_count, self.bases - before.bases);
         let mean = |sum: f64, count: u64| if count > 0 { sum / count as f64 } else { f64::NAN };
         [
@@ -467,64 +414,7 @@ impl Seen {
             mean((self.rtt_sum - before.rtt_sum).as_secs_f64(), rtts),
             bases as f64,
             mean(self.base_sum - before.base_sum, bases),
-            if cwnd > 0.0 { cwnd } else { f64::NAN },
+            cwnd.unwrap_or(f64::NAN),
         ]
-    }
-}
-
-/// What a sender's gauges show.
-#[derive(Default)]
-struct Row {
-    cwnd: f64,
-    ssthresh: f64,
-    srtt: f64,
-    in_flight: f64,
-    rate: f64,
-    x_recv: f64,
-    p: f64,
-    window: f64,
-    gap: f64,
-    timeout: f64,
-    loss: f64,
-    rtt: Option<f64>,
-    bottleneck: Option<f64>,
-    increase: Option<f64>,
-    tcp_rate: Option<f64>,
-    signal: Option<f64>,
-    queueing: Option<f64>,
-    target: Option<f64>,
-}
-
-impl Row {
-    fn of(source: &Source) -> Row {
-        let mut row = Row::default();
-        source.sender.gauges(&mut row);
-        row
-    }
-}
-
-impl Gauges for Row {
-    fn gauge(&mut self, name: &'static str, value: f64) {
-        match name {
-            "cwnd" => self.cwnd = value,
-            "ssthresh" => self.ssthresh = value,
-            "srtt" => self.srtt = value,
-            "in_flight" => self.in_flight = value,
-            "rate" => self.rate = value,
-            "x_recv" => self.x_recv = value,
-            "p" => self.p = value,
-            "window" => self.window = value,
-            "ipg" => self.gap = value,
-            "timeout" => self.timeout = value,
-            "loss" => self.loss = value,
-            "rtt" => self.rtt = Some(value),
-            "bottleneck" => self.bottleneck = Some(value),
-            "increase" => self.increase = Some(value),
-            "tcp_rate" => self.tcp_rate = Some(value),
-            "signal" => self.signal = Some(value),
-            "queueing" => self.queueing = Some(value),
-            "target" => self.target = Some(value),
-            _ => {}
-        }
     }
 }

@@ -4,9 +4,10 @@ use crate::build::{Built, Folded, Node, Other, build};
 use crate::cell::CellElement;
 use crate::endpoint::{Sink, Source};
 use crate::expand::ExpandError;
+use crate::gauges::Gauged;
 use crate::graph::{GraphError, Planning, Taps, Unit};
 use crate::host::Host;
-use crate::model::Model;
+use crate::model::{FlowModel, Model};
 use crate::recorder::{Recording, SENDING, Series, WINDOWS};
 use crate::report::{self, Before};
 use crate::summary::Summary;
@@ -133,19 +134,18 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
     let interfaces = model.cells.iter().map(|cell| cell.interfaces.len() as u64).sum::<u64>();
     let on = |machine: &str| model.flows.iter().filter(|flow| flow.transport.name() == machine).count() as u64;
     let columns = [
-        (recording.cwnd, 5 * on("tcp")),
         (recording.rate, 5 * flows), // until its two tables are one
         (recording.sequence, 3 * flows),
         (recording.losses, 10 * flows),
-        (recording.rtcp, 12 * on("rtp")),
-        (recording.acks, 6 * on("acks")),
-        (recording.tfrc, 6 * on("tfrc")),
         (recording.playout, 2 * streams),
         (recording.arrivals, 5 * model.flows.iter().filter(|flow| flow.delays).count() as u64),
         (recording.queue, 4 * (queues + interfaces)),
         (recording.airtime, 6 * interfaces),
     ];
     let columns: u64 = columns.iter().filter(|(wanted, _)| *wanted).map(|(_, columns)| columns).sum();
+    let gauged =
+        |flow: &FlowModel| recording.gauges_of(flow).map_or(0, |table| Gauged::new(table, flow).width() as u64);
+    let columns = columns + model.flows.iter().map(gauged).sum::<u64>();
     // a row of `windows` is a decision, whatever the interval of sampling
     let each =
         |law: &Law| (WINDOWS.len() as u64 * on("tcp")).saturating_mul(model.duration.0 / law.interval().0.max(1));

@@ -79,7 +79,8 @@ fn reports_follow_the_table() {
         let output = output(&text, 1);
         // round-trip samples: one for each report
         let flow = &output.summary.flows[0];
-        (flow.rtt_mean_s.unwrap(), output.series[0].columns[3].1.clone())
+        let rtts = output.series[0].columns.iter().find(|(name, _)| *name == "rtt_s").unwrap();
+        (flow.rtt_mean_s.unwrap(), rtts.1.clone())
     };
     let changes = |rtp: &str| {
         let rtts = sent(rtp).1;

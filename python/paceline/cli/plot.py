@@ -10,7 +10,7 @@ import typer
 
 from paceline.cli.options import kinds
 from paceline.errors import PacelineError
-from paceline.results import SERIES, Results
+from paceline.results import GAUGES, SERIES, Results
 
 if TYPE_CHECKING:
     from paceline.plots.occupancy import Histogram
@@ -35,7 +35,7 @@ def plot(
             "--kind",
             metavar="KIND,...",
             help="cwnd, rate, rtcp, sequence, losses, acks, tfrc, kernel, queue, playout, arrivals, airtime, "
-            "windows, occupancy. Default: all there are.",
+            "windows, gauges, occupancy. Default: all there are.",
             show_default=False,
         ),
     ] = "",
@@ -58,7 +58,8 @@ def plot(
         ),
     ] = None,
 ) -> None:
-    """Plot what runs recorded over time: a figure per kind, a panel per run. And how full queues were (occupancy).
+    """Plot what runs recorded over time: a figure per kind, a panel per run. And all that controllers say of themselves
+    (gauges: of the recordings cwnd, acks, tfrc, rtcp), and how full queues were (occupancy).
 
     \b
     Examples:
@@ -66,7 +67,7 @@ def plot(
       paceline plot out/coffee
       paceline plot out/coffee --kind cwnd --out cwnd.pdf
     """
-    from paceline.plots import KINDS, figure, gateway, occupancy, save
+    from paceline.plots import KINDS, figure, gateway, gauges, occupancy, save
 
     files = [path for path in runs if path.is_file()]
     for path in files:
@@ -79,8 +80,8 @@ def plot(
     directories = {path: Results.read(path) for path in runs}
     measured = any(occupancy.measured(r) for r in directories.values())
     there = [k for k in KINDS if any(k in r.recorded() for r in directories.values())]
-    wanted = kinds(kind) or there + (["occupancy"] if measured else [])
-    known = (*KINDS, "occupancy")
+    wanted = kinds(kind) or there + _whole_run(directories, seed) + (["occupancy"] if measured else [])
+    known = (*KINDS, "gauges", "occupancy")
     unknown = [k for k in wanted if k not in known]
     if unknown:
         raise PacelineError(f'no kind of figure "{unknown[0]}"; there are {", ".join(known)}')
@@ -90,11 +91,21 @@ def plot(
     for name in wanted:
         if name == "occupancy":
             drawn = occupancy.figure(histograms(directories))
+        elif name == "gauges":
+            drawn = gauges.figure(panels(directories, name, seed))
         else:
             drawn = figure(KINDS[name], panels(directories, name, seed))
         target = base if out and len(wanted) == 1 else base.with_name(f"{base.name}-{name}")
         for path in save(drawn, target, formats):
             print(path)
+
+
+def _whole_run(directories: dict[Path, Results], seed: int | None) -> list[str]:
+    """`gauges`, if all runs recorded some and there are few enough to lie side by side."""
+    from paceline.plots.gauges import MOST_RUNS
+
+    told = all(any(kind in GAUGES for kind in r.recorded()) for r in directories.values())
+    return ["gauges"] if told and len(panels(directories, "gauges", seed)) <= MOST_RUNS else []
 
 
 def _target(out: Path | None, run: Path) -> tuple[Path, tuple[str, ...]]:
@@ -127,14 +138,16 @@ def panels(directories: dict[Path, Results], kind: str, seed: int | None) -> lis
 
     found = []
     for path, results in directories.items():
-        if kind not in results.recorded():
-            raise PacelineError(f"{path} did not record {kind}: run again with --record {kind}")
+        tables = [k for k in (GAUGES if kind == "gauges" else (kind,)) if k in results.recorded()]
+        if not tables:
+            one = " or ".join(GAUGES) if kind == "gauges" else kind
+            raise PacelineError(f"{path} did not record {one}: run again with --record {one.split()[0]}")
         chosen = results.seeds[0] if seed is None else seed
         if chosen not in results.seeds:
             raise PacelineError(
                 f"{path} has no run with seed {chosen}; there are {', '.join(map(str, results.seeds))}"
             )
-        data = results.series(kind).filter(pl.col("seed") == chosen)
+        data = pl.concat([results.series(k) for k in tables], how="diagonal").filter(pl.col("seed") == chosen)
         name = results.manifest.get("name", path.name)
         label = f"{name} ({path})" if len(directories) > 1 else str(name)
         # Real traffic draws from no seed.
@@ -143,7 +156,7 @@ def panels(directories: dict[Path, Results], kind: str, seed: int | None) -> lis
         for point in points:
             values = ", ".join(f"{axis} = {point[axis][0]}" for axis in results.axes)
             title = f"{label}{': ' if values else ''}{values}, {numbered} {chosen}"
-            found.append(Panel(title, point, _warmup_s(results, point, chosen)))
+            found.append(Panel(title, point, _warmup_s(results, point, chosen), tuple(results.axes)))
     if len(found) > MOST_PANELS:
         raise PacelineError(
             f"{len(found)} panels are too many for a figure (at most {MOST_PANELS}): plot fewer runs or points"

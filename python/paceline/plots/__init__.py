@@ -1,7 +1,7 @@
 """Figures of recordings over time: one kind per file, each a `Kind` that says its axes and draws one panel.
 
 `timeline.figure` puts panels together, `style` holds what all share. A new kind is one file and one line here.
-`occupancy` draws histograms, which are no recordings.
+`gauges` draws what controllers say of themselves, whatever it is; `occupancy` histograms, which are no recordings.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from paceline.plots.timeline import Kind, Line, draw_beside
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
     """Draws a flow's allowed rate, which stays from one report to the next."""
     axes.plot(line.data["time_s"], line.data["allowed_bps"] / 1e6, drawstyle="steps-post", **look)
-    measured = line.data["bottleneck_bps"].is_finite().any()
+    # Which of them there is goes by the controller.
+    measured = "bottleneck_bps" in line.data.columns and line.data["bottleneck_bps"].is_finite().any()
     beside = ("bottleneck_bps", "bottleneck") if measured else ("encoder_bps", "encoder")
     draw_beside(axes, line, *beside)
 

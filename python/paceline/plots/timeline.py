@@ -34,7 +34,7 @@ class Line:
 
 def draw_beside(axes: Axes, line: Line, column: str, label: str) -> None:
     """Draws another rate of a lone flow, in grey: a column in bit/s, where it is finite."""
-    if line.count > 1:
+    if line.count > 1 or column not in line.data.columns:
         return
     known = line.data.filter(pl.col(column).is_finite())
     if known.is_empty():
@@ -66,6 +66,8 @@ class Panel:
     data: pl.DataFrame
     warmup_s: float = 0.0
     """Until then measurements leave out what happens: the panel is shaded there."""
+    axes: tuple[str, ...] = ()
+    """Columns that say which point of a sweep this is."""
 
 
 def lines(kind: Kind, data: pl.DataFrame) -> list[Line]:
@@ -101,10 +103,10 @@ def figure(kind: Kind, panels: Sequence[Panel]) -> Figure:
         named: list[str] = []
         left_out: list[str] = []
         for axes, panel in zip(grid[:, 0], panels, strict=True):
-            left_out += _draw_panel(axes, kind, panel, span, named)
+            left_out += draw_panel(axes, kind, panel, span, named)
         caption = f"\nempty throughout, not drawn: {_listed(left_out)}" if left_out else ""
         grid[-1, 0].set_xlabel(f"time (s){caption}")
-        grid[0, 0].set_xlim(0, max(_end(panel.data) for panel in panels))
+        grid[0, 0].set_xlim(0, max(end_of(panel.data) for panel in panels))
         grid[0, 0].set_ylim(bottom=0)
         made.supylabel(kind.y_label(span), fontsize=9)
     return made
@@ -115,7 +117,7 @@ def _span(data: pl.DataFrame) -> float:
     return float(times.max() or 0.0) - float(times.min() or 0.0) if len(times) else 0.0  # type: ignore[arg-type]
 
 
-def _end(data: pl.DataFrame) -> float:
+def end_of(data: pl.DataFrame) -> float:
     """The end of the recording: one interval after its last sample, which holds until then."""
     times = data["time_s"].unique().sort()
     if len(times) < 2:
@@ -129,7 +131,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(distinct[:MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[str]) -> list[str]:
+def draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[str]) -> list[str]:
     """Draws a panel; what it leaves out because it is empty."""
     axes.set_title(panel.title)
     if panel.warmup_s > 0:

@@ -264,8 +264,7 @@ proptest! {
             prop_assert!(rate.is_finite() && rate >= floor * (1.0 - 1e-12), "{rate} {floor}");
             prop_assert!(rate <= most.max(floor) * (1.0 + 1e-12), "{rate} {most}");
             prop_assert!(controller.increase.is_finite());
-            let allowance = controller.allowance();
-            prop_assert_eq!(allowance.target, allowance.pacing);
+            prop_assert_eq!(controller.target(), Some(Rate((rate * 8.0) as u64)));
         }
     }
 }

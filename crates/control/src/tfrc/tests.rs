@@ -222,12 +222,12 @@ fn ns2_slow_start_climbs_packet_by_packet() {
     near(s.report(0.11, report(0.1, 35_000.0, 0.0)), 70_000.0); // twice what arrives
     let mut last = 40_000.0;
     for _ in 0..7 {
-        s.controller.on_sent(0, &s.path);
+        s.controller.begin_gap();
         let now = s.controller.pacing();
         assert!((now - last - 30_000.0 / 7.0).abs() < 1e-6, "{now} {last}");
         last = now;
     }
-    s.controller.on_sent(0, &s.path);
+    s.controller.begin_gap();
     near(s.controller.pacing(), 70_000.0);
     near(s.report(0.11, report(0.1, 30_000.0, 0.0)), 30_000.0); // above twice what arrives: down to that rate
     near(s.report(0.11, report(0.1, 0.0, 0.0)), 10_000.0);

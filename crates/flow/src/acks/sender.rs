@@ -190,7 +190,7 @@ impl AcksSender {
         self.stats.bytes_acked += u64::from(payload);
         self.history.sent(now);
         out.transmit(Segment { seq, stamp: Stamp::at(now), size, flags: Flags::NONE, extra: None });
-        self.controller.on_sent(seq, &self.path(now));
+        self.controller.on_sent();
     }
 
     /// An acknowledgement has come. One that cannot be ours changes nothing: of packets never sent, with another echo than
@@ -275,14 +275,14 @@ impl AcksSender {
         self.rtt.smoothed()
     }
 
-    /// What a plot should show: the controller's gauges, `rate` in bit/s of payload, `srtt` and `timeout` in seconds,
-    /// `window` and `in_flight` in packets.
+    /// What a plot should show: the controller's gauges, `allowed` (its rate, of payload), `srtt`, `timeout`, `window` and
+    /// `in_flight`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
-        to.gauge("rate", self.controller.rate() * 8.0 * f64::from(self.config.segment));
-        to.gauge("srtt", self.rtt.smoothed().as_secs_f64());
-        to.gauge("timeout", self.rtt.timeout().as_secs_f64());
-        to.gauge("window", self.window());
-        to.gauge("in_flight", f64::from(self.history.outstanding()));
+        to.bits_per_second("allowed", self.controller.rate() * 8.0 * f64::from(self.config.segment));
+        to.seconds("srtt", self.rtt.smoothed().as_secs_f64());
+        to.seconds("timeout", self.rtt.timeout().as_secs_f64());
+        to.packets("window", self.window());
+        to.packets("in_flight", f64::from(self.history.outstanding()));
     }
 }

@@ -5,7 +5,7 @@ use crate::stats::Counted;
 use crate::tfrc::{TfrcConfig, TfrcSender};
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::multfrc::{Connections, Rules};
-use paceline_control::{Gauges, TfrcController};
+use paceline_control::{GaugeUnit, Gauges, TfrcController};
 use paceline_packet::{Extra, Packet, Subflow};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
@@ -271,45 +271,44 @@ impl MultfrcSender {
         self.started
     }
 
-    /// What a plot should show: sums of the connections' rates and windows, means of their `p` and of their `srtt` (in
-    /// seconds, of those that have one); `n`.
+    /// What a plot should show: the connections' gauges, summed up or averaged as their units say, and `n`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
-        let mut all = All::default();
+        let mut all = Together::default();
+        if self.open.is_empty() {
+            TfrcSender::new(&self.config, self.fresh.clone(), self.stream).gauges(&mut all);
+            all.0.iter_mut().for_each(|part| (part.sum, part.count) = (0.0, 0.0));
+        }
         self.connections().for_each(|sender| sender.gauges(&mut all));
-        let count = self.open.len().max(1) as f64;
-        to.gauge("rate", all.rate);
-        to.gauge("p", all.p / count);
-        to.gauge("x_recv", all.received);
-        to.gauge("srtt", if all.timed > 0.0 { all.rtt / all.timed } else { 0.0 });
-        to.gauge("window", all.window);
-        to.gauge("n", self.n());
+        for part in all.0 {
+            let mean = if part.count > 0.0 { part.sum / part.count } else { 0.0 };
+            to.gauge(part.name, part.unit, if part.unit.adds_up() { part.sum } else { mean });
+        }
+        to.number("n", self.n());
     }
 }
 
-/// Sums over the connections.
+/// The connections' gauges, taken together.
 #[derive(Default)]
-struct All {
-    rate: f64,
-    p: f64,
-    received: f64,
-    rtt: f64,
-    /// Connections that have a round-trip time.
-    timed: f64,
-    window: f64,
+struct Together(Vec<Part>);
+
+/// One gauge of all connections.
+struct Part {
+    name: &'static str,
+    unit: GaugeUnit,
+    sum: f64,
+    /// Connections that know it; a time of zero is not known yet.
+    count: f64,
 }
 
-impl Gauges for All {
-    fn gauge(&mut self, name: &'static str, value: f64) {
-        match name {
-            "rate" => self.rate += value,
-            "p" => self.p += value,
-            "x_recv" => self.received += value,
-            "srtt" if value > 0.0 => {
-                self.rtt += value;
-                self.timed += 1.0;
-            }
-            "window" => self.window += value,
-            _ => {}
+impl Gauges for Together {
+    fn gauge(&mut self, name: &'static str, unit: GaugeUnit, value: f64) {
+        let place = self.0.iter().position(|part| part.name == name).unwrap_or_else(|| {
+            self.0.push(Part { name, unit, sum: 0.0, count: 0.0 });
+            self.0.len() - 1
+        });
+        if !value.is_nan() && (unit != GaugeUnit::Seconds || value > 0.0) {
+            self.0[place].sum += value;
+            self.0[place].count += 1.0;
         }
     }
 }

@@ -217,7 +217,7 @@ impl RtpSender {
     /// What an encoder should aim at, in bits a second with all headers; `None` if the controller does not say.
     #[must_use]
     pub fn target(&self) -> Option<Rate> {
-        self.controller.allowance().target
+        self.controller.target()
     }
 
     /// Whether the application has stopped.
@@ -371,16 +371,12 @@ impl RtpSender {
         &self.controller
     }
 
-    /// What a plot should show: the controller's gauges, `rtt` in seconds (the last report's), `target` in bit/s (what an
-    /// encoder should aim at), `window` in packets.
+    /// What a plot should show: the controller's gauges, `rtt` (the last report's), `target` (what an encoder should aim at),
+    /// and `window`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
-        if self.rtt > Span::ZERO {
-            to.gauge("rtt", self.rtt.as_secs_f64());
-        }
-        if let Some(target) = self.target() {
-            to.gauge("target", target.bps());
-        }
-        to.gauge("window", self.window());
+        to.seconds("rtt", if self.rtt > Span::ZERO { self.rtt.as_secs_f64() } else { f64::NAN });
+        to.bits_per_second("target", self.target().map_or(f64::NAN, Rate::bps));
+        to.packets("window", self.window());
     }
 }

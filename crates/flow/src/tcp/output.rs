@@ -2,7 +2,7 @@
 
 use super::sender::{Action, Phase, TcpSender};
 use crate::{Segment, Transmit};
-use paceline_control::{Controller, Profile, Recovery, TcpController, TcpEvent, Threshold, WindowController};
+use paceline_control::{Profile, Recovery, TcpEvent, Threshold, WindowController};
 use paceline_packet::{Flags, Stamp};
 use paceline_units::Time;
 
@@ -89,10 +89,6 @@ impl TcpSender {
         }
         self.last_sent = now;
         self.stats.packets_sent += 1;
-        if !matches!(self.controller, TcpController::Reno(_)) {
-            let path = self.path(now, self.max - self.una);
-            self.controller.on_sent(seq, &path);
-        }
         out.transmit(Segment { seq, stamp: Stamp::at(now), size, flags, extra: None });
     }
 

@@ -361,10 +361,10 @@ impl TcpSender {
         self.max - self.una
     }
 
-    /// What a plot should show: the controller's gauges, `srtt` in seconds, `in_flight` in segments.
+    /// What a plot should show: the controller's gauges, `srtt` and `in_flight`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
-        to.gauge("srtt", self.rtt.srtt().as_secs_f64());
-        to.gauge("in_flight", f64::from(self.in_flight()));
+        to.seconds("srtt", self.rtt.srtt().as_secs_f64());
+        to.packets("in_flight", f64::from(self.in_flight()));
     }
 }

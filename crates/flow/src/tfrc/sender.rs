@@ -241,7 +241,7 @@ impl TfrcSender {
             self.ns2.limited = true;
         }
         // with or without a packet, the next gap is reckoned (nextpkt())
-        self.controller.on_sent(self.supply.next(), &self.path(now));
+        self.controller.begin_gap();
         self.pacer.restart(now, self.segment, self.controller.pacing());
     }
 
@@ -336,10 +336,10 @@ impl TfrcSender {
         Span::from_secs_f64(MAX_BACKOFF)
     }
 
-    /// What a plot should show: the controller's gauges, `srtt` in seconds, `window` in packets.
+    /// What a plot should show: the controller's gauges, `srtt` and `window`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
-        to.gauge("srtt", self.rtt.smoothed().as_secs_f64());
-        to.gauge("window", self.window());
+        to.seconds("srtt", self.rtt.smoothed().as_secs_f64());
+        to.packets("window", self.window());
     }
 }

@@ -559,10 +559,10 @@ struct Shows {
 }
 
 impl paceline_control::Gauges for Shows {
-    fn gauge(&mut self, name: &'static str, value: f64) {
+    fn gauge(&mut self, name: &'static str, _: paceline_control::GaugeUnit, value: f64) {
         match name {
             "srtt" | "rtt" if value > 0.0 => self.rtt = Some(value),
-            "p" | "loss" => self.loss = Some(value),
+            "loss_event_rate" | "reported_loss" => self.loss = Some(value),
             _ => {}
         }
     }

@@ -262,8 +262,10 @@ impl Table {
     #[must_use]
     pub fn of(series: Series) -> Table {
         let known = |value: f64| value.is_finite().then_some(value);
-        let columns =
-            series.columns.into_iter().map(|(name, values)| (name.to_owned(), values.into_iter().map(known).collect()));
+        let columns = series
+            .columns
+            .into_iter()
+            .map(|(name, values)| (name.into_owned(), values.into_iter().map(known).collect()));
         Table { table: series.table.to_owned(), columns: columns.collect() }
     }
 }
@@ -308,55 +310,19 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
     }
 }
 
-/// Names of tables and columns that ends record: what goes over the control channel is text. Not those of one-way delays:
-/// the ends' clocks have nothing to do with one another.
-const NAMES: &[&str] = &[
-    "cwnd",
-    "rate",
-    "rtcp",
-    "sequence",
-    "losses",
-    "acks",
-    "tfrc",
-    "playout",
-    "arrivals",
-    SENDING,
-    "time_s",
-    "cwnd_packets",
-    "ssthresh_packets",
-    "srtt_s",
-    "in_flight_packets",
-    "allowed_bps",
-    "gap_s",
-    "timeout_s",
-    "receive_bps",
-    "loss_event_rate",
-    "window_packets",
-    "sequence_packets",
-    "sent_packets",
-    "send_rate_bps",
-    "goodput_bps",
-    "buffer_s",
-    "kernel",
-    "interarrival_max_s",
-    "jitter_s",
-    "reported_loss",
-    "rtt_s",
-    "bottleneck_bps",
-    "increase_bps",
-    "tcp_rate_bps",
-    "packets_sent",
-    "packets_retransmitted",
-    "fast_retransmits",
-    "timeout_series",
-    "rtt_samples",
-    "rtt_mean_s",
-    "base_rtt_samples",
-    "base_rtt_mean_s",
-];
+/// Tables that ends record: what goes over the control channel is text.
+const TABLES: [&str; 11] =
+    ["cwnd", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals", "kernel", SENDING];
 
-fn known(name: &str) -> Option<&'static str> {
-    NAMES.iter().chain(crate::kernel::log::KERNEL).copied().find(|known| *known == name)
+fn known(table: &str) -> Option<&'static str> {
+    TABLES.into_iter().find(|known| *known == table)
+}
+
+/// Whether `name` can be that of a column, whatever gauge it is of. Not those of one-way delays: the ends' clocks have nothing to
+/// do with one another.
+fn is_column(name: &str) -> bool {
+    let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    plain && (1..=64).contains(&name.len()) && !name.starts_with("owd_")
 }
 
 /// The recordings of both ends as a simulated run would have them. Times begin with each end's own data.
@@ -371,10 +337,10 @@ pub fn recordings(sender: &Half, receiver: &Half, flow: &str, instance: u32) -> 
     let sent = sender.tables.iter().filter(|table| !(received && table.table == "rate"));
     for table in sent.chain(&receiver.tables) {
         let Some(name) = known(&table.table) else { continue };
-        let columns: Vec<_> =
-            table.columns.iter().filter_map(|(name, values)| Some((known(name)?, numbers(values)))).collect();
+        let columns = table.columns.iter().filter(|(name, _)| is_column(name));
+        let columns: Vec<_> = columns.map(|(name, values)| (name.clone().into(), numbers(values))).collect();
         if name == SENDING {
-            sending = columns.into_iter().find(|(name, _)| *name == "send_rate_bps").map(|(_, values)| values);
+            sending = columns.into_iter().find(|(name, _)| name == "send_rate_bps").map(|(_, values)| values);
             continue;
         }
         series.push(Series { table: name, labels: labels(), columns });
@@ -384,7 +350,7 @@ pub fn recordings(sender: &Half, receiver: &Half, flow: &str, instance: u32) -> 
         let rows = rate.columns.first().map_or(0, |(_, values)| values.len());
         let mut sending = sending.unwrap_or_default();
         sending.resize(rows, f64::NAN);
-        rate.columns.push(("send_rate_bps", sending));
+        rate.columns.push(("send_rate_bps".into(), sending));
     }
     series
 }

@@ -7,7 +7,7 @@ use super::reports::{CAUTIOUS_BPS, Heard, Reported, Reports};
 use super::shaper::Shaper;
 use super::times::{MOST, Times};
 use super::{ASK_AGAIN, Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
-use paceline_control::Gauges;
+use paceline_control::{GaugeUnit, Gauges};
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::Ssrc;
@@ -99,10 +99,10 @@ struct Figure {
 }
 
 impl Gauges for Figure {
-    fn gauge(&mut self, name: &'static str, value: f64) {
+    fn gauge(&mut self, name: &'static str, _: GaugeUnit, value: f64) {
         match name {
             "cwnd" => self.window = Some(value),
-            "rate" => self.rate = Some(value),
+            "allowed" => self.rate = Some(value),
             _ => {}
         }
     }

@@ -110,7 +110,7 @@ fn every_machine_both_ways() {
         assert!(tables.contains(&table), "{table} of {tables:?}");
     }
     for rate in run.output.series.iter().filter(|series| series.table == "rate") {
-        let names: Vec<&str> = rate.columns.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = rate.columns.iter().map(|(name, _)| name.as_ref()).collect();
         assert_eq!(names, ["time_s", "goodput_bps", "send_rate_bps"]);
         assert!(rate.columns.iter().all(|(_, values)| values.len() == rate.columns[0].1.len()));
     }

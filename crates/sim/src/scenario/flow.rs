@@ -101,8 +101,8 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "by profile"))]
     pub handshake: Option<bool>,
-    /// Packets of a burst leave one after the other, each after a pause drawn uniformly from 0 to this (ns-2's
-    /// `overhead_`).
+    /// When the window opens, TCP waits for a time drawn uniformly from 0 to this, then sends all that the window allows by then
+    /// (ns-2's `overhead_`).
     #[serde(default)]
     #[schemars(extend("x-max" = "10 s"))]
     pub send_overhead: Span,
