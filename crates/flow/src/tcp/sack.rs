@@ -401,3 +401,6 @@ impl TcpSender {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;
