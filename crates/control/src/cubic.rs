@@ -1,7 +1,7 @@
 //! CUBIC: the window as a cubic function of the time since the last loss.
 //!
 //! Source: RFC 9438. With fast convergence (section 4.7) and the Reno-friendly region (section 4.3); without HyStart++
-//! (RFC 9406), which RFC 9438 section 4.10 leaves open: slow start is that of RFC 5681. Under `linux` the kernel's
+//! (RFC 9406), which RFC 9438 section 4.10 recommends: slow start is that of RFC 5681. Under `linux` the kernel's
 //! `tcp_cubic.c` instead, with its HyStart (`cubic/linux.rs`). The same under all other profiles.
 //! See docs/controllers/cubic.md.
 
@@ -38,8 +38,12 @@ pub struct Cubic {
     ssthresh: f64,
     /// The window before the last reduction; after fast convergence, less (W_max).
     w_max: f64,
-    /// When the current stage of congestion avoidance began, if it has.
+    /// When the current stage of congestion avoidance began, if it has; later by the time in which the window was not used.
     epoch: Option<Time>,
+    /// When the last acknowledgement came.
+    acked: Time,
+    /// The next stage of congestion avoidance is the first one after a timeout.
+    timed_out: bool,
     /// Time from there to the plateau, in seconds (K).
     k: f64,
     /// The window that Reno would have (W_est).
@@ -51,11 +55,12 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// Section 4.2: K is the time the cubic takes from the window at the epoch's start to W_max.
+    /// Section 4.2: K is the time the cubic takes from the window at the epoch's start to W_max. After a timeout the plateau
+    /// lies where the stage begins (section 4.8).
     fn begin_epoch(&mut self, now: Time) {
         self.epoch = Some(now);
         self.w_est = self.cwnd;
-        if self.w_max <= self.cwnd {
+        if core::mem::take(&mut self.timed_out) || self.w_max <= self.cwnd {
             self.w_max = self.cwnd;
             self.k = 0.0;
         } else {
@@ -76,12 +81,14 @@ impl Cubic {
         };
         // Section 4.3: Reno's growth that is fair at this beta, until it has reached the last peak
         let alpha = if self.w_est >= self.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
-        self.w_est += alpha * segments / self.cwnd;
+        // by what is acknowledged (RFC 3465), but an acknowledgement of more than a window is worth no more than one
+        let share = (segments / self.cwnd).min(1.0);
+        self.w_est += alpha * share;
         if cubic(t) < self.w_est {
-            self.cwnd = self.cwnd.max(self.w_est);
+            self.cwnd = self.cwnd.max(self.w_est); // section 4.2: the increase is never negative
         } else {
             let target = cubic(t + path.srtt.as_secs_f64()).clamp(self.cwnd, 1.5 * self.cwnd);
-            self.cwnd += segments * (target - self.cwnd) / self.cwnd;
+            self.cwnd += share * (target - self.cwnd);
         }
     }
 
@@ -90,14 +97,29 @@ impl Cubic {
         self.ssthresh = self.ssthresh.max(threshold);
     }
 
-    /// Multiplicative decrease and fast convergence (sections 4.6 and 4.7).
-    fn reduce(&mut self, path: &PathView) {
-        // RFC 9438 section 4.6 prefers FlightSize, lest an idle sender keeps a window that it never used
-        let window = self.cwnd.min(f64::from(path.in_flight).max(2.0));
+    /// Multiplicative decrease and fast convergence (sections 4.6 and 4.7). Gives beta times FlightSize; in a long recovery
+    /// more is unacknowledged than the window ever let into the network.
+    fn reduce(&mut self, path: &PathView) -> f64 {
+        let window = self.cwnd.min(f64::from(path.in_flight)) * self.beta;
         self.prior = self.cwnd;
         self.w_max = if self.cwnd < self.w_max { self.cwnd * (1.0 + self.beta) / 2.0 } else { self.cwnd };
-        self.ssthresh = (window * self.beta).max(2.0);
+        self.ssthresh = window.max(2.0);
         self.epoch = None;
+        self.timed_out = false;
+        window
+    }
+
+    /// An acknowledgement of new data.
+    fn grow(&mut self, segments: u32, in_flight: u32, path: &PathView) {
+        let before = core::mem::replace(&mut self.acked, path.now);
+        if f64::from(in_flight) + 1.0 <= self.cwnd {
+            // time in which the window was not used is not the cubic's (sections 4.2 and 5.8)
+            self.epoch = self.epoch.map(|began| began + path.now.since(before));
+        } else if self.cwnd < self.ssthresh {
+            self.cwnd += 1.0; // RFC 5681 equation (2)
+        } else {
+            self.avoid(f64::from(segments), path);
+        }
     }
 }
 
@@ -118,6 +140,8 @@ impl Build for Cubic {
             ssthresh: f64::INFINITY,
             w_max: 0.0,
             epoch: None,
+            acked: Time::ZERO,
+            timed_out: false,
             k: 0.0,
             w_est: 0.0,
             prior: 0.0,
@@ -134,21 +158,14 @@ impl Controller for Cubic {
             return self.on_feedback_kernel(feedback, path);
         }
         match *feedback {
-            TcpEvent::Acked { segments, in_flight, .. } => {
-                if f64::from(in_flight) + 1.0 <= self.cwnd {
-                    self.epoch = None; // section 5.8: time without a full window is not the cubic's
-                } else if self.cwnd < self.ssthresh {
-                    self.cwnd += 1.0; // RFC 5681 equation (2)
-                } else {
-                    self.avoid(f64::from(segments), path);
-                }
-            }
+            TcpEvent::Acked { segments, in_flight, .. } => self.grow(segments, in_flight, path),
             TcpEvent::Established { window } => self.cwnd = window.max(1.0),
             TcpEvent::Duplicate | TcpEvent::Repaired { .. } | TcpEvent::Resumed { .. } => {}
-            TcpEvent::Lost { .. } | TcpEvent::EcnEcho => {
+            TcpEvent::Lost { .. } => {
                 self.reduce(path);
                 self.cwnd = self.ssthresh;
             }
+            TcpEvent::EcnEcho => self.cwnd = self.reduce(path).max(1.0),
             TcpEvent::Deflate { segments } => self.cwnd = (self.cwnd - f64::from(segments)).max(1.0),
             TcpEvent::Recovered { at_most } => self.cwnd = self.ssthresh.min(at_most).max(1.0),
             TcpEvent::Timeout(threshold) => {
@@ -156,6 +173,7 @@ impl Controller for Cubic {
                     self.reduce(path);
                 }
                 self.epoch = None;
+                self.timed_out = true;
                 self.cwnd = 1.0;
             }
             TcpEvent::Undo { window, threshold } => self.undo(window, threshold),

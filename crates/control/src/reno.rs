@@ -25,12 +25,16 @@ const fn scheme(name: &'static str, summary: &'static str, source: &'static str,
 }
 
 impl Reno {
+    /// `factor` of what is in flight: in a long recovery more is unacknowledged than the window ever let into the network.
+    fn share(&self, factor: f64, path: &PathView) -> f64 {
+        f64::from(path.in_flight).min(self.cwnd) * factor
+    }
+
     /// Multiplicative decrease by `factor`, Reno's 1/2 or another's: the threshold that a loss leaves.
     #[inline]
     fn reduced(&self, factor: f64, path: &PathView) -> f64 {
         match self.profile {
-            // RFC 5681 equation (4); in a long recovery more is unacknowledged than the window ever let into the network
-            Profile::Rfc => (f64::from(path.in_flight).min(self.cwnd) * factor).max(2.0),
+            Profile::Rfc => self.share(factor, path).max(2.0), // RFC 5681 equation (4)
             // slowdown() with precisionReduce_: ssthresh_ is an int, at least 2
             Profile::Ns2 => (self.cwnd.min(f64::from(path.receive_window)) * factor).floor().max(2.0),
             // tcp_reno_ssthresh()
@@ -52,6 +56,16 @@ impl Reno {
         .max(1.0);
     }
 
+    /// A mark is answered as a loss is, but the window may go down to one segment (RFC 3168 section 6.1.2).
+    #[cold]
+    fn marked(&mut self, path: &PathView) {
+        let window = self.share(0.5, path).max(1.0);
+        self.lost(0.5, path);
+        if self.profile == Profile::Rfc {
+            self.cwnd = window;
+        }
+    }
+
     /// What [`TcpEvent::Acked`] does, for a machine that would spare itself the path's view: Reno does not look at it.
     #[inline]
     pub fn acked(&mut self, segments: u32, in_flight: u32) {
@@ -62,7 +76,8 @@ impl Reno {
                     if self.cwnd < self.ssthresh {
                         self.cwnd += 1.0; // RFC 5681 equation (2): min(N, SMSS)
                     } else {
-                        self.cwnd += f64::from(segments) / self.cwnd; // RFC 5681 section 3.1, by what is acknowledged
+                        // RFC 5681 section 3.1, by what is acknowledged; never by more than one segment
+                        self.cwnd += (f64::from(segments) / self.cwnd).min(1.0);
                     }
                 }
             }
@@ -169,7 +184,8 @@ impl Controller for Reno {
                 }
             }
             TcpEvent::Duplicate | TcpEvent::Resumed { .. } => {}
-            TcpEvent::Lost { .. } | TcpEvent::EcnEcho => self.lost(0.5, path),
+            TcpEvent::Lost { .. } => self.lost(0.5, path),
+            TcpEvent::EcnEcho => self.marked(path),
             TcpEvent::Deflate { segments } => self.cwnd = (self.cwnd - f64::from(segments)).max(1.0),
             TcpEvent::Recovered { at_most } => match self.profile {
                 Profile::Rfc => self.cwnd = self.ssthresh.min(at_most).max(1.0), // RFC 6582 section 3.2 step 3

@@ -328,7 +328,13 @@ impl Controller for Vegas {
                 }
             }
             TcpEvent::Timeout(threshold) => {
-                if linux {
+                if self.profile == Profile::Rfc {
+                    // RFC 5681 section 3.1, as for all
+                    if threshold == Threshold::Cut {
+                        self.ssthresh = (f64::from(path.in_flight).min(self.cwnd) / 2.0).max(2.0);
+                    }
+                    self.cwnd = 1.0;
+                } else if linux {
                     if threshold == Threshold::Cut {
                         self.lost_linux();
                     }

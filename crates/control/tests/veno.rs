@@ -1,9 +1,10 @@
 //! Veno's law, event by event: which cut, which growth, which base round-trip time, under each profile.
 
-use paceline_control::{
-    Controller, GaugeUnit, Gauges, PathView, Profile, TcpController, TcpEvent, Threshold, WindowController, registry,
-};
-use paceline_units::{Span, Time};
+mod law;
+
+use law::{LOST, gauge};
+use paceline_control::{Controller, PathView, Profile, TcpController, TcpEvent, Threshold, WindowController, registry};
+use paceline_units::Span;
 
 fn veno(profile: Profile, params: &[(&str, f64)]) -> TcpController {
     TcpController::new(registry::scheme("veno").unwrap(), profile, params).unwrap()
@@ -11,38 +12,11 @@ fn veno(profile: Profile, params: &[(&str, f64)]) -> TcpController {
 
 /// A path with that smoothed round-trip time and so many segments in flight.
 fn path(srtt_ms: u64, in_flight: u32) -> PathView {
-    PathView {
-        now: Time::from_secs_f64(1.0),
-        srtt: Span::from_millis(srtt_ms),
-        rttvar: Span::ZERO,
-        min_rtt: Span::from_millis(srtt_ms),
-        in_flight,
-        acked: 100,
-        next: 100 + in_flight,
-        receive_window: 10_000,
-        segment: 1000,
-    }
+    law::path(1.0, srtt_ms, in_flight)
 }
 
 fn acked(rtt_ms: Option<u64>, in_flight: u32) -> TcpEvent {
     TcpEvent::Acked { segments: 1, in_flight, rtt: rtt_ms.map(Span::from_millis) }
-}
-
-const LOST: TcpEvent = TcpEvent::Lost { duplicates: 0, transmissions: 1 };
-
-#[derive(Default)]
-struct Read(Vec<(&'static str, f64)>);
-
-impl Gauges for Read {
-    fn gauge(&mut self, name: &'static str, _: GaugeUnit, value: f64) {
-        self.0.push((name, value));
-    }
-}
-
-fn gauge(controller: &TcpController, name: &str) -> f64 {
-    let mut read = Read::default();
-    controller.gauges(&mut read);
-    read.0.iter().find(|(n, _)| *n == name).unwrap().1
 }
 
 /// With a window of `window`, of which all is in flight, in congestion avoidance, and a base of `base_ms`.

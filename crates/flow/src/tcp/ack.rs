@@ -108,12 +108,14 @@ impl TcpSender {
             self.controller.on_feedback(&TcpEvent::Acked { segments, in_flight, rtt }, &path);
         }
         if self.una == self.base + 1 && self.config.handshake && self.fine_established() {
-            if self.stats.timeouts > 0 && self.profile == Profile::Rfc && self.rtt.srtt() == Span::ZERO {
+            let lost = self.timed_out == Some(self.base) && self.profile == Profile::Rfc;
+            if lost {
                 let limits = self.limits();
                 self.rtt.after_lost_syn(&limits);
                 self.rto = self.rtt.timeout();
             }
-            let window = f64::from(self.config.initial_window);
+            // after a lost SYN or SYN/ACK one segment (RFC 5681 section 3.1)
+            let window = if lost { 1.0 } else { f64::from(self.config.initial_window) };
             self.tell(TcpEvent::Established { window }, now);
         }
     }
@@ -233,14 +235,39 @@ impl TcpSender {
     /// The receiver has seen a mark: one reduction per window of data (RFC 3168 section 6.1.2).
     #[cold]
     pub(super) fn marked(&mut self, now: Time, ack: u32) {
+        let ns2 = self.profile == Profile::Ns2;
         // ns-2 cuts again after a timeout (tcp.cc, ecn())
-        let again = self.action == Action::Timeout && self.profile == Profile::Ns2;
-        if ack <= self.recover && !again || self.phase == Phase::Recovery {
+        let again = self.action == Action::Timeout && ns2;
+        let last = if ns2 { self.recover } else { self.reduced };
+        if ack <= last && !again || self.phase == Phase::Recovery {
             return;
         }
-        self.recover = self.max;
+        if ns2 {
+            self.recover = self.max; // a loss of this window waits for the timer, or is repaired without a cut
+        } else if let Some(fine) = &mut self.fine {
+            fine.window_changed(now);
+        }
+        let least = self.controller.window() < 2.0;
+        self.reduced = self.max;
         self.action = Action::Ecn;
         self.cwr = true;
         self.tell(TcpEvent::EcnEcho, now);
+        if least && !ns2 {
+            // the window cannot shrink: the next segment waits for the retransmission timer (RFC 3168 section 6.1.2)
+            self.set_timer(now);
+            self.delayed = self.timer;
+            self.spaced = true;
+        }
+    }
+
+    /// Profile `rfc`: whether a loss of the first outstanding segment is a new sign of congestion, or one of the window of
+    /// data for which a mark has reduced the window already (RFC 3168 section 6.1.2). If new, the window is being reduced.
+    pub(super) fn reduces(&mut self) -> bool {
+        let new = self.una >= self.reduced;
+        if new {
+            self.reduced = self.max;
+            self.cwr |= self.config.ecn; // for any reduction, section 6.1.2
+        }
+        new
     }
 }

@@ -4,7 +4,7 @@ use super::sender::{Action, Phase, TcpSender};
 use crate::{Segment, Transmit};
 use paceline_control::{Profile, Recovery, TcpEvent, Threshold, WindowController};
 use paceline_packet::{Flags, Stamp};
-use paceline_units::Time;
+use paceline_units::{Span, Time};
 
 impl TcpSender {
     /// What may be in flight: the window and what duplicates add, within the receiver's.
@@ -135,7 +135,7 @@ impl TcpSender {
             self.delayed = Time::NEVER;
             self.spaced = false; // forced: everything that the window allows
             self.pump_any(now, out);
-            self.spaced = true;
+            self.spaced = self.config.send_overhead > Span::ZERO; // or one segment had waited for its timer after a mark
         }
         if self.timer <= now {
             self.integrate(now);
@@ -152,6 +152,8 @@ impl TcpSender {
             self.pump_kernel(now, out);
         } else if self.sack.is_some() && self.phase == Phase::Recovery {
             self.pump_sack(now, out);
+        } else if self.sack.is_some() && self.profile == Profile::Rfc {
+            self.pump_holes(now, out);
         } else {
             self.pump(now, u32::MAX, out);
         }
@@ -172,17 +174,22 @@ impl TcpSender {
             return;
         }
         let vegas = self.fine.is_some();
+        let syn = self.profile == Profile::Rfc && self.config.handshake && self.una == self.base;
         if outstanding {
             self.count_timeout();
         }
         if outstanding || vegas {
             // RFC 5681 section 3.1: once per segment; ns-2: not right after a mark
             let keep = match self.profile {
-                Profile::Rfc => self.action == Action::Timeout && self.rtt.backed_off(),
+                Profile::Rfc => self.timed_out == Some(self.una),
                 _ => self.action == Action::Ecn,
             };
-            self.tell(TcpEvent::Timeout(if keep { Threshold::Keep } else { Threshold::Cut }), now);
-            self.cwr |= self.config.ecn;
+            // A lost SYN says nothing of a window: its share is an initial window of one (section 3.1).
+            if !syn {
+                self.tell(TcpEvent::Timeout(if keep { Threshold::Keep } else { Threshold::Cut }), now);
+                self.cwr |= self.config.ecn;
+            }
+            self.timed_out = Some(self.una);
             let limits = self.limits();
             self.rtt.back_off(&limits);
             self.set_timer(now);
@@ -192,7 +199,10 @@ impl TcpSender {
             self.timer = Time::NEVER;
         }
         self.limited = 0;
-        self.recover = self.max;
+        if !syn {
+            self.recover = self.max;
+            self.reduced = self.max;
+        }
         self.action = Action::Timeout;
         self.phase = Phase::Open;
         self.inflation = 0;
@@ -203,11 +213,15 @@ impl TcpSender {
         self.nxt = self.una;
         self.timing = false;
         if let Some(sack) = &mut self.sack {
-            sack.timed_out(self.una);
+            sack.timed_out(self.una, self.profile);
         }
         if let Some(fine) = &mut self.fine {
             fine.window_changed(now);
         }
-        self.pump(now, u32::MAX, out);
+        if self.sack.is_some() && self.profile == Profile::Rfc {
+            self.pump_holes(now, out);
+        } else {
+            self.pump(now, u32::MAX, out);
+        }
     }
 }

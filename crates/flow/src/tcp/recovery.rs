@@ -7,7 +7,7 @@ use super::PartialAcks;
 use super::sender::{Action, DUPLICATES, Phase, TcpSender};
 use crate::Transmit;
 use paceline_control::{Profile, Recovery, TcpEvent, Threshold};
-use paceline_packet::Packet;
+use paceline_packet::{Flags, Packet};
 use paceline_units::Time;
 
 impl TcpSender {
@@ -36,8 +36,8 @@ impl TcpSender {
             }
             return self.pump(now, u32::MAX, out);
         }
-        if self.una == self.max {
-            return; // nothing is outstanding: not a duplicate (RFC 5681 section 2)
+        if self.una == self.max || !ns2 && packet.flags.has(Flags::SYN) {
+            return; // nothing is outstanding, or the SYN/ACK once more: not a duplicate (RFC 5681 section 2)
         }
         self.dupacks = self.dupacks.saturating_add(1);
         if self.phase == Phase::Recovery {
@@ -54,6 +54,9 @@ impl TcpSender {
 
     /// RFC 3042: a new segment for each of the first two duplicates.
     pub(super) fn limited_transmit(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.nxt < self.max && self.profile == Profile::Rfc {
+            return; // after a timeout, what comes next has been sent before
+        }
         let edge = f64::from(self.una) + paceline_control::WindowController::window(&self.controller);
         let allowed = f64::from(self.nxt) < edge + f64::from(self.dupacks);
         let advertised = self.nxt < self.una.saturating_add(self.receive_window);
@@ -67,7 +70,38 @@ impl TcpSender {
 
     /// The third duplicate.
     fn fast_retransmit(&mut self, now: Time, out: &mut impl Transmit) {
-        // once per window of data (RFC 6582 section 3.2 step 1; ns-2's bugFix_ and bugfix_ss_)
+        if self.profile == Profile::Ns2 {
+            return self.fast_retransmit_ns2(now, out);
+        }
+        if self.una <= self.recover {
+            return; // RFC 6582 section 3.2 step 2
+        }
+        let new = self.reduces();
+        self.recover = self.max;
+        self.action = Action::Duplicates;
+        if self.config.recovery == Recovery::Tahoe {
+            let threshold = if new { Threshold::Cut } else { Threshold::Keep };
+            return self.begin_again(threshold, now);
+        }
+        if new {
+            self.tell(TcpEvent::Lost { duplicates: 0, transmissions: 1 }, now);
+        }
+        self.limited = 0;
+        self.repair(now, out);
+    }
+
+    /// Tahoe: slow start from the lost segment. The pump that follows sends it.
+    fn begin_again(&mut self, threshold: Threshold, now: Time) {
+        self.stats.fast_retransmits += 1;
+        self.tell(TcpEvent::Timeout(threshold), now);
+        self.limited = 0;
+        self.timing = false;
+        self.nxt = self.una;
+        self.set_timer(now);
+    }
+
+    fn fast_retransmit_ns2(&mut self, now: Time, out: &mut impl Transmit) {
+        // once per window of data (bugFix_ and bugfix_ss_)
         if self.una <= self.recover && self.una != self.base + 1 {
             if self.action == Action::Ecn && self.config.recovery != Recovery::Tahoe {
                 // a mark has just cut the window: repair, but do not cut again (RFC 3168 section 6.1.2)
@@ -79,13 +113,7 @@ impl TcpSender {
         self.recover = self.max;
         self.action = Action::Duplicates;
         if self.config.recovery == Recovery::Tahoe {
-            self.stats.fast_retransmits += 1;
-            self.tell(TcpEvent::Timeout(Threshold::Cut), now);
-            self.limited = 0;
-            self.timing = false;
-            self.nxt = self.una;
-            self.set_timer(now);
-            return; // the pump that follows begins again from the lost segment
+            return self.begin_again(Threshold::Cut, now);
         }
         self.tell(TcpEvent::Lost { duplicates: 0, transmissions: 1 }, now);
         self.limited = 0;

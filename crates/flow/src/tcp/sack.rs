@@ -21,15 +21,15 @@ pub(super) struct Sack {
     high: u32,
     /// ns-2's estimate of what is in flight.
     pipe: i64,
-    /// The rescue retransmission of this recovery has been used (RFC 6675 section 4, NextSeg rule 4).
-    rescued: bool,
+    /// A rescue retransmission needs all below this acknowledged (RFC 6675's RescueRxt; NextSeg rule 4).
+    rescue: u32,
     /// After a timeout duplicates say nothing until new data is acknowledged (ns-2's `timeout_`).
     mute: bool,
 }
 
 impl Sack {
     pub(super) fn new(base: u32) -> Sack {
-        Sack { blocks: Vec::new(), total: 0, high: base, pipe: 0, rescued: false, mute: false }
+        Sack { blocks: Vec::new(), total: 0, high: base, pipe: 0, rescue: base, mute: false }
     }
 
     /// Whether there is nothing to look at.
@@ -42,20 +42,23 @@ impl Sack {
         self.total = 0;
     }
 
-    /// RFC 2018 section 8: after a timeout the blocks count no more, for the receiver may have dropped them.
-    pub(super) fn timed_out(&mut self, una: u32) {
-        self.clear();
+    /// ns-2 forgets the blocks at a timeout. RFC 6675 section 5.1 and the erratum 1610 to RFC 2018 let a sender keep them
+    /// that notices when the receiver has dropped what it had reported ([`Sack::trim`]).
+    pub(super) fn timed_out(&mut self, una: u32, profile: Profile) {
+        if profile == Profile::Ns2 {
+            self.clear();
+            self.mute = true;
+        }
         self.high = una;
-        self.mute = true;
     }
 
-    /// Forgets what lies below `una`. Says whether anything was there to look at.
+    /// Forgets what lies below `una`; all, if the receiver asks for what it had reported: it has dropped it, and maybe more
+    /// (RFC 2018 section 8).
     fn trim(&mut self, una: u32) {
         let gone = self.blocks.iter().take_while(|b| b.end <= una).count();
         self.total -= self.blocks.drain(..gone).map(|b| b.end - b.start).sum::<u32>();
-        if let Some(first) = self.blocks.first_mut().filter(|b| b.start < una) {
-            self.total -= una - first.start;
-            first.start = una;
+        if self.blocks.first().is_some_and(|b| b.start <= una) {
+            self.clear();
         }
     }
 
@@ -169,10 +172,8 @@ impl TcpSender {
     // ------------------------------------------------------------------ RFC 6675
 
     fn on_ack_6675(&mut self, now: Time, packet: &Packet, extra: Option<&TcpOptions>, out: &mut impl Transmit) {
-        let new = packet.seq > self.una;
         let recovering = self.phase == Phase::Recovery;
-        if new {
-            self.board().mute = false;
+        if packet.seq > self.una {
             if recovering {
                 self.advance(now, packet);
                 if self.timing && packet.seq > self.timed {
@@ -187,37 +188,32 @@ impl TcpSender {
         let (una, max) = (self.una, self.max);
         let news = self.board().update(una, max, extra);
         if recovering {
-            if self.una >= self.recover {
-                self.phase = Phase::Open;
-                self.dupacks = 0;
-                self.action = Action::Exited;
-                self.tell(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
-                return self.pump(now, u32::MAX, out);
+            if una < self.recover {
+                return self.pump_sack(now, out);
             }
-            return self.pump_sack(now, out);
+            self.phase = Phase::Open;
+            self.dupacks = 0;
+            self.action = Action::Exited;
+            self.tell(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
         }
-        // a duplicate is what reports something new (RFC 6675 section 2)
-        if !new && news && self.una < self.max {
+        // a duplicate is what reports something new, even if it moves the left edge (section 2)
+        if news {
             self.dupacks = self.dupacks.saturating_add(1);
             let lost = self.board().lost_below() > una;
-            if (self.dupacks >= DUPLICATES || lost) && self.una > self.recover {
+            // after a timeout not before all that was sent until then is acknowledged (section 5.1)
+            if (self.dupacks >= DUPLICATES || lost) && una >= self.recover {
                 return self.enter_6675(now, out);
             }
-            if self.config.limited_transmit && self.dupacks < DUPLICATES {
-                return self.limited_transmit(now, out); // section 5 step (3)
-            }
         }
-        if self.dupacks == 0 {
-            self.pump(now, u32::MAX, out);
-        }
+        self.pump_holes(now, out);
     }
 
     /// Section 5 step (4).
     fn enter_6675(&mut self, now: Time, out: &mut impl Transmit) {
-        self.recover = self.max;
-        if self.action != Action::Ecn || self.una > self.recover {
+        if self.reduces() {
             self.tell(TcpEvent::Lost { duplicates: 0, transmissions: 1 }, now);
         }
+        self.recover = self.max;
         self.limited = 0;
         self.action = Action::Duplicates;
         self.phase = Phase::Recovery;
@@ -227,9 +223,37 @@ impl TcpSender {
         let una = self.una;
         let board = self.board();
         board.high = una + 1;
-        board.rescued = false;
+        board.rescue = una + 1;
         self.emit(now, una, out);
         self.pump_sack(now, out);
+    }
+
+    /// Sends what the window allows outside of recovery, in order, but nothing that the receiver has reported; what it has
+    /// reported has left the network. That is limited transmit (section 5 step (3)), and what fills the holes after a
+    /// timeout (section 5.1).
+    pub(super) fn pump_holes(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.board().blocks.is_empty() {
+            return self.pump(now, u32::MAX, out);
+        }
+        let window = self.window();
+        let edge = self.una.saturating_add(self.receive_window).min(self.limit);
+        let (una, next) = (self.una, self.nxt);
+        let reported = self.board().covered(una, next);
+        let mut pipe = next - una - reported;
+        while pipe < window {
+            let next = self.nxt;
+            let seq = self.board().hole(next);
+            let new = seq >= self.max;
+            // new data in place of what was reported is what limited transmit adds
+            let within = !new || self.config.limited_transmit || seq - self.una < window;
+            if seq >= edge || !within || !self.may_send(now) {
+                break;
+            }
+            self.nxt = seq + 1;
+            self.limited += u32::from(new && self.dupacks > 0);
+            self.emit(now, seq, out);
+            pipe += 1;
+        }
     }
 
     // ------------------------------------------------------------------ ns-2's Sack1
@@ -348,7 +372,7 @@ impl TcpSender {
     /// RFC 6675 NextSeg; ns-2's order is the same without rules 3 and 4.
     fn next_segment(&mut self) -> Option<u32> {
         let ns2 = self.config.profile == Profile::Ns2;
-        let (una, max) = (self.una, self.max);
+        let (una, max, recover) = (self.una, self.max, self.recover);
         let edge = una.saturating_add(self.receive_window);
         let next = self.nxt;
         let fresh = next < self.limit && next < edge;
@@ -370,11 +394,13 @@ impl TcpSender {
             return Some(seq); // rule 3
         }
         // rule 4: the highest outstanding segment, once, lest its loss cost a timeout
-        if !board.rescued {
-            board.rescued = true;
-            let seq = (una..max).rev().find(|&s| board.hole(s) == s)?;
-            return Some(seq);
+        if una > board.rescue {
+            board.rescue = recover;
+            return (una..max).rev().find(|&s| board.hole(s) == s);
         }
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

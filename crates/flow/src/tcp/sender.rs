@@ -98,8 +98,14 @@ pub struct TcpSender {
     pub(super) clock: Option<Box<Clock>>,
     pub(super) fine: Option<Box<FineTimer>>,
     pub(super) rtt: Rtt,
-    /// One past the highest segment sent when the window was last reduced (RFC 6582).
+    /// One past the highest segment sent when the last recovery began, or at the last timeout (RFC 6582's `recover`, RFC
+    /// 6675's RecoveryPoint). Other profiles than `rfc` move it at a mark too.
     pub(super) recover: u32,
+    /// Profile `rfc`: one past the highest segment sent when the window was last reduced, for whatever reason: one
+    /// reduction a window of data (RFC 3168 section 6.1.2).
+    pub(super) reduced: u32,
+    /// The segment that the retransmission timer sent again last, if any (RFC 5681 section 3.1).
+    pub(super) timed_out: Option<u32>,
     /// The connection's first segment: the SYN.
     pub(super) base: u32,
     pub(super) action: Action,
@@ -110,7 +116,7 @@ pub struct TcpSender {
     /// The next new segment carries CWR (RFC 3168).
     pub(super) cwr: bool,
     pub(super) stopped: bool,
-    /// When a send held back by `send_overhead` is due.
+    /// When a send held back by `send_overhead`, or by a mark at a window of one, is due.
     pub(super) delayed: Time,
     pub(super) draws: u64,
     pub(super) stream: random::Stream,
@@ -157,6 +163,8 @@ impl TcpSender {
             stats: SenderStats::new(config.wire()),
             rtt: Rtt::new(config.profile, config.initial_rto),
             recover: 0,
+            reduced: 0,
+            timed_out: None,
             base: 0,
             action: Action::None,
             limited: 0,
@@ -195,11 +203,14 @@ impl TcpSender {
         self.phase = Phase::Open;
         self.timing = false;
         self.special = true;
+        self.spaced = config.send_overhead > Span::ZERO;
         self.timer = Time::NEVER;
         self.rtt = Rtt::new(config.profile, config.initial_rto);
         self.rto = config.initial_rto;
         self.controller = self.fresh.clone();
         self.recover = base;
+        self.reduced = base;
+        self.timed_out = None;
         self.action = Action::None;
         self.limited = 0;
         self.partial = false;

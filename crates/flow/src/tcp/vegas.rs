@@ -99,7 +99,7 @@ impl TcpSender {
             let window = f64::from(self.config.initial_window);
             self.tell(TcpEvent::Established { window }, now);
         }
-        if self.dupacks > DUPLICATES {
+        if self.dupacks > DUPLICATES && (ns2 || self.action == Action::Duplicates) {
             self.tell(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
         }
         let newest = packet.seq - 1;
@@ -131,13 +131,17 @@ impl TcpSender {
     fn vegas_duplicate(&mut self, now: Time, out: &mut impl Transmit) {
         self.dupacks = self.dupacks.saturating_add(1);
         if !(self.fine_expired(now) || self.dupacks == DUPLICATES) {
-            if self.dupacks > DUPLICATES {
+            // after a timeout duplicates tell of what was sent again for nothing, and inflate no window
+            let repairing = self.config.profile == Profile::Ns2 || self.action == Action::Duplicates;
+            if self.dupacks > DUPLICATES && repairing {
                 self.tell(TcpEvent::Duplicate, now);
             }
             return;
         }
-        if self.una <= self.recover && self.action == Action::Timeout {
-            return; // what went out before the timeout must be acknowledged first
+        // what went out before the timeout must be acknowledged first; for ns-2 one more segment
+        let ns2 = self.config.profile == Profile::Ns2;
+        if self.action == Action::Timeout && (self.una < self.recover || ns2 && self.una == self.recover) {
+            return;
         }
         let (sent, transmissions) = self.clock.as_ref().and_then(|c| c.get(self.una)).unwrap_or((now, 1));
         self.action = Action::Duplicates;
@@ -151,7 +155,7 @@ impl TcpSender {
             fine.cut_at = Some(now);
             self.tell(TcpEvent::Lost { duplicates, transmissions }, now);
         }
-        if self.config.profile == Profile::Ns2 {
+        if ns2 {
             let limits = self.limits();
             self.rtt.back_off(&limits);
         }

@@ -8,8 +8,7 @@ mod segments;
 use paceline_control::TcpController;
 use paceline_flow::tcp::{TcpConfig, TcpReceiver, TcpSender};
 use paceline_flow::{Segment, Transmit};
-use paceline_packet::{Extra, Packet};
-use paceline_random::Stream;
+use paceline_packet::{Extra, Flags, Packet};
 use paceline_units::{Span, Time};
 use segments::packet;
 use std::cmp::Reverse;
@@ -26,6 +25,10 @@ pub struct Path {
     pub start: Time,
     /// Packets that may wait, the one in transmission left out.
     pub waiting: usize,
+    /// Retransmissions are spared random loss: each loss is repaired at the first attempt.
+    pub spared: bool,
+    /// So many packets at the beginning are lost.
+    pub lost_first: u64,
 }
 
 impl Path {
@@ -41,6 +44,8 @@ impl Path {
             warmup: Time::from_secs_f64(20.0),
             start,
             waiting: 49,
+            spared: false,
+            lost_first: 0,
         }
     }
 }
@@ -172,7 +177,9 @@ pub fn run(config: &TcpConfig, controller: TcpController, path: &Path) -> Outcom
                         departures.push_back(begin);
                     }
                     let end = net.lines[1].pass(now, net.slab[item].0.size);
-                    if path.loss > 0.0 && loss.unit(arrivals) < path.loss {
+                    let spared = path.spared && net.slab[item].0.flags.has(Flags::RETRANSMISSION);
+                    let random = path.loss > 0.0 && loss.unit(arrivals) < path.loss && !spared;
+                    if random || arrivals <= path.lost_first {
                         drops += 1;
                     } else {
                         // the last hop: 100 Mbit/s again

@@ -1,0 +1,76 @@
+//! The scoreboard against the words of RFC 6675 section 4, segment by segment.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Whether the receiver has the segment, of `una..max`.
+fn reported(had: &[bool], una: u32, seq: u32) -> bool {
+    had[(seq - una) as usize]
+}
+
+/// "more than (DupThresh - 1) * SMSS bytes with sequence numbers greater than 'SeqNum' have been SACKed"; three discontiguous
+/// sequences are as many segments.
+fn is_lost(had: &[bool], una: u32, seq: u32) -> bool {
+    had[(seq - una) as usize + 1..].iter().filter(|h| **h).count() >= 3
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pipe_holes_and_losses_are_those_of_the_text(
+        had in proptest::collection::vec(any::<bool>(), 1..40),
+        order in proptest::collection::vec((any::<u8>(), any::<u8>()), 0..60),
+        high in 0u32..45,
+        moved in 0u32..10,
+    ) {
+        let mut had = had;
+        had[0] = false; // or the left edge would have moved
+        let una = 7;
+        let max = una + had.len() as u32;
+        let mut sack = Sack::new(una);
+        // blocks as a receiver may tell of them: parts of what it has, in any order; in the end all of it
+        let runs: Vec<(u32, u32)> = (una..max)
+            .filter(|&s| reported(&had, una, s) && !reported(&had, una, s - 1))
+            .map(|s| (s, (s..max).find(|&e| !reported(&had, una, e)).unwrap_or(max)))
+            .collect();
+        for (run, cut) in order {
+            if let Some(&(start, end)) = runs.get(usize::from(run) % runs.len().max(1)) {
+                let from = start + u32::from(cut) % (end - start);
+                sack.add(from, end);
+            }
+        }
+        for &(start, end) in &runs {
+            sack.add(start, end);
+        }
+        sack.high = una + high;
+        // the left edge moves to a segment that the receiver has not
+        let una_now = (una + moved..max).find(|&s| !reported(&had, una, s)).unwrap_or(max);
+        sack.update(una_now, max, None);
+        let (una, had) = (una_now, &had[(una_now - una) as usize..]);
+        let all = || (una..max).filter(|&s| !reported(had, una, s));
+        for seq in all() {
+            prop_assert_eq!(seq < sack.lost_below(), is_lost(had, una, seq), "IsLost({})", seq);
+        }
+        let pipe = all().map(|s| u32::from(!is_lost(had, una, s)) + u32::from(s < sack.high)).sum::<u32>();
+        prop_assert_eq!(sack.in_flight(una, max), pipe, "SetPipe");
+        for seq in una..max {
+            prop_assert_eq!(sack.hole(seq), (seq..max).find(|&s| !reported(had, una, s)).unwrap_or(max));
+            let covered = (seq..max).filter(|&s| reported(had, una, s)).count();
+            prop_assert_eq!(sack.covered(seq, max) as usize, covered);
+        }
+    }
+
+    /// A receiver that asks for what it had reported has dropped it: nothing that it has told counts any more.
+    #[test]
+    fn a_receiver_that_drops_what_it_had(start in 2u32..20, size in 1u32..20, ack in 1u32..45) {
+        let mut sack = Sack::new(0);
+        sack.add(start, start + size);
+        sack.add(60, 70);
+        sack.update(ack, 100, None);
+        let dropped = (start..start + size).contains(&ack);
+        prop_assert_eq!(sack.is_clear(), dropped);
+        let left = if ack < start { size } else { 0 };
+        prop_assert_eq!(sack.total, if dropped { 0 } else { left + 10 });
+    }
+}
