@@ -102,7 +102,7 @@ pub struct FlowTable {
     #[schemars(extend("x-default" = "by profile"))]
     pub handshake: Option<bool>,
     /// Packets of a burst leave one after the other, each after a pause drawn uniformly from 0 to this (ns-2's
-    /// `overhead_`).
+    /// `overhead_`). `rap` and `tfrcp`: each gap between packets is longer by such a draw.
     #[serde(default)]
     #[schemars(extend("x-max" = "10 s"))]
     pub send_overhead: Span,
