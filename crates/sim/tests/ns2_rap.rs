@@ -107,7 +107,7 @@ fn overhead() {
         let table = format!("[flow.a]\ncc = \"rap\"\nack_size = \"40 B\"\nsend_overhead = \"{ms} ms\"\n");
         let sent: Vec<f64> = (1..=10).map(|seed| flows(25, 50, &table, seed)[0].packets_sent as f64).collect();
         let mean = sent.iter().sum::<f64>() / 10.0;
-        let own = 2.262 * (sent.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / 9.0 / 10.0).sqrt();
+        let own = 2.262 * (sent.iter().map(|n| (n - mean) * (n - mean)).sum::<f64>() / 9.0 / 10.0).sqrt();
         let joint = f64::hypot(half, own);
         println!("{ms} ms: {mean} +- {own:.1}, ns-2 {ns2} +- {half}");
         assert!((mean - ns2).abs() < joint.max(0.03 * ns2), "{ms} ms: {mean}, ns-2 {ns2}, {joint}");
