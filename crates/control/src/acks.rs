@@ -22,9 +22,10 @@ pub enum AckEvent {
     /// An acknowledgement has told of packets that came.
     Acked {
         /// The round-trip time of the packet that it answers, already part of the path's `srtt`; `None` if that packet's
-        /// fate was known before.
+        /// fate was known before. A packet given up for lost that is answered late has one
+        /// ([`AckSettings::late_answers`]).
         rtt: Option<Span>,
-        /// How many packets it was the first to tell of.
+        /// How many packets it was the first to tell of: of those given up for lost before, none.
         packets: u32,
     },
     /// Packets have been found lost.
@@ -55,6 +56,8 @@ pub struct Estimator {
     pub least_timeout: Span,
     /// The timeout before the first sample.
     pub first_timeout: Span,
+    /// What the mean begins with, without a deviation; zero: with the first sample.
+    pub first_mean: Span,
 }
 
 /// How the time of the next packet follows the rate.
@@ -75,6 +78,10 @@ pub struct AckSettings {
     pub pacing: Pacing,
     /// Gaps between packets are drawn uniformly from 1 - this to 1 + this.
     pub gap_jitter: f64,
+    /// An answer to a packet that was given up for lost is a round-trip sample as others are: no packet is sent twice, so
+    /// there is no doubt which one it answers. Without it, a timeout that has fallen below the round-trip time stays there,
+    /// and every packet is lost for good before its answer comes.
+    pub late_answers: bool,
 }
 
 /// A controller that the machine of per-packet acknowledgements can ride on.

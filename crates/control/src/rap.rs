@@ -55,6 +55,13 @@ const PARAMETERS: &[Parameter] = &[
     plain("short_gain", 0.9, (0.001, 1.0), "weight of a sample in the short-term mean").idle(WITHOUT_FINE_GRAIN),
     plain("long_gain", 0.01, (0.001, 1.0), "weight of a sample in the long-term mean").idle(WITHOUT_FINE_GRAIN),
     plain("gap_jitter", 0.0, (0.0, 0.999), "gaps are multiplied by draws from 1 - this to 1 + this"),
+    Parameter::number(
+        "first_rtt",
+        [0.0; Profile::ALL.len()],
+        (0.0, 60.0),
+        "s",
+        "what the smoothed round-trip time begins with; 0: with the first sample",
+    ),
 ];
 
 /// The state.
@@ -66,6 +73,7 @@ pub struct Rap {
     used: f64,
     fine: Option<FineGrain>,
     gap_jitter: f64,
+    first_rtt: Span,
     /// The gap between packets (IPG) in seconds.
     gap: f64,
     acked: bool,
@@ -143,6 +151,7 @@ impl Build for Rap {
             used: values[3],
             fine: (values[4] == 1.0).then_some(fine),
             gap_jitter: values[7],
+            first_rtt: Span::from_secs_f64(values[8]),
             gap: FIRST.as_secs_f64(),
             acked: false,
             step: Time::NEVER,
@@ -223,12 +232,15 @@ impl AckController for Rap {
                 deviation_factor: 4.0,
                 least_timeout: Span::ZERO,
                 first_timeout: FIRST,
+                first_mean: self.first_rtt,
             },
             pacing: match self.law {
                 RapLaw::Paper => Pacing::Follows,
                 RapLaw::Ns2 => Pacing::Timer,
             },
             gap_jitter: self.gap_jitter,
+            // ns-2 forgets a packet with its timeout
+            late_answers: self.law == RapLaw::Paper,
         }
     }
 }

@@ -142,8 +142,8 @@ pub(crate) const COMMON: [Parameter; 7] = [
     ),
     Parameter::switch(
         "damping",
-        [false, true, true, false],
-        "send slower while the round-trip time is above its average (RFC 5348 section 4.5, optional there)",
+        [true; EACH],
+        "send slower while the round-trip time is above its average (RFC 5348 section 4.5)",
     ),
     Parameter::switch("discounting", [true; EACH], "long times without loss discount the older intervals (5.5)"),
     Parameter::whole("ndupack", [3.0, 1.0, 1.0, 3.0], (1.0, 100.0), "so many later packets tell of a loss (5.1)")

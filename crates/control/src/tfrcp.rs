@@ -192,9 +192,11 @@ impl AckController for Tfrcp {
                 deviation_factor: 4.0,
                 least_timeout: self.least_timeout,
                 first_timeout: FIRST,
+                first_mean: Span::ZERO,
             },
             pacing: Pacing::Follows,
             gap_jitter: self.gap_jitter,
+            late_answers: true,
         }
     }
 }

@@ -73,7 +73,7 @@ impl Rfc5348 {
             return;
         };
         let recv_limit;
-        if data_limited {
+        if data_limited && x_recv > 0.0 {
             if more_losses {
                 for entry in &mut self.x_recv_set {
                     entry.1 /= 2.0;

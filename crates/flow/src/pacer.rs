@@ -16,8 +16,11 @@ pub(crate) struct Pacer {
     due_fraction: f64,
     draws: Sequence,
     jitter: f64,
-    /// The draw for the gap that is running.
+    /// The gap that is running is multiplied by `stretch` and longer by `extra` nanoseconds.
     stretch: f64,
+    extra: f64,
+    /// In nanoseconds.
+    overhead: f64,
 }
 
 /// Packets that leave in one call at most. A report can name any rate, and what a round trip takes at it would keep the
@@ -31,7 +34,22 @@ fn gap(segment: f64, rate: f64) -> f64 {
 
 impl Pacer {
     pub(crate) fn new(jitter: f64, draws: Sequence) -> Pacer {
-        Pacer { last: Time::ZERO, fraction: 0.0, due: Time::NEVER, due_fraction: 0.0, draws, jitter, stretch: 1.0 }
+        Pacer {
+            last: Time::ZERO,
+            fraction: 0.0,
+            due: Time::NEVER,
+            due_fraction: 0.0,
+            draws,
+            jitter,
+            stretch: 1.0,
+            extra: 0.0,
+            overhead: 0.0,
+        }
+    }
+
+    /// Each gap is longer by a draw from 0 to `overhead`.
+    pub(crate) fn with_overhead(self, overhead: Span) -> Pacer {
+        Pacer { overhead: overhead.0 as f64, ..self }
     }
 
     /// The nominal time of the next packet.
@@ -61,6 +79,9 @@ impl Pacer {
         if self.jitter > 0.0 {
             self.stretch = 1.0 + self.jitter * (2.0 * self.draws.unit() - 1.0);
         }
+        if self.overhead > 0.0 {
+            self.extra = self.overhead * self.draws.unit();
+        }
         self.follow(segment, rate);
     }
 
@@ -74,7 +95,7 @@ impl Pacer {
 
     #[inline]
     fn follow(&mut self, segment: f64, rate: f64) {
-        let nanos = gap(segment, rate) * self.stretch + self.fraction;
+        let nanos = gap(segment, rate) * self.stretch + self.extra + self.fraction;
         let whole = nanos as u64;
         self.due = self.last + Span(whole);
         self.due_fraction = nanos - whole as f64;
@@ -167,5 +188,22 @@ mod tests {
         }
         assert!((pacer.due().as_secs_f64() - 100.0).abs() < 0.3);
         assert!((0.499..0.502).contains(&least) && (1.498..1.501).contains(&most), "{least} {most}");
+    }
+
+    #[test]
+    fn overhead_is_added_to_gaps_of_any_rate() {
+        let mut pacer = pacer(0.0).with_overhead(Span::from_millis(4));
+        let (mut least, mut most, mut sum) = (f64::MAX, 0.0_f64, 0.0);
+        for i in 0..100_000 {
+            let before = pacer.due();
+            let rate = if i % 2 == 0 { 1e6 } else { 1e5 }; // 1 or 10 ms
+            pacer.sent(before, Span::ZERO, 1000.0, rate);
+            // the draw stays the same where the rate changes meanwhile
+            pacer.repace(before, 1000.0, 1e6);
+            let gap = pacer.due().since(before).as_secs_f64() * 1e3;
+            (least, most, sum) = (least.min(gap), most.max(gap), sum + gap);
+        }
+        assert!((1.0..1.001).contains(&least) && (4.999..5.000001).contains(&most), "{least} {most}");
+        assert!((sum / 1e5 - 3.0).abs() < 0.01, "{sum}"); // four standard errors: 4 / sqrt(12) / sqrt(1e5) * 4 = 0.015
     }
 }

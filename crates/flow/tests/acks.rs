@@ -36,6 +36,54 @@ fn an_answer_with_another_echo_is_none() {
     assert_eq!(sender.srtt(), Span::from_millis(100));
 }
 
+/// No packet is sent twice, so that a late answer is as good a sample as any. ns-2 has forgotten the packet.
+#[test]
+fn an_answer_later_than_the_timeout_is_a_sample_and_none_in_ns2() {
+    for (name, profile, srtt) in [("rap", Profile::Rfc, 3000), ("tfrcp", Profile::Rfc, 3000), ("rap", Profile::Ns2, 0)]
+    {
+        let (mut sender, _) = ends(name, profile);
+        let mut left: Vec<Segment> = Vec::new();
+        sender.supply_endless(Time::ZERO, &mut left);
+        sender.start(Time::ZERO, &mut left);
+        sender.on_timer(ms(2000), &mut left);
+        assert_eq!(sender.stats().timeouts, 1, "{name}");
+        let hole = Extra::Ack(LastHole { received_end: 1, hole_end: 0, hole_start: 0 });
+        let forged = Stamp(left[0].stamp.0.wrapping_add(1));
+        sender.on_ack(ms(2900), &packet(0, forged, ms(2900)), Some(&hole));
+        assert_eq!(sender.srtt(), Span::ZERO, "{name}: another echo");
+        let before = sender.window();
+        // the answer, and a copy of it
+        for at in [3000, 3500] {
+            sender.on_ack(ms(at), &packet(0, left[0].stamp, ms(at)), Some(&hole));
+            assert_eq!(sender.srtt(), Span::from_millis(srtt), "{name} {profile:?}");
+        }
+        // the first answer begins with a packet a round trip, late or not
+        assert_eq!((before, sender.window()), (0.0, if srtt > 0 { 1.0 } else { 0.0 }), "{name} {profile:?}");
+    }
+}
+
+/// ns-2 sets the timer of a gap to the gap and a draw from 0 to `overhead_`.
+#[test]
+fn overhead_makes_gaps_longer_by_a_draw() {
+    let controller = AcksController::new(scheme("rap").unwrap(), Profile::Ns2, &[]).unwrap();
+    let settings = paceline_control::AckController::settings(&controller);
+    let config = AcksConfig { send_overhead: Span::from_millis(500), ..AcksConfig::new(Profile::Ns2, settings) };
+    let second = |seed| {
+        let mut sender = AcksSender::new(&config, controller.clone(), Stream::new(seed, "s"));
+        let mut left: Vec<Segment> = Vec::new();
+        sender.supply_endless(Time::ZERO, &mut left);
+        sender.start(Time::ZERO, &mut left);
+        // the first step ends; the first gap, of 2 s too, goes on
+        sender.on_timer(ms(2000), &mut left);
+        assert_eq!((left.len(), sender.stats().timeouts), (1, 0));
+        sender.next_wake().0 as f64 / 1e6
+    };
+    let due: Vec<f64> = (0..200).map(second).collect();
+    let mean = due.iter().sum::<f64>() / 200.0;
+    assert!(due.iter().all(|at| (2000.0..2500.0).contains(at)), "{due:?}");
+    assert!((mean - 2250.0).abs() < 41.0, "{mean}"); // four standard errors of 500 / sqrt(12 * 200)
+}
+
 #[test]
 fn the_last_packet_of_all_is_lost_a_timeout_after_it_left() {
     // rounds of a minute: nothing else wakes it

@@ -4,7 +4,7 @@ mod tfrc_path;
 
 use paceline_control::{Law, Profile, RateController};
 use paceline_flow::Segment;
-use paceline_flow::tfrc::{IntervalWeights, TfrcConfig, TfrcReceiver, TfrcSender};
+use paceline_flow::tfrc::{Fewer, IntervalWeights, TfrcConfig, TfrcReceiver, TfrcSender};
 use paceline_packet::{Extra, ExtraId, Flags, FlowId, Ns2Data, Packet, Stamp, Subflow, TfrcData, TfrcReport};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
@@ -371,7 +371,8 @@ proptest! {
                 starts.push(lost);
             }
         }
-        let weights = IntervalWeights { threshold: if discounting { 0.25 } else { 1.0 } };
+        let threshold = if discounting { 0.25 } else { 1.0 };
+        let weights = IntervalWeights { threshold, fewer: Fewer::InForTheOldest };
         let mut closed: Vec<(f64, f64)> = Vec::new();
         for (i, &start) in starts.iter().enumerate() {
             if i == 0 {

@@ -275,6 +275,7 @@ fn acks_config(flow: &Flow, defaults: AcksConfig) -> AcksConfig {
         segment: flow.segment as u16,
         header: flow.header as u16,
         ack_size: flow.ack_size.map_or(defaults.ack_size, |size| size.bytes() as u16),
+        send_overhead: flow.send_overhead,
         ..defaults
     }
 }

@@ -66,3 +66,53 @@ fn an_application_with_little_to_send_earns_no_rate_that_it_never_tried() {
         assert!((1e5..5e6).contains(&allowed), "{name} {profile:?}: {allowed}");
     });
 }
+
+fn flows(text: &str, seed: u64) -> Vec<FlowSummary> {
+    let document = Document::parse(text, "acks.toml").unwrap();
+    let scenario = Scenario::check(&document, &mut |_| Err(String::new())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    simulate(&scenario, seed, &RunOptions::default()).unwrap().summary.flows
+}
+
+/// Where the queue of many flows grows past the timeout that a short round trip has made, answers come late. A sender that
+/// took no sample of them would hold every packet for lost from then on.
+#[test]
+fn a_queue_that_outgrows_the_timeout_locks_no_rap_up() {
+    for seed in 1..=16 {
+        let text = "duration = \"60 s\"\nwarmup = \"20 s\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"2 ms\"\n\
+                    queue = { kind = \"droptail\", limit = \"300 packets\" }\n[flow.a]\ncc = \"rap\"\ncount = 15\n\
+                    start = { uniform = [\"0 s\", \"1 s\"] }\n";
+        let flows = flows(text, seed);
+        let mean = flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / 15.0;
+        // the link's 10 Mbit/s but for headers
+        assert!((0.62e6..0.667e6).contains(&mean), "{mean} of seed {seed}");
+        for flow in flows {
+            let who = format!("{} of seed {seed}", flow.instance);
+            assert!(flow.rtt_mean_s.is_some_and(|rtt| (0.05..0.4).contains(&rtt)), "{who}: {:?}", flow.rtt_mean_s);
+            // a flow that is locked up has a timeout for each packet, and between a third and three times of its share
+            assert!(flow.timeouts * 20 < flow.packets_sent, "{who}: {} of {}", flow.timeouts, flow.packets_sent);
+            assert!((0.6..1.6).contains(&(flow.goodput_bps / mean)), "{who}: {} of {mean}", flow.goodput_bps);
+        }
+    }
+}
+
+/// A round trip longer than the timeout before the first sample (2 s): every answer comes late. ns-2's RAP never has a
+/// sample there, and nor has ours of profile `ns2`.
+#[test]
+fn a_round_trip_longer_than_the_first_timeout_is_measured() {
+    for (name, profile, measured) in
+        [("rap", "rfc", true), ("tfrcp", "rfc", true), ("tfrcp", "ns2", true), ("rap", "ns2", false)]
+    {
+        let text = format!(
+            "duration = \"300 s\"\nprofile = \"{profile}\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"1100 ms\"\n\
+             queue = {{ kind = \"droptail\", limit = \"60 packets\" }}\n[flow.a]\ncc = \"{name}\"\n"
+        );
+        let flow = flows(&text, 1).remove(0);
+        assert_eq!(flow.rtt_mean_s.is_some(), measured, "{name} {profile}");
+        // ns-2, `ns`: 30 packets in 120 s, nearly as many losses
+        let rate = f64::from(u32::try_from(flow.packets_sent).unwrap()) / 300.0;
+        assert!(
+            (if measured { 1.0..833.0 } else { 0.2..0.3 }).contains(&rate),
+            "{name} {profile}: {rate} packets a second"
+        );
+    }
+}

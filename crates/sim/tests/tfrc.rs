@@ -63,3 +63,26 @@ fn gauges_are_recorded() {
         assert!((allowed[i] * srtt[i] / (1452.0 * 8.0) / window[i] - 1.0).abs() < 1e-9, "{i}");
     }
 }
+
+/// One loss event, and none after it: I_mean is the open interval, I_0 packets (RFC 5348 section 5.4 with k = 1), and the
+/// equation without its timeouts s / (R sqrt(2 / (3 I_0))). With dI_0/dt = X/s that grows by 3/4 of a packet a round trip in
+/// each round trip: dX/dt = 3/4 s/R^2.
+#[test]
+fn after_one_loss_event_the_rate_grows_by_three_quarters_of_a_packet_a_round_trip() {
+    let over = |from: u32, to: u32| {
+        let text = format!(
+            "duration = \"{to} s\"\nwarmup = \"{from} s\"\n[link.bottleneck]\nrate = \"1 Gbit/s\"\ndelay = \"25 ms\"\n\
+             queue = {{ kind = \"droptail\", limit = \"2000 packets\" }}\n\
+             outage = [{{ from = \"400 ms\", to = \"405 ms\" }}]\n[flow.f]\ncc = \"tfrc\"\n"
+        );
+        let flow = output(&text, 1).summary.flows.remove(0);
+        let rtt = flow.rtt_mean_s.unwrap();
+        assert!((0.05..0.051).contains(&rtt) && flow.packets_lost == 0, "{flow:?}");
+        (flow.goodput_bps / (1452.0 * 8.0) * rtt, rtt)
+    };
+    // packets a round trip, two seconds apart
+    let ((before, _), (after, rtt)) = (over(3, 5), over(5, 7));
+    let growth = (after - before) / (2.0 / rtt);
+    // the rate follows I_0 by a round trip and a half, which is 1.5 % of the hundred since the loss
+    assert!((growth / 0.75 - 0.985).abs() < 0.01, "{before} {after}: {growth}");
+}

@@ -137,6 +137,8 @@ impl Rfc {
                 2.0 * report.receive_rate
             }
             Version::Rfc5348 => match report.interval {
+                // "the sender does not consider that the entire interval ... was a data-limited interval"
+                _ if report.receive_rate == 0.0 => self.update(now, 0.0, terms.rtt()),
                 Interval::DataLimited if rose => {
                     self.received.halve();
                     self.received.maximize(now, 0.85 * report.receive_rate);
@@ -146,13 +148,16 @@ impl Rfc {
                     self.received.maximize(now, report.receive_rate);
                     2.0 * self.received.max()
                 }
-                Interval::Used => {
-                    self.received.update(now, report.receive_rate, Span::from_secs_f64(terms.rtt()));
-                    2.0 * self.received.max()
-                }
+                Interval::Used => self.update(now, report.receive_rate, terms.rtt()),
             },
         };
         self.allow(limit, now, terms.segment(), terms.rtt());
+    }
+
+    /// The limit after an interval that was not data-limited.
+    fn update(&mut self, now: Time, receive_rate: f64, rtt: f64) -> f64 {
+        self.received.update(now, receive_rate, Span::from_secs_f64(rtt));
+        2.0 * self.received.max()
     }
 
     /// Section 4.3 step 4 from "If (p > 0)" on.

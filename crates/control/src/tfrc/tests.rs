@@ -133,6 +133,9 @@ fn section_4_3_data_limited_intervals() {
     // with one the set is halved, X_recv counts for 85 %, and the limit is the set's maximum itself
     near(s.report(0.1, limited(report(0.1, 5_000.0, 0.0002))), 50_000.0);
     near(s.report(0.1, limited(report(0.1, 80_000.0, 0.0003))), 0.85 * 80_000.0);
+    // an interval of which nothing was received is not called data-limited: nothing is halved
+    let mut s = settled(100_000.0, 0.0001);
+    near(s.report(0.1, limited(report(0.1, 0.0, 0.0002))), 200_000.0);
     // the initial infinity is no measurement
     let mut s = script(Law::Rfc5348);
     s.report(0.1, report(0.1, 0.0, 0.0));
@@ -189,7 +192,9 @@ fn section_4_5_damping() {
     let mean = 0.9 * 0.1_f64.sqrt() + 0.1 * 0.4_f64.sqrt();
     near(s.controller.pacing(), s.controller.rate() * mean / 0.4_f64.sqrt());
     assert!(s.controller.pacing() < s.controller.rate());
-    // off unless asked for: section 4.5 leaves it to the implementer
+    // "SHOULD be implemented": on unless told otherwise
+    let damping = |profile| COMMON[1].default[profile as usize];
+    assert!(Profile::ALL.into_iter().all(|profile| damping(profile) == 1.0));
     let mut s = script(Law::Rfc5348);
     s.report(0.1, report(0.1, 0.0, 0.0));
     s.report(0.1, report(0.4, 1e6, 0.0));

@@ -1,6 +1,7 @@
 //! The settings of a flow with per-packet acknowledgements, with each profile's defaults.
 
 use paceline_control::{AckSettings, Profile};
+use paceline_units::Span;
 
 /// The settings of both ends.
 #[derive(Clone, PartialEq, Debug)]
@@ -13,6 +14,8 @@ pub struct AcksConfig {
     pub header: u16,
     /// Bytes of an acknowledgement on the wire.
     pub ack_size: u16,
+    /// Each gap between packets is longer by a draw from 0 to this (ns-2's `overhead_`).
+    pub send_overhead: Span,
     /// The last packet of a write is filled up to a full one, as ns-2 counts whole packets.
     pub whole_segments: bool,
 }
@@ -22,14 +25,11 @@ impl AcksConfig {
     /// project's format (docs/wire/acks.md); in ns-2 1000 bytes, headers not counted.
     #[must_use]
     pub const fn new(profile: Profile, settings: AckSettings) -> AcksConfig {
-        match profile {
-            Profile::Rfc | Profile::Linux => {
-                AcksConfig { settings, segment: 1456, header: 44, ack_size: 56, whole_segments: false }
-            }
-            Profile::Ns2 | Profile::Ns2Linux => {
-                AcksConfig { settings, segment: 1000, header: 0, ack_size: 44, whole_segments: true }
-            }
-        }
+        let (segment, header, ack_size, whole_segments) = match profile {
+            Profile::Rfc | Profile::Linux => (1456, 44, 56, false),
+            Profile::Ns2 | Profile::Ns2Linux => (1000, 0, 44, true),
+        };
+        AcksConfig { settings, segment, header, ack_size, send_overhead: Span::ZERO, whole_segments }
     }
 
     /// Bytes on the wire of a full packet.

@@ -27,14 +27,24 @@ pub(super) struct History {
     first: u32,
     left: VecDeque<Time>,
     outstanding: u32,
+    /// The last packets found lost that no answer has come to, by number, with the times at which they left.
+    given_up: VecDeque<(u32, Time)>,
+    /// How many of them are remembered.
+    most_given_up: usize,
 }
 
 impl History {
+    /// Nothing has been sent; of what is found lost so many packets are remembered.
+    pub(super) fn new(most_given_up: usize) -> History {
+        History { most_given_up, ..History::default() }
+    }
+
     /// Nothing is outstanding, and `next` leaves next.
     pub(super) fn clear(&mut self, next: u32) {
         self.first = next;
         self.left.clear();
         self.outstanding = 0;
+        self.given_up.clear();
     }
 
     /// The next packet leaves.
@@ -66,6 +76,32 @@ impl History {
     pub(super) fn departure(&self, seq: u32) -> Option<Time> {
         let index = seq.checked_sub(self.first)?;
         self.left.get(index as usize).copied().filter(|&time| time != Time::NEVER)
+    }
+
+    /// When packet `seq` left, if it was found lost and no answer has come to it.
+    pub(super) fn departure_of_given_up(&self, seq: u32) -> Option<Time> {
+        let index = self.given_up.binary_search_by_key(&seq, |&(seq, _)| seq).ok()?;
+        Some(self.given_up[index].1)
+    }
+
+    /// Packet `seq`, found lost before, has come after all; those found lost before it are not waited for any more.
+    pub(super) fn came_late(&mut self, seq: u32) {
+        let through = self.given_up.partition_point(|&(given_up, _)| given_up <= seq);
+        self.given_up.drain(..through);
+    }
+
+    /// The packet at `index` is lost. What is found lost later has a higher number: a packet that has been overtaken, or is
+    /// overdue, is so with all below it.
+    fn give_up(&mut self, index: usize, lost: &mut Losses) {
+        let seq = self.first + index as u32;
+        lost.add(seq);
+        if self.most_given_up > 0 {
+            if self.given_up.len() == self.most_given_up {
+                self.given_up.pop_front();
+            }
+            self.given_up.push_back((seq, self.left[index]));
+        }
+        self.resolve(index);
     }
 
     fn resolve(&mut self, index: usize) {
@@ -104,7 +140,8 @@ impl History {
             if seq >= hole.hole_end || seq + 1 == hole.hole_start {
                 came += 1;
             } else if hole.received_end - 1 - seq >= OVERTAKEN {
-                lost.add(seq);
+                self.give_up(index, &mut lost);
+                continue;
             } else {
                 continue;
             }
@@ -121,8 +158,7 @@ impl History {
         while let Some(&left) = self.left.front()
             && left + timeout <= now
         {
-            lost.add(self.first);
-            self.resolve(0);
+            self.give_up(0, &mut lost);
             self.trim();
         }
         lost
@@ -176,6 +212,31 @@ mod tests {
         assert_eq!(h.learn(&hole(9, 5, 3)), (4, Losses { packets: 4, newest: 4 }));
         // of 0 to 2 it tells of the last one only
         assert_eq!(h.outstanding(), 1);
+    }
+
+    #[test]
+    fn what_is_given_up_is_remembered_until_its_answer_comes() {
+        let mut h = History::new(3);
+        (0..10).for_each(|i| h.sent(Time(i * 10)));
+        assert_eq!(h.departure_of_given_up(0), None);
+        h.came(1);
+        h.learn(&hole(2, 1, 0));
+        assert_eq!(h.expire(Time(140), Span(100)).packets, 4);
+        // of 0, 2, 3 and 4 the last three
+        let left = |h: &History| (0..10).filter(|&seq| h.departure_of_given_up(seq).is_some()).collect::<Vec<_>>();
+        assert_eq!(left(&h), [2, 3, 4]);
+        assert_eq!(h.departure_of_given_up(3), Some(Time(30)));
+        h.came_late(3);
+        assert_eq!(left(&h), [4]);
+        // 9 came, 5 to 8 did not: 5 and 6 are overtaken by three
+        h.came(9);
+        assert_eq!(h.learn(&hole(10, 9, 5)).1, Losses { packets: 2, newest: 6 });
+        assert_eq!(left(&h), [4, 5, 6]);
+        h.clear(10);
+        assert!(left(&h).is_empty());
+        let mut none = history(3);
+        none.expire(Time(1000), Span(100));
+        assert!(left(&none).is_empty());
     }
 
     #[test]

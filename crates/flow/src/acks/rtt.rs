@@ -38,11 +38,15 @@ impl Rtt {
     pub(super) fn sample(&mut self, sample: Span) -> Span {
         let sample = sample.max(LEAST);
         let seconds = sample.as_secs_f64();
-        if self.mean == 0.0 {
+        if self.mean == 0.0 && self.law.first_mean == Span::ZERO {
             self.mean = seconds;
             self.deviation = self.law.first_deviation * seconds;
             self.least = sample;
         } else {
+            if self.mean == 0.0 {
+                self.mean = self.law.first_mean.as_secs_f64();
+                self.least = sample;
+            }
             let error = seconds - self.mean;
             self.mean += self.law.gain * error;
             self.deviation += self.law.deviation_gain * (error.abs() - self.deviation);
@@ -101,6 +105,16 @@ mod tests {
         assert_eq!(rtt.timeout(), Span::from_millis(380));
         rtt.sample(Span::ZERO);
         assert_eq!(rtt.least(), LEAST);
+    }
+
+    #[test]
+    fn a_mean_that_is_given_moves_with_the_first_sample() {
+        let mut rtt = Rtt::new(Estimator { first_mean: Span::from_secs(2), ..law("rap") });
+        assert_eq!((rtt.smoothed(), rtt.timeout()), (Span::ZERO, Span::from_secs(2)));
+        rtt.sample(Span::from_millis(100));
+        // mean 2 - 1.9/2, deviation 1.9/2
+        assert_eq!((rtt.smoothed(), rtt.deviation()), (Span::from_millis(1050), Span::from_millis(950)));
+        assert_eq!((rtt.timeout(), rtt.least()), (Span::from_millis(1260 + 3800), Span::from_millis(100)));
     }
 
     #[test]

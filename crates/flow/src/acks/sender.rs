@@ -31,8 +31,11 @@ pub struct AcksSender {
     fresh: AcksController,
 }
 
+/// So many packets given up for lost are remembered, in case that their answers come late.
+const GIVEN_UP: usize = 1 << 14;
+
 impl AcksSender {
-    /// A sender that has not started. `stream` feeds the gaps' jitter, if there is any.
+    /// A sender that has not started. `stream` feeds the gaps' jitter and overhead, if there are any.
     #[must_use]
     pub fn new(config: &AcksConfig, controller: AcksController, stream: Stream) -> AcksSender {
         AcksSender {
@@ -40,8 +43,9 @@ impl AcksSender {
             started: false,
             stopped: false,
             pacing: config.settings.pacing,
-            pacer: Pacer::new(config.settings.gap_jitter.clamp(0.0, 0.999), Sequence::new(stream)),
-            history: History::default(),
+            pacer: Pacer::new(config.settings.gap_jitter.clamp(0.0, 0.999), Sequence::new(stream))
+                .with_overhead(config.send_overhead),
+            history: History::new(if config.settings.late_answers { GIVEN_UP } else { 0 }),
             rtt: Rtt::new(config.settings.estimator),
             controller: controller.clone(),
             stats: SenderStats::new(config.wire()),
@@ -200,7 +204,8 @@ impl AcksSender {
         if !self.started || self.stopped || !self.credible(packet, hole) {
             return;
         }
-        let departure = self.history.departure(packet.seq);
+        let awaited = self.history.departure(packet.seq);
+        let departure = awaited.or_else(|| self.history.departure_of_given_up(packet.seq));
         if departure.is_some_and(|left| Stamp::at(left) != packet.stamp) {
             return;
         }
@@ -208,12 +213,16 @@ impl AcksSender {
         let rtt = departure.map(|left| {
             let sample = self.rtt.sample(now.since(left));
             self.stats.round_trip(sample);
-            self.history.came(packet.seq);
+            if awaited.is_some() {
+                self.history.came(packet.seq);
+            } else {
+                self.history.came_late(packet.seq);
+            }
             sample
         });
         let (came, lost) = self.history.learn(hole);
-        let packets = came + u32::from(rtt.is_some());
-        if packets > 0 {
+        let packets = came + u32::from(awaited.is_some());
+        if packets > 0 || rtt.is_some() {
             self.controller.on_feedback(&AckEvent::Acked { rtt, packets }, &self.path(now));
             self.follow(now);
         }

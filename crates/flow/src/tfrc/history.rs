@@ -9,11 +9,22 @@ const INTERVALS: usize = 8;
 /// Weights of the intervals, the most recent first (RFC 5348 section 5.4).
 const WEIGHTS: [f64; INTERVALS] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
+/// Over how many intervals the mean with the open one goes while fewer than eight have closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fewer {
+    /// As many as without it (k, RFC 5348 section 5.4): the open one comes in for the oldest, as it does with eight.
+    InForTheOldest,
+    /// One more (ns-2): it comes in beside all of them.
+    BesideAll,
+}
+
 /// The averaging of RFC 5348 sections 5.4 and 5.5, on its own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct IntervalWeights {
     /// The lower bound of the discount (THRESHOLD): 1/4; RFC 3448 had 1/2. 1: no discounting.
     pub threshold: f64,
+    /// With fewer than eight closed intervals.
+    pub fewer: Fewer,
 }
 
 impl IntervalWeights {
@@ -28,12 +39,12 @@ impl IntervalWeights {
     /// p for an open interval of `open` packets after the `closed` ones; 0 without a closed one.
     #[must_use]
     pub fn loss_event_rate(&self, open: f64, closed: &[(f64, f64)]) -> f64 {
-        if closed.is_empty() {
-            return 0.0;
-        }
+        let Some((_, newer)) = closed.split_last() else { return 0.0 };
         let factor = self.discount(open, closed);
         let with_open = {
-            let (sum, weights) = total(1, closed, factor);
+            // of eight the last has no place beside the open one in any case
+            let beside = if self.fewer == Fewer::InForTheOldest { newer } else { closed };
+            let (sum, weights) = total(1, beside, factor);
             (open * WEIGHTS[0] + sum) / (WEIGHTS[0] + weights)
         };
         // the discount cancels where the open interval is left out

@@ -17,6 +17,6 @@ mod rtt;
 mod sender;
 
 pub use config::TfrcConfig;
-pub use history::{IntervalWeights, LossHistory};
+pub use history::{Fewer, IntervalWeights, LossHistory};
 pub use receiver::TfrcReceiver;
 pub use sender::TfrcSender;

@@ -6,7 +6,7 @@
 //! and a timer of 1.5 round-trip times does the rest; the intervals are counted when a report is made.
 
 use super::TfrcConfig;
-use super::history::IntervalWeights;
+use super::history::{Fewer, IntervalWeights};
 use super::receiver::{Heard, Measured};
 use paceline_control::models::TimeoutTerm;
 use paceline_control::tfrc::equation::Terms;
@@ -59,7 +59,10 @@ impl Ns2Receiver {
         Ns2Receiver {
             segment: u32::from(config.segment.max(1)),
             // minDiscountRatio_
-            weights: IntervalWeights { threshold: if config.settings.discounting { 0.5 } else { 1.0 } },
+            weights: IntervalWeights {
+                threshold: if config.settings.discounting { 0.5 } else { 1.0 },
+                fewer: Fewer::BesideAll,
+            },
             next: 0,
             sent: Time::ZERO,
             rtt: Span::ZERO,

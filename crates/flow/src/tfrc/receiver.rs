@@ -2,7 +2,7 @@
 
 use super::TfrcConfig;
 use super::gaps::{Arrival, Arrivals};
-use super::history::{Indication, IntervalWeights, LossHistory};
+use super::history::{Fewer, Indication, IntervalWeights, LossHistory};
 use super::ns2::Ns2Receiver;
 use super::receive_rate::ReceiveRate;
 use crate::{Arrived, ReceiverStats, Segment, Transmit};
@@ -172,8 +172,9 @@ struct RfcReceiver {
     largest: f64,
     /// R_m: what the newest packet's header says; zero before the sender has a sample.
     rtt: Span,
-    /// The feedback timer.
+    /// The feedback timer, and the R_m that it was last set with: R_(m-1) at its next expiry.
     due: Time,
+    timed: Span,
     /// Packets came since it last expired.
     fresh: bool,
     /// Since when it has expired without anything to report.
@@ -194,11 +195,12 @@ impl RfcReceiver {
             first,
             started: false,
             arrivals: Arrivals::new(first, config.settings.overtaken),
-            history: LossHistory::new(IntervalWeights { threshold }),
+            history: LossHistory::new(IntervalWeights { threshold, fewer: Fewer::InForTheOldest }),
             rate: ReceiveRate::new(),
             largest: 0.0,
             rtt: Span::ZERO,
             due: Time::NEVER,
+            timed: Span::ZERO,
             fresh: false,
             lapsed: None,
             lost: Vec::new(),
@@ -219,11 +221,11 @@ impl RfcReceiver {
             }
         }
         if let Some(from) = self.lapsed {
-            self.rate.lapsed(from, self.rtt, now);
+            self.rate.lapsed(from, self.timed, now);
         } else if self.started && self.due == Time::NEVER && self.rtt > Span::ZERO {
             // the sender has its first round-trip time: from now on there is a timer
             self.rate.expired(now);
-            self.due = now + self.rtt;
+            self.set_timer(now);
         }
         self.rate.add(bytes);
         self.fresh = true;
@@ -234,7 +236,7 @@ impl RfcReceiver {
         let worse = !self.lost.is_empty() && self.losses(next, now);
         let first = !core::mem::replace(&mut self.started, true);
         let at_once = first || worse || self.lapsed.is_some() || self.rtt == Span::ZERO;
-        let report = at_once.then(|| self.expire(now, self.rtt));
+        let report = at_once.then(|| self.expire(now, self.timed));
         Heard { new: true, report }
     }
 
@@ -257,12 +259,13 @@ impl RfcReceiver {
         // the equation in packets per round-trip time does not depend on it
         let rtt = self.rtt.max(Span::from_micros(1));
         let Some(terms) = Terms::new(self.segment, rtt, rtt * 4) else { return 1.0 };
-        let now = self.rate.rate(now, self.rtt);
+        let now = self.rate.rate(now, self.timed);
+        // a packet in two round-trip times: all there is to go by where the first packet was lost or marked, and the least
+        let least = 0.5 * terms.segment() / terms.rtt();
         let target = match self.law {
             Law::Rfc3448 => now,
-            // lost or marked before anything came: a packet in two round-trip times
-            _ if start == self.first => 0.5 * terms.segment() / terms.rtt(),
-            _ => self.largest.max(now),
+            _ if start == self.first => least,
+            _ => self.largest.max(now).max(least),
         };
         1.0 / terms.loss_event_rate(target)
     }
@@ -277,9 +280,15 @@ impl RfcReceiver {
         self.rate.expired(now);
         self.fresh = false;
         self.lapsed = None;
-        self.due = if self.rtt > Span::ZERO { now + self.rtt } else { Time::NEVER };
+        self.set_timer(now);
         let next = self.arrivals.next();
         Measured { next, receive_rate, loss_event_rate: self.history.loss_event_rate(next) }
+    }
+
+    /// Section 6.2, step 4; without a round-trip time there is no timer (6.3).
+    fn set_timer(&mut self, now: Time) {
+        self.timed = self.rtt;
+        self.due = if self.rtt > Span::ZERO { now + self.rtt } else { Time::NEVER };
     }
 
     fn on_timer(&mut self, now: Time) -> Option<Measured> {

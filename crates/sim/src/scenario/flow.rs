@@ -102,7 +102,7 @@ pub struct FlowTable {
     #[schemars(extend("x-default" = "by profile"))]
     pub handshake: Option<bool>,
     /// When the window opens, TCP waits for a time drawn uniformly from 0 to this, then sends all that the window allows by then
-    /// (ns-2's `overhead_`).
+    /// (ns-2's `overhead_`). `rap` and `tfrcp`: each gap between packets is longer by such a draw.
     #[serde(default)]
     #[schemars(extend("x-max" = "10 s"))]
     pub send_overhead: Span,

@@ -30,16 +30,17 @@ impl Rules {
             ("limited_transmit", flow.limited_transmit.is_some()),
             ("min_rto", flow.min_rto.is_some()),
             ("handshake", flow.handshake.is_some()),
-            ("send_overhead", flow.send_overhead > Span::ZERO),
         ];
-        // UDP reports nothing, RTCP's packets have the size that they have, and of all these only TFRC heeds marks, and who is
-        // told of arrivals
-        let rare = [("ecn", flow.ecn.is_some()), ("ack_size", flow.ack_size.is_some())];
+        // UDP reports nothing, RTCP's packets have the size that they have, of all these only TFRC heeds marks, and who is
+        // told of arrivals, and only the machine of per-packet acknowledgements adds to its gaps
+        let overhead = ("send_overhead", flow.send_overhead > Span::ZERO);
+        let rare = [("ecn", flow.ecn.is_some()), overhead, ("ack_size", flow.ack_size.is_some())];
         let of_others = match scheme.machine {
             Machine::Acks => &rare[..1],
             Machine::Rtp if wants_arrivals(scheme) => &rare[1..],
             Machine::Rtp | Machine::Udp => &rare[..],
-            Machine::Tcp(_) | Machine::Tfrc => &[],
+            Machine::Tcp(_) => &[],
+            Machine::Tfrc => &rare[1..2],
         };
         for (key, _) in of_tcp.iter().chain(of_others).filter(|(_, given)| *given) {
             self.note(join(path, key), format!("is not there for `{}`; leave the key out", scheme.name));

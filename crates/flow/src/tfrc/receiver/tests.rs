@@ -183,6 +183,38 @@ fn section_6_3_1_a_lost_first_packet_gives_a_packet_in_two_round_trips() {
 }
 
 #[test]
+fn section_6_3_1_half_a_packet_a_round_trip_is_the_least() {
+    let mut s = Script::new(Law::Rfc5348);
+    // the sender has no round-trip time yet, and a packet a second comes but for the second one
+    s.rtt = Span::ZERO;
+    for (i, seq) in [0, 2, 3, 4].into_iter().enumerate() {
+        s.packet(1000 * i as u64, seq);
+    }
+    let rtt = Span::from_millis(70);
+    let rate = Terms::new(1000, rtt, rtt * 4).unwrap().half(s.last().2.loss_event_rate);
+    assert!((rate / (0.5 * 1000.0 / 0.07) - 1.0).abs() < 1e-9, "{rate}");
+}
+
+#[test]
+fn section_6_2_an_early_report_looks_back_by_the_round_trip_that_the_timer_was_set_with() {
+    let mut s = Script::new(Law::Rfc5348);
+    for i in 0..5 {
+        s.packet(20 * i, i as u32);
+    }
+    for i in 0..=10 {
+        s.packet(100 + 10 * i, 5 + i as u32);
+    }
+    // R_(m-1) is that of the expiry at 200 ms
+    s.rtt = Span::from_millis(3 * R);
+    assert!(!s.packet(210, 16) && !s.packet(230, 18) && !s.packet(240, 19));
+    assert!(s.packet(250, 20), "17 is lost");
+    // since the expiry at 100 ms, the last that lies R_(m-1) back: 15 packets
+    let (_, _, report) = s.last();
+    assert!((report.receive_rate - 15_000.0 / 0.15).abs() < 1e-6, "{report:?}");
+    assert_eq!(s.receiver.next_wake(), ms(250 + 3 * R));
+}
+
+#[test]
 fn section_5_1_marks_count_at_once() {
     let mut s = Script::new(Law::Rfc5348);
     for i in 0..10 {
