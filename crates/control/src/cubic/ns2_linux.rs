@@ -109,7 +109,7 @@ impl Early {
             self.acks = 1;
             self.reno = cwnd;
             self.origin = self.last_max.max(cwnd);
-            let units = (1_u64 << (10 + 3 * UNITS)) / self.scale * (self.origin - cwnd);
+            let units = ((1_u64 << (10 + 3 * UNITS)) / self.scale).saturating_mul(self.origin - cwnd);
             self.k = libm::cbrt(units as f64) as u64;
         }
         let t = ((now + (self.least >> 3) - self.epoch) << UNITS) / HZ;
