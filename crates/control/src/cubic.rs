@@ -2,27 +2,30 @@
 //!
 //! Source: RFC 9438. With fast convergence (section 4.7) and the Reno-friendly region (section 4.3); without HyStart++
 //! (RFC 9406), which RFC 9438 section 4.10 recommends: slow start is that of RFC 5681. Under `linux` the kernel's
-//! `tcp_cubic.c` instead, with its HyStart (`cubic/linux.rs`). The same under all other profiles.
+//! `tcp_cubic.c` instead, with its HyStart (`cubic/linux.rs`), under `ns2-linux` that of Linux 2.6.22, which ns-2 carries
+//! (`cubic/ns2_linux.rs`).
 //! See docs/controllers/cubic.md.
 
 mod linux;
+mod ns2_linux;
 
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController};
 use linux::Kernel;
+use ns2_linux::Early;
 use paceline_units::Time;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::number(
         "c",
-        [0.4, 0.4, 0.4, 410.0 / 1024.0],
+        [0.4, 0.4, 410.0 / 1024.0, 410.0 / 1024.0],
         (0.001, 100.0),
         "segments/s^3",
         "how steeply the cubic rises (RFC 9438 section 5.1)",
     ),
     Parameter::number(
         "beta",
-        [0.7, 0.7, 0.7, 717.0 / 1024.0],
+        [0.7, 0.7, 819.0 / 1024.0, 717.0 / 1024.0],
         (0.1, 0.99),
         "1",
         "what a loss multiplies the window by (RFC 9438 section 4.6)",
@@ -52,6 +55,8 @@ pub struct Cubic {
     prior: f64,
     /// Under `linux`: the kernel's own state.
     kernel: Option<Kernel>,
+    /// Under `ns2-linux`: the state of Linux 2.6.22's.
+    early: Option<Box<Early>>,
 }
 
 impl Cubic {
@@ -146,6 +151,7 @@ impl Build for Cubic {
             w_est: 0.0,
             prior: 0.0,
             kernel: (profile == Profile::Linux).then(Kernel::default),
+            early: (profile == Profile::Ns2Linux).then(|| Box::new(Early::new(values[0], values[1]))),
         }
     }
 }
@@ -156,6 +162,9 @@ impl Controller for Cubic {
     fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
         if self.kernel.is_some() {
             return self.on_feedback_kernel(feedback, path);
+        }
+        if self.early.is_some() {
+            return self.on_feedback_early(feedback, path);
         }
         match *feedback {
             TcpEvent::Acked { segments, in_flight, .. } => self.grow(segments, in_flight, path),

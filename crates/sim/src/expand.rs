@@ -311,6 +311,8 @@ fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
         ack_size: flow.ack_size.map_or(defaults.ack_size, |size| size.bytes() as u16),
         initial_window: flow.initial_window.unwrap_or(defaults.initial_window),
         receive_window: flow.receive_window.unwrap_or(defaults.receive_window),
+        receive_buffer: flow.receive_buffer.map_or(defaults.receive_buffer, ClientBuffer::bytes),
+        send_buffer: flow.send_buffer.map_or(defaults.send_buffer, ClientBuffer::bytes),
         delayed_ack: match flow.delayed_ack {
             None => defaults.delayed_ack,
             Some(DelayedAck::Off) => None,

@@ -69,6 +69,21 @@ fn one_flow_with_random_loss() {
     single_grid(&rows);
 }
 
+/// CUBIC of TCP-Linux, at 10 Mbit/s with 50 packets of queue and at 40 Mbit/s with 200.
+#[test]
+fn cubic_of_tcp_linux() {
+    let rows = Row::all(include_str!("ns2/A_cubic_summary.csv"));
+    let scenario = |row: &Row| {
+        let (rate, queue) = (row.text("bw"), row.text("qlim"));
+        let text = single(row).replace("\"10 Mbit/s\"", &format!("\"{rate} Mbit/s\""));
+        text.replace("50 packets", &format!("{queue} packets"))
+    };
+    let misses = compare(&rows, scenario, &SINGLE, &Tolerance { share: 0.03, digit: 1e-6 });
+    // 64 pairs of means, most of them of random runs
+    assert!(misses.at_999.is_empty(), "these differ from ns-2:\n{}", misses.at_999.join("\n"));
+    assert!(misses.at_95.len() * 20 <= misses.compared, "these differ from ns-2:\n{}", misses.at_95.join("\n"));
+}
+
 const STREAMING: [Measure; 5] = [
     ("throughput", "thr_mbps", |s| s.streams[0].throughput_bps / 1e6),
     ("queue", "meanq", |s| s.queues[0].mean_packets),

@@ -63,6 +63,8 @@ fn key() -> impl Strategy<Value = String> {
         "ack_size",
         "initial_window",
         "receive_window",
+        "receive_buffer",
+        "send_buffer",
         "delayed_ack",
         "recovery",
         "newreno",
@@ -224,6 +226,8 @@ fn good() -> impl Strategy<Value = String> {
     let profile = "(rfc|ns2|ns2-linux|linux)";
     (1u64..1_000_000_000_000, 0u64..1_000_000_000, queue, app, cc, profile, 1u32..100, 0.0f64..0.99).prop_map(
         |(rate, delay, queue, app, cc, profile, count, loss)| {
+            let cc =
+                if profile == "ns2-linux" && ["newreno", "sack"].contains(&cc.as_str()) { "reno".into() } else { cc };
             format!(
                 "duration = \"60 s\"\nprofile = \"{profile}\"\n[link.bottleneck]\nrate = \"{rate} bit/s\"\n\
                  delay = \"{delay} ns\"\nqueue = {queue}\nloss = {{ rate = {loss} }}\n\

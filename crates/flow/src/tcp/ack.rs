@@ -169,7 +169,13 @@ impl TcpSender {
 
     #[inline]
     pub(super) fn limits(&self) -> Limits {
-        Limits { min: self.config.min_rto, max: self.config.max_rto }
+        let mut max = self.config.max_rto;
+        if self.profile == Profile::Rfc && self.stats.rtt_least > max && self.stats.rtt_least < Span::MAX {
+            // RFC 6298 (2.5) leaves the bound open from 60 s on; below the round trip each segment would be sent twice, and
+            // none ever be timed (section 3)
+            max = self.stats.rtt_least * 2;
+        }
+        Limits { min: self.config.min_rto, max }
     }
 
     /// Restarts the retransmission timer (RFC 6298 (5.2), (5.3); ns-2 lets it run when nothing is outstanding).

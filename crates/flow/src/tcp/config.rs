@@ -29,6 +29,12 @@ pub struct TcpConfig {
     pub initial_window: u32,
     /// The receiver's window in segments.
     pub receive_window: u32,
+    /// Profile `linux`: the most memory in bytes that the receive buffer may take while it is tuned (`tcp_rmem[2]`); `None`:
+    /// it does not bound the window.
+    pub receive_buffer: Option<u64>,
+    /// Profile `linux`: the most memory in bytes that the send buffer may take (`tcp_wmem[2]`); `None`: it does not bound what
+    /// is outstanding.
+    pub send_buffer: Option<u64>,
     /// How long an acknowledgement may wait for a second segment; `None`: each segment is acknowledged at once.
     pub delayed_ack: Option<Span>,
     /// NewReno's variant.
@@ -63,6 +69,8 @@ impl TcpConfig {
             ack_size: 40,
             initial_window: 3, // RFC 5681 section 3.1 for 1095 < SMSS <= 2190
             receive_window: 1 << 30,
+            receive_buffer: None,
+            send_buffer: None,
             delayed_ack: Some(Span::from_millis(200)),
             partial_acks: PartialAcks::Impatient,
             limited_transmit: true,
@@ -80,7 +88,9 @@ impl TcpConfig {
                 segment: 1448, // with time stamps (RFC 7323)
                 header: 52,
                 ack_size: 52,
-                initial_window: 10, // RFC 6928
+                initial_window: 10,             // RFC 6928
+                receive_buffer: Some(32 << 20), // since 6.16; 6 MiB before
+                send_buffer: Some(4 << 20),
                 delayed_ack: Some(Span::from_millis(40)),
                 min_rto: Span::from_millis(200),
                 max_rto: Span::from_secs(120),

@@ -5,6 +5,8 @@
 //! behaviour of `net/ipv4/tcp_input.c`. Here is what an acknowledgement does; `episode` enters and leaves recoveries,
 //! `tlp` has sending and the timers.
 
+use super::TcpConfig;
+use super::autotune::Autotune;
 use super::board::{Board, Delivered};
 use super::mdev::Estimator;
 use super::prr::Prr;
@@ -55,6 +57,7 @@ pub(super) struct Kernel {
     /// The reduction under way.
     pub(super) prr: Option<Prr>,
     estimator: Estimator,
+    pub(super) tune: Autotune,
     pub(super) undo: Undo,
     /// The present recovery ends with the acknowledgement of this (`high_seq`).
     pub(super) high: u32,
@@ -111,7 +114,7 @@ impl News {
 }
 
 impl Kernel {
-    pub(super) fn new(base: u32) -> Kernel {
+    pub(super) fn new(config: &TcpConfig, base: u32) -> Kernel {
         Kernel {
             state: State::Open,
             board: Board::new(base),
@@ -120,6 +123,7 @@ impl Kernel {
             pending: Pending::Nothing,
             prr: None,
             estimator: Estimator::default(),
+            tune: Autotune::new(config, base),
             undo: Undo::default(),
             high: base,
             timeouts: 0,
@@ -179,12 +183,17 @@ impl TcpSender {
                 news.count(&d, true);
             });
         }
+        if before > self.base || !self.config.handshake {
+            k.tune.arrived(now, self.una, self.una - before, k.board.forward(), self.rtt.srtt());
+        }
+        self.receive_window = self.receive_window.min(k.tune.bound());
         news.set_timer = news.acked;
         news.echo = packet.flags.has(Flags::ECE) && self.config.ecn && self.una > self.base + 1;
         let rtt = self.time_kernel(k, now, packet, &mut news);
         if news.acked && before == self.base && self.config.handshake {
             let window = if k.timeouts > 1 { 1.0 } else { f64::from(self.config.initial_window) };
             k.used_since = now;
+            k.tune.begin(now, self.una);
             k.timeouts = 0;
             k.undo = Undo::default();
             self.tell(TcpEvent::Established { window }, now);

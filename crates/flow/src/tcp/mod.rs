@@ -8,6 +8,7 @@
 //! own, `kernel.rs`.
 
 mod ack;
+mod autotune;
 mod board;
 mod clock;
 mod config;

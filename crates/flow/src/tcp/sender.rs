@@ -225,7 +225,10 @@ impl TcpSender {
         self.clock = (linux || !kernel && config.recovery == Recovery::Vegas).then(|| Box::new(Clock::new(base)));
         self.sack = (!linux && !kernel && config.recovery == Recovery::Sack).then(|| Box::new(Sack::new(base)));
         self.linux = linux.then(Box::default);
-        self.kernel = kernel.then(|| Box::new(Kernel::new(base)));
+        self.kernel = kernel.then(|| Box::new(Kernel::new(config, base)));
+        if let Some(k) = &self.kernel {
+            self.receive_window = self.receive_window.min(k.tune.bound());
+        }
         self.fine = (!linux && !kernel && config.recovery == Recovery::Vegas).then(Box::default);
         self.requick();
     }

@@ -4,7 +4,7 @@ use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::link::{BackwardTable, LinkTable};
 use super::model::{File, Topology};
 use super::parameters::ParameterValue;
-use super::values::{DelayedAck, HostDelay};
+use super::values::{ClientBuffer, DelayedAck};
 use paceline_control::registry::scheme;
 use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, RtpFeedback, TfrcController};
@@ -108,6 +108,10 @@ fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {
     flow.ack_size.get_or_insert(Size::from_bytes(tcp.ack_size.into()));
     flow.initial_window.get_or_insert(tcp.initial_window);
     flow.receive_window.get_or_insert(tcp.receive_window);
+    if tcp.profile == paceline_control::Profile::Linux {
+        flow.receive_buffer.get_or_insert(ClientBuffer::of(tcp.receive_buffer));
+        flow.send_buffer.get_or_insert(ClientBuffer::of(tcp.send_buffer));
+    }
     flow.delayed_ack.get_or_insert(tcp.delayed_ack.map_or(DelayedAck::Off, DelayedAck::Within));
     flow.recovery.get_or_insert(Recovery::from_control(tcp.recovery));
     flow.newreno.get_or_insert(match tcp.partial_acks {

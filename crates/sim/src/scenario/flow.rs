@@ -73,6 +73,16 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 2_000_000_000), extend("x-default" = "never binding"))]
     pub receive_window: Option<u32>,
+    /// Profile `linux`: memory that the receiver's socket may take (`tcp_rmem`), or `unlimited`. The window begins with 64 kB, and
+    /// grows to twice what arrives in a round trip and more, as the kernel tunes it; five eighths of the memory at the most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "32 MiB in profile linux"))]
+    pub receive_buffer: Option<ClientBuffer>,
+    /// Profile `linux`: memory that the sender's socket may take (`tcp_wmem`), or `unlimited`. Fifteen sixteenths of it may be
+    /// outstanding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "4 MiB in profile linux"))]
+    pub send_buffer: Option<ClientBuffer>,
     /// How long the receiver may hold back an acknowledgement (1 ns to 10 s), or `off`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "by profile"))]

@@ -217,8 +217,18 @@ impl Rules {
         let defaults = TcpConfig::new(profile.control(), scheme);
         let own = matches!(profile, Profile::Linux | Profile::Ns2Linux);
         let who = format!("`{}` under profile `{}`", scheme.name, profile.name());
-        if own && scheme.name == "tahoe" {
-            self.note(join(path, "cc"), format!("`tahoe` is not there under profile `{}`", profile.name()));
+        let strange = match profile {
+            Profile::Ns2Linux => matches!(scheme.name, "newreno" | "sack" | "tahoe"), // `select_ca` knows none of them
+            Profile::Linux => scheme.name == "tahoe",
+            Profile::Ns2 | Profile::Rfc => false,
+        };
+        if strange {
+            let problem = format!(
+                "`{}` is not there under profile `{}`, which repairs losses with SACK alone: use `reno`, Reno's window",
+                scheme.name,
+                profile.name()
+            );
+            self.note(join(path, "cc"), problem);
         }
         let recovery = flow.recovery.map_or(defaults.recovery, Recovery::control);
         if recovery != defaults.recovery && (own || defaults.recovery == ControlRecovery::Vegas) {
@@ -241,6 +251,14 @@ impl Rules {
             }
             if flow.send_overhead > Span::ZERO {
                 self.note(join(path, "send_overhead"), "is ns-2's, and not there under profile `linux`; leave it out");
+            }
+        } else {
+            for (key, given) in [("receive_buffer", flow.receive_buffer), ("send_buffer", flow.send_buffer)] {
+                if given.is_some() {
+                    let problem =
+                        "is the kernel's: it goes with profile `linux`; elsewhere `receive_window` bounds the flow";
+                    self.note(join(path, key), problem);
+                }
             }
         }
     }

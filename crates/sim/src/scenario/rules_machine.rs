@@ -24,6 +24,8 @@ impl Rules {
         let of_tcp = [
             ("initial_window", flow.initial_window.is_some()),
             ("receive_window", flow.receive_window.is_some()),
+            ("receive_buffer", flow.receive_buffer.is_some()),
+            ("send_buffer", flow.send_buffer.is_some()),
             ("delayed_ack", flow.delayed_ack.is_some()),
             ("recovery", flow.recovery.is_some()),
             ("newreno", flow.newreno.is_some()),

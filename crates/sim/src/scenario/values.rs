@@ -142,13 +142,28 @@ impl fmt::Display for DelayedAck {
     }
 }
 
-/// How much a player can hold.
+/// How much a player, or a socket, can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientBuffer {
     /// Everything.
     Unlimited,
     /// So many bytes; what exceeds it is discarded.
     Limited(Size),
+}
+
+impl ClientBuffer {
+    /// Of so many bytes; `None`: without a limit.
+    pub(crate) fn of(bytes: Option<u64>) -> ClientBuffer {
+        bytes.map_or(ClientBuffer::Unlimited, |bytes| ClientBuffer::Limited(Size::from_bytes(bytes)))
+    }
+
+    /// How many bytes, if there is a limit.
+    pub(crate) fn bytes(self) -> Option<u64> {
+        match self {
+            ClientBuffer::Unlimited => None,
+            ClientBuffer::Limited(size) => Some(size.bytes()),
+        }
+    }
 }
 
 impl FromStr for ClientBuffer {
