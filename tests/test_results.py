@@ -17,7 +17,7 @@ import paceline
 from paceline import files
 from paceline.errors import PacelineError, StorageError
 from paceline.results import TABLES, Results, RunRecord, series_tables, summarise
-from paceline.scenario import axes, axis, toml_value
+from paceline.scenario import toml_value
 
 
 def summary(goodput: float, fill: float | None = None) -> dict[str, Any]:
@@ -165,24 +165,6 @@ def test_values_become_toml() -> None:
     assert toml_value({"kind": "red", "gentle": False}) == '{ "kind" = "red", "gentle" = false }'
     with pytest.raises(PacelineError, match="not a value"):
         toml_value(math.nan)
-
-
-def test_axes_split_at_commas_outside_of_brackets() -> None:
-    assert axis("a.b=1, 2,3") == ("a.b", ["1", "2", "3"])
-    assert axis('q={kind="red",limit="5 packets"},{kind="droptail"}')[1] == [
-        '{kind="red",limit="5 packets"}',
-        '{kind="droptail"}',
-    ]
-    assert axis('x=["0 s","1 s"],"a,b"')[1] == ['["0 s","1 s"]', '"a,b"']
-    for wrong in ("a", "=1", "a=", "a=1,,2", "a=1,"):
-        with pytest.raises(PacelineError):
-            axis(wrong)
-    with pytest.raises(PacelineError, match="more than once"):
-        axis("a=1,1")
-    with pytest.raises(PacelineError, match="varied twice"):
-        axes(["a=1", "a=2"])
-    with pytest.raises(PacelineError, match="seed"):
-        axes(["seed=1,2"])
 
 
 def of_groups(goodputs: dict[str, float], occupancy: list[float] | None = None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from paceline import _core, files
 from paceline.comparing import differences, metrics_in
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.results import TABLES, Results, RunRecord
-from paceline.sweep import Point, Store, grid, number, run_points, seeds_from
+from paceline.sweep import Point, Store, run_points, seeds_from
 
 TEXT = """
 duration = "10 s"
@@ -63,38 +63,6 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 def same(a: Results, b: Results) -> None:
     for name in TABLES:
         assert_frame_equal(a.table(name), b.table(name), check_exact=True)
-
-
-def test_a_grid_is_every_combination_and_valid_before_anything_runs(scenario: _core.Scenario) -> None:
-    points = grid(scenario, {"flow.media.count": ["1", "3"], "flow.media.cc": ["vegas", "newreno"]})
-    assert [p.labels for p in points] == [
-        {"flow.media.count": 1, "flow.media.cc": "vegas"},
-        {"flow.media.count": 1, "flow.media.cc": "newreno"},
-        {"flow.media.count": 3, "flow.media.cc": "vegas"},
-        {"flow.media.count": 3, "flow.media.cc": "newreno"},
-    ]
-    with pytest.raises(_core.ScenarioError, match="count"):
-        grid(scenario, {"flow.media.count": ["1", "-1"]})
-    with pytest.raises(PacelineError, match="no value"):
-        grid(scenario, {"flow.media.count": []})
-
-
-def test_labels_are_numbers_only_if_all_are() -> None:
-    assert [number(t) for t in ("5", "-0.5", "1e3", "5 ms", "0x10", "nan")] == [
-        5,
-        -0.5,
-        1000.0,
-        "5 ms",
-        "0x10",
-        "nan",
-    ]
-
-
-def test_axes_of_numbers_and_text(scenario: _core.Scenario) -> None:
-    mixed = grid(
-        scenario, {"link.bottleneck.loss": ['{kind="uniform",rate="1 %"}', '{kind="uniform",rate="2 %"}']}
-    )
-    assert all(isinstance(p.labels["link.bottleneck.loss"], str) for p in mixed)
 
 
 def test_one_and_two_workers_give_the_same(scenario: _core.Scenario, calls: list[Any]) -> None:

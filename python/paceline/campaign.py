@@ -15,6 +15,8 @@ A campaign file (TOML) names scenarios and what differs between schemes and betw
     [case.alone]
     [case.reverse]
     scenario = "wide-area-reverse.toml"
+    [case.rates]                       # a case for each step; of paths that go together the key names all
+    vary = { "link.bottleneck.rate,link.bottleneck.delay" = [["1 Mbit/s", "50 ms"], ["4 Mbit/s", "5 ms"]] }
 
 Test k runs every case with every scheme in turn, with seed k, so that what the path does in the meantime meets all of
 them; the results are those of a sweep over `case` and `scheme`.
@@ -29,10 +31,12 @@ from pathlib import Path
 from typing import Any
 
 from paceline import _core
+from paceline.axes import combinations, named, short
 from paceline.errors import PacelineError
+from paceline.reproduce.paper import Settings
 from paceline.reproduce.reading import Table, read_toml, settings
 from paceline.results import Results
-from paceline.scenario import identity, load
+from paceline.scenario import identity, load, toml_value
 from paceline.sweep import Kept, Point, Progress, run_points, seeds_from
 from paceline.turns import RATE_EVERY_S, Runner, in_turn
 
@@ -83,8 +87,12 @@ def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Campaign
             raise PacelineError(
                 f"{file.name}: scenario is missing: of all cases, or of {key or 'a case'} alone"
             )
-        cases.append((key, file.parent / scenario, settings(entry)))
+        sets, varied = settings(entry), entry.take("vary", dict, {})
         entry.end()
+        for steps, labels in _steps(entry.where, varied):
+            told = ", ".join(f"{name}={labels[path]}" for path, name in short(list(labels)).items())
+            label = ", ".join(part for part in (key, told) if part)
+            cases.append((label, file.parent / scenario, (*sets, *steps)))
     table.end()
     points = []
     for case, scenario, sets in cases:
@@ -99,6 +107,15 @@ def _tables(table: Table, key: str, default: Any) -> list[tuple[str, Table]]:
     if not entries:
         raise PacelineError(f"{table.where}: needs at least one [{key}.NAME]")
     return [(name, Table(f"{table.where}: {key}.{name}", entry)) for name, entry in entries.items()]
+
+
+def _steps(where: str, vary: Mapping[str, Any]) -> list[tuple[Settings, Mapping[str, Any]]]:
+    """What a case varies: the settings of each of its steps, and their labels. Raises PacelineError."""
+    try:
+        found = combinations(named(vary))
+    except PacelineError as error:
+        raise PacelineError(f"{where}.vary: {error}") from None
+    return [(tuple((p, toml_value(v)) for p, v in changes.items()), labels) for changes, labels in found]
 
 
 def _rest(where: str, text: str) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from paceline import files
+from paceline.axes import Vary, combinations
 from paceline.errors import PacelineError
 from paceline.results import IDENTITY, TABLES, Results
 from paceline.scenario import ScenarioLike
@@ -35,6 +36,7 @@ _SUBJECT = {
     "flows": ("flow",),
     "streams": ("flow",),
     "queues": ("link", "direction"),
+    "link_flows": ("link", "direction", "flow"),
     "interfaces": ("cell", "interface"),
     "groups": ("group",),
     "runs": (),
@@ -163,7 +165,7 @@ def _named(axes: Sequence[str], point: Sequence[Any]) -> str:
 
 def compare(
     scenario: ScenarioLike,
-    vary: Mapping[str, Sequence[Any]],
+    vary: Vary,
     *,
     runs: int = 10,
     metrics: Sequence[str] | None = None,
@@ -179,10 +181,7 @@ def compare(
     """
     if runs < 2:
         raise PacelineError(f"a comparison needs at least 2 runs, not {runs}: one run has no interval")
-    count = 1
-    for values in vary.values():
-        count *= len(values)
-    if count < 2:
+    if len(combinations(vary)) < 2:
         raise PacelineError(
             "a comparison needs at least two alternatives: vary a path over two values or more"
         )

@@ -11,7 +11,6 @@ import hashlib
 import itertools
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline import _core, files
+from paceline.axes import Vary, combinations, recorded
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.results import SERIES, TABLES, Results, RunRecord
 from paceline.scenario import ScenarioLike, identity, load
@@ -54,41 +54,11 @@ def workers_of_machine() -> int:
         return os.cpu_count() or 1
 
 
-def number(text: str) -> int | float | str:
-    """Text as the number it is, or as it stands."""
-    if re.fullmatch(r"[+-]?\d+", text):
-        return int(text)
-    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
-        return float(text)
-    return text
-
-
-def grid(scenario: ScenarioLike, vary: Mapping[str, Sequence[Any]]) -> list[Point]:
-    """The points of a sweep: every combination of the values, the last path varying fastest.
-
-    Numbers stay numbers in the labels only if all values of their path are. Raises ScenarioError: nothing starts
-    unless every point is valid.
-    """
+def grid(scenario: ScenarioLike, vary: Vary) -> list[Point]:
+    """The points of a sweep: see `axes.combinations`. Raises PacelineError, and ScenarioError: nothing starts unless
+    every point is valid."""
     base = load(scenario)
-    labels = {}
-    for path, values in vary.items():
-        if isinstance(values, str):
-            raise PacelineError(f'the values of {path} are a list: ["{values}"]')
-        if not values:
-            raise PacelineError(f"{path} is varied over no value")
-        plain = [number(v) if isinstance(v, str) else v for v in values]
-        kinds = {type(v) for v in plain}
-        if kinds == {int, float}:
-            plain = [float(v) for v in plain]
-        elif kinds not in ({int}, {float}):
-            plain = [str(v) for v in values]
-        labels[path] = plain
-    points = []
-    for indices in itertools.product(*(range(len(values)) for values in vary.values())):
-        chosen = list(zip(vary, indices, strict=True))
-        changed = load(base, {path: vary[path][i] for path, i in chosen})
-        points.append(Point(changed, {path: labels[path][i] for path, i in chosen}))
-    return points
+    return [Point(load(base, changes), labels) for changes, labels in combinations(vary)]
 
 
 class Store:
@@ -315,7 +285,7 @@ def _check_same(directory: Path, old: Mapping[str, Any], new: Mapping[str, Any])
 
 def sweep(
     scenario: ScenarioLike,
-    vary: Mapping[str, Sequence[Any]],
+    vary: Vary,
     *,
     runs: int = 10,
     seed: int | None = None,
@@ -329,8 +299,9 @@ def sweep(
 ) -> Results:
     """Runs a scenario at every combination of the values in `vary`, each with the same `runs` seeds.
 
-    `vary` maps TOML paths to values; every table of the results has a column per path. With `out`, finished runs are
-    kept there and a sweep that was stopped goes on where it was; at the end the directory holds the tables too.
+    `vary` maps TOML paths to values, and tuples of paths that go together to tuples of values (see `paceline.axes`);
+    every table of the results has a column per path. With `out`, finished runs are kept there and a sweep that was
+    stopped goes on where it was; at the end the directory holds the tables too.
     Raises ScenarioError, PacelineError, StorageError, Interrupted.
     """
     base = load(scenario, set)
@@ -340,7 +311,7 @@ def sweep(
         "kind": "sweep",
         "name": base.name,
         "scenario": identity(base),
-        "vary": {path: [str(v) for v in values] for path, values in vary.items()},
+        **recorded(vary),
         "seeds": seeds,
     }
     kept = Kept(what, record, record_every_s, out, fresh=fresh)

@@ -85,7 +85,7 @@ fn gamma(shape: f64, draws: &mut Sequence) -> f64 {
     let d = shape - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
     loop {
-        let x = normal(draws);
+        let x = draws.normal();
         let v = 1.0 + c * x;
         if v <= 0.0 {
             continue;
@@ -96,12 +96,6 @@ fn gamma(shape: f64, draws: &mut Sequence) -> f64 {
             return d * v;
         }
     }
-}
-
-/// A standard normal law (Box and Muller 1958; one of the two).
-fn normal(draws: &mut Sequence) -> f64 {
-    let radius = (2.0 * draws.exponential()).sqrt();
-    radius * libm::cos(core::f64::consts::TAU * draws.unit())
 }
 
 /// Frames as they were recorded; after the last one they begin again.

@@ -72,7 +72,7 @@ impl Impairments {
             counts: Counts::default(),
         };
         Impairments {
-            loss: model.loss.as_ref().map(|loss| Losses::new(loss, stream.fork(1))),
+            loss: model.loss.as_ref().map(|loss| Losses::new(loss, model.loss_of.clone(), stream.fork(1))),
             rest: (!nothing).then(|| Box::new(rest)),
         }
     }
@@ -101,7 +101,7 @@ impl Impairments {
     #[inline]
     pub(crate) fn meet(&mut self, index: u64, (now, start): (u64, u64), packet: &mut Packet) -> (Exit, Fate) {
         let down = self.rest.as_mut().is_some_and(|rest| rest.is_down(Time(start)));
-        let lost = self.loss.as_mut().is_some_and(|loss| loss.take(index, start, packet.flags));
+        let lost = self.loss.as_mut().is_some_and(|loss| loss.take(index, start, packet));
         if down || lost {
             packet.time = Time(now);
         }

@@ -10,6 +10,7 @@ use crate::occupancy::Occupancy;
 use crate::rate::{Constant, Server};
 use crate::recovery::{Recovering, Served};
 use crate::red::{Arrival, Red, Verdict};
+use crate::shares::{Leaving, Shares};
 use crate::waiting::{Exit, Waiting};
 use crate::{DropReason, Drops, Fate};
 use paceline_packet::{Flags, Packet};
@@ -46,6 +47,7 @@ struct Special {
     recovery: Option<Box<Recovering>>,
     discipline: Refusal,
     impairments: Impairments,
+    shares: Option<Box<Shares>>,
 }
 
 #[derive(Clone, Debug)]
@@ -82,13 +84,15 @@ impl Link {
         let impairments = Impairments::new(model, stream);
         let (server, loss, special) = match (Server::new(&model.rate), &discipline) {
             (Server::Constant(server), Refusal::Packets(_))
-                if impairments.is_only_loss() && occupancy.is_none() && recovery.is_none() =>
+                if impairments.is_only_loss() && occupancy.is_none() && recovery.is_none() && !model.per_flow =>
             {
                 (server, impairments.into_loss(), None)
             }
             (server, _) => {
                 // The constant one beside it is not used.
-                (Constant::new(Rate(1)), None, Some(Box::new(Special { server, recovery, discipline, impairments })))
+                let shares = model.per_flow.then(|| Box::new(Shares::new(window)));
+                let special = Special { server, recovery, discipline, impairments, shares };
+                (Constant::new(Rate(1)), None, Some(Box::new(special)))
             }
         };
         let agenda = Box::new(Agenda::new(window));
@@ -214,7 +218,7 @@ impl Link {
 
     #[inline]
     fn loss_takes(&mut self, index: u64, start: u64, packet: &Packet) -> Exit {
-        let lost = self.loss.as_mut().is_some_and(|loss| loss.take(index, start, packet.flags));
+        let lost = self.loss.as_mut().is_some_and(|loss| loss.take(index, start, packet));
         if lost { Exit::Lost } else { Exit::Crosses }
     }
 
@@ -224,6 +228,10 @@ impl Link {
         self.waiting.release(packet.time.0);
         let Some(special) = &mut self.special else { return Fate::Pass };
         let (now, size, packets) = (packet.time.0, packet.size, self.waiting.packets());
+        if let Some(shares) = &mut special.shares {
+            shares.release(now);
+            shares.arrive(packet.flow, now);
+        }
         if let Some(recovery) = &mut special.recovery {
             recovery.catch_up(&mut special.server, now);
             self.idle += core::mem::take(&mut recovery.idle);
@@ -240,9 +248,11 @@ impl Link {
                     Verdict::Mark => {
                         packet.flags = packet.flags.with(Flags::CE);
                         self.marks += 1;
+                        special.shares.iter_mut().for_each(|shares| shares.mark(packet.flow, now));
                     }
                     Verdict::Drop(reason) => {
                         self.refused[reason] += 1;
+                        special.shares.iter_mut().for_each(|shares| shares.refuse(packet.flow, now, reason));
                         return Fate::Drop(reason);
                     }
                 }
@@ -252,6 +262,7 @@ impl Link {
         // A packet that finds the link free does not wait, so no limit concerns it.
         if full && special.server.is_busy(now) {
             self.refused[DropReason::Overflow] += 1;
+            special.shares.iter_mut().for_each(|shares| shares.refuse(packet.flow, now, DropReason::Overflow));
             return Fate::Drop(DropReason::Overflow);
         }
         let Served { start, end, lost } = match &mut special.recovery {
@@ -268,10 +279,13 @@ impl Link {
             packet.time = Time(now);
             (exit, fate) = (Exit::Lost, Fate::Drop(DropReason::Loss));
         }
+        let leaving = Leaving { flow: packet.flow, size, exit };
         if start > now {
             self.waiting.enter(now, start, size, exit);
+            special.shares.iter_mut().for_each(|shares| shares.will_leave(now, start, leaving));
         } else {
             self.waiting.pass(size, exit);
+            special.shares.iter_mut().for_each(|shares| shares.pass(now, leaving));
         }
         self.agenda.will_leave(start, start - now);
         if end == u64::MAX { Fate::Held } else { fate }

@@ -1,6 +1,6 @@
 //! Loss models: what takes a packet after it has used the link.
 
-use paceline_packet::Flags;
+use paceline_packet::{Flags, FlowId, Packet};
 use paceline_random::Stream;
 use paceline_units::{Ratio, Span};
 
@@ -90,6 +90,31 @@ impl On {
     }
 }
 
+/// A set of flows, by number.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FlowSet(Box<[u64]>);
+
+impl FlowSet {
+    /// Whether the flow is one of them.
+    #[inline]
+    #[must_use]
+    pub fn has(&self, flow: FlowId) -> bool {
+        self.0.get(flow.0 as usize / 64).is_some_and(|word| word >> (flow.0 % 64) & 1 == 1)
+    }
+}
+
+impl FromIterator<FlowId> for FlowSet {
+    fn from_iter<I: IntoIterator<Item = FlowId>>(flows: I) -> FlowSet {
+        let mut words = Vec::new();
+        for FlowId(flow) in flows {
+            let word = flow as usize / 64;
+            words.resize(words.len().max(word + 1), 0);
+            words[word] |= 1 << (flow % 64);
+        }
+        FlowSet(words.into())
+    }
+}
+
 /// An event of given probability, decided by 53 random bits: 0 never happens, 1 always does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance(u64);
@@ -113,6 +138,8 @@ impl Chance {
 pub(crate) struct Losses {
     state: LossState,
     on: On,
+    /// The flows that it applies to; none: all.
+    of: Option<FlowSet>,
     stream: Stream,
 }
 
@@ -148,7 +175,7 @@ struct Periods {
 impl Losses {
     /// # Panics
     /// If a probability lies outside [0, 1].
-    pub(crate) fn new(loss: &Loss, stream: Stream) -> Losses {
+    pub(crate) fn new(loss: &Loss, of: Option<FlowSet>, stream: Stream) -> Losses {
         let turns = stream.fork(1);
         let (state, on) = match *loss {
             Loss::Uniform { rate, on } => (LossState::Uniform(Chance::new(rate)), on),
@@ -187,13 +214,13 @@ impl Losses {
                 (LossState::Periods(Box::new(periods)), on)
             }
         };
-        Losses { state, on, stream }
+        Losses { state, on, of, stream }
     }
 
     /// Whether the packet is lost that arrived as number `index` and leaves the queue at `start`, which never goes back.
     #[inline]
-    pub(crate) fn take(&mut self, index: u64, start: u64, flags: Flags) -> bool {
-        if !self.on.covers(flags) {
+    pub(crate) fn take(&mut self, index: u64, start: u64, packet: &Packet) -> bool {
+        if !self.on.covers(packet.flags) || self.of.as_ref().is_some_and(|of| !of.has(packet.flow)) {
             return false;
         }
         match &mut self.state {
@@ -233,6 +260,7 @@ impl Periods {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::tests::packet;
 
     #[test]
     fn certain_and_impossible() {
@@ -248,10 +276,34 @@ mod tests {
     fn only_on_what_it_covers() {
         let stream = Stream::new(1, "loss");
         for (on, data, acks) in [(On::All, true, true), (On::Data, true, false), (On::Acks, false, true)] {
-            let mut loss = Losses::new(&Loss::Uniform { rate: Ratio::ONE, on }, stream);
-            assert_eq!(loss.take(0, 0, Flags::NONE), data);
-            assert_eq!(loss.take(0, 0, Flags::ACK.with(Flags::ECE)), acks);
+            let mut loss = Losses::new(&Loss::Uniform { rate: Ratio::ONE, on }, None, stream);
+            assert_eq!(loss.take(0, 0, &of(0, Flags::NONE)), data);
+            assert_eq!(loss.take(0, 0, &of(0, Flags::ACK.with(Flags::ECE))), acks);
         }
+    }
+
+    fn of(flow: u32, flags: Flags) -> Packet {
+        Packet { flow: FlowId(flow), flags, ..packet(0, 1000) }
+    }
+
+    #[test]
+    fn only_of_the_flows_it_applies_to_and_a_chain_steps_with_them_alone() {
+        let set: FlowSet = [3, 64, 200].into_iter().map(FlowId).collect();
+        let inside: Vec<u32> = (0..300).filter(|&flow| set.has(FlowId(flow))).collect();
+        assert_eq!(inside, [3, 64, 200]);
+        assert!(!FlowSet::default().has(FlowId(0)));
+        let stream = Stream::new(1, "loss");
+        let mut all = Losses::new(&Loss::GilbertElliott(GE), None, stream);
+        let mut some = Losses::new(&Loss::GilbertElliott(GE), Some(set), stream);
+        let mut lost = 0;
+        for index in 0..10_000 {
+            // its own packets meet what they would meet if the others were not there
+            let own = some.take(index, 0, &of(64, Flags::NONE));
+            assert_eq!(own, all.take(index, 0, &of(64, Flags::NONE)));
+            assert!(!some.take(index, 0, &of(65, Flags::NONE)));
+            lost += u64::from(own);
+        }
+        assert!(lost.abs_diff(1360) < 200, "{lost}");
     }
 
     const GE: GilbertElliott = GilbertElliott {
@@ -263,8 +315,8 @@ mod tests {
     };
 
     fn losses(model: Loss, seed: u64, n: u64, gap: u64) -> Vec<f64> {
-        let mut losses = Losses::new(&model, Stream::new(seed, "loss"));
-        (0..n).map(|i| f64::from(u8::from(losses.take(i, i * gap, Flags::NONE)))).collect()
+        let mut losses = Losses::new(&model, None, Stream::new(seed, "loss"));
+        (0..n).map(|i| f64::from(u8::from(losses.take(i, i * gap, &of(0, Flags::NONE))))).collect()
     }
 
     fn mean(x: &[f64]) -> f64 {

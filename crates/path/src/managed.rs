@@ -10,6 +10,7 @@ use crate::model::LinkModel;
 use crate::occupancy::Occupancy;
 use crate::rate::Server;
 use crate::recovery::{Recovering, Served};
+use crate::shares::{Leaving, Shares};
 use crate::waiting::{Exit, Gone, Level};
 use crate::{DropReason, Drops, Fate, LinkReport, Totals};
 use paceline_packet::Packet;
@@ -40,6 +41,7 @@ pub struct ManagedLink {
     /// The measured interval has begun then, and departures of that instant, which lie before its queue, may still come.
     opened: Option<u64>,
     occupancy: Option<Box<Occupancy>>,
+    shares: Option<Box<Shares>>,
     agenda: Box<Agenda>,
 }
 
@@ -72,6 +74,7 @@ impl ManagedLink {
             most: 0,
             opened: None,
             occupancy: occupancy.map(|limit| Box::new(Occupancy::new(limit))),
+            shares: model.per_flow.then(|| Box::new(Shares::new(window))),
             agenda: Box::new(Agenda::new(window)),
         }
     }
@@ -110,12 +113,22 @@ impl ManagedLink {
         self.measure(now, now + 1);
         self.last = now;
         self.arrivals += 1;
+        let (flow, marks) = (packet.flow, self.discipline.marks());
+        let mut shares = self.shares.as_deref_mut();
+        if let Some(shares) = &mut shares {
+            shares.arrive(flow, now);
+            shares.enter(flow, now);
+        }
         let before = [f64::from(self.discipline.packets()), self.discipline.bytes() as f64];
         let dropped = &mut self.dropped;
         self.discipline.enqueue(packet.time, packet, |packet, reason| {
             dropped[reason] += 1;
+            shares.iter_mut().for_each(|shares| shares.drop_waiting(packet.flow, now, reason));
             onward(Fate::Drop(reason), Packet { time: Time(now), ..*packet }, Time(now));
         });
+        if let Some(shares) = self.shares.as_mut().filter(|_| self.discipline.marks() > marks) {
+            shares.mark(flow, now);
+        }
         self.rise_or_fall(now, before);
         if self.wake == u64::MAX {
             // Nothing was there to send: the transmitter is free, or will be.
@@ -152,9 +165,11 @@ impl ManagedLink {
             }
         }
         let before = [f64::from(self.discipline.packets()), self.discipline.bytes() as f64];
-        let dropped = &mut self.dropped;
+        let marks = self.discipline.marks();
+        let (dropped, mut shares) = (&mut self.dropped, self.shares.as_deref_mut());
         let packet = self.discipline.dequeue(Time(now), |packet, reason| {
             dropped[reason] += 1;
+            shares.iter_mut().for_each(|shares| shares.drop_waiting(packet.flow, now, reason));
             onward(Fate::Drop(reason), Packet { time: Time(now), ..*packet }, Time(now));
         });
         self.rise_or_fall(now, before);
@@ -180,6 +195,12 @@ impl ManagedLink {
         if lost && exit == Exit::Crosses {
             packet.time = Time(now);
             (exit, fate) = (Exit::Lost, Fate::Drop(DropReason::Loss));
+        }
+        if let Some(shares) = &mut self.shares {
+            shares.leave(now, Leaving { flow: packet.flow, size: packet.size, exit });
+            if self.discipline.marks() > marks {
+                shares.mark(packet.flow, now);
+            }
         }
         self.gone.packets[exit as usize] += 1;
         self.gone.bytes[exit as usize] += u64::from(packet.size);
@@ -268,6 +289,7 @@ impl ManagedLink {
         let from = self.agenda.from.unwrap_or(to);
         let capacity = self.server.capacity(from.time, to.time);
         let occupancy = self.occupancy.as_ref().map(|occupancy| occupancy.shares());
-        LinkReport { occupancy, ..to.report(&from, capacity, totals) }
+        let flows = self.shares.as_mut().map_or_else(Vec::new, |shares| shares.finish(end));
+        LinkReport { occupancy, flows, ..to.report(&from, capacity, totals) }
     }
 }

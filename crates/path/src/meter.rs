@@ -3,6 +3,7 @@
 //! A meter keeps running totals from the beginning of the clock and remembers them at the two ends of the measured
 //! interval. The link may be evaluated ahead of the global clock: every number goes by the timestamps of the events.
 
+use crate::shares::FlowReport;
 use crate::waiting::{Gone, Integrals};
 use crate::{DropReason, Drops};
 use paceline_units::{Ratio, Size, Span, Time};
@@ -55,6 +56,8 @@ pub struct LinkReport {
     pub drops: Drops,
     /// Packets marked (ECN).
     pub marks: u64,
+    /// If asked for: what is each flow's of it, by number of flow as far as one has come.
+    pub flows: Vec<FlowReport>,
     /// The same of the whole run.
     pub totals: Totals,
 }
@@ -157,6 +160,7 @@ impl Snapshot {
             departed_bytes: Size(bytes - bytes_before),
             drops,
             marks: self.marks - from.marks,
+            flows: Vec::new(),
             totals,
         }
     }

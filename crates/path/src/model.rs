@@ -1,6 +1,6 @@
 //! What a link is, as plain data.
 
-use crate::{CoDelModel, FqCoDelModel, Loss, PieModel, RateModel, Recovery, RedModel};
+use crate::{CoDelModel, FlowSet, FqCoDelModel, Loss, PieModel, RateModel, Recovery, RedModel};
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// One direction of a link.
@@ -16,6 +16,8 @@ pub struct LinkModel {
     pub recovery: Option<Recovery>,
     /// Packets that vanish after they have used the link.
     pub loss: Option<Loss>,
+    /// The flows whose packets these are; none: all flows.
+    pub loss_of: Option<FlowSet>,
     /// Each packet takes up to this much longer (uniform); none overtakes another.
     pub delay_variation: Option<Span>,
     /// Some packets are held back, and others overtake them.
@@ -28,6 +30,8 @@ pub struct LinkModel {
     pub outages: Vec<(Time, Time)>,
     /// Measure [`LinkReport::occupancy`](crate::LinkReport::occupancy), of a queue with a limit.
     pub occupancy: bool,
+    /// Measure [`LinkReport::flows`](crate::LinkReport::flows).
+    pub per_flow: bool,
 }
 
 impl LinkModel {
@@ -40,12 +44,14 @@ impl LinkModel {
             queue,
             recovery: None,
             loss: None,
+            loss_of: None,
             delay_variation: None,
             reorder: None,
             duplicate: None,
             corrupt: None,
             outages: Vec::new(),
             occupancy: false,
+            per_flow: false,
         }
     }
 
@@ -61,6 +67,7 @@ impl LinkModel {
             && self.duplicate.is_none()
             && self.corrupt.is_none()
             && self.outages.is_empty()
+            && !self.per_flow
     }
 }
 

@@ -86,6 +86,12 @@ impl Sequence {
         self.stream.exponential(self.next - 1)
     }
 
+    /// Standard normal (Box and Muller 1958; one of the two).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (2.0 * self.exponential()).sqrt();
+        radius * libm::cos(core::f64::consts::TAU * self.unit())
+    }
+
     /// Pareto of the given shape whose least value is 1.
     pub fn pareto(&mut self, shape: f64) -> f64 {
         libm::pow(1.0 - self.unit(), -1.0 / shape)

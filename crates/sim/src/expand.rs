@@ -5,6 +5,7 @@ use crate::links::{access_model, link_model, queue};
 use crate::model::{CellInstance, FlowModel, LinkDirection, Model};
 use crate::phases::delay_at_hosts;
 use crate::scenario::cell::CellTable;
+use crate::scenario::draw::Draw;
 use crate::scenario::flow::{
     App, Arrivals as ArrivalsKey, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey,
 };
@@ -12,7 +13,7 @@ use crate::scenario::link::AccessTable;
 use crate::scenario::loss::Loss;
 use crate::scenario::model::Profile;
 use crate::scenario::parameters::given;
-use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
+use crate::scenario::values::{ClientBuffer, DelayedAck};
 use crate::scenario::windows::Windows;
 use crate::scenario::{Flow, Scenario};
 use paceline_apps::cbr::Cbr;
@@ -35,9 +36,10 @@ use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
-use paceline_path::{LinkModel, Queue};
+use paceline_packet::FlowId;
+use paceline_path::{FlowSet, LinkModel, Loss as PathLoss, On, Queue};
 use paceline_random::Stream;
-use paceline_units::{Rate, Size, Span, Time};
+use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// Why a checked scenario still cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -99,7 +101,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
                 direction,
                 from,
                 to,
-                model: link_model(way, scenario.profile()),
+                model: LinkModel { loss_of: lossy(scenario, way.loss.as_ref()), ..link_model(way, scenario.profile()) },
                 cell: None,
                 host: None,
             });
@@ -118,7 +120,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
             if scenario.stop_after() == Some(flow.name.as_str()) {
                 model.stop_after.push(index);
             }
-            wishes.push(flow.rtt);
+            wishes.push(flow.rtt.as_ref().map(|rtt| (rtt, flow.count)));
         }
     }
     let paths = routes(&model)?;
@@ -175,7 +177,7 @@ impl Model {
         name: String,
         router: usize,
         access: &AccessTable,
-        loss: Option<Loss>,
+        loss: Option<&Loss>,
         profile: Profile,
     ) -> usize {
         let host = self.add_node(name.clone());
@@ -185,16 +187,40 @@ impl Model {
         }
         host
     }
+
+    /// The access link that was made last loses this share of what goes in a direction.
+    fn lose(&mut self, direction: &str, share: Option<Ratio>) {
+        let made = self.links.iter_mut().rev().take(2).find(|link| link.direction == direction);
+        if let (Some(link), Some(rate)) = (made, share.filter(|share| *share > Ratio::ZERO)) {
+            link.model.loss = Some(PathLoss::Uniform { rate, on: On::All });
+        }
+    }
 }
 
 /// The access links, and the profile that says how their queues count.
 type Access<'a> = (&'a AccessTable, Profile);
 
-/// A value that is fixed, or drawn from a stream of that name.
-fn draw(value: Draw, seed: u64, name: &str) -> Span {
-    match value {
-        Draw::Fixed(span) => span,
-        Draw::Drawn(Uniform { uniform: [low, high] }) => low + (high - low).mul_f64(Stream::new(seed, name).unit(0)),
+/// The flows that a loss model looks at; none: all of them.
+fn lossy(scenario: &Scenario, loss: Option<&Loss>) -> Option<FlowSet> {
+    let loss = loss.filter(|loss| loss.flows() != (None, None))?;
+    let instances = scenario.flows().iter().flat_map(|flow| (0..flow.count).map(move |_| flow));
+    let of = (0..).zip(instances).filter(|(_, flow)| loss.looks_at(&flow.name, &flow.group));
+    Some(of.map(|(number, _)| FlowId(number)).collect())
+}
+
+impl Flow {
+    /// What it has of its own at one of its ends: the access table with the instance's rate, and the share that is lost of
+    /// what goes toward the receiver. `end` names the streams of what is drawn.
+    fn own_access(
+        &self,
+        (rate, loss): (Option<&Draw<Rate>>, Option<&Draw<Ratio>>),
+        instance: u32,
+        seed: u64,
+        end: &str,
+    ) -> (Option<Rate>, Option<Ratio>) {
+        let stream = |what: &str| Stream::new(seed, &format!("access {what} {}[{instance}].{end}", self.name));
+        let rate = rate.map(|rate| rate.of(instance, self.count, stream("rate")));
+        (rate, loss.map(|loss| loss.of(instance, self.count, stream("loss"))))
     }
 }
 
@@ -209,12 +235,23 @@ fn instance_of(
     let (source, sink) = match access {
         None => (from, to),
         Some((access, profile)) => {
-            let source = model.host(format!("{label}.source"), from, access, None, profile);
-            let (access, loss) = access.at_receivers();
-            (source, model.host(format!("{label}.sink"), to, &access, loss, profile))
+            let own = flow.access.clone().unwrap_or_default();
+            let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "source");
+            let at_sender = AccessTable { rate: rate.unwrap_or(access.rate), ..access.clone() };
+            let source = model.host(format!("{label}.source"), from, &at_sender, None, profile);
+            model.lose("up", share);
+            let (mut access, loss) = access.at_receivers();
+            let own = own.receiver.unwrap_or_default();
+            let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "sink");
+            access.rate = rate.unwrap_or(access.rate);
+            let shared = loss.filter(|loss| share.is_none() && loss.looks_at(&flow.name, &flow.group));
+            let sink = model.host(format!("{label}.sink"), to, &access, shared.as_ref(), profile);
+            model.lose("down", share);
+            (source, sink)
         }
     };
-    let start = Time::ZERO + draw(flow.start, model.seed, &format!("start {label}"));
+    let draws = Stream::new(model.seed, &format!("start {label}"));
+    let start = Time::ZERO + flow.start.of(instance, flow.count, draws);
     let profile = flow.profile.control();
     let transport = transport(flow).map_err(|problem| ExpandError::Controller { flow: flow.name.clone(), problem })?;
     let period = Period { start, stop: flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop) };
@@ -443,13 +480,14 @@ fn routes(model: &Model) -> Result<Vec<Path>, ExpandError> {
 }
 
 /// Puts what a flow's round trip lacks on its source's access link, half each way.
-fn stretch(model: &mut Model, paths: &[Path], wishes: &[Option<Draw>]) -> Result<(), ExpandError> {
+fn stretch(model: &mut Model, paths: &[Path], wishes: &[Option<(&Draw<Span>, u32)>]) -> Result<(), ExpandError> {
     for (flow, wish) in wishes.iter().enumerate() {
-        let Some(wish) = *wish else { continue };
+        let Some((wish, count)) = *wish else { continue };
         let (there, back) = &paths[flow];
         let own = there.iter().chain(back).fold(Span::ZERO, |sum, &arc| sum + model.links[arc].model.propagation);
-        let rtt = draw(wish, model.seed, &format!("rtt {}", model.flows[flow].label()));
-        if rtt < own && matches!(wish, Draw::Fixed(_)) {
+        let draws = Stream::new(model.seed, &format!("rtt {}", model.flows[flow].label()));
+        let rtt = wish.of(model.flows[flow].instance, count, draws);
+        if rtt < own && !wish.is_drawn() {
             return Err(ExpandError::ShortRtt { flow: model.flows[flow].name.clone(), rtt, own });
         }
         let missing = rtt - own;

@@ -24,18 +24,20 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
             delay: recovery.delay,
             retransmissions: recovery.retransmissions,
         }),
-        loss: way.loss.map(loss),
+        loss: way.loss.as_ref().map(loss),
+        loss_of: None, // who names flows knows their numbers
         delay_variation: (way.delay_variation > Span::ZERO).then_some(way.delay_variation),
         reorder: way.reorder.map(|reorder| Reorder { rate: reorder.rate, extra: reorder.extra }),
         duplicate: positive(way.duplicate),
         corrupt: positive(way.corrupt),
         outages: way.outages.clone(),
         occupancy: way.occupancy,
+        per_flow: way.per_flow,
     }
 }
 
 /// Either direction of an access link.
-pub fn access_model(access: &AccessTable, lossy: Option<LossKey>, profile: Profile) -> LinkModel {
+pub fn access_model(access: &AccessTable, lossy: Option<&LossKey>, profile: Profile) -> LinkModel {
     let queue = queue(&access.queue, access.rate, profile);
     LinkModel { loss: lossy.map(loss), ..LinkModel::new(access.rate, access.delay, queue) }
 }
@@ -162,13 +164,13 @@ fn drop_tail_limit(limit: Limit, profile: Profile) -> Limit {
     }
 }
 
-fn loss(loss: LossKey) -> Loss {
-    match loss {
-        LossKey::Uniform { rate, on } => Loss::Uniform { rate, on: covered(on) },
-        LossKey::GilbertElliott { good_rate, bad_rate, to_bad, to_good, on } => {
+fn loss(loss: &LossKey) -> Loss {
+    match *loss {
+        LossKey::Uniform { rate, on, .. } => Loss::Uniform { rate, on: covered(on) },
+        LossKey::GilbertElliott { good_rate, bad_rate, to_bad, to_good, on, .. } => {
             Loss::GilbertElliott(GilbertElliott { good_rate, bad_rate, to_bad, to_good, on: covered(on) })
         }
-        LossKey::TwoState { good_rate, bad_rate, good_time, bad_time, change, start, on } => {
+        LossKey::TwoState { good_rate, bad_rate, good_time, bad_time, change, start, on, .. } => {
             let start = match start {
                 LossStart::Good => Start::Good,
                 LossStart::Anywhere => Start::Anywhere,

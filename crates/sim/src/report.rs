@@ -7,7 +7,8 @@ use crate::model::{FlowModel, LinkDirection, Model};
 use crate::notices::notices;
 use crate::run::{Places, ends, in_flight};
 use crate::summary::{
-    EngineSummary, FlowSummary, GroupSummary, InterfaceSummary, QueueSummary, StreamSummary, Summary, jain,
+    EngineSummary, FlowSummary, GroupSummary, InterfaceSummary, LinkFlowSummary, QueueSummary, StreamSummary, Summary,
+    jain,
 };
 use paceline_apps::player::StreamReport;
 use paceline_apps::stream::StreamModel;
@@ -89,6 +90,7 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Place
         },
         streams: (0..model.flows.len()).filter_map(|flow| stream_summary(model, built, flow, end)).collect(),
         queues: queues(model, places),
+        link_flows: link_flows(model, built, places),
         interfaces: interfaces(model, places),
         groups: groups(
             flows.iter().map(|flow| (flow.group.as_str(), flow.goodput_bps, flow.bytes_delivered)),
@@ -227,6 +229,35 @@ fn queues(model: &Model, places: &Places) -> Vec<QueueSummary> {
         reports.iter().enumerate().map(named)
     });
     links.chain(cells).collect()
+}
+
+/// What the flows that cross a link have of it, of links of which it is asked.
+fn link_flows(model: &Model, built: &Built, places: &Places) -> Vec<LinkFlowSummary> {
+    let asked = places.links.iter().filter(|(arc, _)| model.links[*arc].model.per_flow);
+    let all = asked.flat_map(|(arc, report)| {
+        let crosses = |(_, (there, back)): &(_, &(Vec<usize>, Vec<usize>))| there.contains(arc) || back.contains(arc);
+        let flows = model.flows.iter().zip(&built.plan.paths).enumerate().map(|(i, (flow, path))| ((i, flow), path));
+        flows.filter(crosses).map(move |((i, flow), _)| {
+            // of a flow of which nothing came there is no row
+            let own = report.flows.get(i).copied().unwrap_or_default();
+            let share = |part: f64, of: f64| (of > 0.0).then(|| part / of);
+            LinkFlowSummary {
+                link: model.links[*arc].link.clone(),
+                direction: model.links[*arc].direction,
+                flow: flow.name.clone(),
+                instance: flow.instance,
+                mean_packets: own.mean_packets,
+                queue_share: share(own.mean_packets, report.mean_packets),
+                arrivals: own.arrivals,
+                departures: own.departures,
+                departed_bytes: own.departed_bytes.bytes(),
+                drop_share: share(own.drops.total() as f64, own.arrivals as f64),
+                drops: by_reason(&own.drops),
+                marks: own.marks,
+            }
+        })
+    });
+    all.collect()
 }
 
 /// The interfaces of cells.

@@ -26,6 +26,9 @@ pub struct Summary {
     pub streams: Vec<StreamSummary>,
     /// A row a link direction with a limited queue, and a row an interface of a cell.
     pub queues: Vec<QueueSummary>,
+    /// A row a flow and link direction, where it is asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub link_flows: Vec<LinkFlowSummary>,
     /// A row an interface of a cell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<InterfaceSummary>,
@@ -170,6 +173,24 @@ pub struct QueueSummary {
     pub arrivals: u64,
     pub departures: u64,
     pub departed_bytes: u64,
+    pub drops: BTreeMap<&'static str, u64>,
+    pub marks: u64,
+}
+
+/// What a flow has of one direction of a link; the counts are parts of those in [`QueueSummary`].
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)] // the names are those of docs/measures.md
+pub struct LinkFlowSummary {
+    pub link: String,
+    pub direction: &'static str,
+    pub flow: String,
+    pub instance: u32,
+    pub mean_packets: f64,
+    pub queue_share: Option<f64>,
+    pub arrivals: u64,
+    pub departures: u64,
+    pub departed_bytes: u64,
+    pub drop_share: Option<f64>,
     pub drops: BTreeMap<&'static str, u64>,
     pub marks: u64,
 }

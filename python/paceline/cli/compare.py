@@ -10,13 +10,14 @@ import polars as pl
 import typer
 
 from paceline import files
+from paceline.axes import axes
 from paceline.cli import layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import File, Seed, Set, Vary, Workers
 from paceline.cli.progress import progress
 from paceline.comparing import Comparison
 from paceline.comparing import compare as run_comparison
-from paceline.scenario import assignments, axes
+from paceline.scenario import assignments
 
 LONGEST_HEAD = 12
 """The longest name of an alternative that stands over a column."""

@@ -34,7 +34,7 @@ Vary = Annotated[
     typer.Option(
         "--vary",
         metavar="PATH=V1,V2,...",
-        help="Values to try; repeated: all combinations.",
+        help="Values to try; repeated: all combinations. Values that change together: PATH1,PATH2=V1:W1,V2:W2,...",
         show_default=False,
     ),
 ]

@@ -9,13 +9,14 @@ from typing import Annotated
 import polars as pl
 import typer
 
+from paceline.axes import axes, short
 from paceline.cli import layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds
 from paceline.cli.progress import progress
 from paceline.errors import Interrupted
 from paceline.results import Results
-from paceline.scenario import assignments, axes, load
+from paceline.scenario import assignments, load
 from paceline.statistics import estimate
 from paceline.sweep import RECORD_EVERY_S
 from paceline.sweep import sweep as run_sweep
@@ -88,6 +89,8 @@ def sweep(
       paceline sweep examples/coffee-shop.toml --vary flow.film.cc=newreno,vegas
       paceline sweep examples/coffee-shop.toml --runs 5 --out out/delay \\
           --vary "link.bottleneck.delay=10 ms,50 ms" --vary flow.film.cc=vegas
+      paceline sweep examples/coffee-shop.toml --runs 5 --out out/together \\
+          --vary "link.bottleneck.rate,link.bottleneck.delay=5 Mbit/s:50 ms,20 Mbit/s:5 ms"
     """
     changes, varied = assignments(set_ or []), axes(vary)
     directory = out or Path("out") / f"sweep-{load(file, changes).name}"
@@ -122,17 +125,6 @@ def sweep(
     layout.show(console, tables(results))
     layout.note(console, show.notices(results))
     layout.say(console, f"\nTables (Parquet, CSV) and runs are in {directory}.")
-
-
-def short(axes: Sequence[str]) -> dict[str, str]:
-    """The ends of paths that tell them apart: "delay" for "link.bottleneck.delay"."""
-    found = {}
-    for axis in axes:
-        keys = axis.split(".")
-        ends = [".".join(keys[n:]) for n in range(len(keys) - 1, -1, -1)]
-        others = [other for other in axes if other != axis]
-        found[axis] = next((e for e in ends if not any(f".{o}".endswith(f".{e}") for o in others)), axis)
-    return found
 
 
 Shown = Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]

@@ -63,7 +63,7 @@ impl Link {
             // Only there are waits told.
             let (server, discipline) = (Server::Constant(self.server), Refusal::Packets(self.limit));
             let impairments = Impairments::of_loss(self.loss.take());
-            self.special = Some(Box::new(Special { server, recovery: None, discipline, impairments }));
+            self.special = Some(Box::new(Special { server, recovery: None, discipline, impairments, shares: None }));
         }
         self.agenda.record(every);
         self.boundary = self.agenda.next();
@@ -95,6 +95,8 @@ impl Link {
         let from = self.agenda.from.unwrap_or(to);
         let capacity = self.special.as_ref().and_then(|special| special.server.capacity(from.time, to.time));
         let occupancy = self.waiting.occupancy.as_ref().map(|occupancy| occupancy.shares());
-        LinkReport { occupancy, ..to.report(&from, capacity, totals) }
+        let shares = self.special.as_mut().and_then(|special| special.shares.as_mut());
+        let flows = shares.map_or_else(Vec::new, |shares| shares.finish(end));
+        LinkReport { occupancy, flows, ..to.report(&from, capacity, totals) }
     }
 }

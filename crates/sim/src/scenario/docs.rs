@@ -18,6 +18,29 @@ MB GB`, decimal, and `KiB MiB GiB`). Shares are `\"1 %\"` or a number from 0 to 
 
 `--set` and `--vary` name a key by its path: `flow.media.app.media_rate`, `link.bottleneck.queue.kind`,
 `link.bottleneck.rate_schedule[0].rate`.
+
+## A value of each instance
+
+Where a flow has `count = 3`, its instances may have values of their own of the keys marked *each*:
+
+| value | meaning |
+|---|---|
+| `\"40 ms\"` | the same for all |
+| `[\"40 ms\", \"41 ms\", \"55 ms\"]` | one for each instance, in their order; as many as `count` says |
+| `{ from = \"40 ms\", to = \"60 ms\" }` | the first instance's and the last one's, and equal steps between |
+| `{ uniform = [\"20 ms\", \"440 ms\"] }` | drawn between two values |
+| `{ exponential = \"50 ms\", within = [\"1 ms\", \"1 s\"] }` | drawn: an exponential law of this mean |
+| `{ normal = [\"80 ms\", \"20 ms\"], within = [\"10 ms\", \"1 s\"] }` | drawn: a normal law of this mean and standard deviation |
+| `{ lognormal = \"80 ms\", sigma = 0.5, within = [\"10 ms\", \"1 s\"] }` | drawn: a law of this median, whose natural logarithm is normal and has the standard deviation `sigma` (0.001 to 10) |
+
+What is drawn comes from the seed and the instance's name. A draw outside of `within` is made anew; at least 1 % of the
+law must lie inside.
+
+    [flow.client]                            # 41 clients, each with an access link of its own
+    count = 41
+    rtt = { from = \"40 ms\", to = \"44 ms\" }
+    access.receiver.rate = { lognormal = \"20 Mbit/s\", sigma = 0.7, within = [\"1 Mbit/s\", \"1 Gbit/s\"] }
+    access.receiver.loss = { uniform = [\"0 %\", \"1 %\"] }
 ";
 
 /// The page.
@@ -147,7 +170,9 @@ fn kind(node: Node<'_>) -> String {
         "Power" => "power",
         "DelayedAck" => "time or `\"off\"`",
         "ClientBuffer" => "size or `\"unlimited\"`",
-        "Draw" => "time, or `{ uniform = [time, time] }`",
+        "DrawSpan" => "time ([each](#a-value-of-each-instance))",
+        "DrawRate" => "rate ([each](#a-value-of-each-instance))",
+        "DrawRatio" => "share ([each](#a-value-of-each-instance))",
         _ => "",
     };
     if !known.is_empty() {

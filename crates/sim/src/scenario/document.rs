@@ -207,7 +207,7 @@ fn put(at: &mut Value, node: Node<'_>, path: &str, steps: &[Step], text: &str) -
     let key = match step {
         Step::Index(index) => {
             let here = format!("{path}[{index}]");
-            let item = node.get("items").map(Node::new);
+            let item = node.get("items").map(Node::new).or_else(|| node.drawn().map(Node::named));
             let (Some(item), Value::Array(entries)) = (item, at) else {
                 return Err(Mistake::new(here, "there is no array here".to_owned()));
             };
@@ -221,8 +221,8 @@ fn put(at: &mut Value, node: Node<'_>, path: &str, steps: &[Step], text: &str) -
     };
     let here = join(path, key);
     // A table with a kind has the keys of all its kinds here: the kind may be set later.
-    let variants: Vec<Node<'_>> = if node.name == "Draw" {
-        vec![Node::named("Uniform")]
+    let variants: Vec<Node<'_>> = if node.drawn().is_some() {
+        node.shapes().collect()
     } else {
         node.variants().map_or_else(|| vec![node], |kinds| kinds.into_iter().map(|(_, variant)| variant).collect())
     };

@@ -4,7 +4,7 @@ use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::link::{BackwardTable, LinkTable};
 use super::model::{File, Topology};
 use super::parameters::ParameterValue;
-use super::values::{ClientBuffer, DelayedAck};
+use super::values::{ClientBuffer, DelayedAck, HostDelay};
 use paceline_control::registry::scheme;
 use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, RtpFeedback, TfrcController};

@@ -1,9 +1,11 @@
 //! Flows in a scenario file: endpoints, TCP and its options, the application.
 
+use super::draw::Draw;
+use super::link::FlowAccessTable;
 use super::model::Profile;
 use super::parameters::ParameterValue;
 use super::rtp::RtpTable;
-use super::values::{ClientBuffer, DelayedAck, Draw};
+use super::values::{ClientBuffer, DelayedAck};
 use paceline_units::{Rate, Ratio, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,19 +38,18 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the scenario's"))]
     pub profile: Option<Profile>,
-    /// When the flow starts: a time, or `{ uniform = ["0 s", "1 s"] }`, drawn for each instance. Before the duration.
+    /// When the flow starts. Before the duration.
     #[serde(default = "at_once")]
-    pub start: Draw,
+    pub start: Draw<Span>,
     /// When the application stops sending. Later than the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "never"))]
     pub stop: Option<Span>,
-    /// Round-trip propagation of this flow: a time, or `{ uniform = ["20 ms", "440 ms"] }`, drawn for each instance.
-    /// What the path does not have lies on the source's access link, half each way. A fixed value below the path's own
-    /// is a mistake; a drawn one counts as the path's own.
+    /// Round-trip propagation of this flow. What the path does not have lies on the source's access link, half each way. A
+    /// value below the path's own is a mistake; a drawn one counts as the path's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "the path's own"))]
-    pub rtt: Option<Draw>,
+    #[schemars(extend("x-default" = "the path's own", "x-max" = "120 s"))]
+    pub rtt: Option<Draw<Span>>,
     /// Flows of one group share a Jain index.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the flow's name"))]
@@ -126,6 +127,10 @@ pub struct FlowTable {
     /// simulator nothing changes: profile `linux`, which this takes, is what stands for the kernel there.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub kernel: bool,
+    /// What this flow's access links have instead of what `[access]` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "nothing"))]
+    pub access: Option<FlowAccessTable>,
     /// The RTP session; for `lda-plus` and `nada` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "each of its keys' own"))]
@@ -559,7 +564,7 @@ const fn one() -> u32 {
 fn newreno() -> String {
     "newreno".into()
 }
-const fn at_once() -> Draw {
+const fn at_once() -> Draw<Span> {
     Draw::Fixed(Span::ZERO)
 }
 const fn half_second() -> Span {

@@ -1,5 +1,6 @@
 //! Links in a scenario file: rate, delay, impairments, for each direction; queues and losses have files of their own.
 
+use super::draw::Draw;
 use super::loss::Loss;
 use super::queue::Queue;
 use paceline_units::{Rate, Ratio, Span};
@@ -65,6 +66,10 @@ macro_rules! with_direction {
             /// `occupancy_0` to `occupancy_9`.
             #[serde(default, skip_serializing_if = "core::ops::Not::not")]
             pub occupancy: bool,
+            /// Counts what each flow has of the link: packets that came, were dropped, got across, and its part of the
+            /// queue: table `link_flows`.
+            #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+            pub per_flow: bool,
         }
     };
 }
@@ -78,7 +83,7 @@ with_direction! {
         #[schemars(extend("x-default" = "required in a graph; home: the link's name, and the access point"))]
         pub between: Option<[String; 2]>,
         /// What is different in the opposite direction. Rate (or schedule), delay and queue are the same unless given
-        /// here; traces, recovery, loss, impairments, outages and occupancy are only there if given here.
+        /// here; traces, recovery, loss, impairments, outages and what is measured are only there if given here.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "as forward, without loss and impairments"))]
         pub backward: Option<Box<BackwardTable>>,
@@ -238,6 +243,39 @@ pub struct ReceiverAccessTable {
     /// Random loss in both directions, keys as in `[link.NAME.loss]`; with `on = "data"` toward the receivers alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
+}
+
+/// What the access links of a flow's instances have instead of what `[access]` says: these at the senders.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowAccessTable {
+    /// Rate of transmission, both ways.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "as in `[access]`", "x-min" = "1 bit/s", "x-max" = "1000 Gbit/s"))]
+    pub rate: Option<Draw<Rate>>,
+    /// Probability with which each packet from the sender is lost. Less than 100 %.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "0 %"))]
+    pub loss: Option<Draw<Ratio>>,
+    /// At the receivers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "nothing"))]
+    pub receiver: Option<FlowReceiverTable>,
+}
+
+/// The same at the receivers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowReceiverTable {
+    /// Rate of transmission, both ways.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "as in `[access]`", "x-min" = "1 bit/s", "x-max" = "1000 Gbit/s"))]
+    pub rate: Option<Draw<Rate>>,
+    /// Probability with which each packet to the receiver is lost, instead of what `[access.receiver]` says of loss. Less
+    /// than 100 %.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "as in `[access.receiver]`"))]
+    pub loss: Option<Draw<Ratio>>,
 }
 
 impl Default for AccessTable {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Random loss.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(extend("x-kind" = "uniform"))]
 pub enum Loss {
@@ -16,6 +16,14 @@ pub enum Loss {
         /// Which packets.
         #[serde(default)]
         on: LossOn,
+        /// Flows, or groups of flows, whose packets all pass.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none"))]
+        except: Option<Vec<String>>,
+        /// Instead of `except`: flows, or groups of flows, whose packets alone it looks at.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "all"))]
+        only: Option<Vec<String>>,
     },
     /// Bursts counted in packets: a good and a bad state, and a chance to change it after each packet (Gilbert 1960,
     /// Elliott 1963).
@@ -33,6 +41,14 @@ pub enum Loss {
         /// Which packets.
         #[serde(default)]
         on: LossOn,
+        /// Flows, or groups of flows, whose packets all pass.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none"))]
+        except: Option<Vec<String>>,
+        /// Instead of `except`: flows, or groups of flows, whose packets alone it looks at.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "all"))]
+        only: Option<Vec<String>>,
     },
     /// Bursts counted in time: a good and a bad state, each of a fixed period, and a chance to change it at a period's end
     /// (the TFRC Veno paper's model of a wireless link).
@@ -59,7 +75,34 @@ pub enum Loss {
         /// Which packets.
         #[serde(default)]
         on: LossOn,
+        /// Flows, or groups of flows, whose packets all pass.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none"))]
+        except: Option<Vec<String>>,
+        /// Instead of `except`: flows, or groups of flows, whose packets alone it looks at.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "all"))]
+        only: Option<Vec<String>>,
     },
+}
+
+impl Loss {
+    /// Its `except` and its `only`.
+    #[must_use]
+    pub fn flows(&self) -> (Option<&[String]>, Option<&[String]>) {
+        let (Loss::Uniform { except, only, .. }
+        | Loss::GilbertElliott { except, only, .. }
+        | Loss::TwoState { except, only, .. }) = self;
+        (except.as_deref(), only.as_deref())
+    }
+
+    /// Whether it looks at the packets of a flow of this name and group.
+    #[must_use]
+    pub fn looks_at(&self, flow: &str, group: &str) -> bool {
+        let named = |names: &[String]| names.iter().any(|name| name == flow || name == group);
+        let (except, only) = self.flows();
+        !except.is_some_and(named) && only.is_none_or(named)
+    }
 }
 
 /// How a link with two states begins.

@@ -2,6 +2,7 @@
 
 use super::cell::CellTable;
 use super::document::Document;
+use super::draw::Draw;
 use super::error::{Mistake, ScenarioError, join};
 use super::fill::fill;
 use super::flow::{App, FlowTable, FrameFormat};
@@ -11,7 +12,7 @@ use super::model::{File, Profile, Topology};
 use super::queue::Queue;
 use super::rules::Rules;
 use super::rules_network::forward;
-use super::values::{Draw, HostDelay};
+use super::values::HostDelay;
 use super::walk::{Node, walk};
 use paceline_apps::video::FramesModel;
 use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
@@ -69,6 +70,8 @@ pub struct Direction {
     pub outages: Vec<(Time, Time)>,
     /// Whether the queue's occupancy is measured.
     pub occupancy: bool,
+    /// Whether each flow's part is measured.
+    pub per_flow: bool,
 }
 
 /// A flow, with its name and the values that every flow has.
@@ -300,13 +303,14 @@ fn direction(
         delay: way.delay.unwrap_or_default(),
         queue: way.queue.clone().unwrap_or_default(),
         recovery: way.recovery,
-        loss: way.loss,
+        loss: way.loss.clone(),
         delay_variation: way.delay_variation.map_or(Span::ZERO, |variation| variation.max),
         reorder: way.reorder,
         duplicate: way.duplicate.map_or(Ratio::ZERO, |share| share.rate),
         corrupt: way.corrupt.map_or(Ratio::ZERO, |share| share.rate),
         outages: way.outage.iter().map(|o| (Time::ZERO + o.from, Time::ZERO + o.to)).collect(),
         occupancy: way.occupancy,
+        per_flow: way.per_flow,
     }
 }
 
@@ -359,7 +363,7 @@ fn least_rtts(file: &File, links: &[Link], flows: &[Flow]) -> Vec<Mistake> {
         let crossed = links.get(a.min(b)..a.max(b)).unwrap_or_default();
         let hosts = (access.delay + access.at_receivers().0.delay) * 2;
         let own = crossed.iter().fold(hosts, |sum, link| sum + link.forward.delay + link.backward.delay);
-        if let Some(Draw::Fixed(rtt)) = flow.rtt
+        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| !rtt.is_drawn()).and_then(Draw::least)
             && rtt < own
         {
             let key = join(&join("flow", &flow.name), "rtt");

@@ -1,12 +1,13 @@
 //! What a schema cannot say: references between tables, bounds between keys, combinations. Each rule notes its
 //! mistakes and goes on, so that one look at the messages suffices.
 
+use super::draw::{Draw, LEAST_MASS, Value};
 use super::error::{Mistake, hint, join, nearest};
 use super::fill::home_ends;
 use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::model::{File, Profile, Topology};
 use super::rules_machine::OF_RTP;
-use super::values::{ClientBuffer, Draw};
+use super::values::ClientBuffer;
 use super::walk::listed;
 use paceline_control::registry::{scheme, schemes};
 use paceline_control::{AckController, AcksController};
@@ -20,8 +21,6 @@ use paceline_flow::udp::UdpConfig;
 use paceline_units::{Size, Span};
 use std::collections::BTreeSet;
 
-/// The greatest round-trip propagation that a flow may ask for.
-const MOST_RTT: Span = Span::from_secs(120);
 /// The largest packet: its size is 16 bits.
 const MOST_PACKET: u64 = 65_535;
 /// The largest packet over the air: an MSDU has at most 2304 B, LLC/SNAP's 8 among them (IEEE Std 802.11-2016, clause 9.2.4.7).
@@ -278,11 +277,12 @@ impl Rules {
             self.note(join(path, "to"), format!("`{to}` is also where the flow comes from"));
         }
         let named = matches!(file.topology, Topology::Graph | Topology::Home);
-        if flow.rtt.is_some() && named && file.access.is_none() {
-            self.note(
-                join(path, "rtt"),
-                "needs access links to lie on: add an `[access]` table, or give the delay to the graph's links",
-            );
+        for (key, given) in [("rtt", flow.rtt.is_some()), ("access", flow.access.is_some())] {
+            if given && named && file.access.is_none() {
+                let problem =
+                    "needs access links to lie on: add an `[access]` table, or give the delay to the graph's links";
+                self.note(join(path, key), problem);
+            }
         }
     }
 
@@ -293,30 +293,52 @@ impl Rules {
     }
 
     fn times(&mut self, file: &File, path: &str, flow: &FlowTable) {
-        for (key, draw) in [("start", Some(flow.start)), ("rtt", flow.rtt)] {
-            let Some(draw) = draw else { continue };
-            let key = join(path, key);
-            if draw.least() > draw.greatest() {
-                self.note(
-                    join(&key, "uniform"),
-                    format!("`{}` must not be more than `{}`", draw.least(), draw.greatest()),
-                );
-            }
-        }
-        if flow.start.greatest() >= file.duration {
-            let text = flow.start.greatest();
-            self.note(join(path, "start"), format!("`{text}` must be before the run ends, at {}", file.duration));
-        }
-        if let Some(rtt) = flow.rtt.map(Draw::greatest)
-            && rtt > MOST_RTT
-        {
-            self.note(join(path, "rtt"), format!("`{rtt}` must be at most {MOST_RTT}"));
+        self.draw(&join(path, "start"), Some(&flow.start), flow.count);
+        self.draw(&join(path, "rtt"), flow.rtt.as_ref(), flow.count);
+        self.own_access(&join(path, "access"), flow);
+        let Some(latest) = flow.start.greatest() else { return };
+        if latest >= file.duration {
+            self.note(join(path, "start"), format!("`{latest}` must be before the run ends, at {}", file.duration));
         }
         if let Some(stop) = flow.stop
-            && stop <= flow.start.greatest()
+            && stop <= latest
         {
-            let start = flow.start.greatest();
-            self.note(join(path, "stop"), format!("`{stop}` must be later than the start, {start}"));
+            self.note(join(path, "stop"), format!("`{stop}` must be later than the start, {latest}"));
+        }
+    }
+
+    /// The values of so many instances.
+    fn draw<T: Value>(&mut self, key: &str, draw: Option<&Draw<T>>, count: u32) {
+        let Some(draw) = draw else { return };
+        if let Draw::Each(values) = draw
+            && values.len() != count as usize
+        {
+            let many = values.len();
+            let problem =
+                format!("has {many} values, but the flow has `count = {count}`: it needs one for each instance");
+            self.note(key, problem);
+        }
+        let Some((law, [least, greatest])) = draw.bounds() else { return };
+        if least > greatest {
+            self.note(join(key, law), format!("`{least}` must not be more than `{greatest}`"));
+        } else if !(draw.mass() >= LEAST_MASS) {
+            let problem = format!("less than 1 % of the law lies from `{least}` to `{greatest}`");
+            self.note(join(key, law), problem);
+        }
+    }
+
+    /// What a flow's own access links have.
+    fn own_access(&mut self, path: &str, flow: &FlowTable) {
+        let Some(access) = &flow.access else { return };
+        let receiver = access.receiver.clone().unwrap_or_default();
+        let receivers = join(path, "receiver");
+        for (path, rate, loss) in [(path, &access.rate, &access.loss), (&receivers, &receiver.rate, &receiver.loss)] {
+            self.draw(&join(path, "rate"), rate.as_ref(), flow.count);
+            let key = join(path, "loss");
+            self.draw(&key, loss.as_ref(), flow.count);
+            if loss.as_ref().and_then(Draw::greatest).is_some_and(|most| most.0 >= 1.0) {
+                self.note(key, "a link that loses everything carries nothing: less than 100 %");
+            }
         }
     }
 

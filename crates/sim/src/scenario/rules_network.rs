@@ -21,6 +21,9 @@ impl Rules {
             let path = join("link", name);
             self.name(&path, name);
             self.link(&path, link, file.topology);
+            self.lossy_flows(file, &join(&path, "loss"), link.loss.as_ref());
+            let backward = link.backward.as_ref().and_then(|backward| backward.loss.as_ref());
+            self.lossy_flows(file, &join(&join(&path, "backward"), "loss"), backward);
         }
         if let Some(access) = &file.access {
             self.queue("access.queue", &access.queue);
@@ -28,7 +31,8 @@ impl Rules {
                 if let Some(queue) = &receiver.queue {
                     self.queue("access.receiver.queue", queue);
                 }
-                self.loss("access.receiver.loss", receiver.loss);
+                self.loss("access.receiver.loss", receiver.loss.as_ref());
+                self.lossy_flows(file, "access.receiver.loss", receiver.loss.as_ref());
             }
         }
         if let Some(hops) = file.hops
@@ -207,11 +211,14 @@ impl Rules {
         if let (true, Some(Queue::Unlimited {})) = (way.occupancy, &way.queue) {
             self.note(join(path, "occupancy"), "needs a queue with a limit, of which it counts the tenths");
         }
+        if let (true, Some(Queue::Unlimited {})) = (way.per_flow, &way.queue) {
+            self.note(join(path, "per_flow"), "needs a queue with a limit: one without is not measured");
+        }
         if way.recovery.is_some_and(|recovery| recovery.block_error.0 >= 1.0) {
             let key = join(&join(path, "recovery"), "block_error");
             self.note(key, "a link on which every block fails carries nothing: less than 100 %");
         }
-        self.loss(&join(path, "loss"), way.loss);
+        self.loss(&join(path, "loss"), way.loss.as_ref());
         let path = join(path, "outage");
         let mut last: Option<Outage> = None;
         for (index, &outage) in way.outage.iter().enumerate() {
@@ -227,7 +234,7 @@ impl Rules {
         }
     }
 
-    fn loss(&mut self, path: &str, loss: Option<Loss>) {
+    fn loss(&mut self, path: &str, loss: Option<&Loss>) {
         let all = "a link that loses everything carries nothing: less than 100 %";
         let note = |rules: &mut Rules, key: &str, problem: &str| rules.note(join(path, key), problem);
         match loss {
@@ -251,6 +258,30 @@ impl Rules {
                 if change.0 <= 0.0 {
                     note(self, "change", "must be more than 0 %, or the state never changes: use `kind = \"uniform\"`");
                 }
+            }
+        }
+    }
+
+    /// The flows and groups that a loss model spares, or looks at.
+    fn lossy_flows(&mut self, file: &File, path: &str, loss: Option<&Loss>) {
+        let Some((except, only)) = loss.map(Loss::flows) else { return };
+        if except.is_some() && only.is_some() {
+            self.note(join(path, "only"), "only one of `except` and `only` may be given");
+        }
+        let known: BTreeSet<&str> =
+            file.flow.iter().flat_map(|(name, flow)| [Some(name.as_str()), flow.group.as_deref()]).flatten().collect();
+        for (key, names) in [("except", except), ("only", only)] {
+            let key = join(path, key);
+            if names.is_some_and(<[String]>::is_empty) {
+                self.note(&key, "names no flow: leave the key out, or name one");
+            }
+            for (index, name) in
+                names.into_iter().flatten().enumerate().filter(|(_, name)| !known.contains(name.as_str()))
+            {
+                let hint = hint(name, known.iter().copied());
+                let all = listed(known.iter().copied());
+                let problem = format!("`{name}` must be the name of a flow or of a group{hint} (there are {all})");
+                self.note(format!("{key}[{index}]"), problem);
             }
         }
     }
@@ -322,12 +353,13 @@ pub(super) fn forward(link: &LinkTable) -> BackwardTable {
         delay: link.delay,
         queue: link.queue.clone(),
         recovery: link.recovery,
-        loss: link.loss,
+        loss: link.loss.clone(),
         delay_variation: link.delay_variation,
         reorder: link.reorder,
         duplicate: link.duplicate,
         corrupt: link.corrupt,
         outage: link.outage.clone(),
         occupancy: link.occupancy,
+        per_flow: link.per_flow,
     }
 }

@@ -2,8 +2,6 @@
 
 use paceline_path::wifi::{Meters, PowerDbm};
 use paceline_units::{Size, Span};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -251,51 +249,4 @@ paceline_units::as_text! {
     DelayedAck, ["200 ms", "off"];
     HostDelay, ["2 packets", "100 us"];
     ClientBuffer, ["2 MB", "unlimited"];
-}
-
-/// A time, fixed or drawn once for each instance of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Draw {
-    /// Always this.
-    Fixed(Span),
-    /// Uniform between two times.
-    Drawn(Uniform),
-}
-
-/// The bounds of a uniform draw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Uniform {
-    /// Least and greatest value.
-    pub uniform: [Span; 2],
-}
-
-impl Draw {
-    /// The least value that it can take.
-    #[must_use]
-    pub const fn least(self) -> Span {
-        match self {
-            Draw::Fixed(span) => span,
-            Draw::Drawn(Uniform { uniform: [least, _] }) => least,
-        }
-    }
-
-    /// The greatest value that it can take.
-    #[must_use]
-    pub const fn greatest(self) -> Span {
-        match self {
-            Draw::Fixed(span) => span,
-            Draw::Drawn(Uniform { uniform: [_, greatest] }) => greatest,
-        }
-    }
-
-    /// The value for a draw `unit` from [0, 1).
-    #[must_use]
-    pub fn at(self, unit: f64) -> Span {
-        match self {
-            Draw::Fixed(span) => span,
-            Draw::Drawn(Uniform { uniform: [least, greatest] }) => least + (greatest - least).mul_f64(unit),
-        }
-    }
 }

@@ -120,6 +120,22 @@ impl<'a> Node<'a> {
         self.variants()?.into_iter().find(|(name, _)| Some(*name) == kind)
     }
 
+    /// The type of the values, if each instance of a flow may have its own.
+    pub fn drawn(self) -> Option<&'a str> {
+        self.name.strip_prefix("Draw")
+    }
+
+    /// The tables that such a value can be.
+    pub fn shapes(self) -> impl Iterator<Item = Node<'a>> {
+        let any = self.inner.get("anyOf").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
+        any.iter().map(Node::new).filter(|shape| !shape.keys().is_empty())
+    }
+
+    /// The keys that a table must have.
+    pub fn required(self) -> impl Iterator<Item = &'a str> {
+        self.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
+    }
+
     /// The keys of a table.
     pub fn keys(self) -> Vec<&'a str> {
         let properties = self.inner.get("properties").and_then(Json::as_object);
@@ -147,13 +163,8 @@ pub(super) fn walk(value: &mut Value, node: Node<'_>, path: &str, mistakes: &mut
         }
         return;
     }
-    if node.name == "Draw" {
-        if let Value::Table(_) = value {
-            walk(value, Node::named("Uniform"), path, mistakes);
-        } else if let Err(problem) = read::<Span>(value, node) {
-            mistakes.push(Mistake::new(path, format!("{problem}, or `{{ uniform = [\"0 s\", \"1 s\"] }}`")));
-        }
-        return;
+    if node.drawn().is_some() {
+        return walk_draw(value, node, path, mistakes);
     }
     if let Some(choices) = node.choices() {
         match value.as_str() {
@@ -192,6 +203,62 @@ pub(super) fn walk(value: &mut Value, node: Node<'_>, path: &str, mistakes: &mut
     mistakes.push(Mistake::new(path, problem));
 }
 
+/// A value of each instance: of a list each, and of a law its values, are within the key's bounds.
+fn walk_draw(value: &mut Value, node: Node<'_>, path: &str, mistakes: &mut Vec<Mistake>) {
+    let Some(of) = node.drawn() else { return };
+    let one = Node { outer: node.outer, ..Node::named(of) };
+    let within = |value: &Value, path: String, mistakes: &mut Vec<Mistake>| {
+        if let Some(Err(problem)) = quantity(value, one) {
+            mistakes.push(Mistake::new(path, problem));
+        }
+    };
+    match value {
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                within(item, format!("{path}[{index}]"), mistakes);
+            }
+        }
+        Value::Table(table) => {
+            let laws = || node.shapes().filter_map(|law| Some((law.keys().first().copied()?, law)));
+            let is_there =
+                |(_, law): &(&str, Node<'_>)| law.required().any(|key| key != "within" && table.contains_key(key));
+            let Some((_, law)) = laws().find(is_there) else {
+                let known = listed(laws().map(|(key, _)| key));
+                mistakes
+                    .push(Mistake::new(path, format!("must have a key that says how its values are: one of {known}")));
+                return;
+            };
+            let before = mistakes.len();
+            walk_table(table, law, path, mistakes);
+            if mistakes.len() > before {
+                return;
+            }
+            for key in law.keys() {
+                match table.get(key) {
+                    // a deviation is no value
+                    Some(Value::Array(values)) if key != "normal" => {
+                        for (index, value) in values.iter().enumerate() {
+                            within(value, format!("{path}.{key}[{index}]"), mistakes);
+                        }
+                    }
+                    Some(value @ Value::String(_)) => within(value, join(path, key), mistakes),
+                    _ => {}
+                }
+            }
+        }
+        other => {
+            if let Some(Err(problem)) = quantity(other, one) {
+                let examples = match of {
+                    "Span" => "\"0 s\", \"1 s\"",
+                    "Rate" => "\"1 Mbit/s\", \"10 Mbit/s\"",
+                    _ => "\"0 %\", \"1 %\"",
+                };
+                mistakes.push(Mistake::new(path, format!("{problem}, or `{{ uniform = [{examples}] }}`")));
+            }
+        }
+    }
+}
+
 fn walk_table(table: &mut toml::Table, node: Node<'_>, path: &str, mistakes: &mut Vec<Mistake>) {
     let mut node = node;
     let mut of_kind = String::new();
@@ -226,7 +293,7 @@ fn walk_table(table: &mut toml::Table, node: Node<'_>, path: &str, mistakes: &mu
             mistakes.push(Mistake::new(here, format!("no such key{of_kind}{hint} (allowed here: {allowed})")));
         }
     }
-    for required in node.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str) {
+    for required in node.required() {
         if !table.contains_key(required) {
             let child = node.child(required);
             let example = match child.and_then(example) {

@@ -1,0 +1,167 @@
+//! What each flow has of a link, where it is asked for: packets, drops, marks, and its part of the queue.
+
+use crate::meter::Measure;
+use crate::waiting::Exit;
+use crate::{DropReason, Drops};
+use paceline_packet::FlowId;
+use paceline_units::Size;
+use std::collections::VecDeque;
+
+/// What a link measured of one flow; all as of the link in [`LinkReport`](crate::LinkReport), of which these are the parts.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct FlowReport {
+    /// Time-weighted mean of the packets waiting.
+    pub mean_packets: f64,
+    /// Packets that reached the queue.
+    pub arrivals: u64,
+    /// Packets that left the queue and got across.
+    pub departures: u64,
+    /// Their bytes.
+    pub departed_bytes: Size,
+    /// Packets that did not get across, by reason.
+    pub drops: Drops,
+    /// Packets marked (ECN).
+    pub marks: u64,
+}
+
+/// The books of one flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Own {
+    report: FlowReport,
+    waiting: u64,
+    /// Up to when `area` reaches.
+    reached: u64,
+    /// Packets waiting, times nanoseconds, within the measured interval.
+    area: u128,
+}
+
+/// The books of all flows. What happens is told in order of time.
+#[derive(Clone, Debug)]
+pub(crate) struct Shares {
+    window: Measure,
+    own: Vec<Own>,
+    /// Packets that wait, and of which it is known when they will leave: when, and how.
+    ahead: VecDeque<(u64, Leaving)>,
+}
+
+/// A packet that leaves the queue for the transmitter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaving {
+    pub flow: FlowId,
+    pub size: u16,
+    pub exit: Exit,
+}
+
+impl Own {
+    /// Carries the area on to `at`.
+    fn integrate(&mut self, at: u64, window: Measure) {
+        let (from, to) = (self.reached.max(window.from.0), at.min(window.to.0));
+        self.area += u128::from(self.waiting) * u128::from(to.saturating_sub(from));
+        self.reached = at;
+    }
+}
+
+impl Shares {
+    pub(crate) fn new(window: Measure) -> Shares {
+        Shares { window, own: Vec::new(), ahead: VecDeque::new() }
+    }
+
+    fn of(&mut self, flow: FlowId) -> &mut Own {
+        let number = flow.0 as usize;
+        if number >= self.own.len() {
+            self.own.resize(number + 1, Own::default());
+        }
+        &mut self.own[number]
+    }
+
+    /// The counts of a flow, if what happens at `at` is measured.
+    fn counts(&mut self, flow: FlowId, at: u64) -> Option<&mut FlowReport> {
+        let measured = self.window.from.0 <= at && at < self.window.to.0;
+        let own = self.of(flow);
+        measured.then_some(&mut own.report)
+    }
+
+    fn change(&mut self, flow: FlowId, at: u64, by: i64) {
+        let window = self.window;
+        let own = self.of(flow);
+        own.integrate(at, window);
+        own.waiting = own.waiting.checked_add_signed(by).expect("only what waits leaves");
+    }
+
+    /// A packet reaches the queue.
+    pub(crate) fn arrive(&mut self, flow: FlowId, at: u64) {
+        self.counts(flow, at).into_iter().for_each(|own| own.arrivals += 1);
+    }
+
+    /// A packet is dropped that does not wait.
+    pub(crate) fn refuse(&mut self, flow: FlowId, at: u64, reason: DropReason) {
+        self.counts(flow, at).into_iter().for_each(|own| own.drops[reason] += 1);
+    }
+
+    /// A packet is marked.
+    pub(crate) fn mark(&mut self, flow: FlowId, at: u64) {
+        self.counts(flow, at).into_iter().for_each(|own| own.marks += 1);
+    }
+
+    /// A packet begins to wait.
+    pub(crate) fn enter(&mut self, flow: FlowId, at: u64) {
+        self.change(flow, at, 1);
+    }
+
+    /// A packet that waits is dropped.
+    pub(crate) fn drop_waiting(&mut self, flow: FlowId, at: u64, reason: DropReason) {
+        self.change(flow, at, -1);
+        self.refuse(flow, at, reason);
+    }
+
+    /// A packet goes to the transmitter without a wait.
+    pub(crate) fn pass(&mut self, at: u64, Leaving { flow, size, exit }: Leaving) {
+        let Some(own) = self.counts(flow, at) else { return };
+        match exit {
+            Exit::Crosses => {
+                own.departures += 1;
+                own.departed_bytes.0 += u64::from(size);
+            }
+            Exit::Lost => own.drops[DropReason::Loss] += 1,
+            Exit::Outage => own.drops[DropReason::Outage] += 1,
+        }
+    }
+
+    /// A packet that waits goes to the transmitter.
+    pub(crate) fn leave(&mut self, at: u64, leaving: Leaving) {
+        self.change(leaving.flow, at, -1);
+        self.pass(at, leaving);
+    }
+
+    /// A packet that waits from now on will leave at `start`, not before those of which that is known.
+    pub(crate) fn will_leave(&mut self, now: u64, start: u64, leaving: Leaving) {
+        self.enter(leaving.flow, now);
+        self.ahead.push_back((start, leaving));
+    }
+
+    /// Those leave of which it is known that they do by `now`.
+    pub(crate) fn release(&mut self, now: u64) {
+        while let Some(&(start, leaving)) = self.ahead.front()
+            && start <= now
+        {
+            self.ahead.pop_front();
+            self.leave(start, leaving);
+        }
+    }
+
+    /// Closes the books at `end`, before which everything has been told; by number of flow.
+    pub(crate) fn finish(&mut self, end: u64) -> Vec<FlowReport> {
+        // what leaves at the end does so after it
+        if let Some(before) = end.checked_sub(1) {
+            self.release(before);
+        }
+        let window = self.window;
+        let length = end.min(window.to.0).saturating_sub(window.from.0);
+        let report = |own: &mut Own| {
+            own.integrate(end, window);
+            let mean_packets = if length > 0 { own.area as f64 / length as f64 } else { 0.0 };
+            FlowReport { mean_packets, ..own.report }
+        };
+        self.own.iter_mut().map(report).collect()
+    }
+}

@@ -1,0 +1,180 @@
+"""What a sweep varies: paths over values, each by itself or several together.
+
+`vary` maps a TOML path to its values, and a tuple of paths that go together to tuples of as many values:
+
+    vary = {
+        "flow.film.cc": ["newreno", "vegas"],
+        ("link.bottleneck.rate", "link.bottleneck.delay"): [("1 Mbit/s", "50 ms"), ("10 Mbit/s", "5 ms")],
+    }
+
+On the command line and as keys of a TOML file the paths stand with commas between, the values with colons:
+`--vary "link.bottleneck.rate,link.bottleneck.delay=1 Mbit/s:50 ms,10 Mbit/s:5 ms"`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from paceline.errors import PacelineError
+from paceline.scenario import assignment
+
+Vary = Mapping[Any, Sequence[Any]]
+"""Paths, or tuples of paths that go together, and their values: see above. (Keys of a mapping are invariant: a type of
+both would refuse a mapping of one.)"""
+
+Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
+"""Paths that go together, and for each step a value for each of them."""
+
+
+def split(text: str, separator: str) -> list[str]:
+    """The parts of a text; separators within brackets, braces or quotes are none."""
+    parts, depth, quote, start = [], 0, "", 0
+    for i, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char in "[{":
+            depth += 1
+        elif char in "]}":
+            depth -= 1
+        elif char == separator and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    return [*parts, text[start:].strip()]
+
+
+def axis(text: str) -> tuple[str | tuple[str, ...], list[Any]]:
+    """Reads "path=v1,v2,..." or "path1,path2=v1:w1,v2:w2,...". Raises PacelineError."""
+    names, values = assignment(text)
+    paths, parts = tuple(split(names, ",")), split(values, ",")
+    if not all(paths):
+        raise PacelineError(f'"{text}" has an empty path: write path1,path2=v1:w1,v2:w2')
+    if not all(parts):
+        raise PacelineError(f'"{text}" has an empty value: write path=v1,v2,... without a comma at the end')
+    repeated = {v for v in parts if parts.count(v) > 1}
+    if repeated:
+        raise PacelineError(f'"{text}" names {", ".join(sorted(repeated))} more than once')
+    if len(paths) == 1:
+        return paths[0], parts
+    steps = [tuple(split(part, ":")) for part in parts]
+    for part, step in zip(parts, steps, strict=True):
+        if len(step) != len(paths) or not all(step):
+            raise PacelineError(
+                f'"{text}": {part} must have a value for each of {", ".join(paths)}, with colons between: '
+                f"{':'.join('v' for _ in paths)}"
+            )
+    return paths, steps
+
+
+def named(vary: Mapping[str, Any]) -> dict[str | tuple[str, ...], Any]:
+    """What a TOML table varies: paths that go together stand in one key, with commas between."""
+    parts = {key: tuple(split(key, ",")) for key in vary}
+    return {paths if len(paths) > 1 else key: vary[key] for key, paths in parts.items()}
+
+
+def axes(texts: Sequence[str]) -> dict[str | tuple[str, ...], list[Any]]:
+    """What repeated options vary. Raises PacelineError for a path given twice."""
+    found: dict[str | tuple[str, ...], list[Any]] = {}
+    for text in texts:
+        names, values = axis(text)
+        _check_paths([*_paths(found), *_together(names)])
+        found[names] = values
+    return found
+
+
+def _together(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else names
+
+
+def _paths(vary: Vary) -> list[str]:
+    return [path for names in vary for path in _together(names)]
+
+
+def _check_paths(paths: Sequence[str]) -> None:
+    for path in paths:
+        if paths.count(path) > 1:
+            raise PacelineError(f"{path} is varied twice: give its values in one option")
+        if path == "seed":
+            raise PacelineError("seed is not varied: --runs K takes K seeds, --seed N says from which on")
+
+
+def read(vary: Vary) -> list[Axis]:
+    """What is varied, checked. Raises PacelineError."""
+    _check_paths(_paths(vary))
+    found: list[Axis] = []
+    for names, values in vary.items():
+        paths = _together(names)
+        what = ", ".join(paths)
+        if not paths:
+            raise PacelineError("no path is varied over values: give one")
+        if isinstance(values, str):
+            raise PacelineError(f'the values of {what} are a list: ["{values}"]')
+        if not values:
+            raise PacelineError(f"{what} is varied over no value")
+        steps = [(value,) if isinstance(names, str) else value for value in values]
+        for step in steps:
+            if not isinstance(step, list | tuple) or len(step) != len(paths):
+                raise PacelineError(
+                    f"{what} go together: each step has {len(paths)} values, a tuple, not {step!r}"
+                )
+        found.append((paths, [tuple(step) for step in steps]))
+    return found
+
+
+def number(text: str) -> int | float | str:
+    """Text as the number it is, or as it stands."""
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
+        return float(text)
+    return text
+
+
+def _labels(values: Sequence[Any]) -> list[Any]:
+    """Values as columns of tables hold them: numbers only if all of them are."""
+    plain = [number(v) if isinstance(v, str) else v for v in values]
+    kinds = {type(v) for v in plain}
+    if kinds == {int, float}:
+        return [float(v) for v in plain]
+    return plain if kinds in ({int}, {float}) else [str(v) for v in values]
+
+
+def combinations(vary: Vary) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every combination of the values, the last axis varying fastest, paths that go together in step: what to set, and
+    the labels that tell it from the others. Raises PacelineError."""
+    steps: list[list[list[tuple[str, Any, Any]]]] = []
+    for paths, values in read(vary):
+        labels = [_labels([step[i] for step in values]) for i in range(len(paths))]
+        steps.append(
+            [[(path, step[i], labels[i][k]) for i, path in enumerate(paths)] for k, step in enumerate(values)]
+        )
+    points = [list(itertools.chain(*chosen)) for chosen in itertools.product(*steps)]
+    return [
+        ({path: value for path, value, _ in point}, {path: label for path, _, label in point})
+        for point in points
+    ]
+
+
+def recorded(vary: Vary) -> dict[str, Any]:
+    """What a manifest says of it: `vary`, the values of each path, and `together`, what goes in step, if anything."""
+    found = read(vary)
+    values = {
+        path: [str(step[i]) for step in steps] for paths, steps in found for i, path in enumerate(paths)
+    }
+    together = [list(paths) for paths, _ in found if len(paths) > 1]
+    return {"vary": values, "together": together} if together else {"vary": values}
+
+
+def short(paths: Sequence[str]) -> dict[str, str]:
+    """The ends of paths that tell them apart: "delay" for "link.bottleneck.delay"."""
+    found = {}
+    for axis in paths:
+        keys = axis.split(".")
+        ends = [".".join(keys[n:]) for n in range(len(keys) - 1, -1, -1)]
+        others = [other for other in paths if other != axis]
+        found[axis] = next((e for e in ends if not any(f".{o}".endswith(f".{e}") for o in others)), axis)
+    return found
