@@ -269,6 +269,7 @@ fn instance_of(
         stop: period.stop,
         app,
         stream,
+        rtt_drawn: flow.rtt.as_ref().is_some_and(Draw::is_drawn),
         sender_delay: Span::ZERO,
         receiver_delay: Span::ZERO,
         delays: flow.delays.unwrap_or(transport.name() == "udp"),

@@ -147,6 +147,8 @@ pub struct FlowModel {
     pub app: paceline_apps::Source,
     /// The stream that its player plays, if it carries one.
     pub stream: Option<StreamModel>,
+    /// Whether its round trip is drawn anew for each run.
+    pub rtt_drawn: bool,
     /// Upper bound of the random delay with which its sender's host emits each packet.
     pub sender_delay: Span,
     /// The same at its receiver's host, of acknowledgements and reports.

@@ -40,7 +40,7 @@ const MOST_FLOWS: usize = 20;
 /// Round trips closer than this, as a share of the shorter one, keep flows in step for long.
 const CLOSE: f64 = 0.2;
 
-/// Endless TCP flows, few of them and with close round trips, behind a drop-tail queue.
+/// Endless TCP flows, few of them and with close round trips, the same in all runs, behind a drop-tail queue.
 pub fn phases_decide(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
     for (id, link) in model.links.iter().enumerate() {
         let varies = link.model.loss.is_some() || link.model.delay_variation.is_some();
@@ -50,20 +50,23 @@ pub fn phases_decide(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
         let endless =
             |flow: &FlowModel| matches!(flow.transport, Transport::Tcp { .. }) && matches!(flow.app, App::Ftp(_));
         let here = model.flows.iter().zip(paths).filter(|(flow, (there, _))| endless(flow) && there.contains(&id));
-        let mut round_trips: Vec<(Span, &str)> = here
+        let mut round_trips: Vec<(Span, &FlowModel)> = here
             .map(|(flow, (there, back))| {
                 let arcs = there.iter().chain(back);
                 let rtt = arcs.fold(Span::ZERO, |sum, &arc| sum + model.links[arc].model.propagation);
-                (rtt, flow.name.as_str())
+                (rtt, flow)
             })
             .collect();
-        round_trips.sort_unstable();
-        let close = |pair: &[(Span, &str)]| pair[0].0 < pair[1].0 && pair[1].0 <= pair[0].0.mul_f64(1.0 + CLOSE);
+        round_trips.sort_by_key(|&(rtt, _)| rtt);
+        let close = |pair: &[(Span, &FlowModel)]| {
+            let fixed = !pair[0].1.rtt_drawn && !pair[1].1.rtt_drawn;
+            fixed && pair[0].0 < pair[1].0 && pair[1].0 <= pair[0].0.mul_f64(1.0 + CLOSE)
+        };
         let Some(pair) = round_trips.windows(2).find(|pair| close(pair)).filter(|_| round_trips.len() <= MOST_FLOWS)
         else {
             continue;
         };
-        let mut names = vec![pair[0].1, pair[1].1];
+        let mut names = vec![pair[0].1.name.as_str(), &pair[1].1.name];
         names.dedup();
         notices.push(Notice {
             kind: "phases-decide",

@@ -74,6 +74,8 @@ fn who_is_likely_to_see_it_is_told() {
     assert!(told(&short(42.0)));
     assert!(!told(&short(40.0)), "equal round trips favour nobody for all seeds alike");
     assert!(!told(&short(60.0)), "far apart");
+    let drawn = short(42.0).replace("rtt = \"4.2 ms\"", "rtt = { uniform = [\"4 ms\", \"4.4 ms\"] }");
+    assert!(drawn != short(42.0) && !told(&drawn), "intervals over seeds show it");
     assert!(!told(&two(CUBIC, 100.0, 42.0, 11)), "many mix by themselves");
     assert!(!told(&short(42.0).replace("queue = {", "loss = { rate = 0.001 }\nqueue = {")), "so does random loss");
     assert!(!told(&short(42.0).replace("droptail", "codel")));
