@@ -95,16 +95,22 @@ fn a_loss_whose_repair_arrives_costs_no_timeout() {
     }
 }
 
-/// A lost SYN costs seconds at most and no threshold: at 10 Mbit/s and 200 ms, of which congestion avoidance from two segments
-/// on would take most of a minute.
+/// A lost SYN costs seconds at most and no threshold. The receiver's window is the path's, so nothing else is lost: slow start
+/// is there within ten round trips of 200 ms, congestion avoidance from two segments on would take 160 to 320 of them.
 #[test]
 fn a_lost_syn_costs_little() {
     for scheme in registry::schemes().filter(|scheme| matches!(scheme.machine, Machine::Tcp(_))) {
         for profile in [Profile::Rfc, Profile::Linux] {
             let name = scheme.name;
-            let whole = flow(name, profile, &minute(200, 0.0, 1), |_| {}).goodput_mbps;
-            let late = flow(name, profile, &Path { lost_first: 1, ..minute(200, 0.0, 1) }, |_| {}).goodput_mbps;
-            assert!((0.88..=1.02).contains(&(late / whole)), "{name} {profile:?}: {late} of {whole}");
+            let of = |lost_first| {
+                flow(name, profile, &Path { lost_first, ..minute(200, 0.0, 1) }, |config| config.receive_window = 160)
+            };
+            let (whole, late) = (of(0), of(1));
+            assert_eq!((whole.timeouts, late.timeouts, late.retransmitted), (0, 0, 0), "{name} {profile:?}");
+            let share = late.goodput_mbps / whole.goodput_mbps;
+            // Vegas leaves slow start on the way, and grows by a segment a round trip from there
+            let least = if name == "vegas" { 0.85 } else { 0.97 };
+            assert!((least..=1.01).contains(&share), "{name} {profile:?}: {late:?} of {whole:?}");
         }
     }
 }
@@ -121,6 +127,7 @@ fn an_absurd_initial_window_is_survived() {
         ("newreno", 1.2..9.8),
         ("reno", 1.2..9.8),
         ("veno", 1.2..9.8),
+        ("vegas", 0.6..9.8), // slow start in every other round trip, and delayed acknowledgements in its differences
     ] {
         let o = of(name);
         assert!(goodput.contains(&o.goodput_mbps), "{name}: {o:?}");
