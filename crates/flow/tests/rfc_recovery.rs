@@ -170,6 +170,15 @@ fn rfc_6675_5_limited_transmit_goes_by_the_pipe() {
     b.ack_with(1, Flags::ACK, &[(2, 5)]);
     assert_eq!((b.seqs(), b.window()), (vec![1], 5.0), "FlightSize is without the two");
 
+    // what takes the place of the acknowledged is no limited transmit
+    let mut b = Bench::new("sack", config("sack"), 10);
+    b.seqs();
+    b.pass(ms(100));
+    b.ack_with(5, Flags::ACK, &[(6, 7)]);
+    assert_eq!((b.seqs(), b.window()), ((11..17).collect(), 11.0), "four and growth, and one for the one reported");
+    b.ack_with(5, Flags::ACK, &[(6, 9)]);
+    assert_eq!((b.seqs()[0], b.window()), (5, 5.5), "half of 5 to 15");
+
     let c = TcpConfig { limited_transmit: false, ..config("sack") };
     let mut b = Bench::new("sack", c, 10);
     b.seqs();
