@@ -334,6 +334,11 @@ impl Controller for Vegas {
                         self.ssthresh = (f64::from(path.in_flight).min(self.cwnd) / 2.0).max(2.0);
                     }
                     self.cwnd = 1.0;
+                    // sending begins again from the left edge, and so do the round trips
+                    self.epoch = path.acked;
+                    self.epoch_began = path.now;
+                    self.sum = 0.0;
+                    self.samples = 0;
                 } else if linux {
                     if threshold == Threshold::Cut {
                         self.lost_linux();

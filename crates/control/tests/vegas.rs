@@ -140,6 +140,19 @@ fn a_timeout_is_rfc_5681_s() {
     assert_eq!((flow.vegas.window(), flow.vegas.threshold()), (2.0, 10.0));
 }
 
+/// After it sending begins again from the left edge, and slow start with it, however far the old window had reached.
+#[test]
+fn slow_start_follows_a_timeout() {
+    let mut flow = Flow::new(Profile::Rfc, 400.0);
+    flow.round(100);
+    flow.tell(TcpEvent::Timeout(Threshold::Cut));
+    flow.next = flow.acked + 1;
+    for _ in 0..60 {
+        flow.ack(100);
+    }
+    assert!((8.0..=32.0).contains(&flow.vegas.window()), "{}", flow.vegas.window());
+}
+
 /// `tcp_vegas_cong_avoid`, alpha 2 and beta 4, whole segments of the least round trip: 20 * 10 / 100 is a hair less than 2 for
 /// the microsecond that a sample has more; a difference of 5 takes 126 ms.
 #[test]

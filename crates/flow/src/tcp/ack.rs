@@ -51,6 +51,9 @@ impl TcpSender {
         if packet.seq < self.una || packet.seq > self.max || self.first_sent == Time::NEVER {
             return; // stale, or of something never sent
         }
+        if packet.seq == self.una && packet.flags.has(Flags::SYN) && self.profile == Profile::Rfc {
+            return; // the SYN/ACK once more: not a duplicate (RFC 5681 section 2)
+        }
         self.integrate(now);
         let window = extra.and_then(|e| e.window).map_or(self.config.receive_window, NonZeroU32::get).max(1);
         if window != self.receive_window {

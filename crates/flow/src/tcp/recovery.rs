@@ -7,7 +7,7 @@ use super::PartialAcks;
 use super::sender::{Action, DUPLICATES, Phase, TcpSender};
 use crate::Transmit;
 use paceline_control::{Profile, Recovery, TcpEvent, Threshold};
-use paceline_packet::{Flags, Packet};
+use paceline_packet::Packet;
 use paceline_units::Time;
 
 impl TcpSender {
@@ -36,8 +36,8 @@ impl TcpSender {
             }
             return self.pump(now, u32::MAX, out);
         }
-        if self.una == self.max || !ns2 && packet.flags.has(Flags::SYN) {
-            return; // nothing is outstanding, or the SYN/ACK once more: not a duplicate (RFC 5681 section 2)
+        if self.una == self.max {
+            return; // nothing is outstanding: not a duplicate (RFC 5681 section 2)
         }
         self.dupacks = self.dupacks.saturating_add(1);
         if self.phase == Phase::Recovery {

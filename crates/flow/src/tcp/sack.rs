@@ -243,14 +243,13 @@ impl TcpSender {
         while pipe < window {
             let next = self.nxt;
             let seq = self.board().hole(next);
-            let new = seq >= self.max;
             // new data in place of what was reported is what limited transmit adds
-            let within = !new || self.config.limited_transmit || seq - self.una < window;
-            if seq >= edge || !within || !self.may_send(now) {
+            let more = seq >= self.max && seq - self.una >= window;
+            if seq >= edge || more && !self.config.limited_transmit || !self.may_send(now) {
                 break;
             }
             self.nxt = seq + 1;
-            self.limited += u32::from(new && self.dupacks > 0);
+            self.limited += u32::from(more);
             self.emit(now, seq, out);
             pipe += 1;
         }

@@ -153,6 +153,10 @@ impl TcpSender {
         fine.timeout += if transmissions > 1 { fine.timeout } else { fine.timeout / 8.0 };
         if fine.cut_at.is_none_or(|cut| cut < sent) {
             fine.cut_at = Some(now);
+            if !ns2 {
+                self.reduced = self.max;
+                self.cwr |= self.config.ecn;
+            }
             self.tell(TcpEvent::Lost { duplicates, transmissions }, now);
         }
         if ns2 {
