@@ -32,8 +32,8 @@ impl<E: Element> Engine<E> {
     /// An engine at time zero. Within `window`, nothing that an element sends may reach an element before it (or itself).
     #[must_use]
     pub fn new(elements: Vec<E>, mut network: Network<E::Hop>, window: Span) -> Engine<E> {
-        for (next, element) in network.next.iter_mut().zip(&elements) {
-            *next = element.next_wake();
+        for (number, element) in elements.iter().enumerate() {
+            network.agenda.set(number, element.next_wake());
         }
         Engine { elements, network, window: Span(window.0.max(1)), now: Time::ZERO }
     }
@@ -43,16 +43,23 @@ impl<E: Element> Engine<E> {
         while self.now < end {
             let until = (self.now + self.window).min(end);
             let mut busy = 0;
-            for i in 0..self.elements.len() {
-                if self.network.next[i] < until {
+            if self.network.agenda.is_tended() {
+                let mut from = 0;
+                while let Some(i) = self.network.agenda.first_due(from, until) {
                     busy += 1;
                     self.visit(i, until);
+                    from = i + 1;
+                }
+            } else {
+                for i in 0..self.elements.len() {
+                    if self.network.agenda.next(i) < until {
+                        busy += 1;
+                        self.visit(i, until);
+                    }
                 }
             }
             self.now = until;
-            // Where few have something to do, there may be none in the next windows.
-            if busy * 4 <= self.elements.len() {
-                let next = self.network.next.iter().copied().min().unwrap_or(Time::NEVER);
+            if let Some(next) = self.network.agenda.after_window(busy) {
                 self.now = self.now.max(next.min(end));
             }
         }
@@ -63,7 +70,7 @@ impl<E: Element> Engine<E> {
         let mut inbox = std::mem::replace(&mut self.network.inboxes[i], Inbox::in_order());
         let element = &mut self.elements[i];
         element.run(until, &mut inbox, &mut self.network);
-        self.network.next[i] = inbox.settle().min(element.next_wake());
+        self.network.agenda.set(i, inbox.settle().min(element.next_wake()));
         self.network.inboxes[i] = inbox;
     }
 

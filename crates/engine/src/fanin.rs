@@ -2,18 +2,18 @@
 //!
 //! Sources hand over their packets one after the other, each in order, for this window and for later ones. The inbox
 //! itself keeps what lies before the horizon, where the next window is expected to end; the rest waits in time slots of
-//! about a window, what is later in blocks of slots, what is later still by itself: no packet is moved more than
-//! three times, but for those that are thousands of windows away.
+//! about a window, what is later in blocks of slots, what is later still in blocks of blocks, and so on. A packet is moved
+//! once for each of these, and each of them reaches 32 times as far: five for what is a million windows away.
 
 use crate::ways::Ways;
 use paceline_packet::Packet;
 use paceline_units::Time;
 
-/// Slots of a block.
-const BLOCK: u64 = 32;
-/// The slots of this block and the next, and how many blocks there are beyond these: a bit each in a word.
+/// Slots of a block, a power of two.
+const BLOCK: u64 = 1 << BLOCK_BITS;
+const BLOCK_BITS: u32 = 5;
+/// The slots of this block and the next: a bit each in a word.
 const SLOTS: u64 = 2 * BLOCK;
-const BLOCKS: u64 = 64;
 
 /// The most buckets that a batch is sorted into.
 const BUCKETS: usize = 4096;
@@ -35,20 +35,70 @@ pub(crate) struct Fanin {
     later: Vec<Packet>,
     /// Packets in no order, but for those of the same source, in slots of 2^shift nanoseconds, about a window.
     slots: [Vec<Packet>; SLOTS as usize],
-    /// Number of the first slot that may hold packets; and of the first beyond them.
+    /// Number of the first slot that may hold packets; and of the first beyond them, a whole number of blocks.
     current: u64,
     end: u64,
     shift: u32,
-    /// Which slots hold packets, and which blocks: bit `number % 64`.
+    /// Which slots hold packets: bit `number % 64`.
     slots_held: u64,
-    /// Packets of the slots from `end` on, by block of slots; and the first slot beyond these blocks.
-    blocks: [Vec<Packet>; BLOCKS as usize],
-    blocks_end: u64,
-    blocks_held: u64,
-    /// Packets from `blocks_end` on, and the earliest of them.
-    far: Vec<Packet>,
-    far_first: Time,
+    /// Packets of the slots from `end` on, by block of slots.
+    blocks: Blocks,
+    /// Those beyond these, by block of blocks, and so on: as many as were needed.
+    beyond: Vec<Blocks>,
     counts: Box<[u32; BUCKETS]>,
+}
+
+/// Blocks of what lies below: of slots, or of blocks.
+#[derive(Debug)]
+struct Blocks {
+    /// Packets by block, in the order of slots.
+    packets: [Vec<Packet>; SLOTS as usize],
+    /// The earliest time in each that holds packets: one that is looked at again and again is not searched each time.
+    least: [Time; SLOTS as usize],
+    /// Which hold packets: bit `number % 64`.
+    held: u64,
+    /// Number of the first block that may hold packets; and of the first beyond these, a whole number of what lies above.
+    first: u64,
+    end: u64,
+    /// A block is 2^shift nanoseconds.
+    shift: u32,
+}
+
+impl Blocks {
+    /// Of what is 2^`shift` nanoseconds and ends with number `below`.
+    fn over(shift: u32, below: u64) -> Blocks {
+        let first = below >> BLOCK_BITS;
+        Blocks {
+            packets: [const { Vec::new() }; SLOTS as usize],
+            least: [Time::NEVER; SLOTS as usize],
+            held: 0,
+            first,
+            end: end_from(first),
+            shift: shift + BLOCK_BITS,
+        }
+    }
+
+    /// Where a packet of this time goes, which is in the block of this number.
+    #[inline(always)]
+    fn place(&mut self, number: u64, time: Time) -> &mut Vec<Packet> {
+        let at = (number % SLOTS) as usize;
+        let fresh = self.held & (1 << at) == 0;
+        self.held |= 1 << at;
+        self.least[at] = if fresh { time } else { self.least[at].min(time) };
+        &mut self.packets[at]
+    }
+
+    /// The number of the first block that holds packets.
+    #[inline]
+    fn first_held(&self) -> Option<u64> {
+        let held = self.held.rotate_right((self.first % SLOTS) as u32);
+        (held != 0).then(|| self.first + u64::from(held.trailing_zeros()))
+    }
+}
+
+/// The end of a row of slots or blocks that begins within one: that one's block, and the next.
+fn end_from(first: u64) -> u64 {
+    first - first % BLOCK + SLOTS
 }
 
 impl Fanin {
@@ -66,11 +116,8 @@ impl Fanin {
             end: SLOTS,
             shift,
             slots_held: 0,
-            blocks: [const { Vec::new() }; BLOCKS as usize],
-            blocks_end: SLOTS + BLOCK * BLOCKS,
-            blocks_held: 0,
-            far: Vec::new(),
-            far_first: Time::NEVER,
+            blocks: Blocks::over(shift, SLOTS),
+            beyond: Vec::new(),
             counts: Box::new([0; BUCKETS]),
         }
     }
@@ -96,18 +143,31 @@ impl Fanin {
         if slot < self.end {
             self.slots_held |= 1 << (slot % SLOTS);
             put(&mut self.slots[(slot % SLOTS) as usize]);
-        } else if slot < self.blocks_end {
-            self.blocks_held |= 1 << (slot / BLOCK % BLOCKS);
-            put(&mut self.blocks[(slot / BLOCK % BLOCKS) as usize]);
+        } else if slot >> BLOCK_BITS < self.blocks.end {
+            put(self.blocks.place(slot >> BLOCK_BITS, time));
         } else {
-            self.far_first = self.far_first.min(time);
-            put(&mut self.far);
+            put(self.place_beyond(time));
         }
+    }
+
+    /// Where a packet goes that lies beyond the blocks of slots.
+    #[cold]
+    #[inline(never)]
+    fn place_beyond(&mut self, time: Time) -> &mut Vec<Packet> {
+        let covers = |blocks: &Blocks| time.0 >> blocks.shift < blocks.end;
+        while !self.beyond.last().is_some_and(covers) {
+            let below = self.beyond.last().unwrap_or(&self.blocks);
+            self.beyond.push(Blocks::over(below.shift, below.end));
+        }
+        let at = self.beyond.partition_point(|blocks| !covers(blocks));
+        let blocks = &mut self.beyond[at];
+        blocks.place(time.0 >> blocks.shift, time)
     }
 
     /// How many packets are here.
     pub(crate) fn len(&self) -> usize {
-        self.slots.iter().chain(&self.blocks).map(Vec::len).sum::<usize>() + self.far.len()
+        let blocks = std::iter::once(&self.blocks).chain(&self.beyond).flat_map(|blocks| &blocks.packets);
+        self.slots.iter().chain(blocks).map(Vec::len).sum()
     }
 
     /// Takes everything before `until`, of which `due` has what lies before `horizon`, and leaves there what lies before
@@ -165,32 +225,49 @@ impl Fanin {
         to
     }
 
-    /// Fills the slots of the blocks that begin, and where there are no more blocks, these from what is far. Packets of one
+    /// Fills the slots of the blocks that begin, those blocks from the blocks above that begin, and so on. Packets of one
     /// slot lie in one place, so those of a source stay in order.
     fn advance(&mut self, to: Time, due: &mut Vec<Packet>) {
-        let (begun, first) = (self.end, self.current - self.current % BLOCK);
-        self.end = first + SLOTS;
-        for number in begun / BLOCK..self.end.min(self.blocks_end) / BLOCK {
-            let mut block = std::mem::take(&mut self.blocks[(number % BLOCKS) as usize]);
-            self.blocks_held &= !(1 << (number % BLOCKS));
-            self.place(&mut block, to, due);
-            self.blocks[(number % BLOCKS) as usize] = block;
-        }
-        if self.end >= self.blocks_end {
-            self.blocks_end = self.end + BLOCK * BLOCKS;
-            let mut far = std::mem::take(&mut self.far);
-            self.far_first = Time::NEVER;
-            self.place(&mut far, to, due);
-            // Some may be far still; the room is kept for them.
-            std::mem::swap(&mut far, &mut self.far);
-            self.far.append(&mut far);
+        self.end = end_from(self.current);
+        let mut first = self.end >> BLOCK_BITS;
+        for height in 0..=self.beyond.len() {
+            let blocks = self.height(height);
+            // What is moved from here lies before `first`, so it goes below, where the ends have moved.
+            let whence = std::mem::replace(&mut blocks.first, first);
+            if first + BLOCK < blocks.end {
+                self.empty(height, whence, to, due);
+                break;
+            }
+            blocks.end = end_from(first);
+            first = blocks.end >> BLOCK_BITS;
+            self.empty(height, whence, to, due);
         }
     }
 
-    /// Puts packets where they belong now.
-    fn place(&mut self, packets: &mut Vec<Packet>, to: Time, due: &mut Vec<Packet>) {
-        for packet in packets.drain(..) {
-            if packet.time < to { due.push(packet) } else { self.push(packet.time, |to| to.push(packet)) }
+    /// The blocks of slots, or the `height`th above them.
+    fn height(&mut self, height: usize) -> &mut Blocks {
+        if height == 0 { &mut self.blocks } else { &mut self.beyond[height - 1] }
+    }
+
+    /// Moves what lies in blocks that have begun, of which `whence` is the first, to where it belongs now.
+    fn empty(&mut self, height: usize, whence: u64, to: Time, due: &mut Vec<Packet>) {
+        let blocks = self.height(height);
+        let many = (blocks.first - whence).min(SLOTS);
+        if many == 0 {
+            return;
+        }
+        let whose = (u64::MAX >> (SLOTS - many)).rotate_left((whence % SLOTS) as u32);
+        let mut begun = blocks.held & whose;
+        blocks.held &= !whose;
+        while begun != 0 {
+            let at = begun.trailing_zeros() as usize;
+            begun &= begun - 1;
+            let mut packets = std::mem::take(&mut self.height(height).packets[at]);
+            for packet in packets.drain(..) {
+                if packet.time < to { due.push(packet) } else { self.push(packet.time, |to| to.push(packet)) }
+            }
+            // Its room is kept.
+            self.height(height).packets[at] = packets;
         }
     }
 
@@ -234,15 +311,14 @@ impl Fanin {
 
     /// When the first packet here comes.
     pub(crate) fn first(&self) -> Time {
-        let held = |bits: u64, from: u64| from + u64::from(bits.rotate_right((from % 64) as u32).trailing_zeros());
-        let packets = if self.slots_held != 0 {
-            &self.slots[(held(self.slots_held, self.current) % SLOTS) as usize]
-        } else if self.blocks_held != 0 {
-            &self.blocks[(held(self.blocks_held, self.end / BLOCK) % BLOCKS) as usize]
-        } else {
-            return self.far_first;
-        };
-        packets.iter().map(|packet| packet.time).min().unwrap_or(Time::NEVER)
+        if self.slots_held != 0 {
+            let from = self.current % SLOTS;
+            let ahead = u64::from(self.slots_held.rotate_right(from as u32).trailing_zeros());
+            let slot = &self.slots[((from + ahead) % SLOTS) as usize];
+            return slot.iter().map(|packet| packet.time).min().unwrap_or(Time::NEVER);
+        }
+        let least = |blocks: &Blocks| blocks.first_held().map(|number| blocks.least[(number % SLOTS) as usize]);
+        least(&self.blocks).or_else(|| self.beyond.iter().find_map(least)).unwrap_or(Time::NEVER)
     }
 
     /// Empties it into `to`, in order of emission within a source.
@@ -250,13 +326,13 @@ impl Fanin {
         for number in self.current..self.end {
             to.append(&mut self.slots[(number % SLOTS) as usize]);
         }
-        for block in self.end / BLOCK..self.blocks_end / BLOCK {
-            to.append(&mut self.blocks[(block % BLOCKS) as usize]);
-        }
-        to.append(&mut self.far);
-        self.far_first = Time::NEVER;
         self.slots_held = 0;
-        self.blocks_held = 0;
+        for blocks in std::iter::once(&mut self.blocks).chain(&mut self.beyond) {
+            while let Some(number) = blocks.first_held() {
+                to.append(&mut blocks.packets[(number % SLOTS) as usize]);
+                blocks.held &= !(1 << (number % SLOTS));
+            }
+        }
     }
 }
 

@@ -6,10 +6,12 @@
 //! *folded*: evaluated at the moment a packet is emitted ([`Network::emit`]). The result does not depend on the window.
 //! Uses packet and units. Look first at [`Element`], then at [`Engine::run`].
 
+mod agenda;
 mod engine;
 mod fanin;
 mod fate;
 mod inbox;
+mod least;
 mod network;
 mod order;
 mod ways;
@@ -17,6 +19,7 @@ mod ways;
 pub use engine::{Element, Engine};
 pub use fate::{DropReason, Drops, Fate};
 pub use inbox::Inbox;
+pub use least::Least;
 pub use network::{FlowDrops, Hop, Network, Totals};
 pub use order::{Edge, Schedule, schedule};
 pub use ways::{Way, Ways};

@@ -1,5 +1,6 @@
 //! What an element sees of the network: compiled paths, folded links, and the inboxes of the others.
 
+use crate::agenda::Agenda;
 use crate::fate::{DropReason, Drops, Fate};
 use crate::inbox::Inbox;
 use crate::ways::Ways;
@@ -40,7 +41,7 @@ pub struct Network<H> {
     /// Where packets for each element go in.
     pub(crate) inboxes: Vec<Inbox>,
     /// When each element next has something to do.
-    pub(crate) next: Vec<Time>,
+    pub(crate) agenda: Agenda,
     hops: Vec<H>,
     ways: Ways,
     /// Side records of packets in flight.
@@ -68,7 +69,7 @@ impl<H: Hop> Network<H> {
     #[must_use]
     pub fn new(inboxes: Vec<Inbox>, hops: Vec<H>, ways: Ways, flows: usize) -> Network<H> {
         Network {
-            next: vec![Time::NEVER; inboxes.len()],
+            agenda: Agenda::new(inboxes.len()),
             inboxes,
             hops,
             ways,
@@ -128,7 +129,7 @@ impl<H: Hop> Network<H> {
         match self.inboxes.get_mut(step.element as usize) {
             Some(inbox) => {
                 if let Some(wake) = inbox.push(time, |to| put((time, cursor, flags), to)) {
-                    self.wake(step.element as usize, wake);
+                    self.agenda.wake(step.element as usize, wake);
                 }
             }
             None => self.send_on(Packet { time, cursor, flags, ..*packet }),
@@ -140,12 +141,6 @@ impl<H: Hop> Network<H> {
     #[inline(never)]
     fn send_on(&mut self, packet: Packet) {
         self.forward(&packet);
-    }
-
-    /// Something comes to the element at `time`, or later.
-    #[inline]
-    fn wake(&mut self, element: usize, time: Time) {
-        self.next[element] = self.next[element].min(time);
     }
 
     /// Carries out a link's verdict on a packet that reached it `at` that time; what is left of it goes on.
@@ -164,7 +159,7 @@ impl<H: Hop> Network<H> {
             match network.inboxes.get_mut(element as usize) {
                 Some(inbox) => {
                     if let Some(wake) = inbox.push(packet.time, |to| to.push(*packet)) {
-                        network.wake(element as usize, wake);
+                        network.agenda.wake(element as usize, wake);
                     }
                 }
                 None => network.forward(packet),

@@ -130,6 +130,29 @@ fn named_topologies() {
     }
 }
 
+/// Windows that are short for what there is: few elements are due in each, and of hundreds or thousands these are found
+/// without a look at the others. Packets are thousands of windows ahead of the clock.
+#[test]
+fn few_of_many_elements_are_due() {
+    for (name, flows, delay, rate, duration) in [
+        ("10 us and 400 hosts", 200, "10 us", "100 Mbit/s", "60 ms"),
+        ("1 us and 1400 hosts", 700, "1 us", "50 Mbit/s", "25 ms"),
+        ("1 ns and 200 hosts", 100, "1 ns", "100 Mbit/s", "60 ms"),
+        ("crowded and empty windows", 100, "2 ms", "400 Mbit/s", "200 ms"),
+    ] {
+        for queue in ["droptail", "fq-codel"] {
+            let text = format!(
+                "duration = \"{duration}\"\n[link.bottleneck]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\
+                 queue = {{ kind = \"{queue}\", limit = \"300 packets\" }}\nreorder = {{ rate = \"3 %\", extra = \"400 us\" }}\n\
+                 [flow.a]\ncount = {flows}\nstart = {{ uniform = [\"0 s\", \"5 ms\"] }}\n\
+                 [flow.b]\ncc = \"udp\"\ncount = 4\napp = {{ kind = \"cbr\", rate = \"2 Mbit/s\" }}\n"
+            );
+            let sent = same_in_all_arrangements(&model(&text, 1), name).expect("there is a delay");
+            assert!(sent > 200, "{name}: only {sent} packets");
+        }
+    }
+}
+
 /// Cells: what goes up, down, and from one station to another; hosts at the access point; frames that fail; all rules.
 #[test]
 fn cells() {

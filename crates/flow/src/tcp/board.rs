@@ -5,7 +5,8 @@
 
 use paceline_packet::Block;
 use paceline_units::Time;
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// No segment.
 const NONE: u32 = u32::MAX;
@@ -24,7 +25,7 @@ const LISTED: u8 = 1 << 4;
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     sent: Time,
-    /// Neighbours in order of transmission.
+    /// Neighbours in order of transmission. Of what was reported, `later` is where to look for the next that was not.
     earlier: u32,
     later: u32,
     marks: u8,
@@ -47,16 +48,20 @@ pub(super) struct Board {
     /// The list by time of those in flight: its ends.
     oldest: u32,
     newest: u32,
+    /// The first of the list that is not judged ([`Board::judge`]).
+    unjudged: u32,
+    /// Times in the list go back somewhere before `ordered`: what was taken for lost and had been sent again stands before
+    /// what had left earlier.
+    disordered: bool,
+    ordered: u32,
     sacked: u32,
     lost: u32,
     again: u32,
-    /// Lost and not sent again yet; below `cursor` there is none of these.
+    /// Lost and not sent again yet: how many, and the first on top; among them some that are not any more.
     waiting: u32,
-    cursor: u32,
+    firsts: BinaryHeap<Reverse<u32>>,
     /// One past the highest segment ever reported or acknowledged.
     forward: u32,
-    /// The blocks of the last acknowledgement that had any.
-    seen: [Block; 3],
 }
 
 impl Board {
@@ -66,13 +71,15 @@ impl Board {
             first,
             oldest: NONE,
             newest: NONE,
+            unjudged: NONE,
+            disordered: false,
+            ordered: NONE,
             sacked: 0,
             lost: 0,
             again: 0,
             waiting: 0,
-            cursor: first,
+            firsts: BinaryHeap::new(),
             forward: first,
-            seen: [Block::default(); 3],
         }
     }
 
@@ -100,6 +107,12 @@ impl Board {
             return;
         }
         self.slots[i].marks &= !LISTED;
+        let seq = self.first + i as u32;
+        for begin in [&mut self.unjudged, &mut self.ordered] {
+            if *begin == seq {
+                *begin = later;
+            }
+        }
         match self.place(earlier) {
             Some(e) => self.slots[e].later = later,
             None => self.oldest = later,
@@ -119,14 +132,31 @@ impl Board {
         let slot = &mut self.slots[i];
         (slot.earlier, slot.later) = (newest, NONE);
         slot.marks |= LISTED;
+        for begin in [&mut self.unjudged, &mut self.ordered] {
+            if *begin == NONE {
+                *begin = seq;
+            }
+        }
     }
 
     fn link_oldest(&mut self, seq: u32, i: usize) {
         let oldest = core::mem::replace(&mut self.oldest, seq);
         match self.place(oldest) {
-            Some(o) => self.slots[o].earlier = seq,
-            None => self.newest = seq,
+            Some(o) => {
+                self.slots[o].earlier = seq;
+                if self.slots[o].sent < self.slots[i].sent {
+                    self.disordered = true;
+                }
+                if !self.disordered {
+                    self.ordered = seq;
+                }
+            }
+            None => {
+                self.newest = seq;
+                (self.disordered, self.ordered) = (false, seq);
+            }
         }
+        self.unjudged = seq; // the judgement begins again
         let slot = &mut self.slots[i];
         (slot.earlier, slot.later) = (NONE, oldest);
         slot.marks |= LISTED;
@@ -173,25 +203,45 @@ impl Board {
             if start >= end {
                 continue;
             }
-            // what the last acknowledgement said too needs no second look
-            let inner = self.seen.iter().find(|s| s.start < s.end && start <= s.start && s.end <= end).copied();
-            let inner = inner.unwrap_or(Block { start, end: start });
-            for seq in (start..inner.start.max(start)).chain(inner.end.max(start)..end) {
-                self.report(seq, &mut news);
-            }
+            self.report(start, end, &mut news);
             self.forward = self.forward.max(end);
         }
-        self.seen = blocks;
     }
 
-    fn report(&mut self, seq: u32, news: &mut impl FnMut(Delivered)) {
-        let Some(i) = self.place(seq) else { return };
-        let Slot { sent, marks, .. } = self.slots[i];
-        if marks & SACKED == 0 {
+    /// Takes in a block that begins with `seq`; what was reported before is passed over at once.
+    fn report(&mut self, mut seq: u32, end: u32, news: &mut impl FnMut(Delivered)) {
+        while seq < end {
+            seq = self.not_sacked(seq);
+            if seq >= end {
+                break;
+            }
+            let Some(i) = self.place(seq) else { return };
+            let Slot { sent, marks, .. } = self.slots[i];
             self.unlink(i);
             self.mark(i, marks & EVER | SACKED);
+            self.slots[i].later = seq + 1;
             news(Delivered { seq, sent, again: marks & EVER != 0 });
+            seq += 1;
         }
+    }
+
+    /// The first segment from `seq` on that has not been reported.
+    fn not_sacked(&mut self, seq: u32) -> u32 {
+        let reported = |board: &Board, seq: u32| {
+            let slot = &board.slots[board.place(seq)?];
+            (slot.marks & SACKED != 0).then_some(slot.later)
+        };
+        let mut end = seq;
+        while let Some(to) = reported(self, end) {
+            end = to;
+        }
+        // The next search from any of these goes there at once.
+        let mut at = seq;
+        while at < end {
+            let i = (at - self.first) as usize;
+            at = std::mem::replace(&mut self.slots[i].later, end);
+        }
+        end
     }
 
     /// The segment counts as lost, it or its retransmission. Says whether it was a retransmission.
@@ -203,14 +253,13 @@ impl Board {
         }
         self.unlink(i);
         self.mark(i, self.slots[i].marks & !AGAIN | LOST);
-        self.cursor = self.cursor.min(seq);
+        self.firsts.push(Reverse(seq));
         marks & AGAIN != 0
     }
 
     /// A retransmission timeout (RFC 8985 section 6.3): lost is the first segment, and what `old` says; all, if the
     /// receiver has thrown away what it had reported (RFC 2018 section 8).
     pub(super) fn timed_out(&mut self, old: impl Fn(Time) -> bool) {
-        self.seen = [Block::default(); 3];
         let renounced = self.slots.front().is_some_and(|s| s.marks & SACKED != 0);
         for i in 0..self.slots.len() {
             let Slot { sent, marks, .. } = self.slots[i];
@@ -239,16 +288,16 @@ impl Board {
     /// The next segment to send again, in order of number.
     pub(super) fn next_lost(&mut self) -> Option<u32> {
         if self.waiting == 0 {
+            self.firsts.clear();
             return None;
         }
-        self.cursor = self.cursor.max(self.first);
-        loop {
-            let slot = self.slots.get((self.cursor - self.first) as usize)?;
-            if slot.marks & (LOST | AGAIN) == LOST {
-                return Some(self.cursor);
+        while let Some(&Reverse(seq)) = self.firsts.peek() {
+            if self.place(seq).is_some_and(|i| self.slots[i].marks & (LOST | AGAIN) == LOST) {
+                return Some(seq);
             }
-            self.cursor += 1;
+            self.firsts.pop();
         }
+        None
     }
 
     /// The segment that was sent longest ago and is in flight, and when; then the one after it.
@@ -259,6 +308,35 @@ impl Board {
     pub(super) fn after(&self, seq: u32) -> Option<(u32, Time)> {
         let later = self.slots[self.place(seq)?].later;
         self.place(later).map(|i| (later, self.slots[i].sent))
+    }
+
+    /// Whether times in the list never go back.
+    pub(super) fn is_ordered(&mut self) -> bool {
+        self.disordered &= self.oldest != self.ordered;
+        !self.disordered
+    }
+
+    /// So that all are gone through.
+    #[cfg(test)]
+    pub(super) fn take_for_disordered(&mut self) {
+        (self.disordered, self.ordered) = (true, NONE);
+    }
+
+    /// Moves the part of the list that is judged up to what left before `newest`, a time and a segment, which must not go
+    /// back from one call to the next. Gives when the last of that part was sent.
+    pub(super) fn judge(&mut self, newest: (Time, u32)) -> Option<Time> {
+        while let Some(i) = self.place(self.unjudged)
+            && (self.slots[i].sent, self.unjudged) < newest
+        {
+            self.unjudged = self.slots[i].later;
+        }
+        let last = self.place(self.unjudged).map_or(self.newest, |i| self.slots[i].earlier);
+        self.place(last).map(|i| self.slots[i].sent)
+    }
+
+    /// The segment that was sent longest ago of those that are judged.
+    pub(super) fn oldest_judged(&self) -> Option<(u32, Time)> {
+        self.oldest().filter(|&(seq, _)| seq != self.unjudged)
     }
 
     /// When the first outstanding segment was last sent, and whether it was sent again.

@@ -24,6 +24,7 @@ mod receiver;
 mod recovery;
 mod rtt;
 mod sack;
+mod scoreboard;
 mod sender;
 mod tlp;
 mod vegas;

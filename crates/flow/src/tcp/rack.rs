@@ -107,6 +107,18 @@ impl Rack {
         let mut found = Found::default();
         let Some(newest) = self.newest else { return found };
         let limit = self.limit(window);
+        if board.is_ordered() {
+            let last = board.judge(newest);
+            while let Some((seq, sent)) = board.oldest_judged() {
+                if now.since(sent) < limit {
+                    // The last must wait longest.
+                    found.wait = last.map(|sent| Span(limit.0 - now.since(sent).0));
+                    break;
+                }
+                found.again += u32::from(board.lose(seq));
+            }
+            return found;
+        }
         let mut at = board.oldest();
         while let Some((seq, sent)) = at.filter(|&(seq, sent)| (sent, seq) < newest) {
             at = board.after(seq);
@@ -208,5 +220,59 @@ mod tests {
         assert_eq!(rack.newest, Some((ms(0), 0)));
         rack.arrived(ms(190), &Delivered { seq: 1, sent: ms(90), again: true }, 1);
         assert_eq!(rack.newest, Some((ms(90), 1)));
+    }
+
+    /// What is in order by time is judged by its ends: the same as one after the other, whatever is reported, lost, sent
+    /// again, and found again.
+    #[test]
+    fn judges_by_the_ends_as_one_after_the_other() {
+        use paceline_random::{Sequence, Stream};
+        let (mut waits, mut disordered) = (0, 0);
+        for seed in 0..300 {
+            let mut draws = Sequence::new(Stream::new(seed, "rack"));
+            let mut below = |n: u32| (draws.unit() * f64::from(n)) as u32;
+            let mut pairs = [(Rack::new(), Board::new(0)), (Rack::new(), Board::new(0))];
+            let (mut una, mut next, mut now) = (0, 0, 0);
+            for _ in 0..200 {
+                now += u64::from(below(4));
+                let (what, a, b, many) = (below(10), below(40), below(8), below(6));
+                let arrives = Block { start: una + a, end: una + a + b };
+                let acked = (una + below(4)).min(next);
+                let found = pairs.each_mut().map(|(rack, board)| {
+                    let highest = board.forward();
+                    match what {
+                        0..3 => (next..next + many).for_each(|seq| board.sent(seq, ms(now))),
+                        3..5 => {
+                            for _ in 0..many {
+                                let Some(seq) = board.next_lost() else { break };
+                                board.sent(seq, ms(now));
+                            }
+                        }
+                        5..8 => board.reported([arrives, Block::default(), Block::default()], |d| {
+                            rack.arrived(ms(now), &d, highest);
+                        }),
+                        8 => board.acked(acked, |d| rack.arrived(ms(now), &d, highest)),
+                        _ if many == 0 => board.found(),
+                        _ => {}
+                    }
+                    highest
+                });
+                assert_eq!(found[0], found[1]);
+                next += if what < 3 { many } else { 0 };
+                una = if what == 8 { acked } else { una };
+                let window = Span::from_millis(u64::from(below(12)));
+                disordered += u32::from(!pairs[0].1.is_ordered());
+                pairs[1].1.take_for_disordered();
+                let found = pairs.each_mut().map(|(rack, board)| rack.detect(ms(now), board, window));
+                assert_eq!(found[0], found[1], "seed {seed}");
+                waits += u32::from(found[0].wait.is_some());
+                let [one, other] = pairs.each_ref().map(|(_, board)| {
+                    let listed = core::iter::successors(board.oldest(), |&(seq, _)| board.after(seq));
+                    (listed.collect::<Vec<_>>(), board.lost(), board.again(), board.sacked(), board.in_flight())
+                });
+                assert_eq!(one, other, "seed {seed}");
+            }
+        }
+        assert!(waits > 1000 && disordered > 100, "{waits} {disordered}");
     }
 }

@@ -229,8 +229,9 @@ impl TcpReceiver {
     fn insert(&mut self, packet: &Packet) -> Arrived {
         let seq = packet.seq;
         let payload = self.payload(packet);
-        // from the end: most come there
-        let at = self.beyond.iter().rposition(|b| b.start <= seq);
+        // most come at the end
+        let last = self.beyond.len().checked_sub(1).filter(|&i| self.beyond[i].start <= seq);
+        let at = last.or_else(|| self.beyond.partition_point(|b| b.start <= seq).checked_sub(1));
         if seq < self.next || at.is_some_and(|i| seq < self.beyond[i].end) {
             self.stats.duplicates += 1;
             return Arrived::default();

@@ -17,6 +17,8 @@ pub(super) struct Sack {
     blocks: Vec<Block>,
     /// Segments in `blocks`.
     total: u32,
+    /// A segment, and how many of those below it lie in `blocks`: what is asked again and again moves little.
+    counted: (u32, u32),
     /// One past the highest segment retransmitted in this recovery (HighRxt).
     high: u32,
     /// ns-2's estimate of what is in flight.
@@ -29,7 +31,7 @@ pub(super) struct Sack {
 
 impl Sack {
     pub(super) fn new(base: u32) -> Sack {
-        Sack { blocks: Vec::new(), total: 0, high: base, pipe: 0, rescue: base, mute: false }
+        Sack { blocks: Vec::new(), total: 0, counted: (base, 0), high: base, pipe: 0, rescue: base, mute: false }
     }
 
     /// Whether there is nothing to look at.
@@ -40,6 +42,7 @@ impl Sack {
     fn clear(&mut self) {
         self.blocks.clear();
         self.total = 0;
+        self.counted.1 = 0;
     }
 
     /// ns-2 forgets the blocks at a timeout. RFC 6675 section 5.1 and the erratum 1610 to RFC 2018 let a sender keep them
@@ -55,11 +58,14 @@ impl Sack {
     /// Forgets what lies below `una`; all, if the receiver asks for what it had reported: it has dropped it, and maybe more
     /// (RFC 2018 section 8).
     fn trim(&mut self, una: u32) {
+        let before = self.total;
         let gone = self.blocks.iter().take_while(|b| b.end <= una).count();
         self.total -= self.blocks.drain(..gone).map(|b| b.end - b.start).sum::<u32>();
         if self.blocks.first().is_some_and(|b| b.start <= una) {
             self.clear();
         }
+        let (seq, below) = self.counted;
+        self.counted = if seq <= una { (una, 0) } else { (seq, below.saturating_sub(before - self.total)) };
     }
 
     /// Takes in the blocks of an acknowledgement; absurd ones are cut to what has been sent. Says whether anything
@@ -80,12 +86,15 @@ impl Sack {
     fn add(&mut self, mut start: u32, mut end: u32) {
         let from = self.blocks.partition_point(|b| b.end < start);
         let to = self.blocks.partition_point(|b| b.start <= end);
+        let below = |block: Block| block.end.min(self.counted.0).saturating_sub(block.start);
         if let Some(touched) = self.blocks.get(from..to).filter(|t| !t.is_empty()) {
+            self.counted.1 -= touched.iter().map(|b| below(*b)).sum::<u32>();
             start = start.min(touched[0].start);
             end = end.max(touched[touched.len() - 1].end);
             self.total -= touched.iter().map(|b| b.end - b.start).sum::<u32>();
         }
         self.total += end - start;
+        self.counted.1 += below(Block { start, end });
         if to == from + 1 {
             self.blocks[from] = Block { start, end };
         } else {
@@ -114,6 +123,14 @@ impl Sack {
         inside.map(|b| b.end.min(to) - b.start.max(from)).sum()
     }
 
+    /// Segments below `seq` that the receiver has, beyond the left edge.
+    fn covered_below(&mut self, seq: u32) -> u32 {
+        let (at, below) = self.counted;
+        let below = if seq < at { below - self.covered(seq, at) } else { below + self.covered(at, seq) };
+        self.counted = (seq, below);
+        below
+    }
+
     /// RFC 6675 IsLost: holes below this have three segments reported above them. (Three discontiguous ones are
     /// three segments too.)
     fn lost_below(&self) -> u32 {
@@ -129,11 +146,11 @@ impl Sack {
     }
 
     /// RFC 6675 SetPipe: what is in flight, of `una..max`.
-    fn in_flight(&self, una: u32, max: u32) -> u32 {
+    fn in_flight(&mut self, una: u32, max: u32) -> u32 {
         let lost = self.lost_below().clamp(una, max);
         let not_lost = (max - lost) - self.covered(lost, max);
         let high = self.high.clamp(una, max);
-        let again = (high - una) - self.covered(una, high);
+        let again = (high - una) - self.covered_below(high);
         not_lost + again
     }
 

@@ -11,6 +11,7 @@ use super::fifo::Waiting;
 use super::model::FqCoDelModel;
 use crate::DropReason;
 use crate::model::Limit;
+use paceline_engine::Least;
 use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
 use std::collections::VecDeque;
@@ -63,11 +64,14 @@ struct Queue {
     credits: i64,
     /// Whether it is in one of the two lists.
     active: bool,
+    /// Whether it may have more bytes than [`Fattest`] knows of.
+    grown: bool,
     codel: CoDel,
 }
 
 impl Queue {
-    const EMPTY: Queue = Queue { head: NONE, tail: NONE, bytes: 0, credits: 0, active: false, codel: CoDel::new() };
+    const EMPTY: Queue =
+        Queue { head: NONE, tail: NONE, bytes: 0, credits: 0, active: false, grown: false, codel: CoDel::new() };
 
     fn push(&mut self, packet: Packet, places: &mut Places) {
         self.bytes += u64::from(packet.size);
@@ -113,6 +117,48 @@ impl Waiting for Drawn<'_> {
     }
 }
 
+/// Which queue has the most bytes. Nothing is kept in order until that is asked: then it is told of the queues that have
+/// grown since it was asked before; of those that have shrunk it finds out as it comes to them. A question thus costs what
+/// has changed since the last one, however many queues there are.
+#[derive(Clone, Debug, Default)]
+struct Fattest {
+    /// The queues that have grown, each once.
+    grown: Vec<u32>,
+    /// For each queue no fewer bytes than it has, but for those that have grown; inverted: the most are the least.
+    bytes: Least,
+}
+
+impl Fattest {
+    #[inline]
+    fn grows(&mut self, number: usize, queue: &mut Queue) {
+        if !queue.grown {
+            queue.grown = true;
+            self.grown.push(number as u32);
+        }
+    }
+
+    /// The number of the queue with the most bytes; of several with as many, the first.
+    fn find(&mut self, queues: &mut [Queue]) -> Option<usize> {
+        if self.bytes.len() != queues.len() {
+            self.bytes = Least::new(vec![!0; queues.len()]);
+        }
+        for number in self.grown.drain(..) {
+            let queue = &mut queues[number as usize];
+            queue.grown = false;
+            self.bytes.set(number as usize, !queue.bytes);
+        }
+        loop {
+            let most = self.bytes.least();
+            let number = self.bytes.first_at_most(most)?;
+            let bytes = !queues[number].bytes;
+            if bytes == most {
+                return Some(number);
+            }
+            self.bytes.set(number, bytes);
+        }
+    }
+}
+
 /// FQ-CoDel at work.
 #[derive(Clone, Debug)]
 pub(super) struct FqCoDel {
@@ -126,6 +172,7 @@ pub(super) struct FqCoDel {
     places: Places,
     packets: u32,
     bytes: u64,
+    fattest: Fattest,
     hash: Stream,
     keys: Keys,
 }
@@ -148,6 +195,7 @@ impl FqCoDel {
             places: Places { nodes: Vec::new(), free: NONE },
             packets: 0,
             bytes: 0,
+            fattest: Fattest::default(),
             hash,
             keys,
         }
@@ -173,6 +221,7 @@ impl FqCoDel {
         let number = self.classify(&packet);
         let queue = &mut self.queues[number];
         queue.push(packet, &mut self.places);
+        self.fattest.grows(number, queue);
         self.packets += 1;
         self.bytes += u64::from(packet.size);
         if !queue.active {
@@ -195,8 +244,8 @@ impl FqCoDel {
 
     #[cold]
     fn drop_from_fattest(&mut self, dropped: &mut impl FnMut(&Packet, DropReason)) {
-        // Of several with as many bytes the first, as a search from the beginning finds it.
-        let Some(queue) = self.queues.iter_mut().rev().max_by_key(|queue| queue.bytes) else { return };
+        let Some(number) = self.fattest.find(&mut self.queues) else { return };
+        let queue = &mut self.queues[number];
         let (half, mut gone) = (queue.bytes / 2, 0);
         let mut drawn = Drawn { queue, places: &mut self.places, packets: &mut self.packets, bytes: &mut self.bytes };
         let whole = drawn.queue.bytes;
@@ -246,6 +295,57 @@ impl FqCoDel {
             } else {
                 queue.active = false;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::CoDelModel;
+    use paceline_packet::{ExtraId, FlowId, Stamp};
+    use paceline_random::Sequence;
+    use paceline_units::{Size, Time};
+
+    /// Whatever comes and goes: the queue that pays is the first of those with the most bytes, as a search through all
+    /// finds it.
+    #[test]
+    fn the_fattest_is_what_a_search_finds() {
+        for (seed, queues) in [(1, 1), (2, 7), (3, 64), (4, 1024), (5, 3000)] {
+            let codel = CoDelModel::new(Limit::Packets(100_000));
+            let model = FqCoDelModel { codel, queues, quantum: Size(1514), batch: 64 };
+            let mut queue = FqCoDel::new(&model, Keys::default(), Stream::new(seed, "perturbation"));
+            let mut draws = Sequence::new(Stream::new(seed, "fattest"));
+            let mut below = |n: u64| (draws.unit() * n as f64) as u64;
+            let mut found = 0;
+            for now in 0..6000 {
+                for _ in 0..below(4) {
+                    let packet = Packet {
+                        time: Time(now),
+                        cursor: 0,
+                        size: 100 * (1 + below(3)) as u16,
+                        flags: Flags::NONE,
+                        flow: FlowId(below(200) as u32),
+                        seq: 0,
+                        stamp: Stamp(0),
+                        extra: ExtraId::NONE,
+                    };
+                    queue.enqueue(packet, |_, _| {});
+                }
+                for _ in 0..below(4) {
+                    queue.dequeue(now, &mut 0, |_, _| {});
+                }
+                if below(5) == 0 {
+                    let most = queue.queues.iter().map(|queue| queue.bytes).max().unwrap();
+                    let first = queue.queues.iter().position(|queue| queue.bytes == most);
+                    assert_eq!(queue.fattest.find(&mut queue.queues), first, "{queues} queues at {now}");
+                    found += usize::from(first != Some(0));
+                }
+                if below(20) == 0 {
+                    queue.drop_from_fattest(&mut |_: &Packet, _| {});
+                }
+            }
+            assert!(queues == 1 || found > 100, "{found}");
         }
     }
 }
