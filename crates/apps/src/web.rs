@@ -1,6 +1,6 @@
 //! Web traffic, reduced to the side that sends the pages: transfers of Pareto sizes, with exponential or Pareto gaps.
 
-use crate::source::{Action, Period, Rounding, Tally, Transfers};
+use crate::application::{Action, Period, Rounding, Tally, Transfers};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
@@ -116,7 +116,7 @@ impl Web {
         }
     }
 
-    /// See [`crate::Source::next_action`].
+    /// See [`crate::Application::next_action`].
     pub fn next_action(&mut self, now: Time, acked: Size) -> Action {
         while let Some(&(end, since)) = self.under_way.front()
             && acked.0 >= end
@@ -154,7 +154,7 @@ impl Web {
         self.model.gap.mul_f64(of_mean).min(LONGEST)
     }
 
-    /// See [`crate::Source::next_wake`].
+    /// See [`crate::Application::next_wake`].
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
         let stop = (!self.stopped && self.period.stop < Time::NEVER).then_some(self.period.stop);

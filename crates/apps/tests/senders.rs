@@ -2,7 +2,7 @@
 
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
-use paceline_apps::{Action, Period, Rounding, Source};
+use paceline_apps::{Action, Application, Period, Rounding};
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 use proptest::prelude::*;
@@ -151,7 +151,7 @@ fn heavy_tails_have_the_quantiles_of_their_laws() {
 fn a_stopped_source_says_so_once() {
     let period = Period { start: Time(0), stop: Time(5_000_000_000) };
     let mut sources = [
-        Source::Web(Web::new(
+        Application::Web(Web::new(
             WebModel {
                 gap: Span::from_secs(1),
                 gap_shape: None,
@@ -162,8 +162,8 @@ fn a_stopped_source_says_so_once() {
             Stream::new(1, "w"),
             period,
         )),
-        Source::Stream(StreamSender::new(&stream(1_000_000, 1.0, 100_000_000, Rounding::Exact), period)),
-        Source::Ftp(paceline_apps::ftp::Ftp::new(None, period)),
+        Application::Stream(StreamSender::new(&stream(1_000_000, 1.0, 100_000_000, Rounding::Exact), period)),
+        Application::Ftp(paceline_apps::ftp::Ftp::new(None, period)),
     ];
     for source in &mut sources {
         let mut stops = 0;

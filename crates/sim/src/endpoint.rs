@@ -7,7 +7,7 @@ use crate::arrivals::{ArrivalReport, Arrivals};
 use crate::model::FlowModel;
 use paceline_apps::player::{Player, StreamReport};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
-use paceline_apps::{Action, Source as App, Transfers};
+use paceline_apps::{Action, Application, Transfers};
 use paceline_control::Gauges;
 use paceline_flow::{Receiver, Sender, Transmit};
 use paceline_packet::{Extra, FlowId, Packet};
@@ -35,7 +35,7 @@ pub struct Source {
     app_wake: Time,
     started: bool,
     stopped: bool,
-    app: Box<App>,
+    app: Box<Application>,
 }
 
 impl Source {
