@@ -35,6 +35,6 @@ pub use opportunities::Opportunities;
 pub use paceline_engine::{DropReason, Drops, Fate};
 pub use pipe::Pipe;
 pub use rate::{RateError, RateModel};
-pub use recovery::Recovery;
+pub use recovery::LinkRecovery;
 pub use red::{AdaptiveRed, RedMode, RedModel};
 pub use schedule::Schedule;
