@@ -13,7 +13,7 @@ const LONGEST: Span = Span::from_secs(1_000_000_000);
 
 /// What a gap lies between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Arrivals {
+pub enum WebArrivals {
     /// From the acknowledgement of the last byte to the next transfer, each on a fresh connection.
     #[default]
     Think,
@@ -76,7 +76,7 @@ pub struct WebModel {
     /// Shape of their Pareto law, above 1; none: they are exponential.
     pub gap_shape: Option<f64>,
     /// What they lie between.
-    pub arrivals: Arrivals,
+    pub arrivals: WebArrivals,
     /// Sizes.
     pub sizes: Pareto,
     /// Whether sizes are rounded up to whole segments.
@@ -123,7 +123,7 @@ impl Web {
         {
             self.under_way.pop_front();
             self.tally.completed(now, since);
-            if self.model.arrivals != Arrivals::Open {
+            if self.model.arrivals != WebArrivals::Open {
                 self.next = Some(now + self.gap());
             }
         }
@@ -137,12 +137,12 @@ impl Web {
         }
         let Some(arrived) = self.next.filter(|&at| now >= at) else { return Action::Wait };
         let size = self.model.rounding.up(self.model.sizes.draw(&mut self.sizes));
-        self.next = (self.model.arrivals == Arrivals::Open).then(|| arrived + self.gap());
+        self.next = (self.model.arrivals == WebArrivals::Open).then(|| arrived + self.gap());
         let first = self.handed == 0;
         self.handed = self.handed.saturating_add(size.0);
         self.under_way.push_back((self.handed, now));
         self.tally.started();
-        if self.model.arrivals == Arrivals::Think && !first { Action::Restart(size) } else { Action::Send(size) }
+        if self.model.arrivals == WebArrivals::Think && !first { Action::Restart(size) } else { Action::Send(size) }
     }
 
     fn gap(&mut self) -> Span {

@@ -3,7 +3,7 @@
 //! What drives them passes packets and the time, and a sink for what leaves ([`Transmit`]): a simulated host its port, a
 //! live endpoint its socket's queue. Both drive the same objects.
 
-use crate::arrivals::{ArrivalReport, Arrivals};
+use crate::arrivals::{ArrivalMeter, ArrivalReport};
 use crate::model::FlowModel;
 use paceline_apps::player::{Player, StreamReport};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
@@ -221,7 +221,7 @@ enum Show {
 #[derive(Debug)]
 struct Screen {
     show: Show,
-    arrivals: Option<Arrivals>,
+    arrivals: Option<ArrivalMeter>,
 }
 
 impl Screen {
@@ -266,7 +266,7 @@ impl Sink {
         let viewer = flow.app.frames().map(|_| Show::Viewer(Viewer::default()));
         let show = player.or(viewer);
         let screen = (show.is_some() || flow.delays).then(|| {
-            let arrivals = flow.delays.then(Arrivals::default);
+            let arrivals = flow.delays.then(ArrivalMeter::default);
             Box::new(Screen { show: show.unwrap_or(Show::Nothing), arrivals })
         });
         Sink { entry: Time::NEVER, flow: id, cursor, screen, receiver: flow.transport.receiver(stream) }
@@ -346,12 +346,12 @@ impl Sink {
     /// How packets arrived; `None` if that is not asked of the flow.
     #[must_use]
     pub fn arrival_report(&self) -> Option<&ArrivalReport> {
-        self.screen.as_deref()?.arrivals.as_ref().map(Arrivals::report)
+        self.screen.as_deref()?.arrivals.as_ref().map(ArrivalMeter::report)
     }
 
-    /// A row of the recording of arrivals ([`Arrivals::sample`]); `None` if they are not measured.
+    /// A row of the recording of arrivals ([`ArrivalMeter::sample`]); `None` if they are not measured.
     pub fn sample_arrivals(&mut self) -> Option<[f64; 4]> {
-        self.screen.as_deref_mut()?.arrivals.as_mut().map(Arrivals::sample)
+        self.screen.as_deref_mut()?.arrivals.as_mut().map(ArrivalMeter::sample)
     }
 
     /// Frames and arrivals count from `at` on, which is now.
@@ -360,6 +360,6 @@ impl Sink {
         if let Show::Viewer(viewer) = &mut screen.show {
             viewer.measure_from(at);
         }
-        screen.arrivals.iter_mut().for_each(Arrivals::measure_from_here);
+        screen.arrivals.iter_mut().for_each(ArrivalMeter::measure_from_here);
     }
 }

@@ -5,7 +5,7 @@ use crate::links::{access_model, link_model, queue};
 use crate::model::{CellInstance, FlowModel, LinkDirection, Model};
 use crate::scenario::cell::CellTable;
 use crate::scenario::flow::{
-    App, Arrivals as ArrivalsKey, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey,
+    App, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey, WebArrivals as ArrivalsKey,
 };
 use crate::scenario::link::AccessTable;
 use crate::scenario::loss::Loss;
@@ -23,7 +23,7 @@ use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::timed::Timed;
 use paceline_apps::video::VideoModel;
 use paceline_apps::voice::{Spurts, VoiceModel};
-use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
+use paceline_apps::web::{Pareto, Web, WebArrivals, WebModel};
 use paceline_apps::{Period, Rounding};
 use paceline_control::registry::scheme;
 use paceline_control::{AckController, AcksController};
@@ -366,9 +366,9 @@ fn app(
                 gap: *gap,
                 gap_shape: *gap_shape,
                 arrivals: match arrivals {
-                    ArrivalsKey::Think => Arrivals::Think,
-                    ArrivalsKey::ThinkPersistent => Arrivals::ThinkPersistent,
-                    ArrivalsKey::Open => Arrivals::Open,
+                    ArrivalsKey::Think => WebArrivals::Think,
+                    ArrivalsKey::ThinkPersistent => WebArrivals::ThinkPersistent,
+                    ArrivalsKey::Open => WebArrivals::Open,
                 },
                 sizes: max_size.map_or(law, |max| law.cut_at(max)),
                 rounding,
