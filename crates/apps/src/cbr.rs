@@ -1,6 +1,6 @@
 //! Constant bit rate: equal packets at equal distances, the first at once.
 
-use crate::source::{Action, Period};
+use crate::application::{Action, Period};
 use paceline_units::{Rate, Size, Time};
 
 /// A source of constant bit rate.
@@ -27,7 +27,7 @@ impl Cbr {
         Time(self.period.start.0.saturating_add(u64::try_from(after).unwrap_or(u64::MAX)))
     }
 
-    /// See [`crate::Source::next_action`].
+    /// See [`crate::Application::next_action`].
     pub fn next_action(&mut self, now: Time) -> Action {
         if self.stopped {
             return Action::Wait;
@@ -43,7 +43,7 @@ impl Cbr {
         Action::Send(self.packet)
     }
 
-    /// See [`crate::Source::next_wake`].
+    /// See [`crate::Application::next_wake`].
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
         (!self.stopped).then(|| self.due().min(self.period.stop))

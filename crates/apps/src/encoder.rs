@@ -5,7 +5,7 @@
 //! once, but then none for a reaction time; a frame's size is its share of the rate times a Laplace draw around 1; a key
 //! frame is several times as large, and the frames that follow it make up for it.
 
-use crate::source::{Action, Period};
+use crate::application::{Action, Period};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 
@@ -109,7 +109,7 @@ impl Encoder {
         self.period.start + Span::from_secs_f64(index as f64 / self.model.frame_rate)
     }
 
-    /// See [`crate::Source::next_action`].
+    /// See [`crate::Application::next_action`].
     pub fn next_action(&mut self, now: Time) -> Action {
         if self.stopped {
             return Action::Wait;
@@ -148,7 +148,7 @@ impl Encoder {
         Size(payload(wire, self.model.segment.0.max(1) as f64, self.model.header.0 as f64).max(1.0) as u64)
     }
 
-    /// See [`crate::Source::next_wake`].
+    /// See [`crate::Application::next_wake`].
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
         (!self.stopped).then(|| self.capture(self.frames).min(self.period.stop))

@@ -1,6 +1,6 @@
 //! A file transfer: greedy, of a given size or endless.
 
-use crate::source::{Action, Period, Tally, Transfers};
+use crate::application::{Action, Period, Tally, Transfers};
 use paceline_units::{Size, Time};
 
 /// A transfer that begins at the period's start.
@@ -26,7 +26,7 @@ impl Ftp {
         Ftp { size, period, state: State::Waiting, tally: Tally::default() }
     }
 
-    /// See [`crate::Source::next_action`].
+    /// See [`crate::Application::next_action`].
     pub fn next_action(&mut self, now: Time, acked: Size) -> Action {
         match (self.state, self.size) {
             (State::Over, _) => Action::Wait,
@@ -48,7 +48,7 @@ impl Ftp {
         }
     }
 
-    /// See [`crate::Source::next_wake`].
+    /// See [`crate::Application::next_wake`].
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
         match self.state {

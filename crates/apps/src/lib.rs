@@ -3,15 +3,15 @@
 //! Lives here: greedy and sized transfers ([`ftp`]), web traffic ([`web`]), Pareto on/off traffic ([`onoff`]), constant bit
 //! rate ([`cbr`]), the media stream's sender ([`stream`]) and its player ([`player`]), a live video's encoder ([`encoder`]) and who watches it
 //! ([`viewer`]); one way of a [`game`], of a call's [`voice`], [`video`] of a model or a trace, all three [`timed`]. State machines without I/O that know nothing of TCP: time and progress come in as arguments, [`Action`]s go
-//! out. Uses units and random. Look first at [`Source`].
+//! out. Uses units and random. Look first at [`Application`].
 
+mod application;
 pub mod cbr;
 pub mod encoder;
 pub mod ftp;
 pub mod game;
 pub mod onoff;
 pub mod player;
-mod source;
 pub mod stream;
 pub mod timed;
 pub mod video;
@@ -19,4 +19,4 @@ pub mod viewer;
 pub mod voice;
 pub mod web;
 
-pub use source::{Action, Period, Rounding, Source, Transfers};
+pub use application::{Action, Application, Period, Rounding, Transfers};

@@ -6,7 +6,7 @@
 //! has at the rate; a silence comes between the interval of a burst's last packet and the next burst, and before the
 //! first.
 
-use crate::source::{Action, Period};
+use crate::application::{Action, Period};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 
@@ -76,7 +76,7 @@ impl OnOff {
         self.burst = (ended + lead + Span::from_secs_f64(silence), 0, (libm::floor(drawn + 0.5) as u64).max(1));
     }
 
-    /// See [`crate::Source::next_action`].
+    /// See [`crate::Application::next_action`].
     pub fn next_action(&mut self, now: Time) -> Action {
         if self.stopped {
             return Action::Wait;
@@ -99,7 +99,7 @@ impl OnOff {
         self.burst.0 + Span(self.interval.0.saturating_mul(self.burst.1))
     }
 
-    /// See [`crate::Source::next_wake`].
+    /// See [`crate::Application::next_wake`].
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
         (!self.stopped).then(|| self.next_packet().min(self.period.stop))

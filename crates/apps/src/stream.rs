@@ -3,7 +3,7 @@
 //! Every heartbeat the sender hands chunk = xfactor * media rate * heartbeat to the connection, until the medium is
 //! through (Boyden, Mahanti, Williamson: "TCP Vegas performance with streaming media", section 4.2).
 
-use crate::source::{Action, Period, Rounding};
+use crate::application::{Action, Period, Rounding};
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// What a media stream is, sender and player.
@@ -105,7 +105,7 @@ impl StreamSender {
         }
     }
 
-    /// See [`crate::Source::next_action`]; what is acknowledged does not matter to a stream.
+    /// See [`crate::Application::next_action`]; what is acknowledged does not matter to a stream.
     pub fn next_action(&mut self, now: Time) -> Action {
         if self.stopped {
             return Action::Wait;
@@ -129,7 +129,7 @@ impl StreamSender {
         Action::Wait
     }
 
-    /// See [`crate::Source::next_wake`].
+    /// See [`crate::Application::next_wake`].
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
         let stop = (self.period.stop < Time::NEVER).then_some(self.period.stop);

@@ -1,7 +1,7 @@
 //! Traffic that comes at instants of its own: packets or frames whose times and sizes follow a law, whatever the network does.
 
+use crate::application::{Action, Period};
 use crate::game::{Game, GameModel};
-use crate::source::{Action, Period};
 use crate::video::{Frames, FramesModel, Video, VideoModel};
 use crate::voice::{Voice, VoiceModel};
 use paceline_random::{Sequence, Stream};
@@ -68,7 +68,7 @@ impl Timed {
         self.next = (time.max(self.next.0), size);
     }
 
-    /// See [`crate::Source::next_action`].
+    /// See [`crate::Application::next_action`].
     pub fn next_action(&mut self, now: Time) -> Action {
         if self.stopped {
             return Action::Wait;
@@ -85,7 +85,7 @@ impl Timed {
         Action::Send(size)
     }
 
-    /// See [`crate::Source::next_wake`].
+    /// See [`crate::Application::next_wake`].
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
         (!self.stopped).then(|| self.next.0.min(self.period.stop))

@@ -191,7 +191,7 @@ impl FramesModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Period;
+    use crate::application::Period;
     use crate::timed::{Timed, handed_over};
     use paceline_random::Stream;
 

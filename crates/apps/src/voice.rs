@@ -66,7 +66,7 @@ impl Voice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Period;
+    use crate::application::Period;
     use crate::timed::{Timed, handed_over};
     use paceline_random::Stream;
 

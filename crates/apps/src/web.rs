@@ -1,6 +1,6 @@
 //! Web traffic, reduced to the side that sends the pages: transfers of Pareto sizes, with exponential or Pareto gaps.
 
-use crate::source::{Action, Period, Rounding, Tally, Transfers};
+use crate::application::{Action, Period, Rounding, Tally, Transfers};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ const LONGEST: Span = Span::from_secs(1_000_000_000);
 
 /// What a gap lies between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Arrivals {
+pub enum WebArrivals {
     /// From the acknowledgement of the last byte to the next transfer, each on a fresh connection.
     #[default]
     Think,
@@ -76,7 +76,7 @@ pub struct WebModel {
     /// Shape of their Pareto law, above 1; none: they are exponential.
     pub gap_shape: Option<f64>,
     /// What they lie between.
-    pub arrivals: Arrivals,
+    pub arrivals: WebArrivals,
     /// Sizes.
     pub sizes: Pareto,
     /// Whether sizes are rounded up to whole segments.
@@ -116,14 +116,14 @@ impl Web {
         }
     }
 
-    /// See [`crate::Source::next_action`].
+    /// See [`crate::Application::next_action`].
     pub fn next_action(&mut self, now: Time, acked: Size) -> Action {
         while let Some(&(end, since)) = self.under_way.front()
             && acked.0 >= end
         {
             self.under_way.pop_front();
             self.tally.completed(now, since);
-            if self.model.arrivals != Arrivals::Open {
+            if self.model.arrivals != WebArrivals::Open {
                 self.next = Some(now + self.gap());
             }
         }
@@ -137,12 +137,12 @@ impl Web {
         }
         let Some(arrived) = self.next.filter(|&at| now >= at) else { return Action::Wait };
         let size = self.model.rounding.up(self.model.sizes.draw(&mut self.sizes));
-        self.next = (self.model.arrivals == Arrivals::Open).then(|| arrived + self.gap());
+        self.next = (self.model.arrivals == WebArrivals::Open).then(|| arrived + self.gap());
         let first = self.handed == 0;
         self.handed = self.handed.saturating_add(size.0);
         self.under_way.push_back((self.handed, now));
         self.tally.started();
-        if self.model.arrivals == Arrivals::Think && !first { Action::Restart(size) } else { Action::Send(size) }
+        if self.model.arrivals == WebArrivals::Think && !first { Action::Restart(size) } else { Action::Send(size) }
     }
 
     fn gap(&mut self) -> Span {
@@ -154,7 +154,7 @@ impl Web {
         self.model.gap.mul_f64(of_mean).min(LONGEST)
     }
 
-    /// See [`crate::Source::next_wake`].
+    /// See [`crate::Application::next_wake`].
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
         let stop = (!self.stopped && self.period.stop < Time::NEVER).then_some(self.period.stop);

@@ -1,13 +1,13 @@
 //! Senders: what they hand over and when.
 
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
-use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
-use paceline_apps::{Action, Period, Rounding, Source};
+use paceline_apps::web::{Pareto, Web, WebArrivals, WebModel};
+use paceline_apps::{Action, Application, Period, Rounding};
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 use proptest::prelude::*;
 
-fn web(arrivals: Arrivals, rounding: Rounding) -> Web {
+fn web(arrivals: WebArrivals, rounding: Rounding) -> Web {
     let sizes = Pareto::with_mean(Size(50_000), 1.2).unwrap();
     let model = WebModel { gap: Span::from_millis(500), gap_shape: None, arrivals, sizes, rounding };
     Web::new(model, Stream::new(1, "web"), Period::from(Time(1_000_000_000)))
@@ -29,7 +29,7 @@ fn stream(rate: u64, xfactor: f64, heartbeat: u64, rounding: Rounding) -> Stream
 
 #[test]
 fn a_thinking_client_waits_for_its_page() {
-    for (arrivals, fresh) in [(Arrivals::Think, true), (Arrivals::ThinkPersistent, false)] {
+    for (arrivals, fresh) in [(WebArrivals::Think, true), (WebArrivals::ThinkPersistent, false)] {
         let mut web = web(arrivals, Rounding::Exact);
         let mut now = web.next_wake().unwrap();
         assert_eq!(now, Time(1_000_000_000));
@@ -55,7 +55,7 @@ fn a_thinking_client_waits_for_its_page() {
 
 #[test]
 fn an_open_client_does_not_wait() {
-    let mut web = web(Arrivals::Open, Rounding::WholeSegments(Size(1000)));
+    let mut web = web(WebArrivals::Open, Rounding::WholeSegments(Size(1000)));
     let (mut now, mut sizes) = (Time::ZERO, Vec::new());
     for _ in 0..20_000 {
         now = web.next_wake().unwrap();
@@ -72,7 +72,8 @@ fn an_open_client_does_not_wait() {
 
 /// The sizes of `n` draws, sorted.
 fn draws(sizes: Pareto, n: usize) -> Vec<u64> {
-    let model = WebModel { gap: Span(1), gap_shape: None, arrivals: Arrivals::Open, sizes, rounding: Rounding::Exact };
+    let model =
+        WebModel { gap: Span(1), gap_shape: None, arrivals: WebArrivals::Open, sizes, rounding: Rounding::Exact };
     let mut web = Web::new(model, Stream::new(7, "sizes"), Period::from(Time::ZERO));
     let mut drawn: Vec<u64> = (0..n)
         .map(|_| {
@@ -123,7 +124,7 @@ fn heavy_tails_have_the_quantiles_of_their_laws() {
     let model = WebModel {
         gap: Span::from_millis(500),
         gap_shape: Some(1.8),
-        arrivals: Arrivals::Open,
+        arrivals: WebArrivals::Open,
         sizes: Pareto::with_mean(Size(1000), 2.0).unwrap(),
         rounding: Rounding::Exact,
     };
@@ -151,19 +152,19 @@ fn heavy_tails_have_the_quantiles_of_their_laws() {
 fn a_stopped_source_says_so_once() {
     let period = Period { start: Time(0), stop: Time(5_000_000_000) };
     let mut sources = [
-        Source::Web(Web::new(
+        Application::Web(Web::new(
             WebModel {
                 gap: Span::from_secs(1),
                 gap_shape: None,
-                arrivals: Arrivals::Open,
+                arrivals: WebArrivals::Open,
                 sizes: Pareto::with_mean(Size(1000), 2.0).unwrap(),
                 rounding: Rounding::Exact,
             },
             Stream::new(1, "w"),
             period,
         )),
-        Source::Stream(StreamSender::new(&stream(1_000_000, 1.0, 100_000_000, Rounding::Exact), period)),
-        Source::Ftp(paceline_apps::ftp::Ftp::new(None, period)),
+        Application::Stream(StreamSender::new(&stream(1_000_000, 1.0, 100_000_000, Rounding::Exact), period)),
+        Application::Ftp(paceline_apps::ftp::Ftp::new(None, period)),
     ];
     for source in &mut sources {
         let mut stops = 0;

@@ -21,5 +21,5 @@ pub use fate::{DropReason, Drops, Fate};
 pub use inbox::Inbox;
 pub use least::Least;
 pub use network::{FlowDrops, Hop, Network, Totals};
-pub use order::{Edge, Schedule, schedule};
+pub use order::{Edge, RunOrder, schedule};
 pub use ways::{Way, Ways};

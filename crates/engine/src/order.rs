@@ -15,7 +15,7 @@ pub struct Edge {
 
 /// A window length and the elements in the order in which to run them within it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Schedule {
+pub struct RunOrder {
     /// The window: the largest delay such that cutting every edge of at least that delay leaves no loop.
     pub window: Span,
     /// Element numbers in topological order of the edges not cut; among equals the lower number first.
@@ -26,7 +26,7 @@ pub struct Schedule {
 ///
 /// # Errors
 /// The elements of a loop whose edges all have no delay: time could not advance in it.
-pub fn schedule(n: usize, edges: &[Edge], limit: Option<Span>) -> Result<Schedule, Vec<usize>> {
+pub fn schedule(n: usize, edges: &[Edge], limit: Option<Span>) -> Result<RunOrder, Vec<usize>> {
     let mut delays: Vec<Span> = edges.iter().map(|edge| edge.delay).filter(|delay| *delay > Span::ZERO).collect();
     delays.sort_unstable();
     delays.dedup();
@@ -40,7 +40,7 @@ pub fn schedule(n: usize, edges: &[Edge], limit: Option<Span>) -> Result<Schedul
         }
     };
     let window = limit.map_or(longest, |limit| limit.min(longest));
-    Ok(Schedule { window, order: sort(n, edges, window)? })
+    Ok(RunOrder { window, order: sort(n, edges, window)? })
 }
 
 /// Kahn's algorithm over the edges shorter than `window`; the elements left over if there is a loop.

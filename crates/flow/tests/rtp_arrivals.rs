@@ -7,7 +7,7 @@ mod segments;
 use paceline_control::{MediaController, Profile, RtpController, registry};
 use paceline_flow::Segment;
 use paceline_flow::rtp::{RtpConfig, RtpReceiver, RtpSender};
-use paceline_packet::rtcp::{Arrival, ArrivalOffset, Arrivals, Compound, Ecn, StreamArrivals};
+use paceline_packet::rtcp::{Arrival, ArrivalFeedback, ArrivalOffset, Compound, Ecn, StreamArrivals};
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::wire::rtcp::{decode, encode};
 use paceline_packet::{Extra, Flags, NtpMiddle, UDP_IPV4};
@@ -262,7 +262,7 @@ proptest! {
                 reports: Vec::new(),
                 cname: "x".into(),
                 apps: Vec::new(),
-                arrivals: Some(Arrivals { reported, streams: vec![stream] }),
+                arrivals: Some(ArrivalFeedback { reported, streams: vec![stream] }),
                 bye: None,
             };
             let segment = Segment {

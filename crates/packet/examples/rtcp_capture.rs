@@ -55,7 +55,7 @@ fn everything() -> Compound {
             App::Bottleneck(Bottleneck { ssrc: Ssrc(3), rate: Rate::from_bps(10_000_000) }),
             App::Loss(Loss { ssrc: Ssrc(3), fraction: Loss::fraction_of(1000, 998) }),
         ],
-        arrivals: Some(Arrivals { reported: ntp.middle(), streams: vec![stream] }),
+        arrivals: Some(ArrivalFeedback { reported: ntp.middle(), streams: vec![stream] }),
         bye: Some(Bye { sources: vec![Ssrc(2)], reason: Some("end".into()) }),
     }
 }

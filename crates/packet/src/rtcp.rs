@@ -22,7 +22,7 @@ pub struct Compound {
     /// Application-defined packets (APP, section 6.7).
     pub apps: Vec<App>,
     /// Arrivals of single packets (RFC 8888).
-    pub arrivals: Option<Arrivals>,
+    pub arrivals: Option<ArrivalFeedback>,
     /// That the participant leaves (BYE, section 6.6).
     pub bye: Option<Bye>,
 }
@@ -180,7 +180,7 @@ pub struct Bye {
 
 /// When single packets arrived (RFC 8888 section 3.1).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Arrivals {
+pub struct ArrivalFeedback {
     /// When the report was made; the offsets count back from it.
     pub reported: NtpMiddle,
     /// For each source.

@@ -46,7 +46,7 @@ fn the_bytes_of_each_content() {
         App::Loss(Loss { ssrc: Ssrc(3), fraction: 0x0083_126e }),
     ];
     let received = Arrival::Received { ecn: Ecn::Ce, offset: ArrivalOffset::from_bits(2) };
-    let arrivals = Arrivals {
+    let arrivals = ArrivalFeedback {
         reported: NtpMiddle(0x7e80_8000),
         streams: vec![StreamArrivals { ssrc: Ssrc(3), begin: 17, packets: vec![received, Arrival::Missing, received] }],
     };
@@ -156,7 +156,7 @@ fn what_is_out_of_range_has_no_encoding() {
     refuses(other(31, 262_136), EncodeError::Length(262_148));
     let packets = vec![Arrival::Missing; StreamArrivals::MAX + 1];
     let streams = vec![StreamArrivals { ssrc: Ssrc(1), begin: 0, packets }];
-    let arrivals = Some(Arrivals { reported: NtpMiddle(0), streams });
+    let arrivals = Some(ArrivalFeedback { reported: NtpMiddle(0), streams });
     refuses(Compound { arrivals, ..plain(1, "a") }, EncodeError::Arrivals(16_385));
 }
 

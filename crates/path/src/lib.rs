@@ -36,7 +36,7 @@ pub use opportunities::Opportunities;
 pub use paceline_engine::{DropReason, Drops, Fate};
 pub use pipe::Pipe;
 pub use rate::{RateError, RateModel};
-pub use recovery::Recovery;
+pub use recovery::LinkRecovery;
 pub use red::{AdaptiveRed, RedMode, RedModel};
 pub use schedule::Schedule;
 pub use shares::FlowReport;

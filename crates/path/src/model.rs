@@ -1,6 +1,6 @@
 //! What a link is, as plain data.
 
-use crate::{CoDelModel, FlowSet, FqCoDelModel, Loss, PieModel, RateModel, Recovery, RedModel};
+use crate::{CoDelModel, FlowSet, FqCoDelModel, LinkRecovery, Loss, PieModel, RateModel, RedModel};
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// One direction of a link.
@@ -13,7 +13,7 @@ pub struct LinkModel {
     /// What holds the packets that wait for the transmitter.
     pub queue: Queue,
     /// Blocks that fail on the air and are sent again.
-    pub recovery: Option<Recovery>,
+    pub recovery: Option<LinkRecovery>,
     /// Packets that vanish after they have used the link.
     pub loss: Option<Loss>,
     /// The flows whose packets these are; none: all flows.

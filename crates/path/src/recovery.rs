@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 
 /// How a link recovers from losses on the air.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Recovery {
+pub struct LinkRecovery {
     /// How long the link, at its nominal rate, sends one block.
     pub block_time: Span,
     /// The probability that a block fails, each time that it is sent.
@@ -24,14 +24,14 @@ pub struct Recovery {
     pub retransmissions: u32,
 }
 
-impl Recovery {
+impl LinkRecovery {
     /// The payload of UMTS' usual protocol data unit, 320 bits: no block is smaller.
     pub const LEAST_BLOCK: Size = Size(40);
 
     /// The bytes of a block at this nominal rate.
     #[must_use]
     pub fn block(&self, rate: Rate) -> Size {
-        (rate * self.block_time).max(Recovery::LEAST_BLOCK)
+        (rate * self.block_time).max(LinkRecovery::LEAST_BLOCK)
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Recovering {
 impl Recovering {
     /// # Panics
     /// If the probability lies outside [0, 1].
-    pub(crate) fn new(model: &Recovery, nominal: Rate, stream: Stream) -> Recovering {
+    pub(crate) fn new(model: &LinkRecovery, nominal: Rate, stream: Stream) -> Recovering {
         Recovering {
             block: u32::try_from(model.block(nominal).bytes()).unwrap_or(u32::MAX),
             chance: Chance::new(model.block_error),
@@ -133,7 +133,7 @@ mod tests {
 
     /// Blocks of 1000 bytes that take 1 ms.
     fn link(block_error: f64, retransmissions: u32) -> (Recovering, Server) {
-        let model = Recovery {
+        let model = LinkRecovery {
             block_time: Span::from_millis(1),
             block_error: Ratio(block_error),
             delay: Span::from_millis(20),

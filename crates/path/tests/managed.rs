@@ -3,8 +3,8 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    Fate, Keys, Limit, Link, LinkModel, LinkReport, ManagedLink, Measure, Opportunities, Queue, RateModel, Recovery,
-    Schedule, Series,
+    Fate, Keys, Limit, Link, LinkModel, LinkRecovery, LinkReport, ManagedLink, Measure, Opportunities, Queue,
+    RateModel, Schedule, Series,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
@@ -105,7 +105,7 @@ proptest! {
         let mut model = LinkModel::new(Rate(1), Span(5), queue);
         model.rate = rate;
         // Draws go by the arrival in one and by the departure in the other: a block that is always whole, or never.
-        let recovery = Recovery {
+        let recovery = LinkRecovery {
             block_time: Span::from_millis(1),
             block_error: Ratio(0.0),
             delay: Span::from_millis(3),

@@ -7,7 +7,7 @@ use paceline_units::{Span, Time};
 
 /// Watches one receiver.
 #[derive(Clone, Debug, Default)]
-pub struct Arrivals {
+pub struct ArrivalMeter {
     /// The packet before: when it came, and its transit in units of 256 ns, modulo 2^32.
     before: Option<(Time, u32)>,
     /// RFC 3550's estimate, in nanoseconds.
@@ -43,7 +43,7 @@ pub struct Sample {
     widest: Span,
 }
 
-impl Arrivals {
+impl ArrivalMeter {
     /// A packet has come, with its side record. Its stamp says when it was handed to the network (of RTP, when what is in
     /// it was captured).
     pub fn on_packet(&mut self, packet: &Packet, extra: Option<&Extra>) {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn measures_by_hand() {
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = ArrivalMeter::default();
         // A connection's opening is none of its data.
         arrivals.on_packet(&Packet { flags: Flags::SYN, ..arrival(0, 999 * MS) }, None);
         // Sent 20 apart, with transits of 10, 14, 10, 26.
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn clocks_that_differ_do_not_matter_to_jitter() {
         let jitter = |offset: u64| {
-            let mut arrivals = Arrivals::default();
+            let mut arrivals = ArrivalMeter::default();
             for n in 0..100u64 {
                 let sent = n * 20 * MS;
                 arrivals.on_packet(&arrival(sent.wrapping_add(offset << 8), sent + (n % 3) * MS), None);

@@ -3,11 +3,11 @@
 //! What drives them passes packets and the time, and a sink for what leaves ([`Transmit`]): a simulated host its port, a
 //! live endpoint its socket's queue. Both drive the same objects.
 
-use crate::arrivals::{ArrivalReport, Arrivals};
+use crate::arrivals::{ArrivalMeter, ArrivalReport};
 use crate::model::FlowModel;
 use paceline_apps::player::{Player, StreamReport};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
-use paceline_apps::{Action, Source as App, Transfers};
+use paceline_apps::{Action, Application, Transfers};
 use paceline_control::Gauges;
 use paceline_flow::{Receiver, Sender, Transmit};
 use paceline_packet::{Extra, FlowId, Packet};
@@ -37,7 +37,7 @@ pub struct Source {
     app_wake: Time,
     started: bool,
     stopped: bool,
-    app: Box<App>,
+    app: Box<Application>,
 }
 
 impl Source {
@@ -229,7 +229,7 @@ enum Show {
 #[derive(Debug)]
 struct Screen {
     show: Show,
-    arrivals: Option<Arrivals>,
+    arrivals: Option<ArrivalMeter>,
 }
 
 impl Screen {
@@ -276,7 +276,7 @@ impl Sink {
         let viewer = flow.app.frames().map(|_| Show::Viewer(Viewer::default()));
         let show = player.or(viewer);
         let screen = (show.is_some() || flow.delays).then(|| {
-            let arrivals = flow.delays.then(Arrivals::default);
+            let arrivals = flow.delays.then(ArrivalMeter::default);
             Box::new(Screen { show: show.unwrap_or(Show::Nothing), arrivals })
         });
         let delay = nanoseconds(flow.receiver_delay);
@@ -357,12 +357,12 @@ impl Sink {
     /// How packets arrived; `None` if that is not asked of the flow.
     #[must_use]
     pub fn arrival_report(&self) -> Option<&ArrivalReport> {
-        self.screen.as_deref()?.arrivals.as_ref().map(Arrivals::report)
+        self.screen.as_deref()?.arrivals.as_ref().map(ArrivalMeter::report)
     }
 
-    /// A row of the recording of arrivals ([`Arrivals::sample`]); `None` if they are not measured.
+    /// A row of the recording of arrivals ([`ArrivalMeter::sample`]); `None` if they are not measured.
     pub fn sample_arrivals(&mut self) -> Option<[f64; 4]> {
-        self.screen.as_deref_mut()?.arrivals.as_mut().map(Arrivals::sample)
+        self.screen.as_deref_mut()?.arrivals.as_mut().map(ArrivalMeter::sample)
     }
 
     /// Frames and arrivals count from `at` on, which is now.
@@ -371,6 +371,6 @@ impl Sink {
         if let Show::Viewer(viewer) = &mut screen.show {
             viewer.measure_from(at);
         }
-        screen.arrivals.iter_mut().for_each(Arrivals::measure_from_here);
+        screen.arrivals.iter_mut().for_each(ArrivalMeter::measure_from_here);
     }
 }

@@ -7,7 +7,7 @@ use crate::phases::delay_at_hosts;
 use crate::scenario::cell::CellTable;
 use crate::scenario::draw::Draw;
 use crate::scenario::flow::{
-    App, Arrivals as ArrivalsKey, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey,
+    App, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey, WebArrivals as ArrivalsKey,
 };
 use crate::scenario::link::AccessTable;
 use crate::scenario::loss::Loss;
@@ -25,7 +25,7 @@ use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::timed::Timed;
 use paceline_apps::video::VideoModel;
 use paceline_apps::voice::{Spurts, VoiceModel};
-use paceline_apps::web::{Arrivals, Pareto, Web, WebModel};
+use paceline_apps::web::{Pareto, Web, WebArrivals, WebModel};
 use paceline_apps::{Period, Rounding};
 use paceline_control::registry::scheme;
 use paceline_control::{AckController, AcksController};
@@ -377,10 +377,10 @@ fn app(
     transport: &Transport,
     period: Period,
     stream: Stream,
-) -> (paceline_apps::Source, Option<StreamModel>) {
+) -> (paceline_apps::Application, Option<StreamModel>) {
     let segment = Size::from_bytes(u64::from(transport.segment()));
     let rounding = if transport.whole_segments() { Rounding::WholeSegments(segment) } else { Rounding::Exact };
-    let timed = |source: Timed| (paceline_apps::Source::Timed(source), None);
+    let timed = |source: Timed| (paceline_apps::Application::Timed(source), None);
     match &flow.app {
         App::Game { jitter, .. } => {
             let (packet, interval) = flow.app.ticks().unwrap_or_default();
@@ -406,7 +406,9 @@ fn app(
             let frames = flow.frames.clone().expect("a checked scenario has read its traces");
             timed(Timed::frames(frames, stream, period))
         }
-        App::Ftp { size } => (paceline_apps::Source::Ftp(Ftp::new(size.map(|size| rounding.up(size)), period)), None),
+        App::Ftp { size } => {
+            (paceline_apps::Application::Ftp(Ftp::new(size.map(|size| rounding.up(size)), period)), None)
+        }
         App::Web { gap, gap_shape, arrivals, mean_size, median_size, shape, max_size } => {
             let law = match (mean_size, median_size) {
                 (_, Some(median)) => Pareto::with_median(*median, *shape),
@@ -418,14 +420,14 @@ fn app(
                 gap: *gap,
                 gap_shape: *gap_shape,
                 arrivals: match arrivals {
-                    ArrivalsKey::Think => Arrivals::Think,
-                    ArrivalsKey::ThinkPersistent => Arrivals::ThinkPersistent,
-                    ArrivalsKey::Open => Arrivals::Open,
+                    ArrivalsKey::Think => WebArrivals::Think,
+                    ArrivalsKey::ThinkPersistent => WebArrivals::ThinkPersistent,
+                    ArrivalsKey::Open => WebArrivals::Open,
                 },
                 sizes: max_size.map_or(law, |max| law.cut_at(max)),
                 rounding,
             };
-            (paceline_apps::Source::Web(Web::new(model, stream, period)), None)
+            (paceline_apps::Application::Web(Web::new(model, stream, period)), None)
         }
         App::Encoder { frame_rate, min_rate, max_rate, jitter, reaction, key_interval, key_size } => {
             let model = EncoderModel {
@@ -439,12 +441,12 @@ fn app(
                 segment,
                 header: Size::from_bytes(u64::from(transport.header())),
             };
-            (paceline_apps::Source::Encoder(Encoder::new(model, stream, period)), None)
+            (paceline_apps::Application::Encoder(Encoder::new(model, stream, period)), None)
         }
-        App::Cbr { rate } => (paceline_apps::Source::Cbr(Cbr::new(*rate, segment, period)), None),
+        App::Cbr { rate } => (paceline_apps::Application::Cbr(Cbr::new(*rate, segment, period)), None),
         App::Pareto { rate, burst, idle, shape } => {
             let model = OnOffModel { rate: *rate, burst: *burst, idle: *idle, shape: *shape, packet: segment };
-            (paceline_apps::Source::OnOff(OnOff::new(model, stream, period)), None)
+            (paceline_apps::Application::OnOff(OnOff::new(model, stream, period)), None)
         }
         App::Stream { media_rate, length, xfactor, heartbeat, buffer, playout, client_buffer } => {
             let model = StreamModel {
@@ -464,7 +466,7 @@ fn app(
                 segment,
                 rounding,
             };
-            (paceline_apps::Source::Stream(StreamSender::new(&model, period)), Some(model))
+            (paceline_apps::Application::Stream(StreamSender::new(&model, period)), Some(model))
         }
     }
 }

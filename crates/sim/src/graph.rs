@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of what links and hosts do; [`crate::build`] puts the real ones in place.
 
-use paceline_engine::{Edge, Schedule, Way, Ways, schedule};
+use paceline_engine::{Edge, RunOrder, Way, Ways, schedule};
 use paceline_units::Span;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -117,21 +117,21 @@ pub enum GraphError {
 
 /// Where the packets of a unit come from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Source {
+enum Feeder {
     Host(usize),
     Arc(usize),
     Medium(usize),
 }
 
 /// Which sources feed each arc that is no medium's, each host, and each medium.
-struct Sources {
-    arcs: Vec<BTreeSet<Source>>,
-    hosts: Vec<BTreeSet<Source>>,
-    media: Vec<BTreeSet<Source>>,
+struct Feeders {
+    arcs: Vec<BTreeSet<Feeder>>,
+    hosts: Vec<BTreeSet<Feeder>>,
+    media: Vec<BTreeSet<Feeder>>,
 }
 
-impl Sources {
-    fn of(&self, unit: Unit) -> &BTreeSet<Source> {
+impl Feeders {
+    fn of(&self, unit: Unit) -> &BTreeSet<Feeder> {
         match unit {
             Unit::Host(node) => &self.hosts[node],
             Unit::Arc(arc) => &self.arcs[arc],
@@ -173,10 +173,10 @@ impl Graph {
     }
 
     /// Whether what this source sends leaves in order. Hosts keep theirs, and on a medium one frame follows the other.
-    fn in_order(&self, source: Source) -> bool {
+    fn in_order(&self, source: Feeder) -> bool {
         match source {
-            Source::Host(_) | Source::Medium(_) => true,
-            Source::Arc(arc) => self.arcs[arc].keeps_order,
+            Feeder::Host(_) | Feeder::Medium(_) => true,
+            Feeder::Arc(arc) => self.arcs[arc].keeps_order,
         }
     }
 
@@ -242,41 +242,41 @@ impl Graph {
     }
 
     /// What feeds what.
-    fn sources(&self, paths: &[Path]) -> Sources {
+    fn sources(&self, paths: &[Path]) -> Feeders {
         let count = self.arcs.iter().filter_map(|arc| arc.medium).max().map_or(0, |last| last + 1);
         let mut media = vec![BTreeSet::new(); count];
         let mut arcs = vec![BTreeSet::new(); self.arcs.len()];
         let mut hosts = vec![BTreeSet::new(); self.nodes];
         for (&(source, sink), (there, back)) in self.flows.iter().zip(paths) {
             for (from, to, path) in [(source, sink, there), (sink, source, back)] {
-                let mut previous = Source::Host(from);
+                let mut previous = Feeder::Host(from);
                 for &arc in path {
                     match self.arcs[arc].medium {
                         // what one station sends to another stays within
-                        Some(medium) if previous == Source::Medium(medium) => {}
+                        Some(medium) if previous == Feeder::Medium(medium) => {}
                         Some(medium) => {
                             media[medium].insert(previous);
-                            previous = Source::Medium(medium);
+                            previous = Feeder::Medium(medium);
                         }
                         None => {
                             arcs[arc].insert(previous);
-                            previous = Source::Arc(arc);
+                            previous = Feeder::Arc(arc);
                         }
                     }
                 }
                 hosts[to].insert(previous);
             }
         }
-        Sources { arcs, hosts, media }
+        Feeders { arcs, hosts, media }
     }
 
     fn order(
         &self,
         units: &[Unit],
         folded: &[bool],
-        sources: &Sources,
+        sources: &Feeders,
         limit: Option<Span>,
-    ) -> Result<Schedule, GraphError> {
+    ) -> Result<RunOrder, GraphError> {
         let mut host_index = vec![usize::MAX; self.nodes];
         let mut arc_index = vec![usize::MAX; self.arcs.len()];
         let mut medium_index = vec![usize::MAX; sources.media.len()];
@@ -300,12 +300,12 @@ impl Graph {
                 let (mut source, mut delay, mut arcs) = (source, Span::ZERO, Vec::new());
                 let from = loop {
                     match source {
-                        Source::Host(node) => break host_index[node],
-                        Source::Medium(medium) => {
+                        Feeder::Host(node) => break host_index[node],
+                        Feeder::Medium(medium) => {
                             delay += medium_delay(medium);
                             break medium_index[medium];
                         }
-                        Source::Arc(arc) => {
+                        Feeder::Arc(arc) => {
                             delay += self.arcs[arc].delay;
                             arcs.push(arc);
                             if !folded[arc] {

@@ -7,8 +7,8 @@ use crate::scenario::model::Profile;
 use crate::scenario::queue::{DelayEstimate as EstimateKey, Queue as QueueKey, RedMode as ModeKey};
 use crate::scenario::values::Limit as LimitKey;
 use paceline_path::{
-    AdaptiveRed, CoDelModel, DelayEstimate, FqCoDelModel, GilbertElliott, Limit, LinkModel, Loss, On, PieModel, Queue,
-    Recovery, RedMode, RedModel, Reorder, Start, TwoState,
+    AdaptiveRed, CoDelModel, DelayEstimate, FqCoDelModel, GilbertElliott, Limit, LinkModel, LinkRecovery, Loss, On,
+    PieModel, Queue, RedMode, RedModel, Reorder, Start, TwoState,
 };
 use paceline_units::{Rate, Ratio, Size, Span};
 
@@ -18,7 +18,7 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
         rate: way.rate.clone(),
         propagation: way.delay,
         queue: queue(&way.queue, way.rate.nominal(), profile),
-        recovery: way.recovery.map(|recovery| Recovery {
+        recovery: way.recovery.map(|recovery| LinkRecovery {
             block_time: recovery.block_time,
             block_error: recovery.block_error,
             delay: recovery.delay,

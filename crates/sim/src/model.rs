@@ -144,7 +144,7 @@ pub struct FlowModel {
     /// The machine, its settings, and the controller on it.
     pub transport: Transport,
     /// What sends.
-    pub app: paceline_apps::Source,
+    pub app: paceline_apps::Application,
     /// The stream that its player plays, if it carries one.
     pub stream: Option<StreamModel>,
     /// Whether its round trip is drawn anew for each run.

@@ -59,7 +59,7 @@ def plot(
     ] = None,
 ) -> None:
     """Plot what runs recorded over time: a figure per kind, a panel per run. And all that controllers say of themselves
-    (gauges: of the recordings cwnd, acks, tfrc, rtcp), and how full queues were (occupancy).
+    (gauges), and how full queues were (occupancy).
 
     \b
     Examples:

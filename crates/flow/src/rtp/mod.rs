@@ -24,5 +24,5 @@ pub use probe::PacketPairs;
 pub use receiver::RtpReceiver;
 pub use sender::RtpSender;
 pub use sent::{SentLog, Told};
-pub use source::{Loss, Source, Verdict, ticks};
+pub use source::{Loss, RtpSource, Verdict, ticks};
 pub use timing::{Members, ReportTimer};

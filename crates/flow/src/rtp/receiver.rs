@@ -3,12 +3,12 @@
 use super::arrivals::ArrivalLog;
 use super::participant::{self, Participant};
 use super::probe::PacketPairs;
-use super::source::{Source, Verdict};
+use super::source::{RtpSource, Verdict};
 use super::timing::{Members, ReportTimer};
 use super::{LossField, RtpConfig};
 use crate::{Arrived, ReceiverStats, Transmit};
 use paceline_control::RtpFeedback;
-use paceline_packet::rtcp::{App, Arrivals, Bottleneck, Compound, Loss, ReportBlock};
+use paceline_packet::rtcp::{App, ArrivalFeedback, Bottleneck, Compound, Loss, ReportBlock};
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::{Extra, Flags, NtpMiddle, NtpSpan, Packet};
 use paceline_random::Stream;
@@ -29,7 +29,7 @@ fn is_near(one: u16, other: u16) -> bool {
 #[derive(Clone, Debug)]
 struct Heard {
     ssrc: Ssrc,
-    source: Source,
+    source: RtpSource,
     pairs: PacketPairs,
     arrivals: ArrivalLog,
     /// LSR and when that report came.
@@ -53,7 +53,7 @@ pub struct RtpReceiver {
     feedback: Time,
     sender: Option<Heard>,
     /// Another source that may take the sender's place: it has begun anew.
-    candidate: Option<(Ssrc, Source)>,
+    candidate: Option<(Ssrc, RtpSource)>,
     /// When anything last came.
     heard: Time,
     stats: ReceiverStats,
@@ -196,11 +196,11 @@ impl RtpReceiver {
     #[cold]
     fn is_the_sender(&mut self, data: &RtpData, payload: u64) -> bool {
         if self.sender.is_none() {
-            self.sender = Some(self.hear(data.ssrc, Source::new(data.sequence)));
+            self.sender = Some(self.hear(data.ssrc, RtpSource::new(data.sequence)));
             return true;
         }
         let known = self.candidate.take().filter(|(ssrc, _)| *ssrc == data.ssrc);
-        let source = known.map_or_else(|| Source::new(data.sequence), |(_, source)| source);
+        let source = known.map_or_else(|| RtpSource::new(data.sequence), |(_, source)| source);
         let mut tried = source.clone();
         if tried.update(data.sequence) != Verdict::New {
             self.candidate = Some((data.ssrc, tried));
@@ -212,7 +212,7 @@ impl RtpReceiver {
         true
     }
 
-    fn hear(&self, ssrc: Ssrc, source: Source) -> Heard {
+    fn hear(&self, ssrc: Ssrc, source: RtpSource) -> Heard {
         let pairs = PacketPairs::new(self.config.probe);
         let arrivals = ArrivalLog::default();
         Heard { ssrc, source, pairs, arrivals, report: None, fresh: 0, fresh_before: 0, held: 0, early: Vec::new() }
@@ -274,7 +274,7 @@ impl RtpReceiver {
         self.feedback = Time::NEVER;
         let stream = self.sender.as_mut().and_then(|heard| heard.arrivals.report(now, heard.ssrc));
         let Some(stream) = stream else { return };
-        let arrivals = Arrivals { reported: NtpMiddle::at(now), streams: vec![stream] };
+        let arrivals = ArrivalFeedback { reported: NtpMiddle::at(now), streams: vec![stream] };
         let report = Compound { arrivals: Some(arrivals), ..self.us.report() };
         let size = participant::transmit(report, Flags::ACK, now, out);
         self.stats.acks += 1;

@@ -36,7 +36,7 @@ pub struct Loss {
 
 /// A source.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct RtpSource {
     /// Highest number seen.
     highest: u16,
     /// 65536 for each time that numbers have gone round.
@@ -58,11 +58,11 @@ pub struct Source {
     jitter: u64,
 }
 
-impl Source {
+impl RtpSource {
     /// A source whose first packet has this number.
     #[must_use]
-    pub fn new(first: u16) -> Source {
-        let mut source = Source {
+    pub fn new(first: u16) -> RtpSource {
+        let mut source = RtpSource {
             highest: first,
             cycles: 0,
             base: first,

@@ -10,7 +10,7 @@ mod read;
 
 pub use read::decode;
 
-use crate::rtcp::{App, Arrival, Arrivals, Bye, Compound, ReportBlock, SenderInfo, StreamArrivals};
+use crate::rtcp::{App, Arrival, ArrivalFeedback, Bye, Compound, ReportBlock, SenderInfo, StreamArrivals};
 
 const SR: u8 = 200;
 const RR: u8 = 201;
@@ -231,7 +231,7 @@ fn application(ssrc: u32, app: &App, to: &mut Vec<u8>) -> Result<(), EncodeError
     })
 }
 
-fn feedback(arrivals: &Arrivals, to: &mut Vec<u8>) -> Result<(), EncodeError> {
+fn feedback(arrivals: &ArrivalFeedback, to: &mut Vec<u8>) -> Result<(), EncodeError> {
     for stream in &arrivals.streams {
         let count = stream.packets.len();
         if count > StreamArrivals::MAX {

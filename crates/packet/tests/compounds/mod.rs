@@ -64,13 +64,13 @@ fn arrival() -> impl Strategy<Value = Arrival> {
     ]
 }
 
-fn arrivals() -> impl Strategy<Value = Arrivals> {
+fn arrivals() -> impl Strategy<Value = ArrivalFeedback> {
     let stream = (any::<(u32, u16)>(), vec(arrival(), 0..20)).prop_map(|((ssrc, begin), packets)| StreamArrivals {
         ssrc: Ssrc(ssrc),
         begin,
         packets,
     });
-    (any::<u32>(), vec(stream, 0..4)).prop_map(|(time, streams)| Arrivals { reported: NtpMiddle(time), streams })
+    (any::<u32>(), vec(stream, 0..4)).prop_map(|(time, streams)| ArrivalFeedback { reported: NtpMiddle(time), streams })
 }
 
 /// Any compound packet that has an encoding.

@@ -216,7 +216,7 @@ pub enum App {
         gap_shape: Option<f64>,
         /// What a gap lies between.
         #[serde(default)]
-        arrivals: Arrivals,
+        arrivals: WebArrivals,
         /// Mean size of a transfer; needs a shape above 1.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "50 kB, unless median_size is given", "x-min" = "1 B", "x-max" = "1000 GB"))]
@@ -465,7 +465,7 @@ pub enum FrameFormat {
 /// What a web client's gaps lie between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Arrivals {
+pub enum WebArrivals {
     /// From the last acknowledged byte to the next transfer, each on a fresh connection.
     #[default]
     Think,

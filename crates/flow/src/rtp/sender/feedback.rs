@@ -79,7 +79,7 @@ impl RtpSender {
     }
 
     /// Feedback on the arrival of packets (RFC 8888): what it tells anew goes to the controller.
-    fn arrivals(&mut self, now: Time, arrivals: &paceline_packet::rtcp::Arrivals, out: &mut impl Transmit) {
+    fn arrivals(&mut self, now: Time, arrivals: &paceline_packet::rtcp::ArrivalFeedback, out: &mut impl Transmit) {
         let us = self.session.us.ssrc;
         let Some(stream) = arrivals.streams.iter().find(|stream| stream.ssrc == us) else { return };
         let (base, first) = (self.session.numbers.0, self.first);

@@ -4,8 +4,8 @@ use super::*;
 use proptest::prelude::*;
 
 /// A valid source whose last packet was `last`.
-fn valid(last: u16) -> Source {
-    let mut source = Source::new(last.wrapping_sub(1));
+fn valid(last: u16) -> RtpSource {
+    let mut source = RtpSource::new(last.wrapping_sub(1));
     assert_eq!(source.update(last.wrapping_sub(1)), Verdict::Probation);
     assert_eq!(source.update(last), Verdict::New);
     assert!(source.is_valid());
@@ -14,7 +14,7 @@ fn valid(last: u16) -> Source {
 
 #[test]
 fn a1_two_packets_in_sequence_make_a_source() {
-    let mut source = Source::new(7);
+    let mut source = RtpSource::new(7);
     let verdicts = [7, 9, 12, 13].map(|seq| source.update(seq));
     assert_eq!(verdicts, [Verdict::Probation, Verdict::Probation, Verdict::Probation, Verdict::New]);
     // the sequence begins with the packet that made it valid
@@ -138,7 +138,7 @@ proptest! {
     /// No sequence of numbers and timestamps breaks the counts.
     #[test]
     fn anything_may_come(packets in proptest::collection::vec((any::<u16>(), any::<u32>(), 0..u64::MAX / 2), 1..300)) {
-        let mut source = Source::new(packets[0].0);
+        let mut source = RtpSource::new(packets[0].0);
         for (seq, timestamp, at) in &packets {
             source.update(*seq);
             source.arrival(*timestamp, Time(*at));

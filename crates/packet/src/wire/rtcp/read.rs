@@ -3,7 +3,7 @@
 use super::{APP, BOTTLENECK, BYE, CCFB, CNAME, DecodeError, LOSS, PROBE, RR, RTPFB, SDES, SR};
 use crate::ntp::{Ntp, NtpMiddle, NtpSpan};
 use crate::rtcp::{
-    App, Arrival, ArrivalOffset, Arrivals, Bottleneck, Bye, Compound, Ecn, Loss, OtherApp, Probe, ReportBlock,
+    App, Arrival, ArrivalFeedback, ArrivalOffset, Bottleneck, Bye, Compound, Ecn, Loss, OtherApp, Probe, ReportBlock,
     SenderInfo, StreamArrivals,
 };
 use crate::rtp::Ssrc;
@@ -190,7 +190,7 @@ fn application(ssrc: Ssrc, packet: Packet<'_>) -> Option<Option<App>> {
 }
 
 /// RFC 8888's feedback, if it is of `ssrc`. `None`: too short.
-fn feedback(ssrc: Ssrc, packet: Packet<'_>) -> Option<Result<Option<Arrivals>, DecodeError>> {
+fn feedback(ssrc: Ssrc, packet: Packet<'_>) -> Option<Result<Option<ArrivalFeedback>, DecodeError>> {
     let mut content = packet.content;
     let ours = Ssrc(content.u32()?) == ssrc;
     let mut streams = Vec::new();
@@ -206,7 +206,7 @@ fn feedback(ssrc: Ssrc, packet: Packet<'_>) -> Option<Result<Option<Arrivals>, D
         streams.push(StreamArrivals { ssrc, begin, packets });
     }
     let reported = NtpMiddle(content.u32()?);
-    Some(Ok(ours.then_some(Arrivals { reported, streams })))
+    Some(Ok(ours.then_some(ArrivalFeedback { reported, streams })))
 }
 
 fn arrival(field: &[u8]) -> Arrival {

@@ -12,7 +12,7 @@ use paceline_units::{Rate, Size, Span, Time};
 /// What an application asks of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing before [`Source::next_wake`], or before more is acknowledged.
+    /// Nothing before [`Application::next_wake`], or before more is acknowledged.
     Wait,
     /// Append so much to what is to be sent.
     Send(Size),
@@ -113,7 +113,7 @@ impl Tally {
 
 /// Any sender.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum Application {
     /// A transfer, greedy.
     Ftp(Ftp),
     /// Web transfers.
@@ -130,39 +130,39 @@ pub enum Source {
     Timed(Timed),
 }
 
-impl Source {
+impl Application {
     /// What to do now; to be called again until it says [`Action::Wait`] or [`Action::Stop`]. `acked` is how much of
-    /// all that was handed over has been acknowledged, restarts included. Call it at [`Source::next_wake`], and
+    /// all that was handed over has been acknowledged, restarts included. Call it at [`Application::next_wake`], and
     /// whenever everything handed over is acknowledged (more often does no harm).
     pub fn next_action(&mut self, now: Time, acked: Size) -> Action {
         match self {
-            Source::Ftp(ftp) => ftp.next_action(now, acked),
-            Source::Web(web) => web.next_action(now, acked),
-            Source::Stream(stream) => stream.next_action(now),
-            Source::OnOff(source) => source.next_action(now),
-            Source::Cbr(source) => source.next_action(now),
-            Source::Encoder(encoder) => encoder.next_action(now),
-            Source::Timed(source) => source.next_action(now),
+            Application::Ftp(ftp) => ftp.next_action(now, acked),
+            Application::Web(web) => web.next_action(now, acked),
+            Application::Stream(stream) => stream.next_action(now),
+            Application::OnOff(source) => source.next_action(now),
+            Application::Cbr(source) => source.next_action(now),
+            Application::Encoder(encoder) => encoder.next_action(now),
+            Application::Timed(source) => source.next_action(now),
         }
     }
 
-    /// When to call [`Source::next_action`] next, whatever is acknowledged until then.
+    /// When to call [`Application::next_action`] next, whatever is acknowledged until then.
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
         match self {
-            Source::Ftp(ftp) => ftp.next_wake(),
-            Source::Web(web) => web.next_wake(),
-            Source::Stream(stream) => stream.next_wake(),
-            Source::OnOff(source) => source.next_wake(),
-            Source::Cbr(source) => source.next_wake(),
-            Source::Encoder(encoder) => encoder.next_wake(),
-            Source::Timed(source) => source.next_wake(),
+            Application::Ftp(ftp) => ftp.next_wake(),
+            Application::Web(web) => web.next_wake(),
+            Application::Stream(stream) => stream.next_wake(),
+            Application::OnOff(source) => source.next_wake(),
+            Application::Cbr(source) => source.next_wake(),
+            Application::Encoder(encoder) => encoder.next_wake(),
+            Application::Timed(source) => source.next_wake(),
         }
     }
 
     /// What the connection would have it send, in bits a second with all headers. Only an encoder follows.
     pub fn aim(&mut self, target: Rate, now: Time) {
-        if let Source::Encoder(encoder) = self {
+        if let Application::Encoder(encoder) = self {
             encoder.aim(target, now);
         }
     }
@@ -171,7 +171,7 @@ impl Source {
     #[must_use]
     pub fn frames(&self) -> Option<u64> {
         match self {
-            Source::Encoder(encoder) => Some(encoder.captured()),
+            Application::Encoder(encoder) => Some(encoder.captured()),
             _ => None,
         }
     }
@@ -180,7 +180,7 @@ impl Source {
     #[must_use]
     pub fn encoder_rate(&self) -> Option<Rate> {
         match self {
-            Source::Encoder(encoder) => Some(encoder.rate()),
+            Application::Encoder(encoder) => Some(encoder.rate()),
             _ => None,
         }
     }
@@ -188,9 +188,13 @@ impl Source {
     /// It is `at`: frames and the web's transfers count from here on. That of an FTP with a size is one, whenever it began.
     pub fn measure_from(&mut self, at: Time) {
         match self {
-            Source::Encoder(encoder) => encoder.measure_from(at),
-            Source::Web(web) => web.measure_from_here(),
-            Source::Cbr(_) | Source::Ftp(_) | Source::Stream(_) | Source::OnOff(_) | Source::Timed(_) => {}
+            Application::Encoder(encoder) => encoder.measure_from(at),
+            Application::Web(web) => web.measure_from_here(),
+            Application::Cbr(_)
+            | Application::Ftp(_)
+            | Application::Stream(_)
+            | Application::OnOff(_)
+            | Application::Timed(_) => {}
         }
     }
 
@@ -198,9 +202,13 @@ impl Source {
     #[must_use]
     pub fn transfers(&self) -> Option<Transfers> {
         match self {
-            Source::Ftp(ftp) => ftp.transfers(),
-            Source::Web(web) => Some(web.transfers()),
-            Source::Cbr(_) | Source::Encoder(_) | Source::Stream(_) | Source::OnOff(_) | Source::Timed(_) => None,
+            Application::Ftp(ftp) => ftp.transfers(),
+            Application::Web(web) => Some(web.transfers()),
+            Application::Cbr(_)
+            | Application::Encoder(_)
+            | Application::Stream(_)
+            | Application::OnOff(_)
+            | Application::Timed(_) => None,
         }
     }
 }
