@@ -30,6 +30,14 @@ _SHARES = {
     "drop_share",
 }
 
+_DROPS = [
+    ("drops_overflow", "overflow"),
+    ("drops_early", "early"),
+    ("drops_forced", "forced"),
+    ("drops_delay", "delay"),
+    ("drops_loss", "loss"),
+    ("drops_outage", "outage"),
+]
 _COLUMNS: dict[str, list[tuple[str, str]]] = {
     "flows": [
         ("goodput_bps", "goodput"),
@@ -71,12 +79,7 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("sd_packets", "sd"),
         ("max_packets", "max"),
         ("utilisation", "utilisation"),
-        ("drops_overflow", "overflow"),
-        ("drops_early", "early"),
-        ("drops_forced", "forced"),
-        ("drops_delay", "delay"),
-        ("drops_loss", "loss"),
-        ("drops_outage", "outage"),
+        *_DROPS,
         ("drops_retries", "retries"),
         ("marks", "marks"),
     ],
@@ -86,12 +89,7 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("drop_share", "dropped"),
         ("mean_packets", "mean queue"),
         ("queue_share", "of the queue"),
-        ("drops_overflow", "overflow"),
-        ("drops_early", "early"),
-        ("drops_forced", "forced"),
-        ("drops_delay", "delay"),
-        ("drops_loss", "loss"),
-        ("drops_outage", "outage"),
+        *_DROPS,
         ("marks", "marks"),
     ],
     "interfaces": [
