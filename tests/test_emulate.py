@@ -57,7 +57,7 @@ def test_flows_are_asked_for_with_their_ways_instances_and_kernels() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[flow.a]\nstart = { uniform = ["0 s", "1 s"] }\n', "flow.a.start"),
+        ('[flow.a]\naccess.receiver.loss = "1 %"\n', "flow.a.access: in real time there are no access links"),
         ('topology = "graph"\n', "not a graph"),
     ],
 )
@@ -73,6 +73,32 @@ def test_what_no_real_path_has_is_refused(text: str, said: str) -> None:
         realtime.flows(made, 1)
     with pytest.raises(PacelineError, match=said):
         paceline.emulate(made)
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ('loss = { rate = "1 %", except = ["a"] }', "link.bottleneck.loss.except: a path in real time"),
+        ('backward = { loss = { rate = "1 %", only = ["a"] } }', "link.bottleneck.backward.loss.only"),
+        ("per_flow = true", "link.bottleneck.per_flow"),
+    ],
+)
+def test_links_that_tell_flows_apart_are_refused(key: str, said: str) -> None:
+    made = paceline.parse(LINK.replace("[link.bottleneck]", f"[link.bottleneck]\n{key}") + "[flow.a]\n")
+    with pytest.raises(PacelineError, match=said):
+        paceline.emulate(made)
+    realtime.flows(made, 1)  # over a real path the links are not used
+
+
+def test_each_instance_starts_when_it_would_in_the_simulator() -> None:
+    made = scenario(
+        '[flow.a]\ncount = 3\nstart = ["0 s", "2 s", "500 ms"]\n[flow.b]\nstart = { uniform = ["0 s", "1 s"] }\n'
+    )
+    starts = [dict(settings)["start"] for _, _, settings, *_ in realtime.flows(made, 3)]
+    assert starts[:3] == ["0 ns", "2000000000 ns", "500000000 ns"]
+    (drawn,) = paceline.run(made, seed=3).flows.filter(flow="b")["start_s"]
+    assert float(starts[3].removesuffix(" ns")) / 1e9 == pytest.approx(drawn, abs=1e-9)
+    assert 0 < drawn < 1
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,10 @@ class Scenario:
     @property
     def rates_bps(self) -> float:
         """The sum of the rates of all links, both ways."""
+    def unreal(self) -> str | None:
+        """Why no real path can have its links."""
+    def starts(self, seed: int) -> list[tuple[str, int, int]]:
+        """When each flow instance starts under a seed: name, instance, nanoseconds."""
     def flow_names(self) -> list[str]: ...
     def traces(self) -> list[tuple[str, str]]:
         """The trace files that links follow: name and text of each."""

@@ -49,8 +49,8 @@ Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None]
 """What a server is asked for: name, instance, settings, milliseconds, seed, whether it is sent from here, and the
 kernel's congestion control."""
 
-_OF_SCENARIO = ("count", "from", "to", "rtt", "group", "kernel", "stop", "name")
-"""Keys of a flow's table that one flow by itself does not have."""
+_OF_SCENARIO = ("count", "from", "to", "rtt", "group", "kernel", "stop", "name", "start")
+"""Keys of a flow's table that one flow by itself does not have; `start` is each instance's own."""
 _KERNELS = {"newreno": "reno", "sack": "reno"}
 """Schemes of TCP that have another name in the kernel: its Reno has SACK, and what NewReno has."""
 
@@ -70,7 +70,7 @@ def emulate(
     With `stop`, which ends it from another thread, signals are left alone meanwhile. Raises PathError if the system
     refuses what a path needs, PacelineError for a scenario that no real path has and if the flows fail, ScenarioError.
     """
-    flows(scenario, seed)
+    _check(scenario, seed)
     with tempfile.TemporaryDirectory(prefix="paceline-") as name:
         where = Path(name)
         files.write_whole(where / "scenario.toml", scenario.to_toml())
@@ -145,7 +145,7 @@ def run(
     """
     loaded = load(scenario, set)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
-    flows(loaded, seeds[0])
+    _check(loaded, seeds[0])
     manifest = {
         "kind": "emulation",
         "name": loaded.name,
@@ -272,6 +272,13 @@ def refused() -> str | None:
     return None
 
 
+def _check(scenario: _core.Scenario, seed: int) -> None:
+    """Raises PacelineError for what no real path or no live flow can be."""
+    flows(scenario, seed)
+    if problem := scenario.unreal():
+        raise PacelineError(problem)
+
+
 def flows(scenario: _core.Scenario, seed: int) -> list[Flow]:
     """The flows of a scenario as a server is asked for them. Raises PacelineError for what a live flow cannot be."""
     found: list[Flow] = []
@@ -279,20 +286,22 @@ def flows(scenario: _core.Scenario, seed: int) -> list[Flow]:
     lasts, ends = table["duration"], scenario.ends
     if ends is None:
         raise PacelineError("topology: a path in real time is a dumbbell or a parking lot, not a graph")
+    starts = {(name, instance): start for name, instance, start in scenario.starts(seed)}
     for name, flow in table["flow"].items():
         here, there = flow.get("from", ends[0]), flow.get("to", ends[1])
         if {here, there} != set(ends):
             raise PacelineError(
                 f"flow.{name}: in real time flows go from {ends[0]} to {ends[1]} or back, not from {here} to {there}"
             )
-        if not isinstance(flow.get("start", "0 s"), str):
-            raise PacelineError(f"flow.{name}.start: in real time a flow starts at a given time")
+        if "access" in flow:
+            raise PacelineError(f"flow.{name}.access: in real time there are no access links; leave it out")
         settings = [(key, toml_value(v)) for key, v in flow.items() if key not in _OF_SCENARIO]
         number = round(_core.quantity(flow.get("stop", lasts), "s") * 1000)
         kernel = _KERNELS.get(flow["cc"], flow["cc"]) if flow.get("kernel") else None
         for instance in range(flow.get("count", 1)):
             own_seed = (seed * 1_000_003 + len(found)) % 2**62
-            found.append((name, instance, settings, number, own_seed, here == ends[0], kernel))
+            own = [*settings, ("start", f"{starts[name, instance]} ns")]
+            found.append((name, instance, own, number, own_seed, here == ends[0], kernel))
     return found
 
 

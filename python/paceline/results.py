@@ -1,4 +1,5 @@
-"""Results of runs as Polars tables: a row per run and flow, stream, queue, interface, group; units end columns."""
+"""Results of runs as Polars tables: a row per run and flow, stream, queue, flow at a link, interface, group; units end
+columns."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ IDENTITY: dict[str, tuple[str, ...]] = {
     "flows": ("flow", "instance", "group", "cc", "profile", "from", "to"),
     "streams": ("flow", "instance"),
     "queues": ("link", "direction"),
+    "link_flows": ("link", "direction", "flow", "instance"),
     "interfaces": ("cell", "interface"),
     "groups": ("group",),
     "runs": (),
@@ -281,8 +283,8 @@ class Results:
                 f"{path} holds no results yet: a sweep writes its tables when all of its runs are done"
             )
         for name in TABLES:
-            # Directories of versions that knew no cells have no such table.
-            if name != "interfaces" or (path / f"{name}.parquet").is_file():
+            # Directories of versions that did not know them have no such tables.
+            if name not in ("interfaces", "link_flows") or (path / f"{name}.parquet").is_file():
                 results._tables[name] = files.read_parquet(path / f"{name}.parquet")
         results._notices = _no_notices()
         if (path / "notices.parquet").is_file():
@@ -309,7 +311,7 @@ class Results:
         return [record.summary for record in self.records]
 
     def table(self, name: str) -> pl.DataFrame:
-        """The table of that name, one of flows, streams, queues, interfaces, groups, runs."""
+        """The table of that name, one of flows, streams, queues, link_flows, interfaces, groups, runs."""
         if name not in IDENTITY:
             raise PacelineError(f'no table "{name}"; there are {", ".join(TABLES)}')
         if name not in self._tables:
@@ -331,6 +333,12 @@ class Results:
         """A row per run and limited queue: time-weighted mean_packets and sd_packets, utilisation, drops by reason;
         where asked for, occupancy_0 to occupancy_9."""
         return self.table("queues")
+
+    @property
+    def link_flows(self) -> pl.DataFrame:
+        """A row per run, link direction with `per_flow = true`, and flow that crosses it: arrivals, departures, drops
+        by reason, marks, mean_packets, queue_share."""
+        return self.table("link_flows")
 
     @property
     def interfaces(self) -> pl.DataFrame:

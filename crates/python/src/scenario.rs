@@ -118,6 +118,19 @@ impl Scenario {
         self.checked.links().iter().map(both).sum()
     }
 
+    /// Why no real path can have its links; None if one can.
+    fn unreal(&self) -> Option<String> {
+        paceline_live::path::needs_names(&self.checked)
+    }
+
+    /// When each flow instance starts under a seed: name, instance, nanoseconds.
+    fn starts(&self, seed: u64) -> PyResult<Vec<(String, u32, u64)>> {
+        tried(|| {
+            let model = paceline_sim::expand(&self.checked, seed).map_err(|error| format!("{}: {error}", self.file))?;
+            Ok::<_, String>(model.flows.into_iter().map(|flow| (flow.name, flow.instance, flow.start.0)).collect())
+        })
+    }
+
     /// Names of the flows.
     fn flow_names(&self) -> Vec<&str> {
         self.checked.flows().iter().map(|flow| flow.name.as_str()).collect()

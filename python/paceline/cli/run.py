@@ -123,7 +123,7 @@ def document(results: Results) -> dict[str, Any]:
         "confidence": 0.95,
         "versions": files.versions(),
     }
-    for table in ("flows", "streams", "queues", "interfaces", "groups"):
+    for table in ("flows", "streams", "queues", "link_flows", "interfaces", "groups"):
         identity = [c for c in IDENTITY[table] if c in results.table(table).columns]
         rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         for row in results.statistics(table).iter_rows(named=True):

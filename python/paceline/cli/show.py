@@ -28,8 +28,18 @@ _SHARES = {
     "complete_share",
     "airtime_share",
     "collision_rate",
+    "queue_share",
+    "drop_share",
 }
 
+_DROPS = [
+    ("drops_overflow", "overflow"),
+    ("drops_early", "early"),
+    ("drops_forced", "forced"),
+    ("drops_delay", "delay"),
+    ("drops_loss", "loss"),
+    ("drops_outage", "outage"),
+]
 _COLUMNS: dict[str, list[tuple[str, str]]] = {
     "flows": [
         ("goodput_bps", "goodput"),
@@ -71,13 +81,17 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("sd_packets", "sd"),
         ("max_packets", "max"),
         ("utilisation", "utilisation"),
-        ("drops_overflow", "overflow"),
-        ("drops_early", "early"),
-        ("drops_forced", "forced"),
-        ("drops_delay", "delay"),
-        ("drops_loss", "loss"),
-        ("drops_outage", "outage"),
+        *_DROPS,
         ("drops_retries", "retries"),
+        ("marks", "marks"),
+    ],
+    "link_flows": [
+        ("arrivals", "came"),
+        ("departures", "crossed"),
+        ("drop_share", "dropped"),
+        ("mean_packets", "mean queue"),
+        ("queue_share", "of the queue"),
+        *_DROPS,
         ("marks", "marks"),
     ],
     "interfaces": [
@@ -167,6 +181,7 @@ def tables(results: Results) -> list[Layout]:
         "arrivals": "Arrivals (one-way delay)",
         "streams": "Streams",
         "queues": "Queues (packets)",
+        "link_flows": "Flows at links (packets)",
         "interfaces": "Wi-Fi",
         "groups": "Groups",
     }
@@ -214,9 +229,13 @@ def _table(results: Results, name: str, title: str) -> Layout | None:
     parts = data.partition_by(who, maintain_order=True)
     shown = parts[:MOST_ROWS]
     lonely = _lonely(data) if "instance" in who else set()
-    first = {"queues": "link", "interfaces": "interface", "groups": "group", "streams": "stream"}.get(
-        name, "flow"
-    )
+    first = {
+        "queues": "link",
+        "link_flows": "link, flow",
+        "interfaces": "interface",
+        "groups": "group",
+        "streams": "stream",
+    }.get(name, "flow")
     columns = [Column(first, [_who(part, name, lonely) for part in shown], right=False, repeat=True)]
     if name == "flows":
         columns.append(Column("cc", [str(part["cc"][0]) for part in shown], right=False))
@@ -250,7 +269,8 @@ def _who(part: pl.DataFrame, name: str, lonely: set[str]) -> str:
     if name == "groups":
         return str(part["group"][0])
     flow = str(part["flow"][0])
-    return flow if flow in lonely else f"{flow}[{part['instance'][0]}]"
+    flow = flow if flow in lonely else f"{flow}[{part['instance'][0]}]"
+    return f"{part['link'][0]} {part['direction'][0]}, {flow}" if name == "link_flows" else flow
 
 
 def _cell(group: pl.DataFrame, measure: str, several: bool) -> str:

@@ -17,4 +17,4 @@ pub use device::{Device, Sent};
 pub use emulator::{Emulator, Release, Side};
 pub use record::{CaptureReport, DirectionReport, PathReport};
 pub use relay::{RelayOptions, Stop, run};
-pub use spec::{Folder, PathError, PathSpec, Profile, profiles};
+pub use spec::{Folder, PathError, PathSpec, Profile, needs_names, profiles};

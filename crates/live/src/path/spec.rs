@@ -7,7 +7,8 @@
 use crate::scenario;
 use paceline_sim::expand::{ExpandError, expand};
 use paceline_sim::model::LinkDirection;
-use paceline_sim::scenario::{Document, Scenario, ScenarioError};
+use paceline_sim::scenario::loss::Loss;
+use paceline_sim::scenario::{Document, Link, Scenario, ScenarioError};
 use std::path::{Path, PathBuf};
 
 /// A path inside this crate.
@@ -75,6 +76,9 @@ pub enum PathError {
     /// The file is missing or wrong.
     #[error("{0}")]
     Scenario(#[from] ScenarioError),
+    /// What a link has only where flows have names.
+    #[error("{0}")]
+    Named(String),
     /// The file's flows do not fit its links.
     #[error("{0}")]
     Expand(#[from] ExpandError),
@@ -94,6 +98,21 @@ impl PathError {
 
 fn names() -> String {
     profiles().iter().map(|profile| profile.name).collect::<Vec<_>>().join(", ")
+}
+
+/// Why no real path can have the links of a scenario: what they do by flow. Frames have no flow's name, and what else goes
+/// over the path has none at all.
+#[must_use]
+pub fn needs_names(scenario: &Scenario) -> Option<String> {
+    let ways = |link: &Link| [("", link.forward.clone()), (".backward", link.backward.clone())];
+    scenario.links().iter().flat_map(|link| ways(link).map(|(way, of)| (&link.name, way, of))).find_map(|(name, way, of)| {
+        let (except, only) = of.loss.as_ref().map_or((None, None), Loss::flows);
+        let keys = [("loss.except", except.is_some()), ("loss.only", only.is_some()), ("per_flow", of.per_flow)];
+        let (key, _) = keys.into_iter().find(|(_, given)| *given)?;
+        Some(format!(
+            "link.{name}{way}.{key}: a path in real time does not know which flow a packet is of; leave the key out, or simulate"
+        ))
+    })
 }
 
 /// A path, complete: nothing left to look up.
@@ -140,6 +159,9 @@ impl PathSpec {
     pub fn of(mut document: Document, folder: &Folder) -> Result<PathSpec, PathError> {
         document.complete_path()?;
         let scenario = Scenario::check(&document, &mut |file| folder.read(file))?;
+        if let Some(problem) = needs_names(&scenario) {
+            return Err(PathError::Named(format!("{}: {problem}", scenario.name())));
+        }
         let model = expand(&scenario, scenario.seed())?;
         // A dumbbell has one link, hops of a parking lot stand in order: r0 and left are the near end. What expansion adds
         // (hosts' access links) comes after them.
@@ -219,6 +241,24 @@ mod tests {
         assert_eq!(error, "`umtz` is neither a profile (wide-area, umts, lte, wifi) nor a file, nor `trace:UP,DOWN`");
         assert!(PathSpec::load("./nowhere.toml").unwrap_err().to_string().contains("cannot be read"));
         assert!(PathSpec::load("trace:/nowhere/up,/nowhere/down").unwrap_err().to_string().contains("/nowhere/up"));
+    }
+
+    #[test]
+    fn what_needs_the_names_of_flows_is_refused() {
+        let of = |more: &str| {
+            let text = format!("duration = \"1 s\"\n[link.bottleneck]\nrate = \"1 Mbit/s\"\n{more}\n[flow.call]\n");
+            spec(&text).map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(of("loss = { rate = \"1 %\" }"), Ok(()));
+        for (more, key) in [
+            ("loss = { rate = \"1 %\", except = [\"call\"] }", "loss.except"),
+            ("backward = { loss = { rate = \"1 %\", only = [\"call\"] } }", "backward.loss.only"),
+            ("per_flow = true", "per_flow"),
+        ] {
+            let error = of(more).unwrap_err();
+            let expected = format!("path: link.bottleneck.{key}: a path in real time does not know which flow");
+            assert!(error.starts_with(&expected), "{error}");
+        }
     }
 
     #[test]
