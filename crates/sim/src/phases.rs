@@ -9,7 +9,7 @@ use crate::model::{FlowModel, Model};
 use crate::notices::in_words;
 use crate::scenario::values::HostDelay;
 use crate::summary::Notice;
-use paceline_apps::Source as App;
+use paceline_apps::Application;
 use paceline_flow::Transport;
 use paceline_path::Queue;
 use paceline_units::{Rate, Size, Span};
@@ -47,8 +47,9 @@ pub fn phases_decide(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
         if !matches!(link.model.queue, Queue::DropTail(_)) || link.is_access() || varies {
             continue;
         }
-        let endless =
-            |flow: &FlowModel| matches!(flow.transport, Transport::Tcp { .. }) && matches!(flow.app, App::Ftp(_));
+        let endless = |flow: &FlowModel| {
+            matches!(flow.transport, Transport::Tcp { .. }) && matches!(flow.app, Application::Ftp(_))
+        };
         let here = model.flows.iter().zip(paths).filter(|(flow, (there, _))| endless(flow) && there.contains(&id));
         let mut round_trips: Vec<(Span, &FlowModel)> = here
             .map(|(flow, (there, back))| {

@@ -9,6 +9,7 @@ use paceline_control::TcpController;
 use paceline_flow::tcp::{TcpConfig, TcpReceiver, TcpSender};
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::{Extra, Flags, Packet};
+use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use segments::packet;
 use std::cmp::Reverse;
