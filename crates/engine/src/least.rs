@@ -186,7 +186,7 @@ impl Least {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{Sequence, Stream};
+    use paceline_random::{Sequence, Stream};
 
     /// Whatever changes: the least, and the first below any bound from any number on, are those of a search through all.
     #[test]
