@@ -155,5 +155,5 @@ fn forms_survive_reading_again_and_setting() {
         expand(&set, 1).map(|model| access(&model, "source", "up").iter().map(|l| l.model.propagation).collect());
     let rtts: Vec<Span> = rtts.unwrap();
     assert_eq!(rtts[1] - rtts[0], Span::from_millis(10), "half of what is missing lies on the way there");
-    assert!(set.to_toml().contains("to = \"2 %\""), "{}", set.to_toml());
+    assert!(set.to_toml().contains("to = 0.02"), "{}", set.to_toml());
 }

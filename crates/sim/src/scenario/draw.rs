@@ -176,12 +176,12 @@ impl<T: Value> Draw<T> {
         }
     }
 
-    /// The share of its law that lies within the bounds.
+    /// The share of its law that lies within the bounds; zero of a law that is none (a median of zero).
     #[must_use]
     pub fn mass(&self) -> f64 {
         // P(Z <= z) of a standard normal Z (Abramowitz and Stegun 26.2.29)
         let phi = |z: f64| 0.5 * libm::erfc(-z / core::f64::consts::SQRT_2);
-        match self {
+        let share = match self {
             Draw::Fixed(_) | Draw::Each(_) | Draw::Spaced(_) | Draw::Uniform(_) => 1.0,
             Draw::Exponential(Exponential { exponential: mean, within }) => {
                 let beyond = |value: T| libm::exp(-value.number() / mean.number());
@@ -195,7 +195,9 @@ impl<T: Value> Draw<T> {
                 let below = |value: T| phi(libm::log(value.number() / median.number()) / sigma);
                 below(within[1]) - below(within[0])
             }
-        }
+        };
+        // also of what is not a number
+        share.max(0.0)
     }
 
     /// The value of an instance among so many, drawn from `stream` if chance decides.

@@ -321,7 +321,7 @@ impl Rules {
         let Some((law, [least, greatest])) = draw.bounds() else { return };
         if least > greatest {
             self.note(join(key, law), format!("`{least}` must not be more than `{greatest}`"));
-        } else if !(draw.mass() >= LEAST_MASS) {
+        } else if draw.mass() < LEAST_MASS {
             let problem = format!("less than 1 % of the law lies from `{least}` to `{greatest}`");
             self.note(join(key, law), problem);
         }
