@@ -28,22 +28,14 @@ impl Agenda {
         Agenda { times: Least::new(vec![Time::NEVER.0; elements]), tended: true }
     }
 
-    /// Whether [`Agenda::first_due`] may be asked; otherwise each element must be.
-    #[inline(always)]
-    pub(crate) fn is_tended(&self) -> bool {
-        self.tended
-    }
-
-    /// When an element is next due.
-    #[inline(always)]
-    pub(crate) fn next(&self, element: usize) -> Time {
-        Time(self.times.keys()[element])
-    }
-
     /// The first element from `from` on that is due before `until`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first_due(&self, from: usize, until: Time) -> Option<usize> {
-        self.times.first_below(from, until.0)
+        if self.tended {
+            return self.times.first_below(from, until.0);
+        }
+        let rest = self.times.keys().get(from..)?;
+        rest.iter().position(|&time| time < until.0).map(|ahead| from + ahead)
     }
 
     /// Something comes to the element at `time`, or later.

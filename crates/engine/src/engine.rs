@@ -42,21 +42,11 @@ impl<E: Element> Engine<E> {
     pub fn run(&mut self, end: Time) {
         while self.now < end {
             let until = (self.now + self.window).min(end);
-            let mut busy = 0;
-            if self.network.agenda.is_tended() {
-                let mut from = 0;
-                while let Some(i) = self.network.agenda.first_due(from, until) {
-                    busy += 1;
-                    self.visit(i, until);
-                    from = i + 1;
-                }
-            } else {
-                for i in 0..self.elements.len() {
-                    if self.network.agenda.next(i) < until {
-                        busy += 1;
-                        self.visit(i, until);
-                    }
-                }
+            let (mut busy, mut from) = (0, 0);
+            while let Some(i) = self.network.agenda.first_due(from, until) {
+                busy += 1;
+                self.visit(i, until);
+                from = i + 1;
             }
             self.now = until;
             if let Some(next) = self.network.agenda.after_window(busy) {
@@ -71,7 +61,8 @@ impl<E: Element> Engine<E> {
         let element = &mut self.elements[i];
         element.run(until, &mut inbox, &mut self.network);
         self.network.agenda.set(i, inbox.settle().min(element.next_wake()));
-        self.network.inboxes[i] = inbox;
+        // Nothing is in what stood in its place, and nothing need be looked for there.
+        std::mem::forget(std::mem::replace(&mut self.network.inboxes[i], inbox));
     }
 
     /// Everything before `end` happens, one event at a time from one global queue ordered by (time, element, delivering

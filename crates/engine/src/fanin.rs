@@ -41,6 +41,9 @@ pub(crate) struct Fanin {
     shift: u32,
     /// Which slots hold packets: bit `number % 64`.
     slots_held: u64,
+    /// Packets beyond the slots that have not been put into blocks yet, and the earliest time of them.
+    ahead: Vec<Packet>,
+    ahead_first: Time,
     /// Packets of the slots from `end` on, by block of slots.
     blocks: Blocks,
     /// Those beyond these, by block of blocks, and so on: as many as were needed.
@@ -116,6 +119,8 @@ impl Fanin {
             end: SLOTS,
             shift,
             slots_held: 0,
+            ahead: Vec::new(),
+            ahead_first: Time::NEVER,
             blocks: Blocks::over(shift, SLOTS),
             beyond: Vec::new(),
             counts: Box::new([0; BUCKETS]),
@@ -143,17 +148,26 @@ impl Fanin {
         if slot < self.end {
             self.slots_held |= 1 << (slot % SLOTS);
             put(&mut self.slots[(slot % SLOTS) as usize]);
-        } else if slot >> BLOCK_BITS < self.blocks.end {
-            put(self.blocks.place(slot >> BLOCK_BITS, time));
         } else {
-            put(self.place_beyond(time));
+            self.ahead_first = self.ahead_first.min(time);
+            put(&mut self.ahead);
         }
     }
 
-    /// Where a packet goes that lies beyond the blocks of slots.
-    #[cold]
-    #[inline(never)]
-    fn place_beyond(&mut self, time: Time) -> &mut Vec<Packet> {
+    /// Puts what was pushed beyond the slots into blocks.
+    fn place_ahead(&mut self) {
+        let mut ahead = std::mem::take(&mut self.ahead);
+        for packet in ahead.drain(..) {
+            self.place_later(packet.time).push(packet);
+        }
+        (self.ahead, self.ahead_first) = (ahead, Time::NEVER);
+    }
+
+    /// Where a packet goes that lies beyond the slots.
+    fn place_later(&mut self, time: Time) -> &mut Vec<Packet> {
+        if time.0 >> self.shift >> BLOCK_BITS < self.blocks.end {
+            return self.blocks.place(time.0 >> self.shift >> BLOCK_BITS, time);
+        }
         let covers = |blocks: &Blocks| time.0 >> blocks.shift < blocks.end;
         while !self.beyond.last().is_some_and(covers) {
             let below = self.beyond.last().unwrap_or(&self.blocks);
@@ -167,7 +181,7 @@ impl Fanin {
     /// How many packets are here.
     pub(crate) fn len(&self) -> usize {
         let blocks = std::iter::once(&self.blocks).chain(&self.beyond).flat_map(|blocks| &blocks.packets);
-        self.slots.iter().chain(blocks).map(Vec::len).sum()
+        self.slots.iter().chain(blocks).map(Vec::len).sum::<usize>() + self.ahead.len()
     }
 
     /// Takes everything before `until`, of which `due` has what lies before `horizon`, and leaves there what lies before
@@ -193,6 +207,9 @@ impl Fanin {
     fn collect(&mut self, horizon: Time, to: Time, due: &mut Vec<Packet>) -> Time {
         if to <= horizon {
             return horizon;
+        }
+        if !self.ahead.is_empty() {
+            self.place_ahead();
         }
         if self.slots_held != 0 {
             let many = (((to.0 - 1) >> self.shift) - self.current).min(SLOTS - 1);
@@ -264,7 +281,13 @@ impl Fanin {
             begun &= begun - 1;
             let mut packets = std::mem::take(&mut self.height(height).packets[at]);
             for packet in packets.drain(..) {
-                if packet.time < to { due.push(packet) } else { self.push(packet.time, |to| to.push(packet)) }
+                if packet.time < to {
+                    due.push(packet);
+                } else if packet.time.0 >> self.shift < self.end {
+                    self.push(packet.time, |to| to.push(packet));
+                } else {
+                    self.place_later(packet.time).push(packet);
+                }
             }
             // Its room is kept.
             self.height(height).packets[at] = packets;
@@ -318,7 +341,8 @@ impl Fanin {
             return slot.iter().map(|packet| packet.time).min().unwrap_or(Time::NEVER);
         }
         let least = |blocks: &Blocks| blocks.first_held().map(|number| blocks.least[(number % SLOTS) as usize]);
-        least(&self.blocks).or_else(|| self.beyond.iter().find_map(least)).unwrap_or(Time::NEVER)
+        let first = least(&self.blocks).or_else(|| self.beyond.iter().find_map(least));
+        first.unwrap_or(Time::NEVER).min(self.ahead_first)
     }
 
     /// Empties it into `to`, in order of emission within a source.
@@ -333,6 +357,8 @@ impl Fanin {
                 blocks.held &= !(1 << (number % SLOTS));
             }
         }
+        to.append(&mut self.ahead);
+        self.ahead_first = Time::NEVER;
     }
 }
 

@@ -109,6 +109,7 @@ impl Least {
     }
 
     /// A key has become `key`, which is not more than it was.
+    #[inline(never)]
     pub(crate) fn note_lower(&mut self, number: usize, key: u64) {
         let mut at = number;
         for start in &self.starts {
