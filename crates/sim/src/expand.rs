@@ -1,8 +1,8 @@
 //! From a scenario and a seed to a [`Model`]: hosts, access links, instances, and everything that is drawn once a run.
 
-use crate::graph::{Arc, Graph, GraphError};
+use crate::graph::{Arc, Graph, GraphError, Path};
 use crate::links::{access_model, link_model, queue};
-use crate::model::{CellInstance, FlowModel, LinkDirection, Model};
+use crate::model::{CellInstance, FlowModel, LinkDirection, Model, Told};
 use crate::scenario::cell::CellTable;
 use crate::scenario::flow::{
     App, Arrivals as ArrivalsKey, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey,
@@ -11,6 +11,7 @@ use crate::scenario::link::AccessTable;
 use crate::scenario::loss::Loss;
 use crate::scenario::model::Profile;
 use crate::scenario::parameters::given;
+use crate::scenario::queue::Queue as QueueKey;
 use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::windows::Windows;
 use crate::scenario::{Flow, Scenario};
@@ -83,6 +84,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
         warmup: scenario.warmup(),
         stop_after: Vec::new(),
         host_delay: scenario.host_delay(),
+        backpressure: scenario.access().is_some_and(|access| access.backpressure == Some(true)),
         rate_bin: scenario.rate_bin(),
         friendliness_to: scenario.friendliness_to().map(str::to_owned),
         nodes: Vec::new(),
@@ -99,6 +101,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
                 direction,
                 from,
                 to,
+                told: if matches!(way.queue, QueueKey::Unlimited {}) { Told::Never } else { Told::Always },
                 model: link_model(way, scenario.profile()),
                 cell: None,
                 host: None,
@@ -121,7 +124,11 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
             wishes.push(flow.rtt);
         }
     }
-    stretch(&mut model, &wishes)?;
+    let paths = paths(&model)?;
+    stretch(&mut model, &paths, &wishes)?;
+    if let Some(access) = scenario.access() {
+        tell_of_access(&mut model, &paths, access, scenario.profile());
+    }
     Ok(model)
 }
 
@@ -149,6 +156,7 @@ fn add_cell(model: &mut Model, name: &str, table: &CellTable, profile: Profile) 
                 model: nothing,
                 cell: Some(number),
                 host: None,
+                told: Told::Never,
             });
         }
     }
@@ -179,7 +187,8 @@ impl Model {
         let host = self.add_node(name.clone());
         for (direction, from, to) in [(LinkDirection::UP, host, router), (LinkDirection::DOWN, router, host)] {
             let (link, model) = (format!("access {name}"), access_model(access, loss, profile));
-            self.links.push(LinkDirection { link, direction, from, to, model, cell: None, host: Some(host) });
+            let told = if matches!(model.queue, Queue::Unlimited) { Told::Never } else { Told::Always };
+            self.links.push(LinkDirection { link, direction, from, to, model, cell: None, host: Some(host), told });
         }
         host
     }
@@ -425,14 +434,7 @@ fn app(
 }
 
 /// Puts what a flow's round trip lacks on its source's access link, half each way.
-fn stretch(model: &mut Model, wishes: &[Option<Draw>]) -> Result<(), ExpandError> {
-    let paths = arcs(model).route().map_err(|error| match error {
-        GraphError::Unreachable(_, _, flow) => {
-            let flow = &model.flows[flow];
-            ExpandError::Unreachable { flow: flow.name.clone(), from: flow.ends.0.clone(), to: flow.ends.1.clone() }
-        }
-        GraphError::LoopWithoutDelay(_) => unreachable!("routing does not look for loops"),
-    })?;
+fn stretch(model: &mut Model, paths: &[Path], wishes: &[Option<Draw>]) -> Result<(), ExpandError> {
     for (flow, wish) in wishes.iter().enumerate() {
         let Some(wish) = *wish else { continue };
         let (there, back) = &paths[flow];
@@ -450,6 +452,63 @@ fn stretch(model: &mut Model, wishes: &[Option<Draw>]) -> Result<(), ExpandError
     Ok(())
 }
 
+/// Which hosts' own links are told of. A default queue that cannot fill is made one without a limit, which costs nothing:
+/// that of a link faster than what feeds it, and that of a sender which waits while its link is full.
+fn tell_of_access(model: &mut Model, paths: &[Path], access: &AccessTable, profile: Profile) {
+    let default = queue(&AccessTable::default_queue(profile), Rate(1), profile);
+    let mut told: Vec<Told> = model.links.iter().map(|link| link.told).collect();
+    for link in model.links.iter().enumerate().filter(|(_, link)| link.is_access() && link.model.queue == default) {
+        told[link.0] = Told::Never;
+    }
+    let peak = |arc: usize| model.links[arc].model.rate.peak();
+    for (flow, (there, _)) in model.flows.iter().zip(paths) {
+        let besides =
+            there.iter().copied().filter(|&arc| !model.links[arc].is_access() && model.links[arc].cell.is_none());
+        let slowest = besides.map(peak).min();
+        for (place, &arc) in there.iter().enumerate() {
+            let link = &model.links[arc];
+            if !link.is_access() || told[arc] == Told::Always {
+                continue;
+            }
+            let slow = slowest.is_some_and(|slowest| peak(arc) <= slowest);
+            let may_fill = match place.checked_sub(1) {
+                // the sender's own
+                None => flow.transport.name() == "udp" || access.backpressure != Some(true),
+                Some(before) => {
+                    let feed = &model.links[there[before]];
+                    feed.cell.is_some() || !feed.model.is_steady() || peak(arc) <= feed.model.rate.peak()
+                }
+            };
+            let limited = !matches!(link.model.queue, Queue::Unlimited);
+            let own = if slow {
+                Told::IfAny
+            } else if may_fill && limited {
+                Told::IfLong
+            } else {
+                Told::Never
+            };
+            told[arc] = told[arc].max(own);
+        }
+    }
+    for (link, told) in model.links.iter_mut().zip(told) {
+        link.told = told;
+        if link.is_access() && told == Told::Never {
+            link.model.queue = Queue::Unlimited;
+        }
+    }
+}
+
+/// The arcs of the flows.
+fn paths(model: &Model) -> Result<Vec<Path>, ExpandError> {
+    arcs(model).route().map_err(|error| match error {
+        GraphError::Unreachable(_, _, flow) => {
+            let flow = &model.flows[flow];
+            ExpandError::Unreachable { flow: flow.name.clone(), from: flow.ends.0.clone(), to: flow.ends.1.clone() }
+        }
+        GraphError::LoopWithoutDelay(_) => unreachable!("routing does not look for loops"),
+    })
+}
+
 /// The graph as far as routing needs it.
 fn arcs(model: &Model) -> Graph {
     let arc = |link: &LinkDirection| Arc {
@@ -458,6 +517,7 @@ fn arcs(model: &Model) -> Graph {
         delay: Span::ZERO,
         keeps_order: true,
         may_fold: true,
+        is_asked: false,
         medium: link.cell,
     };
     Graph {

@@ -28,7 +28,8 @@ pub struct Host {
     pub meter: Option<Box<RateMeter>>,
 }
 
-/// When a packet that an endpoint hands over really leaves: after a random delay, in order.
+/// When a packet that an endpoint hands over really leaves: after a random delay, in order; and how much the host's own
+/// interface holds of what has left.
 ///
 /// Real hosts do not answer in the same nanosecond each time, and simulated flows whose packets meet a drop-tail queue
 /// in lock step lose or win for that reason alone (phase effects: Floyd and Jacobson 1992).
@@ -37,13 +38,52 @@ pub struct EmissionClock {
     delay: Span,
     draws: Sequence,
     last: Time,
+    /// When what was emitted last is at the far end of the host's own link: the latest there has been.
+    arrives: Time,
+    backpressure: Backpressure,
+}
+
+/// When a host's own interface holds so much that its senders wait: they are told, as by a kernel that keeps few of a
+/// socket's packets below it (docs/decisions/access-links.md).
+#[derive(Clone, Copy, Debug)]
+pub struct Backpressure {
+    /// From when a packet is handed over to its arrival at the far end of the host's link, if it is the last that the
+    /// interface takes; and when half of what is before it has left.
+    full: Span,
+    half: Span,
+}
+
+impl Backpressure {
+    /// An interface that takes everything.
+    pub const NONE: Backpressure = Backpressure { full: Span(u64::MAX / 2), half: Span(u64::MAX / 2) };
+    /// How much may lie ahead of a packet that is handed over: what the interface sends in a millisecond, as Linux's TCP
+    /// small queues have it (`sk_pacing_shift`), ...
+    const DEPTH: Span = Span::from_millis(1);
+    /// ... but two packets at least.
+    const PACKETS: u64 = 2;
+
+    /// For an interface that sends a full packet in `packet` and has the far end a `propagation` away, of a host that
+    /// delays what it emits up to `delay`; with a queue that holds no longer than `limit`.
+    #[must_use]
+    pub fn new(packet: Span, propagation: Span, delay: Span, limit: Span) -> Backpressure {
+        let depth = Self::DEPTH.max(Span(packet.0.saturating_mul(Self::PACKETS)));
+        // What is on its way to the interface still is not in it, and half of the depth must cover the next packet's delay.
+        let depth = (depth + delay * 2).min(limit);
+        Backpressure { full: propagation + depth, half: propagation + depth / 2 }
+    }
 }
 
 impl EmissionClock {
     /// Delays uniform in [0, `delay`); none if that is zero.
     #[must_use]
-    pub fn new(delay: Span, draws: Sequence) -> EmissionClock {
-        EmissionClock { delay, draws, last: Time::ZERO }
+    pub fn new(delay: Span, draws: Sequence, backpressure: Backpressure) -> EmissionClock {
+        EmissionClock { delay, draws, last: Time::ZERO, arrives: Time::ZERO, backpressure }
+    }
+
+    /// Whether senders are to wait.
+    #[inline(always)]
+    fn is_full(&self, now: Time) -> bool {
+        self.arrives.0 > now.0 + self.backpressure.full.0
     }
 
     #[inline(always)]
@@ -57,8 +97,9 @@ impl EmissionClock {
     }
 }
 
-/// Where an endpoint's segments go: onto the flow's path, at the host's pace.
-pub struct Port<'a> {
+/// Where an endpoint's segments go: onto the flow's path, at the host's pace. A port of a source is `ASKED` how full the
+/// host's link is, and keeps account of it.
+pub struct Port<'a, const ASKED: bool> {
     pub(crate) network: &'a mut Network<Folded>,
     pub(crate) clock: &'a mut EmissionClock,
     pub(crate) now: Time,
@@ -66,14 +107,14 @@ pub struct Port<'a> {
     pub(crate) cursor: u32,
 }
 
-impl Transmit for Port<'_> {
+impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
     #[inline(always)]
     fn transmit(&mut self, segment: Segment) {
         let extra = match segment.extra {
             None => ExtraId::NONE,
             Some(extra) => self.network.extras.put(extra),
         };
-        self.network.emit(Packet {
+        let arrives = self.network.emit(Packet {
             time: self.clock.leaves(self.now),
             flow: self.flow,
             seq: segment.seq,
@@ -83,6 +124,18 @@ impl Transmit for Port<'_> {
             size: segment.size,
             flags: segment.flags,
         });
+        if ASKED {
+            // where it was dropped it is earlier
+            self.clock.arrives = self.clock.arrives.max(arrives);
+        }
+    }
+
+    #[inline(always)]
+    fn full_until(&self) -> Option<Time> {
+        if !ASKED {
+            return None;
+        }
+        self.clock.is_full(self.now).then(|| Time(self.clock.arrives.0 - self.clock.backpressure.half.0))
     }
 }
 
@@ -113,13 +166,13 @@ impl Host {
             let next = if slot < sinks_from {
                 let source = &mut self.sources[slot];
                 let (flow, cursor) = (source.flow, source.cursor);
-                source.on_timer(now, &mut Port { network, clock: &mut self.clock, now, flow, cursor });
+                source.on_timer(now, &mut Port::<true> { network, clock: &mut self.clock, now, flow, cursor });
                 source.entry = source.next_wake();
                 source.entry
             } else if slot < sinks_from + self.sinks.len() {
                 let sink = &mut self.sinks[slot - sinks_from];
                 let (flow, cursor) = (sink.flow, sink.cursor);
-                sink.on_timer(now, &mut Port { network, clock: &mut self.clock, now, flow, cursor });
+                sink.on_timer(now, &mut Port::<false> { network, clock: &mut self.clock, now, flow, cursor });
                 sink.entry = sink.next_wake();
                 sink.entry
             } else {
@@ -155,10 +208,12 @@ impl Host {
             let (now, flow, cursor) = (packet.time, source.flow, source.cursor);
             let clock = &mut self.clock;
             let wake = if packet.extra == ExtraId::NONE
-                && let Some(wake) = source.on_ack_in_order(packet, &mut Port { network, clock, now, flow, cursor })
+                && !clock.is_full(now)
+                && let Some(wake) =
+                    source.on_ack_in_order(packet, &mut Port::<true> { network, clock, now, flow, cursor })
             {
                 if source.wants_to_know() {
-                    source.all_acked(now, &mut Port { network, clock, now, flow, cursor })
+                    source.all_acked(now, &mut Port::<true> { network, clock, now, flow, cursor })
                 } else {
                     wake
                 }
@@ -174,7 +229,8 @@ impl Host {
             let (now, flow, cursor) = (packet.time, sink.flow, sink.cursor);
             let clock = &mut self.clock;
             let wake = if packet.extra == ExtraId::NONE
-                && let Some(wake) = sink.on_data_in_order(packet, &mut Port { network, clock, now, flow, cursor })
+                && let Some(wake) =
+                    sink.on_data_in_order(packet, &mut Port::<false> { network, clock, now, flow, cursor })
             {
                 wake
             } else {
@@ -198,7 +254,7 @@ fn ack_out_of_line(
 ) -> Time {
     let extra = network.extras.take(packet.extra);
     let (now, flow, cursor) = (packet.time, source.flow, source.cursor);
-    source.on_ack(packet, extra, &mut Port { network, clock, now, flow, cursor })
+    source.on_ack(packet, extra, &mut Port::<true> { network, clock, now, flow, cursor })
 }
 
 #[inline(never)]
@@ -210,7 +266,7 @@ fn data_out_of_line(
 ) -> Time {
     let extra = network.extras.take(packet.extra);
     let (now, flow, cursor) = (packet.time, sink.flow, sink.cursor);
-    sink.on_data(packet, extra, &mut Port { network, clock, now, flow, cursor })
+    sink.on_data(packet, extra, &mut Port::<false> { network, clock, now, flow, cursor })
 }
 
 impl Element for Host {

@@ -23,7 +23,9 @@ impl Rules {
             self.link(&path, link, file.topology);
         }
         if let Some(access) = &file.access {
-            self.queue("access.queue", &access.queue);
+            if let Some(queue) = &access.queue {
+                self.queue("access.queue", queue);
+            }
             if let Some(receiver) = &access.receiver {
                 if let Some(queue) = &receiver.queue {
                     self.queue("access.receiver.queue", queue);
