@@ -15,6 +15,7 @@ use crate::scenario::queue::Queue as QueueKey;
 use crate::scenario::values::{ClientBuffer, DelayedAck, Draw, Uniform};
 use crate::scenario::windows::Windows;
 use crate::scenario::{Flow, Scenario};
+use crate::told;
 use paceline_apps::cbr::Cbr;
 use paceline_apps::encoder::{Encoder, EncoderModel};
 use paceline_apps::ftp::Ftp;
@@ -127,7 +128,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
     let paths = paths(&model)?;
     stretch(&mut model, &paths, &wishes)?;
     if let Some(access) = scenario.access() {
-        tell_of_access(&mut model, &paths, access, scenario.profile());
+        told::of_access(&mut model, &paths, access, scenario.profile());
     }
     Ok(model)
 }
@@ -450,52 +451,6 @@ fn stretch(model: &mut Model, paths: &[Path], wishes: &[Option<Draw>]) -> Result
         }
     }
     Ok(())
-}
-
-/// Which hosts' own links are told of. A default queue that cannot fill is made one without a limit, which costs nothing:
-/// that of a link faster than what feeds it, and that of a sender which waits while its link is full.
-fn tell_of_access(model: &mut Model, paths: &[Path], access: &AccessTable, profile: Profile) {
-    let default = queue(&AccessTable::default_queue(profile), Rate(1), profile);
-    let mut told: Vec<Told> = model.links.iter().map(|link| link.told).collect();
-    for link in model.links.iter().enumerate().filter(|(_, link)| link.is_access() && link.model.queue == default) {
-        told[link.0] = Told::Never;
-    }
-    let peak = |arc: usize| model.links[arc].model.rate.peak();
-    for (flow, (there, _)) in model.flows.iter().zip(paths) {
-        let besides =
-            there.iter().copied().filter(|&arc| !model.links[arc].is_access() && model.links[arc].cell.is_none());
-        let slowest = besides.map(peak).min();
-        for (place, &arc) in there.iter().enumerate() {
-            let link = &model.links[arc];
-            if !link.is_access() || told[arc] == Told::Always {
-                continue;
-            }
-            let slow = slowest.is_some_and(|slowest| peak(arc) <= slowest);
-            let may_fill = match place.checked_sub(1) {
-                // the sender's own
-                None => flow.transport.name() == "udp" || access.backpressure != Some(true),
-                Some(before) => {
-                    let feed = &model.links[there[before]];
-                    feed.cell.is_some() || !feed.model.is_steady() || peak(arc) <= feed.model.rate.peak()
-                }
-            };
-            let limited = !matches!(link.model.queue, Queue::Unlimited);
-            let own = if slow {
-                Told::IfAny
-            } else if may_fill && limited {
-                Told::IfLong
-            } else {
-                Told::Never
-            };
-            told[arc] = told[arc].max(own);
-        }
-    }
-    for (link, told) in model.links.iter_mut().zip(told) {
-        link.told = told;
-        if link.is_access() && told == Told::Never {
-            link.model.queue = Queue::Unlimited;
-        }
-    }
 }
 
 /// The arcs of the flows.
