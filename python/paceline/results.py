@@ -382,8 +382,8 @@ class Results:
 
     @property
     def notices(self) -> pl.DataFrame:
-        """What a reader of the numbers should know and none of them says, each once: kind, text, and in how many runs it
-        was said (runs)."""
+        """What a reader of the numbers should know and none of them says, each once: kind, text, and how many runs
+        say it (runs)."""
         if self._notices is None:
             said = [
                 (notice["kind"], notice["text"])

@@ -90,30 +90,37 @@ impl<H: Hop> Network<H> {
         self.end = end;
     }
 
-    /// A host emits a packet: it passes the folded links ahead of it and lands in the inbox behind them.
+    /// A host emits a packet: it passes the folded links ahead of it and lands in the inbox behind them. Gives when it
+    /// arrives behind the first of them that takes time; the packet's own time if that is not folded, or drops it.
     #[inline(always)]
-    pub fn emit(&mut self, packet: Packet) {
+    pub fn emit(&mut self, packet: Packet) -> Time {
         self.totals.sent += 1;
         // Its fields are in registers still, and are written where they belong one by one.
-        self.send(&packet, |(time, cursor, flags), to| to.push(Packet { time, cursor, flags, ..packet }));
+        self.send(&packet, |(time, cursor, flags), to| to.push(Packet { time, cursor, flags, ..packet }))
     }
 
     /// Sends a packet on along its path; one whose cursor is [`Packet::NOWHERE`] is left behind.
     #[inline(always)]
     pub fn forward(&mut self, packet: &Packet) {
+        self.pass_on(packet);
+    }
+
+    #[inline(always)]
+    fn pass_on(&mut self, packet: &Packet) -> Time {
         // Copied as a whole and then changed: less than half of what it takes to move it field by field.
         self.send(packet, |changed, to| {
             to.push(*packet);
             if let Some(packet) = to.last_mut() {
                 (packet.time, packet.cursor, packet.flags) = changed;
             }
-        });
+        })
     }
 
-    /// `put` puts the packet into the inbox at the end of its way, with what the way has changed.
+    /// `put` puts the packet into the inbox at the end of its way, with what the way has changed. Gives what
+    /// [`Network::emit`] does.
     #[inline(always)]
-    fn send(&mut self, packet: &Packet, put: impl FnOnce((Time, u32, Flags), &mut Vec<Packet>)) {
-        let Some(&step) = self.ways.steps.get(packet.cursor as usize) else { return };
+    fn send(&mut self, packet: &Packet, put: impl FnOnce((Time, u32, Flags), &mut Vec<Packet>)) -> Time {
+        let Some(&step) = self.ways.steps.get(packet.cursor as usize) else { return packet.time };
         // What changes on the way is kept apart, so that the packet is written once. It must not go through memory in
         // between: read in large pieces just after it was written in small ones, it would stall the processor.
         let (mut time, cursor, mut flags) = (packet.time, packet.cursor + 1, packet.flags);
@@ -123,7 +130,8 @@ impl<H: Hop> Network<H> {
             let at = time;
             (time, flags) = (passing.time, passing.flags);
             if !matches!(fate, Fate::Pass) {
-                return self.settle_folded(fate, Packet { time, cursor, flags, ..*packet }, at);
+                self.settle_folded(fate, Packet { time, cursor, flags, ..*packet }, at);
+                return time;
             }
         }
         match self.inboxes.get_mut(step.element as usize) {
@@ -131,16 +139,21 @@ impl<H: Hop> Network<H> {
                 if let Some(wake) = inbox.push(time, |to| put((time, cursor, flags), to)) {
                     self.agenda.wake(step.element as usize, wake);
                 }
+                time
             }
-            None => self.send_on(Packet { time, cursor, flags, ..*packet }),
+            None => {
+                let behind = self.send_on(Packet { time, cursor, flags, ..*packet });
+                // a tap takes no time
+                if time > packet.time { time } else { behind }
+            }
         }
     }
 
     /// Another folded link comes first. Not a loop in [`Network::send`]: ways of one folded link between two elements are
     /// the most common, and cheaper without.
     #[inline(never)]
-    fn send_on(&mut self, packet: Packet) {
-        self.forward(&packet);
+    fn send_on(&mut self, packet: Packet) -> Time {
+        self.pass_on(&packet)
     }
 
     /// Carries out a link's verdict on a packet that reached it `at` that time; what is left of it goes on.

@@ -101,7 +101,8 @@ impl Pacer {
         self.due_fraction = nanos - whole as f64;
     }
 
-    /// So many packets have left at once that the next one is due after `time` at the earliest: its credit is lost.
+    /// So many packets have left at once, or the host's interface is so full, that the next one is due after `time` at the
+    /// earliest: its credit is lost.
     #[cold]
     pub(crate) fn enough(&mut self, time: Time) {
         self.due = self.due.max(time + Span(1));

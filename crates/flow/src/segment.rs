@@ -1,6 +1,7 @@
 //! What a machine hands to its host, and how.
 
 use paceline_packet::{Extra, Flags, Stamp};
+use paceline_units::Time;
 
 /// A segment on its way out: a packet but for what the host adds.
 #[derive(Clone, Debug)]
@@ -21,6 +22,13 @@ pub struct Segment {
 pub trait Transmit {
     /// The segment leaves now.
     fn transmit(&mut self, segment: Segment);
+
+    /// Until when what has time should wait in the machine, since the host's own interface holds as much as a host lets
+    /// it hold; `None`: it takes more. What is sent all the same is not lost for that.
+    #[inline]
+    fn full_until(&self) -> Option<Time> {
+        None
+    }
 }
 
 impl Transmit for Vec<Segment> {

@@ -55,6 +55,16 @@ impl LinkModel {
         }
     }
 
+    /// Whether what it sends comes out no closer together than it can send: nothing is held back and let go at once.
+    #[must_use]
+    pub fn is_steady(&self) -> bool {
+        !matches!(self.rate, RateModel::Opportunities(_))
+            && self.recovery.is_none()
+            && self.delay_variation.is_none()
+            && self.reorder.is_none()
+            && self.duplicate.is_none()
+    }
+
     /// Whether a [`Pipe`](crate::Pipe) does all that this link does (its queue is then not measured).
     #[must_use]
     pub fn is_pipe(&self) -> bool {
@@ -72,7 +82,7 @@ impl LinkModel {
 }
 
 /// A queue discipline.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Queue {
     /// Refuses nothing.
     Unlimited,

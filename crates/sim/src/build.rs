@@ -3,16 +3,16 @@
 use crate::cell::CellElement;
 use crate::endpoint::{Sink, Source};
 use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Taps, Unit};
-use crate::host::{EmissionClock, Host};
+use crate::host::{Backpressure, EmissionClock, Host};
 use crate::model::{LinkDirection, Model};
 use crate::recorder::{HostRecorder, Recording};
 use crate::tap::Tap;
 use crate::variation::RateMeter;
 use paceline_engine::{Element, Engine, Fate, Hop, Inbox, Network};
 use paceline_packet::{Extras, FlowId, Packet};
-use paceline_path::{Keys, Link, ManagedLink, Measure, Pipe, RateModel};
+use paceline_path::{Keys, Limit, Link, ManagedLink, Measure, Pipe, RateModel};
 use paceline_random::{Sequence, Stream};
-use paceline_units::Time;
+use paceline_units::{Size, Span, Time};
 
 /// A folded link.
 #[derive(Debug)]
@@ -186,7 +186,11 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
                     keeps_order,
                     // A folded link is evaluated ahead of the clock. If the run may end at any moment, it could then
                     // have been measured, and have dropped packets, beyond the end.
-                    may_fold: in_one_go && direction.cell.is_none() && (end_is_known || direction.model.is_pipe()),
+                    // Of a host's own link that is a moment at most.
+                    may_fold: in_one_go
+                        && direction.cell.is_none()
+                        && (end_is_known || direction.is_pipe() || is_asked(model, direction)),
+                    is_asked: is_asked(model, direction),
                     medium: direction.cell,
                 }
             })
@@ -200,7 +204,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
         .map(|&arc| {
             let direction = &model.links[arc].model;
             match direction.rate {
-                RateModel::Constant(rate) if direction.is_pipe() => {
+                RateModel::Constant(rate) if model.links[arc].is_pipe() => {
                     Folded::Pipe(Pipe::new(rate, direction.propagation))
                 }
                 _ => {
@@ -245,7 +249,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
 
 /// One direction of a link.
 fn link(direction: &LinkDirection, seed: u64, measure: Measure, recording: Recording) -> AnyLink {
-    let (stream, record) = (direction.stream(seed), recording.queue && direction.is_measured());
+    let (stream, record) = (direction.stream(seed), recording.queue && direction.is_recorded());
     if direction.model.queue.decides_at_departure() {
         let mut link = Box::new(ManagedLink::new(&direction.model, measure, Keys::FlowAndDirection, stream));
         if record {
@@ -258,6 +262,34 @@ fn link(direction: &LinkDirection, seed: u64, measure: Measure, recording: Recor
         link.record(recording.every);
     }
     AnyLink::Plain(link)
+}
+
+/// Whether senders ask how full this link is, which is their host's own.
+fn is_asked(model: &Model, direction: &LinkDirection) -> bool {
+    model.backpressure && direction.is_access() && direction.direction == LinkDirection::UP
+}
+
+/// How much the host of these sources takes from them at once. One whose link is a queue that decides at departure takes
+/// everything: what its packets will wait is not known when they come.
+fn backpressure(model: &Model, plan: &Plan, sources: &[usize]) -> Backpressure {
+    let &[source] = sources else { return Backpressure::NONE };
+    let flow = &model.flows[source];
+    let Some(&arc) = plan.paths[source].0.first().filter(|arc| plan.folded.binary_search(arc).is_ok()) else {
+        return Backpressure::NONE;
+    };
+    let RateModel::Constant(rate) = model.links[arc].model.rate else { return Backpressure::NONE };
+    // ns-2's agents hand over whatever their windows allow
+    if !is_asked(model, &model.links[arc]) || flow.profile.starts_with("ns2") {
+        return Backpressure::NONE;
+    }
+    let packet =
+        rate.time_for(Size::from_bytes(u64::from(flow.transport.segment()) + u64::from(flow.transport.header())));
+    let limit = match model.links[arc].model.queue.limit() {
+        None => Span::MAX,
+        Some(Limit::Packets(packets)) => Span(packet.0.saturating_mul(u64::from(packets))),
+        Some(Limit::Bytes(size)) => rate.time_for(size),
+    };
+    Backpressure::new(packet, model.links[arc].model.propagation, flow.sender_delay, limit)
 }
 
 /// The host at `node` with these flows' sources and sinks.
@@ -274,10 +306,11 @@ fn host(
     let recorder = recording.at_hosts().then(|| Box::new(HostRecorder::new(recording, &sending, &receiving)));
     let meter = model.rate_bin.map(|bin| Box::new(RateMeter::new(bin, model.warmup, &sending, &receiving)));
     let draws = Sequence::new(Stream::new(model.seed, &format!("host {}", model.nodes[node])));
+    let backpressure = backpressure(model, plan, sources);
     Host::new(
         sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect(),
         sinks.iter().map(|&i| Sink::new(&model.flows[i], model.seed, id(i), plan.cursors[i].1)).collect(),
-        EmissionClock::new(draws),
+        EmissionClock::new(draws, backpressure),
         recorder,
         meter,
     )

@@ -2,7 +2,7 @@
 
 use crate::graph::{Arc, Graph, GraphError, Path};
 use crate::links::{access_model, link_model, queue};
-use crate::model::{CellInstance, FlowModel, LinkDirection, Model};
+use crate::model::{CellInstance, FlowModel, LinkDirection, Model, Told};
 use crate::phases::delay_at_hosts;
 use crate::scenario::cell::CellTable;
 use crate::scenario::draw::Draw;
@@ -13,9 +13,11 @@ use crate::scenario::link::AccessTable;
 use crate::scenario::loss::Loss;
 use crate::scenario::model::Profile;
 use crate::scenario::parameters::given;
+use crate::scenario::queue::Queue as QueueKey;
 use crate::scenario::values::{ClientBuffer, DelayedAck};
 use crate::scenario::windows::Windows;
 use crate::scenario::{Flow, Scenario};
+use crate::told;
 use paceline_apps::cbr::Cbr;
 use paceline_apps::encoder::{Encoder, EncoderModel};
 use paceline_apps::ftp::Ftp;
@@ -85,6 +87,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
         duration: scenario.duration(),
         warmup: scenario.warmup(),
         stop_after: Vec::new(),
+        backpressure: scenario.access().is_some_and(|access| access.backpressure == Some(true)),
         rate_bin: scenario.rate_bin(),
         friendliness_to: scenario.friendliness_to().map(str::to_owned),
         nodes: Vec::new(),
@@ -101,6 +104,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
                 direction,
                 from,
                 to,
+                told: if matches!(way.queue, QueueKey::Unlimited {}) { Told::Never } else { Told::Always },
                 model: LinkModel { loss_of: lossy(scenario, way.loss.as_ref()), ..link_model(way, scenario.profile()) },
                 cell: None,
                 host: None,
@@ -126,6 +130,9 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
     let paths = routes(&model)?;
     stretch(&mut model, &paths, &wishes)?;
     delay_at_hosts(&mut model, &paths, scenario.host_delay());
+    if let Some(access) = scenario.access() {
+        told::of_access(&mut model, &paths, access, scenario.profile());
+    }
     Ok(model)
 }
 
@@ -153,6 +160,7 @@ fn add_cell(model: &mut Model, name: &str, table: &CellTable, profile: Profile) 
                 model: nothing,
                 cell: Some(number),
                 host: None,
+                told: Told::Never,
             });
         }
     }
@@ -183,7 +191,8 @@ impl Model {
         let host = self.add_node(name.clone());
         for (direction, from, to) in [(LinkDirection::UP, host, router), (LinkDirection::DOWN, router, host)] {
             let (link, model) = (format!("access {name}"), access_model(access, loss, profile));
-            self.links.push(LinkDirection { link, direction, from, to, model, cell: None, host: Some(host) });
+            let told = if matches!(model.queue, Queue::Unlimited) { Told::Never } else { Told::Always };
+            self.links.push(LinkDirection { link, direction, from, to, model, cell: None, host: Some(host), told });
         }
         host
     }
@@ -237,13 +246,13 @@ fn instance_of(
         Some((access, profile)) => {
             let own = flow.access.clone().unwrap_or_default();
             let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "source");
-            let at_sender = AccessTable { rate: rate.unwrap_or(access.rate), ..access.clone() };
+            let at_sender = AccessTable { rate: rate.or(access.rate), ..access.clone() };
             let source = model.host(format!("{label}.source"), from, &at_sender, None, profile);
             model.lose("up", share);
             let (mut access, loss) = access.at_receivers();
             let own = own.receiver.unwrap_or_default();
             let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "sink");
-            access.rate = rate.unwrap_or(access.rate);
+            access.rate = rate.or(access.rate);
             let shared = loss.filter(|loss| share.is_none() && loss.looks_at(&flow.name, &flow.group));
             let sink = model.host(format!("{label}.sink"), to, &access, shared.as_ref(), profile);
             model.lose("down", share);
@@ -471,17 +480,6 @@ fn app(
     }
 }
 
-/// The ways of all flows, there and back.
-fn routes(model: &Model) -> Result<Vec<Path>, ExpandError> {
-    arcs(model).route().map_err(|error| match error {
-        GraphError::Unreachable(_, _, flow) => {
-            let flow = &model.flows[flow];
-            ExpandError::Unreachable { flow: flow.name.clone(), from: flow.ends.0.clone(), to: flow.ends.1.clone() }
-        }
-        GraphError::LoopWithoutDelay(_) => unreachable!("routing does not look for loops"),
-    })
-}
-
 /// Puts what a flow's round trip lacks on its source's access link, half each way.
 fn stretch(model: &mut Model, paths: &[Path], wishes: &[Option<(&Draw<Span>, u32)>]) -> Result<(), ExpandError> {
     for (flow, wish) in wishes.iter().enumerate() {
@@ -502,6 +500,17 @@ fn stretch(model: &mut Model, paths: &[Path], wishes: &[Option<(&Draw<Span>, u32
     Ok(())
 }
 
+/// The ways of all flows, there and back.
+fn routes(model: &Model) -> Result<Vec<Path>, ExpandError> {
+    arcs(model).route().map_err(|error| match error {
+        GraphError::Unreachable(_, _, flow) => {
+            let flow = &model.flows[flow];
+            ExpandError::Unreachable { flow: flow.name.clone(), from: flow.ends.0.clone(), to: flow.ends.1.clone() }
+        }
+        GraphError::LoopWithoutDelay(_) => unreachable!("routing does not look for loops"),
+    })
+}
+
 /// The graph as far as routing needs it.
 fn arcs(model: &Model) -> Graph {
     let arc = |link: &LinkDirection| Arc {
@@ -510,6 +519,7 @@ fn arcs(model: &Model) -> Graph {
         delay: Span::ZERO,
         keeps_order: true,
         may_fold: true,
+        is_asked: false,
         medium: link.cell,
     };
     Graph {

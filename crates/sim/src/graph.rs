@@ -19,6 +19,8 @@ pub struct Arc {
     pub keeps_order: bool,
     /// Whether it may be evaluated at the moment of emission.
     pub may_fold: bool,
+    /// It is the link of a host that asks how full it is, and so is folded if it may be, whatever [`Fold`] says.
+    pub is_asked: bool,
     /// The shared medium that it is a way over, if it is one. The arcs of a medium stand together, are not folded, and
     /// have one delay.
     pub medium: Option<usize>,
@@ -151,7 +153,7 @@ impl Graph {
         let sources = self.sources(&paths);
         let folded: Vec<bool> = (0..self.arcs.len())
             .map(|arc| {
-                planning.fold == Fold::Possible
+                (planning.fold == Fold::Possible || self.arcs[arc].is_asked)
                     && self.arcs[arc].may_fold
                     && sources.arcs[arc].len() == 1
                     && sources.arcs[arc].iter().all(|source| self.in_order(*source))
@@ -424,7 +426,15 @@ mod tests {
                     ends.push((b, a));
                 }
             }
-            let arc = |(from, to)| Arc { from, to, delay: Span(1), keeps_order: true, may_fold: true, medium: None };
+            let arc = |(from, to)| Arc {
+                from,
+                to,
+                delay: Span(1),
+                keeps_order: true,
+                may_fold: true,
+                is_asked: false,
+                medium: None,
+            };
             let arcs: Vec<Arc> = ends.into_iter().filter(|(a, b)| a != b).map(arc).collect();
             let flows: Vec<(usize, usize)> =
                 (0..1 + below(6)).map(|_| (below(nodes), below(nodes))).filter(|(a, b)| a != b).collect();

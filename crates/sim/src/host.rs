@@ -8,7 +8,7 @@ use paceline_engine::{Element, Inbox, Network};
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::{ExtraId, Flags, FlowId, Packet};
 use paceline_random::Sequence;
-use paceline_units::Time;
+use paceline_units::{Span, Time};
 
 use crate::build::Folded;
 
@@ -28,7 +28,8 @@ pub struct Host {
     pub meter: Option<Box<RateMeter>>,
 }
 
-/// When a packet that an endpoint hands over really leaves: after a random delay, in order.
+/// When a packet that an endpoint hands over really leaves: after a random delay, in order; and how much the host's own
+/// interface holds of what has left.
 ///
 /// Real hosts do not answer in the same nanosecond each time, and simulated flows whose packets meet a drop-tail queue
 /// in lock step lose or win for that reason alone (phase effects: Floyd and Jacobson 1992; docs/decisions/host-delay.md).
@@ -36,13 +37,52 @@ pub struct Host {
 pub struct EmissionClock {
     draws: Sequence,
     last: Time,
+    /// When what was emitted last is at the far end of the host's own link: the latest there has been.
+    arrives: Time,
+    backpressure: Backpressure,
+}
+
+/// When a host's own interface holds so much that its senders wait: they are told, as by a kernel that keeps few of a
+/// socket's packets below it (docs/decisions/access-links.md).
+#[derive(Clone, Copy, Debug)]
+pub struct Backpressure {
+    /// From when a packet is handed over to its arrival at the far end of the host's link, if it is the last that the
+    /// interface takes; and when half of what is before it has left.
+    full: Span,
+    half: Span,
+}
+
+impl Backpressure {
+    /// An interface that takes everything.
+    pub const NONE: Backpressure = Backpressure { full: Span(u64::MAX / 2), half: Span(u64::MAX / 2) };
+    /// How much may lie ahead of a packet that is handed over: what the interface sends in a millisecond, as Linux's TCP
+    /// small queues have it (`sk_pacing_shift`), ...
+    const DEPTH: Span = Span::from_millis(1);
+    /// ... but two packets at least.
+    const PACKETS: u64 = 2;
+
+    /// For an interface that sends a full packet in `packet` and has the far end a `propagation` away, of a host that
+    /// delays what it emits up to `delay`; with a queue that holds no longer than `limit`.
+    #[must_use]
+    pub fn new(packet: Span, propagation: Span, delay: Span, limit: Span) -> Backpressure {
+        let depth = Self::DEPTH.max(Span(packet.0.saturating_mul(Self::PACKETS)));
+        // What is on its way to the interface still is not in it, and half of the depth must cover the next packet's delay.
+        let depth = (depth + delay * 2).min(limit);
+        Backpressure { full: propagation + depth, half: propagation + depth / 2 }
+    }
 }
 
 impl EmissionClock {
     /// Delays drawn from `draws`.
     #[must_use]
-    pub fn new(draws: Sequence) -> EmissionClock {
-        EmissionClock { draws, last: Time::ZERO }
+    pub fn new(draws: Sequence, backpressure: Backpressure) -> EmissionClock {
+        EmissionClock { draws, last: Time::ZERO, arrives: Time::ZERO, backpressure }
+    }
+
+    /// Whether senders are to wait.
+    #[inline(always)]
+    fn is_full(&self, now: Time) -> bool {
+        self.arrives.0 > now.0 + self.backpressure.full.0
     }
 
     /// When a packet leaves whose delay is uniform in [0, `most`) nanoseconds; not before the host's last one.
@@ -57,8 +97,9 @@ impl EmissionClock {
     }
 }
 
-/// Where an endpoint's segments go: onto the flow's path, at the host's pace.
-pub struct Port<'a> {
+/// Where an endpoint's segments go: onto the flow's path, at the host's pace. A port of a source is `ASKED` how full the
+/// host's link is, and keeps account of it.
+pub struct Port<'a, const ASKED: bool> {
     pub(crate) network: &'a mut Network<Folded>,
     pub(crate) clock: &'a mut EmissionClock,
     pub(crate) now: Time,
@@ -67,14 +108,14 @@ pub struct Port<'a> {
     pub(crate) delay: u32,
 }
 
-impl Transmit for Port<'_> {
+impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
     #[inline(always)]
     fn transmit(&mut self, segment: Segment) {
         let extra = match segment.extra {
             None => ExtraId::NONE,
             Some(extra) => self.network.extras.put(extra),
         };
-        self.network.emit(Packet {
+        let arrives = self.network.emit(Packet {
             time: self.clock.leaves(self.now, self.delay),
             flow: self.flow,
             seq: segment.seq,
@@ -84,6 +125,18 @@ impl Transmit for Port<'_> {
             size: segment.size,
             flags: segment.flags,
         });
+        if ASKED {
+            // where it was dropped it is earlier
+            self.clock.arrives = self.clock.arrives.max(arrives);
+        }
+    }
+
+    #[inline(always)]
+    fn full_until(&self) -> Option<Time> {
+        if !ASKED {
+            return None;
+        }
+        self.clock.is_full(self.now).then(|| Time(self.clock.arrives.0 - self.clock.backpressure.half.0))
     }
 }
 
@@ -114,13 +167,13 @@ impl Host {
             let next = if slot < sinks_from {
                 let source = &mut self.sources[slot];
                 let (flow, cursor, delay) = (source.flow, source.cursor, source.delay);
-                source.on_timer(now, &mut Port { network, clock: &mut self.clock, now, flow, cursor, delay });
+                source.on_timer(now, &mut Port::<true> { network, clock: &mut self.clock, now, flow, cursor, delay });
                 source.entry = source.next_wake();
                 source.entry
             } else if slot < sinks_from + self.sinks.len() {
                 let sink = &mut self.sinks[slot - sinks_from];
                 let (flow, cursor, delay) = (sink.flow, sink.cursor, sink.delay);
-                sink.on_timer(now, &mut Port { network, clock: &mut self.clock, now, flow, cursor, delay });
+                sink.on_timer(now, &mut Port::<false> { network, clock: &mut self.clock, now, flow, cursor, delay });
                 sink.entry = sink.next_wake();
                 sink.entry
             } else {
@@ -156,11 +209,12 @@ impl Host {
             let (now, flow, cursor, delay) = (packet.time, source.flow, source.cursor, source.delay);
             let clock = &mut self.clock;
             let wake = if packet.extra == ExtraId::NONE
+                && !clock.is_full(now)
                 && let Some(wake) =
-                    source.on_ack_in_order(packet, &mut Port { network, clock, now, flow, cursor, delay })
+                    source.on_ack_in_order(packet, &mut Port::<true> { network, clock, now, flow, cursor, delay })
             {
                 if source.wants_to_know() {
-                    source.all_acked(now, &mut Port { network, clock, now, flow, cursor, delay })
+                    source.all_acked(now, &mut Port::<true> { network, clock, now, flow, cursor, delay })
                 } else {
                     wake
                 }
@@ -177,7 +231,7 @@ impl Host {
             let clock = &mut self.clock;
             let wake = if packet.extra == ExtraId::NONE
                 && let Some(wake) =
-                    sink.on_data_in_order(packet, &mut Port { network, clock, now, flow, cursor, delay })
+                    sink.on_data_in_order(packet, &mut Port::<false> { network, clock, now, flow, cursor, delay })
             {
                 wake
             } else {
@@ -201,7 +255,7 @@ fn ack_out_of_line(
 ) -> Time {
     let extra = network.extras.take(packet.extra);
     let (now, flow, cursor, delay) = (packet.time, source.flow, source.cursor, source.delay);
-    source.on_ack(packet, extra, &mut Port { network, clock, now, flow, cursor, delay })
+    source.on_ack(packet, extra, &mut Port::<true> { network, clock, now, flow, cursor, delay })
 }
 
 #[inline(never)]
@@ -213,7 +267,7 @@ fn data_out_of_line(
 ) -> Time {
     let extra = network.extras.take(packet.extra);
     let (now, flow, cursor, delay) = (packet.time, sink.flow, sink.cursor, sink.delay);
-    sink.on_data(packet, extra, &mut Port { network, clock, now, flow, cursor, delay })
+    sink.on_data(packet, extra, &mut Port::<false> { network, clock, now, flow, cursor, delay })
 }
 
 impl Element for Host {

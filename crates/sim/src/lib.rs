@@ -23,6 +23,7 @@ pub mod scenario;
 pub mod summary;
 pub mod tap;
 mod timers;
+mod told;
 pub mod variation;
 
 pub use build::build;

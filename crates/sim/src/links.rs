@@ -36,10 +36,11 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
     }
 }
 
-/// Either direction of an access link.
+/// Either direction of an access link; the table has been filled.
 pub fn access_model(access: &AccessTable, lossy: Option<&LossKey>, profile: Profile) -> LinkModel {
-    let queue = queue(&access.queue, access.rate, profile);
-    LinkModel { loss: lossy.map(loss), ..LinkModel::new(access.rate, access.delay, queue) }
+    let (rate, default) = (access.rate.unwrap_or(AccessTable::LEAST_RATE), AccessTable::default_queue(profile));
+    let queue = queue(access.queue.as_ref().unwrap_or(&default), rate, profile);
+    LinkModel { loss: lossy.map(loss), ..LinkModel::new(rate, access.delay, queue) }
 }
 
 fn positive(share: Ratio) -> Option<Ratio> {

@@ -4,9 +4,9 @@
 
 use paceline_apps::stream::StreamModel;
 use paceline_flow::Transport;
+use paceline_path::LinkModel;
 use paceline_path::access_point::Law;
 use paceline_path::wifi::CellModel;
-use paceline_path::{LinkModel, Queue};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
@@ -23,6 +23,8 @@ pub struct Model {
     pub warmup: Span,
     /// Flows (by index) whose end is also the end of the run.
     pub stop_after: Vec<usize>,
+    /// Whether senders wait while their host's own link is full.
+    pub backpressure: bool,
     /// Bins over which rates are taken for their variation; `None` measures none.
     pub rate_bin: Option<Span>,
     /// The group against whose mean goodput every group's is held.
@@ -54,6 +56,26 @@ pub struct LinkDirection {
     pub cell: Option<usize>,
     /// The host whose own link it is, by its node's number.
     pub host: Option<usize>,
+    /// When its queue is told of.
+    pub told: Told,
+}
+
+/// When the queue of a link stands in the summary.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Told {
+    /// Never: it has no limit, or never reaches it.
+    Never,
+    /// If it has dropped anything, or held more than [`Told::BURST`] packets.
+    IfLong,
+    /// If it ever held a packet.
+    IfAny,
+    /// Always.
+    Always,
+}
+
+impl Told {
+    /// What senders may send at once, an initial window (RFC 6928), and so nothing to tell of.
+    pub const BURST: u32 = 10;
 }
 
 /// An 802.11 cell.
@@ -99,10 +121,22 @@ impl LinkDirection {
         self.host.is_some()
     }
 
-    /// Whether its queue is limited, and so measured.
+    /// Whether its queue is measured, since it may have to be told of.
     #[must_use]
     pub fn is_measured(&self) -> bool {
-        self.cell.is_none() && !matches!(self.model.queue, Queue::Unlimited)
+        self.cell.is_none() && self.told > Told::Never
+    }
+
+    /// Whether its queue is sampled where queues are recorded.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.cell.is_none() && self.told > Told::IfLong
+    }
+
+    /// Whether a [`Pipe`](paceline_path::Pipe) does all that is asked of it.
+    #[must_use]
+    pub fn is_pipe(&self) -> bool {
+        self.model.is_pipe() && !self.is_measured()
     }
 
     /// Its name in the streams of random numbers and in error messages.

@@ -3,7 +3,7 @@
 use crate::arrivals::ArrivalReport;
 use crate::build::{Built, Node};
 use crate::host::Host;
-use crate::model::{FlowModel, LinkDirection, Model};
+use crate::model::{FlowModel, LinkDirection, Model, Told};
 use crate::notices::notices;
 use crate::run::{Places, ends, in_flight};
 use crate::summary::{
@@ -221,7 +221,13 @@ impl StreamSummary {
 
 /// The queues of links, then those of cells.
 fn queues(model: &Model, places: &Places) -> Vec<QueueSummary> {
-    let links = places.links.iter().map(|(arc, report)| QueueSummary::of(&model.links[*arc], report));
+    let told = places.links.iter().filter(|(arc, report)| match model.links[*arc].told {
+        Told::Never => false,
+        Told::IfLong => report.max_packets > Told::BURST || report.drops.total() > 0,
+        Told::IfAny => report.max_packets > 0 || report.drops.total() > 0,
+        Told::Always => true,
+    });
+    let links = told.map(|(arc, report)| QueueSummary::of(&model.links[*arc], report));
     let cells = places.cells.iter().flat_map(|(cell, reports)| {
         let named = move |(i, report): (usize, &InterfaceReport)| {
             QueueSummary::named(model.cells[*cell].queue_name(i), &report.queue)

@@ -130,7 +130,7 @@ const MOST_RECORDED: u64 = 250_000_000;
 fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> {
     let flows = model.flows.len() as u64;
     let streams = model.flows.iter().filter(|flow| flow.stream.is_some()).count() as u64;
-    let queues = model.links.iter().filter(|link| link.is_measured()).count() as u64;
+    let queues = model.links.iter().filter(|link| link.is_recorded()).count() as u64;
     let interfaces = model.cells.iter().map(|cell| cell.interfaces.len() as u64).sum::<u64>();
     let on = |machine: &str| model.flows.iter().filter(|flow| flow.transport.name() == machine).count() as u64;
     let columns = [

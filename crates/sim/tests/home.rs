@@ -57,7 +57,7 @@ fn each_sends_what_it_should() {
     assert!(flow(&output, "voice").jitter_s.is_some() && flow(&output, "voice").owd_p99_s.is_some());
     // Alone on its way back: nothing but propagation, and transmission on three links.
     let up = flow(&output, "up");
-    let alone = 0.020 + 3.0 * 70.0 * 8.0 / 100e6;
+    let alone = 0.020 + 70.0 * 8.0 / 100e6 + 2.0 * 70.0 * 8.0 / 1.03e9;
     assert!(
         near(up.owd_min_s, alone, 1e-6) && near(up.owd_max_s, alone, 1e-6),
         "{:?} {:?}",

@@ -139,7 +139,10 @@ impl AcksSender {
         if !self.supply.is_left() {
             self.expire(now);
         } else if self.pacer.due() <= now {
-            self.tick(now, out);
+            match out.full_until() {
+                Some(until) => self.pacer.enough(until),
+                None => self.tick(now, out),
+            }
         }
     }
 

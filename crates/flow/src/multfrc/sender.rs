@@ -63,6 +63,10 @@ impl<T: Transmit> Transmit for Out<'_, T> {
         self.stats.bytes_acked += u64::from(payload);
         self.to.transmit(segment);
     }
+
+    fn full_until(&self) -> Option<Time> {
+        self.to.full_until()
+    }
 }
 
 impl MultfrcSender {

@@ -266,6 +266,12 @@ impl RtpSender {
                 self.pacer.enough(now);
                 break;
             }
+            if !self.is_in_burst()
+                && let Some(until) = out.full_until()
+            {
+                self.pacer.enough(until);
+                break;
+            }
             left -= 1;
             let size = self.send(now, out);
             self.paced = f64::from(size);

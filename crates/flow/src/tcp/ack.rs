@@ -90,7 +90,7 @@ impl TcpSender {
         let alone = !self.special && !self.spaced && self.clock.is_none() && self.fine.is_none();
         self.quick = match &self.controller {
             _ if !quick => Quick::No,
-            TcpController::Reno(_) if alone => Quick::Reno,
+            TcpController::Reno(_) if alone && self.resumes == Time::NEVER => Quick::Reno,
             _ => Quick::Any,
         };
     }

@@ -37,6 +37,7 @@ impl TcpSender {
     /// An acknowledgement has come.
     pub fn on_ack(&mut self, now: Time, packet: &Packet, options: Option<&TcpOptions>, out: &mut impl Transmit) {
         if options.is_none()
+            && out.full_until().is_none()
             && let Some(burst) = self.on_ack_in_order(now, packet)
         {
             burst.for_each(|segment| out.transmit(segment));
@@ -47,7 +48,7 @@ impl TcpSender {
 
     /// Takes an acknowledgement without options that needs no more than is usual, and gives what it lets go; the sender
     /// then waits for no other time than that of its timer. `None`: nothing has been done, and it is one for
-    /// [`TcpSender::on_ack`].
+    /// [`TcpSender::on_ack`]. Not to be asked while [`Transmit::full_until`] names a time.
     // Apart from it, so that what a host knows stays in registers in the common case: what both ways use, one of them by
     // its address, would lie in memory.
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Sending what the window allows, and the timers.
 
-use super::sender::{Action, Phase, TcpSender};
+use super::sender::{Action, Phase, Quick, TcpSender};
 use crate::{Segment, Transmit};
 use paceline_control::{Profile, Recovery, TcpEvent, Threshold, WindowController};
 use paceline_packet::{Flags, Stamp};
@@ -30,11 +30,23 @@ impl TcpSender {
             return;
         }
         let end = end.min(self.nxt.saturating_add(burst));
-        while self.nxt < end {
+        while self.nxt < end && !self.is_held(out) {
             let seq = self.nxt;
             self.nxt += 1;
             self.put(now, seq, out);
         }
+    }
+
+    /// Whether the host's own interface is full: then the rest waits here, as in Linux (TCP small queues), and neither takes
+    /// part of the window nor ages in a queue that no algorithm looks after.
+    #[inline(always)]
+    pub(super) fn is_held(&mut self, out: &impl Transmit) -> bool {
+        let Some(until) = out.full_until() else { return false };
+        self.resumes = until;
+        if self.quick == Quick::Reno {
+            self.quick = Quick::Any; // the short way does not ask
+        }
+        true
     }
 
     /// With `send_overhead`: whether the wait is over; begins one if not (ns-2's `delsnd_timer_`).
@@ -130,6 +142,12 @@ impl TcpSender {
 
     /// A timer may have expired; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.resumes <= now {
+            self.resumes = Time::NEVER;
+            self.integrate(now);
+            self.requick();
+            self.pump_any(now, out);
+        }
         if self.delayed <= now {
             self.integrate(now);
             self.delayed = Time::NEVER;

@@ -374,7 +374,7 @@ impl TcpSender {
         let board = self.board();
         let mut pipe = if ns2 { board.pipe } else { i64::from(board.in_flight(una, max)) };
         while pipe < i64::from(window) {
-            if !self.may_send(now) {
+            if !self.may_send(now) || self.is_held(out) {
                 break;
             }
             let Some(seq) = self.next_segment() else { break };

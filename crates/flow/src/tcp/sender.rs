@@ -118,6 +118,8 @@ pub struct TcpSender {
     pub(super) stopped: bool,
     /// When a send held back by `send_overhead`, or by a mark at a window of one, is due.
     pub(super) delayed: Time,
+    /// When the host's interface takes more than it would when it was last asked.
+    pub(super) resumes: Time,
     pub(super) draws: u64,
     pub(super) stream: random::Stream,
     pub(super) phase_of_tick: u64,
@@ -172,6 +174,7 @@ impl TcpSender {
             cwr: false,
             stopped: false,
             delayed: Time::NEVER,
+            resumes: Time::NEVER,
             draws: 0,
             stream,
             phase_of_tick: 0,
@@ -216,6 +219,7 @@ impl TcpSender {
         self.partial = false;
         self.cwr = false;
         self.delayed = Time::NEVER;
+        self.resumes = Time::NEVER;
         self.first_sent = Time::NEVER;
         self.phase_of_tick = (self.stream.unit(self.draws) * 1e7) as u64;
         self.draws += 1;
@@ -320,7 +324,7 @@ impl TcpSender {
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        self.timer.min(self.delayed)
+        self.timer.min(self.delayed).min(self.resumes)
     }
 
     /// When the retransmission timer expires.

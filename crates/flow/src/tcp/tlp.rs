@@ -125,7 +125,7 @@ impl TcpSender {
         let window = self.window_kernel(k);
         let (mut new, mut limited) = (false, true);
         while k.board.in_flight() < window {
-            if !self.may_send(now) {
+            if !self.may_send(now) || self.is_held(out) {
                 limited = false;
                 break;
             }

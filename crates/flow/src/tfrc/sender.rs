@@ -223,6 +223,9 @@ impl TfrcSender {
             if left == 0 {
                 return self.pacer.enough(now + early);
             }
+            if let Some(until) = out.full_until() {
+                return self.pacer.enough(until + early);
+            }
             left -= 1;
             self.send(now, out);
             let credit = self.rtt.smoothed().mul_f64(self.config.settings.burst.clamp(0.0, 1.0));

@@ -4,7 +4,7 @@ use crate::model::Limit;
 use paceline_units::{Ratio, Size, Span};
 
 /// RED's parameters. [`RedModel::new`] has ns-2.35's defaults.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct RedModel {
     /// How much may wait, whatever the average. In byte mode a limit in packets is that many mean packets.
     pub limit: Limit,

@@ -1,7 +1,7 @@
 //! Writes the defaults that depend on other keys into a file model, so that what follows finds every value.
 
 use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
-use super::link::{BackwardTable, LinkTable};
+use super::link::{AccessTable, BackwardTable, LinkTable};
 use super::model::{File, Topology};
 use super::parameters::ParameterValue;
 use super::values::{ClientBuffer, DelayedAck, HostDelay};
@@ -13,7 +13,7 @@ use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
-use paceline_units::{Size, Span};
+use paceline_units::{Rate, Size, Span};
 
 /// Fills in `file`, whose default name is `stem`. Filling twice changes nothing more.
 pub(super) fn fill(file: &mut File, stem: &str) {
@@ -22,13 +22,6 @@ pub(super) fn fill(file: &mut File, stem: &str) {
     file.host_delay.get_or_insert(of_hosts);
     if matches!(file.topology, Topology::Dumbbell | Topology::ParkingLot) {
         file.access.get_or_insert_default();
-    }
-    if let Some(access) = &mut file.access
-        && let (full, Some(receiver)) = (access.at_receivers().0, &mut access.receiver)
-    {
-        receiver.rate.get_or_insert(full.rate);
-        receiver.delay.get_or_insert(full.delay);
-        receiver.queue.get_or_insert(full.queue);
     }
     file.link.values_mut().for_each(fill_link);
     file.cell.values_mut().for_each(|cell| cell.fill(file.profile));
@@ -75,6 +68,22 @@ pub(super) fn fill(file: &mut File, stem: &str) {
         if let App::Web { mean_size, median_size: None, .. } = &mut flow.app {
             mean_size.get_or_insert(Size::from_bytes(50_000));
         }
+    }
+}
+
+/// Fills in the links between hosts and routers, beside those of the scenario and its cells, of which `fastest` is the
+/// highest rate that any ever has.
+pub(super) fn fill_access(file: &mut File, fastest: Rate) {
+    let profile = file.profile;
+    let Some(access) = &mut file.access else { return };
+    access.rate.get_or_insert_with(|| AccessTable::rate_beside(fastest));
+    access.queue.get_or_insert_with(|| AccessTable::default_queue(profile));
+    access.backpressure.get_or_insert(!profile.is_ns2());
+    let full = access.at_receivers().0;
+    if let Some(receiver) = &mut access.receiver {
+        receiver.rate = full.rate;
+        receiver.delay = Some(full.delay);
+        receiver.queue = full.queue;
     }
 }
 

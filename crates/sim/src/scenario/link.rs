@@ -2,7 +2,9 @@
 
 use super::draw::Draw;
 use super::loss::Loss;
+use super::model::Profile;
 use super::queue::Queue;
+use super::values::Limit;
 use paceline_units::{Rate, Ratio, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -207,17 +209,24 @@ pub struct Outage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccessTable {
-    /// Rate of transmission.
-    #[serde(default = "hundred_megabit")]
-    #[schemars(extend("x-min" = "1 bit/s", "x-max" = "1000 Gbit/s"))]
-    pub rate: Rate,
+    /// Rate of transmission. By default the links of the scenario are the bottleneck: up to 10 Mbit/s this is 100 Mbit/s,
+    /// and beyond it 10.3 times the highest rate that any of them ever has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "10.3 times the fastest link; 100 Mbit/s if none is above 10 Mbit/s", "x-min" = "1 bit/s", "x-max" = "10000 Gbit/s"))]
+    pub rate: Option<Rate>,
     /// One-way propagation delay.
     #[serde(default)]
     #[schemars(extend("x-max" = "60 s"))]
     pub delay: Span,
     /// The queue in front of the transmitter.
-    #[serde(default = "unlimited")]
-    pub queue: Queue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "drop-tail, 1000 packets; unlimited in profiles ns2 and ns2-linux"))]
+    pub queue: Option<Queue>,
+    /// Whether senders wait while their host's own link is full, as a kernel makes them: beyond what it sends in a
+    /// millisecond, or two packets, the rest stays in the sender. Not those of `udp`, whose packets go to the queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "true; false in profiles ns2 and ns2-linux"))]
+    pub backpressure: Option<bool>,
     /// What is different on the receivers' side: wireless last hops behind a wired bottleneck, say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver: Option<ReceiverAccessTable>,
@@ -230,7 +239,7 @@ pub struct AccessTable {
 pub struct ReceiverAccessTable {
     /// Rate of transmission.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "as in `[access]`", "x-min" = "1 bit/s", "x-max" = "1000 Gbit/s"))]
+    #[schemars(extend("x-default" = "as in `[access]`", "x-min" = "1 bit/s", "x-max" = "10000 Gbit/s"))]
     pub rate: Option<Rate>,
     /// One-way propagation delay.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -280,28 +289,44 @@ pub struct FlowReceiverTable {
 
 impl Default for AccessTable {
     fn default() -> AccessTable {
-        AccessTable { rate: hundred_megabit(), delay: Span::ZERO, queue: unlimited(), receiver: None }
+        AccessTable { rate: None, delay: Span::ZERO, queue: None, backpressure: None, receiver: None }
     }
 }
 
 impl AccessTable {
+    /// The rate beside links of up to a tenth of it.
+    pub const LEAST_RATE: Rate = Rate::from_bps(100_000_000);
+    /// The highest rate of all.
+    const MOST_RATE: Rate = Rate::from_bps(10_000_000_000_000);
+
+    /// The rate beside links that are never faster than `fastest`: far above it, so that packets queue at links alone. No
+    /// whole multiple of it, lest what comes of a host be in step with what the link sends: at a drop-tail queue one flow
+    /// then takes each place that falls free (Floyd and Jacobson 1992).
+    #[must_use]
+    pub fn rate_beside(fastest: Rate) -> Rate {
+        if fastest.0 <= Self::LEAST_RATE.0 / 10 {
+            return Self::LEAST_RATE;
+        }
+        Rate((u128::from(fastest.0) * 103 / 10).min(u128::from(Self::MOST_RATE.0)) as u64)
+    }
+
+    /// The queue of who gives none: that of Linux' interfaces (`txqueuelen`), or ns-2's without a limit.
+    #[must_use]
+    pub fn default_queue(profile: Profile) -> Queue {
+        if profile.is_ns2() { Queue::Unlimited {} } else { Queue::Droptail { limit: Limit::Packets(1000) } }
+    }
+
     /// The links at the receivers, all of it given.
     #[must_use]
     pub fn at_receivers(&self) -> (AccessTable, Option<Loss>) {
         let own = self.receiver.clone().unwrap_or_default();
         let table = AccessTable {
-            rate: own.rate.unwrap_or(self.rate),
+            rate: own.rate.or(self.rate),
             delay: own.delay.unwrap_or(self.delay),
-            queue: own.queue.unwrap_or_else(|| self.queue.clone()),
+            queue: own.queue.or_else(|| self.queue.clone()),
+            backpressure: self.backpressure,
             receiver: None,
         };
         (table, own.loss)
     }
-}
-
-const fn hundred_megabit() -> Rate {
-    Rate::from_bps(100_000_000)
-}
-const fn unlimited() -> Queue {
-    Queue::Unlimited {}
 }

@@ -4,7 +4,7 @@ use super::cell::CellTable;
 use super::document::Document;
 use super::draw::Draw;
 use super::error::{Mistake, ScenarioError, join};
-use super::fill::fill;
+use super::fill::{fill, fill_access};
 use super::flow::{App, FlowTable, FrameFormat};
 use super::link::{AccessTable, BackwardTable, LinkRecovery, LinkTable, RateTrace, Reorder, TraceEnd, TraceFormat};
 use super::loss::Loss;
@@ -128,6 +128,8 @@ impl Scenario {
         if mistakes.is_empty() {
             fill(&mut file, &stem);
             let links = links(&file, read, &mut mistakes);
+            let fastest = fastest(&file, &links);
+            fill_access(&mut file, fastest);
             let flows = flows(&file, read, &mut mistakes);
             mistakes.extend(least_rtts(&file, &links, &flows));
             if mistakes.is_empty() {
@@ -274,6 +276,13 @@ fn links(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mist
         }
     }
     made
+}
+
+/// The highest rate that any link or station ever has.
+fn fastest(file: &File, links: &[Link]) -> Rate {
+    let links = links.iter().flat_map(|link| [link.forward.rate.peak(), link.backward.rate.peak()]);
+    let stations = file.cell.values().flat_map(|cell| cell.station.values().filter_map(|station| station.rate));
+    links.chain(stations).max().unwrap_or_default()
 }
 
 fn direction(

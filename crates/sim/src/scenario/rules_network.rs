@@ -26,7 +26,9 @@ impl Rules {
             self.lossy_flows(file, &join(&join(&path, "backward"), "loss"), backward);
         }
         if let Some(access) = &file.access {
-            self.queue("access.queue", &access.queue);
+            if let Some(queue) = &access.queue {
+                self.queue("access.queue", queue);
+            }
             if let Some(receiver) = &access.receiver {
                 if let Some(queue) = &receiver.queue {
                     self.queue("access.receiver.queue", queue);
