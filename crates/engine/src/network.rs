@@ -91,7 +91,8 @@ impl<H: Hop> Network<H> {
     }
 
     /// A host emits a packet: it passes the folded links ahead of it and lands in the inbox behind them. Gives when it
-    /// arrives behind the first of them that takes time; the packet's own time if that is not folded, or drops it.
+    /// arrives behind the first of them that takes time; the packet's own time if that is not folded, or does not
+    /// just let it pass.
     #[inline(always)]
     pub fn emit(&mut self, packet: Packet) -> Time {
         self.totals.sent += 1;
@@ -131,7 +132,7 @@ impl<H: Hop> Network<H> {
             (time, flags) = (passing.time, passing.flags);
             if !matches!(fate, Fate::Pass) {
                 self.settle_folded(fate, Packet { time, cursor, flags, ..*packet }, at);
-                return time;
+                return at;
             }
         }
         match self.inboxes.get_mut(step.element as usize) {
