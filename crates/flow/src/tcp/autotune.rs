@@ -37,8 +37,9 @@ pub(super) struct Autotune {
     window: u64,
     /// What the sender's buffer holds, in segments.
     held: u32,
-    /// The lesser of the two, in segments.
+    /// The lesser of the two, in segments; it may be behind the window, of which segments out of order take their share.
     bound: u32,
+    behind: bool,
 }
 
 impl Autotune {
@@ -60,6 +61,7 @@ impl Autotune {
             window,
             held: config.send_buffer.map_or(u32::MAX, |bytes| held(bytes, segment)),
             bound: 0,
+            behind: false,
         };
         tune.clamp = tune.window_of(tune.buffer);
         tune.window = tune.window.min(tune.clamp).max(segment);
@@ -96,10 +98,25 @@ impl Autotune {
         if now.since(self.since) >= rtt && rtt > Span::ZERO {
             self.round(now, una, forward.saturating_sub(una));
         }
-        if self.window < self.clamp {
+        if self.window < self.clamp || self.behind {
+            self.behind = false;
             self.window = (self.window + 2 * self.segment * u64::from(acked)).min(self.clamp);
             self.bind();
         }
+    }
+
+    /// `fresh` segments have arrived out of order, up to `forward`; with them `held` wait there (`tcp_data_queue_ofo`). Their
+    /// memory is not the window's, whose right edge stays where it is at the least.
+    #[cold]
+    pub(super) fn arrived_beyond(&mut self, una: u32, fresh: u32, forward: u32, held: u32) {
+        if self.most.is_none() {
+            return;
+        }
+        self.provide(2 * self.space + u64::from(forward.saturating_sub(una)) * self.segment);
+        self.window = (self.window + 2 * self.segment * u64::from(fresh)).min(self.clamp);
+        self.behind = true;
+        let free = self.window.min(self.clamp.saturating_sub(u64::from(held) * self.segment)) / self.segment;
+        self.bound = self.bound.max(u32::try_from(free).unwrap_or(u32::MAX).min(self.held));
     }
 
     /// A round trip is over: `tcp_rcv_space_adjust`.
@@ -119,7 +136,11 @@ impl Autotune {
         let twice = 2 * copied;
         let growth = u128::from(twice) * u128::from(copied - before) / u128::from(before);
         let growth = u64::try_from(growth).unwrap_or(u64::MAX / 4).min(u64::MAX / 4);
-        let window = twice + 2 * growth + beyond;
+        self.provide(twice + 2 * growth + beyond);
+    }
+
+    /// Makes the buffer large enough for a window, within its bound.
+    fn provide(&mut self, window: u64) {
         let memory = (u128::from(window) * u128::from(UNIT) / u128::from(self.ratio)) as u64;
         let memory = memory.min(self.most.unwrap_or(u64::MAX));
         if memory > self.buffer {
@@ -180,6 +201,26 @@ mod tests {
         assert_eq!(tune.clamp, 20_971_520);
         tune.arrived(Time::ZERO, 0, 20_000, 0, Span::ZERO);
         assert_eq!(tune.bound(), 2715); // unacked of `ss -tim`: 2716, the last one short
+    }
+
+    /// A hole does not hold the sender back: the buffer is made larger by what lies beyond it (6.16 and later).
+    #[test]
+    fn what_lies_beyond_a_hole_makes_room_for_itself() {
+        let mut tune = tune(Some(6_291_456), None);
+        tune.arrived(Time::ZERO, 40, 40, 40, Span::ZERO);
+        assert_eq!(tune.bound(), 56);
+        tune.grow(100 * 1448, 0);
+        let edge = tune.bound();
+        tune.arrived_beyond(40, 50, 95, 50);
+        assert!((edge..edge + 101).contains(&tune.bound()), "{} after {edge}", tune.bound());
+        tune.arrived(Time::ZERO, 95, 55, 95, Span::ZERO);
+        assert_eq!(u64::from(tune.bound()), tune.window / 1448);
+        assert!(tune.bound() > 200, "{}", tune.bound());
+        // at the most that it may have, the right edge stays where it is
+        let mut tune = super::tests::tune(Some(131_072), None);
+        tune.arrived(Time::ZERO, 40, 40, 40, Span::ZERO);
+        tune.arrived_beyond(40, 50, 95, 50);
+        assert_eq!(tune.bound(), 56);
     }
 
     #[test]

@@ -186,6 +186,9 @@ impl TcpSender {
         if before > self.base || !self.config.handshake {
             k.tune.arrived(now, self.una, self.una - before, k.board.forward(), self.rtt.srtt());
         }
+        if news.sacked {
+            k.tune.arrived_beyond(self.una, news.delivered, k.board.forward(), k.board.sacked());
+        }
         self.receive_window = self.receive_window.min(k.tune.bound());
         news.set_timer = news.acked;
         news.echo = packet.flags.has(Flags::ECE) && self.config.ecn && self.una > self.base + 1;
