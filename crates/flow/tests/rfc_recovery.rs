@@ -80,6 +80,25 @@ fn a_lost_syn_does_not_forbid_fast_retransmit() {
     }
 }
 
+/// Nor does a connection without a handshake forbid it, whose first segment is data.
+#[test]
+fn the_first_segment_s_loss_is_found_without_a_handshake() {
+    for scheme in ["newreno", "sack", "reno", "tahoe"] {
+        let named = registry::scheme(scheme).unwrap();
+        let config = TcpConfig { handshake: false, initial_window: 5, ..config(scheme) };
+        let controller = TcpController::new(named, Profile::Rfc, &[]).unwrap();
+        let mut b = Bench { sender: TcpSender::new(&config, controller, Stream::new(1, "t")), ..unconnected(scheme) };
+        b.out.clear();
+        b.sender.supply_endless(b.now, &mut b.out);
+        b.sender.start(b.now, &mut b.out);
+        assert_eq!(b.seqs(), [0, 1, 2, 3, 4], "{scheme}");
+        for end in [2, 3, 4] {
+            b.ack_with(0, Flags::ACK, &[(1, end)]);
+        }
+        assert_eq!((b.seqs().last(), b.sender.stats().fast_retransmits), (Some(&0), 1), "{scheme}");
+    }
+}
+
 /// "the same segment": a timeout of another one is another sign of congestion, backed off or not.
 #[test]
 fn rfc_5681_3_1_a_timeout_of_another_segment_cuts_again() {

@@ -73,8 +73,9 @@ impl TcpSender {
         if self.profile == Profile::Ns2 {
             return self.fast_retransmit_ns2(now, out);
         }
-        if self.una <= self.recover {
-            return; // RFC 6582 section 3.2 step 2
+        // RFC 6582 section 3.2 step 2; before the first recovery there is nothing to wait for
+        if self.una <= self.recover && self.recover > self.base {
+            return;
         }
         let new = self.reduces();
         self.recover = self.max;
