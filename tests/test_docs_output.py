@@ -210,12 +210,12 @@ def examples_run(command: str, where: Path, served: int) -> None:
 
 
 WIDE = """
-duration = "4 s"
+duration = "8 s"
 [link.bottleneck]
 rate = "2 Mbit/s"
 delay = "10 ms"
 queue = { kind = "red", limit = "20 packets" }
-loss = { kind = "uniform", rate = "1 %" }
+loss = { kind = "uniform", rate = "6 %" }
 [flow.a-medium-of-some-length]
 count = 3
 app = { kind = "stream", media_rate = "900 kbit/s", length = "2 s", playout = "stall" }

@@ -23,6 +23,13 @@ pub trait Transmit {
     /// The segment leaves now.
     fn transmit(&mut self, segment: Segment);
 
+    /// When the last segment left or will leave, which was handed over at `now`: a host may take a little time. Round trips
+    /// are measured from there.
+    #[inline]
+    fn left(&self, now: Time) -> Time {
+        now
+    }
+
     /// Until when what has time should wait in the machine, since the host's own interface holds as much as a host lets
     /// it hold; `None`: it takes more. What is sent all the same is not lost for that.
     #[inline]

@@ -6,7 +6,7 @@ use crate::timers::Timers;
 use crate::variation::RateMeter;
 use paceline_engine::{Element, Inbox, Network};
 use paceline_flow::{Segment, Transmit};
-use paceline_packet::{ExtraId, Flags, FlowId, Packet};
+use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_random::Sequence;
 use paceline_units::{Span, Time};
 
@@ -115,11 +115,14 @@ impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
             None => ExtraId::NONE,
             Some(extra) => self.network.extras.put(extra),
         };
+        let time = self.clock.leaves(self.now, self.delay);
+        // A sender's packet is stamped as it leaves, as by ns-2's `overhead_`: the host's own delay is no part of round trips.
+        let stamp = if ASKED && self.delay > 0 { Stamp::at(time) } else { segment.stamp };
         let arrives = self.network.emit(Packet {
-            time: self.clock.leaves(self.now, self.delay),
+            time,
             flow: self.flow,
             seq: segment.seq,
-            stamp: segment.stamp,
+            stamp,
             cursor: self.cursor,
             extra,
             size: segment.size,
@@ -129,6 +132,11 @@ impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
             // where it was dropped it is earlier
             self.clock.arrives = self.clock.arrives.max(arrives);
         }
+    }
+
+    #[inline(always)]
+    fn left(&self, now: Time) -> Time {
+        self.clock.last.max(now)
     }
 
     #[inline(always)]

@@ -38,7 +38,7 @@ fn single(row: &Row) -> String {
         "duration = \"120 s\"\nwarmup = \"20 s\"\nprofile = \"{profile}\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\n\
          delay = \"{} ms\"\nqueue = {{ kind = \"droptail\", limit = \"50 packets\" }}\n\
          loss = {{ kind = \"uniform\", rate = {loss:?} }}\nbackward = {{ queue = {{ kind = \"unlimited\" }} }}\n\
-         [flow.a]\ncc = \"{cc}\"\n{more}",
+         [access]\nrate = \"100 Mbit/s\"\n[flow.a]\ncc = \"{cc}\"\n{more}",
         row.number("rtt") / 2.0
     )
 }

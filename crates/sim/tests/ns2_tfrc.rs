@@ -97,7 +97,7 @@ fn shared(row: &Row) -> String {
     format!(
         "duration = \"200 s\"\nwarmup = \"50 s\"\nprofile = \"ns2\"\n[link.bottleneck]\nrate = \"15 Mbit/s\"\n\
          delay = \"25 ms\"\nqueue = {queue}\nbackward = {{ queue = {{ kind = \"unlimited\" }} }}\n\
-         [flow.x]\ncc = \"sack\"\ncount = {n}\n{start}\n{of_sack}\n[flow.y]\ncc = \"tfrc\"\ncount = {n}\n{start}\n{of_tfrc}\n"
+         [access]\nrate = \"100 Mbit/s\"\n[flow.x]\ncc = \"sack\"\ncount = {n}\n{start}\n{of_sack}\n[flow.y]\ncc = \"tfrc\"\ncount = {n}\n{start}\n{of_tfrc}\n"
     )
 }
 

@@ -81,6 +81,21 @@ fn who_is_likely_to_see_it_is_told() {
     assert!(!told(&short(42.0).replace("droptail", "codel")));
 }
 
+/// The delay is no part of the round trips that a sender measures: one that goes by delay fills its link all the same.
+#[test]
+fn vegas_does_not_take_it_for_a_queue() {
+    for profile in ["rfc", "linux"] {
+        let text = format!(
+            "duration = \"60 s\"\nwarmup = \"20 s\"\nprofile = \"{profile}\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\n\
+             delay = \"10 ms\"\nqueue = {{ limit = \"60 packets\" }}\n[flow.a]\ncc = \"vegas\"\nrtt = \"50 ms\"\n"
+        );
+        let queue = &run(&text, 1).queues[0];
+        println!("{profile}: {} of the link, {} packets", queue.utilisation, queue.mean_packets);
+        assert!((0.99..=1.0).contains(&queue.utilisation), "{profile}: {}", queue.utilisation);
+        assert!((1.0..=4.5).contains(&queue.mean_packets), "{profile}: {}", queue.mean_packets);
+    }
+}
+
 #[test]
 fn ten_against_ten() {
     for rtt in [40.4, 42.0, 44.0] {

@@ -20,6 +20,7 @@ fn what_arrives_after_a_stop_counts_with_its_time() {
     let output = outcome(
         "
         duration = \"30 s\"
+        host_delay = \"0 s\"
         [link.bottleneck]
         rate = \"1 Mbit/s\"
         delay = \"20 ms\"

@@ -90,7 +90,7 @@ def sweep(
       paceline sweep examples/coffee-shop.toml --runs 5 --out out/delay \\
           --vary "link.bottleneck.delay=10 ms,50 ms" --vary flow.film.cc=vegas
       paceline sweep examples/coffee-shop.toml --runs 5 --out out/together \\
-          --vary "link.bottleneck.rate,link.bottleneck.delay=5 Mbit/s:50 ms,20 Mbit/s:5 ms"
+          --vary "flow.film.cc,flow.film.profile=vegas:rfc,cubic:linux"
     """
     changes, varied = assignments(set_ or []), axes(vary)
     directory = out or Path("out") / f"sweep-{load(file, changes).name}"

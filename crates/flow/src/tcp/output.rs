@@ -90,9 +90,6 @@ impl TcpSender {
         if self.special {
             (flags, size) = self.dress(seq, flags);
         }
-        if let Some(clock) = &mut self.clock {
-            clock.sent(seq, now);
-        }
         if seq + 1 == self.limit {
             flags = flags.with(Flags::PUSH);
         }
@@ -102,6 +99,9 @@ impl TcpSender {
         self.last_sent = now;
         self.stats.packets_sent += 1;
         out.transmit(Segment { seq, stamp: Stamp::at(now), size, flags, extra: None });
+        if let Some(clock) = &mut self.clock {
+            clock.sent(seq, out.left(now));
+        }
     }
 
     #[cold]

@@ -112,7 +112,7 @@ impl TcpSender {
             k.undo.retransmissions = Some(k.undo.retransmissions.unwrap_or(0) + 1);
         }
         self.emit(now, seq, out);
-        k.board.sent(seq, now);
+        k.board.sent(seq, out.left(now));
         if let Some(prr) = &mut k.prr {
             prr.out += 1;
         }
