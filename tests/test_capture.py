@@ -17,8 +17,10 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 
 LOSS = 'loss = { kind = "uniform", rate = "0.5 %" }'
+# Without a delay at hosts, all that was sent has left by the end.
 PATH = f"""
 duration = "20 s"
+host_delay = "0 s"
 
 [link.bottleneck]
 rate = "4 Mbit/s"

@@ -110,7 +110,7 @@ def test_jain_over_time_counts_who_has_begun_and_is_not_over() -> None:
 def test_the_whole_runs_index_is_that_of_one_bin() -> None:
     results = paceline.run(paceline.parse(TEXT), record=("rate",), record_every_s=0.5)
     # the recording ends half a second before the run
-    made = paceline.jain_over_time(results.series("rate"), 19.5, ["a"])
+    made = paceline.jain_over_time(results.series("rate"), 59.5, ["a"])
     (index,) = made["jain"]
     assert made["flows"].to_list() == [2]
     assert index == pytest.approx(results.groups.filter(group="a")["jain"][0], abs=0.02)
