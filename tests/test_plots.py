@@ -183,7 +183,7 @@ def test_a_gauge_that_nobody_here_has_heard_of_is_drawn_with_its_unit(tmp_path: 
         "tide",
     ]
     drawn = made.axes[2].get_lines()[0]
-    assert drawn.get_ydata()[1:] == pytest.approx([2.0, 3.0])
+    assert np.asarray(drawn.get_ydata())[1:] == pytest.approx([2.0, 3.0])
     with pytest.raises(PacelineError, match="too many"):
         gauges.figure([Panel(str(i), data) for i in range(gauges.MOST_RUNS + 1)])
     with pytest.raises(PacelineError, match="no gauge"):

@@ -9,7 +9,7 @@ use paceline_apps::player::{Player, StreamReport};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
 use paceline_apps::{Action, Application, Transfers};
 use paceline_control::Gauges;
-use paceline_flow::{Receiver, Sender, Transmit};
+use paceline_flow::{Receiver, Sender, Transmit, Transport};
 use paceline_packet::{Extra, FlowId, Packet};
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
@@ -29,6 +29,8 @@ pub struct Source {
     pub(crate) cursor: u32,
     /// The host delays each packet by up to so many nanoseconds.
     pub(crate) delay: u32,
+    /// Whether its packets are stamped as they leave the host: TCP's, which measures round trips by them.
+    pub(crate) restamps: bool,
     /// Whether the application wants to know when everything is acknowledged.
     curious: bool,
     /// The machine's half of it.
@@ -50,6 +52,7 @@ impl Source {
             flow: id,
             cursor,
             delay: nanoseconds(flow.sender_delay),
+            restamps: flow.sender_delay > Span::ZERO && matches!(flow.transport, Transport::Tcp { .. }),
             entry: flow.start,
             app_wake: flow.start,
             curious: flow.app.transfers().is_some(),

@@ -106,6 +106,8 @@ pub struct Port<'a, const ASKED: bool> {
     pub(crate) flow: FlowId,
     pub(crate) cursor: u32,
     pub(crate) delay: u32,
+    /// Packets are stamped as they leave, as by ns-2's `overhead_`: the host's own delay is no part of round trips.
+    pub(crate) restamps: bool,
 }
 
 impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
@@ -116,8 +118,7 @@ impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
             Some(extra) => self.network.extras.put(extra),
         };
         let time = self.clock.leaves(self.now, self.delay);
-        // A sender's packet is stamped as it leaves, as by ns-2's `overhead_`: the host's own delay is no part of round trips.
-        let stamp = if ASKED && self.delay > 0 { Stamp::at(time) } else { segment.stamp };
+        let stamp = if self.restamps { Stamp::at(time) } else { segment.stamp };
         let arrives = self.network.emit(Packet {
             time,
             flow: self.flow,
@@ -174,14 +175,20 @@ impl Host {
             let sinks_from = self.sources.len();
             let next = if slot < sinks_from {
                 let source = &mut self.sources[slot];
-                let (flow, cursor, delay) = (source.flow, source.cursor, source.delay);
-                source.on_timer(now, &mut Port::<true> { network, clock: &mut self.clock, now, flow, cursor, delay });
+                let (flow, cursor, delay, restamps) = (source.flow, source.cursor, source.delay, source.restamps);
+                source.on_timer(
+                    now,
+                    &mut Port::<true> { network, clock: &mut self.clock, now, flow, cursor, delay, restamps },
+                );
                 source.entry = source.next_wake();
                 source.entry
             } else if slot < sinks_from + self.sinks.len() {
                 let sink = &mut self.sinks[slot - sinks_from];
-                let (flow, cursor, delay) = (sink.flow, sink.cursor, sink.delay);
-                sink.on_timer(now, &mut Port::<false> { network, clock: &mut self.clock, now, flow, cursor, delay });
+                let (flow, cursor, delay, restamps) = (sink.flow, sink.cursor, sink.delay, false);
+                sink.on_timer(
+                    now,
+                    &mut Port::<false> { network, clock: &mut self.clock, now, flow, cursor, delay, restamps },
+                );
                 sink.entry = sink.next_wake();
                 sink.entry
             } else {
@@ -214,15 +221,16 @@ impl Host {
         let endpoint = network.ways().endpoint(packet) as usize;
         if packet.flags.has(Flags::ACK) {
             let source = &mut self.sources[endpoint];
-            let (now, flow, cursor, delay) = (packet.time, source.flow, source.cursor, source.delay);
+            let (now, flow, cursor) = (packet.time, source.flow, source.cursor);
+            let (delay, restamps) = (source.delay, source.restamps);
             let clock = &mut self.clock;
             let wake = if packet.extra == ExtraId::NONE
                 && !clock.is_full(now)
-                && let Some(wake) =
-                    source.on_ack_in_order(packet, &mut Port::<true> { network, clock, now, flow, cursor, delay })
+                && let Some(wake) = source
+                    .on_ack_in_order(packet, &mut Port::<true> { network, clock, now, flow, cursor, delay, restamps })
             {
                 if source.wants_to_know() {
-                    source.all_acked(now, &mut Port::<true> { network, clock, now, flow, cursor, delay })
+                    source.all_acked(now, &mut Port::<true> { network, clock, now, flow, cursor, delay, restamps })
                 } else {
                     wake
                 }
@@ -235,11 +243,12 @@ impl Host {
             }
         } else {
             let sink = &mut self.sinks[endpoint];
-            let (now, flow, cursor, delay) = (packet.time, sink.flow, sink.cursor, sink.delay);
+            let (now, flow, cursor) = (packet.time, sink.flow, sink.cursor);
+            let (delay, restamps) = (sink.delay, false);
             let clock = &mut self.clock;
             let wake = if packet.extra == ExtraId::NONE
-                && let Some(wake) =
-                    sink.on_data_in_order(packet, &mut Port::<false> { network, clock, now, flow, cursor, delay })
+                && let Some(wake) = sink
+                    .on_data_in_order(packet, &mut Port::<false> { network, clock, now, flow, cursor, delay, restamps })
             {
                 wake
             } else {
@@ -262,8 +271,9 @@ fn ack_out_of_line(
     clock: &mut EmissionClock,
 ) -> Time {
     let extra = network.extras.take(packet.extra);
-    let (now, flow, cursor, delay) = (packet.time, source.flow, source.cursor, source.delay);
-    source.on_ack(packet, extra, &mut Port::<true> { network, clock, now, flow, cursor, delay })
+    let (now, flow, cursor) = (packet.time, source.flow, source.cursor);
+    let (delay, restamps) = (source.delay, source.restamps);
+    source.on_ack(packet, extra, &mut Port::<true> { network, clock, now, flow, cursor, delay, restamps })
 }
 
 #[inline(never)]
@@ -274,8 +284,9 @@ fn data_out_of_line(
     clock: &mut EmissionClock,
 ) -> Time {
     let extra = network.extras.take(packet.extra);
-    let (now, flow, cursor, delay) = (packet.time, sink.flow, sink.cursor, sink.delay);
-    sink.on_data(packet, extra, &mut Port::<false> { network, clock, now, flow, cursor, delay })
+    let (now, flow, cursor) = (packet.time, sink.flow, sink.cursor);
+    let (delay, restamps) = (sink.delay, false);
+    sink.on_data(packet, extra, &mut Port::<false> { network, clock, now, flow, cursor, delay, restamps })
 }
 
 impl Element for Host {
