@@ -2,7 +2,7 @@
 
 use crate::opportunities::{Delivery, Opportunities};
 use crate::schedule::{Schedule, Stepped};
-use paceline_units::{Rate, Time};
+use paceline_units::{Rate, Span, Time};
 
 /// How fast a link sends.
 #[derive(Clone, PartialEq, Debug)]
@@ -23,6 +23,16 @@ impl RateModel {
         match self {
             RateModel::Constant(rate) => *rate,
             RateModel::Schedule(schedule) => schedule.nominal(),
+            RateModel::Opportunities(opportunities) => opportunities.mean(),
+        }
+    }
+
+    /// The mean rate over a run of this length; of opportunities that of the whole trace.
+    #[must_use]
+    pub fn mean(&self, run: Span) -> Rate {
+        match self {
+            RateModel::Constant(rate) => *rate,
+            RateModel::Schedule(schedule) => schedule.mean(run),
             RateModel::Opportunities(opportunities) => opportunities.mean(),
         }
     }

@@ -18,17 +18,23 @@ use paceline_units::{Rate, Size, Span};
 const HOSTS: Span = Span::from_micros(100);
 
 /// Says how much the hosts delay each flow's packets (docs/decisions/host-delay.md).
+///
+/// A host keeps the order of its packets, whosever they are: where several flows share one, none may hold up the others by
+/// packet times of its own slow link.
 pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
+    let mut users = vec![0; model.nodes.len()];
+    model.flows.iter().for_each(|flow| [flow.source, flow.sink].into_iter().for_each(|host| users[host] += 1));
     for (flow, (there, _)) in model.flows.iter_mut().zip(paths) {
         (flow.sender_delay, flow.receiver_delay) = match delay {
             HostDelay::Within(span) => (span, span),
             HostDelay::PacketTimes(times) => {
                 let wired = there.iter().map(|&arc| &model.links[arc]).filter(|link| link.cell.is_none());
-                let slowest = wired.map(|link| link.model.rate.nominal()).filter(|&rate| rate > Rate(0)).min();
+                let slowest =
+                    wired.map(|link| link.model.rate.mean(model.duration)).filter(|&rate| rate > Rate(0)).min();
                 let size = Size::from_bytes(u64::from(flow.transport.segment()) + u64::from(flow.transport.header()));
                 let of_packets = slowest.map_or(HOSTS, |rate| rate.time_for(size).mul_f64(times));
                 let of_hosts = of_packets.min(HOSTS);
-                let follows_acks = matches!(flow.transport, Transport::Tcp { .. });
+                let follows_acks = matches!(flow.transport, Transport::Tcp { .. }) && users[flow.source] == 1;
                 (if follows_acks { of_packets.min(Span::from_secs(1)) } else { of_hosts }, of_hosts)
             }
         };

@@ -218,6 +218,17 @@ fn slow(cc: &str, more: &str) -> String {
     )
 }
 
+/// Nor does it take more while the path reorders, and segments stand reported beyond a hole.
+#[test]
+fn senders_wait_for_their_own_link_on_a_path_that_reorders() {
+    for cc in ["cc = \"newreno\"", "cc = \"sack\"", "cc = \"cubic\"", "cc = \"cubic\"\nprofile = \"linux\""] {
+        let text = slow(cc, "").replace("[access]", "reorder = { rate = 0.2, extra = \"3 ms\" }\n[access]");
+        let summary = of(&text);
+        let rtt = summary.flows[0].rtt_mean_s.expect("round trips");
+        assert!((0.04..0.1).contains(&rtt), "{cc}: {rtt} s");
+    }
+}
+
 /// Its own host's link holds a sender back instead of taking without end what it is given: a second's round trips in ten.
 #[test]
 fn senders_wait_for_their_own_link() {

@@ -96,6 +96,37 @@ fn vegas_does_not_take_it_for_a_queue() {
     }
 }
 
+/// A server of two: what it sends to a slow client holds up nothing that it sends to a fast one.
+#[test]
+fn a_slow_flow_does_not_hold_up_its_host() {
+    let text = |slow: &str| {
+        format!(
+            "duration = \"20 s\"\nwarmup = \"5 s\"\ntopology = \"graph\"\nprofile = \"linux\"\n\
+             [link.up]\nbetween = [\"server\", \"router\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\
+             [link.phone]\nbetween = [\"router\", \"phone\"]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n\
+             [link.pc]\nbetween = [\"router\", \"pc\"]\nrate = \"100 Mbit/s\"\ndelay = \"10 ms\"\nqueue = {{ limit = \"200 packets\" }}\n\
+             [flow.fast]\ncc = \"cubic\"\nfrom = \"server\"\nto = \"pc\"\n{slow}"
+        )
+    };
+    let alone = run(&text(""), 1).flows[0].goodput_bps;
+    let beside = run(&text("[flow.slow]\ncc = \"cubic\"\nfrom = \"server\"\nto = \"phone\"\n"), 1).flows[0].goodput_bps;
+    println!("{alone} alone, {beside} beside a slow one");
+    assert!(alone > 90e6 && (0.97..1.03).contains(&(beside / alone)), "{alone} {beside}");
+}
+
+/// A first step of a schedule is not what its link is: 100 Mbit/s for 10 s of the run, then 10.
+#[test]
+fn a_schedule_counts_as_a_whole() {
+    let text = two(CUBIC, 10.0, 42.0, 1);
+    let text = text.replace(
+        "rate = \"10 Mbit/s\"",
+        "rate_schedule = [ { at = \"0 s\", rate = \"100 Mbit/s\" }, { at = \"10 s\", rate = \"10 Mbit/s\" } ]",
+    );
+    let ratio = ahead(&text);
+    println!("{ratio:.2}");
+    assert!((0.7..=MOST).contains(&ratio), "{ratio}");
+}
+
 #[test]
 fn ten_against_ten() {
     for rtt in [40.4, 42.0, 44.0] {

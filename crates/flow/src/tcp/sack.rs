@@ -262,7 +262,7 @@ impl TcpSender {
             let seq = self.board().hole(next);
             // new data in place of what was reported is what limited transmit adds
             let more = seq >= self.max && seq - self.una >= window;
-            if seq >= edge || more && !self.config.limited_transmit || !self.may_send(now) {
+            if seq >= edge || more && !self.config.limited_transmit || !self.may_send(now) || self.is_held(out) {
                 break;
             }
             self.nxt = seq + 1;
