@@ -128,7 +128,9 @@ def test_a_command_is_followed_and_its_exit_code_passed_on(tmp_path: Path) -> No
     plot = [sys.executable, "-m", "paceline", "plot", str(tmp_path / "w"), "--out", str(tmp_path / "f.svg")]
     drawn = subprocess.run(plot, capture_output=True, text=True, timeout=60, check=False)
     assert drawn.returncode == 0, drawn.stderr
-    assert {Path(line).name for line in drawn.stdout.split()} == {"f-cwnd.svg", "f-rate.svg", "f-kernel.svg"}
+    assert {Path(line).name for line in drawn.stdout.split()} == {
+        f"f-{kind}.svg" for kind in ("cwnd", "rate", "kernel", "gauges")
+    }
     figure = (tmp_path / "f-kernel.svg").read_text()
     assert "smoothed RTT (ms)" in figure
     assert "run 1" in figure
