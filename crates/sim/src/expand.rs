@@ -484,8 +484,8 @@ fn app(
 fn stretch(model: &mut Model, paths: &[Path], wishes: &[Option<(&Draw<Span>, u32)>]) -> Result<(), ExpandError> {
     for (flow, wish) in wishes.iter().enumerate() {
         let Some((wish, count)) = *wish else { continue };
+        let own = model.propagation(&paths[flow]);
         let (there, back) = &paths[flow];
-        let own = there.iter().chain(back).fold(Span::ZERO, |sum, &arc| sum + model.links[arc].model.propagation);
         let draws = Stream::new(model.seed, &format!("rtt {}", model.flows[flow].label()));
         let rtt = wish.of(model.flows[flow].instance, count, draws);
         if rtt < own && !wish.is_drawn() {

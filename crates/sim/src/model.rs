@@ -2,6 +2,7 @@
 //!
 //! [`crate::expand`] makes it of a scenario and a seed; [`crate::build`] makes elements of it.
 
+use crate::graph::Path;
 use paceline_apps::stream::StreamModel;
 use paceline_flow::Transport;
 use paceline_path::LinkModel;
@@ -37,6 +38,21 @@ pub struct Model {
     pub cells: Vec<CellInstance>,
     /// Flows.
     pub flows: Vec<FlowModel>,
+}
+
+impl Model {
+    /// The propagation of a way there and back: its round trip without queues and transmission.
+    #[must_use]
+    pub fn propagation(&self, (there, back): &Path) -> Span {
+        there.iter().chain(back).fold(Span::ZERO, |sum, &arc| sum + self.links[arc].model.propagation)
+    }
+
+    /// Of the links on a way that are no host's own and no cell's, the one whose peak rate is least.
+    #[must_use]
+    pub fn slowest_link(&self, there: &[usize]) -> Option<&LinkDirection> {
+        let links = there.iter().map(|&arc| &self.links[arc]);
+        links.filter(|link| !link.is_access() && link.cell.is_none()).min_by_key(|link| link.model.rate.peak())
+    }
 }
 
 /// One direction of a link.

@@ -32,12 +32,8 @@ fn access_not_faster(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
     for (flow, (there, _)) in model.flows.iter().zip(paths) {
         let links = || there.iter().map(|&arc| &model.links[arc]);
         let own = |end: usize| links().find(|link| link.host == Some(end)).map(|link| link.model.rate.peak());
-        let besides = links().filter(|link| !link.is_access() && link.cell.is_none());
-        let Some((slowest, bottleneck)) =
-            besides.map(|link| (link.model.rate.peak(), link)).min_by_key(|(rate, _)| *rate)
-        else {
-            continue;
-        };
+        let Some(bottleneck) = model.slowest_link(there) else { continue };
+        let slowest = bottleneck.model.rate.peak();
         let slow = |end: usize| own(end).filter(|&rate| rate <= slowest);
         let said = match (slow(flow.source), slow(flow.sink)) {
             (Some(a), Some(b)) if a == b => vec![(Ends::Both, a)],

@@ -57,13 +57,8 @@ pub fn phases_decide(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
             matches!(flow.transport, Transport::Tcp { .. }) && matches!(flow.app, Application::Ftp(_))
         };
         let here = model.flows.iter().zip(paths).filter(|(flow, (there, _))| endless(flow) && there.contains(&id));
-        let mut round_trips: Vec<(Span, &FlowModel)> = here
-            .map(|(flow, (there, back))| {
-                let arcs = there.iter().chain(back);
-                let rtt = arcs.fold(Span::ZERO, |sum, &arc| sum + model.links[arc].model.propagation);
-                (rtt, flow)
-            })
-            .collect();
+        let mut round_trips: Vec<(Span, &FlowModel)> =
+            here.map(|(flow, path)| (model.propagation(path), flow)).collect();
         round_trips.sort_by_key(|&(rtt, _)| rtt);
         let close = |pair: &[(Span, &FlowModel)]| {
             let fixed = !pair[0].1.rtt_drawn && !pair[1].1.rtt_drawn;

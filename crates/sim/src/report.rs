@@ -116,8 +116,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let active = until.since(flow.start.max(before.at)).as_secs_f64();
     let per_second = |bytes: u64| if active > 0.0 { bytes as f64 * 8.0 / active } else { 0.0 };
     let of_sent = |packets: u64| (sent.packets_sent > 0).then(|| packets as f64 / sent.packets_sent as f64);
-    let (there, back) = &built.plan.paths[index];
-    let propagation = there.iter().chain(back).fold(Span::ZERO, |sum, &arc| sum + model.links[arc].model.propagation);
+    let propagation = model.propagation(&built.plan.paths[index]);
     let transfers = ends.source.transfers();
     let view = ends.sink.view_report();
     let view = view.as_ref();

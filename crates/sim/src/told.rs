@@ -18,9 +18,7 @@ pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable, profil
     }
     let peak = |arc: usize| model.links[arc].model.rate.peak();
     for (flow, (there, _)) in model.flows.iter().zip(paths) {
-        let besides =
-            there.iter().copied().filter(|&arc| !model.links[arc].is_access() && model.links[arc].cell.is_none());
-        let slowest = besides.map(peak).min();
+        let slowest = model.slowest_link(there).map(|link| link.model.rate.peak());
         for (place, &arc) in there.iter().enumerate() {
             let link = &model.links[arc];
             if !link.is_access() || told[arc] == Told::Always {
