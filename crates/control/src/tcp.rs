@@ -49,8 +49,8 @@ pub enum TcpEvent {
     Lost {
         /// Duplicates so far by which the window is to be inflated; 0 where the machine inflates it.
         duplicates: u32,
-        /// How often the lost segment had been sent.
-        transmissions: u32,
+        /// The lost segment had been sent again before: this loss is not its first.
+        again: bool,
     },
     /// A partial acknowledgement (RFC 6582 section 3.2 step 3) took more segments than the window was inflated by.
     Deflate {

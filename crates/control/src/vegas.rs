@@ -161,11 +161,11 @@ impl Vegas {
         }
     }
 
-    fn lost(&mut self, duplicates: u32, transmissions: u32, path: &PathView) {
+    fn lost(&mut self, duplicates: u32, again: bool, path: &PathView) {
         let window = self.cwnd.min(f64::from(path.receive_window)).trunc();
         self.deflated = if window <= 3.0 {
             2.0
-        } else if transmissions > 1 {
+        } else if again {
             (window / 2.0).trunc()
         } else {
             window - (window / 4.0).trunc() // section 3.1: three quarters
@@ -309,7 +309,7 @@ impl Controller for Vegas {
             TcpEvent::Duplicate => self.cwnd += 1.0,
             TcpEvent::Resumed { .. } => {}
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho if linux => self.lost_linux(),
-            TcpEvent::Lost { duplicates, transmissions } => self.lost(duplicates, transmissions, path),
+            TcpEvent::Lost { duplicates, again } => self.lost(duplicates, again, path),
             TcpEvent::EcnEcho => {
                 self.ssthresh = (self.cwnd.min(f64::from(path.receive_window)) / 2.0).floor().max(2.0);
                 self.cwnd = (self.cwnd / 2.0).max(1.0);

@@ -41,7 +41,7 @@ impl Flow {
         let mut flow = Flow::new(profile, before);
         flow.ack(100);
         flow.tell(TcpEvent::Established { window: before });
-        flow.tell(TcpEvent::Lost { duplicates, transmissions: 1 });
+        flow.tell(TcpEvent::Lost { duplicates, again: false });
         flow.next = flow.acked + 20;
         flow.tell(TcpEvent::Recovered { at_most: f64::INFINITY });
         assert_eq!(flow.vegas.window(), 20.0);
@@ -115,15 +115,15 @@ fn the_paper_s_slow_start_ends_before_a_loss() {
 /// Section 3.1: three quarters; half if the segment had been sent again before; never below two.
 #[test]
 fn the_paper_cuts_to_three_quarters() {
-    for (window, transmissions, left) in
-        [(20.0, 1, 15.0), (21.0, 1, 16.0), (20.0, 2, 10.0), (3.0, 1, 2.0), (4.0, 1, 3.0)]
+    for (window, again, left) in
+        [(20.0, false, 15.0), (21.0, false, 16.0), (20.0, true, 10.0), (3.0, false, 2.0), (4.0, false, 3.0)]
     {
         let mut flow = Flow::new(Profile::Rfc, window);
-        flow.vegas.on_feedback(&TcpEvent::Lost { duplicates: 3, transmissions }, &path(0.0, 100, 20));
-        assert_eq!(flow.vegas.window(), left + 3.0, "{window} {transmissions}");
+        flow.vegas.on_feedback(&TcpEvent::Lost { duplicates: 3, again }, &path(0.0, 100, 20));
+        assert_eq!(flow.vegas.window(), left + 3.0, "{window} {again}");
         flow.vegas.on_feedback(&TcpEvent::Duplicate, &path(0.0, 100, 20));
         flow.vegas.on_feedback(&TcpEvent::Recovered { at_most: f64::INFINITY }, &path(0.0, 100, 20));
-        assert_eq!((flow.vegas.window(), flow.vegas.threshold()), (left, 2.0), "{window} {transmissions}");
+        assert_eq!((flow.vegas.window(), flow.vegas.threshold()), (left, 2.0), "{window} {again}");
     }
 }
 

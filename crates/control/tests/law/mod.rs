@@ -7,7 +7,7 @@ use paceline_control::{
 };
 use paceline_units::{Span, Time};
 
-pub const LOST: TcpEvent = TcpEvent::Lost { duplicates: 0, transmissions: 1 };
+pub const LOST: TcpEvent = TcpEvent::Lost { duplicates: 0, again: false };
 
 pub fn controller(scheme: &str, profile: Profile) -> TcpController {
     TcpController::new(registry::scheme(scheme).unwrap(), profile, &[]).unwrap()

@@ -1,29 +1,18 @@
-//! Acknowledgements: the common case, in order, and what all kinds of recovery share.
+//! What acknowledgements do to a connection, whatever the way of repairing losses.
 
+use super::connection::{Action, Connection, Phase};
 use super::rtt::Limits;
-use super::sender::{Action, Phase, Quick, TcpSender};
-use crate::Transmit;
-use core::num::NonZeroU32;
 use paceline_control::{Controller, PathView, Profile, Recovery, TcpController, TcpEvent, WindowController};
-use paceline_packet::{Flags, Packet, TcpOptions};
+use paceline_packet::{Flags, Packet};
 use paceline_units::{Span, Time};
 
-impl TcpSender {
-    /// An acknowledgement that `in_order` has no short way for.
-    #[inline(never)]
-    pub(super) fn on_ack_out_of_line(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        extra: Option<&TcpOptions>,
-        out: &mut impl Transmit,
-    ) {
+impl Connection {
+    /// The fast path: an acknowledgement of new full segments, with nothing being repaired. Gives the number of segments, what
+    /// was in flight before, and the round trip.
+    #[inline]
+    pub(super) fn take_in_order(&mut self, now: Time, packet: &Packet) -> (u32, u32, Span) {
         let ack = packet.seq;
-        let plain = packet.flags.0 & (Flags::ECE.0 | Flags::SYN.0) == 0 && extra.is_none();
-        if !(self.quick != Quick::No && plain && ack > self.una && ack <= self.max) {
-            return self.on_ack_slow(now, packet, extra, out);
-        }
-        self.stats.advance(now, self.controller.window()); // the Linux machines do not come this way
+        self.stats.advance(now, self.controller.window()); // the Linux ways have no fast path
         let in_flight = self.nxt - self.una;
         let segments = ack - self.una;
         self.una = ack;
@@ -35,67 +24,22 @@ impl TcpSender {
         if self.timing && ack > self.timed {
             self.sample(now);
         }
-        self.timer = if ack == self.max && self.profile == Profile::Rfc { Time::NEVER } else { now + self.rto };
+        self.rearm(now);
+        (segments, in_flight, rtt)
+    }
+
+    /// The window grows for `segments` acknowledged in order.
+    #[inline]
+    pub(super) fn grow(&mut self, now: Time, segments: u32, in_flight: u32, rtt: Span) {
         if let TcpController::Reno(reno) = &mut self.controller {
             reno.acked(segments, in_flight);
-        } else if self.fine.is_some() {
-            self.vegas_in_order(now, segments, in_flight);
         } else {
             let path = self.path(now, in_flight);
             self.controller.on_feedback(&TcpEvent::Acked { segments, in_flight, rtt: Some(rtt) }, &path);
         }
-        self.fill(now, u32::MAX, out);
     }
 
-    fn on_ack_slow(&mut self, now: Time, packet: &Packet, extra: Option<&TcpOptions>, out: &mut impl Transmit) {
-        if packet.seq < self.una || packet.seq > self.max || self.first_sent == Time::NEVER {
-            return; // stale, or of something never sent
-        }
-        if packet.seq == self.una && packet.flags.has(Flags::SYN) && self.profile == Profile::Rfc {
-            return; // the SYN/ACK once more: not a duplicate (RFC 5681 section 2)
-        }
-        self.integrate(now);
-        let window = extra.and_then(|e| e.window).map_or(self.config.receive_window, NonZeroU32::get).max(1);
-        if window != self.receive_window {
-            self.receive_window = window;
-        }
-        if packet.flags.has(Flags::ECE)
-            && self.config.ecn
-            && !matches!(self.profile, Profile::Ns2Linux | Profile::Linux)
-        {
-            self.marked(now, packet.seq);
-        }
-        match self.config.recovery {
-            _ if self.linux.is_some() => self.on_ack_linux(now, packet, extra, out),
-            _ if self.kernel.is_some() => self.on_ack_kernel(now, packet, extra, out),
-            Recovery::Tahoe | Recovery::Reno | Recovery::NewReno => self.on_ack_classic(now, packet, out),
-            Recovery::Sack => self.on_ack_sack(now, packet, extra, out),
-            Recovery::Vegas => self.on_ack_vegas(now, packet, out),
-        }
-        self.requick();
-    }
-
-    /// Whether the next acknowledgement in order may take the short way.
-    pub(super) fn requick(&mut self) {
-        let standing = self.receive_window == self.config.receive_window.max(1);
-        self.special = self.config.ecn || !self.shorts.is_empty() || self.una <= self.base;
-        let quick = standing
-            && self.phase == Phase::Open
-            && self.una > self.base
-            && self.linux.is_none()
-            && self.kernel.is_none()
-            && self.fine.as_ref().is_none_or(|f| f.is_calm() && self.dupacks == 0 && self.una > self.base + 1)
-            && self.shorts.is_empty()
-            && self.sack.as_ref().is_none_or(|s| s.is_clear());
-        let alone = !self.special && !self.spaced && self.clock.is_none() && self.fine.is_none();
-        self.quick = match &self.controller {
-            _ if !quick => Quick::No,
-            TcpController::Reno(_) if alone && self.resumes == Time::NEVER => Quick::Reno,
-            _ => Quick::Any,
-        };
-    }
-
-    /// An acknowledgement of new data outside of recovery: all kinds but TCP-Linux'.
+    /// An acknowledgement of new data outside of recovery: all ways but the Linux ones.
     pub(super) fn new_ack(&mut self, now: Time, packet: &Packet, rtt: Option<Span>) {
         let in_flight = self.nxt.saturating_sub(self.una);
         let segments = self.advance(now, packet);
@@ -110,7 +54,7 @@ impl TcpSender {
             let path = self.path(now, in_flight);
             self.controller.on_feedback(&TcpEvent::Acked { segments, in_flight, rtt }, &path);
         }
-        if self.una == self.base + 1 && self.config.handshake && self.fine_established() {
+        if self.una == self.base + 1 && self.config.handshake && !self.opens_late() {
             let lost = self.timed_out == Some(self.base) && self.profile == Profile::Rfc;
             if lost {
                 let limits = self.limits();
@@ -124,8 +68,8 @@ impl TcpSender {
     }
 
     /// ns-2's Vegas opens its window one acknowledgement later.
-    pub(super) fn fine_established(&self) -> bool {
-        self.fine.is_none() || self.profile != Profile::Ns2
+    fn opens_late(&self) -> bool {
+        self.profile == Profile::Ns2 && self.config.recovery == Recovery::Vegas
     }
 
     /// Moves the left edge, counts what was acknowledged and its round trip. Gives the number of segments.
@@ -241,20 +185,18 @@ impl TcpSender {
         self.controller.on_feedback(&event, &path);
     }
 
-    /// The receiver has seen a mark: one reduction per window of data (RFC 3168 section 6.1.2).
+    /// The receiver has seen a mark: one reduction per window of data (RFC 3168 section 6.1.2). Says whether this is one.
     #[cold]
-    pub(super) fn marked(&mut self, now: Time, ack: u32) {
+    pub(super) fn marked(&mut self, now: Time, ack: u32) -> bool {
         let ns2 = self.profile == Profile::Ns2;
         // ns-2 cuts again after a timeout (tcp.cc, ecn())
         let again = self.action == Action::Timeout && ns2;
         let last = if ns2 { self.recover } else { self.reduced };
         if ack <= last && !again || self.phase == Phase::Recovery {
-            return;
+            return false;
         }
         if ns2 {
             self.recover = self.max; // a loss of this window waits for the timer, or is repaired without a cut
-        } else if let Some(fine) = &mut self.fine {
-            fine.window_changed(now);
         }
         let least = self.controller.window() < 2.0;
         self.reduced = self.max;
@@ -264,9 +206,10 @@ impl TcpSender {
         if least && !ns2 {
             // the window cannot shrink: the next segment waits for the retransmission timer (RFC 3168 section 6.1.2)
             self.set_timer(now);
-            self.delayed = self.timer;
-            self.spaced = true;
+            self.delayed_send = self.timer;
+            self.delays_sends = true;
         }
+        true
     }
 
     /// Profile `rfc`: whether a loss of the first outstanding segment is a new sign of congestion, or one of the window of

@@ -1,7 +1,9 @@
 //! The common case: an acknowledgement in order comes to a sender with Reno's window, of which nothing else needs to
-//! know. What it does is what `ack` and `output` do, but for the questions whose answers are known.
+//! know. What it does is what `ack` and `output` do, but for the questions whose answers are known: `fast_paths` holds them
+//! together.
 
-use super::sender::{Quick, TcpSender};
+use super::connection::FastPath;
+use super::sender::TcpSender;
 use crate::{Segment, Transmit};
 use paceline_control::{Profile, TcpController, WindowController};
 use paceline_packet::{Flags, Packet, Stamp, TcpOptions};
@@ -53,37 +55,37 @@ impl TcpSender {
     // its address, would lie in memory.
     #[inline(always)]
     pub fn on_ack_in_order(&mut self, now: Time, packet: &Packet) -> Option<Burst> {
-        let ack = packet.seq;
+        let (conn, ack) = (&mut self.conn, packet.seq);
         let plain = packet.flags.0 & (Flags::ECE.0 | Flags::SYN.0) == 0;
-        let TcpController::Reno(reno) = &mut self.controller else { return None };
-        if !(self.quick == Quick::Reno && plain && ack > self.una && ack <= self.max && self.nxt == self.max) {
+        let TcpController::Reno(reno) = &mut conn.controller else { return None };
+        if !(conn.fast_path == FastPath::Reno && plain && ack > conn.una && ack <= conn.max && conn.nxt == conn.max) {
             return None;
         }
-        self.stats.advance(now, reno.window());
-        let (in_flight, segments) = (self.nxt - self.una, ack - self.una);
+        conn.stats.advance(now, reno.window());
+        let (in_flight, segments) = (conn.nxt - conn.una, ack - conn.una);
         reno.acked(segments, in_flight); // spared the view of the path: a tenth of the cost
-        let window = (reno.window() as u32).saturating_add(self.inflation).min(self.receive_window);
-        self.una = ack;
-        self.dupacks = 0;
-        self.stats.bytes_acked += u64::from(segments) * u64::from(self.segment);
-        self.stats.round_trip(packet.stamp.elapsed(now));
-        if self.timing && ack > self.timed {
-            self.sample(now);
+        let window = (reno.window() as u32).saturating_add(conn.inflation).min(conn.receive_window);
+        conn.una = ack;
+        conn.dupacks = 0;
+        conn.stats.bytes_acked += u64::from(segments) * u64::from(conn.segment);
+        conn.stats.round_trip(packet.stamp.elapsed(now));
+        if conn.timing && ack > conn.timed {
+            conn.sample(now);
         }
-        let (next, end) = (self.nxt, ack.saturating_add(window).min(self.limit));
+        let (next, end) = (conn.nxt, ack.saturating_add(window).min(conn.limit));
         if next < end {
-            self.nxt = end;
-            self.max = end;
-            if !self.timing {
-                self.timing = true;
-                self.timed = next;
-                self.timed_at = now;
+            conn.nxt = end;
+            conn.max = end;
+            if !conn.timing {
+                conn.timing = true;
+                conn.timed = next;
+                conn.timed_at = now;
             }
-            self.last_sent = now;
-            self.stats.packets_sent += u64::from(end - next);
+            conn.last_sent = now;
+            conn.stats.packets_sent += u64::from(end - next);
         }
-        let done = ack == self.max && self.profile == Profile::Rfc;
-        self.timer = if done { Time::NEVER } else { now + self.rto };
-        Some(Burst { next, end, limit: self.limit, stamp: Stamp::at(now), size: self.wire })
+        let done = ack == conn.max && conn.profile == Profile::Rfc;
+        conn.timer = if done { Time::NEVER } else { now + conn.rto };
+        Some(Burst { next, end, limit: conn.limit, stamp: Stamp::at(now), size: conn.wire })
     }
 }

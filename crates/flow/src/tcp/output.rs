@@ -1,12 +1,12 @@
 //! Sending what the window allows, and the timers.
 
-use super::sender::{Action, Phase, Quick, TcpSender};
+use super::connection::{Action, Connection, FastPath, Phase};
 use crate::{Segment, Transmit};
 use paceline_control::{Profile, Recovery, TcpEvent, Threshold, WindowController};
 use paceline_packet::{Flags, Stamp};
-use paceline_units::{Span, Time};
+use paceline_units::Time;
 
-impl TcpSender {
+impl Connection {
     /// What may be in flight: the window and what duplicates add, within the receiver's.
     #[inline]
     pub(super) fn window(&self) -> u32 {
@@ -26,7 +26,7 @@ impl TcpSender {
         if self.nxt >= end {
             return;
         }
-        if self.spaced && !self.may_send(now) {
+        if self.delays_sends && !self.may_send(now) {
             return;
         }
         let end = end.min(self.nxt.saturating_add(burst));
@@ -43,8 +43,8 @@ impl TcpSender {
     pub(super) fn is_held(&mut self, out: &impl Transmit) -> bool {
         let Some(until) = out.full_until() else { return false };
         self.resumes = until;
-        if self.quick == Quick::Reno {
-            self.quick = Quick::Any; // the short way does not ask
+        if self.fast_path == FastPath::Reno {
+            self.fast_path = FastPath::Any; // the other does not ask
         }
         true
     }
@@ -52,15 +52,37 @@ impl TcpSender {
     /// With `send_overhead`: whether the wait is over; begins one if not (ns-2's `delsnd_timer_`).
     #[cold]
     pub(super) fn may_send(&mut self, now: Time) -> bool {
-        if !self.spaced {
+        if !self.delays_sends {
             return true;
         }
-        if self.delayed == Time::NEVER {
+        if self.delayed_send == Time::NEVER {
             let wait = self.config.send_overhead.mul_f64(self.stream.unit(self.draws));
             self.draws += 1;
-            self.delayed = now + wait;
+            self.delayed_send = now + wait;
         }
         false
+    }
+
+    /// Whether a segment that the window allows may leave now.
+    #[inline]
+    pub(super) fn admits(&mut self, now: Time, out: &impl Transmit) -> bool {
+        self.may_send(now) && !self.is_held(out)
+    }
+
+    /// RFC 3042: a new segment for each of the first two duplicates.
+    pub(super) fn limited_transmit(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.nxt < self.max && self.profile == Profile::Rfc {
+            return; // after a timeout, what comes next has been sent before
+        }
+        let edge = f64::from(self.una) + self.controller.window();
+        let allowed = f64::from(self.nxt) < edge + f64::from(self.dupacks);
+        let advertised = self.nxt < self.una.saturating_add(self.receive_window);
+        if allowed && advertised && self.nxt < self.limit {
+            let seq = self.nxt;
+            self.nxt += 1;
+            self.limited += u32::from(seq >= self.max);
+            self.emit(now, seq, out);
+        }
     }
 
     /// Sends the segment `seq` out of the common run.
@@ -74,8 +96,7 @@ impl TcpSender {
     fn put(&mut self, now: Time, seq: u32, out: &mut impl Transmit) {
         let mut flags = Flags::NONE;
         let mut size = self.wire;
-        // ns-2's Vegas has an output of its own, which does not restart a pending timer
-        let first = self.una == self.max && self.fine.is_none();
+        let first = self.una == self.max && !self.keeps_timer;
         if seq >= self.max {
             self.max = seq + 1;
             if !self.timing {
@@ -87,8 +108,8 @@ impl TcpSender {
             flags = Flags::RETRANSMISSION;
             self.again(seq);
         }
-        if self.special {
-            (flags, size) = self.dress(seq, flags);
+        if self.irregular {
+            (flags, size) = self.shape(seq, flags);
         }
         if seq + 1 == self.limit {
             flags = flags.with(Flags::PUSH);
@@ -99,8 +120,8 @@ impl TcpSender {
         self.last_sent = now;
         self.stats.packets_sent += 1;
         out.transmit(Segment { seq, stamp: Stamp::at(now), size, flags, extra: None });
-        if let Some(clock) = &mut self.clock {
-            clock.sent(seq, out.left(now));
+        if self.keeps_sent {
+            self.sent.leaves(seq, out.left(now));
         }
     }
 
@@ -112,9 +133,9 @@ impl TcpSender {
         }
     }
 
-    /// Size and flags of a segment that may be special.
+    /// Size and flags of a segment that may be irregular.
     #[inline(never)]
-    fn dress(&mut self, seq: u32, mut flags: Flags) -> (Flags, u16) {
+    fn shape(&mut self, seq: u32, mut flags: Flags) -> (Flags, u16) {
         let mut size = self.wire;
         if seq == self.base {
             flags = flags.with(Flags::SYN);
@@ -140,58 +161,16 @@ impl TcpSender {
         (flags, size)
     }
 
-    /// A timer may have expired; a call too early does nothing.
-    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
-        if self.resumes <= now {
-            self.resumes = Time::NEVER;
-            self.integrate(now);
-            self.requick();
-            self.pump_any(now, out);
-        }
-        if self.delayed <= now {
-            self.integrate(now);
-            self.delayed = Time::NEVER;
-            self.spaced = false; // forced: everything that the window allows
-            self.pump_any(now, out);
-            self.spaced = self.config.send_overhead > Span::ZERO; // or one segment had waited for its timer after a mark
-        }
-        if self.timer <= now {
-            self.integrate(now);
-            self.expired(now, out);
-            self.requick();
-        }
-    }
-
-    /// Sends by the rules of the present phase.
-    pub(super) fn pump_any(&mut self, now: Time, out: &mut impl Transmit) {
-        if self.linux.is_some() {
-            self.pump_linux(now, out);
-        } else if self.kernel.is_some() {
-            self.pump_kernel(now, out);
-        } else if self.sack.is_some() && self.phase == Phase::Recovery {
-            self.pump_sack(now, out);
-        } else if self.sack.is_some() && self.profile == Profile::Rfc {
-            self.pump_holes(now, out);
-        } else {
-            self.pump(now, u32::MAX, out);
-        }
-    }
-
-    /// The retransmission timer has expired.
+    /// The retransmission timer has expired, in other profiles than the Linux ones: all that is outstanding is to be sent again.
+    /// Says whether anything has changed.
     #[cold]
-    pub(super) fn expired(&mut self, now: Time, out: &mut impl Transmit) {
-        if self.linux.is_some() {
-            return self.expired_linux(now, out);
-        }
-        if self.kernel.is_some() {
-            return self.expired_kernel(now, out);
-        }
+    pub(super) fn expired(&mut self, now: Time) -> bool {
         let outstanding = self.una < self.max;
         if !outstanding && self.profile == Profile::Rfc {
             self.timer = Time::NEVER;
-            return;
+            return false;
         }
-        let vegas = self.fine.is_some();
+        let vegas = self.config.recovery == Recovery::Vegas;
         let syn = self.profile == Profile::Rfc && self.config.handshake && self.una == self.base;
         if outstanding {
             self.count_timeout();
@@ -230,16 +209,6 @@ impl TcpSender {
         }
         self.nxt = self.una;
         self.timing = false;
-        if let Some(sack) = &mut self.sack {
-            sack.timed_out(self.una, self.profile);
-        }
-        if let Some(fine) = &mut self.fine {
-            fine.window_changed(now);
-        }
-        if self.sack.is_some() && self.profile == Profile::Rfc {
-            self.pump_holes(now, out);
-        } else {
-            self.pump(now, u32::MAX, out);
-        }
+        true
     }
 }

@@ -28,7 +28,7 @@ proptest! {
         had[0] = false; // or the left edge would have moved
         let una = 7;
         let max = una + had.len() as u32;
-        let mut sack = Sack::new(una);
+        let mut board = Reported::new(una);
         // blocks as a receiver may tell of them: parts of what it has, in any order; in the end all of it
         let runs: Vec<(u32, u32)> = (una..max)
             .filter(|&s| reported(&had, una, s) && !reported(&had, una, s - 1))
@@ -37,40 +37,40 @@ proptest! {
         for (run, cut) in order {
             if let Some(&(start, end)) = runs.get(usize::from(run) % runs.len().max(1)) {
                 let from = start + u32::from(cut) % (end - start);
-                sack.add(from, end);
+                board.add(from, end);
             }
         }
         for &(start, end) in &runs {
-            sack.add(start, end);
+            board.add(start, end);
         }
-        sack.high = una + high;
+        let high = una + high;
         // the left edge moves to a segment that the receiver has not
         let una_now = (una + moved..max).find(|&s| !reported(&had, una, s)).unwrap_or(max);
-        sack.update(una_now, max, None);
+        board.update(una_now, max, None);
         let (una, had) = (una_now, &had[(una_now - una) as usize..]);
         let all = || (una..max).filter(|&s| !reported(had, una, s));
         for seq in all() {
-            prop_assert_eq!(seq < sack.lost_below(), is_lost(had, una, seq), "IsLost({})", seq);
+            prop_assert_eq!(seq < board.lost_below(), is_lost(had, una, seq), "IsLost({})", seq);
         }
-        let pipe = all().map(|s| u32::from(!is_lost(had, una, s)) + u32::from(s < sack.high)).sum::<u32>();
-        prop_assert_eq!(sack.in_flight(una, max), pipe, "SetPipe");
+        let pipe = all().map(|s| u32::from(!is_lost(had, una, s)) + u32::from(s < high)).sum::<u32>();
+        prop_assert_eq!(board.in_flight(una, max, high), pipe, "SetPipe");
         for seq in una..max {
-            prop_assert_eq!(sack.hole(seq), (seq..max).find(|&s| !reported(had, una, s)).unwrap_or(max));
+            prop_assert_eq!(board.hole(seq), (seq..max).find(|&s| !reported(had, una, s)).unwrap_or(max));
             let covered = (seq..max).filter(|&s| reported(had, una, s)).count();
-            prop_assert_eq!(sack.covered(seq, max) as usize, covered);
+            prop_assert_eq!(board.covered(seq, max) as usize, covered);
         }
     }
 
     /// A receiver that asks for what it had reported has dropped it: nothing that it has told counts any more.
     #[test]
     fn a_receiver_that_drops_what_it_had(start in 2u32..20, size in 1u32..20, ack in 1u32..45) {
-        let mut sack = Sack::new(0);
-        sack.add(start, start + size);
-        sack.add(60, 70);
-        sack.update(ack, 100, None);
+        let mut board = Reported::new(0);
+        board.add(start, start + size);
+        board.add(60, 70);
+        board.update(ack, 100, None);
         let dropped = (start..start + size).contains(&ack);
-        prop_assert_eq!(sack.is_clear(), dropped);
+        prop_assert_eq!(board.is_empty(), dropped);
         let left = if ack < start { size } else { 0 };
-        prop_assert_eq!(sack.total, if dropped { 0 } else { left + 10 });
+        prop_assert_eq!(board.total, if dropped { 0 } else { left + 10 });
     }
 }

@@ -6,7 +6,7 @@
 //! receiver's window is reckoned here, at the sender, from what acknowledgements tell: in order, by the round-trip time, as the
 //! receiver reckons it when it sends them. So no acknowledgement needs to carry it.
 
-use super::TcpConfig;
+use crate::tcp::TcpConfig;
 use paceline_units::{Span, Time};
 
 /// `tcp_rmem[1]`: the receive buffer at first, in bytes of memory.

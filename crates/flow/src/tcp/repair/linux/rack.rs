@@ -1,7 +1,7 @@
 //! RACK: a segment is lost if one sent later has arrived, and time for reordering has passed since (RFC 8985).
 
-use super::board::{Board, Delivered};
-use super::sender::DUPLICATES;
+use crate::tcp::connection::DUPLICATES;
+use crate::tcp::sent::{Delivered, Sent};
 use paceline_units::{Span, Time};
 
 /// So many recoveries without a DSACK, and the reordering window is its least again (RFC 8985 section 6.2 step 4).
@@ -48,7 +48,7 @@ impl Rack {
 
     /// Sections 6.2 step 1 and 2: a segment has arrived. `highest`: one past the highest that had arrived before.
     pub(super) fn arrived(&mut self, now: Time, delivered: &Delivered, highest: u32) {
-        let Delivered { seq, sent, again } = *delivered;
+        let Delivered { seq, sent, again, .. } = *delivered;
         let rtt = now.since(sent);
         // step 3: below what had arrived, and sent once
         if seq < highest && !again {
@@ -102,29 +102,29 @@ impl Rack {
     }
 
     /// Section 6.2 step 5: marks what is lost, in order of transmission.
-    pub(super) fn detect(&mut self, now: Time, board: &mut Board, window: Span) -> Found {
+    pub(super) fn detect(&mut self, now: Time, segments: &mut Sent, window: Span) -> Found {
         self.advanced = false;
         let mut found = Found::default();
         let Some(newest) = self.newest else { return found };
         let limit = self.limit(window);
-        if board.is_ordered() {
-            let last = board.judge(newest);
-            while let Some((seq, sent)) = board.oldest_judged() {
+        if segments.is_ordered() {
+            let last = segments.judge(newest);
+            while let Some((seq, sent)) = segments.oldest_judged() {
                 if now.since(sent) < limit {
                     // The last must wait longest.
                     found.wait = last.map(|sent| Span(limit.0 - now.since(sent).0));
                     break;
                 }
-                found.again += u32::from(board.lose(seq));
+                found.again += u32::from(segments.lose(seq));
             }
             return found;
         }
-        let mut at = board.oldest();
+        let mut at = segments.oldest();
         while let Some((seq, sent)) = at.filter(|&(seq, sent)| (sent, seq) < newest) {
-            at = board.after(seq);
+            at = segments.after(seq);
             let elapsed = now.since(sent);
             if elapsed >= limit {
-                found.again += u32::from(board.lose(seq));
+                found.again += u32::from(segments.lose(seq));
             } else {
                 let wait = Span(limit.0 - elapsed.0);
                 found.wait = Some(found.wait.map_or(wait, |w| w.max(wait)));
@@ -144,45 +144,45 @@ mod tests {
     }
 
     /// Ten segments, one a millisecond from 0 on; all those of `arrive` are reported at `now`.
-    fn after(rack: &mut Rack, arrive: &[(u32, u32)], now: Time) -> Board {
-        let mut board = Board::new(0);
+    fn after(rack: &mut Rack, arrive: &[(u32, u32)], now: Time) -> Sent {
+        let mut sent = Sent::new(0, true);
         for seq in 0..10 {
-            board.sent(seq, ms(u64::from(seq)));
+            sent.leaves(seq, ms(u64::from(seq)));
         }
         for &(start, end) in arrive {
             let blocks = [Block { start, end }, Block::default(), Block::default()];
-            let highest = board.forward();
-            board.reported(blocks, |d| rack.arrived(now, &d, highest));
+            let highest = sent.forward();
+            sent.reported(blocks, |d| rack.arrived(now, &d, highest));
         }
-        board
+        sent
     }
 
     #[test]
     fn rfc_8985_6_2_step_5_lost_is_what_was_sent_before_and_long_enough_ago() {
         let mut rack = Rack::new();
-        let mut board = after(&mut rack, &[(3, 6)], ms(105));
+        let mut sent = after(&mut rack, &[(3, 6)], ms(105));
         assert!(rack.advanced);
         // three reported: no reordering window; 5 was sent at 5 ms and took 100 ms
-        let window = rack.window(false, board.sacked(), Span::from_millis(100));
+        let window = rack.window(false, sent.sacked(), Span::from_millis(100));
         assert_eq!(window, Span::ZERO);
-        let found = rack.detect(ms(105), &mut board, window);
-        assert_eq!((board.lost(), found), (3, Found::default()));
-        assert_eq!(board.oldest().map(|o| o.0), Some(6), "what was sent later is not judged");
+        let found = rack.detect(ms(105), &mut sent, window);
+        assert_eq!((sent.lost(), found), (3, Found::default()));
+        assert_eq!(sent.oldest().map(|o| o.0), Some(6), "what was sent later is not judged");
     }
 
     #[test]
     fn rfc_8985_6_2_step_4_the_reordering_window() {
         let srtt = Span::from_millis(100);
         let mut rack = Rack::new();
-        let mut board = after(&mut rack, &[(3, 5)], ms(104));
+        let mut sent = after(&mut rack, &[(3, 5)], ms(104));
         // two reported: a quarter of the least round trip, and a timer for the rest
-        let window = rack.window(false, board.sacked(), srtt);
+        let window = rack.window(false, sent.sacked(), srtt);
         assert_eq!(window, Span::from_millis(25));
-        let found = rack.detect(ms(104), &mut board, window);
+        let found = rack.detect(ms(104), &mut sent, window);
         // 4 took 100 ms; 2 was sent 102 ms ago and may take 125
-        assert_eq!((board.lost(), found.wait), (0, Some(Span::from_millis(23))));
-        rack.detect(ms(127), &mut board, window);
-        assert_eq!(board.lost(), 3);
+        assert_eq!((sent.lost(), found.wait), (0, Some(Span::from_millis(23))));
+        rack.detect(ms(127), &mut sent, window);
+        assert_eq!(sent.lost(), 3);
         // recovery has begun and nothing was reordered: no waiting
         assert_eq!(rack.window(true, 0, srtt), Span::ZERO);
         let _ = after(&mut rack, &[(3, 5), (2, 3)], ms(104));
@@ -215,10 +215,10 @@ mod tests {
     #[test]
     fn rfc_8985_6_2_step_2_a_round_trip_below_the_least_is_of_the_original() {
         let mut rack = Rack::new();
-        rack.arrived(ms(100), &Delivered { seq: 0, sent: ms(0), again: false }, 0);
-        rack.arrived(ms(110), &Delivered { seq: 1, sent: ms(90), again: true }, 1);
+        rack.arrived(ms(100), &Delivered { seq: 0, sent: ms(0), again: false, number: None }, 0);
+        rack.arrived(ms(110), &Delivered { seq: 1, sent: ms(90), again: true, number: Some(0) }, 1);
         assert_eq!(rack.newest, Some((ms(0), 0)));
-        rack.arrived(ms(190), &Delivered { seq: 1, sent: ms(90), again: true }, 1);
+        rack.arrived(ms(190), &Delivered { seq: 1, sent: ms(90), again: true, number: Some(0) }, 1);
         assert_eq!(rack.newest, Some((ms(90), 1)));
     }
 
@@ -231,28 +231,28 @@ mod tests {
         for seed in 0..300 {
             let mut draws = Sequence::new(Stream::new(seed, "rack"));
             let mut below = |n: u32| (draws.unit() * f64::from(n)) as u32;
-            let mut pairs = [(Rack::new(), Board::new(0)), (Rack::new(), Board::new(0))];
+            let mut pairs = [(Rack::new(), Sent::new(0, true)), (Rack::new(), Sent::new(0, true))];
             let (mut una, mut next, mut now) = (0, 0, 0);
             for _ in 0..200 {
                 now += u64::from(below(4));
                 let (what, a, b, many) = (below(10), below(40), below(8), below(6));
                 let arrives = Block { start: una + a, end: una + a + b };
                 let acked = (una + below(4)).min(next);
-                let found = pairs.each_mut().map(|(rack, board)| {
-                    let highest = board.forward();
+                let found = pairs.each_mut().map(|(rack, sent)| {
+                    let highest = sent.forward();
                     match what {
-                        0..3 => (next..next + many).for_each(|seq| board.sent(seq, ms(now))),
+                        0..3 => (next..next + many).for_each(|seq| sent.leaves(seq, ms(now))),
                         3..5 => {
                             for _ in 0..many {
-                                let Some(seq) = board.next_lost() else { break };
-                                board.sent(seq, ms(now));
+                                let Some(seq) = sent.next_lost() else { break };
+                                sent.leaves(seq, ms(now));
                             }
                         }
-                        5..8 => board.reported([arrives, Block::default(), Block::default()], |d| {
+                        5..8 => sent.reported([arrives, Block::default(), Block::default()], |d| {
                             rack.arrived(ms(now), &d, highest);
                         }),
-                        8 => board.acked(acked, |d| rack.arrived(ms(now), &d, highest)),
-                        _ if many == 0 => board.found(),
+                        8 => sent.acked(acked, |d| rack.arrived(ms(now), &d, highest)),
+                        _ if many == 0 => sent.found(),
                         _ => {}
                     }
                     highest
@@ -263,12 +263,12 @@ mod tests {
                 let window = Span::from_millis(u64::from(below(12)));
                 disordered += u32::from(!pairs[0].1.is_ordered());
                 pairs[1].1.take_for_disordered();
-                let found = pairs.each_mut().map(|(rack, board)| rack.detect(ms(now), board, window));
+                let found = pairs.each_mut().map(|(rack, sent)| rack.detect(ms(now), sent, window));
                 assert_eq!(found[0], found[1], "seed {seed}");
                 waits += u32::from(found[0].wait.is_some());
-                let [one, other] = pairs.each_ref().map(|(_, board)| {
-                    let listed = core::iter::successors(board.oldest(), |&(seq, _)| board.after(seq));
-                    (listed.collect::<Vec<_>>(), board.lost(), board.again(), board.sacked(), board.in_flight())
+                let [one, other] = pairs.each_ref().map(|(_, sent)| {
+                    let listed = core::iter::successors(sent.oldest(), |&(seq, _)| sent.after(seq));
+                    (listed.collect::<Vec<_>>(), sent.lost(), sent.again(), sent.sacked(), sent.in_flight())
                 });
                 assert_eq!(one, other, "seed {seed}");
             }

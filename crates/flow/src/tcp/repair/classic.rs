@@ -3,14 +3,14 @@
 //! Sources: RFC 5681 section 3.2, RFC 6582, RFC 3042; under `ns2` `tcp.cc`, `tcp-reno.cc` and `tcp-newreno.cc` of
 //! ns-2.35.
 
-use super::PartialAcks;
-use super::sender::{Action, DUPLICATES, Phase, TcpSender};
 use crate::Transmit;
+use crate::tcp::PartialAcks;
+use crate::tcp::connection::{Action, Connection, DUPLICATES, Phase};
 use paceline_control::{Profile, Recovery, TcpEvent, Threshold};
 use paceline_packet::Packet;
 use paceline_units::Time;
 
-impl TcpSender {
+impl Connection {
     /// An acknowledgement that the short way does not take.
     pub(super) fn on_ack_classic(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) {
         let ns2 = self.config.profile == Profile::Ns2;
@@ -52,22 +52,6 @@ impl TcpSender {
         }
     }
 
-    /// RFC 3042: a new segment for each of the first two duplicates.
-    pub(super) fn limited_transmit(&mut self, now: Time, out: &mut impl Transmit) {
-        if self.nxt < self.max && self.profile == Profile::Rfc {
-            return; // after a timeout, what comes next has been sent before
-        }
-        let edge = f64::from(self.una) + paceline_control::WindowController::window(&self.controller);
-        let allowed = f64::from(self.nxt) < edge + f64::from(self.dupacks);
-        let advertised = self.nxt < self.una.saturating_add(self.receive_window);
-        if allowed && advertised && self.nxt < self.limit {
-            let seq = self.nxt;
-            self.nxt += 1;
-            self.limited += u32::from(seq >= self.max);
-            self.emit(now, seq, out);
-        }
-    }
-
     /// The third duplicate.
     fn fast_retransmit(&mut self, now: Time, out: &mut impl Transmit) {
         if self.profile == Profile::Ns2 {
@@ -85,7 +69,7 @@ impl TcpSender {
             return self.begin_again(threshold, now);
         }
         if new {
-            self.tell(TcpEvent::Lost { duplicates: 0, transmissions: 1 }, now);
+            self.tell(TcpEvent::Lost { duplicates: 0, again: false }, now);
         }
         self.limited = 0;
         self.repair(now, out);
@@ -116,7 +100,7 @@ impl TcpSender {
         if self.config.recovery == Recovery::Tahoe {
             return self.begin_again(Threshold::Cut, now);
         }
-        self.tell(TcpEvent::Lost { duplicates: 0, transmissions: 1 }, now);
+        self.tell(TcpEvent::Lost { duplicates: 0, again: false }, now);
         self.limited = 0;
         self.repair(now, out);
     }

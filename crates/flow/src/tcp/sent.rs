@@ -1,7 +1,10 @@
-//! What is known of each outstanding segment, in order of number and in order of transmission, as Linux keeps it.
+//! What is known of each outstanding segment: when it was last sent, whether again, what the receiver has said of it; and, for
+//! those who ask, the order of transmission.
 //!
-//! Sources: RFC 8985 section 5.2 (per-segment state), RFC 2018; the counters are those of `tcp_packets_in_flight` in
-//! `include/net/tcp.h`: what is out, less what was reported, less what is lost, and what of that was sent again.
+//! Vegas, TCP-Linux and profile `linux` keep it; RFC 6675 needs no more than what was reported (`repair/reported.rs`), and the
+//! others nothing. Sources: RFC 8985 section 5.2 (per-segment state), RFC 2018; the counters are those of
+//! `tcp_packets_in_flight` in `include/net/tcp.h`: what is out, less what was reported, less what is lost, and what of that
+//! was sent again.
 
 use paceline_packet::Block;
 use paceline_units::Time;
@@ -28,6 +31,8 @@ struct Slot {
     /// Neighbours in order of transmission. Of what was reported, `later` is where to look for the next that was not.
     earlier: u32,
     later: u32,
+    /// Which retransmission of the connection its last one was.
+    number: u32,
     marks: u8,
 }
 
@@ -38,17 +43,31 @@ pub(super) struct Delivered {
     pub(super) sent: Time,
     /// It had been sent again: which of its transmissions arrived is not known.
     pub(super) again: bool,
+    /// The number of the retransmission of it that was in flight, if one was.
+    pub(super) number: Option<u32>,
+}
+
+impl Slot {
+    #[inline]
+    fn delivered(&self, seq: u32) -> Delivered {
+        let number = (self.marks & AGAIN != 0).then_some(self.number);
+        Delivered { seq, sent: self.sent, again: self.marks & EVER != 0, number }
+    }
 }
 
 /// The outstanding segments.
 #[derive(Debug)]
-pub(super) struct Board {
+pub(super) struct Sent {
     slots: VecDeque<Slot>,
     first: u32,
+    /// Retransmissions of the connection.
+    retransmissions: u32,
+    /// Whether there is a list by time.
+    by_time: bool,
     /// The list by time of those in flight: its ends.
     oldest: u32,
     newest: u32,
-    /// The first of the list that is not judged ([`Board::judge`]).
+    /// The first of the list that is not judged ([`Sent::judge`]).
     unjudged: u32,
     /// Times in the list go back somewhere before `ordered`: what was taken for lost and had been sent again stands before
     /// what had left earlier.
@@ -64,11 +83,14 @@ pub(super) struct Board {
     forward: u32,
 }
 
-impl Board {
-    pub(super) fn new(first: u32) -> Board {
-        Board {
+impl Sent {
+    /// Nothing is outstanding, and `first` is the next segment. `by_time`: keep the order of transmission.
+    pub(super) fn new(first: u32, by_time: bool) -> Sent {
+        Sent {
             slots: VecDeque::new(),
             first,
+            retransmissions: 0,
+            by_time,
             oldest: NONE,
             newest: NONE,
             unjudged: NONE,
@@ -83,6 +105,16 @@ impl Board {
         }
     }
 
+    /// The same for a fresh connection; the room stays.
+    pub(super) fn begin(&mut self, first: u32) {
+        let mut slots = core::mem::take(&mut self.slots);
+        let mut firsts = core::mem::take(&mut self.firsts);
+        slots.clear();
+        firsts.clear();
+        *self = Sent { slots, firsts, ..Sent::new(first, self.by_time) };
+    }
+
+    #[inline]
     fn place(&self, seq: u32) -> Option<usize> {
         let i = seq.checked_sub(self.first)? as usize;
         (i < self.slots.len()).then_some(i)
@@ -124,6 +156,9 @@ impl Board {
     }
 
     fn link_newest(&mut self, seq: u32, i: usize) {
+        if !self.by_time {
+            return;
+        }
         let newest = core::mem::replace(&mut self.newest, seq);
         match self.place(newest) {
             Some(n) => self.slots[n].later = seq,
@@ -140,6 +175,9 @@ impl Board {
     }
 
     fn link_oldest(&mut self, seq: u32, i: usize) {
+        if !self.by_time {
+            return;
+        }
         let oldest = core::mem::replace(&mut self.oldest, seq);
         match self.place(oldest) {
             Some(o) => {
@@ -163,31 +201,36 @@ impl Board {
     }
 
     /// The segment leaves, for the first time or again.
-    pub(super) fn sent(&mut self, seq: u32, now: Time) {
+    pub(super) fn leaves(&mut self, seq: u32, now: Time) {
         if self.slots.is_empty() {
             self.first = seq;
         }
         if let Some(i) = self.place(seq) {
             self.unlink(i);
             self.slots[i].sent = now;
+            self.slots[i].number = self.retransmissions;
+            self.retransmissions = self.retransmissions.wrapping_add(1);
             self.mark(i, self.slots[i].marks | AGAIN | EVER);
             self.link_newest(seq, i);
         } else if seq == self.first + self.slots.len() as u32 {
-            self.slots.push_back(Slot { sent: now, earlier: NONE, later: NONE, marks: 0 });
+            self.slots.push_back(Slot { sent: now, earlier: NONE, later: NONE, number: 0, marks: 0 });
             self.link_newest(seq, self.slots.len() - 1);
         }
     }
 
     /// Everything below `una` is acknowledged; tells what had not been reported.
     pub(super) fn acked(&mut self, una: u32, mut news: impl FnMut(Delivered)) {
-        while self.first < una && !self.slots.is_empty() {
-            let marks = self.slots[0].marks;
-            let delivered = Delivered { seq: self.first, sent: self.slots[0].sent, again: marks & EVER != 0 };
+        while self.first < una
+            && let Some(&slot) = self.slots.front()
+        {
+            let delivered = slot.delivered(self.first);
             self.unlink(0);
-            self.mark(0, 0);
+            if slot.marks & (SACKED | LOST | AGAIN) != 0 {
+                self.mark(0, 0);
+            }
             self.slots.pop_front();
             self.first += 1;
-            if marks & SACKED == 0 {
+            if slot.marks & SACKED == 0 {
                 news(delivered);
             }
         }
@@ -216,19 +259,19 @@ impl Board {
                 break;
             }
             let Some(i) = self.place(seq) else { return };
-            let Slot { sent, marks, .. } = self.slots[i];
+            let slot = self.slots[i];
             self.unlink(i);
-            self.mark(i, marks & EVER | SACKED);
+            self.mark(i, slot.marks & EVER | SACKED);
             self.slots[i].later = seq + 1;
-            news(Delivered { seq, sent, again: marks & EVER != 0 });
+            news(slot.delivered(seq));
             seq += 1;
         }
     }
 
     /// The first segment from `seq` on that has not been reported.
-    fn not_sacked(&mut self, seq: u32) -> u32 {
-        let reported = |board: &Board, seq: u32| {
-            let slot = &board.slots[board.place(seq)?];
+    pub(super) fn not_sacked(&mut self, seq: u32) -> u32 {
+        let reported = |sent: &Sent, seq: u32| {
+            let slot = &sent.slots[sent.place(seq)?];
             (slot.marks & SACKED != 0).then_some(slot.later)
         };
         let mut end = seq;
@@ -270,6 +313,15 @@ impl Board {
                 self.lose(self.first + i as u32);
             }
         }
+    }
+
+    /// What was reported, and what was taken for lost, is forgotten (ns-2's TCP-Linux, when a recovery ends).
+    pub(super) fn forget(&mut self) {
+        debug_assert!(!self.by_time, "what is found again has no place in the order");
+        for i in 0..self.slots.len() {
+            self.mark(i, self.slots[i].marks & EVER);
+        }
+        self.firsts.clear();
     }
 
     /// Nothing was lost after all (`tcp_undo_cwnd_reduction`).
@@ -344,6 +396,26 @@ impl Board {
         self.slots.front().map(|s| (s.sent, s.marks & EVER != 0))
     }
 
+    /// When the segment was last sent, and whether it was sent again.
+    pub(super) fn get(&self, seq: u32) -> Option<(Time, bool)> {
+        self.place(seq).map(|i| (self.slots[i].sent, self.slots[i].marks & EVER != 0))
+    }
+
+    /// Whether nothing is known of the segment but that it was sent once.
+    pub(super) fn is_pristine(&self, seq: u32) -> bool {
+        self.place(seq).is_some_and(|i| self.slots[i].marks & (SACKED | LOST | AGAIN) == 0)
+    }
+
+    /// Which retransmission of the segment is in flight, if one is.
+    pub(super) fn number(&self, seq: u32) -> Option<u32> {
+        self.slots[self.place(seq)?].delivered(seq).number
+    }
+
+    /// The number of the next retransmission.
+    pub(super) fn next_number(&self) -> u32 {
+        self.retransmissions
+    }
+
     /// Segments in flight.
     pub(super) fn in_flight(&self) -> u32 {
         self.slots.len() as u32 - self.sacked - self.lost + self.again
@@ -375,47 +447,47 @@ mod tests {
         [Block { start, end }, Block::default(), Block::default()]
     }
 
-    fn order(board: &Board) -> Vec<u32> {
-        core::iter::successors(board.oldest(), |&(seq, _)| board.after(seq)).map(|(seq, _)| seq).collect()
+    fn order(sent: &Sent) -> Vec<u32> {
+        core::iter::successors(sent.oldest(), |&(seq, _)| sent.after(seq)).map(|(seq, _)| seq).collect()
     }
 
     #[test]
     fn counts_what_is_in_flight_and_keeps_the_order_of_transmission() {
-        let mut board = Board::new(1);
+        let mut sent = Sent::new(1, true);
         for seq in 1..9 {
-            board.sent(seq, Time(u64::from(seq)));
+            sent.leaves(seq, Time(u64::from(seq)));
         }
-        assert_eq!((board.in_flight(), order(&board)), (8, (1..9).collect()));
+        assert_eq!((sent.in_flight(), order(&sent)), (8, (1..9).collect()));
         let mut news = Vec::new();
-        board.reported(block(3, 5), |d| news.push(d.seq));
-        board.reported(block(3, 7), |d| news.push(d.seq)); // only what is new
-        assert_eq!((news, board.in_flight()), (vec![3, 4, 5, 6], 4));
-        board.lose(2);
-        board.lose(1);
-        assert_eq!((board.in_flight(), order(&board), board.next_lost()), (2, vec![7, 8], Some(1)));
-        board.sent(1, Time(20));
-        assert_eq!((board.in_flight(), order(&board), board.next_lost()), (3, vec![7, 8, 1], Some(2)));
-        assert!(board.lose(1), "the retransmission is lost too");
-        board.sent(1, Time(30));
-        board.sent(2, Time(31));
-        assert_eq!((board.in_flight(), board.next_lost()), (4, None));
+        sent.reported(block(3, 5), |d| news.push(d.seq));
+        sent.reported(block(3, 7), |d| news.push(d.seq)); // only what is new
+        assert_eq!((news, sent.in_flight()), (vec![3, 4, 5, 6], 4));
+        sent.lose(2);
+        sent.lose(1);
+        assert_eq!((sent.in_flight(), order(&sent), sent.next_lost()), (2, vec![7, 8], Some(1)));
+        sent.leaves(1, Time(20));
+        assert_eq!((sent.in_flight(), order(&sent), sent.next_lost()), (3, vec![7, 8, 1], Some(2)));
+        assert!(sent.lose(1), "the retransmission is lost too");
+        sent.leaves(1, Time(30));
+        sent.leaves(2, Time(31));
+        assert_eq!((sent.in_flight(), sent.next_lost()), (4, None));
         let mut acked = Vec::new();
-        board.acked(7, |d| acked.push((d.seq, d.again)));
-        assert_eq!((acked, board.in_flight(), order(&board)), (vec![(1, true), (2, true)], 2, vec![7, 8]));
-        assert_eq!((board.sacked(), board.lost(), board.again()), (0, 0, 0));
+        sent.acked(7, |d| acked.push((d.seq, d.again)));
+        assert_eq!((acked, sent.in_flight(), order(&sent)), (vec![(1, true), (2, true)], 2, vec![7, 8]));
+        assert_eq!((sent.sacked(), sent.lost(), sent.again()), (0, 0, 0));
     }
 
     #[test]
     fn rfc_2018_8_a_receiver_that_renounces() {
-        let mut board = Board::new(0);
+        let mut sent = Sent::new(0, true);
         for seq in 0..4 {
-            board.sent(seq, Time(0));
+            sent.leaves(seq, Time(0));
         }
-        board.reported(block(1, 3), |_| {});
-        board.acked(1, |_| {});
-        board.timed_out(|_| false);
-        assert_eq!((board.sacked(), board.lost(), board.in_flight()), (0, 3, 0));
-        board.found();
-        assert_eq!((board.lost(), order(&board)), (0, vec![1, 2, 3]));
+        sent.reported(block(1, 3), |_| {});
+        sent.acked(1, |_| {});
+        sent.timed_out(|_| false);
+        assert_eq!((sent.sacked(), sent.lost(), sent.in_flight()), (0, 3, 0));
+        sent.found();
+        assert_eq!((sent.lost(), order(&sent)), (0, vec![1, 2, 3]));
     }
 }

@@ -1,0 +1,208 @@
+//! Profile `linux`: sending, the timer's three uses, and tail loss probes (RFC 8985 section 7).
+
+use super::{Linux, News, State};
+use crate::Transmit;
+use crate::tcp::connection::Connection;
+use paceline_control::TcpEvent;
+use paceline_units::{Span, Time};
+
+/// What the one timer is set to do (`icsk_pending`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Pending {
+    Nothing,
+    /// RFC 6298.
+    Retransmission,
+    /// RFC 8985 section 7.3.
+    Probe,
+    /// RFC 8985 section 6.2 step 5.
+    Reordering,
+}
+
+/// `TCP_TIMEOUT_MIN`: what the kernel adds to short timeouts, two ticks of its clock.
+const TICKS: Span = Span::from_millis(2);
+
+/// The probe of this episode (RFC 8985 section 7.1).
+#[derive(Debug, Default)]
+pub(super) struct Probe {
+    /// One past the highest segment sent when the probe left (TLP.end_seq).
+    end: Option<u32>,
+    /// It repeats a segment (TLP.is_retrans).
+    repeats: bool,
+}
+
+impl Probe {
+    pub(super) fn forget(&mut self) {
+        self.end = None;
+    }
+}
+
+/// The probe timeout: 2 SRTT, and the longest delay of an acknowledgement if only one segment is out, for which the
+/// kernel takes the minimum retransmission timeout (RFC 8985 section 7.2).
+fn probe_timeout(srtt: Span, out: u32, delay: Span) -> Span {
+    srtt * 2 + if out == 1 { delay } else { TICKS }
+}
+
+impl Linux {
+    pub(super) fn arm(&mut self, conn: &mut Connection, pending: Pending, at: Time) {
+        self.pending = pending;
+        conn.timer = at;
+    }
+
+    /// `tcp_rearm_rto`: from now; from the first segment's transmission, if another use of the timer has let time pass.
+    pub(super) fn rearm(&mut self, conn: &mut Connection, now: Time) {
+        if conn.una == conn.max {
+            return self.arm(conn, Pending::Nothing, Time::NEVER);
+        }
+        let other = matches!(self.pending, Pending::Probe | Pending::Reordering);
+        let from = conn.sent.head().filter(|_| other).map_or(now, |(sent, _)| sent);
+        self.arm(conn, Pending::Retransmission, (from + conn.rto).max(now + Span::from_millis(1)));
+    }
+
+    /// Section 7.2: a probe in 2 SRTT, unless losses are being repaired or something was reported out of order.
+    /// `anew`: an acknowledgement has just restarted the retransmission timer. Says whether the probe is set.
+    pub(super) fn schedule_probe(&mut self, conn: &mut Connection, now: Time, anew: bool) -> bool {
+        let calm = matches!(self.state, State::Open | State::Reducing) && conn.sent.sacked() == 0;
+        if !calm || conn.una == conn.max || conn.una == conn.base {
+            return false;
+        }
+        let srtt = conn.rtt.srtt();
+        let timeout = match srtt {
+            Span::ZERO => conn.config.initial_rto,
+            _ => probe_timeout(srtt, conn.sent.out(), conn.config.min_rto),
+        };
+        let from = conn.sent.head().filter(|_| !anew).map_or(now, |(sent, _)| sent);
+        // not later than the retransmission timer would be
+        let at = (now + timeout).min((from + conn.rto).max(now + Span::from_millis(1)));
+        self.arm(conn, Pending::Probe, at);
+        true
+    }
+
+    /// Section 7.3: one new segment if there is one, window or not; else the last one again. One probe an episode.
+    fn send_probe(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
+        if self.probe.end.is_none() {
+            let fresh = conn.nxt < conn.limit.min(conn.una.saturating_add(conn.receive_window));
+            let seq = if fresh { conn.nxt } else { conn.max - 1 };
+            conn.nxt = conn.nxt.max(seq + 1);
+            self.send(conn, now, seq, out);
+            self.probe.repeats = !fresh;
+            self.probe.end = Some(conn.max);
+            self.pending = Pending::Nothing;
+        }
+        self.rearm(conn, now);
+    }
+
+    /// Section 7.4.2: what an acknowledgement says of the probe. `blocks`: it carries SACK blocks.
+    pub(super) fn probe_acked(&mut self, conn: &mut Connection, now: Time, ack: u32, blocks: bool, news: &News) {
+        let Some(end) = self.probe.end.filter(|&end| ack >= end) else { return };
+        if !self.probe.repeats || news.dsack.is_some_and(|d| d == end) {
+            self.probe.forget(); // new data was delivered; or both the segment and its repetition: no loss
+        } else if ack > end {
+            // the probe has repaired a loss: one reduction, at once
+            self.begin_reduction(conn, now, TcpEvent::Lost { duplicates: 0, again: false });
+            self.undo.marker = None;
+            self.end_reduction(conn, now);
+        } else if !news.acked && !blocks {
+            self.probe.forget(); // a duplicate without SACK: both have come
+        }
+    }
+
+    fn send(&mut self, conn: &mut Connection, now: Time, seq: u32, out: &mut impl Transmit) {
+        if seq < conn.max {
+            self.undo.stamp.get_or_insert(now);
+            self.undo.retransmissions = Some(self.undo.retransmissions.unwrap_or(0) + 1);
+        }
+        conn.emit(now, seq, out);
+        if let Some(prr) = &mut self.prr {
+            prr.out += 1;
+        }
+    }
+
+    /// Sends while the window exceeds what is in flight: what is lost first, then new data.
+    pub(in crate::tcp::repair) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
+        let window = self.window(conn);
+        let (mut new, mut limited) = (false, true);
+        while conn.sent.in_flight() < window {
+            if !conn.admits(now, out) {
+                limited = false;
+                break;
+            }
+            if let Some(seq) = conn.sent.next_lost() {
+                self.send(conn, now, seq, out);
+                if seq == conn.una && self.pending != Pending::Reordering {
+                    self.arm(conn, Pending::Retransmission, now + conn.rto);
+                }
+                continue;
+            }
+            if conn.nxt >= conn.limit.min(conn.una.saturating_add(conn.receive_window)) {
+                limited = false;
+                break;
+            }
+            let first = conn.una == conn.max;
+            if first && conn.max > conn.base {
+                conn.tell(TcpEvent::Resumed { idle: now.since(conn.last_sent) }, now);
+            }
+            let seq = conn.nxt;
+            conn.nxt += 1;
+            self.send(conn, now, seq, out);
+            if first {
+                self.arm(conn, Pending::Retransmission, now + conn.rto);
+            } else if self.pending == Pending::Probe {
+                self.rearm(conn, now);
+            }
+            new = true;
+        }
+        if new || limited {
+            self.validate(conn, now, limited);
+        }
+        if new {
+            self.schedule_probe(conn, now, false);
+        }
+    }
+
+    /// The timer has expired.
+    pub(in crate::tcp::repair) fn expired(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
+        if conn.una == conn.max {
+            self.arm(conn, Pending::Nothing, Time::NEVER);
+        } else {
+            match self.pending {
+                Pending::Probe => self.send_probe(conn, now, out),
+                Pending::Reordering => {
+                    let (again, _) = self.detect(conn, now);
+                    if conn.sent.lost() > 0 || again > 0 {
+                        self.recover_by_timer(conn, now);
+                    }
+                    self.rearm(conn, now);
+                }
+                Pending::Retransmission | Pending::Nothing => self.timed_out(conn, now, out),
+            }
+        }
+        self.pump(conn, now, out);
+    }
+
+    /// RFC 6298 section 5.
+    fn timed_out(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
+        conn.count_timeout();
+        let limits = conn.limits();
+        if conn.una == conn.base && conn.config.handshake {
+            self.timeouts += 1;
+            self.send(conn, now, conn.una, out); // the SYN; there is no window to reduce yet
+        } else {
+            self.enter_loss(conn, now);
+        }
+        conn.rtt.back_off(&limits);
+        conn.set_timer(now);
+        self.pending = Pending::Retransmission;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc_8985_7_2_probe_timeout() {
+        let (srtt, delay) = (Span::from_millis(50), Span::from_millis(200));
+        assert_eq!(probe_timeout(srtt, 10, delay), Span::from_millis(102));
+        assert_eq!(probe_timeout(srtt, 1, delay), Span::from_millis(300));
+    }
+}

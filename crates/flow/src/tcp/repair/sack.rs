@@ -1,0 +1,197 @@
+//! Recovery with selective acknowledgements.
+//!
+//! Sources: RFC 2018 (blocks), RFC 6675 (Update, IsLost, SetPipe, NextSeg, rescue retransmission). `sack1` has what ns-2 does
+//! otherwise.
+
+use super::reported::Reported;
+use crate::Transmit;
+use crate::tcp::connection::{Action, Connection, DUPLICATES, Phase};
+use paceline_control::{Profile, TcpEvent, WindowController};
+use paceline_packet::{Packet, TcpOptions};
+use paceline_units::Time;
+
+/// What the receiver has, and what has been sent again.
+#[derive(Debug)]
+pub(in crate::tcp) struct Sack {
+    pub(super) reported: Reported,
+    /// One past the highest segment retransmitted in this recovery (HighRxt).
+    pub(super) high: u32,
+    /// ns-2's estimate of what is in flight.
+    pub(super) pipe: i64,
+    /// A rescue retransmission needs all below this acknowledged (RFC 6675's RescueRxt; NextSeg rule 4).
+    rescue: u32,
+    /// After a timeout duplicates say nothing until new data is acknowledged (ns-2's `timeout_`).
+    pub(super) mute: bool,
+}
+
+impl Sack {
+    pub(super) fn new(base: u32) -> Sack {
+        Sack { reported: Reported::new(base), high: base, pipe: 0, rescue: base, mute: false }
+    }
+
+    /// Whether there is nothing to look at.
+    pub(super) fn is_clear(&self) -> bool {
+        self.reported.is_empty() && !self.mute
+    }
+
+    /// The retransmission timer has expired. ns-2 forgets the blocks then. RFC 6675 section 5.1 and the erratum 1610 to RFC 2018
+    /// let a sender keep them that notices when the receiver has dropped what it had reported ([`Reported::update`]).
+    pub(super) fn timed_out(&mut self, conn: &Connection) {
+        if conn.profile == Profile::Ns2 {
+            self.reported.clear();
+            self.mute = true;
+        }
+        self.high = conn.una;
+    }
+
+    /// ns-2's `GetNextRetran`: the next hole below the highest block.
+    fn next_hole(&mut self, una: u32) -> Option<u32> {
+        self.high = self.high.max(una);
+        let seq = self.reported.hole(self.high);
+        (seq < self.reported.highest()?).then(|| {
+            self.high = seq;
+            seq
+        })
+    }
+
+    /// An acknowledgement for which there is no fast path.
+    pub(super) fn on_ack(
+        &mut self,
+        conn: &mut Connection,
+        now: Time,
+        packet: &Packet,
+        options: Option<&TcpOptions>,
+        out: &mut impl Transmit,
+    ) {
+        let recovering = conn.phase == Phase::Recovery;
+        if packet.seq > conn.una {
+            if recovering {
+                conn.advance(now, packet);
+                if conn.timing && packet.seq > conn.timed {
+                    conn.sample(now);
+                }
+                conn.rearm(now);
+            } else {
+                let rtt = packet.stamp.elapsed(now);
+                conn.new_ack(now, packet, Some(rtt));
+            }
+        }
+        let (una, max) = (conn.una, conn.max);
+        let news = self.reported.update(una, max, options);
+        if recovering {
+            if una < conn.recover {
+                return self.pump(conn, now, out);
+            }
+            conn.phase = Phase::Open;
+            conn.dupacks = 0;
+            conn.action = Action::Exited;
+            conn.tell(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
+        }
+        // a duplicate is what reports something new, even if it moves the left edge (section 2)
+        if news {
+            conn.dupacks = conn.dupacks.saturating_add(1);
+            let lost = self.reported.lost_below() > una;
+            // after a timeout not before all that was sent until then is acknowledged (section 5.1)
+            if (conn.dupacks >= DUPLICATES || lost) && una >= conn.recover {
+                return self.enter(conn, now, out);
+            }
+        }
+        self.pump_holes(conn, now, out);
+    }
+
+    /// Section 5 step (4).
+    fn enter(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
+        if conn.reduces() {
+            conn.tell(TcpEvent::Lost { duplicates: 0, again: false }, now);
+        }
+        conn.recover = conn.max;
+        conn.limited = 0;
+        conn.action = Action::Duplicates;
+        conn.phase = Phase::Recovery;
+        conn.stats.fast_retransmits += 1;
+        conn.timing = false;
+        conn.set_timer(now);
+        let una = conn.una;
+        self.high = una + 1;
+        self.rescue = una + 1;
+        conn.emit(now, una, out);
+        self.pump(conn, now, out);
+    }
+
+    /// Sends what the window allows outside of recovery, in order, but nothing that the receiver has reported; what it has
+    /// reported has left the network. That is limited transmit (section 5 step (3)), and what fills the holes after a
+    /// timeout (section 5.1).
+    pub(super) fn pump_holes(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
+        if self.reported.is_empty() {
+            return conn.pump(now, u32::MAX, out);
+        }
+        let window = conn.window();
+        let edge = conn.una.saturating_add(conn.receive_window).min(conn.limit);
+        let (una, next) = (conn.una, conn.nxt);
+        let reported = self.reported.covered(una, next);
+        let mut pipe = next - una - reported;
+        while pipe < window {
+            let next = conn.nxt;
+            let seq = self.reported.hole(next);
+            // new data in place of what was reported is what limited transmit adds
+            let more = seq >= conn.max && seq - conn.una >= window;
+            if seq >= edge || more && !conn.config.limited_transmit || !conn.admits(now, out) {
+                break;
+            }
+            conn.nxt = seq + 1;
+            conn.limited += u32::from(more);
+            conn.emit(now, seq, out);
+            pipe += 1;
+        }
+    }
+
+    /// Sends while the window exceeds what is in flight: holes first, then new data (RFC 6675 section 5 step (C)).
+    pub(super) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
+        let window = conn.controller.window() as u32;
+        let ns2 = conn.profile == Profile::Ns2;
+        // the pipe is counted once and then goes up by one with each segment sent
+        let (una, max) = (conn.una, conn.max);
+        let mut pipe = if ns2 { self.pipe } else { i64::from(self.reported.in_flight(una, max, self.high)) };
+        while pipe < i64::from(window) {
+            if !conn.admits(now, out) {
+                break;
+            }
+            let Some(seq) = self.next_segment(conn) else { break };
+            conn.nxt = conn.nxt.max(seq.saturating_add(1));
+            conn.emit(now, seq, out);
+            pipe += 1;
+        }
+        self.pipe = pipe;
+    }
+
+    /// RFC 6675 NextSeg; ns-2's order is the same without rules 3 and 4.
+    fn next_segment(&mut self, conn: &Connection) -> Option<u32> {
+        let ns2 = conn.profile == Profile::Ns2;
+        let (una, max, recover) = (conn.una, conn.max, conn.recover);
+        let edge = una.saturating_add(conn.receive_window);
+        let next = conn.nxt;
+        let fresh = next < conn.limit && next < edge;
+        let hole = self.next_hole(una);
+        // rule 1; ns-2 does not ask whether it is lost
+        if let Some(seq) = hole.filter(|&seq| ns2 || seq < self.reported.lost_below()) {
+            self.high = seq + 1;
+            return (seq < edge).then_some(seq);
+        }
+        if fresh {
+            return Some(next); // rule 2
+        }
+        if ns2 {
+            return None;
+        }
+        if let Some(seq) = hole {
+            self.high = seq + 1;
+            return Some(seq); // rule 3
+        }
+        // rule 4: the highest outstanding segment, once, lest its loss cost a timeout
+        if una > self.rescue {
+            self.rescue = recover;
+            return (una..max).rev().find(|&s| self.reported.hole(s) == s);
+        }
+        None
+    }
+}
