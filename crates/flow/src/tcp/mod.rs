@@ -18,6 +18,9 @@ mod rtt;
 mod sender;
 mod sent;
 
+#[cfg(test)]
+mod fast_paths;
+
 pub use config::{PartialAcks, TcpConfig};
 pub use in_order::Burst;
 pub use receiver::TcpReceiver;

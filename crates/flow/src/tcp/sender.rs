@@ -20,6 +20,9 @@ use paceline_units::{Span, Time};
 pub struct TcpSender {
     pub(super) conn: Connection,
     pub(super) repair: Repair,
+    /// Acknowledgements take no fast path: what a test compares the fast ones with.
+    #[cfg(test)]
+    pub(super) slow_only: bool,
 }
 
 // What an acknowledgement in order touches, the statistics up to the histogram included, fits into four cache lines with
@@ -33,7 +36,12 @@ impl TcpSender {
         let mut conn = Connection::new(config, controller, stream);
         conn.begin(0);
         let repair = Repair::new(&mut conn);
-        let mut sender = TcpSender { conn, repair };
+        let mut sender = TcpSender {
+            conn,
+            repair,
+            #[cfg(test)]
+            slow_only: false,
+        };
         sender.choose_path();
         sender
     }
@@ -147,6 +155,10 @@ impl TcpSender {
         let conn = &mut self.conn;
         conn.irregular = conn.config.ecn || !conn.shorts.is_empty() || conn.una <= conn.base;
         conn.fast_path = self.repair.fast_path(conn);
+        #[cfg(test)]
+        if self.slow_only {
+            conn.fast_path = FastPath::No;
+        }
     }
 
     /// A timer may have expired; a call too early does nothing.

@@ -131,7 +131,7 @@ impl Repair {
             Repair::Ns2Linux(_) | Repair::Linux(_) => false,
         };
         let standing = conn.receive_window == conn.config.receive_window.max(1);
-        let quiet = conn.phase == Phase::Open && conn.una > conn.base && conn.shorts.is_empty();
+        let quiet = conn.phase == Phase::Open && conn.limited == 0 && conn.una > conn.base && conn.shorts.is_empty();
         if !(clear && standing && quiet) {
             return FastPath::No;
         }

@@ -1,0 +1,234 @@
+//! An acknowledgement in order has three ways through a sender: that of `in_order`, the fast path in `sender`, and the way of
+//! all others. Here a sender that may take all of them runs beside one that takes the last alone.
+
+use super::repair::Repair;
+use super::{TcpConfig, TcpReceiver, TcpSender};
+use crate::{Segment, Transmit};
+use paceline_control::{Profile, Recovery, Scheme, TcpController, registry};
+use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet};
+use paceline_random::{Sequence, Stream};
+use paceline_units::{Span, Time};
+use proptest::prelude::*;
+
+/// What a host takes: it holds what leaves, and may be full.
+#[derive(Default)]
+struct Host {
+    segments: Vec<Segment>,
+    full_until: Option<Time>,
+}
+
+impl Transmit for Host {
+    fn transmit(&mut self, segment: Segment) {
+        self.segments.push(segment);
+    }
+    fn full_until(&self) -> Option<Time> {
+        self.full_until
+    }
+}
+
+/// What happens to both.
+#[derive(Clone, Debug)]
+enum Event {
+    Data(Segment),
+    Ack(Segment),
+    ReceiverTimer,
+    Write,
+}
+
+/// The network of a case.
+#[derive(Clone, Copy, Debug)]
+struct Network {
+    loss: f64,
+    /// Mean of what delays differ by, in ms: packets overtake.
+    jitter: u64,
+    marks: f64,
+    /// The interface is full now and then.
+    full: f64,
+    /// Bytes of a write, one every 20 ms; none: it never runs dry.
+    writes: Option<u64>,
+    seed: u64,
+}
+
+struct Run {
+    queue: Vec<(Time, usize, Event)>,
+    draws: Sequence,
+    network: Network,
+    scheduled: usize,
+}
+
+impl Run {
+    fn at(&mut self, time: Time, event: Event) {
+        self.scheduled += 1;
+        self.queue.push((time, self.scheduled, event));
+    }
+
+    fn chance(&mut self, p: f64) -> bool {
+        self.draws.unit() < p
+    }
+
+    /// The segments go their way.
+    fn carry(&mut self, now: Time, segments: Vec<Segment>, data: bool) {
+        for mut segment in segments {
+            let lost = self.chance(self.network.loss);
+            let marked = self.chance(self.network.marks);
+            let jitter = Span::from_millis((self.draws.unit() * 2.0 * self.network.jitter as f64) as u64);
+            if lost {
+                continue;
+            }
+            if data && marked && segment.flags.has(Flags::ECT) {
+                segment.flags = segment.flags.with(Flags::CE);
+            }
+            let event = if data { Event::Data(segment) } else { Event::Ack(segment) };
+            self.at(now + Span::from_millis(20) + jitter, event);
+        }
+    }
+
+    fn next(&mut self) -> Option<(Time, Event)> {
+        let i = (0..self.queue.len()).min_by_key(|&i| (self.queue[i].0, self.queue[i].1))?;
+        let (time, _, event) = self.queue.swap_remove(i);
+        Some((time, event))
+    }
+}
+
+fn packet(now: Time, segment: &Segment) -> Packet {
+    let &Segment { seq, stamp, size, flags, .. } = segment;
+    Packet { time: now, flow: FlowId(0), seq, stamp, cursor: 0, extra: ExtraId::NONE, size, flags }
+}
+
+/// What both must agree on.
+fn state(sender: &TcpSender) -> String {
+    let (conn, stats) = (&sender.conn, &sender.conn.stats);
+    let timed = conn.timing.then_some((conn.timed, conn.timed_at));
+    let vegas = matches!(sender.repair, Repair::Vegas(_)).then_some(&sender.repair);
+    format!(
+        "{:?}",
+        (
+            (conn.una, conn.nxt, conn.max, conn.inflation, conn.dupacks, conn.limited, conn.phase),
+            (timed, conn.timer, conn.rto, conn.last_sent, conn.recover, conn.reduced),
+            (&conn.controller, &conn.sent, &conn.rtt, vegas),
+            (stats.packets_sent, stats.bytes_acked, stats.window_integral, stats.rtt_sum, stats.rtt_count),
+            (stats.retransmitted, stats.timeouts, stats.window_cuts),
+        )
+    )
+}
+
+fn named(scheme: &str) -> &'static Scheme {
+    registry::scheme(scheme).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn sender(config: &TcpConfig, scheme: &str, network: Network, slow_only: bool) -> TcpSender {
+    let controller = TcpController::new(named(scheme), config.profile, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut sender = TcpSender::new(config, controller, Stream::new(network.seed, "sender"));
+    sender.slow_only = slow_only;
+    sender.choose_path();
+    sender
+}
+
+/// Runs both for three seconds. Gives how many acknowledgements the first took by each of its ways.
+fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 3], TestCaseError> {
+    let mut pair = [sender(config, scheme, network, false), sender(config, scheme, network, true)];
+    let mut receiver = TcpReceiver::new(config);
+    let draws = Sequence::new(Stream::new(network.seed, "network"));
+    let mut run = Run { queue: Vec::new(), draws, network, scheduled: 0 };
+    let mut ways = [0; 3];
+    let mut now = Time::ZERO;
+    let mut begun = false;
+    if network.writes.is_some() {
+        (0..150).for_each(|i| run.at(Time::ZERO + Span::from_millis(20 * i), Event::Write));
+    }
+    while now < Time::from_secs_f64(3.0) {
+        let full = run.chance(network.full).then(|| now + Span::from_millis(3));
+        let mut hosts = [(); 2].map(|()| Host { segments: Vec::new(), full_until: full });
+        let wake = pair[0].next_wake();
+        prop_assert_eq!(wake, pair[1].next_wake());
+        if !begun {
+            begun = true;
+            for (sender, host) in pair.iter_mut().zip(&mut hosts) {
+                sender.start(now, host);
+                if network.writes.is_none() {
+                    sender.supply_endless(now, host);
+                }
+            }
+        } else if run.queue.iter().all(|(time, ..)| wake < *time) {
+            if wake == Time::NEVER {
+                break;
+            }
+            now = now.max(wake);
+            pair.iter_mut().zip(&mut hosts).for_each(|(sender, host)| sender.on_timer(now, host));
+        } else {
+            let Some((time, event)) = run.next() else { break };
+            now = now.max(time);
+            match event {
+                Event::Data(segment) => {
+                    let mut back = Vec::new();
+                    receiver.on_data(now, &packet(now, &segment), &mut back);
+                    run.carry(now, back, false);
+                    let due = receiver.next_wake();
+                    if due != Time::NEVER {
+                        run.at(due, Event::ReceiverTimer);
+                    }
+                }
+                Event::ReceiverTimer => {
+                    let mut back = Vec::new();
+                    receiver.on_timer(now, &mut back);
+                    run.carry(now, back, false);
+                }
+                Event::Write => {
+                    let bytes = (network.writes.unwrap_or(0) as f64 * 2.0 * run.draws.unit()) as u64;
+                    pair.iter_mut().zip(&mut hosts).for_each(|(sender, host)| sender.supply(bytes, now, host));
+                }
+                Event::Ack(segment) => {
+                    let options = match &segment.extra {
+                        Some(Extra::Tcp(options)) => Some(options),
+                        _ => None,
+                    };
+                    ways[pair[0].conn.fast_path as usize] += u32::from(options.is_none());
+                    let ack = packet(now, &segment);
+                    pair.iter_mut().zip(&mut hosts).for_each(|(sender, host)| sender.on_ack(now, &ack, options, host));
+                }
+            }
+        }
+        let [fast, slow] = hosts;
+        prop_assert_eq!(format!("{:?}", fast.segments), format!("{:?}", slow.segments), "at {:?}", now);
+        prop_assert_eq!(state(&pair[0]), state(&pair[1]), "at {:?}", now);
+        run.carry(now, fast.segments, true);
+    }
+    Ok(ways)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_ways_of_an_acknowledgement_are_one(
+        profile in proptest::sample::select(vec![Profile::Rfc, Profile::Ns2]),
+        scheme in proptest::sample::select(vec!["newreno", "sack", "cubic", "vegas", "veno"]),
+        recovery in proptest::sample::select(vec![None, Some(Recovery::Tahoe), Some(Recovery::Vegas), Some(Recovery::Reno)]),
+        loss in prop_oneof![Just(0.0), Just(0.01), Just(0.1)],
+        jitter in prop_oneof![Just(0u64), Just(8)],
+        (marks, full, overhead) in (prop_oneof![2 => Just(0.0), 1 => Just(0.02)], prop_oneof![2 => Just(0.0), 1 => Just(0.2)], 0u64..2),
+        writes in prop_oneof![Just(None), Just(Some(6000u64))],
+        seed in any::<u64>(),
+    ) {
+        let scheme = if profile == Profile::Ns2 && scheme == "cubic" { "newreno" } else { scheme };
+        let mut config = TcpConfig::new(profile, named(scheme));
+        config.recovery = recovery.filter(|_| scheme == "newreno").unwrap_or(config.recovery);
+        config.ecn = marks > 0.0;
+        config.receive_window = 60;
+        config.send_overhead = Span::from_micros(300 * overhead);
+        compare(&config, scheme, Network { loss, jitter, marks, full, writes, seed })?;
+    }
+}
+
+/// The test above is about something: each way is taken.
+#[test]
+fn each_way_is_taken() {
+    let network = Network { loss: 0.01, jitter: 0, marks: 0.0, full: 0.1, writes: None, seed: 1 };
+    let mut ways = [0; 3];
+    for scheme in ["newreno", "vegas", "sack"] {
+        let config = TcpConfig::new(Profile::Rfc, named(scheme));
+        let taken = compare(&config, scheme, network).unwrap_or_else(|e| panic!("{scheme}: {e}"));
+        ways = [0, 1, 2].map(|i| ways[i] + taken[i]);
+    }
+    assert!(ways.iter().all(|&n| n > 100), "{ways:?}");
+}
