@@ -11,8 +11,8 @@ mod ns2_linux;
 
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController};
-use linux::Kernel;
-use ns2_linux::Early;
+use linux::Linux;
+use ns2_linux::Ns2Linux;
 use paceline_units::Time;
 
 const PARAMETERS: &[Parameter] = &[
@@ -54,9 +54,9 @@ pub struct Cubic {
     /// The window just before the last reduction (cwnd_prior).
     prior: f64,
     /// Under `linux`: the kernel's own state.
-    kernel: Option<Kernel>,
+    linux: Option<Linux>,
     /// Under `ns2-linux`: the state of Linux 2.6.22's.
-    early: Option<Box<Early>>,
+    ns2_linux: Option<Box<Ns2Linux>>,
 }
 
 impl Cubic {
@@ -150,8 +150,8 @@ impl Build for Cubic {
             k: 0.0,
             w_est: 0.0,
             prior: 0.0,
-            kernel: (profile == Profile::Linux).then(Kernel::default),
-            early: (profile == Profile::Ns2Linux).then(|| Box::new(Early::new(values[0], values[1]))),
+            linux: (profile == Profile::Linux).then(Linux::default),
+            ns2_linux: (profile == Profile::Ns2Linux).then(|| Box::new(Ns2Linux::new(values[0], values[1]))),
         }
     }
 }
@@ -160,11 +160,11 @@ impl Controller for Cubic {
     type Feedback = TcpEvent;
 
     fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
-        if self.kernel.is_some() {
-            return self.on_feedback_kernel(feedback, path);
+        if self.linux.is_some() {
+            return self.on_feedback_linux(feedback, path);
         }
-        if self.early.is_some() {
-            return self.on_feedback_early(feedback, path);
+        if self.ns2_linux.is_some() {
+            return self.on_feedback_ns2_linux(feedback, path);
         }
         match *feedback {
             TcpEvent::Acked { segments, in_flight, .. } => self.grow(segments, in_flight, path),

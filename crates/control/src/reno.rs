@@ -84,24 +84,24 @@ impl Reno {
             Profile::Ns2 => {
                 self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
             }
-            Profile::Ns2Linux | Profile::Linux => self.acked_linux(segments, in_flight),
+            Profile::Ns2Linux | Profile::Linux => self.cong_avoid(segments, in_flight),
         }
     }
 
     /// `tcp_reno_cong_avoid`; under `ns2-linux` with `sysctl_tcp_abc` 1, which is what ns-2 carries.
     #[inline(never)]
-    fn acked_linux(&mut self, segments: u32, in_flight: u32) {
+    fn cong_avoid(&mut self, segments: u32, in_flight: u32) {
         if self.profile == Profile::Linux {
-            return grow_kernel(&mut self.cwnd, self.ssthresh, &mut self.count, segments, in_flight);
+            return grow_linux(&mut self.cwnd, self.ssthresh, &mut self.count, segments, in_flight);
         }
         self.count = self.count.saturating_add(segments);
-        grow_linux(&mut self.cwnd, self.ssthresh, &mut self.count, in_flight);
+        grow_ns2_linux(&mut self.cwnd, self.ssthresh, &mut self.count, in_flight);
     }
 }
 
 /// Linux 2.6.22 with appropriate byte counting: one segment per acknowledgement in slow start, one per window of
 /// acknowledged segments beyond it; nothing while the window is not used. `count`: segments acknowledged so far.
-pub(crate) fn grow_linux(cwnd: &mut f64, ssthresh: f64, count: &mut u32, in_flight: u32) {
+pub(crate) fn grow_ns2_linux(cwnd: &mut f64, ssthresh: f64, count: &mut u32, in_flight: u32) {
     if f64::from(in_flight) < *cwnd {
         return;
     }
@@ -115,16 +115,16 @@ pub(crate) fn grow_linux(cwnd: &mut f64, ssthresh: f64, count: &mut u32, in_flig
 
 /// `tcp_reno_cong_avoid` of a current kernel: slow start by what is acknowledged, up to the threshold; one segment per
 /// window of acknowledged segments beyond it; nothing while the window is not used (RFC 7661).
-pub(crate) fn grow_kernel(cwnd: &mut f64, ssthresh: f64, count: &mut u32, segments: u32, in_flight: u32) {
+pub(crate) fn grow_linux(cwnd: &mut f64, ssthresh: f64, count: &mut u32, segments: u32, in_flight: u32) {
     if f64::from(in_flight) < *cwnd {
         return;
     }
-    let segments = slow_start_kernel(cwnd, ssthresh, segments);
-    avoid_kernel(cwnd, *cwnd, count, segments);
+    let segments = slow_start_linux(cwnd, ssthresh, segments);
+    avoid_linux(cwnd, *cwnd, count, segments);
 }
 
 /// `tcp_slow_start`: what is left of `segments` counts for congestion avoidance.
-pub(crate) fn slow_start_kernel(cwnd: &mut f64, ssthresh: f64, segments: u32) -> u32 {
+pub(crate) fn slow_start_linux(cwnd: &mut f64, ssthresh: f64, segments: u32) -> u32 {
     if *cwnd >= ssthresh {
         return segments;
     }
@@ -135,7 +135,7 @@ pub(crate) fn slow_start_kernel(cwnd: &mut f64, ssthresh: f64, segments: u32) ->
 }
 
 /// `tcp_cong_avoid_ai`: one segment for every `per` of those acknowledged.
-pub(crate) fn avoid_kernel(cwnd: &mut f64, per: f64, count: &mut u32, segments: u32) {
+pub(crate) fn avoid_linux(cwnd: &mut f64, per: f64, count: &mut u32, segments: u32) {
     if f64::from(*count) >= per {
         // left over from a time when fewer were asked for
         *count = 0;

@@ -187,13 +187,13 @@ impl Vegas {
         self.least = f64::INFINITY;
     }
 
-    fn acked_linux(&mut self, segments: u32, in_flight: u32, rtt: Option<Span>, path: &PathView) {
+    fn acked_ns2_linux(&mut self, segments: u32, in_flight: u32, rtt: Option<Span>, path: &PathView) {
         if self.sampling == Sampling::Unborn {
             self.enable(path);
         }
-        self.sample_linux(segments, rtt);
+        self.sample_ns2_linux(segments, rtt);
         if self.sampling == Sampling::Off {
-            return reno::grow_linux(&mut self.cwnd, self.ssthresh, &mut self.count, in_flight);
+            return reno::grow_ns2_linux(&mut self.cwnd, self.ssthresh, &mut self.count, in_flight);
         }
         if path.acked <= self.epoch {
             if self.cwnd <= self.ssthresh {
@@ -207,7 +207,7 @@ impl Vegas {
         self.epoch = path.next;
         self.epoch_window = self.cwnd;
         if self.samples <= 2 {
-            reno::grow_linux(&mut self.cwnd, self.ssthresh, &mut self.count, in_flight);
+            reno::grow_ns2_linux(&mut self.cwnd, self.ssthresh, &mut self.count, in_flight);
         } else {
             // fixed point with one binary digit, as in the kernel
             let target = (window * self.base_rtt * 2.0 / self.least).trunc();
@@ -240,7 +240,7 @@ impl Vegas {
     }
 
     /// `tcp_vegas_pkts_acked`: samples in microseconds, never zero.
-    fn sample_linux(&mut self, segments: u32, rtt: Option<Span>) {
+    fn sample_ns2_linux(&mut self, segments: u32, rtt: Option<Span>) {
         self.count = self.count.saturating_add(segments);
         if let Some(rtt) = rtt {
             let micros = (rtt.0 / 1000 + 1) as f64;
@@ -250,7 +250,7 @@ impl Vegas {
         }
     }
 
-    fn lost_linux(&mut self) {
+    fn lost_ns2_linux(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(2.0);
         self.cwnd = (self.ssthresh / 2.0).floor().max(1.0);
         self.count = 0;
@@ -297,25 +297,25 @@ impl Controller for Vegas {
     type Feedback = TcpEvent;
 
     fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
-        let linux = self.profile == Profile::Ns2Linux;
+        let ns2_linux = self.profile == Profile::Ns2Linux;
         match *feedback {
-            _ if self.profile == Profile::Linux => self.on_feedback_kernel(feedback, path),
-            TcpEvent::Acked { segments, in_flight, rtt } if linux => {
-                self.acked_linux(segments, in_flight, rtt, path);
+            _ if self.profile == Profile::Linux => self.on_feedback_linux(feedback, path),
+            TcpEvent::Acked { segments, in_flight, rtt } if ns2_linux => {
+                self.acked_ns2_linux(segments, in_flight, rtt, path);
             }
-            TcpEvent::Repaired { segments, rtt } => self.sample_linux(segments, rtt),
+            TcpEvent::Repaired { segments, rtt } => self.sample_ns2_linux(segments, rtt),
             TcpEvent::Acked { rtt, .. } => self.acked(rtt, path),
             TcpEvent::Established { window } => self.cwnd = window.max(1.0),
             TcpEvent::Duplicate => self.cwnd += 1.0,
             TcpEvent::Resumed { .. } => {}
-            TcpEvent::Lost { .. } | TcpEvent::EcnEcho if linux => self.lost_linux(),
+            TcpEvent::Lost { .. } | TcpEvent::EcnEcho if ns2_linux => self.lost_ns2_linux(),
             TcpEvent::Lost { duplicates, again } => self.lost(duplicates, again, path),
             TcpEvent::EcnEcho => {
                 self.ssthresh = (self.cwnd.min(f64::from(path.receive_window)) / 2.0).floor().max(2.0);
                 self.cwnd = (self.cwnd / 2.0).max(1.0);
             }
             TcpEvent::Deflate { segments } => self.cwnd = (self.cwnd - f64::from(segments)).max(1.0),
-            TcpEvent::Recovered { at_most } if linux => {
+            TcpEvent::Recovered { at_most } if ns2_linux => {
                 if self.cwnd < self.ssthresh {
                     self.cwnd = self.ssthresh.min(at_most).max(1.0);
                 }
@@ -339,9 +339,9 @@ impl Controller for Vegas {
                     self.epoch_began = path.now;
                     self.sum = 0.0;
                     self.samples = 0;
-                } else if linux {
+                } else if ns2_linux {
                     if threshold == Threshold::Cut {
-                        self.lost_linux();
+                        self.lost_ns2_linux();
                     }
                     self.cwnd = 1.0;
                     self.count = 0;

@@ -4,16 +4,16 @@
 //! 21(2), 2003; B. Zhou, C. P. Fu, V. O. K. Li, "TFRC Veno", equations (2) and (3). Profiles: `rfc` and `ns2` the second
 //! paper's form, in which the cut is all that Veno changes in Reno's window as [`crate::reno`] has it under that
 //! profile, and the base round-trip time is forgotten at each loss; the first paper's slower growth is a parameter.
-//! `ns2-linux` `tcp_veno.c` of Linux 2.6.22 as ns-2.35 carries it; `linux` that of a current kernel (`veno/linux.rs`).
+//! `ns2-linux` `tcp_veno.c` of Linux 2.6.22 as ns-2.35 carries it; `linux` that of a current kernel (`veno/tcp_veno.rs`).
 //! See docs/controllers/veno.md.
 
-mod linux;
+mod tcp_veno;
 
 use crate::reno::Reno;
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, WindowController};
-use linux::Kernel;
 use paceline_units::Span;
+use tcp_veno::TcpVeno;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::number(
@@ -65,7 +65,7 @@ pub struct Veno {
     backlog: f64,
     /// Whether the next acknowledgement, or under Linux the next window of them, may grow the window while N >= beta.
     turn: Turn,
-    kernel: Kernel,
+    tcp_veno: TcpVeno,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,7 +148,7 @@ impl Build for Veno {
             base_rtt: f64::INFINITY,
             backlog: 0.0,
             turn: Turn::Grow,
-            kernel: Kernel::default(),
+            tcp_veno: TcpVeno::default(),
         }
     }
 }
@@ -159,7 +159,7 @@ impl Controller for Veno {
     fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
         match *feedback {
             _ if matches!(self.reno.profile, Profile::Ns2Linux | Profile::Linux) => {
-                self.on_feedback_kernel(feedback, path);
+                self.on_feedback_tcp_veno(feedback, path);
             }
             TcpEvent::Acked { segments, in_flight, rtt } => self.acked(segments, in_flight, rtt, path),
             TcpEvent::Lost { .. } => {

@@ -21,11 +21,11 @@ use paceline_units::{Rate, Span, Time};
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Link {
-    /// The server, unless there is a special one, and the limit of drop-tail in packets (`u32::MAX`: none).
+    /// The server, unless there is a general one, and the limit of drop-tail in packets (`u32::MAX`: none).
     server: Constant,
     limit: u32,
     propagation: Span,
-    /// The loss model, if there is nothing special besides.
+    /// The loss model, if that is all there is beside the queue.
     loss: Option<Losses>,
     /// The next instant at which the meter has something to do.
     boundary: u64,
@@ -36,13 +36,13 @@ pub struct Link {
     refused: Drops,
     marks: u64,
     /// What a link has beyond a constant rate and drop-tail by packets.
-    special: Option<Box<Special>>,
+    general: Option<Box<General>>,
     agenda: Box<Agenda>,
     keeps_order: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Special {
+struct General {
     server: Server,
     recovery: Option<Box<Recovering>>,
     discipline: Refusal,
@@ -82,7 +82,7 @@ impl Link {
         let recovery =
             model.recovery.map(|recovery| Box::new(Recovering::new(&recovery, model.rate.nominal(), stream.fork(7))));
         let impairments = Impairments::new(model, stream);
-        let (server, loss, special) = match (Server::new(&model.rate), &discipline) {
+        let (server, loss, general) = match (Server::new(&model.rate), &discipline) {
             (Server::Constant(server), Refusal::Packets(_))
                 if impairments.is_only_loss() && occupancy.is_none() && recovery.is_none() && !model.per_flow =>
             {
@@ -91,8 +91,8 @@ impl Link {
             (server, _) => {
                 // The constant one beside it is not used.
                 let shares = model.per_flow.then(|| Box::new(Shares::new(window)));
-                let special = Special { server, recovery, discipline, impairments, shares };
-                (Constant::new(Rate(1)), None, Some(Box::new(special)))
+                let general = General { server, recovery, discipline, impairments, shares };
+                (Constant::new(Rate(1)), None, Some(Box::new(general)))
             }
         };
         let agenda = Box::new(Agenda::new(window));
@@ -108,7 +108,7 @@ impl Link {
             waiting: Waiting::new(occupancy),
             refused: Drops::default(),
             marks: 0,
-            special,
+            general,
             agenda,
             keeps_order: model.reorder.is_none() && model.duplicate.is_none(),
         }
@@ -137,8 +137,8 @@ impl Link {
         self.last = now;
         let index = self.arrivals;
         self.arrivals += 1;
-        if self.special.is_some() {
-            return self.admit_special(index, packet);
+        if self.general.is_some() {
+            return self.admit_general(index, packet);
         }
         self.waiting.count.release(now, &self.waiting.ring, &mut ());
         let free = self.server.free();
@@ -170,7 +170,7 @@ impl Link {
     pub fn admit_all(&mut self, packets: &mut [Packet], mut dropped: impl FnMut(&Packet, DropReason)) -> bool {
         let Some(last) = packets.last() else { return true };
         let last = last.time.0;
-        if self.special.is_some() || self.loss.is_some() {
+        if self.general.is_some() || self.loss.is_some() {
             return false;
         }
         if last >= self.boundary {
@@ -224,20 +224,20 @@ impl Link {
 
     /// The rest of [`Link::admit`] for any server, discipline and impairments.
     #[inline(never)]
-    fn admit_special(&mut self, index: u64, packet: &mut Packet) -> Fate {
+    fn admit_general(&mut self, index: u64, packet: &mut Packet) -> Fate {
         self.waiting.release(packet.time.0);
-        let Some(special) = &mut self.special else { return Fate::Pass };
+        let Some(general) = &mut self.general else { return Fate::Pass };
         let (now, size, packets) = (packet.time.0, packet.size, self.waiting.packets());
-        if let Some(shares) = &mut special.shares {
+        if let Some(shares) = &mut general.shares {
             shares.release(now);
             shares.arrive(packet.flow, now);
         }
-        if let Some(recovery) = &mut special.recovery {
-            recovery.catch_up(&mut special.server, now);
+        if let Some(recovery) = &mut general.recovery {
+            recovery.catch_up(&mut general.server, now);
             self.idle += core::mem::take(&mut recovery.idle);
         }
-        let (free, bytes) = (special.server.free(), self.waiting.bytes());
-        let full = match &mut special.discipline {
+        let (free, bytes) = (general.server.free(), self.waiting.bytes());
+        let full = match &mut general.discipline {
             Refusal::Packets(limit) => packets >= *limit,
             Refusal::Bytes(limit) => bytes + u64::from(size) > *limit,
             Refusal::Red(red, draws) => {
@@ -248,11 +248,11 @@ impl Link {
                     Verdict::Mark => {
                         packet.flags = packet.flags.with(Flags::CE);
                         self.marks += 1;
-                        special.shares.iter_mut().for_each(|shares| shares.mark(packet.flow, now));
+                        general.shares.iter_mut().for_each(|shares| shares.mark(packet.flow, now));
                     }
                     Verdict::Drop(reason) => {
                         self.refused[reason] += 1;
-                        special.shares.iter_mut().for_each(|shares| shares.refuse(packet.flow, now, reason));
+                        general.shares.iter_mut().for_each(|shares| shares.refuse(packet.flow, now, reason));
                         return Fate::Drop(reason);
                     }
                 }
@@ -260,21 +260,21 @@ impl Link {
             }
         };
         // A packet that finds the link free does not wait, so no limit concerns it.
-        if full && special.server.is_busy(now) {
+        if full && general.server.is_busy(now) {
             self.refused[DropReason::Overflow] += 1;
-            special.shares.iter_mut().for_each(|shares| shares.refuse(packet.flow, now, DropReason::Overflow));
+            general.shares.iter_mut().for_each(|shares| shares.refuse(packet.flow, now, DropReason::Overflow));
             return Fate::Drop(DropReason::Overflow);
         }
-        let Served { start, end, lost } = match &mut special.recovery {
-            Some(recovery) => recovery.serve(&mut special.server, index, now, size),
+        let Served { start, end, lost } = match &mut general.recovery {
+            Some(recovery) => recovery.serve(&mut general.server, index, now, size),
             None => {
-                let (start, end) = special.server.serve(now, size);
+                let (start, end) = general.server.serve(now, size);
                 Served { start, end, lost: false }
             }
         };
         self.idle += now.saturating_sub(free);
         packet.time = Time(end) + self.propagation;
-        let (mut exit, mut fate) = special.impairments.meet(index, (now, start), packet);
+        let (mut exit, mut fate) = general.impairments.meet(index, (now, start), packet);
         if lost && exit == Exit::Crosses {
             packet.time = Time(now);
             (exit, fate) = (Exit::Lost, Fate::Drop(DropReason::Loss));
@@ -282,10 +282,10 @@ impl Link {
         let leaving = Leaving { flow: packet.flow, size, exit };
         if start > now {
             self.waiting.enter(now, start, size, exit);
-            special.shares.iter_mut().for_each(|shares| shares.will_leave(now, start, leaving));
+            general.shares.iter_mut().for_each(|shares| shares.will_leave(now, start, leaving));
         } else {
             self.waiting.pass(size, exit);
-            special.shares.iter_mut().for_each(|shares| shares.pass(now, leaving));
+            general.shares.iter_mut().for_each(|shares| shares.pass(now, leaving));
         }
         self.agenda.will_leave(start, start - now);
         if end == u64::MAX { Fate::Held } else { fate }

@@ -26,7 +26,7 @@ const SETTLE: Span = Span::from_secs(1);
 
 /// What the kernel keeps beside the window.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Kernel {
+pub(super) struct Linux {
     /// Acknowledged segments counted towards the next segment of window, and how many that takes.
     count: u32,
     per: f64,
@@ -44,7 +44,7 @@ pub(super) struct Kernel {
     found: bool,
 }
 
-impl Kernel {
+impl Linux {
     fn begin_round(&mut self, path: &PathView) {
         self.round_end = path.next;
         self.round_began = path.now;
@@ -80,32 +80,32 @@ impl Kernel {
 }
 
 impl Cubic {
-    pub(super) fn on_feedback_kernel(&mut self, feedback: &TcpEvent, path: &PathView) {
+    pub(super) fn on_feedback_linux(&mut self, feedback: &TcpEvent, path: &PathView) {
         match *feedback {
             TcpEvent::Acked { segments, in_flight, rtt } => {
-                self.sample_kernel(rtt, path);
-                self.acked_kernel(segments, in_flight, path);
+                self.sample_linux(rtt, path);
+                self.acked_linux(segments, in_flight, path);
             }
-            TcpEvent::Repaired { rtt, .. } => self.sample_kernel(rtt, path),
+            TcpEvent::Repaired { rtt, .. } => self.sample_linux(rtt, path),
             TcpEvent::Established { window } => {
                 self.cwnd = window.max(1.0);
-                self.kernel().begin_round(path);
+                self.linux().begin_round(path);
             }
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho => {
-                self.reduce_kernel();
+                self.reduce_linux();
                 self.cwnd = self.ssthresh;
             }
             TcpEvent::Timeout(threshold) => {
                 if threshold == Threshold::Cut {
-                    self.reduce_kernel();
+                    self.reduce_linux();
                 }
                 // cubictcp_state: TCP_CA_Loss forgets everything
                 self.cwnd = 1.0;
                 self.w_max = 0.0;
                 self.w_est = 0.0;
                 self.epoch = None;
-                *self.kernel() = Kernel::default();
-                self.kernel().begin_round(path);
+                *self.linux() = Linux::default();
+                self.linux().begin_round(path);
             }
             TcpEvent::Recovered { at_most } => {
                 if self.cwnd < self.ssthresh {
@@ -123,59 +123,59 @@ impl Cubic {
         }
     }
 
-    fn kernel(&mut self) -> &mut Kernel {
-        self.kernel.get_or_insert_default()
+    fn linux(&mut self) -> &mut Linux {
+        self.linux.get_or_insert_default()
     }
 
     /// `cubictcp_acked`.
-    fn sample_kernel(&mut self, rtt: Option<Span>, path: &PathView) {
+    fn sample_linux(&mut self, rtt: Option<Span>, path: &PathView) {
         let Some(delay) = rtt else { return };
         if self.epoch.is_some_and(|began| path.now.since(began) < SETTLE) {
             return;
         }
         let (window, slow) = (self.cwnd, self.cwnd < self.ssthresh);
-        let kernel = self.kernel();
+        let linux = self.linux();
         let delay = delay.max(Span::from_micros(1));
-        let least = kernel.least.map_or(delay, |l| l.min(delay));
-        kernel.least = Some(least);
-        if slow && !kernel.found && kernel.full(delay, least, window, path) {
-            kernel.found = true;
+        let least = linux.least.map_or(delay, |l| l.min(delay));
+        linux.least = Some(least);
+        if slow && !linux.found && linux.full(delay, least, window, path) {
+            linux.found = true;
             self.ssthresh = window;
         }
     }
 
     /// `cubictcp_cong_avoid`.
-    fn acked_kernel(&mut self, segments: u32, in_flight: u32, path: &PathView) {
+    fn acked_linux(&mut self, segments: u32, in_flight: u32, path: &PathView) {
         if f64::from(in_flight) < self.cwnd {
             return;
         }
-        let left = reno::slow_start_kernel(&mut self.cwnd, self.ssthresh, segments);
+        let left = reno::slow_start_linux(&mut self.cwnd, self.ssthresh, segments);
         if left == 0 {
             return;
         }
         self.work_out(left, path);
         let mut cwnd = self.cwnd;
-        let kernel = self.kernel();
-        reno::avoid_kernel(&mut cwnd, kernel.per, &mut kernel.count, left);
+        let linux = self.linux();
+        reno::avoid_linux(&mut cwnd, linux.per, &mut linux.count, left);
         self.cwnd = cwnd;
     }
 
     /// `bictcp_update`: how many acknowledged segments the next segment of window takes.
     fn work_out(&mut self, segments: u32, path: &PathView) {
         let (cwnd, now) = (self.cwnd, path.now);
-        self.kernel().reno += f64::from(segments);
-        if self.kernel().worked.is_some_and(|(window, at)| window == cwnd && now.since(at) <= PAUSE) {
+        self.linux().reno += f64::from(segments);
+        if self.linux().worked.is_some_and(|(window, at)| window == cwnd && now.since(at) <= PAUSE) {
             return;
         }
-        self.kernel().worked = Some((cwnd, now));
+        self.linux().worked = Some((cwnd, now));
         if self.epoch.is_none() {
             self.epoch = Some(now);
-            self.kernel().reno = f64::from(segments);
+            self.linux().reno = f64::from(segments);
             self.w_est = cwnd;
             self.prior = self.w_max.max(cwnd); // the plateau
             self.k = libm::cbrt((self.prior - cwnd) / self.c);
         }
-        let least = self.kernel().least.unwrap_or(path.srtt);
+        let least = self.linux().least.unwrap_or(path.srtt);
         let t = (now.since(self.epoch.unwrap_or(now)) + least).as_secs_f64();
         let d = t - self.k;
         let target = (self.prior + (self.c * d * d * d).trunc()).max(0.0);
@@ -186,21 +186,21 @@ impl Cubic {
         // Reno's estimate: 8 (1 + beta) / 3 (1 - beta) eighths of a window for each segment of it
         let scale = (8.0 * (1.0 + self.beta) / (3.0 * (1.0 - self.beta))).floor();
         let step = (cwnd * scale / 8.0).floor().max(1.0);
-        let whole = ((self.kernel().reno / step).ceil() - 1.0).max(0.0);
-        self.kernel().reno -= whole * step;
+        let whole = ((self.linux().reno / step).ceil() - 1.0).max(0.0);
+        self.linux().reno -= whole * step;
         self.w_est += whole;
         if self.w_est > cwnd {
             per = per.min((cwnd / (self.w_est - cwnd)).floor());
         }
-        self.kernel().per = per.max(2.0);
+        self.linux().per = per.max(2.0);
     }
 
     /// `cubictcp_recalc_ssthresh`, with fast convergence.
-    fn reduce_kernel(&mut self) {
+    fn reduce_linux(&mut self) {
         let cwnd = self.cwnd;
         self.w_max = if cwnd < self.w_max { (cwnd * (1.0 + self.beta) / 2.0).floor() } else { cwnd };
         self.ssthresh = (cwnd * self.beta).floor().max(2.0);
         self.epoch = None;
-        self.kernel().count = 0;
+        self.linux().count = 0;
     }
 }

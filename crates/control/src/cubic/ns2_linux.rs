@@ -25,7 +25,7 @@ const MOST: u64 = 16;
 
 /// What it keeps beside the window; times in milliseconds, 0 for none.
 #[derive(Clone, Debug)]
-pub(super) struct Early {
+pub(super) struct Ns2Linux {
     /// 1024 times C, and beta.
     scale: u64,
     beta: u64,
@@ -51,9 +51,9 @@ pub(super) struct Early {
     open: bool,
 }
 
-impl Early {
-    pub(super) fn new(c: f64, beta: f64) -> Early {
-        Early {
+impl Ns2Linux {
+    pub(super) fn new(c: f64, beta: f64) -> Ns2Linux {
+        Ns2Linux {
             scale: (libm::round(c * 1024.0) as u64).max(1),
             beta: libm::round(beta * 1024.0) as u64,
             count: 0,
@@ -75,7 +75,7 @@ impl Early {
     /// `bictcp_reset`, with a timeout.
     fn forget(&mut self) {
         let (c, beta) = (self.scale as f64 / 1024.0, self.beta as f64 / 1024.0);
-        *self = Early { open: false, ..Early::new(c, beta) };
+        *self = Ns2Linux { open: false, ..Ns2Linux::new(c, beta) };
     }
 
     /// `bictcp_acked`: segments an acknowledgement takes, 15/16 old and 1/16 new but for the digits cut off.
@@ -138,24 +138,24 @@ impl Early {
 }
 
 impl Cubic {
-    pub(super) fn on_feedback_early(&mut self, feedback: &TcpEvent, path: &PathView) {
-        let Some(mut early) = self.early.take() else { return };
-        let e = &mut *early;
+    pub(super) fn on_feedback_ns2_linux(&mut self, feedback: &TcpEvent, path: &PathView) {
+        let Some(mut state) = self.ns2_linux.take() else { return };
+        let e = &mut *state;
         match *feedback {
             TcpEvent::Acked { segments, in_flight, rtt } => {
                 e.acked(segments);
-                self.acked_early(e, in_flight, rtt, path);
+                self.acked_ns2_linux(e, in_flight, rtt, path);
             }
             TcpEvent::Repaired { segments, .. } => e.acked(segments),
             TcpEvent::Established { window } => self.cwnd = window.max(1.0),
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho => {
-                self.reduce_early(e);
+                self.reduce_ns2_linux(e);
                 e.open = false;
                 self.cwnd = self.ssthresh;
             }
             TcpEvent::Timeout(threshold) => {
                 if threshold == Threshold::Cut {
-                    self.reduce_early(e);
+                    self.reduce_ns2_linux(e);
                 }
                 e.forget();
                 self.cwnd = 1.0;
@@ -170,11 +170,11 @@ impl Cubic {
             TcpEvent::Undo { .. } | TcpEvent::Resumed { .. } | TcpEvent::Deflate { .. } | TcpEvent::Duplicate => {}
         }
         (self.w_max, self.w_est) = (e.last_max as f64, e.reno as f64);
-        self.early = Some(early);
+        self.ns2_linux = Some(state);
     }
 
     /// `bictcp_cong_avoid`.
-    fn acked_early(&mut self, e: &mut Early, in_flight: u32, rtt: Option<Span>, path: &PathView) {
+    fn acked_ns2_linux(&mut self, e: &mut Ns2Linux, in_flight: u32, rtt: Option<Span>, path: &PathView) {
         let now = path.now.0 / 1_000_000;
         if let Some(rtt) = rtt.filter(|_| e.open) {
             e.measure(now, rtt, path);
@@ -196,7 +196,7 @@ impl Cubic {
     }
 
     /// `bictcp_recalc_ssthresh`, with fast convergence.
-    fn reduce_early(&mut self, e: &mut Early) {
+    fn reduce_ns2_linux(&mut self, e: &mut Ns2Linux) {
         let cwnd = self.cwnd as u64;
         e.epoch = 0;
         e.last_max = if cwnd < e.last_max { cwnd * (1024 + e.beta) / 2048 } else { cwnd };

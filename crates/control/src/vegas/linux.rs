@@ -6,24 +6,24 @@ use crate::{PathView, TcpEvent, Threshold, reno};
 use paceline_units::Span;
 
 impl Vegas {
-    pub(super) fn on_feedback_kernel(&mut self, feedback: &TcpEvent, path: &PathView) {
+    pub(super) fn on_feedback_linux(&mut self, feedback: &TcpEvent, path: &PathView) {
         match *feedback {
             TcpEvent::Acked { segments, in_flight, rtt } => {
-                self.sample_kernel(rtt);
-                self.acked_kernel(segments, in_flight, path);
+                self.sample_linux(rtt);
+                self.acked_linux(segments, in_flight, path);
             }
-            TcpEvent::Repaired { rtt, .. } => self.sample_kernel(rtt),
+            TcpEvent::Repaired { rtt, .. } => self.sample_linux(rtt),
             TcpEvent::Established { window } => {
                 self.cwnd = window.max(1.0);
                 self.enable(path);
             }
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho => {
-                self.reduce_kernel();
+                self.reduce_linux();
                 self.cwnd = self.ssthresh;
             }
             TcpEvent::Timeout(threshold) => {
                 if threshold == Threshold::Cut {
-                    self.reduce_kernel();
+                    self.reduce_linux();
                 }
                 self.cwnd = 1.0;
                 self.count = 0;
@@ -42,31 +42,31 @@ impl Vegas {
             TcpEvent::Idle { window } => {
                 self.ssthresh = self.ssthresh.max(0.75 * self.cwnd); // tcp_current_ssthresh (RFC 2861)
                 self.cwnd = self.cwnd.min(window).max(1.0);
-                self.begin_kernel(path); // CA_EVENT_CWND_RESTART
+                self.begin_linux(path); // CA_EVENT_CWND_RESTART
             }
-            TcpEvent::Resumed { .. } => self.begin_kernel(path), // CA_EVENT_TX_START
+            TcpEvent::Resumed { .. } => self.begin_linux(path), // CA_EVENT_TX_START
             TcpEvent::Deflate { .. } | TcpEvent::Duplicate => {}
         }
     }
 
     /// `tcp_vegas_init`: the base is made anew.
-    fn begin_kernel(&mut self, path: &PathView) {
+    fn begin_linux(&mut self, path: &PathView) {
         self.base_rtt = f64::INFINITY;
         self.enable(path);
     }
 
     /// `tcp_vegas_cong_avoid`.
-    fn acked_kernel(&mut self, segments: u32, in_flight: u32, path: &PathView) {
+    fn acked_linux(&mut self, segments: u32, in_flight: u32, path: &PathView) {
         if self.sampling == Sampling::Off {
-            return self.reno_kernel(segments, in_flight);
+            return self.reno_linux(segments, in_flight);
         }
         if path.acked <= self.epoch {
-            reno::slow_start_kernel(&mut self.cwnd, self.ssthresh, segments);
+            reno::slow_start_linux(&mut self.cwnd, self.ssthresh, segments);
             return;
         }
         self.epoch = path.next;
         if self.samples <= 2 {
-            self.reno_kernel(segments, in_flight); // too few to tell a queue from delayed acknowledgements
+            self.reno_linux(segments, in_flight); // too few to tell a queue from delayed acknowledgements
         } else {
             // whole segments, as in the kernel
             let target = (self.cwnd * self.base_rtt / self.least).floor();
@@ -77,7 +77,7 @@ impl Vegas {
                     self.cwnd = self.cwnd.min(target + 1.0).max(2.0);
                     self.ssthresh = self.ssthresh.min(self.cwnd);
                 } else {
-                    reno::slow_start_kernel(&mut self.cwnd, self.ssthresh, segments);
+                    reno::slow_start_linux(&mut self.cwnd, self.ssthresh, segments);
                 }
             } else if difference > self.beta {
                 self.cwnd -= 1.0;
@@ -92,12 +92,12 @@ impl Vegas {
         self.least = f64::INFINITY;
     }
 
-    fn reno_kernel(&mut self, segments: u32, in_flight: u32) {
-        reno::grow_kernel(&mut self.cwnd, self.ssthresh, &mut self.count, segments, in_flight);
+    fn reno_linux(&mut self, segments: u32, in_flight: u32) {
+        reno::grow_linux(&mut self.cwnd, self.ssthresh, &mut self.count, segments, in_flight);
     }
 
     /// `tcp_vegas_pkts_acked`: microseconds, never zero.
-    fn sample_kernel(&mut self, rtt: Option<Span>) {
+    fn sample_linux(&mut self, rtt: Option<Span>) {
         if let Some(rtt) = rtt {
             let micros = (rtt.0 / 1000 + 1) as f64;
             self.base_rtt = self.base_rtt.min(micros);
@@ -107,7 +107,7 @@ impl Vegas {
     }
 
     /// `tcp_reno_ssthresh`; samples count again once the loss is repaired.
-    fn reduce_kernel(&mut self) {
+    fn reduce_linux(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(2.0);
         self.count = 0;
         self.sampling = Sampling::Off;

@@ -31,7 +31,7 @@ pub struct TcpReceiver {
     delays: bool,
     bare_syn: bool,
     sack: bool,
-    linux: bool,
+    ns2_linux: bool,
     /// Segments beyond `next`, in order, disjoint, not adjacent.
     // First of what has room for the tag of `Receiver`, so that this lies here.
     beyond: Vec<Block>,
@@ -47,8 +47,8 @@ pub struct TcpReceiver {
     /// The connection's first segment: what lies below belongs to an earlier one.
     base: u32,
     /// Profile `linux`: so many segments more are acknowledged at once; when the last data came.
-    kernel: bool,
-    quick: u8,
+    linux: bool,
+    quick_acks: u8,
     last: Time,
 }
 
@@ -56,7 +56,7 @@ pub struct TcpReceiver {
 const _: () = assert!(core::mem::offset_of!(TcpReceiver, due) <= 112);
 
 /// `TCP_MAX_QUICKACKS`: a sender in slow start needs every acknowledgement.
-const QUICK: u8 = 16;
+const MAX_QUICK_ACKS: u8 = 16;
 
 impl TcpReceiver {
     /// A receiver that waits for a connection.
@@ -74,9 +74,9 @@ impl TcpReceiver {
             delays: config.delayed_ack.is_some(),
             bare_syn: config.bare_syn(),
             sack: config.sack(),
-            linux: config.profile == Profile::Ns2Linux,
-            kernel: config.profile == Profile::Linux,
-            quick: if config.profile == Profile::Linux { QUICK } else { 0 },
+            ns2_linux: config.profile == Profile::Ns2Linux,
+            linux: config.profile == Profile::Linux,
+            quick_acks: if config.profile == Profile::Linux { MAX_QUICK_ACKS } else { 0 },
             due: Time::NEVER,
             stats: ReceiverStats::default(),
             beyond: Vec::new(),
@@ -152,7 +152,7 @@ impl TcpReceiver {
         self.stats.last = now;
         self.stats.wire_bytes += u64::from(packet.size);
         let seq = packet.seq;
-        if self.kernel {
+        if self.linux {
             self.look_for_pause(now);
         }
         let syn = packet.flags.has(Flags::SYN);
@@ -173,7 +173,7 @@ impl TcpReceiver {
         // what the left edge waits for, or older: its stamp is echoed (RFC 7323 section 4.3)
         if seq <= self.acked {
             let newer = (packet.stamp.0.wrapping_sub(self.echo.0) as i32) >= 0;
-            if newer || (self.linux && seq == self.acked) {
+            if newer || (self.ns2_linux && seq == self.acked) {
                 self.echo = packet.stamp;
             }
         }
@@ -184,14 +184,14 @@ impl TcpReceiver {
         // RFC 5681 section 4.2: only a segment in order, with no gap, may wait, and only one
         let in_order = arrived.segments == 1 && !gap && self.beyond.is_empty();
         if let Some(delay) = self.config.delayed_ack.filter(|_| in_order && !self.waiting && !syn) {
-            if self.quick == 0 {
+            if self.quick_acks == 0 {
                 self.waiting = true;
                 self.due = now + delay;
                 return arrived;
             }
-            self.quick -= 1;
+            self.quick_acks -= 1;
         }
-        if arrived == Arrived::default() && duplicates != self.stats.duplicates && self.kernel {
+        if arrived == Arrived::default() && duplicates != self.stats.duplicates && self.linux {
             self.acknowledge_twice(seq, flags, out);
             return arrived;
         }
@@ -203,7 +203,7 @@ impl TcpReceiver {
     fn look_for_pause(&mut self, now: Time) {
         let pause = now.since(core::mem::replace(&mut self.last, now));
         if pause > self.config.min_rto {
-            self.quick = QUICK;
+            self.quick_acks = MAX_QUICK_ACKS;
         }
     }
 
@@ -218,7 +218,7 @@ impl TcpReceiver {
         self.beyond.clear();
         self.recent.clear();
         self.shorts.clear();
-        self.quick = if self.kernel { QUICK } else { 0 };
+        self.quick_acks = if self.linux { MAX_QUICK_ACKS } else { 0 };
     }
 
     fn payload(&self, packet: &Packet) -> u16 {

@@ -1,6 +1,6 @@
 //! What a link has counted: for its measured interval, its recording, and its end.
 
-use super::{Link, Refusal, Special};
+use super::{General, Link, Refusal};
 use crate::impair::{Counts, Impairments};
 use crate::meter::{Series, Snapshot};
 use crate::rate::Server;
@@ -10,7 +10,7 @@ use paceline_units::{Span, Time};
 impl Link {
     /// When everything admitted so far has been sent.
     fn free(&self) -> u64 {
-        self.special.as_ref().map_or_else(|| self.server.free(), |special| special.server.free())
+        self.general.as_ref().map_or_else(|| self.server.free(), |general| general.server.free())
     }
 
     /// Everything before `time`. Nothing may have been admitted at `time` or later.
@@ -59,11 +59,11 @@ impl Link {
 
     /// Samples the queue every `every`, from the beginning of the clock. To be called before the first packet.
     pub fn record(&mut self, every: Span) {
-        if self.special.is_none() {
+        if self.general.is_none() {
             // Only there are waits told.
             let (server, discipline) = (Server::Constant(self.server), Refusal::Packets(self.limit));
             let impairments = Impairments::of_loss(self.loss.take());
-            self.special = Some(Box::new(Special { server, recovery: None, discipline, impairments, shares: None }));
+            self.general = Some(Box::new(General { server, recovery: None, discipline, impairments, shares: None }));
         }
         self.agenda.record(every);
         self.boundary = self.agenda.next();
@@ -89,13 +89,13 @@ impl Link {
         let waiting = u64::from(self.waiting.packets());
         assert_eq!(self.arrivals, departures + drops.total() + waiting, "a link lost count of its packets");
         let Counts { reordered, duplicated, corrupted } =
-            self.special.as_ref().map_or_else(Counts::default, |special| special.impairments.counts());
+            self.general.as_ref().map_or_else(Counts::default, |general| general.impairments.counts());
         let totals = Totals { arrivals: self.arrivals, departures, drops, waiting, reordered, duplicated, corrupted };
         let to = self.agenda.to.unwrap_or(closing);
         let from = self.agenda.from.unwrap_or(to);
-        let capacity = self.special.as_ref().and_then(|special| special.server.capacity(from.time, to.time));
+        let capacity = self.general.as_ref().and_then(|general| general.server.capacity(from.time, to.time));
         let occupancy = self.waiting.occupancy.as_ref().map(|occupancy| occupancy.shares());
-        let shares = self.special.as_mut().and_then(|special| special.shares.as_mut());
+        let shares = self.general.as_mut().and_then(|general| general.shares.as_mut());
         let flows = shares.map_or_else(Vec::new, |shares| shares.finish(end));
         LinkReport { occupancy, flows, ..to.report(&from, capacity, totals) }
     }

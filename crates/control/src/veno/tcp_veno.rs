@@ -8,7 +8,7 @@ use paceline_units::Span;
 
 /// What the kernel keeps beside the base round-trip time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kernel {
+pub(super) struct TcpVeno {
     /// Veno rules only while nothing is being repaired.
     ruling: Ruling,
     /// Least round trip in microseconds since it was last looked at (`minrtt`).
@@ -25,32 +25,32 @@ enum Ruling {
     Reno,
 }
 
-impl Default for Kernel {
-    fn default() -> Kernel {
-        Kernel { ruling: Ruling::Veno, least: f64::INFINITY, samples: 0, count: 0 }
+impl Default for TcpVeno {
+    fn default() -> TcpVeno {
+        TcpVeno { ruling: Ruling::Veno, least: f64::INFINITY, samples: 0, count: 0 }
     }
 }
 
 impl Veno {
-    pub(super) fn on_feedback_kernel(&mut self, feedback: &TcpEvent, path: &PathView) {
+    pub(super) fn on_feedback_tcp_veno(&mut self, feedback: &TcpEvent, path: &PathView) {
         let current = self.reno.profile == Profile::Linux;
         match *feedback {
             TcpEvent::Acked { segments, in_flight, rtt } => {
-                self.sample_kernel(segments, rtt);
-                self.acked_kernel(segments, in_flight);
+                self.sample_tcp_veno(segments, rtt);
+                self.acked_tcp_veno(segments, in_flight);
             }
-            TcpEvent::Repaired { segments, rtt } => self.sample_kernel(segments, rtt),
+            TcpEvent::Repaired { segments, rtt } => self.sample_tcp_veno(segments, rtt),
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho => {
-                self.reduce_kernel();
+                self.reduce_tcp_veno();
                 self.reno.cwnd = self.reno.ssthresh;
             }
             TcpEvent::Timeout(threshold) => {
                 if threshold == Threshold::Cut {
-                    self.reduce_kernel();
+                    self.reduce_tcp_veno();
                 }
                 self.reno.cwnd = 1.0;
                 self.reno.count = 0;
-                self.kernel.count = 0;
+                self.tcp_veno.count = 0;
             }
             TcpEvent::Recovered { .. } | TcpEvent::Undo { .. } => {
                 self.reno.on_feedback(feedback, path);
@@ -70,8 +70,8 @@ impl Veno {
     }
 
     fn enable(&mut self) {
-        self.kernel.ruling = Ruling::Veno;
-        self.kernel.least = f64::INFINITY;
+        self.tcp_veno.ruling = Ruling::Veno;
+        self.tcp_veno.least = f64::INFINITY;
     }
 
     /// `tcp_veno_init`.
@@ -82,36 +82,36 @@ impl Veno {
     }
 
     /// `tcp_veno_pkts_acked`: microseconds, never zero.
-    fn sample_kernel(&mut self, segments: u32, rtt: Option<Span>) {
+    fn sample_tcp_veno(&mut self, segments: u32, rtt: Option<Span>) {
         if self.reno.profile == Profile::Ns2Linux {
             self.reno.count = self.reno.count.saturating_add(segments); // bytes_acked
         }
         if let Some(rtt) = rtt {
             let micros = (rtt.0 / 1000 + 1) as f64;
             self.base_rtt = self.base_rtt.min(micros);
-            self.kernel.least = self.kernel.least.min(micros);
+            self.tcp_veno.least = self.tcp_veno.least.min(micros);
             let width = if self.reno.profile == Profile::Linux { 0xFFFF } else { u32::MAX };
-            self.kernel.samples = self.kernel.samples.wrapping_add(1) & width;
+            self.tcp_veno.samples = self.tcp_veno.samples.wrapping_add(1) & width;
         }
     }
 
     /// `tcp_veno_cong_avoid`.
-    fn acked_kernel(&mut self, segments: u32, in_flight: u32) {
-        if self.kernel.ruling == Ruling::Reno {
-            return self.reno_kernel(segments, in_flight);
+    fn acked_tcp_veno(&mut self, segments: u32, in_flight: u32) {
+        if self.tcp_veno.ruling == Ruling::Reno {
+            return self.reno_tcp_veno(segments, in_flight);
         }
         if f64::from(in_flight) < self.reno.cwnd {
             return;
         }
-        if self.kernel.samples <= 2 {
-            self.reno_kernel(segments, in_flight);
+        if self.tcp_veno.samples <= 2 {
+            self.reno_tcp_veno(segments, in_flight);
         } else {
             // fixed point with one binary digit
             let doubled = self.reno.cwnd * 2.0;
-            let target = (doubled * self.base_rtt / self.kernel.least).trunc();
+            let target = (doubled * self.base_rtt / self.tcp_veno.least).trunc();
             self.backlog = (doubled - target) / 2.0;
             if self.reno.profile == Profile::Linux {
-                let left = reno::slow_start_kernel(&mut self.reno.cwnd, self.reno.ssthresh, segments);
+                let left = reno::slow_start_linux(&mut self.reno.cwnd, self.reno.ssthresh, segments);
                 if left > 0 {
                     self.avoid(left);
                 }
@@ -122,25 +122,25 @@ impl Veno {
             }
             self.reno.cwnd = self.reno.cwnd.max(2.0);
         }
-        self.kernel.least = f64::INFINITY;
+        self.tcp_veno.least = f64::INFINITY;
     }
 
-    fn reno_kernel(&mut self, segments: u32, in_flight: u32) {
+    fn reno_tcp_veno(&mut self, segments: u32, in_flight: u32) {
         let reno = &mut self.reno;
         if reno.profile == Profile::Linux {
-            reno::grow_kernel(&mut reno.cwnd, reno.ssthresh, &mut self.kernel.count, segments, in_flight);
+            reno::grow_linux(&mut reno.cwnd, reno.ssthresh, &mut self.tcp_veno.count, segments, in_flight);
         } else {
-            reno::grow_linux(&mut reno.cwnd, reno.ssthresh, &mut reno.count, in_flight);
+            reno::grow_ns2_linux(&mut reno.cwnd, reno.ssthresh, &mut reno.count, in_flight);
         }
     }
 
     /// Congestion avoidance: one segment per window of acknowledgements, while N >= beta per second window of them.
     fn avoid(&mut self, segments: u32) {
         let slow = self.growth == Growth::Slow && self.backlog >= self.beta;
-        let (cwnd, count) = (&mut self.reno.cwnd, &mut self.kernel.count);
+        let (cwnd, count) = (&mut self.reno.cwnd, &mut self.tcp_veno.count);
         if !slow && self.reno.profile == Profile::Linux {
             let per = *cwnd;
-            return reno::avoid_kernel(cwnd, per, count, segments);
+            return reno::avoid_linux(cwnd, per, count, segments);
         }
         if f64::from(*count) < *cwnd {
             *count = count.saturating_add(segments);
@@ -158,11 +158,11 @@ impl Veno {
     }
 
     /// `tcp_veno_ssthresh`; Veno rules again once the loss is repaired.
-    fn reduce_kernel(&mut self) {
+    fn reduce_tcp_veno(&mut self) {
         self.reno.ssthresh = (self.reno.cwnd * self.factor()).floor().max(2.0);
         self.reno.count = 0;
-        self.kernel.count = 0;
-        self.kernel.ruling = Ruling::Reno;
+        self.tcp_veno.count = 0;
+        self.tcp_veno.ruling = Ruling::Reno;
         self.forget_base();
     }
 }
