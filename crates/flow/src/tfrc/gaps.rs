@@ -37,9 +37,9 @@ impl Gap {
     }
 }
 
-/// What an arrival was.
+/// Where a packet that came belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Arrival {
+pub(super) enum Place {
     /// The highest number so far.
     Newest,
     /// It fills a hole that does not count as lost yet.
@@ -50,7 +50,7 @@ pub(super) enum Arrival {
 
 /// What has come and what is missing.
 #[derive(Clone, Debug)]
-pub(super) struct Arrivals {
+pub(super) struct Gaps {
     /// One past the highest number that has come.
     next: u32,
     highest: Option<Seen>,
@@ -59,10 +59,10 @@ pub(super) struct Arrivals {
     enough: u32,
 }
 
-impl Arrivals {
+impl Gaps {
     /// Packets are numbered from `first` on; `enough` later ones tell of a loss (NDUPACK).
-    pub(super) fn new(first: u32, enough: u32) -> Arrivals {
-        Arrivals { next: first, highest: None, gaps: Vec::new(), enough: enough.max(1) }
+    pub(super) fn new(first: u32, enough: u32) -> Gaps {
+        Gaps { next: first, highest: None, gaps: Vec::new(), enough: enough.max(1) }
     }
 
     /// One past the highest number that has come.
@@ -73,16 +73,16 @@ impl Arrivals {
 
     /// A packet has come; what is lost now goes to `lost`, in order.
     #[inline]
-    pub(super) fn add(&mut self, seq: u32, now: Time, lost: &mut Vec<Indication>) -> Arrival {
+    pub(super) fn add(&mut self, seq: u32, now: Time, lost: &mut Vec<Indication>) -> Place {
         if seq == self.next && self.gaps.is_empty() {
             self.next += 1;
             self.highest = Some(Seen { seq, at: now });
-            return Arrival::Newest;
+            return Place::Newest;
         }
         self.add_out_of_order(seq, now, lost)
     }
 
-    fn add_out_of_order(&mut self, seq: u32, now: Time, lost: &mut Vec<Indication>) -> Arrival {
+    fn add_out_of_order(&mut self, seq: u32, now: Time, lost: &mut Vec<Indication>) -> Place {
         let newest = seq >= self.next;
         if newest {
             if seq > self.next {
@@ -93,7 +93,7 @@ impl Arrivals {
             self.highest = Some(Seen { seq, at: now });
         } else {
             let Some(i) = self.gaps.iter().position(|gap| (gap.start..gap.end).contains(&seq)) else {
-                return Arrival::Known;
+                return Place::Known;
             };
             let gap = self.gaps[i];
             let parts = [Gap { end: seq, ..gap }, Gap { start: seq + 1, ..gap }];
@@ -105,7 +105,7 @@ impl Arrivals {
         // the lower a gap, the more have overtaken it
         let ripe = self.gaps.iter().take_while(|gap| gap.overtaken >= self.enough).count();
         lost.extend(self.gaps.drain(..ripe).map(|gap| gap.lost()));
-        if newest { Arrival::Newest } else { Arrival::Late }
+        if newest { Place::Newest } else { Place::Late }
     }
 
     /// A mark counts at once, and what is missing before it counts as lost with it (section 5.1).
@@ -125,7 +125,7 @@ mod tests {
 
     /// Packets in this order, 10 ms apart; the runs lost by each of them.
     fn run(order: &[u32]) -> (Vec<Vec<(u32, u32)>>, Vec<Indication>) {
-        let mut arrivals = Arrivals::new(0, 3);
+        let mut arrivals = Gaps::new(0, 3);
         let mut all = Vec::new();
         let mut runs = Vec::new();
         for (i, &seq) in order.iter().enumerate() {
@@ -168,22 +168,22 @@ mod tests {
 
     #[test]
     fn duplicates_are_known() {
-        let mut arrivals = Arrivals::new(0, 3);
+        let mut arrivals = Gaps::new(0, 3);
         let mut lost = Vec::new();
         for seq in [0, 1, 2] {
-            assert_eq!(arrivals.add(seq, ms(0), &mut lost), Arrival::Newest);
+            assert_eq!(arrivals.add(seq, ms(0), &mut lost), Place::Newest);
         }
-        assert_eq!(arrivals.add(1, ms(1), &mut lost), Arrival::Known);
-        assert_eq!(arrivals.add(4, ms(1), &mut lost), Arrival::Newest);
-        assert_eq!(arrivals.add(3, ms(1), &mut lost), Arrival::Late);
-        assert_eq!(arrivals.add(3, ms(1), &mut lost), Arrival::Known);
+        assert_eq!(arrivals.add(1, ms(1), &mut lost), Place::Known);
+        assert_eq!(arrivals.add(4, ms(1), &mut lost), Place::Newest);
+        assert_eq!(arrivals.add(3, ms(1), &mut lost), Place::Late);
+        assert_eq!(arrivals.add(3, ms(1), &mut lost), Place::Known);
         assert!(lost.is_empty());
     }
 
     #[test]
     fn a_mark_settles_what_is_missing_below_it() {
         // RFC 5348 section 5.1's example: n-1, then n+1, then n+2 marked: the event begins with n
-        let mut arrivals = Arrivals::new(0, 3);
+        let mut arrivals = Gaps::new(0, 3);
         let mut lost = Vec::new();
         arrivals.add(0, ms(0), &mut lost);
         arrivals.add(2, ms(20), &mut lost);

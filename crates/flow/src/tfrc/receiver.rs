@@ -1,7 +1,7 @@
 //! The receiving end (RFC 5348 section 6).
 
 use super::TfrcConfig;
-use super::gaps::{Arrival, Arrivals};
+use super::gaps::{Gaps, Place};
 use super::history::{Fewer, Indication, IntervalWeights, LossHistory};
 use super::ns2::Ns2Receiver;
 use super::receive_rate::ReceiveRate;
@@ -82,7 +82,7 @@ impl TfrcReceiver {
     #[must_use]
     pub fn loss_event_rate(&self) -> f64 {
         match &self.measure {
-            Measure::Rfc(rfc) => rfc.history.loss_event_rate(rfc.arrivals.next()),
+            Measure::Rfc(rfc) => rfc.history.loss_event_rate(rfc.gaps.next()),
             Measure::Ns2(ns2) => ns2.loss_event_rate(),
         }
     }
@@ -103,7 +103,7 @@ impl TfrcReceiver {
         stats.marks += u64::from(marked);
         let heard = match &mut self.measure {
             Measure::Rfc(rfc) => {
-                if data.rtt == Span::ZERO && rfc.rtt > Span::ZERO && packet.seq >= rfc.arrivals.next() {
+                if data.rtt == Span::ZERO && rfc.rtt > Span::ZERO && packet.seq >= rfc.gaps.next() {
                     // a sender that had a round-trip time and has none has begun afresh
                     **rfc = RfcReceiver::new(&self.config, packet.seq);
                 }
@@ -165,7 +165,7 @@ struct RfcReceiver {
     /// The sender's first packet.
     first: u32,
     started: bool,
-    arrivals: Arrivals,
+    gaps: Gaps,
     history: LossHistory,
     rate: ReceiveRate,
     /// Largest X_recv so far (section 6.3.1).
@@ -194,7 +194,7 @@ impl RfcReceiver {
             segment: u32::from(config.segment.max(1)),
             first,
             started: false,
-            arrivals: Arrivals::new(first, config.settings.overtaken),
+            gaps: Gaps::new(first, config.settings.overtaken),
             history: LossHistory::new(IntervalWeights { threshold, fewer: Fewer::InForTheOldest }),
             rate: ReceiveRate::new(),
             largest: 0.0,
@@ -209,12 +209,12 @@ impl RfcReceiver {
 
     /// Section 6.1, and 6.3 for the first packet.
     fn hear(&mut self, now: Time, seq: u32, bytes: u64, marked: bool, data: &TfrcData) -> Heard {
-        let next = self.arrivals.next();
-        let arrival = self.arrivals.add(seq, now, &mut self.lost);
-        match arrival {
-            Arrival::Newest => self.rtt = data.rtt,
-            Arrival::Late => {}
-            Arrival::Known => {
+        let next = self.gaps.next();
+        let place = self.gaps.add(seq, now, &mut self.lost);
+        match place {
+            Place::Newest => self.rtt = data.rtt,
+            Place::Late => {}
+            Place::Known => {
                 if !self.history.fill(seq) {
                     return Heard { new: false, report: None };
                 }
@@ -230,7 +230,7 @@ impl RfcReceiver {
         self.rate.add(bytes);
         self.fresh = true;
         if marked {
-            self.arrivals.settle(seq, &mut self.lost);
+            self.gaps.settle(seq, &mut self.lost);
             self.lost.push(Indication { start: seq, end: seq + 1, at: now, spacing: 0.0, marked: true });
         }
         let worse = !self.lost.is_empty() && self.losses(next, now);
@@ -251,7 +251,7 @@ impl RfcReceiver {
         }
         self.lost = lost;
         self.lost.clear();
-        self.history.loss_event_rate(self.arrivals.next()) > before
+        self.history.loss_event_rate(self.gaps.next()) > before
     }
 
     /// Section 6.3.1: the interval that makes the equation give the rate that data came at.
@@ -281,7 +281,7 @@ impl RfcReceiver {
         self.fresh = false;
         self.lapsed = None;
         self.set_timer(now);
-        let next = self.arrivals.next();
+        let next = self.gaps.next();
         Measured { next, receive_rate, loss_event_rate: self.history.loss_event_rate(next) }
     }
 

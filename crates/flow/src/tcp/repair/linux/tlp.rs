@@ -107,11 +107,13 @@ impl Linux {
     }
 
     fn send(&mut self, conn: &mut Connection, now: Time, seq: u32, out: &mut impl Transmit) {
-        if seq < conn.max {
-            self.undo.stamp.get_or_insert(now);
+        let again = seq < conn.max;
+        conn.emit(now, seq, out);
+        if again {
+            // segments carry the time at which they leave the host
+            self.undo.stamp.get_or_insert(out.left(now));
             self.undo.retransmissions = Some(self.undo.retransmissions.unwrap_or(0) + 1);
         }
-        conn.emit(now, seq, out);
         if let Some(prr) = &mut self.prr {
             prr.out += 1;
         }
