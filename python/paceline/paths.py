@@ -89,8 +89,8 @@ def path(
     `record_every_s`, queues and delays are recorded over time; with `out`, a directory, every 20 ms if nothing else is
     said, and tables and recordings are written there, and what the far command writes. `pcap` is a capture file.
     `access_point` puts one before the queue towards the command: "voap", "voap,beta=20ms", "sap-law,capacity=8Mbit/s"
-    or "window=30kB". If the command sends and receives the flows of `path`, a scenario, `ports` is its port of the first of
-    them, of which each other one has the next: then those with an `rtt` have it.
+    or "window=30kB". If the command sends and receives the flows of `path`, a scenario, `ports` is its port of the
+    first of them, of which each other one has the next: then those with an `rtt` have it.
 
     The command has this process's standard input, output and errors, and PACELINE_PEER in its environment. Signals to
     this process are passed on to it meanwhile; not so with `stop`, which ends it from another thread.

@@ -3,8 +3,8 @@
 The two ends are programs of their own in network namespaces of their own, a server as `paceline serve` and a client
 that asks it for the scenario's flows; between them lies what `paceline path` makes of the links. Senders, receivers,
 controllers, applications and players are those that are simulated; a flow with `kernel = true` is the kernel's TCP.
-Access links and the delay of hosts are left out: there are real hosts. A flow's own round trip is not: the path knows flows
-by their ports.
+Access links and the delay of hosts are left out: there are real hosts. A flow's own round trip is not: the path knows
+flows by their ports.
 """
 
 from __future__ import annotations
