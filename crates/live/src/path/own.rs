@@ -92,7 +92,7 @@ mod tests {
         frame
     }
 
-    /// What a datagram of a flow that is alone takes there and back, and when it reaches the first link on either way.
+    /// What a datagram of a flow takes that is alone, there and back.
     fn crossing(spec: &PathSpec, port: u16) -> [Span; 2] {
         Side::BOTH.map(|from| {
             let mut emulator = Emulator::new(spec, None, Emulator::MEMORY);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of each flow all frames come out in the order in which they went in, and flows wait for the link only together.
+        /// Of each flow all frames come out, in the order in which they went in.
         #[test]
         fn order_within_a_flow_is_kept(
             sent in prop::collection::vec((0..3u16, 0..3000u64, any::<bool>()), 1..200),
