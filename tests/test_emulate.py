@@ -191,6 +191,40 @@ def test_recordings_have_the_interval_that_was_asked_for(every_s: float) -> None
         assert math.isclose(bits, row["goodput_bps"] * row["active_s"], rel_tol=0.1), flow
 
 
+def test_each_flow_has_its_own_round_trip() -> None:
+    """Of machines and of the kernel, both ways, listed and drawn; who has none has the links' alone."""
+    require("namespaces", "cubic")
+    kernel = 'cc = "cubic"\nkernel = true\n'
+    made = scenario(
+        f'[flow.a]\n[flow.b]\n{kernel}rtt = "60 ms"\n[flow.c]\n{kernel}from = "right"\nto = "left"\n'
+        'rtt = { uniform = ["80 ms", "120 ms"] }\n[flow.d]\ncount = 2\nrtt = ["90 ms", "150 ms"]\n'
+        '[flow.e]\ncc = "tfrc"\nfrom = "right"\nto = "left"\nrtt = "200 ms"\n'
+        '[flow.f]\ncc = "nada"\nrtt = "50 ms"\n'
+    )
+    made = (
+        made.set("link.bottleneck.rate", "50 Mbit/s").set("duration", "3 s").set("flow.a.receive_window", "4")
+    )
+    for name in "bcd":
+        made = made.set(f"flow.{name}.receive_window", "4")
+    simulated = paceline.run(made, seed=4).flows
+    assert simulated.filter(flow="b")["propagation_rtt_s"].to_list() == [0.06]
+    drawn = simulated.filter(flow="c")["propagation_rtt_s"][0]
+    assert 0.08 < drawn < 0.12
+
+    def measure() -> tuple[RunRecord, float]:
+        run = realtime.emulate(made, 4)
+        return run, run.summary["path"]["host"]["steal_share"]
+
+    def check(run: RunRecord) -> None:
+        for real, alike in zip(run.summary["flows"], simulated.iter_rows(named=True), strict=True):
+            assert (real["flow"], real["instance"]) == (alike["flow"], alike["instance"])
+            own = alike["propagation_rtt_s"]
+            # packets take 0.25 ms each to send, ends and emulator well below a millisecond to wake up
+            assert own < real["rtt_min_s"] < own + 3e-3, real
+
+    conclusive(measure, check)
+
+
 def test_a_flow_of_which_nothing_arrived_is_a_failure() -> None:
     end = {"well": False, "sender_ended": "there is no vegas", "receiver_ended": None}
     notes = {"flows": [{"flow": "a", "instance": 0, **end}]}

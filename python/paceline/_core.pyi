@@ -70,11 +70,13 @@ def send(
     logs: str | None = None,
     measure: tuple[int, int, int] | None = None,
     results: str | None = None,
+    ports: int | None = None,
 ) -> tuple[RunOutput, str]:
     """Runs flows (name, instance, settings, ms, seed, whether from here, the kernel's congestion control) to their end,
     without the interpreter lock; gives what they measured, and notes as JSON. `measure` is from when to when, in ms,
     they are measured, and how often they record, in us: they end then, whatever is under way. `results` is a folder in
-    which the server leaves what it measures. Raises LiveError, ScenarioError, InternalError.
+    which the server leaves what it measures; `ports` the port here of the first flow, of which each other one has the
+    next. Raises LiveError, ScenarioError, InternalError.
     """
 
 def send_rtp(
@@ -217,8 +219,11 @@ class Path:
     """A path that has been read and checked."""
 
     @staticmethod
-    def load(word: str, values: list[tuple[str, str]] = ..., seed: int | None = None) -> Path:
-        """The path of a profile, a file or "trace:UP,DOWN", some values replaced first. Raises ScenarioError."""
+    def load(
+        word: str, values: list[tuple[str, str]] = ..., seed: int | None = None, ports: int | None = None
+    ) -> Path:
+        """The path of a profile, a file or "trace:UP,DOWN", some values replaced first. `ports`, if the file's flows go
+        over it: the near end's port of the first. Raises ScenarioError."""
     @property
     def name(self) -> str: ...
     @property

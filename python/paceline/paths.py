@@ -78,6 +78,7 @@ def path(
     out: str | Path | None = None,
     pcap: str | Path | None = None,
     access_point: str | None = None,
+    ports: int | None = None,
     stop: _core.PathStop | None = None,
 ) -> PathRun:
     """Runs `command` over an emulated path until it ends, in real time.
@@ -88,7 +89,8 @@ def path(
     `record_every_s`, queues and delays are recorded over time; with `out`, a directory, every 20 ms if nothing else is
     said, and tables and recordings are written there, and what the far command writes. `pcap` is a capture file.
     `access_point` puts one before the queue towards the command: "voap", "voap,beta=20ms", "sap-law,capacity=8Mbit/s"
-    or "window=30kB".
+    or "window=30kB". If the command sends and receives the flows of `path`, a scenario, `ports` is its port of the
+    first of them, of which each other one has the next: then those with an `rtt` have it.
 
     The command has this process's standard input, output and errors, and PACELINE_PEER in its environment. Signals to
     this process are passed on to it meanwhile; not so with `stop`, which ends it from another thread.
@@ -97,7 +99,7 @@ def path(
     if not command:
         raise PacelineError("there is no command to run over the path")
     values = [(key, toml_value(value)) for key, value in (set or {}).items()]
-    loaded = _core.Path.load(str(path), values, seed)
+    loaded = _core.Path.load(str(path), values, seed, ports)
     if out is not None:
         claim(Path(out), KIND)
         record_every_s = RECORD_EVERY_S if record_every_s is None else record_every_s

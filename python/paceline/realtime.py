@@ -3,7 +3,8 @@
 The two ends are programs of their own in network namespaces of their own, a server as `paceline serve` and a client
 that asks it for the scenario's flows; between them lies what `paceline path` makes of the links. Senders, receivers,
 controllers, applications and players are those that are simulated; a flow with `kernel = true` is the kernel's TCP.
-Access links and the delay of hosts are left out: there are real hosts.
+Access links and the delay of hosts are left out: there are real hosts. A flow's own round trip is not: the path knows
+flows by their ports.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ RECORD_EVERY_S = 0.1
 """The interval of recordings, if nothing else is said; flows record at no longer ones, which rates in bins need."""
 PATIENCE_S = 60.0
 """What a run may take beyond its duration until it is ended."""
+
+_FIRST_PORT = 20_000
+"""The client's port of the first flow; below those that the kernel gives."""
 
 _STARTS_S = 20.0
 """How long the client waits for the server to listen."""
@@ -93,6 +97,7 @@ def emulate(
             seed=seed,
             record_every_s=record_every_s if "queue" in record else None,
             pcap=pcap,
+            ports=_FIRST_PORT,
             stop=stop,
         )
         if ran.status == 128 + signal.SIGINT:
@@ -239,15 +244,16 @@ def _asked(
     key: bytes | None = None,
     watch: _core.SendWatch | None = None,
     results: Path | None = None,
+    ports: int | None = None,
 ) -> RunRecord:
-    """What came of the flows of a scenario that the server was asked for. Raises LiveError and ScenarioError of the
-    core."""
+    """What came of the flows of a scenario that the server was asked for; `ports` is the first flow's port here. Raises
+    LiveError and ScenarioError of the core."""
     every_us = round(min(record_every_s, RECORD_EVERY_S) * 1e6)
     measure = (round(warmup_s(scenario) * 1000), round(scenario.duration_s * 1000), every_us)
     asked = flows(scenario, seed)
     folder = None if results is None else str(results)
     output, notes = _core.send(
-        host, port, asked, watch or _core.SendWatch(), key, None, measure=measure, results=folder
+        host, port, asked, watch or _core.SendWatch(), key, None, measure=measure, results=folder, ports=ports
     )
     kept = live_record(output, seed)
     kept.summary["notes"] = json.loads(notes)
@@ -435,7 +441,13 @@ def near(folder: str, number: str, every_s: str) -> None:
     while True:
         try:
             kept = _asked(
-                os.environ["PACELINE_PEER"], PORT, scenario, seed, float(every_s), results=where / "far"
+                os.environ["PACELINE_PEER"],
+                PORT,
+                scenario,
+                seed,
+                float(every_s),
+                results=where / "far",
+                ports=_FIRST_PORT,
             )
             break
         except (_core.LiveError, _core.ScenarioError) as error:

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test writes its traces")]
 
 use paceline_live::path::emulator::Counts;
-use paceline_live::path::{Emulator, Folder, PathSpec, Side};
+use paceline_live::path::{Emulator, Folder, OwnDelays, PathSpec, Side};
 use paceline_live::scenario;
 use paceline_packet::Flags;
 use paceline_path::DropReason;
@@ -80,6 +80,7 @@ fn spec(model: &Model) -> PathSpec {
         seed: model.seed,
         there: way("forward").collect(),
         back: way("backward").rev().collect(),
+        own: OwnDelays::default(),
     }
 }
 

@@ -28,20 +28,20 @@ pub struct Path {
 
 #[pymethods]
 impl Path {
-    /// The path that `word` names, with the values at some TOML paths replaced.
+    /// The path that `word` names, with the values at some TOML paths replaced. `ports` is the near end's port of the first
+    /// of the file's flows, if they go over it.
     #[staticmethod]
-    #[pyo3(signature = (word, values = vec![], seed = None))]
+    #[pyo3(signature = (word, values = vec![], seed = None, ports = None))]
     #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
-    fn load(word: &str, values: Vec<(String, String)>, seed: Option<u64>) -> PyResult<Path> {
+    fn load(word: &str, values: Vec<(String, String)>, seed: Option<u64>, ports: Option<u16>) -> PyResult<Path> {
         let loaded = panics::guarded(|| {
             let (mut document, folder) = PathSpec::open(word).map_err(|error| error.to_string())?;
             for (key, value) in &values {
                 document.set(key, value).map_err(|error| error.to_string())?;
             }
-            PathSpec::of(document, &folder).map_err(|error| error.to_string())
+            PathSpec::of_run(document, &folder, seed, ports).map_err(|error| error.to_string())
         });
-        let mut spec = loaded.map_err(|panic| defect(&panic))?.map_err(ScenarioError::new_err)?;
-        spec.seed = seed.unwrap_or(spec.seed);
+        let spec = loaded.map_err(|panic| defect(&panic))?.map_err(ScenarioError::new_err)?;
         Ok(Path { spec })
     }
 

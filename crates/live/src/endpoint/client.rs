@@ -54,6 +54,16 @@ pub struct SendOptions {
     pub logs: Option<PathBuf>,
     /// The folder in which the server leaves what it measured, if both can reach one.
     pub results: Option<PathBuf>,
+    /// The port here of the first flow, of which each other one has the next; none: whatever the system gives.
+    pub ports: Option<u16>,
+}
+
+impl SendOptions {
+    /// The address of a flow's socket here.
+    fn bound(&self, mut local: SocketAddr, index: usize) -> SocketAddr {
+        local.set_port(self.ports.map_or(0, |first| first.saturating_add(index as u16)));
+        local
+    }
 }
 
 /// Why nothing was sent, or nothing is known of it.
@@ -295,8 +305,7 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     offers.iter_mut().for_each(|offer| offer.spec.family = family);
     let (opened, limit) = agree(&mut stream, options, &offers)?;
     let before = HostState::now().ok();
-    let mut local = canonical(stream.local_addr()?);
-    local.set_port(0);
+    let local = canonical(stream.local_addr()?);
     let mut run = Run::start(options, &offers, opened, limit, server, local)?;
     watch.begin(&run.handle, &options.flows);
     let done = run.until_done(&mut stream, watch);
@@ -359,10 +368,10 @@ impl Run {
         let mut kernels = Vec::new();
         for (index, (offer, (connection, nonce))) in offers.iter().zip(opened).enumerate() {
             if let Some(name) = &offer.kernel {
-                kernels.push((index, name.clone(), offer.clone(), nonce));
+                kernels.push((index, name.clone(), offer.clone(), nonce, options.bound(local, index)));
                 continue;
             }
-            let mut port = UdpPort::bind(local, clock)?;
+            let mut port = UdpPort::bind(options.bound(local, index), clock)?;
             port.connect(server)?;
             let (side, announces) = match offer.direction {
                 Direction::Forward => (Side::Sender, false),
@@ -396,10 +405,10 @@ impl Run {
         }
         let stop = Arc::new(AtomicBool::new(false));
         let (half, halves) = channel();
-        for (index, name, offer, ticket) in kernels {
+        for (index, name, offer, ticket, local) in kernels {
             let (half, stop) = (half.clone(), Arc::clone(&stop));
             thread::Builder::new().name("paceline kernel flow".to_owned()).spawn(move || {
-                let done = attach(server, ticket, &name, &offer, limit, &stop);
+                let done = attach((local, server), ticket, &name, &offer, limit, &stop);
                 let _ = half.send((index, done));
             })?;
         }
@@ -491,8 +500,15 @@ impl io::Read for Counted {
 }
 
 /// Opens the connection of a flow of the kernel's TCP, and runs this half of it.
-fn attach(server: SocketAddr, ticket: u64, name: &str, offer: &Offer, limit: u32, stop: &AtomicBool) -> Half {
-    let attached = kernel::connect(server, offer, PATIENCE).and_then(|mut stream| {
+fn attach(
+    between: (SocketAddr, SocketAddr),
+    ticket: u64,
+    name: &str,
+    offer: &Offer,
+    limit: u32,
+    stop: &AtomicBool,
+) -> Half {
+    let attached = kernel::connect(between, offer, PATIENCE).and_then(|mut stream| {
         let said = stream.set_write_timeout(Some(PATIENCE));
         said.and_then(|()| control::write(&mut stream, &Ask::Attach { ticket })).map_err(|error| ("send", error))?;
         Ok(stream)

@@ -49,13 +49,14 @@ const WIDE: u64 = 128 << 10;
 /// The receive buffer of a flow whose window is bounded, in windows and bytes at least: packets take more than their payload.
 const BUFFER: (u32, u32) = (4, 64 << 10);
 
-/// Opens the connection of a flow, whose segments in both directions are no longer than the flow asks for.
+/// Opens the connection of a flow from an address here, whose port may be zero, to the server. Its segments in both
+/// directions are no longer than the flow asks for.
 ///
 /// # Errors
 /// With the call's name.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub(super) fn connect(
-    server: SocketAddr,
+    (local, server): (SocketAddr, SocketAddr),
     offer: &Offer,
     patience: Duration,
 ) -> Result<TcpStream, (&'static str, io::Error)> {
@@ -66,6 +67,9 @@ pub(super) fn connect(
     if let Some((segment, _)) = offer.spec.segments() {
         let most = (u32::from(segment) + TIMESTAMPS).min(MOST_SEGMENT);
         tcp_info::set_most_segment(&socket, most).map_err(|error| ("setsockopt(TCP_MAXSEG)", error))?;
+    }
+    if local.port() != 0 {
+        net::bind(&socket, &local).map_err(named("bind"))?;
     }
     match net::connect(&socket, &server) {
         Ok(()) => {}

@@ -6,6 +6,7 @@
 
 use super::frame::{Shape, damage, mark};
 use super::frames::Frames;
+use super::own::OwnDelays;
 use super::spec::PathSpec;
 use paceline_packet::{Flags, FlowId, Packet, Stamp};
 use paceline_path::{DropReason, Drops, Fate, Keys, Limit, Link, LinkReport, ManagedLink, Measure, Queue, Series};
@@ -157,6 +158,7 @@ struct Event {
 #[derive(Debug)]
 pub struct Emulator {
     ways: [Way; 2],
+    own: OwnDelays,
     events: BinaryHeap<Reverse<Event>>,
     /// Events beyond the last link whose time has come, in order of time.
     out: VecDeque<Event>,
@@ -184,6 +186,7 @@ impl Emulator {
         };
         Emulator {
             ways: [way(&spec.there, Side::Near), way(&spec.back, Side::Far)],
+            own: spec.own.clone(),
             events: BinaryHeap::new(),
             out: VecDeque::new(),
             frames: Frames::new(memory),
@@ -208,17 +211,22 @@ impl Emulator {
             return;
         };
         way.counts.in_flight += 1;
-        self.number += 1;
-        self.cross(Event {
-            time: now,
-            number: self.number,
+        let before = self.own.before(side, frame);
+        let event = Event {
+            time: now + before.0,
+            number: 0,
             way: side as u8,
             link: 0,
             size: shape.size,
             flags: shape.flags.0,
             frame: slot,
             flow: shape.flow,
-        });
+        };
+        if before == Span::ZERO {
+            self.cross(event);
+        } else {
+            self.send(event);
+        }
     }
 
     /// The next frame that comes out by `now`; in order of time.
@@ -408,7 +416,12 @@ impl Emulator {
         }
     }
 
-    fn send(&mut self, event: Event) {
+    /// A frame goes on to a link, or to the other end.
+    fn send(&mut self, mut event: Event) {
+        let way = usize::from(event.way);
+        if usize::from(event.link) == self.ways[way].links.len() {
+            event.time += self.own.after(Side::BOTH[way], self.frames.bytes(event.frame)).0;
+        }
         self.number += 1;
         self.events.push(Reverse(Event { number: self.number, ..event }));
     }

@@ -25,6 +25,8 @@ pub(super) struct Shape {
     pub(super) header: usize,
     /// A hash of the 5-tuple: addresses, protocol, and the ports of TCP and UDP (of a fragment none).
     pub(super) flow: u32,
+    /// Source and destination port of TCP and UDP; a fragment has none.
+    pub(super) ports: Option<[u16; 2]>,
 }
 
 impl Shape {
@@ -55,9 +57,11 @@ impl Shape {
             flags = flags.with(Flags::ACK);
         }
         let has_ports = (protocol == TCP || protocol == UDP) && is_first;
-        let ports = frame.get(header..header + 4).filter(|_| has_ports && header + 4 <= size).unwrap_or_default();
-        let flow = frame[addresses].iter().chain(ports).fold(hash(HASHED, protocol), |all, byte| hash(all, *byte));
-        Some(Shape { size: u16::try_from(size).ok()?, flags, header, flow })
+        let ports = frame[header..size].first_chunk::<4>().filter(|_| has_ports);
+        let hashed = frame[addresses].iter().chain(ports.into_iter().flatten());
+        let flow = hashed.fold(hash(HASHED, protocol), |all, byte| hash(all, *byte));
+        let ports = ports.map(|&[a, b, c, d]| [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])]);
+        Some(Shape { size: u16::try_from(size).ok()?, flags, header, flow, ports })
     }
 }
 
@@ -144,7 +148,7 @@ pub(super) mod tests {
         let mut frame = udp(40, 7);
         let whole = Shape::of(&frame).unwrap();
         frame.resize(60, 0);
-        assert_eq!(Shape::of(&frame), Some(Shape { flow: whole.flow, size: 40, flags: Flags::NONE, header: 20 }));
+        assert_eq!(Shape::of(&frame), Some(Shape { size: 40, flags: Flags::NONE, header: 20, ..whole }));
         assert_eq!(Shape::of(&frame[..39]), None);
         // The length of zero of a segment that is left to the card to cut.
         frame[2..4].fill(0);
@@ -174,6 +178,19 @@ pub(super) mod tests {
         PacketBuilder::ipv4([1; 4], [2; 4], 9).tcp(1, 2, 3, 4).ack(1).write(&mut frame, b"").unwrap();
         frame[7] = 1; // a later fragment has no TCP header
         assert!(!Shape::of(&frame).unwrap().flags.has(Flags::ACK));
+    }
+
+    #[test]
+    fn ports_are_those_of_tcp_and_udp_and_of_no_fragment() {
+        let mut frame = udp(60, 7);
+        assert_eq!(Shape::of(&frame).unwrap().ports, Some([1, 2]));
+        frame[7] = 1;
+        assert_eq!(Shape::of(&frame).unwrap().ports, None);
+        frame[7] = 0;
+        frame[9] = 1; // ICMP
+        assert_eq!(Shape::of(&frame).unwrap().ports, None);
+        let header = [&[0x45, 0, 0, 23][..], &[0; 5], &[TCP], &[0; 13]].concat();
+        assert_eq!(Shape::of(&header).unwrap().ports, None, "three bytes of TCP");
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //! far end and back.
 //!
 //! A path file is a scenario file whose `duration` and flows may be missing. Access links and flows are left out: the
-//! ends' own links and the traffic are real.
+//! ends' own links and the traffic are real. Where the traffic is the file's flows ([`PathSpec::of_run`]), their own round trips
+//! are there too.
 
+use super::own::OwnDelays;
 use crate::scenario;
 use paceline_sim::expand::{ExpandError, expand};
 use paceline_sim::model::LinkDirection;
@@ -128,6 +130,8 @@ pub struct PathSpec {
     pub there: Vec<LinkDirection>,
     /// The links from the far end to the near end.
     pub back: Vec<LinkDirection>,
+    /// What flows have of their own before and after the links.
+    pub own: OwnDelays,
 }
 
 impl PathSpec {
@@ -156,13 +160,29 @@ impl PathSpec {
     ///
     /// # Errors
     /// Every mistake in it.
-    pub fn of(mut document: Document, folder: &Folder) -> Result<PathSpec, PathError> {
+    pub fn of(document: Document, folder: &Folder) -> Result<PathSpec, PathError> {
+        PathSpec::of_run(document, folder, None, None)
+    }
+
+    /// The same for the run under `seed`, if it is not the document's. With `ports`, the document's flows go over the path:
+    /// the first has this port at the near end, each other one the next, in the order in which the simulator has them; those with
+    /// an `rtt` have it here too.
+    ///
+    /// # Errors
+    /// Every mistake in it.
+    pub fn of_run(
+        mut document: Document,
+        folder: &Folder,
+        seed: Option<u64>,
+        ports: Option<u16>,
+    ) -> Result<PathSpec, PathError> {
         document.complete_path()?;
         let scenario = Scenario::check(&document, &mut |file| folder.read(file))?;
         if let Some(problem) = needs_names(&scenario) {
             return Err(PathError::Named(format!("{}: {problem}", scenario.name())));
         }
-        let model = expand(&scenario, scenario.seed())?;
+        let seed = seed.unwrap_or(scenario.seed());
+        let model = expand(&scenario, seed)?;
         // A dumbbell has one link, hops of a parking lot stand in order: r0 and left are the near end. What expansion adds
         // (hosts' access links) comes after them.
         let links = &model.links[..2 * scenario.links().len()];
@@ -170,9 +190,10 @@ impl PathSpec {
         Ok(PathSpec {
             name: scenario.name().to_owned(),
             description: scenario.description().to_owned(),
-            seed: scenario.seed(),
+            seed,
             there: way("forward").collect(),
             back: way("backward").rev().collect(),
+            own: ports.map(|first| OwnDelays::of(&scenario, &model, first)).unwrap_or_default(),
         })
     }
 
