@@ -42,6 +42,7 @@ use paceline_packet::FlowId;
 use paceline_path::{FlowSet, LinkModel, Loss as PathLoss, On, Queue};
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
+use std::collections::BTreeSet;
 
 /// Why a checked scenario still cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -526,5 +527,6 @@ fn arcs(model: &Model) -> Graph {
         nodes: model.nodes.len(),
         arcs: model.links.iter().map(arc).collect(),
         flows: model.flows.iter().map(|flow| (flow.source, flow.sink)).collect(),
+        apart: BTreeSet::new(),
     }
 }

@@ -13,17 +13,13 @@ use paceline_apps::Application;
 use paceline_flow::Transport;
 use paceline_path::Queue;
 use paceline_units::{Rate, Size, Span};
+use std::collections::BTreeSet;
 
 /// The most that a host delays what does not follow acknowledgements: interrupts, scheduling.
 const HOSTS: Span = Span::from_micros(100);
 
 /// Says how much the hosts delay each flow's packets (docs/decisions/host-delay.md).
-///
-/// A host keeps the order of its packets, whosever they are: where several flows share one, none may hold up the others by
-/// packet times of its own slow link.
 pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
-    let mut users = vec![0; model.nodes.len()];
-    model.flows.iter().for_each(|flow| [flow.source, flow.sink].into_iter().for_each(|host| users[host] += 1));
     for (flow, (there, _)) in model.flows.iter_mut().zip(paths) {
         (flow.sender_delay, flow.receiver_delay) = match delay {
             HostDelay::Within(span) => (span, span),
@@ -34,11 +30,21 @@ pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
                 let size = Size::from_bytes(u64::from(flow.transport.segment()) + u64::from(flow.transport.header()));
                 let of_packets = slowest.map_or(HOSTS, |rate| rate.time_for(size).mul_f64(times));
                 let of_hosts = of_packets.min(HOSTS);
-                let follows_acks = matches!(flow.transport, Transport::Tcp { .. }) && users[flow.source] == 1;
+                let follows_acks = matches!(flow.transport, Transport::Tcp { .. });
                 (if follows_acks { of_packets.min(Span::from_secs(1)) } else { of_hosts }, of_hosts)
             }
         };
     }
+}
+
+/// The nodes whose hosts keep the order of each flow's packets, but not of all together: those that delay TCP's data and
+/// have more to send. None of their flows may hold up another by packet times of its own slow link, nor lose its own
+/// delays to the others'. All else is delayed by so little that one order costs nobody anything, and no sorting.
+pub fn hosts_apart(model: &Model) -> BTreeSet<usize> {
+    let mut users = vec![0; model.nodes.len()];
+    model.flows.iter().for_each(|flow| [flow.source, flow.sink].into_iter().for_each(|host| users[host] += 1));
+    let delayed = |flow: &&FlowModel| matches!(flow.transport, Transport::Tcp { .. }) && flow.sender_delay > Span::ZERO;
+    model.flows.iter().filter(delayed).map(|flow| flow.source).filter(|&host| users[host] > 1).collect()
 }
 
 /// So many flows mix by themselves.
