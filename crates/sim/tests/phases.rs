@@ -99,6 +99,22 @@ fn who_is_likely_to_see_it_is_told() {
     assert!(!told(&two(CUBIC, 100.0, 42.0, 11)), "many mix by themselves");
     assert!(!told(&short(42.0).replace("queue = {", "loss = { rate = 0.001 }\nqueue = {")), "so does random loss");
     assert!(!told(&short(42.0).replace("droptail", "codel")));
+    let windows = short(42.0).replace("rtt =", "receive_window = 20\nrtt =");
+    assert!(!told(&windows), "the queue never overflows");
+    let early = short(42.0).replace("linux\"", "linux\"\napp = { kind = \"ftp\", size = \"200 kB\" }");
+    assert!(!told(&early), "nor after the warm-up here");
+    let beside = |kind: &str| format!("{}[flow.other]\ncc = \"udp\"\napp = {{ {kind} }}\n", short(42.0));
+    let bursts = "kind = \"pareto\", burst = \"20 ms\", idle = \"20 ms\"";
+    assert!(!told(&beside(&format!("{bursts}, rate = \"40 Mbit/s\""))), "a fifth of the link in bursts mixes them");
+    assert!(told(&beside(&format!("{bursts}, rate = \"2 Mbit/s\""))), "a hundredth does not");
+    assert!(told(&beside("kind = \"cbr\", rate = \"20 Mbit/s\"")), "nor does a constant rate");
+}
+
+#[test]
+fn the_link_that_overflows_is_the_one_that_is_told_of() {
+    let notices = run(&of_one_server(42.0), 1).notices;
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(notices[0].text.contains("the drop-tail queue of `bottleneck`"), "{notices:?}");
 }
 
 /// The delay is no part of the round trips that a sender measures: one that goes by delay fills its link all the same.
