@@ -309,14 +309,11 @@ fn host(
     let meter = model.rate_bin.map(|bin| Box::new(RateMeter::new(bin, model.warmup, &sending, &receiving)));
     let draws = Sequence::new(Stream::new(model.seed, &format!("host {}", model.nodes[node])));
     let backpressure = backpressure(model, plan, sources);
+    let apart = sources.iter().chain(sinks).copied().filter(|_| plan.apart.contains(&node));
     Host::new(
         sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect(),
         sinks.iter().map(|&i| Sink::new(&model.flows[i], model.seed, id(i), plan.cursors[i].1)).collect(),
-        EmissionClock::new(
-            draws,
-            backpressure,
-            if plan.apart.contains(&node) { sources.len() + sinks.len() } else { 0 },
-        ),
+        EmissionClock::new(draws, backpressure, apart.map(id)),
         recorder,
         meter,
     )

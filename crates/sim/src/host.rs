@@ -11,6 +11,7 @@ use paceline_random::Sequence;
 use paceline_units::{Span, Time};
 
 use crate::build::Folded;
+use std::collections::BTreeMap;
 
 /// A host: its sources, its sinks, and their timers.
 #[derive(Debug)]
@@ -41,8 +42,8 @@ pub struct EmissionClock {
     ahead: f64,
     /// When the last packet left.
     last: Time,
-    /// The same by endpoint, sources first, if each keeps an order of its own; else empty.
-    lasts: Vec<Time>,
+    /// The same of each flow that keeps an order of its own.
+    lasts: BTreeMap<FlowId, Time>,
     /// When what was emitted last is at the far end of the host's own link: the latest there has been.
     arrives: Time,
     backpressure: Backpressure,
@@ -77,14 +78,18 @@ impl Backpressure {
 }
 
 impl EmissionClock {
-    /// Delays drawn from `draws`. Each of the `apart` endpoints keeps an order of its own; with none all keep one.
+    /// Delays drawn from `draws`. Each of the flows `apart` keeps an order of its own; all others keep one.
     #[must_use]
-    pub fn new(mut draws: Sequence, backpressure: Backpressure, apart: usize) -> EmissionClock {
+    pub fn new(
+        mut draws: Sequence,
+        backpressure: Backpressure,
+        apart: impl IntoIterator<Item = FlowId>,
+    ) -> EmissionClock {
         EmissionClock {
             ahead: draws.unit(),
             draws,
             last: Time::ZERO,
-            lasts: vec![Time::ZERO; apart],
+            lasts: apart.into_iter().map(|flow| (flow, Time::ZERO)).collect(),
             arrives: Time::ZERO,
             backpressure,
         }
@@ -103,38 +108,43 @@ impl EmissionClock {
         self.arrives.0 > now.0 + self.backpressure.full.0 && self.is_full_then(now, most)
     }
 
+    #[cold]
     #[inline(never)]
     fn is_full_then(&self, now: Time, most: u32) -> bool {
         self.arrives.0 > self.last.max(now + self.delay(most)).0 + self.backpressure.full.0
     }
 
     /// When the next packet, handed over then, leaves as half of what is before it has left.
+    #[cold]
     #[inline(never)]
     fn half(&self, most: u32) -> Time {
         Time(self.arrives.0 - self.backpressure.half.0 - self.delay(most).0)
     }
 
-    /// When a packet of this endpoint leaves whose delay is uniform in [0, `most`) nanoseconds; not before the last one in
+    /// When a packet of this flow leaves whose delay is uniform in [0, `most`) nanoseconds; not before the last one in
     /// its order.
     #[inline(always)]
-    fn leaves(&mut self, now: Time, endpoint: usize, most: u32) -> Time {
-        let mut wanted = now;
+    fn leaves(&mut self, now: Time, flow: FlowId, most: u32) -> Time {
         if most > 0 {
-            wanted = now + self.delay(most);
-            self.ahead = self.draws.unit();
-            if let Some(last) = self.lasts.get_mut(endpoint) {
-                *last = wanted.max(*last);
-                return *last;
-            }
+            return self.leaves_later(now, flow, most);
         }
-        self.last = self.last.max(wanted);
+        self.last = self.last.max(now);
         self.last
     }
 
-    /// When the last packet of this endpoint left, or of the host.
+    #[inline(never)]
+    fn leaves_later(&mut self, now: Time, flow: FlowId, most: u32) -> Time {
+        let wanted = now + self.delay(most);
+        self.ahead = self.draws.unit();
+        let last = self.lasts.get_mut(&flow).unwrap_or(&mut self.last);
+        *last = wanted.max(*last);
+        *last
+    }
+
+    /// When the last packet of this flow left, or of the host.
     #[inline(always)]
-    fn last(&self, endpoint: usize) -> Time {
-        *self.lasts.get(endpoint).unwrap_or(&self.last)
+    fn last(&self, flow: FlowId) -> Time {
+        *self.lasts.get(&flow).unwrap_or(&self.last)
     }
 }
 
@@ -144,8 +154,6 @@ pub struct Port<'a, const ASKED: bool> {
     pub(crate) network: &'a mut Network<Folded>,
     pub(crate) clock: &'a mut EmissionClock,
     pub(crate) now: Time,
-    /// Its number in the host: sources first.
-    pub(crate) endpoint: usize,
     pub(crate) flow: FlowId,
     pub(crate) cursor: u32,
     pub(crate) delay: u32,
@@ -160,7 +168,7 @@ impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
             None => ExtraId::NONE,
             Some(extra) => self.network.extras.put(extra),
         };
-        let time = self.clock.leaves(self.now, self.endpoint, self.delay);
+        let time = self.clock.leaves(self.now, self.flow, self.delay);
         let stamp = if self.restamps { Stamp::at(time) } else { segment.stamp };
         let arrives = self.network.emit(Packet {
             time,
@@ -180,7 +188,7 @@ impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
 
     #[inline(always)]
     fn left(&self, now: Time) -> Time {
-        self.clock.last(self.endpoint).max(now)
+        self.clock.last(self.flow).max(now)
     }
 
     #[inline(always)]
@@ -221,16 +229,7 @@ impl Host {
                 let (flow, cursor, delay, restamps) = (source.flow, source.cursor, source.delay, source.restamps);
                 source.on_timer(
                     now,
-                    &mut Port::<true> {
-                        network,
-                        clock: &mut self.clock,
-                        now,
-                        endpoint: slot,
-                        flow,
-                        cursor,
-                        delay,
-                        restamps,
-                    },
+                    &mut Port::<true> { network, clock: &mut self.clock, now, flow, cursor, delay, restamps },
                 );
                 source.entry = source.next_wake();
                 source.entry
@@ -239,16 +238,7 @@ impl Host {
                 let (flow, cursor, delay, restamps) = (sink.flow, sink.cursor, sink.delay, false);
                 sink.on_timer(
                     now,
-                    &mut Port::<false> {
-                        network,
-                        clock: &mut self.clock,
-                        now,
-                        endpoint: slot,
-                        flow,
-                        cursor,
-                        delay,
-                        restamps,
-                    },
+                    &mut Port::<false> { network, clock: &mut self.clock, now, flow, cursor, delay, restamps },
                 );
                 sink.entry = sink.next_wake();
                 sink.entry
@@ -287,20 +277,16 @@ impl Host {
             let clock = &mut self.clock;
             let wake = if packet.extra == ExtraId::NONE
                 && !clock.is_full(now, delay)
-                && let Some(wake) = source.on_ack_in_order(
-                    packet,
-                    &mut Port::<true> { network, clock, now, endpoint, flow, cursor, delay, restamps },
-                ) {
+                && let Some(wake) = source
+                    .on_ack_in_order(packet, &mut Port::<true> { network, clock, now, flow, cursor, delay, restamps })
+            {
                 if source.wants_to_know() {
-                    source.all_acked(
-                        now,
-                        &mut Port::<true> { network, clock, now, endpoint, flow, cursor, delay, restamps },
-                    )
+                    source.all_acked(now, &mut Port::<true> { network, clock, now, flow, cursor, delay, restamps })
                 } else {
                     wake
                 }
             } else {
-                ack_out_of_line(source, endpoint, packet, network, clock)
+                ack_out_of_line(source, packet, network, clock)
             };
             if wake < source.entry {
                 source.entry = wake;
@@ -311,15 +297,13 @@ impl Host {
             let (now, flow, cursor) = (packet.time, sink.flow, sink.cursor);
             let (delay, restamps) = (sink.delay, false);
             let clock = &mut self.clock;
-            let number = self.sources.len() + endpoint; // in the host
             let wake = if packet.extra == ExtraId::NONE
-                && let Some(wake) = sink.on_data_in_order(
-                    packet,
-                    &mut Port::<false> { network, clock, now, endpoint: number, flow, cursor, delay, restamps },
-                ) {
+                && let Some(wake) = sink
+                    .on_data_in_order(packet, &mut Port::<false> { network, clock, now, flow, cursor, delay, restamps })
+            {
                 wake
             } else {
-                data_out_of_line(sink, number, packet, network, clock)
+                data_out_of_line(sink, packet, network, clock)
             };
             if wake < sink.entry {
                 sink.entry = wake;
@@ -333,7 +317,6 @@ impl Host {
 #[inline(never)]
 fn ack_out_of_line(
     source: &mut Source,
-    endpoint: usize,
     packet: &Packet,
     network: &mut Network<Folded>,
     clock: &mut EmissionClock,
@@ -341,13 +324,12 @@ fn ack_out_of_line(
     let extra = network.extras.take(packet.extra);
     let (now, flow, cursor) = (packet.time, source.flow, source.cursor);
     let (delay, restamps) = (source.delay, source.restamps);
-    source.on_ack(packet, extra, &mut Port::<true> { network, clock, now, endpoint, flow, cursor, delay, restamps })
+    source.on_ack(packet, extra, &mut Port::<true> { network, clock, now, flow, cursor, delay, restamps })
 }
 
 #[inline(never)]
 fn data_out_of_line(
     sink: &mut Sink,
-    number: usize,
     packet: &Packet,
     network: &mut Network<Folded>,
     clock: &mut EmissionClock,
@@ -355,11 +337,7 @@ fn data_out_of_line(
     let extra = network.extras.take(packet.extra);
     let (now, flow, cursor) = (packet.time, sink.flow, sink.cursor);
     let (delay, restamps) = (sink.delay, false);
-    sink.on_data(
-        packet,
-        extra,
-        &mut Port::<false> { network, clock, now, endpoint: number, flow, cursor, delay, restamps },
-    )
+    sink.on_data(packet, extra, &mut Port::<false> { network, clock, now, flow, cursor, delay, restamps })
 }
 
 impl Element for Host {
