@@ -229,6 +229,24 @@ fn senders_wait_for_their_own_link_on_a_path_that_reorders() {
     }
 }
 
+/// A queue that is given is told of, also if it is what it would be anyway.
+#[test]
+fn a_given_queue_is_told_of() {
+    let default = "queue = { kind = \"droptail\", limit = \"1000 packets\" }";
+    for (access, told) in [
+        (String::new(), vec![]),
+        (default.to_owned(), vec!["access a[0].sink", "access a[0].source"]),
+        (format!("receiver = {{ {default} }}"), vec!["access a[0].sink"]),
+    ] {
+        let summary = beside_a_slow_link(&access, "");
+        let mut names: Vec<_> = access_rows(&summary).iter().map(|row| row.link.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names, told, "{access:?}");
+        assert_eq!(summary.flows[0].packets_sent, beside_a_slow_link("", "").flows[0].packets_sent);
+    }
+}
+
 /// Its own host's link holds a sender back instead of taking without end what it is given: a second's round trips in ten.
 #[test]
 fn senders_wait_for_their_own_link() {
