@@ -132,6 +132,21 @@ fn vegas_does_not_take_it_for_a_queue() {
     }
 }
 
+/// What a host still holds when the run ends was sent, by the flow's count and by the run's, and is in flight.
+#[test]
+fn what_a_host_holds_at_the_end_is_sent_and_in_flight() {
+    let summary = run(
+        "duration = \"200 ms\"\nhost_delay = \"1 s\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+         [flow.a]\ncc = \"udp\"\napp = { kind = \"cbr\", rate = \"1 Mbit/s\" }\n",
+        1,
+    );
+    let (flow, run) = (&summary.flows[0], &summary.engine);
+    assert!(flow.packets_sent > 10 && flow.packets_delivered < flow.packets_sent / 2, "{flow:?}");
+    assert_eq!(run.packets_sent, flow.packets_sent);
+    assert_eq!(run.packets_sent, run.packets_delivered + run.packets_dropped + run.packets_in_flight);
+    assert_eq!(run.packets_in_flight, flow.packets_sent - flow.packets_delivered, "none was lost");
+}
+
 /// A server of two: what it sends to a slow client holds up nothing that it sends to a fast one.
 #[test]
 fn a_slow_flow_does_not_hold_up_its_host() {
