@@ -5,6 +5,7 @@ use crate::endpoint::{Sink, Source};
 use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Taps, Unit};
 use crate::host::{Backpressure, EmissionClock, Host};
 use crate::model::{LinkDirection, Model};
+use crate::phases::hosts_apart;
 use crate::recorder::{HostRecorder, Recording};
 use crate::tap::Tap;
 use crate::variation::RateMeter;
@@ -196,6 +197,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
             })
             .collect(),
         flows: model.flows.iter().map(|flow| (flow.source, flow.sink)).collect(),
+        apart: hosts_apart(model),
     };
     let mut plan = graph.plan(planning)?;
     let mut folded: Vec<Folded> = plan
@@ -282,14 +284,14 @@ fn backpressure(model: &Model, plan: &Plan, sources: &[usize]) -> Backpressure {
     if !is_asked(model, &model.links[arc]) || flow.profile.starts_with("ns2") {
         return Backpressure::NONE;
     }
-    let packet =
-        rate.time_for(Size::from_bytes(u64::from(flow.transport.segment()) + u64::from(flow.transport.header())));
+    let size = Size::from_bytes(u64::from(flow.transport.segment()) + u64::from(flow.transport.header()));
+    let packet = rate.time_for(size);
     let limit = match model.links[arc].model.queue.limit() {
         None => Span::MAX,
         Some(Limit::Packets(packets)) => Span(packet.0.saturating_mul(u64::from(packets))),
-        Some(Limit::Bytes(size)) => rate.time_for(size),
+        Some(Limit::Bytes(Size(bytes))) => Span(packet.0.saturating_mul(bytes / size.0)), // whole packets
     };
-    Backpressure::new(packet, model.links[arc].model.propagation, flow.sender_delay, limit)
+    Backpressure::new(packet, model.links[arc].model.propagation, limit)
 }
 
 /// The host at `node` with these flows' sources and sinks.
@@ -307,10 +309,11 @@ fn host(
     let meter = model.rate_bin.map(|bin| Box::new(RateMeter::new(bin, model.warmup, &sending, &receiving)));
     let draws = Sequence::new(Stream::new(model.seed, &format!("host {}", model.nodes[node])));
     let backpressure = backpressure(model, plan, sources);
+    let apart = sources.iter().chain(sinks).copied().filter(|_| plan.apart.contains(&node));
     Host::new(
         sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect(),
         sinks.iter().map(|&i| Sink::new(&model.flows[i], model.seed, id(i), plan.cursors[i].1)).collect(),
-        EmissionClock::new(draws, backpressure),
+        EmissionClock::new(draws, backpressure, apart.map(id)),
         recorder,
         meter,
     )

@@ -42,6 +42,7 @@ use paceline_packet::FlowId;
 use paceline_path::{FlowSet, LinkModel, Loss as PathLoss, On, Queue};
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
+use std::collections::BTreeSet;
 
 /// Why a checked scenario still cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -131,7 +132,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
     stretch(&mut model, &paths, &wishes)?;
     delay_at_hosts(&mut model, &paths, scenario.host_delay());
     if let Some(access) = scenario.access() {
-        told::of_access(&mut model, &paths, access, scenario.profile());
+        told::of_access(&mut model, &paths, access);
     }
     Ok(model)
 }
@@ -191,7 +192,8 @@ impl Model {
         let host = self.add_node(name.clone());
         for (direction, from, to) in [(LinkDirection::UP, host, router), (LinkDirection::DOWN, router, host)] {
             let (link, model) = (format!("access {name}"), access_model(access, loss, profile));
-            let told = if matches!(model.queue, Queue::Unlimited) { Told::Never } else { Told::Always };
+            let limited = !matches!(model.queue, Queue::Unlimited);
+            let told = if access.queue.is_some() && limited { Told::Always } else { Told::Never };
             self.links.push(LinkDirection { link, direction, from, to, model, cell: None, host: Some(host), told });
         }
         host
@@ -526,5 +528,6 @@ fn arcs(model: &Model) -> Graph {
         nodes: model.nodes.len(),
         arcs: model.links.iter().map(arc).collect(),
         flows: model.flows.iter().map(|flow| (flow.source, flow.sink)).collect(),
+        apart: BTreeSet::new(),
     }
 }

@@ -35,6 +35,8 @@ pub struct Graph {
     pub arcs: Vec<Arc>,
     /// For each flow its source and its sink.
     pub flows: Vec<(usize, usize)>,
+    /// The nodes whose hosts keep the order of each flow's packets, but not of all together.
+    pub apart: BTreeSet<usize>,
 }
 
 /// What an element is.
@@ -60,6 +62,8 @@ pub struct Plan {
     pub fan_in: Vec<bool>,
     /// Folded arcs in the order of their numbers in [`Way::folded`].
     pub folded: Vec<usize>,
+    /// See [`Graph::apart`].
+    pub apart: BTreeSet<usize>,
     /// Compiled paths.
     pub ways: Ways,
     /// For each flow the cursors with which its data and its acknowledgements start.
@@ -174,10 +178,11 @@ impl Graph {
         Ok(self.compile(units, fan_in, &folded, paths, schedule.window, planning.taps))
     }
 
-    /// Whether what this source sends leaves in order. Hosts keep theirs, and on a medium one frame follows the other.
+    /// Whether what this source sends leaves in order. On a medium one frame follows the other.
     fn in_order(&self, source: Feeder) -> bool {
         match source {
-            Feeder::Host(_) | Feeder::Medium(_) => true,
+            Feeder::Host(node) => !self.apart.contains(&node),
+            Feeder::Medium(_) => true,
             Feeder::Arc(arc) => self.arcs[arc].keeps_order,
         }
     }
@@ -376,7 +381,7 @@ impl Graph {
             cursors.push((add(source, sink, at_sink, there), add(sink, source, at_source, back)));
             endpoints.push((at_source, at_sink));
         }
-        Plan { units, fan_in, folded, ways, cursors, endpoints, paths, window }
+        Plan { units, fan_in, folded, apart: self.apart.clone(), ways, cursors, endpoints, paths, window }
     }
 }
 
@@ -438,7 +443,7 @@ mod tests {
             let arcs: Vec<Arc> = ends.into_iter().filter(|(a, b)| a != b).map(arc).collect();
             let flows: Vec<(usize, usize)> =
                 (0..1 + below(6)).map(|_| (below(nodes), below(nodes))).filter(|(a, b)| a != b).collect();
-            let graph = Graph { nodes, arcs, flows };
+            let graph = Graph { nodes, arcs, flows, apart: BTreeSet::new() };
             let mut entering = vec![Vec::new(); nodes];
             for (id, arc) in graph.arcs.iter().enumerate() {
                 entering[arc.to].push(id);

@@ -11,6 +11,7 @@ use paceline_random::Sequence;
 use paceline_units::{Span, Time};
 
 use crate::build::Folded;
+use std::collections::BTreeMap;
 
 /// A host: its sources, its sinks, and their timers.
 #[derive(Debug)]
@@ -28,15 +29,21 @@ pub struct Host {
     pub meter: Option<Box<RateMeter>>,
 }
 
-/// When a packet that an endpoint hands over really leaves: after a random delay, in order; and how much the host's own
-/// interface holds of what has left.
+/// When a packet that an endpoint hands over really leaves: after a random delay, in the order of its flow; and how much the
+/// host's own interface holds of what has left.
 ///
 /// Real hosts do not answer in the same nanosecond each time, and simulated flows whose packets meet a drop-tail queue
 /// in lock step lose or win for that reason alone (phase effects: Floyd and Jacobson 1992; docs/decisions/host-delay.md).
 #[derive(Debug)]
 pub struct EmissionClock {
     draws: Sequence,
+    /// Of the next packet: its share of the most that its host delays it. Drawn ahead, so that who asks how full the
+    /// interface is can be told how full the next packet will find it.
+    ahead: f64,
+    /// When the last packet left.
     last: Time,
+    /// The same of each flow that keeps an order of its own.
+    lasts: BTreeMap<FlowId, Time>,
     /// When what was emitted last is at the far end of the host's own link: the latest there has been.
     arrives: Time,
     backpressure: Backpressure,
@@ -46,8 +53,8 @@ pub struct EmissionClock {
 /// socket's packets below it (docs/decisions/access-links.md).
 #[derive(Clone, Copy, Debug)]
 pub struct Backpressure {
-    /// From when a packet is handed over to its arrival at the far end of the host's link, if it is the last that the
-    /// interface takes; and when half of what is before it has left.
+    /// From when a packet leaves the host to the arrival of the one before it at the far end of the host's link, if it is the
+    /// last that the interface takes; and when half of what is before it has left.
     full: Span,
     half: Span,
 }
@@ -55,45 +62,89 @@ pub struct Backpressure {
 impl Backpressure {
     /// An interface that takes everything.
     pub const NONE: Backpressure = Backpressure { full: Span(u64::MAX / 2), half: Span(u64::MAX / 2) };
-    /// How much may lie ahead of a packet that is handed over: what the interface sends in a millisecond, as Linux's TCP
+    /// How much may lie ahead of a packet that leaves the host: what the interface sends in a millisecond, as Linux's TCP
     /// small queues have it (`sk_pacing_shift`), ...
     const DEPTH: Span = Span::from_millis(1);
     /// ... but two packets at least.
     const PACKETS: u64 = 2;
 
-    /// For an interface that sends a full packet in `packet` and has the far end a `propagation` away, of a host that
-    /// delays what it emits up to `delay`; with a queue that holds no longer than `limit`.
+    /// For an interface that sends a full packet in `packet` and has the far end a `propagation` away, with a queue that
+    /// holds no longer than `limit`.
     #[must_use]
-    pub fn new(packet: Span, propagation: Span, delay: Span, limit: Span) -> Backpressure {
-        let depth = Self::DEPTH.max(Span(packet.0.saturating_mul(Self::PACKETS)));
-        // What is on its way to the interface still is not in it, and half of the depth must cover the next packet's delay.
-        let depth = (depth + delay * 2).min(limit);
+    pub fn new(packet: Span, propagation: Span, limit: Span) -> Backpressure {
+        let depth = Self::DEPTH.max(Span(packet.0.saturating_mul(Self::PACKETS))).min(limit);
         Backpressure { full: propagation + depth, half: propagation + depth / 2 }
     }
 }
 
 impl EmissionClock {
-    /// Delays drawn from `draws`.
+    /// Delays drawn from `draws`. Each of the flows `apart` keeps an order of its own; all others keep one.
     #[must_use]
-    pub fn new(draws: Sequence, backpressure: Backpressure) -> EmissionClock {
-        EmissionClock { draws, last: Time::ZERO, arrives: Time::ZERO, backpressure }
-    }
-
-    /// Whether senders are to wait.
-    #[inline(always)]
-    fn is_full(&self, now: Time) -> bool {
-        self.arrives.0 > now.0 + self.backpressure.full.0
-    }
-
-    /// When a packet leaves whose delay is uniform in [0, `most`) nanoseconds; not before the host's last one.
-    #[inline(always)]
-    fn leaves(&mut self, now: Time, most: u32) -> Time {
-        let mut wanted = now;
-        if most > 0 {
-            wanted.0 += (self.draws.unit() * f64::from(most)) as u64;
+    pub fn new(
+        mut draws: Sequence,
+        backpressure: Backpressure,
+        apart: impl IntoIterator<Item = FlowId>,
+    ) -> EmissionClock {
+        EmissionClock {
+            ahead: draws.unit(),
+            draws,
+            last: Time::ZERO,
+            lasts: apart.into_iter().map(|flow| (flow, Time::ZERO)).collect(),
+            arrives: Time::ZERO,
+            backpressure,
         }
-        self.last = self.last.max(wanted);
+    }
+
+    /// How long the next packet is delayed whose delay is uniform in [0, `most`) nanoseconds.
+    #[inline(always)]
+    fn delay(&self, most: u32) -> Span {
+        Span((self.ahead * f64::from(most)) as u64)
+    }
+
+    /// Whether senders are to wait: the next packet would find more before it than the interface is to hold.
+    #[inline(always)]
+    fn is_full(&self, now: Time, most: u32) -> bool {
+        // it leaves no earlier than now, and mostly nothing is full
+        self.arrives.0 > now.0 + self.backpressure.full.0 && self.is_full_then(now, most)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_full_then(&self, now: Time, most: u32) -> bool {
+        self.arrives.0 > self.last.max(now + self.delay(most)).0 + self.backpressure.full.0
+    }
+
+    /// When the next packet, handed over then, leaves as half of what is before it has left.
+    #[cold]
+    #[inline(never)]
+    fn half(&self, most: u32) -> Time {
+        Time(self.arrives.0 - self.backpressure.half.0 - self.delay(most).0)
+    }
+
+    /// When a packet of this flow leaves whose delay is uniform in [0, `most`) nanoseconds; not before the last one in
+    /// its order.
+    #[inline(always)]
+    fn leaves(&mut self, now: Time, flow: FlowId, most: u32) -> Time {
+        if most > 0 {
+            return self.leaves_later(now, flow, most);
+        }
+        self.last = self.last.max(now);
         self.last
+    }
+
+    #[inline(never)]
+    fn leaves_later(&mut self, now: Time, flow: FlowId, most: u32) -> Time {
+        let wanted = now + self.delay(most);
+        self.ahead = self.draws.unit();
+        let last = self.lasts.get_mut(&flow).unwrap_or(&mut self.last);
+        *last = wanted.max(*last);
+        *last
+    }
+
+    /// When the last packet of this flow left, or of the host.
+    #[inline(always)]
+    fn last(&self, flow: FlowId) -> Time {
+        *self.lasts.get(&flow).unwrap_or(&self.last)
     }
 }
 
@@ -117,7 +168,7 @@ impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
             None => ExtraId::NONE,
             Some(extra) => self.network.extras.put(extra),
         };
-        let time = self.clock.leaves(self.now, self.delay);
+        let time = self.clock.leaves(self.now, self.flow, self.delay);
         let stamp = if self.restamps { Stamp::at(time) } else { segment.stamp };
         let arrives = self.network.emit(Packet {
             time,
@@ -137,7 +188,7 @@ impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
 
     #[inline(always)]
     fn left(&self, now: Time) -> Time {
-        self.clock.last.max(now)
+        self.clock.last(self.flow).max(now)
     }
 
     #[inline(always)]
@@ -145,7 +196,7 @@ impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
         if !ASKED {
             return None;
         }
-        self.clock.is_full(self.now).then(|| Time(self.clock.arrives.0 - self.clock.backpressure.half.0))
+        self.clock.is_full(self.now, self.delay).then(|| self.clock.half(self.delay))
     }
 }
 
@@ -225,7 +276,7 @@ impl Host {
             let (delay, restamps) = (source.delay, source.restamps);
             let clock = &mut self.clock;
             let wake = if packet.extra == ExtraId::NONE
-                && !clock.is_full(now)
+                && !clock.is_full(now, delay)
                 && let Some(wake) = source
                     .on_ack_in_order(packet, &mut Port::<true> { network, clock, now, flow, cursor, delay, restamps })
             {

@@ -36,7 +36,7 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
     }
 }
 
-/// Either direction of an access link; the table has been filled.
+/// Either direction of an access link; the table has been filled, but for its queue.
 pub fn access_model(access: &AccessTable, lossy: Option<&LossKey>, profile: Profile) -> LinkModel {
     let (rate, default) = (access.rate.unwrap_or(AccessTable::LEAST_RATE), AccessTable::default_queue(profile));
     let queue = queue(access.queue.as_ref().unwrap_or(&default), rate, profile);

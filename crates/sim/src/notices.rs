@@ -6,14 +6,23 @@ use crate::graph::Path;
 use crate::model::Model;
 use crate::phases::phases_decide;
 use crate::summary::Notice;
+use paceline_path::LinkReport;
 use paceline_units::Rate;
 use std::collections::BTreeMap;
 
+/// What a run showed in its measured interval.
+pub struct Seen<'a> {
+    /// What links, by number, report of themselves.
+    pub links: &'a [(usize, LinkReport)],
+    /// Bytes on the wire that arrived of each flow; `None` if it was not there then.
+    pub bytes: &'a [Option<u64>],
+}
+
 /// What there is to say of a run; `paths` are the flows' arcs, there and back.
-pub fn notices(model: &Model, paths: &[Path]) -> Vec<Notice> {
+pub fn notices(model: &Model, paths: &[Path], seen: &Seen) -> Vec<Notice> {
     let mut notices = Vec::new();
     access_not_faster(model, paths, &mut notices);
-    phases_decide(model, paths, &mut notices);
+    phases_decide(model, paths, seen, &mut notices);
     notices
 }
 

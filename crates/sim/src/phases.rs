@@ -6,24 +6,21 @@
 
 use crate::graph::Path;
 use crate::model::{FlowModel, Model};
-use crate::notices::in_words;
+use crate::notices::{Seen, in_words};
 use crate::scenario::values::HostDelay;
 use crate::summary::Notice;
 use paceline_apps::Application;
+use paceline_engine::DropReason;
 use paceline_flow::Transport;
 use paceline_path::Queue;
 use paceline_units::{Rate, Size, Span};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most that a host delays what does not follow acknowledgements: interrupts, scheduling.
 const HOSTS: Span = Span::from_micros(100);
 
 /// Says how much the hosts delay each flow's packets (docs/decisions/host-delay.md).
-///
-/// A host keeps the order of its packets, whosever they are: where several flows share one, none may hold up the others by
-/// packet times of its own slow link.
 pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
-    let mut users = vec![0; model.nodes.len()];
-    model.flows.iter().for_each(|flow| [flow.source, flow.sink].into_iter().for_each(|host| users[host] += 1));
     for (flow, (there, _)) in model.flows.iter_mut().zip(paths) {
         (flow.sender_delay, flow.receiver_delay) = match delay {
             HostDelay::Within(span) => (span, span),
@@ -34,40 +31,76 @@ pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
                 let size = Size::from_bytes(u64::from(flow.transport.segment()) + u64::from(flow.transport.header()));
                 let of_packets = slowest.map_or(HOSTS, |rate| rate.time_for(size).mul_f64(times));
                 let of_hosts = of_packets.min(HOSTS);
-                let follows_acks = matches!(flow.transport, Transport::Tcp { .. }) && users[flow.source] == 1;
+                let follows_acks = matches!(flow.transport, Transport::Tcp { .. });
                 (if follows_acks { of_packets.min(Span::from_secs(1)) } else { of_hosts }, of_hosts)
             }
         };
     }
 }
 
+/// The nodes whose hosts keep the order of each flow's packets, but not of all together: those that delay TCP's data and
+/// have more to send. None of their flows may hold up another by packet times of its own slow link, nor lose its own
+/// delays to the others'. All else is delayed by so little that one order costs nobody anything, and no sorting.
+pub fn hosts_apart(model: &Model) -> BTreeSet<usize> {
+    let mut users = vec![0; model.nodes.len()];
+    model.flows.iter().for_each(|flow| [flow.source, flow.sink].into_iter().for_each(|host| users[host] += 1));
+    let delayed = |flow: &&FlowModel| matches!(flow.transport, Transport::Tcp { .. }) && flow.sender_delay > Span::ZERO;
+    model.flows.iter().filter(delayed).map(|flow| flow.source).filter(|&host| users[host] > 1).collect()
+}
+
 /// So many flows mix by themselves.
 const MOST_FLOWS: usize = 20;
 /// Round trips closer than this, as a share of the shorter one, keep flows in step for long.
 const CLOSE: f64 = 0.2;
+/// Of the bytes that pass a link; with more of others', in bursts, the flows mix (docs/decisions/host-delay.md).
+const LEAST_SHARE: f64 = 0.9;
 
-/// Endless TCP flows, few of them and with close round trips, the same in all runs, behind a drop-tail queue.
-pub fn phases_decide(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
-    for (id, link) in model.links.iter().enumerate() {
+/// A link, and what passed it.
+struct Shared<'a> {
+    /// Bytes.
+    passed: u64,
+    /// Of these, those of transfers and of constant rates.
+    in_step: u64,
+    /// The transfers and their round trips.
+    transfers: Vec<(Span, &'a FlowModel)>,
+}
+
+/// Few TCP transfers with close round trips, the same in all runs, at a drop-tail queue that overflowed, of which they had
+/// most. What has a constant rate mixes nothing, and counts with them.
+pub fn phases_decide(model: &Model, paths: &[Path], seen: &Seen, notices: &mut Vec<Notice>) {
+    let overflowed = seen.links.iter().filter(|(id, report)| {
+        let link = &model.links[*id];
         let varies = link.model.loss.is_some() || link.model.delay_variation.is_some();
-        if !matches!(link.model.queue, Queue::DropTail(_)) || link.is_access() || varies {
-            continue;
+        let drop_tail = matches!(link.model.queue, Queue::DropTail(_));
+        drop_tail && !link.is_access() && !varies && report.drops[DropReason::Overflow] > 0
+    });
+    let mut links: BTreeMap<usize, Shared> = overflowed
+        .map(|(id, report)| (*id, Shared { passed: report.departed_bytes.bytes(), in_step: 0, transfers: Vec::new() }))
+        .collect();
+    for ((flow, path), bytes) in model.flows.iter().zip(paths).zip(seen.bytes) {
+        let transfer = matches!((&flow.transport, &flow.app), (Transport::Tcp { .. }, Application::Ftp(_)));
+        let constant = matches!((&flow.transport, &flow.app), (Transport::Udp(_), Application::Cbr(_)));
+        let (Some(bytes), true) = (*bytes, transfer || constant) else { continue };
+        for id in &path.0 {
+            if let Some(shared) = links.get_mut(id) {
+                shared.in_step += bytes;
+                if transfer {
+                    shared.transfers.push((model.propagation(path), flow));
+                }
+            }
         }
-        let endless = |flow: &FlowModel| {
-            matches!(flow.transport, Transport::Tcp { .. }) && matches!(flow.app, Application::Ftp(_))
-        };
-        let here = model.flows.iter().zip(paths).filter(|(flow, (there, _))| endless(flow) && there.contains(&id));
-        let mut round_trips: Vec<(Span, &FlowModel)> =
-            here.map(|(flow, path)| (model.propagation(path), flow)).collect();
-        round_trips.sort_by_key(|&(rtt, _)| rtt);
-        let close = |pair: &[(Span, &FlowModel)]| {
+    }
+    for (id, Shared { passed, in_step, mut transfers }) in links {
+        let link = &model.links[id];
+        transfers.sort_by_key(|&(rtt, _)| rtt);
+        let close = |pair: &&[(Span, &FlowModel)]| {
             let fixed = !pair[0].1.rtt_drawn && !pair[1].1.rtt_drawn;
             fixed && pair[0].0 < pair[1].0 && pair[1].0 <= pair[0].0.mul_f64(1.0 + CLOSE)
         };
-        let Some(pair) = round_trips.windows(2).find(|pair| close(pair)).filter(|_| round_trips.len() <= MOST_FLOWS)
-        else {
+        let Some(pair) = transfers.windows(2).find(close) else { continue };
+        if transfers.len() > MOST_FLOWS || (in_step as f64) < LEAST_SHARE * passed as f64 {
             continue;
-        };
+        }
         let mut names = vec![pair[0].1.name.as_str(), &pair[1].1.name];
         names.dedup();
         notices.push(Notice {
@@ -75,7 +108,7 @@ pub fn phases_decide(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
             text: format!(
                 "Round trips of {} and {} ({}) share the drop-tail queue of `{}`: which of them loses, the phases of their \
                  packets decide, alike for all seeds, so intervals do not show it. Draw them anew for each run (`rtt = \
-                 {{ uniform = [\"{}\", \"{}\"] }}`), or add background traffic.",
+                 {{ uniform = [\"{}\", \"{}\"] }}`), or add background traffic in bursts.",
                 pair[0].0,
                 pair[1].0,
                 in_words(&names),

@@ -4,7 +4,7 @@ use crate::arrivals::ArrivalReport;
 use crate::build::{Built, Node};
 use crate::host::Host;
 use crate::model::{FlowModel, LinkDirection, Model, Told};
-use crate::notices::notices;
+use crate::notices::{Seen, notices};
 use crate::run::{Places, ends, in_flight};
 use crate::summary::{
     EngineSummary, FlowSummary, GroupSummary, InterfaceSummary, LinkFlowSummary, QueueSummary, StreamSummary, Summary,
@@ -96,7 +96,11 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Place
             flows.iter().map(|flow| (flow.group.as_str(), flow.goodput_bps, flow.bytes_delivered)),
             model.friendliness_to.as_deref(),
         ),
-        notices: notices(model, &built.plan.paths),
+        notices: notices(
+            model,
+            &built.plan.paths,
+            &Seen { links: &places.links, bytes: &arrived(model, built, before, end) },
+        ),
         flows,
     }
 }
@@ -187,6 +191,15 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         interarrival_max_s: seconds(arrived.and_then(ArrivalReport::widest_gap)),
         jitter_s: arrived.and_then(ArrivalReport::mean_jitter),
     }
+}
+
+/// Bytes on the wire that arrived of each flow in the measured interval; `None` if it was not there then.
+fn arrived(model: &Model, built: &Built, before: &Before, end: Time) -> Vec<Option<u64>> {
+    let bytes = |(i, flow): (usize, &FlowModel)| {
+        let arrived = ends(model, built, i).sink.receiver.stats().since(&before.flows[i].1).wire_bytes;
+        (flow.start < end && flow.stop > before.at).then_some(arrived)
+    };
+    model.flows.iter().enumerate().map(bytes).collect()
 }
 
 fn stream_summary(model: &Model, built: &Built, index: usize, end: Time) -> Option<StreamSummary> {

@@ -1,21 +1,14 @@
 //! Which hosts' own links a summary tells of, and which need no account of their queue.
 
 use crate::graph::Path;
-use crate::links::queue;
 use crate::model::{Model, Told};
 use crate::scenario::link::AccessTable;
-use crate::scenario::model::Profile;
 use paceline_path::Queue;
-use paceline_units::Rate;
 
-/// Which hosts' own links are told of. A default queue that cannot fill is made one without a limit, which costs nothing:
+/// Which hosts' own links are told of, beside those whose queue was given. A default queue that cannot fill is made one without a limit, which costs nothing:
 /// that of a link faster than what feeds it, and that of a sender which waits while its link is full.
-pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable, profile: Profile) {
-    let default = queue(&AccessTable::default_queue(profile), Rate(1), profile);
+pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
     let mut told: Vec<Told> = model.links.iter().map(|link| link.told).collect();
-    for link in model.links.iter().enumerate().filter(|(_, link)| link.is_access() && link.model.queue == default) {
-        told[link.0] = Told::Never;
-    }
     let peak = |arc: usize| model.links[arc].model.rate.peak();
     for (flow, (there, _)) in model.flows.iter().zip(paths) {
         let slowest = model.slowest_link(there).map(|link| link.model.rate.peak());

@@ -229,6 +229,24 @@ fn senders_wait_for_their_own_link_on_a_path_that_reorders() {
     }
 }
 
+/// A queue that is given is told of, also if it is what it would be anyway.
+#[test]
+fn a_given_queue_is_told_of() {
+    let default = "queue = { kind = \"droptail\", limit = \"1000 packets\" }";
+    for (access, told) in [
+        (String::new(), vec![]),
+        (default.to_owned(), vec!["access a[0].sink", "access a[0].source"]),
+        (format!("receiver = {{ {default} }}"), vec!["access a[0].sink"]),
+    ] {
+        let summary = beside_a_slow_link(&access, "");
+        let mut names: Vec<_> = access_rows(&summary).iter().map(|row| row.link.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names, told, "{access:?}");
+        assert_eq!(summary.flows[0].packets_sent, beside_a_slow_link("", "").flows[0].packets_sent);
+    }
+}
+
 /// Its own host's link holds a sender back instead of taking without end what it is given: a second's round trips in ten.
 #[test]
 fn senders_wait_for_their_own_link() {
@@ -255,7 +273,7 @@ fn senders_wait_for_their_own_link() {
         assert_eq!(flow.packets_lost, 0, "{cc}");
         let rows = access_rows(&summary);
         let row = rows.iter().find(|row| row.direction == "up").unwrap_or_else(|| panic!("{cc}: no row of {rows:?}"));
-        assert!((1..=8).contains(&row.max_packets), "{cc}: {} packets", row.max_packets);
+        assert!((1..=3).contains(&row.max_packets), "{cc}: {} packets", row.max_packets);
         // a rate of TFRC's kin is limited by what arrives, and Vegas' window by the queue
         assert!(row.utilisation > if cc.contains("newreno") { 0.99 } else { 0.9 }, "{cc}: {}", row.utilisation);
         let kinds: Vec<_> = summary.notices.iter().map(|notice| notice.kind).collect();
@@ -325,4 +343,53 @@ fn a_receiver_s_queue_is_told_of_where_it_is_the_bottleneck() {
     let row = access_rows(&summary).into_iter().find(|row| row.direction == "down").expect("a row");
     assert!(row.max_packets > 30 && row.utilisation > 0.9, "{row:?}");
     assert!(summary.notices[0].text.starts_with("The receivers' access links of `a`"), "{:?}", summary.notices);
+}
+
+/// Beside 1 Mbit/s a host delays each segment by up to 24 ms: what is on its way to the interface does not lie there.
+fn beside_a_slow_link(access: &str, flow: &str) -> Summary {
+    of(&format!(
+        "
+        duration = \"200 s\"
+        [link.bottleneck]
+        rate = \"1 Mbit/s\"
+        delay = \"50 ms\"
+        queue = {{ kind = \"droptail\", limit = \"60 packets\" }}
+        [access]
+        {access}
+        [flow.a]
+        {flow}
+        "
+    ))
+}
+
+#[test]
+fn an_interface_holds_no_more_for_the_hosts_delay() {
+    for (rate, flow, most) in [
+        ("2 Mbit/s", "cc = \"cubic\"\nprofile = \"linux\"", 2),
+        ("500 kbit/s", "cc = \"cubic\"\nprofile = \"linux\"", 2),
+        ("500 kbit/s", "cc = \"newreno\"", 3), // what one acknowledgement lets go, leaves together
+        ("500 kbit/s", "cc = \"rap\"", 2),
+    ] {
+        let summary = beside_a_slow_link(&format!("rate = \"{rate}\"\nqueue = {{ limit = \"999 packets\" }}"), flow);
+        let rows = access_rows(&summary);
+        let row = rows.iter().find(|row| row.direction == "up" && row.link.ends_with("source")).expect("a row");
+        assert!((1..=most).contains(&row.max_packets), "{rate}, {flow}: {} packets", row.max_packets);
+        let used = summary.queues[0].utilisation.max(row.utilisation);
+        assert!((0.99..=1.0).contains(&used), "{rate}, {flow}: {used}");
+    }
+}
+
+/// Nor is the interface full while packets are on their way to it: ten segments go out together, whatever the queue holds
+/// beyond what is there at a time.
+#[test]
+fn a_short_queue_of_its_own_spaces_nothing() {
+    let burst = |limit: u32| {
+        let access = format!("rate = \"100 Mbit/s\"\nqueue = {{ limit = \"{limit} packets\" }}");
+        let flow = "cc = \"cubic\"\nprofile = \"linux\"\napp = { kind = \"ftp\", size = \"14480 B\" }";
+        beside_a_slow_link(&access, flow)
+    };
+    let (short, long) = (burst(5), burst(999));
+    assert!(long.queues[0].max_packets >= 7, "{:?}", long.queues[0]);
+    assert_eq!(short.queues[0].max_packets, long.queues[0].max_packets);
+    assert_eq!(short.flows[0].transfer_time_mean_s, long.flows[0].transfer_time_mean_s);
 }

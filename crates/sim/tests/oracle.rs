@@ -215,7 +215,7 @@ fn random_scenario(seed: u64) -> String {
     let rates = ["8 Mbit/s", "8 Mbit/s", "16 Mbit/s", "80 Mbit/s", "100 Mbit/s", "3.7 Mbit/s"];
     let no_delay = below(4) == 0;
     let profile = ["rfc", "ns2", "linux"][below(3)];
-    let host_delay = ["0 s", "0 s", "100 us"][below(3)];
+    let host_delay = ["0 s", "2 packets", "100 us"][below(3)];
     let warmup = ["0 s", "250 ms"][below(2)];
     let mut text = format!(
         "duration = \"1 s\"\nwarmup = \"{warmup}\"\ntopology = \"graph\"\nprofile = \"{profile}\"\nhost_delay = \"{host_delay}\"\n"

@@ -45,26 +45,46 @@ const CUBIC: &str = "cc = \"cubic\"\nprofile = \"linux\"";
 const MOST: f64 = 2.7;
 const MEAN: f64 = 1.8;
 
-fn hold(sender: &str, rate: f64) {
-    let ratios = [40.4, 41.0, 42.0, 43.0, 44.0].map(|rtt| ahead(&two(sender, rate, rtt, 1)));
+fn hold(what: &str, scenario: impl Fn(f64) -> String) {
+    let ratios = [40.4, 41.0, 42.0, 43.0, 44.0].map(|rtt| ahead(&scenario(rtt)));
     let mean = libm::exp(ratios.iter().map(|r| libm::log(*r)).sum::<f64>() / 5.0);
-    println!("{sender:?} {rate} Mbit/s: {ratios:.2?}, mean {mean:.2}");
-    assert!(ratios.iter().all(|ratio| (0.7..=MOST).contains(ratio)), "{sender} at {rate} Mbit/s: {ratios:?}");
-    assert!((0.9..=MEAN).contains(&mean), "{sender} at {rate} Mbit/s: {ratios:?}");
+    println!("{what}: {ratios:.2?}, mean {mean:.2}");
+    assert!(ratios.iter().all(|ratio| (0.7..=MOST).contains(ratio)), "{what}: {ratios:?}");
+    assert!((0.9..=MEAN).contains(&mean), "{what}: {ratios:?}");
 }
 
 #[test]
 fn nobody_is_ahead_by_more_than_between_real_hosts() {
     for rate in [1.0, 10.0, 100.0] {
-        hold(CUBIC, rate);
+        hold(&format!("{rate} Mbit/s"), |rtt| two(CUBIC, rate, rtt, 1));
     }
 }
 
 #[test]
 fn nor_under_the_rfcs() {
     for sender in ["cc = \"cubic\"", "cc = \"newreno\""] {
-        hold(sender, 10.0);
+        hold(sender, |rtt| two(sender, 10.0, rtt, 1));
     }
+}
+
+/// Two flows of one server behind the same bottleneck: each is delayed by itself.
+fn of_one_server(rtt: f64) -> String {
+    format!(
+        "duration = \"160 s\"\nwarmup = \"20 s\"\ntopology = \"graph\"\nprofile = \"linux\"\n\
+         [link.up]\nbetween = [\"server\", \"a\"]\nrate = \"103 Mbit/s\"\nqueue = {{ limit = \"1000 packets\" }}\n\
+         [link.bottleneck]\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+         queue = {{ limit = \"60 packets\" }}\n\
+         [link.near]\nbetween = [\"b\", \"near\"]\nrate = \"103 Mbit/s\"\ndelay = \"10 ms\"\n\
+         [link.far]\nbetween = [\"b\", \"far\"]\nrate = \"103 Mbit/s\"\ndelay = \"{} ms\"\n\
+         [flow.short]\nfrom = \"server\"\nto = \"near\"\ncc = \"cubic\"\nstart = {{ uniform = [\"0 s\", \"1 s\"] }}\n\
+         [flow.long]\nfrom = \"server\"\nto = \"far\"\ncc = \"cubic\"\nstart = {{ uniform = [\"0 s\", \"1 s\"] }}\n",
+        rtt / 2.0 - 10.0
+    )
+}
+
+#[test]
+fn nor_where_they_share_a_host() {
+    hold("of one server", of_one_server);
 }
 
 #[test]
@@ -79,6 +99,22 @@ fn who_is_likely_to_see_it_is_told() {
     assert!(!told(&two(CUBIC, 100.0, 42.0, 11)), "many mix by themselves");
     assert!(!told(&short(42.0).replace("queue = {", "loss = { rate = 0.001 }\nqueue = {")), "so does random loss");
     assert!(!told(&short(42.0).replace("droptail", "codel")));
+    let windows = short(42.0).replace("rtt =", "receive_window = 20\nrtt =");
+    assert!(!told(&windows), "the queue never overflows");
+    let early = short(42.0).replace("linux\"", "linux\"\napp = { kind = \"ftp\", size = \"200 kB\" }");
+    assert!(!told(&early), "nor after the warm-up here");
+    let beside = |kind: &str| format!("{}[flow.other]\ncc = \"udp\"\napp = {{ {kind} }}\n", short(42.0));
+    let bursts = "kind = \"pareto\", burst = \"20 ms\", idle = \"20 ms\"";
+    assert!(!told(&beside(&format!("{bursts}, rate = \"40 Mbit/s\""))), "a fifth of the link in bursts mixes them");
+    assert!(told(&beside(&format!("{bursts}, rate = \"2 Mbit/s\""))), "a hundredth does not");
+    assert!(told(&beside("kind = \"cbr\", rate = \"20 Mbit/s\"")), "nor does a constant rate");
+}
+
+#[test]
+fn the_link_that_overflows_is_the_one_that_is_told_of() {
+    let notices = run(&of_one_server(42.0), 1).notices;
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(notices[0].text.contains("the drop-tail queue of `bottleneck`"), "{notices:?}");
 }
 
 /// The delay is no part of the round trips that a sender measures: one that goes by delay fills its link all the same.
@@ -94,6 +130,21 @@ fn vegas_does_not_take_it_for_a_queue() {
         assert!((0.99..=1.0).contains(&queue.utilisation), "{profile}: {}", queue.utilisation);
         assert!((1.0..=4.5).contains(&queue.mean_packets), "{profile}: {}", queue.mean_packets);
     }
+}
+
+/// What a host still holds when the run ends was sent, by the flow's count and by the run's, and is in flight.
+#[test]
+fn what_a_host_holds_at_the_end_is_sent_and_in_flight() {
+    let summary = run(
+        "duration = \"200 ms\"\nhost_delay = \"1 s\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+         [flow.a]\ncc = \"udp\"\napp = { kind = \"cbr\", rate = \"1 Mbit/s\" }\n",
+        1,
+    );
+    let (flow, run) = (&summary.flows[0], &summary.engine);
+    assert!(flow.packets_sent > 10 && flow.packets_delivered < flow.packets_sent / 2, "{flow:?}");
+    assert_eq!(run.packets_sent, flow.packets_sent);
+    assert_eq!(run.packets_sent, run.packets_delivered + run.packets_dropped + run.packets_in_flight);
+    assert_eq!(run.packets_in_flight, flow.packets_sent - flow.packets_delivered, "none was lost");
 }
 
 /// A server of two: what it sends to a slow client holds up nothing that it sends to a fast one.

@@ -72,12 +72,11 @@ pub(super) fn fill(file: &mut File, stem: &str) {
 }
 
 /// Fills in the links between hosts and routers, beside those of the scenario and its cells, of which `fastest` is the
-/// highest rate that any ever has.
+/// highest rate that any ever has. Not their queue: one that is given is told of, whatever it is.
 pub(super) fn fill_access(file: &mut File, fastest: Rate) {
     let profile = file.profile;
     let Some(access) = &mut file.access else { return };
     access.rate.get_or_insert_with(|| AccessTable::rate_beside(fastest));
-    access.queue.get_or_insert_with(|| AccessTable::default_queue(profile));
     access.backpressure.get_or_insert(!profile.is_ns2());
     let full = access.at_receivers().0;
     if let Some(receiver) = &mut access.receiver {

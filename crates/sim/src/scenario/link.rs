@@ -316,7 +316,7 @@ impl AccessTable {
         if profile.is_ns2() { Queue::Unlimited {} } else { Queue::Droptail { limit: Limit::Packets(1000) } }
     }
 
-    /// The links at the receivers, all of it given.
+    /// The links at the receivers, all of it given but for a queue that is given nowhere.
     #[must_use]
     pub fn at_receivers(&self) -> (AccessTable, Option<Loss>) {
         let own = self.receiver.clone().unwrap_or_default();

@@ -237,7 +237,8 @@ impl Scenario {
         &self.flows
     }
 
-    /// The file with every default filled in; reading it gives this scenario again.
+    /// The file with every default filled in, but the queue of access links ([`AccessTable::default_queue`]); reading it gives
+    /// this scenario again.
     #[must_use]
     pub fn to_toml(&self) -> String {
         toml::to_string(&self.file).unwrap_or_default()
