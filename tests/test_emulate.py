@@ -198,8 +198,7 @@ def test_each_flow_has_its_own_round_trip() -> None:
     made = scenario(
         f'[flow.a]\n[flow.b]\n{kernel}rtt = "60 ms"\n[flow.c]\n{kernel}from = "right"\nto = "left"\n'
         'rtt = { uniform = ["80 ms", "120 ms"] }\n[flow.d]\ncount = 2\nrtt = ["90 ms", "150 ms"]\n'
-        '[flow.e]\ncc = "tfrc"\nfrom = "right"\nto = "left"\nrtt = "200 ms"\n'
-        '[flow.f]\ncc = "nada"\nrtt = "50 ms"\n'
+        '[flow.e]\ncc = "rap"\nfrom = "right"\nto = "left"\nrtt = "200 ms"\n'
     )
     made = (
         made.set("link.bottleneck.rate", "50 Mbit/s").set("duration", "3 s").set("flow.a.receive_window", "4")
