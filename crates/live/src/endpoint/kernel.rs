@@ -26,6 +26,9 @@ use std::time::Duration;
 /// How long a server waits for the connection.
 const ATTACHES: Duration = Duration::from_secs(10);
 
+/// The rate in bytes a second from which on the server bounds nothing.
+pub(super) const UNBOUNDED: u32 = u32::MAX - 1;
+
 /// What a half does with its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Does {
@@ -194,11 +197,45 @@ pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, lim
 }
 
 /// Has the kernel send no faster than the server allows (`SO_MAX_PACING_RATE`, socket(7)). An old kernel may refuse; the
-/// congestion control is still there.
+/// congestion control is still there. Whatever the bound, the kernel paces such a socket at what its window gives besides
+/// (`sk_pacing_status`), as it paces no other of a congestion control that does not ask for it: without a bound nothing is set.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 fn pace(stream: &TcpStream, limit: u32) {
+    if limit >= UNBOUNDED {
+        return;
+    }
     let len = size_of::<u32>() as libc::socklen_t;
     let value = std::ptr::from_ref(&limit).cast();
     // SAFETY: the descriptor is open, and the value is an unsigned int of that size, as this option wants.
     unsafe { libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, value, len) };
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "tests of sockets")]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// The bound of a socket's pacing (bytes a second); as it was made, the largest number.
+    fn most_pacing(stream: &TcpStream) -> u32 {
+        let (mut value, mut len) = (0u32, size_of::<u32>() as libc::socklen_t);
+        let to = std::ptr::from_mut(&mut value).cast();
+        // SAFETY: the descriptor is open, and there is room for an unsigned int, which this option gives for that length.
+        let got = unsafe {
+            libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, to, &raw mut len)
+        };
+        assert_eq!(got, 0);
+        value
+    }
+
+    #[test]
+    fn a_flow_without_a_bound_is_left_as_the_kernel_has_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let own = most_pacing(&stream);
+        pace(&stream, UNBOUNDED);
+        assert_eq!(most_pacing(&stream), own);
+        pace(&stream, 2_500_000);
+        assert_eq!(most_pacing(&stream), 2_500_000);
+    }
 }

@@ -269,7 +269,7 @@ impl Shared {
 
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
     fn serve(&self, stream: &mut TcpStream, ip: IpAddr, offers: &[Offer], longest: Duration) -> io::Result<()> {
-        let limit = u32::try_from(self.options.max_rate.0 / 8).unwrap_or(u32::MAX - 1);
+        let limit = u32::try_from(self.options.max_rate.0 / 8).unwrap_or(kernel::UNBOUNDED);
         let (outcome, outcomes) = channel();
         let (half, halves) = channel();
         let stop = Arc::new(AtomicBool::new(false));
