@@ -46,10 +46,8 @@ impl Least {
         least
     }
 
-    /// Makes the rows above anew: after keys were changed through [`Least::keys_mut`].
-    pub(crate) fn tend(&mut self) {
-        self.above.clear();
-        self.starts.clear();
+    /// Makes the rows above.
+    fn tend(&mut self) {
         let mut many = self.keys.len() >> BITS;
         for at in 0..many {
             self.above.push(least_of(eight(&self.keys, at)));
@@ -67,18 +65,6 @@ impl Least {
             }
             (start, many) = (next, self.above.len() - next);
         }
-    }
-
-    /// The keys. Nothing else here knows of a change to them before [`Least::tend`].
-    #[inline(always)]
-    pub(crate) fn keys_mut(&mut self) -> &mut [u64] {
-        &mut self.keys
-    }
-
-    /// The keys.
-    #[inline(always)]
-    pub(crate) fn keys(&self) -> &[u64] {
-        &self.keys[..self.len]
     }
 
     /// How many keys there are.
@@ -109,8 +95,7 @@ impl Least {
     }
 
     /// A key has become `key`, which is not more than it was.
-    #[inline(never)]
-    pub(crate) fn note_lower(&mut self, number: usize, key: u64) {
+    fn note_lower(&mut self, number: usize, key: u64) {
         let mut at = number;
         for start in &self.starts {
             at >>= BITS;
@@ -206,7 +191,7 @@ mod tests {
                     least.set(number, key);
                 }
                 assert_eq!(least.least(), plain.iter().copied().min().unwrap_or(u64::MAX), "seed {seed}");
-                assert_eq!((least.keys(), least.is_empty()), (&plain[..], n == 0));
+                assert_eq!((least.len() as u64, least.is_empty()), (n, n == 0));
                 let (from, bound) = (below(n + 2) as usize, below(range + 1));
                 let found = (from..n as usize).find(|&i| plain[i] < bound);
                 assert_eq!(least.first_below(from, bound), found, "seed {seed}");

@@ -7,11 +7,13 @@
 //! Uses packet and units. Look first at [`Element`], then at [`Engine::run`].
 
 mod agenda;
+mod calendar;
 mod engine;
 mod fanin;
 mod fate;
 mod inbox;
 mod least;
+mod marks;
 mod network;
 mod order;
 mod ways;
