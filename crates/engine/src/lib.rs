@@ -7,6 +7,7 @@
 //! Uses packet and units. Look first at [`Element`], then at [`Engine::run`].
 
 mod agenda;
+mod blocks;
 mod calendar;
 mod engine;
 mod fanin;
