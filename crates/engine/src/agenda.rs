@@ -1,10 +1,11 @@
-//! When each element next has something to do: a dense array, and over it, while few have, what finds them.
+//! When each element next has something to do: a dense array, and beside it, while few have, what finds them.
 //!
 //! Where a window has something for many elements, looking at all of them in turn is the cheapest way to find those; where
 //! it has something for few, as with short windows and many elements, that look would be most of the cost. Then the
-//! array is tended: it carries the least of every eight entries, of every eight of these, and so on ([`Least`]).
+//! array is tended: who is due in this window is marked ([`Marks`]), who is due later is in a [`Calendar`].
 
-use crate::least::Least;
+use crate::calendar::Calendar;
+use crate::marks::Marks;
 use paceline_units::Time;
 
 /// Tending costs as much per element that is due as looking at about so many others.
@@ -13,50 +14,99 @@ const LOOKS: usize = 32;
 /// Fewer elements than this are looked at in less time than it takes to tend them.
 const MANY: usize = 64;
 
+/// Tending begins after so many windows with something for few: to begin costs about as much as looking at all as often.
+const SPARSE: u32 = 8;
+
 /// The next instant of each element.
 #[derive(Debug)]
 pub(crate) struct Agenda {
     /// In nanoseconds, by element.
-    times: Least,
-    /// Whether what lies above the array is kept up to date.
+    times: Vec<u64>,
+    /// The present window ends here.
+    until: u64,
+    /// Whether what follows is kept up to date: who is due before `until` is marked, but for one that is being visited;
+    /// who is due later is in the calendar.
     tended: bool,
+    due: Marks,
+    later: Calendar,
+    /// Windows in a row, not tended, that had something for few.
+    sparse: u32,
 }
 
 impl Agenda {
     /// Nothing to do for so many elements.
     pub(crate) fn new(elements: usize) -> Agenda {
-        Agenda { times: Least::new(vec![Time::NEVER.0; elements]), tended: true }
+        Agenda {
+            times: vec![Time::NEVER.0; elements],
+            until: 0,
+            tended: elements >= MANY,
+            due: Marks::new(elements),
+            later: Calendar::new(elements),
+            sparse: 0,
+        }
     }
 
-    /// The first element from `from` on that is due before `until`.
+    /// A window begins.
     #[inline(always)]
-    pub(crate) fn first_due(&self, from: usize, until: Time) -> Option<usize> {
+    pub(crate) fn begin_window(&mut self, from: Time, until: Time) {
+        self.until = until.0;
         if self.tended {
-            return self.times.first_below(from, until.0);
+            let due = &mut self.due;
+            self.later.take_until(from.0, until.0, &self.times, |element| due.mark(element));
         }
-        let rest = self.times.keys().get(from..)?;
-        rest.iter().position(|&time| time < until.0).map(|ahead| from + ahead)
+    }
+
+    /// The first element from `from` on that is due in this window. It is to be visited.
+    #[inline(always)]
+    pub(crate) fn first_due(&mut self, from: usize) -> Option<usize> {
+        if self.tended {
+            return self.due.take_first(from);
+        }
+        let rest = self.times.get(from..)?;
+        rest.iter().position(|&time| time < self.until).map(|ahead| from + ahead)
     }
 
     /// Something comes to the element at `time`, or later.
     #[inline(always)]
     pub(crate) fn wake(&mut self, element: usize, time: Time) {
-        let next = &mut self.times.keys_mut()[element];
+        let next = &mut self.times[element];
         if time.0 < *next {
-            *next = time.0;
             if self.tended {
-                self.times.note_lower(element, time.0);
+                return self.bring_forward(element, time.0);
             }
+            *next = time.0;
+        }
+    }
+
+    /// The element is due earlier than it was.
+    #[inline(never)]
+    fn bring_forward(&mut self, element: usize, time: u64) {
+        let before = std::mem::replace(&mut self.times[element], time);
+        if before < self.until {
+            return;
+        }
+        if before != Time::NEVER.0 {
+            self.later.take(element);
+        }
+        self.enter(element, time);
+    }
+
+    /// Of an element that is neither marked nor in the calendar.
+    #[inline(always)]
+    fn enter(&mut self, element: usize, time: u64) {
+        if time < self.until {
+            self.due.mark(element);
+        } else if time != Time::NEVER.0 {
+            self.later.put(element, time);
         }
     }
 
     /// The element has been visited, and is next due at `time`.
     #[inline(always)]
     pub(crate) fn set(&mut self, element: usize, time: Time) {
+        self.times[element] = time.0;
         if self.tended {
-            self.times.set(element, time.0);
-        } else {
-            self.times.keys_mut()[element] = time.0;
+            self.enter(element, time.0);
         }
     }
 
@@ -67,14 +117,111 @@ impl Agenda {
         let all = self.times.len();
         if self.tended {
             // Not at the bound at which tending begins: it should not begin and end with every window.
-            self.tended = busy * LOOKS <= 2 * all && all >= MANY;
-            return Some(Time(self.times.least()));
+            if busy * LOOKS > 2 * all {
+                self.end_tending();
+                return None;
+            }
+            return self.due.is_empty().then(|| Time(self.later.first(&self.times)));
         }
-        if busy * LOOKS <= all && all >= MANY {
-            self.times.tend();
-            self.tended = true;
-            return Some(Time(self.times.least()));
+        if all < MANY {
+            return (busy * 4 <= all).then(|| self.first());
         }
-        (busy * 4 <= all).then(|| Time(self.times.keys().iter().copied().min().unwrap_or(u64::MAX)))
+        self.sparse = if busy * LOOKS <= all { self.sparse + 1 } else { 0 };
+        if self.sparse >= SPARSE {
+            self.begin_tending();
+        }
+        (self.sparse > 0).then(|| self.first())
+    }
+
+    #[cold]
+    fn begin_tending(&mut self) {
+        (self.tended, self.sparse) = (true, 0);
+        self.later.clear(self.until);
+        self.due.clear();
+        for element in 0..self.times.len() {
+            self.enter(element, self.times[element]);
+        }
+    }
+
+    #[cold]
+    fn end_tending(&mut self) {
+        self.tended = false;
+    }
+
+    /// The earliest instant, by a look at all of them.
+    fn first(&self) -> Time {
+        let (mut first, mut rest) = (u64::MAX, &self.times[..]);
+        // Instant by instant: made into vectors, which processors have no comparison of such numbers for, it takes twice
+        // as long.
+        while let Some(at) = rest.iter().position(|&time| time < first) {
+            first = rest[at];
+            rest = &rest[at + 1..];
+        }
+        Time(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_random::{Sequence, Stream};
+
+    /// Whatever is woken, before and while the elements of a window are visited: those due are found in order, each once,
+    /// and no instant is told to be next that lies after the first; with few that are due, with many, and in turns.
+    #[test]
+    fn finds_who_is_due() {
+        let (mut began, mut ended, mut skipped) = (0, 0, 0);
+        for seed in 0..100 {
+            let mut draws = Sequence::new(Stream::new(seed, "agenda"));
+            let mut below = |n: u64| (draws.unit() * n as f64) as u64;
+            let n = [1, 63, 64, 200, 5000][below(5) as usize];
+            let window = [1, 10, 1 << 20][below(3) as usize];
+            let mut agenda = Agenda::new(n);
+            let mut plain = vec![u64::MAX; n];
+            let (mut now, mut many) = (0, 0);
+            for round in 0..200 {
+                if round % 40 == 0 {
+                    many = [1, 3, 1 + n as u64 / 4][below(3) as usize];
+                }
+                let ahead = |below: &mut dyn FnMut(u64) -> u64| window * [0, 1, 2, 100, 1 << 20][below(5) as usize];
+                for _ in 0..below(many) {
+                    // A lower bound may lie before now: then it is for this window, or the next.
+                    let (element, by) = (below(n as u64) as usize, ahead(&mut below));
+                    let time = (now + by + below(window)).saturating_sub(below(2) * window);
+                    agenda.wake(element, Time(time));
+                    plain[element] = plain[element].min(time);
+                }
+                let (until, was) = (now + window, agenda.tended);
+                agenda.begin_window(Time(now), Time(until));
+                let (mut busy, mut from) = (0, 0);
+                loop {
+                    let expected = (from..n).find(|&i| plain[i] < until);
+                    assert_eq!(agenda.first_due(from), expected, "seed {seed}, round {round}");
+                    let Some(element) = expected else { break };
+                    busy += 1;
+                    // It sends to others, also in this window, and waits for something itself, or for nothing.
+                    for _ in 0..below(3) {
+                        let (other, time) = (below(n as u64) as usize, now + ahead(&mut below) + below(window));
+                        if other != element {
+                            agenda.wake(other, Time(time));
+                            plain[other] = plain[other].min(time);
+                        }
+                    }
+                    plain[element] = if below(2) == 0 { u64::MAX } else { until + ahead(&mut below) };
+                    agenda.set(element, Time(plain[element]));
+                    from = element + 1;
+                }
+                now = until;
+                let first = plain.iter().copied().min().unwrap_or(u64::MAX);
+                if let Some(next) = agenda.after_window(busy) {
+                    assert_eq!(next.0, first, "seed {seed}, round {round}");
+                    skipped += u64::from(next.0 > now);
+                    now = now.max(next.0.min(now + window * 1000));
+                }
+                began += u64::from(!was && agenda.tended);
+                ended += u64::from(was && !agenda.tended);
+            }
+        }
+        assert!(began > 10 && ended > 10 && skipped > 1000, "{began} {ended} {skipped}");
     }
 }

@@ -42,8 +42,9 @@ impl<E: Element> Engine<E> {
     pub fn run(&mut self, end: Time) {
         while self.now < end {
             let until = (self.now + self.window).min(end);
+            self.network.agenda.begin_window(self.now, until);
             let (mut busy, mut from) = (0, 0);
-            while let Some(i) = self.network.agenda.first_due(from, until) {
+            while let Some(i) = self.network.agenda.first_due(from) {
                 busy += 1;
                 self.visit(i, until);
                 from = i + 1;

@@ -4,22 +4,22 @@
 //! itself keeps what lies before the horizon, where the next window is expected to end; the rest waits in time slots of
 //! about a window, what is later in blocks of slots, what is later still in blocks of blocks, and so on. A packet is moved
 //! once for each of these, and each of them reaches 32 times as far: five for what is a million windows away.
+//!
+//! While few packets wait none of this pays: they all lie in one place, and a look at each finds what is due.
 
+use crate::blocks::{BLOCK, BLOCK_BITS, Blocks, SLOTS, end_from};
 use crate::ways::Ways;
 use paceline_packet::Packet;
 use paceline_units::Time;
 
-/// Slots of a block, a power of two.
-const BLOCK: u64 = 1 << BLOCK_BITS;
-const BLOCK_BITS: u32 = 5;
-/// The slots of this block and the next: a bit each in a word.
-const SLOTS: u64 = 2 * BLOCK;
-
 /// The most buckets that a batch is sorted into.
 const BUCKETS: usize = 4096;
 
-/// A batch not larger than this is sorted by insertion alone.
+/// A batch not larger than this is sorted by insertion alone, and so many may lie in one place.
 const FEW: usize = 24;
+
+/// After a window that took or left no more than this they do.
+const QUIET: usize = 4;
 
 /// What an inbox for several sources has beside its packets before the horizon: those later, and the sorting.
 #[derive(Debug)]
@@ -28,6 +28,9 @@ pub(crate) struct Fanin {
     until: Time,
     /// The expected length of a window.
     window: u64,
+    /// All packets are `ahead`, and no slot is in use; from which instant on the slots were, before.
+    few: bool,
+    slots_from: Time,
     /// What was taken last, in order, and so many of them; what lies behind is left over.
     sorted: Vec<Packet>,
     taken: usize,
@@ -51,59 +54,6 @@ pub(crate) struct Fanin {
     counts: Box<[u32; BUCKETS]>,
 }
 
-/// Blocks of what lies below: of slots, or of blocks.
-#[derive(Debug)]
-struct Blocks {
-    /// Packets by block, in the order of slots.
-    packets: [Vec<Packet>; SLOTS as usize],
-    /// The earliest time in each that holds packets: one that is looked at again and again is not searched each time.
-    least: [Time; SLOTS as usize],
-    /// Which hold packets: bit `number % 64`.
-    held: u64,
-    /// Number of the first block that may hold packets; and of the first beyond these, a whole number of what lies above.
-    first: u64,
-    end: u64,
-    /// A block is 2^shift nanoseconds.
-    shift: u32,
-}
-
-impl Blocks {
-    /// Of what is 2^`shift` nanoseconds and ends with number `below`.
-    fn over(shift: u32, below: u64) -> Blocks {
-        let first = below >> BLOCK_BITS;
-        Blocks {
-            packets: [const { Vec::new() }; SLOTS as usize],
-            least: [Time::NEVER; SLOTS as usize],
-            held: 0,
-            first,
-            end: end_from(first),
-            shift: shift + BLOCK_BITS,
-        }
-    }
-
-    /// Where a packet of this time goes, which is in the block of this number.
-    #[inline(always)]
-    fn place(&mut self, number: u64, time: Time) -> &mut Vec<Packet> {
-        let at = (number % SLOTS) as usize;
-        let fresh = self.held & (1 << at) == 0;
-        self.held |= 1 << at;
-        self.least[at] = if fresh { time } else { self.least[at].min(time) };
-        &mut self.packets[at]
-    }
-
-    /// The number of the first block that holds packets.
-    #[inline]
-    fn first_held(&self) -> Option<u64> {
-        let held = self.held.rotate_right((self.first % SLOTS) as u32);
-        (held != 0).then(|| self.first + u64::from(held.trailing_zeros()))
-    }
-}
-
-/// The end of a row of slots or blocks that begins within one: that one's block, and the next.
-fn end_from(first: u64) -> u64 {
-    first - first % BLOCK + SLOTS
-}
-
 impl Fanin {
     /// Before the first window of this length.
     pub(crate) fn new(window: Time) -> Fanin {
@@ -111,12 +61,14 @@ impl Fanin {
         Fanin {
             until: Time::ZERO,
             window: window.0,
+            few: true,
+            slots_from: window,
             sorted: Vec::new(),
             taken: 0,
             later: Vec::new(),
             slots: [const { Vec::new() }; SLOTS as usize],
             current: window.0 >> shift,
-            end: SLOTS,
+            end: 0,
             shift,
             slots_held: 0,
             ahead: Vec::new(),
@@ -143,7 +95,7 @@ impl Fanin {
     #[inline(always)]
     pub(crate) fn push(&mut self, time: Time, put: impl FnOnce(&mut Vec<Packet>)) {
         let slot = time.0 >> self.shift;
-        debug_assert!(slot >= self.current, "a packet for a window that is over");
+        debug_assert!(self.few || slot >= self.current, "a packet for a window that is over");
         // Not in a function of its own: that would take the packet's address, and keep it in memory for all.
         if slot < self.end {
             self.slots_held |= 1 << (slot % SLOTS);
@@ -186,8 +138,38 @@ impl Fanin {
 
     /// Takes everything before `until`, of which `due` has what lies before `horizon`, and leaves there what lies before
     /// the next horizon, which it gives.
+    #[inline]
     pub(crate) fn take(&mut self, until: Time, horizon: Time, due: &mut Vec<Packet>, ways: &Ways) -> Time {
-        let horizon = self.collect(horizon, until, due);
+        if self.few && self.ahead.len() <= FEW {
+            self.take_of_few(until, ways);
+            return horizon;
+        }
+        self.take_of_many(until, horizon, due, ways)
+    }
+
+    fn take_of_few(&mut self, until: Time, ways: &Ways) {
+        self.sorted.clear();
+        self.ahead_first = Time::NEVER;
+        let mut kept = 0;
+        for at in 0..self.ahead.len() {
+            let packet = self.ahead[at];
+            if packet.time < until {
+                self.sorted.push(packet);
+            } else {
+                self.ahead_first = self.ahead_first.min(packet.time);
+                self.ahead[kept] = packet;
+                kept += 1;
+            }
+        }
+        self.ahead.truncate(kept);
+        (self.taken, self.until) = (self.sorted.len(), until);
+        insertion_sort(&mut self.sorted, ways);
+    }
+
+    #[inline(never)]
+    fn take_of_many(&mut self, until: Time, horizon: Time, due: &mut Vec<Packet>, ways: &Ways) -> Time {
+        let horizon =
+            if self.few { self.spread(until.max(self.slots_from), due) } else { self.collect(horizon, until, due) };
         if until < horizon {
             due.retain(|packet| {
                 if packet.time >= until {
@@ -200,7 +182,40 @@ impl Fanin {
         self.until = until;
         due.clear();
         due.append(&mut self.later);
-        self.collect(horizon, Time(until.0.saturating_add(self.window)), due)
+        let horizon = self.collect(horizon, Time(until.0.saturating_add(self.window)), due);
+        if self.taken + due.len() <= QUIET && self.is_bare() {
+            (self.few, self.slots_from, self.end) = (true, horizon, 0);
+            self.ahead_first = due.iter().map(|packet| packet.time).min().unwrap_or(Time::NEVER);
+            self.ahead.append(due);
+            return Time::ZERO;
+        }
+        horizon
+    }
+
+    /// Many wait from now on: `due` has what comes before `horizon`, which is given back.
+    fn spread(&mut self, horizon: Time, due: &mut Vec<Packet>) -> Time {
+        self.few = false;
+        self.current = horizon.0 >> self.shift;
+        self.advance(horizon, due);
+        let mut packets = std::mem::take(&mut self.ahead);
+        self.ahead_first = Time::NEVER;
+        for packet in packets.drain(..) {
+            if packet.time < horizon { due.push(packet) } else { self.push(packet.time, |to| to.push(packet)) }
+        }
+        horizon
+    }
+
+    /// Whether nothing lies beyond the horizon.
+    fn is_bare(&self) -> bool {
+        self.slots_held == 0
+            && self.blocks.held == 0
+            && self.ahead.is_empty()
+            && self.beyond.iter().all(|blocks| blocks.held == 0)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn keeps_few(&self) -> bool {
+        self.few
     }
 
     /// Moves what lies before `to` to `due`, if that is beyond the horizon; gives the horizon then.
@@ -334,6 +349,9 @@ impl Fanin {
 
     /// When the first packet here comes.
     pub(crate) fn first(&self) -> Time {
+        if self.few {
+            return self.ahead_first;
+        }
         if self.slots_held != 0 {
             let from = self.current % SLOTS;
             let ahead = u64::from(self.slots_held.rotate_right(from as u32).trailing_zeros());
@@ -400,16 +418,21 @@ mod tests {
     /// window that ends after it.
     #[test]
     fn takes_what_is_due_in_order() {
+        let (mut few, mut many) = (0, 0);
         let mut ways = Ways::default();
         let cursors: Vec<u32> = (0..7).map(|i| ways.add(7 - i, &[Way::element(0, i)]) + 1).collect();
         for seed in 0..300 {
             let mut draws = Sequence::new(Stream::new(seed, "fan-in"));
             let mut below = |n: u64| (draws.unit() * n as f64) as u64;
             let window = [1, 10, 1000, 1 << 20][below(4) as usize];
-            let (spread, burst) = ([1, 3, 40, 5000][below(4) as usize], 1 + below(200));
+            let (spread, most) = ([1, 3, 40, 5000][below(4) as usize], [5, 40, 200][below(3) as usize]);
+            let mut burst = 1 + below(most);
             let mut inbox = Inbox::fan_in(Time(window));
             let (mut waiting, mut number, mut now) = (Vec::new(), 0, 0);
-            for _ in 0..60 {
+            for round in 0..60 {
+                if round == 30 {
+                    burst = 1 + below(most);
+                }
                 for _ in 0..below(burst) {
                     let time = now + below(window * spread);
                     let packet = Packet {
@@ -437,10 +460,12 @@ mod tests {
                 let next = inbox.settle();
                 assert!(waiting.first().map_or(next == Time::NEVER, |&(time, ..)| next <= Time(time)), "seed {seed}");
                 assert_eq!(inbox.len(), waiting.len());
+                *if inbox.keeps_few() { &mut few } else { &mut many } += 1;
             }
             let mut rest = Vec::new();
             inbox.drain_into(&mut rest);
             assert_eq!(rest.len(), waiting.len());
         }
+        assert!(few > 1000 && many > 1000, "{few} {many}");
     }
 }

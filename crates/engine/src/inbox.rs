@@ -15,7 +15,8 @@ pub struct Inbox {
     packets: Vec<Packet>,
     /// So many of them have been taken.
     head: usize,
-    /// Where the next window is expected to end if there is a `fanin`, which has what comes later.
+    /// Where the next window is expected to end if there is a `fanin`, which has what comes later; while few wait it has all,
+    /// and this is the beginning of the clock.
     horizon: Time,
     /// For several sources, or one that reorders.
     fanin: Option<Box<Fanin>>,
@@ -31,7 +32,7 @@ impl Inbox {
     /// For several sources; `window` is the expected length of a window and only matters for speed.
     #[must_use]
     pub fn fan_in(window: Time) -> Inbox {
-        Inbox { packets: Vec::new(), head: 0, horizon: window, fanin: Some(Box::new(Fanin::new(window))) }
+        Inbox { packets: Vec::new(), head: 0, horizon: Time::ZERO, fanin: Some(Box::new(Fanin::new(window))) }
     }
 
     /// Adds a packet of this time: `put` puts it at the end of a vector. In the in-order form, times must not go back.
@@ -86,6 +87,11 @@ impl Inbox {
             self.head = 0;
         }
         self.packets[self.head].time
+    }
+
+    #[cfg(test)]
+    pub(crate) fn keeps_few(&self) -> bool {
+        self.fanin.as_ref().is_some_and(|fanin| fanin.keeps_few())
     }
 
     /// How many packets wait here, not counting what was taken.

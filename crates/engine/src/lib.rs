@@ -7,11 +7,13 @@
 //! Uses packet and units. Look first at [`Element`], then at [`Engine::run`].
 
 mod agenda;
+mod blocks;
+mod calendar;
 mod engine;
 mod fanin;
 mod fate;
 mod inbox;
-mod least;
+mod marks;
 mod network;
 mod order;
 mod ways;
@@ -19,7 +21,6 @@ mod ways;
 pub use engine::{Element, Engine};
 pub use fate::{DropReason, Drops, Fate};
 pub use inbox::Inbox;
-pub use least::Least;
 pub use network::{FlowDrops, Hop, Network, Totals};
 pub use order::{Edge, RunOrder, schedule};
 pub use ways::{Way, Ways};

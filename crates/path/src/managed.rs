@@ -40,6 +40,8 @@ pub struct ManagedLink {
     most: u32,
     /// The measured interval has begun then, and departures of that instant, which lie before its queue, may still come.
     opened: Option<u64>,
+    /// Before this instant the meter has nothing to do.
+    boundary: u64,
     occupancy: Option<Box<Occupancy>>,
     shares: Option<Box<Shares>>,
     agenda: Box<Agenda>,
@@ -73,6 +75,7 @@ impl ManagedLink {
             level: Level::default(),
             most: 0,
             opened: None,
+            boundary: 0,
             occupancy: occupancy.map(|limit| Box::new(Occupancy::new(limit))),
             shares: model.per_flow.then(|| Box::new(Shares::new(window))),
             agenda: Box::new(Agenda::new(window)),
@@ -238,10 +241,16 @@ impl ManagedLink {
 
     /// Does what the meter has to do before an event at `now`; samples only before `samples`, so that one counts what
     /// leaves at its instant as gone.
+    #[inline]
     fn measure(&mut self, now: u64, samples: u64) {
-        if self.agenda.next() > now && self.opened.is_none() {
-            return;
+        if now >= self.boundary {
+            self.cross_boundaries(now, samples);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cross_boundaries(&mut self, now: u64, samples: u64) {
         if self.agenda.from.is_none() && self.agenda.window.from.0 <= now {
             self.agenda.from = Some(self.snapshot(self.agenda.window.from.0));
             self.occupancy.iter_mut().for_each(|occupancy| occupancy.begin());
@@ -260,11 +269,13 @@ impl ManagedLink {
             let (packets, bytes) = (self.discipline.packets(), self.discipline.bytes());
             self.agenda.sample(self.agenda.next_sample, packets, bytes);
         }
+        self.boundary = if self.opened.is_some() { 0 } else { self.agenda.next() };
     }
 
     /// Samples the queue every `every`, from the beginning of the clock. To be called before the first packet.
     pub fn record(&mut self, every: Span) {
         self.agenda.record(every);
+        self.boundary = 0;
     }
 
     /// What [`ManagedLink::record`] asked for, up to the end given to [`ManagedLink::finish`].

@@ -8,10 +8,10 @@
 use super::Keys;
 use super::codel::{CoDel, Settings};
 use super::fifo::Waiting;
+use super::least::Least;
 use super::model::FqCoDelModel;
 use crate::DropReason;
 use crate::model::Limit;
-use paceline_engine::Least;
 use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
 use std::collections::VecDeque;
@@ -148,14 +148,18 @@ impl Fattest {
             self.bytes.set(number as usize, !queue.bytes);
         }
         loop {
-            let most = self.bytes.least();
-            let number = self.bytes.first_at_most(most)?;
+            let (most, number) = self.bytes.first()?;
             let bytes = !queues[number].bytes;
             if bytes == most {
                 return Some(number);
             }
             self.bytes.set(number, bytes);
         }
+    }
+
+    /// The queue that was found has shrunk. It would be found out when it is come to; but that is at the next question.
+    fn shrank(&mut self, number: usize, queue: &Queue) {
+        self.bytes.set(number, !queue.bytes);
     }
 }
 
@@ -259,7 +263,8 @@ impl FqCoDel {
                 break;
             }
         }
-        drawn.queue.codel.lost(gone);
+        queue.codel.lost(gone);
+        self.fattest.shrank(number, queue);
     }
 
     pub(super) fn dequeue(

@@ -7,6 +7,7 @@
 mod codel;
 mod fifo;
 mod fq_codel;
+mod least;
 mod model;
 mod pie;
 #[cfg(test)]

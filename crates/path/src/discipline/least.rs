@@ -1,8 +1,8 @@
 //! The least of many keys, and where it is, without looking at all of them.
 //!
 //! Over the keys lies a row with the least of every eight, over that a row with the least of every eight of these, up to
-//! one. A key that changes touches one place in each row; the first key below a bound is found on the way down. Eight
-//! keys are a cache line.
+//! one. A key that changes touches one place in each row; where the least is, is found on the way down. Eight keys are a
+//! cache line.
 
 /// Keys lie under one of the row above by so many bits of their number.
 const BITS: u32 = 3;
@@ -10,7 +10,7 @@ const WIDTH: usize = 1 << BITS;
 
 /// Keys by number.
 #[derive(Clone, Debug, Default)]
-pub struct Least {
+pub(super) struct Least {
     /// So many, and then as many of `u64::MAX` as make it eights.
     keys: Vec<u64>,
     len: usize,
@@ -37,8 +37,7 @@ fn fill_up(row: &mut Vec<u64>) {
 
 impl Least {
     /// These keys.
-    #[must_use]
-    pub fn new(mut keys: Vec<u64>) -> Least {
+    pub(super) fn new(mut keys: Vec<u64>) -> Least {
         let len = keys.len();
         fill_up(&mut keys);
         let mut least = Least { keys, len, above: Vec::new(), starts: Vec::new() };
@@ -46,10 +45,8 @@ impl Least {
         least
     }
 
-    /// Makes the rows above anew: after keys were changed through [`Least::keys_mut`].
-    pub(crate) fn tend(&mut self) {
-        self.above.clear();
-        self.starts.clear();
+    /// Makes the rows above.
+    fn tend(&mut self) {
         let mut many = self.keys.len() >> BITS;
         for at in 0..many {
             self.above.push(least_of(eight(&self.keys, at)));
@@ -69,48 +66,21 @@ impl Least {
         }
     }
 
-    /// The keys. Nothing else here knows of a change to them before [`Least::tend`].
-    #[inline(always)]
-    pub(crate) fn keys_mut(&mut self) -> &mut [u64] {
-        &mut self.keys
-    }
-
-    /// The keys.
-    #[inline(always)]
-    pub(crate) fn keys(&self) -> &[u64] {
-        &self.keys[..self.len]
-    }
-
     /// How many keys there are.
     #[inline(always)]
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The least key; `u64::MAX` if there is none.
-    #[inline]
-    #[must_use]
-    pub fn least(&self) -> u64 {
-        self.starts.last().map_or(u64::MAX, |&start| self.above[start])
     }
 
     /// Sets the key of a number.
     #[inline]
-    pub fn set(&mut self, number: usize, key: u64) {
+    pub(super) fn set(&mut self, number: usize, key: u64) {
         let before = std::mem::replace(&mut self.keys[number], key);
         if key <= before { self.note_lower(number, key) } else { self.note_higher(number) }
     }
 
     /// A key has become `key`, which is not more than it was.
-    #[inline(never)]
-    pub(crate) fn note_lower(&mut self, number: usize, key: u64) {
+    fn note_lower(&mut self, number: usize, key: u64) {
         let mut at = number;
         for start in &self.starts {
             at >>= BITS;
@@ -142,45 +112,15 @@ impl Least {
         }
     }
 
-    /// The lowest number whose key is at most `bound`.
-    #[must_use]
-    pub fn first_at_most(&self, bound: u64) -> Option<usize> {
-        if bound == u64::MAX { (self.len > 0).then_some(0) } else { self.first_below(0, bound + 1) }
-    }
-
-    /// The lowest number from `from` on whose key is below `bound`.
-    #[must_use]
-    pub fn first_below(&self, from: usize, bound: u64) -> Option<usize> {
-        if from >= self.len || self.least() >= bound {
-            return None;
+    /// The least key and the lowest number that has it; none if there are no keys.
+    pub(super) fn first(&self) -> Option<(u64, usize)> {
+        let least = self.above[*self.starts.last()?];
+        let mut at = 0;
+        for &start in self.starts[..self.starts.len() - 1].iter().rev() {
+            at = (at << BITS) + eight(&self.above[start..], at).iter().position(|&key| key == least)?;
         }
-        // Up, until a row has one in what is left of eight; from number 0 on the last row has it.
-        let (mut at, mut height) = if from == 0 { (0, self.starts.len()) } else { (from, 0) };
-        while height < self.starts.len() {
-            let row = if height == 0 { &self.keys[..] } else { &self.above[self.starts[height - 1]..] };
-            let rest = row.get(at..at.next_multiple_of(WIDTH)).unwrap_or_default();
-            if let Some(ahead) = rest.iter().position(|&key| key < bound) {
-                at += ahead;
-                break;
-            }
-            // The next eight are one of the row above.
-            at = at.div_ceil(WIDTH);
-            height += 1;
-        }
-        if height == self.starts.len() && at > 0 {
-            return None;
-        }
-        // And down.
-        while height > 0 {
-            height -= 1;
-            let eight = if height == 0 {
-                eight(&self.keys, at)
-            } else {
-                eight(&self.above, (self.starts[height - 1] >> BITS) + at)
-            };
-            at = (at << BITS) + eight.iter().position(|&key| key < bound)?;
-        }
-        Some(at)
+        at = (at << BITS) + eight(&self.keys, at).iter().position(|&key| key == least)?;
+        Some((least, at))
     }
 }
 
@@ -189,7 +129,7 @@ mod tests {
     use super::*;
     use paceline_random::{Sequence, Stream};
 
-    /// Whatever changes: the least, and the first below any bound from any number on, are those of a search through all.
+    /// Whatever changes: the least, and the first that has it, are those of a search through all.
     #[test]
     fn finds_what_a_search_finds() {
         for seed in 0..200 {
@@ -205,14 +145,9 @@ mod tests {
                     plain[number] = key;
                     least.set(number, key);
                 }
-                assert_eq!(least.least(), plain.iter().copied().min().unwrap_or(u64::MAX), "seed {seed}");
-                assert_eq!((least.keys(), least.is_empty()), (&plain[..], n == 0));
-                let (from, bound) = (below(n + 2) as usize, below(range + 1));
-                let found = (from..n as usize).find(|&i| plain[i] < bound);
-                assert_eq!(least.first_below(from, bound), found, "seed {seed}");
-                for bound in [bound, least.least()] {
-                    assert_eq!(least.first_at_most(bound), plain.iter().position(|&key| key <= bound), "seed {seed}");
-                }
+                let all = plain.iter().enumerate().map(|(number, &key)| (key, number));
+                assert_eq!(least.first(), all.min(), "seed {seed}");
+                assert_eq!(least.len() as u64, n);
             }
         }
     }

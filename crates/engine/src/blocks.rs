@@ -1,0 +1,63 @@
+//! Where packets wait that lie far ahead, for [`Fanin`](crate::fanin::Fanin): blocks of its slots, blocks of blocks, and so on.
+
+use paceline_packet::Packet;
+use paceline_units::Time;
+
+/// Slots of a block, a power of two.
+pub(crate) const BLOCK: u64 = 1 << BLOCK_BITS;
+pub(crate) const BLOCK_BITS: u32 = 5;
+/// The slots of this block and the next: a bit each in a word.
+pub(crate) const SLOTS: u64 = 2 * BLOCK;
+
+/// Blocks of what lies below: of slots, or of blocks.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    /// Packets by block, in the order of slots.
+    pub(crate) packets: [Vec<Packet>; SLOTS as usize],
+    /// The earliest time in each that holds packets: one that is looked at again and again is not searched each time.
+    pub(crate) least: [Time; SLOTS as usize],
+    /// Which hold packets: bit `number % 64`.
+    pub(crate) held: u64,
+    /// Number of the first block that may hold packets; and of the first beyond these, a whole number of what lies above.
+    pub(crate) first: u64,
+    pub(crate) end: u64,
+    /// A block is 2^shift nanoseconds.
+    pub(crate) shift: u32,
+}
+
+impl Blocks {
+    /// Of what is 2^`shift` nanoseconds and ends with number `below`.
+    pub(crate) fn over(shift: u32, below: u64) -> Blocks {
+        let first = below >> BLOCK_BITS;
+        Blocks {
+            packets: [const { Vec::new() }; SLOTS as usize],
+            least: [Time::NEVER; SLOTS as usize],
+            held: 0,
+            first,
+            end: end_from(first),
+            shift: shift + BLOCK_BITS,
+        }
+    }
+
+    /// Where a packet of this time goes, which is in the block of this number.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, number: u64, time: Time) -> &mut Vec<Packet> {
+        let at = (number % SLOTS) as usize;
+        let fresh = self.held & (1 << at) == 0;
+        self.held |= 1 << at;
+        self.least[at] = if fresh { time } else { self.least[at].min(time) };
+        &mut self.packets[at]
+    }
+
+    /// The number of the first block that holds packets.
+    #[inline]
+    pub(crate) fn first_held(&self) -> Option<u64> {
+        let held = self.held.rotate_right((self.first % SLOTS) as u32);
+        (held != 0).then(|| self.first + u64::from(held.trailing_zeros()))
+    }
+}
+
+/// The end of a row of slots or blocks that begins within one: that one's block, and the next.
+pub(crate) fn end_from(first: u64) -> u64 {
+    first - first % BLOCK + SLOTS
+}

@@ -1,0 +1,66 @@
+//! A set of numbers, of which the next one is found without a look at all.
+
+/// A bit for each number, and one for each word of these that is not zero.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    words: Vec<u64>,
+    held: Vec<u64>,
+}
+
+const BITS: usize = u64::BITS as usize;
+
+impl Marks {
+    /// Of numbers below `numbers`; none is marked.
+    pub(crate) fn new(numbers: usize) -> Marks {
+        let words = numbers.div_ceil(BITS);
+        Marks { words: vec![0; words], held: vec![0; words.div_ceil(BITS)] }
+    }
+
+    #[inline(always)]
+    pub(crate) fn mark(&mut self, number: usize) {
+        let word = number / BITS;
+        self.words[word] |= 1 << (number % BITS);
+        self.held[word / BITS] |= 1 << (word % BITS);
+    }
+
+    /// Whether none is marked.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.iter().all(|&held| held == 0)
+    }
+
+    /// Takes all marks away.
+    pub(crate) fn clear(&mut self) {
+        self.words.fill(0);
+        self.held.fill(0);
+    }
+
+    /// The lowest marked number from `from` on, whose mark goes.
+    #[inline]
+    pub(crate) fn take_first(&mut self, from: usize) -> Option<usize> {
+        let mut word = from / BITS;
+        let mut rest = self.words.get(word)? & (u64::MAX << (from % BITS));
+        if rest == 0 {
+            word = next_bit(&self.held, word + 1)?;
+            rest = self.words[word];
+        }
+        let bit = rest & rest.wrapping_neg();
+        self.words[word] &= !bit;
+        if self.words[word] == 0 {
+            self.held[word / BITS] &= !(1 << (word % BITS));
+        }
+        Some(word * BITS + bit.trailing_zeros() as usize)
+    }
+}
+
+/// The number of the first bit from `from` on that is set.
+#[inline(always)]
+fn next_bit(words: &[u64], from: usize) -> Option<usize> {
+    let mut word = from / BITS;
+    let mut rest = words.get(word)? & (u64::MAX << (from % BITS));
+    while rest == 0 {
+        word += 1;
+        rest = *words.get(word)?;
+    }
+    Some(word * BITS + rest.trailing_zeros() as usize)
+}
