@@ -88,10 +88,12 @@ impl Vegas {
         let sent = path.next.saturating_sub(self.epoch);
         let rtt = if self.samples > 0 {
             self.sum / f64::from(self.samples)
+        } else if self.profile == Profile::Rfc {
+            // of a SYN, which is smaller than a segment, or of what was sent again (Karn): no base for anything; ns-2 takes
+            // how long the epoch lasted, which may be less than any round trip
+            0.0
         } else if self.base_rtt.is_finite() {
             path.now.since(self.epoch_began).as_secs_f64()
-        } else if self.profile == Profile::Rfc {
-            0.0 // a SYN is smaller than a segment: no base for one
         } else {
             path.min_rtt.as_secs_f64()
         };

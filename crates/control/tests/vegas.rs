@@ -213,3 +213,19 @@ fn linux_makes_the_base_anew_after_a_pause() {
         assert!((base(&vegas) - 0.090_001).abs() < 1e-9, "{pause:?}");
     }
 }
+
+/// Karn: acknowledgements of what was sent again are no samples. An epoch of nothing else says nothing of the base, however
+/// short it was.
+#[test]
+fn an_epoch_without_samples_decides_nothing() {
+    let mut flow = Flow::avoiding(Profile::Rfc);
+    let mut before = None;
+    for millis in [0.0, 5.0, 10.0] {
+        flow.acked = flow.next; // all of an epoch at once, 5 ms after the last
+        flow.next += 20;
+        let path = PathView { acked: flow.acked, next: flow.next, ..path(1.0 + millis / 1e3, 100, 20) };
+        flow.vegas.on_feedback(&TcpEvent::Acked { segments: 20, in_flight: 20, rtt: None }, &path);
+        let now = (gauge(&flow.vegas, "base_rtt"), flow.vegas.window());
+        assert_eq!(now, *before.get_or_insert(now)); // the first ends the epoch before, which had samples
+    }
+}
