@@ -121,16 +121,27 @@ impl Sent {
     }
 
     /// Changes marks, and the counters with them.
+    #[inline]
     fn mark(&mut self, i: usize, marks: u8) {
-        let old = self.slots[i].marks;
-        let one = |set: bool| u32::from(set);
+        let slot = &mut self.slots[i];
+        let old = core::mem::replace(&mut slot.marks, marks);
+        let count = |count: &mut u32, is: bool| *count = if is { *count + 1 } else { *count - 1 };
+        if (old ^ marks) & SACKED != 0 {
+            count(&mut self.sacked, marks & SACKED != 0);
+        }
+        if (old ^ marks) & (LOST | AGAIN) == 0 {
+            return;
+        }
         let waits = |m: u8| m & (LOST | AGAIN) == LOST;
-        let change = |count: &mut u32, was: bool, is: bool| *count = *count + one(is) - one(was);
-        change(&mut self.sacked, old & SACKED != 0, marks & SACKED != 0);
-        change(&mut self.lost, old & LOST != 0, marks & LOST != 0);
-        change(&mut self.again, old & AGAIN != 0, marks & AGAIN != 0);
-        change(&mut self.waiting, waits(old), waits(marks));
-        self.slots[i].marks = marks;
+        if (old ^ marks) & LOST != 0 {
+            count(&mut self.lost, marks & LOST != 0);
+        }
+        if (old ^ marks) & AGAIN != 0 {
+            count(&mut self.again, marks & AGAIN != 0);
+        }
+        if waits(old) != waits(marks) {
+            count(&mut self.waiting, waits(marks));
+        }
     }
 
     fn unlink(&mut self, i: usize) {
