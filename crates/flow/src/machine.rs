@@ -222,7 +222,7 @@ impl Sender {
         }
     }
 
-    /// The short way for what the receiver sends back most, which has no side record: see
+    /// The fast path for what the receiver sends back most, which has no side record: see
     /// [`TcpSender::on_ack_in_order`]. Gives what leaves and what [`Sender::next_wake`] says then; `None`: nothing has been
     /// done, and it is one for [`Sender::on_ack`].
     #[inline(always)]
@@ -383,7 +383,7 @@ pub enum Receiver {
 const _: () = assert!(size_of::<Receiver>() == size_of::<TcpReceiver>(), "the tag must find room in TCP's receiver");
 
 impl Receiver {
-    /// The short way for a data packet without a side record: see [`TcpReceiver::on_data_in_order`]. Gives what leaves, and
+    /// The fast path for a data packet without a side record: see [`TcpReceiver::on_data_in_order`]. Gives what leaves, and
     /// waits for nothing then; `None`: nothing has been done, and it is one for [`Receiver::on_data`].
     #[inline(always)]
     pub fn on_data_in_order(&mut self, now: Time, packet: &Packet) -> Option<Segment> {

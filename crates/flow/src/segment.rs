@@ -36,6 +36,13 @@ pub trait Transmit {
     fn full_until(&self) -> Option<Time> {
         None
     }
+
+    /// Whether [`Burst::MOST`](crate::tcp::Burst::MOST) segments may be handed over without asking
+    /// [`Transmit::full_until`] between them: it would say `None` each time.
+    #[inline]
+    fn takes_burst(&self) -> bool {
+        true
+    }
 }
 
 impl Transmit for Vec<Segment> {

@@ -1,8 +1,8 @@
 //! A packet is admitted to a link in one of three ways: by itself, in a batch, or by the way that knows every server, discipline
-//! and impairment, which a recording chooses. The three are one.
+//! and impairment, which a recording chooses; a link without a limit that nobody measures is a pipe. All are one.
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
-use paceline_path::{Fate, Limit, Link, LinkModel, Loss, Measure, On, Queue};
+use paceline_path::{Fate, Limit, Link, LinkModel, Loss, Measure, On, Pipe, Queue};
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Span, Time};
 use proptest::prelude::*;
@@ -71,6 +71,15 @@ proptest! {
         general.record(Span(777_777));
         let outcomes = one_by_one(&mut plain, &arrivals);
         prop_assert_eq!(&one_by_one(&mut general, &arrivals), &outcomes);
+        if !lossy && limit.is_none() {
+            let mut pipe = Pipe::new(Rate(rate), Span(5_000_000));
+            let times: Vec<_> = arrivals.iter().map(|&arrival| {
+                let mut packet = packet(arrival);
+                pipe.admit(&mut packet);
+                Ok(packet.time)
+            }).collect();
+            prop_assert_eq!(&times, &outcomes);
+        }
         let end = Time(now.max(from + length) + 1);
         let report = plain.finish(end);
         prop_assert_eq!(&general.finish(end), &report);

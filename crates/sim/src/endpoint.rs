@@ -118,7 +118,7 @@ impl Source {
         self.app.measure_from(at);
     }
 
-    /// The short way for an acknowledgement without a side record: see [`Sender::on_ack_in_order`]. Returns when
+    /// The fast path for an acknowledgement without a side record: see [`Sender::on_ack_in_order`]. Returns when
     /// [`Source::on_timer`] is needed on its account, which [`Source::all_acked`] has a say in if the application
     /// [`Source::wants_to_know`]; what it had wanted before was known already. `None`: nothing has been done, and it is one for
     /// [`Source::on_ack`].
@@ -150,7 +150,7 @@ impl Source {
     }
 
     /// Everything is acknowledged, which the application wants to know. Returns what [`Source::next_wake`] says then.
-    // Not called on the short way itself: the sink's address would be taken there.
+    // Not called on the fast path itself: the sink's address would be taken there.
     #[cold]
     #[inline(never)]
     pub fn all_acked(&mut self, now: Time, out: &mut impl Transmit) -> Time {
@@ -293,7 +293,7 @@ impl Sink {
         self.receiver.next_wake()
     }
 
-    /// The short way for a data packet without a side record: see [`Receiver::on_data_in_order`]. Returns when
+    /// The fast path for a data packet without a side record: see [`Receiver::on_data_in_order`]. Returns when
     /// [`Sink::on_timer`] is needed on its account. `None`: nothing has been done, and it is one for [`Sink::on_data`].
     #[inline(always)]
     pub fn on_data_in_order(&mut self, packet: &Packet, out: &mut impl Transmit) -> Option<Time> {

@@ -5,6 +5,7 @@ use crate::recorder::HostRecorder;
 use crate::timers::Timers;
 use crate::variation::RateMeter;
 use paceline_engine::{Element, Inbox, Network};
+use paceline_flow::tcp::Burst;
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_random::Sequence;
@@ -57,11 +58,14 @@ pub struct Backpressure {
     /// last that the interface takes; and when half of what is before it has left.
     full: Span,
     half: Span,
+    /// The same as `full`, if that one is the last of a burst.
+    burst: Span,
 }
 
 impl Backpressure {
     /// An interface that takes everything.
-    pub const NONE: Backpressure = Backpressure { full: Span(u64::MAX / 2), half: Span(u64::MAX / 2) };
+    pub const NONE: Backpressure =
+        Backpressure { full: Span(u64::MAX / 2), half: Span(u64::MAX / 2), burst: Span(u64::MAX / 2) };
     /// How much may lie ahead of a packet that leaves the host: what the interface sends in a millisecond, as Linux's TCP
     /// small queues have it (`sk_pacing_shift`), ...
     const DEPTH: Span = Span::from_millis(1);
@@ -73,7 +77,12 @@ impl Backpressure {
     #[must_use]
     pub fn new(packet: Span, propagation: Span, limit: Span) -> Backpressure {
         let depth = Self::DEPTH.max(Span(packet.0.saturating_mul(Self::PACKETS))).min(limit);
-        Backpressure { full: propagation + depth, half: propagation + depth / 2 }
+        let full = propagation + depth;
+        Backpressure {
+            full,
+            half: propagation + depth / 2,
+            burst: Span(full.0.saturating_sub(packet.0.saturating_mul(u64::from(Burst::MOST - 1)))),
+        }
     }
 }
 
@@ -108,9 +117,17 @@ impl EmissionClock {
         self.arrives.0 > now.0 + self.backpressure.full.0 && self.is_full_then(now, most)
     }
 
+    /// Whether a burst may be handed over without a question between its packets. Each of them is before the next by the time of
+    /// one full packet at most, or else finds the interface empty.
+    #[inline(always)]
+    fn takes_burst(&self, now: Time) -> bool {
+        self.arrives.0 <= now.0 + self.backpressure.burst.0
+    }
+
     #[cold]
     #[inline(never)]
     fn is_full_then(&self, now: Time, most: u32) -> bool {
+        debug_assert!(self.lasts.is_empty(), "an interface that pushes back serves one flow");
         self.arrives.0 > self.last.max(now + self.delay(most)).0 + self.backpressure.full.0
     }
 
@@ -198,6 +215,11 @@ impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
         }
         self.clock.is_full(self.now, self.delay).then(|| self.clock.half(self.delay))
     }
+
+    #[inline(always)]
+    fn takes_burst(&self) -> bool {
+        !ASKED || self.clock.takes_burst(self.now)
+    }
 }
 
 impl Host {
@@ -276,7 +298,7 @@ impl Host {
             let (delay, restamps) = (source.delay, source.restamps);
             let clock = &mut self.clock;
             let wake = if packet.extra == ExtraId::NONE
-                && !clock.is_full(now, delay)
+                && clock.takes_burst(now)
                 && let Some(wake) = source
                     .on_ack_in_order(packet, &mut Port::<true> { network, clock, now, flow, cursor, delay, restamps })
             {
@@ -313,7 +335,7 @@ impl Host {
     }
 }
 
-/// What has no short way, with its side record out of the arena. Apart, as the port has no address on the short way.
+/// What has no fast path, with its side record out of the arena. Apart, as the port has no address on the fast path.
 #[inline(never)]
 fn ack_out_of_line(
     source: &mut Source,

@@ -5,8 +5,9 @@ use crate::model::{Model, Told};
 use crate::scenario::link::AccessTable;
 use paceline_path::Queue;
 
-/// Which hosts' own links are told of, beside those whose queue was given. A default queue that cannot fill is made one without a limit, which costs nothing:
-/// that of a link faster than what feeds it, and that of a sender which waits while its link is full.
+/// Which hosts' own links are told of, beside those whose queue was given. A default queue that cannot fill is made one without
+/// a limit, which costs nothing: that of a link faster than what feeds it, and that of a sender which waits while its link
+/// is full.
 pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
     let mut told: Vec<Told> = model.links.iter().map(|link| link.told).collect();
     let peak = |arc: usize| model.links[arc].model.rate.peak();

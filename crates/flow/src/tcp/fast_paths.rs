@@ -1,28 +1,43 @@
 //! An acknowledgement in order has three ways through a sender: that of `in_order`, the fast path in `sender`, and the way of
 //! all others. Here a sender that may take all of them runs beside one that takes the last alone.
 
+use super::connection::FastPath;
 use super::repair::Repair;
-use super::{TcpConfig, TcpReceiver, TcpSender};
+use super::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::{Segment, Transmit};
+use core::num::NonZeroU32;
 use paceline_control::{Profile, Recovery, Scheme, TcpController, registry};
-use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet};
+use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, TcpOptions};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
 
-/// What a host takes: it holds what leaves, and may be full.
-#[derive(Default)]
+/// What a host takes: segments leave a little later, and it is full after some.
 struct Host {
+    now: Time,
     segments: Vec<Segment>,
-    full_until: Option<Time>,
+    /// So many it takes.
+    room: usize,
+}
+
+impl Host {
+    fn new(now: Time, room: usize) -> Host {
+        Host { now, segments: Vec::new(), room }
+    }
 }
 
 impl Transmit for Host {
     fn transmit(&mut self, segment: Segment) {
         self.segments.push(segment);
     }
+    fn left(&self, now: Time) -> Time {
+        now + Span::from_micros(10 * self.segments.len() as u64)
+    }
     fn full_until(&self) -> Option<Time> {
-        self.full_until
+        (self.segments.len() >= self.room).then_some(self.now + Span::from_millis(3))
+    }
+    fn takes_burst(&self) -> bool {
+        self.segments.len() + Burst::MOST as usize <= self.room
     }
 }
 
@@ -33,6 +48,7 @@ enum Event {
     Ack(Segment),
     ReceiverTimer,
     Write,
+    Restart,
 }
 
 /// The network of a case.
@@ -44,7 +60,9 @@ struct Network {
     marks: f64,
     /// The interface is full now and then.
     full: f64,
-    /// Bytes of a write, one every 20 ms; none: it never runs dry.
+    /// An acknowledgement says what the receiver's window is.
+    windows: f64,
+    /// Bytes of a write, one every 20 ms, on a fresh connection after half of the time; none: it never runs dry.
     writes: Option<u64>,
     seed: u64,
 }
@@ -78,13 +96,21 @@ impl Run {
             if data && marked && segment.flags.has(Flags::ECT) {
                 segment.flags = segment.flags.with(Flags::CE);
             }
+            if !data && segment.extra.is_none() && self.chance(self.network.windows) {
+                let window = NonZeroU32::new(20);
+                segment.extra = Some(Extra::Tcp(TcpOptions { window, ..TcpOptions::NONE }));
+            }
             let event = if data { Event::Data(segment) } else { Event::Ack(segment) };
             self.at(now + Span::from_millis(20) + jitter, event);
         }
     }
 
-    fn next(&mut self) -> Option<(Time, Event)> {
+    /// The next event, unless the sender's timer expires before it.
+    fn next(&mut self, wake: Time) -> Option<(Time, Event)> {
         let i = (0..self.queue.len()).min_by_key(|&i| (self.queue[i].0, self.queue[i].1))?;
+        if wake < self.queue[i].0 {
+            return None;
+        }
         let (time, _, event) = self.queue.swap_remove(i);
         Some((time, event))
     }
@@ -107,7 +133,8 @@ fn state(sender: &TcpSender) -> String {
             (timed, conn.timer, conn.rto, conn.last_sent, conn.recover, conn.reduced),
             (&conn.controller, &conn.sent, &conn.rtt, vegas),
             (stats.packets_sent, stats.bytes_acked, stats.window_integral, stats.rtt_sum, stats.rtt_count),
-            (stats.retransmitted, stats.timeouts, stats.window_cuts),
+            (stats.retransmitted, stats.timeouts, stats.first_timeouts, stats.window_cuts, stats.rtt_least),
+            (conn.action, conn.timed_out, conn.cwr, conn.receive_window),
         )
     )
 }
@@ -124,6 +151,22 @@ fn sender(config: &TcpConfig, scheme: &str, network: Network, slow_only: bool) -
     sender
 }
 
+/// Hands over an acknowledgement, and tells which way it took: that of all, the fast path, the one in order.
+fn way(sender: &mut TcpSender, now: Time, ack: &Packet, options: Option<&TcpOptions>, host: &mut Host) -> usize {
+    if options.is_none()
+        && host.takes_burst()
+        && let Some(burst) = sender.on_ack_in_order(now, ack)
+    {
+        burst.for_each(|segment| host.transmit(segment));
+        return 2;
+    }
+    let conn = &sender.conn;
+    let plain = options.is_none() && !ack.flags.has(Flags::ECE) && ack.seq > conn.una && ack.seq <= conn.max;
+    let fast = conn.fast_path != FastPath::No && plain;
+    sender.on_ack(now, ack, options, host);
+    usize::from(fast)
+}
+
 /// Runs both for three seconds. Gives how many acknowledgements the first took by each of its ways.
 fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 3], TestCaseError> {
     let mut pair = [sender(config, scheme, network, false), sender(config, scheme, network, true)];
@@ -132,60 +175,61 @@ fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 3
     let mut run = Run { queue: Vec::new(), draws, network, scheduled: 0 };
     let mut ways = [0; 3];
     let mut now = Time::ZERO;
-    let mut begun = false;
     if network.writes.is_some() {
         (0..150).for_each(|i| run.at(Time::ZERO + Span::from_millis(20 * i), Event::Write));
+        run.at(Time::from_secs_f64(1.5), Event::Restart);
+    }
+    for sender in &mut pair {
+        let mut host = Host::new(now, usize::MAX);
+        sender.start(now, &mut host);
+        if network.writes.is_none() {
+            sender.supply_endless(now, &mut host);
+        }
+        if !sender.slow_only {
+            run.carry(now, host.segments, true);
+        }
     }
     while now < Time::from_secs_f64(3.0) {
-        let full = run.chance(network.full).then(|| now + Span::from_millis(3));
-        let mut hosts = [(); 2].map(|()| Host { segments: Vec::new(), full_until: full });
         let wake = pair[0].next_wake();
         prop_assert_eq!(wake, pair[1].next_wake());
-        if !begun {
-            begun = true;
-            for (sender, host) in pair.iter_mut().zip(&mut hosts) {
+        let event = run.next(wake);
+        let Some(time) = event.as_ref().map(|e| e.0).or(Some(wake).filter(|&wake| wake < Time::NEVER)) else { break };
+        now = now.max(time);
+        let room = if run.chance(network.full) { (run.draws.unit() * 6.0) as usize } else { usize::MAX };
+        let mut hosts = [(); 2].map(|()| Host::new(now, room));
+        let both = pair.iter_mut().zip(&mut hosts);
+        match event.map(|e| e.1) {
+            None => both.for_each(|(sender, host)| sender.on_timer(now, host)),
+            Some(Event::Data(segment)) => {
+                let mut back = Vec::new();
+                receiver.on_data(now, &packet(now, &segment), &mut back);
+                run.carry(now, back, false);
+                let due = receiver.next_wake();
+                if due != Time::NEVER {
+                    run.at(due, Event::ReceiverTimer);
+                }
+            }
+            Some(Event::ReceiverTimer) => {
+                let mut back = Vec::new();
+                receiver.on_timer(now, &mut back);
+                run.carry(now, back, false);
+            }
+            Some(Event::Write) => {
+                let bytes = (network.writes.unwrap_or(0) as f64 * 2.0 * run.draws.unit()) as u64;
+                both.for_each(|(sender, host)| sender.supply(bytes, now, host));
+            }
+            Some(Event::Restart) => both.for_each(|(sender, host)| {
+                sender.restart(now);
                 sender.start(now, host);
-                if network.writes.is_none() {
-                    sender.supply_endless(now, host);
-                }
-            }
-        } else if run.queue.iter().all(|(time, ..)| wake < *time) {
-            if wake == Time::NEVER {
-                break;
-            }
-            now = now.max(wake);
-            pair.iter_mut().zip(&mut hosts).for_each(|(sender, host)| sender.on_timer(now, host));
-        } else {
-            let Some((time, event)) = run.next() else { break };
-            now = now.max(time);
-            match event {
-                Event::Data(segment) => {
-                    let mut back = Vec::new();
-                    receiver.on_data(now, &packet(now, &segment), &mut back);
-                    run.carry(now, back, false);
-                    let due = receiver.next_wake();
-                    if due != Time::NEVER {
-                        run.at(due, Event::ReceiverTimer);
-                    }
-                }
-                Event::ReceiverTimer => {
-                    let mut back = Vec::new();
-                    receiver.on_timer(now, &mut back);
-                    run.carry(now, back, false);
-                }
-                Event::Write => {
-                    let bytes = (network.writes.unwrap_or(0) as f64 * 2.0 * run.draws.unit()) as u64;
-                    pair.iter_mut().zip(&mut hosts).for_each(|(sender, host)| sender.supply(bytes, now, host));
-                }
-                Event::Ack(segment) => {
-                    let options = match &segment.extra {
-                        Some(Extra::Tcp(options)) => Some(options),
-                        _ => None,
-                    };
-                    ways[pair[0].conn.fast_path as usize] += u32::from(options.is_none());
-                    let ack = packet(now, &segment);
-                    pair.iter_mut().zip(&mut hosts).for_each(|(sender, host)| sender.on_ack(now, &ack, options, host));
-                }
+            }),
+            Some(Event::Ack(segment)) => {
+                let options = match &segment.extra {
+                    Some(Extra::Tcp(options)) => Some(options),
+                    _ => None,
+                };
+                let ack = packet(now, &segment);
+                ways[way(&mut pair[0], now, &ack, options, &mut hosts[0])] += 1;
+                pair[1].on_ack(now, &ack, options, &mut hosts[1]);
             }
         }
         let [fast, slow] = hosts;
@@ -207,7 +251,7 @@ proptest! {
         loss in prop_oneof![Just(0.0), Just(0.01), Just(0.1)],
         jitter in prop_oneof![Just(0u64), Just(8)],
         (marks, full, overhead) in (prop_oneof![2 => Just(0.0), 1 => Just(0.02)], prop_oneof![2 => Just(0.0), 1 => Just(0.2)], 0u64..2),
-        writes in prop_oneof![Just(None), Just(Some(6000u64))],
+        (windows, writes) in (prop_oneof![2 => Just(0.0), 1 => Just(0.02)], prop_oneof![Just(None), Just(Some(6000u64))]),
         seed in any::<u64>(),
     ) {
         let scheme = if profile == Profile::Ns2 && scheme == "cubic" { "newreno" } else { scheme };
@@ -216,14 +260,14 @@ proptest! {
         config.ecn = marks > 0.0;
         config.receive_window = 60;
         config.send_overhead = Span::from_micros(300 * overhead);
-        compare(&config, scheme, Network { loss, jitter, marks, full, writes, seed })?;
+        compare(&config, scheme, Network { loss, jitter, marks, full, windows, writes, seed })?;
     }
 }
 
 /// The test above is about something: each way is taken.
 #[test]
 fn each_way_is_taken() {
-    let network = Network { loss: 0.01, jitter: 0, marks: 0.0, full: 0.1, writes: None, seed: 1 };
+    let network = Network { loss: 0.01, jitter: 0, marks: 0.0, full: 0.1, windows: 0.0, writes: None, seed: 1 };
     let mut ways = [0; 3];
     for scheme in ["newreno", "vegas", "sack"] {
         let config = TcpConfig::new(Profile::Rfc, named(scheme));

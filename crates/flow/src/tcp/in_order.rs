@@ -20,6 +20,11 @@ pub struct Burst {
     size: u16,
 }
 
+impl Burst {
+    /// The most segments of one: what a window lets go that grows by one segment, when two are acknowledged.
+    pub const MOST: u32 = 3;
+}
+
 impl Iterator for Burst {
     type Item = Segment;
 
@@ -39,7 +44,7 @@ impl TcpSender {
     /// An acknowledgement has come.
     pub fn on_ack(&mut self, now: Time, packet: &Packet, options: Option<&TcpOptions>, out: &mut impl Transmit) {
         if options.is_none()
-            && out.full_until().is_none()
+            && out.takes_burst()
             && let Some(burst) = self.on_ack_in_order(now, packet)
         {
             burst.for_each(|segment| out.transmit(segment));
@@ -50,7 +55,7 @@ impl TcpSender {
 
     /// Takes an acknowledgement without options that needs no more than is usual, and gives what it lets go; the sender
     /// then waits for no other time than that of its timer. `None`: nothing has been done, and it is one for
-    /// [`TcpSender::on_ack`]. Not to be asked while [`Transmit::full_until`] names a time.
+    /// [`TcpSender::on_ack`]. Not to be asked unless the host [`takes`](Transmit::takes_burst) a burst.
     // Apart from it, so that what a host knows stays in registers in the common case: what both ways use, one of them by
     // its address, would lie in memory.
     #[inline(always)]
@@ -60,6 +65,10 @@ impl TcpSender {
         let TcpController::Reno(reno) = &mut conn.controller else { return None };
         if !(conn.fast_path == FastPath::Reno && plain && ack > conn.una && ack <= conn.max && conn.nxt == conn.max) {
             return None;
+        }
+        let before = (reno.window() as u32).saturating_add(conn.inflation).min(conn.receive_window);
+        if ack.saturating_add(before) >= conn.nxt.saturating_add(Burst::MOST) {
+            return None; // it may let go more than a burst
         }
         conn.stats.advance(now, reno.window());
         let (in_flight, segments) = (conn.nxt - conn.una, ack - conn.una);

@@ -312,8 +312,8 @@ impl Sent {
     pub(super) fn lose(&mut self, seq: u32) -> bool {
         let Some(i) = self.place(seq) else { return false };
         let marks = self.slots[i].marks;
-        if marks & SACKED != 0 {
-            return false;
+        if marks & SACKED != 0 || marks & (LOST | AGAIN) == LOST {
+            return false; // the receiver has it, or it waits to be sent again already
         }
         self.unlink(i);
         self.mark(i, self.slots[i].marks & !AGAIN | LOST);

@@ -11,7 +11,7 @@ use paceline_packet::Packet;
 use paceline_units::Time;
 
 impl Connection {
-    /// An acknowledgement that the short way does not take.
+    /// An acknowledgement for which there is no fast path.
     pub(super) fn on_ack_classic(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) {
         let ns2 = self.config.profile == Profile::Ns2;
         let newreno = self.config.recovery == Recovery::NewReno;

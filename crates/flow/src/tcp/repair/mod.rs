@@ -142,3 +142,68 @@ impl Repair {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Segment;
+    use crate::tcp::{TcpConfig, TcpSender};
+    use paceline_control::registry;
+    use paceline_packet::{ExtraId, Flags, FlowId, Stamp};
+    use paceline_random::Stream;
+    use paceline_units::Span;
+
+    /// A host that lets segments go a little later.
+    #[derive(Default)]
+    struct Host(Vec<Segment>);
+
+    const LATER: Span = Span::from_millis(5);
+
+    impl Transmit for Host {
+        fn transmit(&mut self, segment: Segment) {
+            self.0.push(segment);
+        }
+        fn left(&self, now: Time) -> Time {
+            now + LATER
+        }
+    }
+
+    /// A sender of one write, whose SYN has been acknowledged after 100 ms.
+    fn established(scheme: &str, profile: Profile, bytes: u64, host: &mut Host) -> TcpSender {
+        let scheme = registry::scheme(scheme).unwrap_or_else(|e| panic!("{e}"));
+        let controller = TcpController::new(scheme, profile, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let mut sender = TcpSender::new(&TcpConfig::new(profile, scheme), controller, Stream::new(1, "sender"));
+        sender.start(Time::ZERO, host);
+        sender.supply(bytes, Time::ZERO, host);
+        let now = Time::ZERO + Span::from_millis(100);
+        let (flow, stamp, flags) = (FlowId(0), Stamp::at(Time::ZERO), Flags::ACK.with(Flags::SYN));
+        let ack = Packet { time: now, flow, seq: 1, stamp, cursor: 0, extra: ExtraId::NONE, size: 40, flags };
+        sender.on_ack(now, &ack, None, host);
+        sender
+    }
+
+    /// What is sent again carries the time at which it leaves the host: so undoing by time stamps compares with that.
+    #[test]
+    fn linux_a_retransmission_is_stamped_as_it_leaves() {
+        let mut host = Host::default();
+        let mut sender = established("cubic", Profile::Linux, 1448, &mut host);
+        let now = sender.next_wake();
+        sender.on_timer(now, &mut host); // a tail loss probe
+        assert!(host.0.last().is_some_and(|s| s.flags.has(Flags::RETRANSMISSION)));
+        let Repair::Linux(linux) = &sender.repair else { panic!("{:?}", sender.repair) };
+        assert_eq!(linux.retransmitted_at(), Some(now + LATER));
+    }
+
+    /// Brakmo and Peterson section 3.1: losses of segments sent before the window was last reduced reduce it no further; a
+    /// timeout is such a reduction.
+    #[test]
+    fn vegas_a_timeout_counts_as_a_cut() {
+        let mut host = Host::default();
+        let mut sender = established("vegas", Profile::Rfc, 100_000, &mut host);
+        let now = sender.next_wake();
+        sender.on_timer(now, &mut host);
+        assert_eq!(sender.stats().timeouts, 1);
+        let Repair::Vegas(vegas) = &sender.repair else { panic!("{:?}", sender.repair) };
+        assert_eq!(vegas.cut_at(), Some(now));
+    }
+}

@@ -43,6 +43,11 @@ impl FineTimer {
         self.worried == 0 && self.smoothed.is_some()
     }
 
+    #[cfg(test)]
+    pub(super) fn cut_at(&self) -> Option<Time> {
+        self.cut_at
+    }
+
     pub(super) fn window_changed(&mut self, now: Time) {
         self.cut_at = Some(now);
     }

@@ -1,4 +1,4 @@
-//! The scoreboard beside one that goes through all segments with every acknowledgement, as ns-2's does.
+//! What is taken for lost beside one that goes through all segments with every acknowledgement, as ns-2's does.
 
 use super::{Forward, News};
 use crate::tcp::connection::DUPLICATES;

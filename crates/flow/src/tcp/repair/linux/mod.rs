@@ -52,7 +52,7 @@ pub(super) struct Undo {
     pub(super) echoed: Span,
 }
 
-/// What the kernel keeps beside the common state.
+/// What a current kernel keeps beside the connection.
 #[derive(Debug)]
 pub(in crate::tcp) struct Linux {
     state: State,
@@ -283,6 +283,11 @@ impl Linux {
             Some(prr) => prr.window,
             None => (conn.controller.window() as u32).saturating_add(conn.inflation),
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn retransmitted_at(&self) -> Option<Time> {
+        self.undo.stamp
     }
 
     /// What a plot shows as the window.
