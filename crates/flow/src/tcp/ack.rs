@@ -42,13 +42,9 @@ impl Connection {
     /// An acknowledgement of new data outside of recovery: all ways but the Linux ones.
     pub(super) fn new_ack(&mut self, now: Time, packet: &Packet, rtt: Option<Span>) {
         let in_flight = self.nxt.saturating_sub(self.una);
-        let segments = self.advance(now, packet);
+        let segments = self.take(now, packet);
         self.dupacks = 0;
         self.limited = 0;
-        if self.timing && packet.seq > self.timed {
-            self.sample(now);
-        }
-        self.rearm(now);
         let held_back = packet.flags.has(Flags::ECE) && self.config.ecn;
         if !held_back {
             let path = self.path(now, in_flight);
@@ -70,6 +66,17 @@ impl Connection {
     /// ns-2's Vegas opens its window one acknowledgement later.
     fn opens_late(&self) -> bool {
         self.profile == Profile::Ns2 && self.config.recovery == Recovery::Vegas
+    }
+
+    /// Moves the left edge, samples the round trip if the timed segment lies before it, and restarts the timer. Gives the number
+    /// of segments.
+    pub(super) fn take(&mut self, now: Time, packet: &Packet) -> u32 {
+        let segments = self.advance(now, packet);
+        if self.timing && packet.seq > self.timed {
+            self.sample(now);
+        }
+        self.rearm(now);
+        segments
     }
 
     /// Moves the left edge, counts what was acknowledged and its round trip. Gives the number of segments.

@@ -145,12 +145,8 @@ impl Connection {
 
     /// RFC 6582 section 3.2 step 3, "full acknowledgements"; Reno leaves with the first new acknowledgement.
     fn full_ack(&mut self, now: Time, packet: &Packet) {
-        self.advance(now, packet);
+        self.take(now, packet);
         self.dupacks = 0;
-        if self.timing && packet.seq > self.timed {
-            self.sample(now);
-        }
-        self.rearm(now);
         let at_most = f64::from((self.max - self.una).max(1)) + 1.0;
         self.tell(TcpEvent::Recovered { at_most }, now);
     }

@@ -66,11 +66,7 @@ impl Sack {
         let recovering = conn.phase == Phase::Recovery;
         if packet.seq > conn.una {
             if recovering {
-                conn.advance(now, packet);
-                if conn.timing && packet.seq > conn.timed {
-                    conn.sample(now);
-                }
-                conn.rearm(now);
+                conn.take(now, packet);
             } else {
                 let rtt = packet.stamp.elapsed(now);
                 conn.new_ack(now, packet, Some(rtt));

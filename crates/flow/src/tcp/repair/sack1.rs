@@ -26,12 +26,8 @@ impl Sack {
             if packet.seq >= conn.recover {
                 conn.phase = Phase::Open;
                 conn.recover = conn.base + 1;
-                conn.advance(now, packet);
+                conn.take(now, packet);
                 conn.dupacks = 0;
-                if conn.timing && packet.seq > conn.timed {
-                    conn.sample(now);
-                }
-                conn.rearm(now);
                 self.mute = false;
                 self.reported.clear();
                 conn.tell(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
