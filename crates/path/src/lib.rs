@@ -9,6 +9,7 @@
 pub mod access_point;
 mod discipline;
 mod impair;
+mod level;
 mod link;
 mod loss;
 mod managed;

@@ -39,6 +39,8 @@ pub struct Link {
     general: Option<Box<General>>,
     agenda: Box<Agenda>,
     keeps_order: bool,
+    /// Whether there is nothing beyond a constant rate, drop-tail by packets, and propagation.
+    only_sends: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -97,6 +99,7 @@ impl Link {
         };
         let agenda = Box::new(Agenda::new(window));
         Link {
+            only_sends: loss.is_none() && general.is_none(),
             server,
             limit,
             propagation: model.propagation,
@@ -129,30 +132,40 @@ impl Link {
     /// Takes in a packet that reaches the queue at `packet.time`. Calls must come in order of time.
     #[inline]
     pub fn admit(&mut self, packet: &mut Packet) -> Fate {
-        let (now, size) = (packet.time.0, packet.size);
-        debug_assert!(now >= self.last, "packets must reach a link in order of time");
+        let now = packet.time.0;
         if now >= self.boundary {
             self.cross_boundaries(now);
         }
+        if self.general.is_some() {
+            return self.admit_general(packet);
+        }
+        self.admit_plain(packet, Self::loss_takes)
+    }
+
+    /// [`Link::admit`] where that is no more than to queue and to send. `None`: nothing has been done.
+    #[inline(always)]
+    pub fn send(&mut self, packet: &mut Packet) -> Option<Fate> {
+        (self.only_sends && packet.time.0 < self.boundary).then(|| self.admit_plain(packet, |_, _, _, _| Exit::Crosses))
+    }
+
+    #[inline(always)]
+    fn admit_plain(&mut self, packet: &mut Packet, exit: impl Fn(&mut Self, u64, u64, &Packet) -> Exit) -> Fate {
+        let (now, size, free) = (packet.time.0, packet.size, self.server.free());
+        debug_assert!(now >= self.last, "packets must reach a link in order of time");
         self.last = now;
         let index = self.arrivals;
         self.arrivals += 1;
-        if self.general.is_some() {
-            return self.admit_general(index, packet);
-        }
-        self.waiting.count.release(now, &self.waiting.ring, &mut ());
-        let free = self.server.free();
         let waits = free > now;
-        if waits && self.waiting.packets() >= self.limit {
+        if waits && self.waiting.is_full(now, self.limit) {
             self.refused[DropReason::Overflow] += 1;
             return Fate::Drop(DropReason::Overflow);
         }
-        let exit = self.loss_takes(index, free.max(now), packet);
+        let exit = exit(self, index, free.max(now), packet);
+        self.waiting.count(size, exit);
         if waits {
             self.waiting.enter(now, free, size, exit);
         } else {
             self.idle += now - free;
-            self.waiting.pass(size, exit);
         }
         let (_, end) = self.server.serve(now, size);
         if exit != Exit::Crosses {
@@ -170,7 +183,7 @@ impl Link {
     pub fn admit_all(&mut self, packets: &mut [Packet], mut dropped: impl FnMut(&Packet, DropReason)) -> bool {
         let Some(last) = packets.last() else { return true };
         let last = last.time.0;
-        if self.general.is_some() || self.loss.is_some() {
+        if !self.only_sends {
             return false;
         }
         if last >= self.boundary {
@@ -184,21 +197,18 @@ impl Link {
             return true;
         }
         // Beside the link while it lasts: written to memory and read back with each packet, they would be waited for.
-        let (mut server, mut count, limit, propagation) =
-            (self.server, self.waiting.count, self.limit, self.propagation);
+        let (mut server, limit, propagation) = (self.server, self.limit, self.propagation);
         let (mut idle, mut bytes, mut refused) = (0, 0, 0);
         for packet in packets.iter_mut() {
-            let (now, size) = (packet.time.0, packet.size);
-            count.release(now, &self.waiting.ring, &mut ());
-            let free = server.free();
+            let (now, size, free) = (packet.time.0, packet.size, server.free());
             if free > now {
-                if count.packets() >= limit {
+                if self.waiting.is_full(now, limit) {
                     refused += 1;
                     dropped(packet, DropReason::Overflow);
                     packet.cursor = Packet::NOWHERE;
                     continue;
                 }
-                count.enter((now, free), (size, Exit::Crosses), &mut self.waiting.ring, &mut ());
+                self.waiting.enter(now, free, size, Exit::Crosses);
             } else {
                 idle += now - free;
             }
@@ -206,7 +216,7 @@ impl Link {
             let (_, end) = server.serve(now, size);
             packet.time = Time(end) + propagation;
         }
-        (self.server, self.waiting.count) = (server, count);
+        self.server = server;
         self.arrivals += packets.len() as u64;
         self.last = last;
         self.idle += idle;
@@ -224,10 +234,15 @@ impl Link {
 
     /// The rest of [`Link::admit`] for any server, discipline and impairments.
     #[inline(never)]
-    fn admit_general(&mut self, index: u64, packet: &mut Packet) -> Fate {
+    fn admit_general(&mut self, packet: &mut Packet) -> Fate {
+        debug_assert!(packet.time.0 >= self.last, "packets must reach a link in order of time");
+        self.last = packet.time.0;
+        let index = self.arrivals;
+        self.arrivals += 1;
         self.waiting.release(packet.time.0);
         let Some(general) = &mut self.general else { return Fate::Pass };
-        let (now, size, packets) = (packet.time.0, packet.size, self.waiting.packets());
+        let (now, size) = (packet.time.0, packet.size);
+        let packets = u32::try_from(self.waiting.packets()).unwrap_or(u32::MAX);
         if let Some(shares) = &mut general.shares {
             shares.release(now);
             shares.arrive(packet.flow, now);
@@ -280,11 +295,11 @@ impl Link {
             (exit, fate) = (Exit::Lost, Fate::Drop(DropReason::Loss));
         }
         let leaving = Leaving { flow: packet.flow, size, exit };
+        self.waiting.count(size, exit);
         if start > now {
             self.waiting.enter(now, start, size, exit);
             general.shares.iter_mut().for_each(|shares| shares.will_leave(now, start, leaving));
         } else {
-            self.waiting.pass(size, exit);
             general.shares.iter_mut().for_each(|shares| shares.pass(now, leaving));
         }
         self.agenda.will_leave(start, start - now);

@@ -5,13 +5,14 @@
 
 use crate::discipline::{Discipline, Interface, Keys};
 use crate::impair::{Counts, Impairments};
+use crate::level::Level;
 use crate::meter::{Agenda, Measure, Series, Snapshot};
 use crate::model::LinkModel;
 use crate::occupancy::Occupancy;
 use crate::rate::Server;
 use crate::recovery::{Recovering, Served};
 use crate::shares::{Leaving, Shares};
-use crate::waiting::{Exit, Gone, Level};
+use crate::waiting::{Exit, Gone};
 use crate::{DropReason, Drops, Fate, LinkReport, Totals};
 use paceline_packet::Packet;
 use paceline_random::Stream;

@@ -3,8 +3,9 @@
 //! A meter keeps running totals from the beginning of the clock and remembers them at the two ends of the measured
 //! interval. The link may be evaluated ahead of the global clock: every number goes by the timestamps of the events.
 
+use crate::level::Integrals;
 use crate::shares::FlowReport;
-use crate::waiting::{Gone, Integrals};
+use crate::waiting::Gone;
 use crate::{DropReason, Drops};
 use paceline_units::{Ratio, Size, Span, Time};
 use std::collections::VecDeque;

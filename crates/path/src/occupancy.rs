@@ -1,7 +1,7 @@
 //! How full a queue was, and for how long: a histogram in tenths of its limit, made of the queue's own changes.
 
+use crate::level::Watch;
 use crate::model::Limit;
-use crate::waiting::Watch;
 
 /// Into how many parts the limit is cut.
 pub(crate) const PARTS: usize = 10;

@@ -1,5 +1,12 @@
-//! The packets that wait for the transmitter, as a ring in order of service.
+//! The packets that wait for the transmitter, in order of service.
+//!
+//! As a packet comes it is known when it leaves, so all there is to do then is to write both down; the account is made of
+//! many packets at once. With at the instant at which a packet came, start the one at which it leaves, and q the packets
+//! that wait, the integral of q over time is the sum of start - at, and that of q^2, which counts pairs, the sum over the
+//! packets j of start_j - at_j and twice start_i - at_j of each i that came before j and was still there. All of it in
+//! whole numbers, so exact.
 
+use crate::level::{Integrals, Level};
 use crate::occupancy::Occupancy;
 
 /// What becomes of a packet that leaves the queue.
@@ -13,17 +20,10 @@ pub(crate) enum Exit {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    at: u64,
     start: u64,
     size: u16,
     exit: Exit,
-}
-
-/// Integrals over time, from the beginning of the clock, of the queue and of its square: `[packets, bytes]`, times
-/// nanoseconds. Sums of whole numbers, so exact up to 2^53 and then to about one part in 10^12.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(crate) struct Integrals {
-    pub first: [f64; 2],
-    pub second: [f64; 2],
 }
 
 /// Packets that have left the queue, by [`Exit`].
@@ -33,199 +33,259 @@ pub(crate) struct Gone {
     pub bytes: [u64; 4],
 }
 
-/// Who is told how long each level lasted.
-pub(crate) trait Watch {
-    /// `packets` and `bytes` waited for `span` nanoseconds.
-    fn lasted(&mut self, level: [f64; 2], span: f64);
-}
-
-/// Nobody.
-impl Watch for () {
-    #[inline(always)]
-    fn lasted(&mut self, _: [f64; 2], _: f64) {}
-}
-
-/// How much waits, and its integrals.
+/// Sums over packets that wait.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Level {
-    /// What waits: packets and bytes. Whole numbers; as floats they need not be made ones with each step.
-    now: [f64; 2],
-    /// Up to when the integrals reach. While nothing waits they need not be carried on.
-    reached: u64,
-    pub(crate) integrals: Integrals,
+struct Sums {
+    starts: u128,
+    bytes: u64,
+    byte_starts: u128,
 }
 
-impl Level {
-    /// Carries the integrals on to `time`, up to which the level has been as it is.
-    #[inline(always)]
-    pub(crate) fn integrate(&mut self, time: u64, watch: &mut impl Watch) {
-        // By way of i64, which is one instruction.
-        let span = (time - self.reached) as i64 as f64;
-        self.reached = time;
-        watch.lasted(self.now, span);
-        for i in 0..2 {
-            let area = self.now[i] * span;
-            self.integrals.first[i] += area;
-            self.integrals.second[i] += area * self.now[i];
-        }
+impl Sums {
+    fn add(&mut self, entry: &Entry) {
+        let size = u64::from(entry.size);
+        self.starts += u128::from(entry.start);
+        self.bytes += size;
+        self.byte_starts += u128::from(size) * u128::from(entry.start);
     }
 
-    #[inline(always)]
-    fn rise(&mut self, time: u64, size: u16, watch: &mut impl Watch) {
-        self.change(time, [1.0, f64::from(size)], watch);
-    }
-
-    #[inline(always)]
-    fn fall(&mut self, time: u64, size: u16, watch: &mut impl Watch) {
-        self.change(time, [-1.0, f64::from(-i32::from(size))], watch);
-    }
-
-    /// Both at once, so that it is done with vectors.
-    #[inline(always)]
-    pub(crate) fn change(&mut self, time: u64, by: [f64; 2], watch: &mut impl Watch) {
-        self.integrate(time, watch);
-        for (now, by) in self.now.iter_mut().zip(by) {
-            *now += by;
-        }
+    fn take(&mut self, entry: &Entry) {
+        let size = u64::from(entry.size);
+        self.starts -= u128::from(entry.start);
+        self.bytes -= size;
+        self.byte_starts -= u128::from(size) * u128::from(entry.start);
     }
 }
 
-/// What changes with every packet: small, so that a batch can have it in registers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Count {
-    /// When the first of those that wait leaves; `u64::MAX` also when there is none.
-    next: u64,
-    head: u32,
-    tail: u32,
-    level: Level,
-    /// The most packets that waited at once.
-    pub(crate) max: u32,
+/// The integrals of the queue and of its square: `[packets, bytes]`, times nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Areas {
+    first: [u128; 2],
+    second: [u128; 2],
 }
 
-impl Count {
+impl Areas {
+    /// `after`: for how long the packet is there from some instant on, and the same of all before it together: packets, then bytes.
     #[inline(always)]
-    pub(crate) fn packets(&self) -> u32 {
-        self.tail.wrapping_sub(self.head)
-    }
-
-    /// Lets go of those whose transmission begins at `now` or before.
-    #[inline(always)]
-    pub(crate) fn release(&mut self, now: u64, ring: &Ring, watch: &mut impl Watch) {
-        while self.next <= now {
-            if self.head == self.tail {
-                self.next = u64::MAX;
-                return;
-            }
-            let Entry { start, size, .. } = ring.0[ring.place(self.head)];
-            self.next = start;
-            if start <= now {
-                self.level.fall(start, size, watch);
-                self.head = self.head.wrapping_add(1);
-            }
-        }
-    }
-
-    /// Takes in a packet at `now` that leaves at `start`, later than that and not before any other.
-    #[inline(always)]
-    pub(crate) fn enter(
-        &mut self,
-        (now, start): (u64, u64),
-        (size, exit): (u16, Exit),
-        ring: &mut Ring,
-        watch: &mut impl Watch,
-    ) {
-        self.level.rise(now, size, watch);
-        let ahead = self.packets();
-        if ahead as usize == ring.0.len() {
-            ring.grow(self.head);
-        }
-        if ahead == 0 {
-            self.next = start;
-        }
-        let place = ring.place(self.tail);
-        ring.0[place] = Entry { start, size, exit };
-        self.tail = self.tail.wrapping_add(1);
-        self.max = self.max.max(ahead + 1);
-    }
-}
-
-/// A power of two of places; a packet's is its number modulo that.
-#[derive(Clone, Debug)]
-pub(crate) struct Ring(Vec<Entry>);
-
-impl Ring {
-    #[inline(always)]
-    fn place(&self, number: u32) -> usize {
-        number as usize & (self.0.len() - 1)
-    }
-
-    /// Doubles it, full of the packets from number `head` on.
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, head: u32) {
-        let old = self.0.len();
-        let mut ring = vec![self.0[0]; old * 2];
-        for number in (0..old as u32).map(|i| head.wrapping_add(i)) {
-            ring[number as usize & (old * 2 - 1)] = self.0[self.place(number)];
-        }
-        self.0 = ring;
+    fn add(&mut self, size: u64, wait: u64, before: [u128; 2]) {
+        let (size, wait) = (u128::from(size), u128::from(wait));
+        let area = size * wait;
+        self.first[0] += wait;
+        self.first[1] += area;
+        self.second[0] += wait + 2 * before[0];
+        self.second[1] += size * (area + 2 * before[1]);
     }
 }
 
 /// The queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
-    pub(crate) count: Count,
-    pub(crate) ring: Ring,
+    /// Room for them, used before `tail`. Those before `head` have left; those before `booked` are in the account; those before
+    /// `left`, if that is further than `head`, are known to have left.
+    entries: Vec<Entry>,
+    head: usize,
+    booked: usize,
+    left: usize,
+    tail: usize,
+    /// All from this one on have this size.
+    alike: (usize, u16),
+    /// The greatest size there has been.
+    largest: u16,
+    /// Of those in the account that wait.
+    sums: Sums,
+    areas: Areas,
+    /// The most packets that waited at once, of those in the account.
+    pub(crate) max: usize,
     /// Those that have left and those that wait.
     pub(crate) entered: Gone,
-    /// Asked for by few: what is told of it is told by [`Waiting::release`] and [`Waiting::enter`], not by [`Count`]'s.
-    pub(crate) occupancy: Option<Box<Occupancy>>,
+    /// Asked for by few: told of each change.
+    pub(crate) occupancy: Option<Box<(Level, Occupancy)>>,
 }
 
 impl Waiting {
     pub(crate) fn new(occupancy: Option<Occupancy>) -> Waiting {
         Waiting {
-            count: Count { next: u64::MAX, head: 0, tail: 0, level: Level::default(), max: 0 },
-            ring: Ring(vec![Entry { start: 0, size: 0, exit: Exit::Crosses }; 16]),
+            entries: vec![Entry { at: 0, start: 0, size: 0, exit: Exit::Crosses }; 16],
+            head: 0,
+            booked: 0,
+            left: 0,
+            tail: 0,
+            alike: (0, 0),
+            largest: 0,
+            sums: Sums::default(),
+            areas: Areas::default(),
+            max: 0,
             entered: Gone::default(),
-            occupancy: occupancy.map(Box::new),
+            occupancy: occupancy.map(|occupancy| Box::new((Level::default(), occupancy))),
         }
     }
 
-    #[inline]
-    pub(crate) fn packets(&self) -> u32 {
-        self.count.packets()
-    }
-
-    #[inline]
-    pub(crate) fn bytes(&self) -> u64 {
-        self.count.level.now[1] as u64
-    }
-
-    /// As [`Count::release`].
-    #[inline]
-    pub(crate) fn release(&mut self, now: u64) {
-        match &mut self.occupancy {
-            None => self.count.release(now, &self.ring, &mut ()),
-            Some(watch) => self.count.release(now, &self.ring, &mut **watch),
-        }
-    }
-
-    /// Counts a packet that does not wait.
-    #[inline]
-    pub(crate) fn pass(&mut self, size: u16, exit: Exit) {
+    /// Counts a packet that is to cross or not, whether it waits or does not.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, size: u16, exit: Exit) {
         self.entered.packets[exit as usize] += 1;
         self.entered.bytes[exit as usize] += u64::from(size);
     }
 
-    /// As [`Count::enter`].
-    #[inline]
+    /// Takes in a packet at `now` that leaves at `start`, later than that and not before any other.
+    #[inline(always)]
     pub(crate) fn enter(&mut self, now: u64, start: u64, size: u16, exit: Exit) {
-        self.pass(size, exit);
-        match &mut self.occupancy {
-            None => self.count.enter((now, start), (size, exit), &mut self.ring, &mut ()),
-            Some(watch) => self.count.enter((now, start), (size, exit), &mut self.ring, &mut **watch),
+        if self.tail >= self.entries.len() {
+            self.make_room(now);
+        }
+        if size != self.alike.1 {
+            self.alike = (self.tail, size);
+            self.largest = self.largest.max(size);
+        }
+        self.entries[self.tail] = Entry { at: now, start, size, exit };
+        self.tail += 1;
+    }
+
+    /// Whether `limit` packets or more wait at `now`.
+    #[inline(always)]
+    pub(crate) fn is_full(&mut self, now: u64, limit: u32) -> bool {
+        self.tail - self.left >= limit as usize && self.is_full_of_those_left(now, limit)
+    }
+
+    fn is_full_of_those_left(&mut self, now: u64, limit: u32) -> bool {
+        self.left = self.left.max(self.head);
+        self.left += self.entries[self.left..self.tail].iter().take_while(|entry| entry.start <= now).count();
+        self.tail - self.left >= limit as usize
+    }
+
+    /// Packets that wait; after [`Waiting::release`].
+    #[inline]
+    pub(crate) fn packets(&self) -> usize {
+        self.tail - self.head
+    }
+
+    /// Their bytes.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        debug_assert!(self.booked == self.tail, "bytes are known after a release");
+        self.sums.bytes
+    }
+
+    /// Brings the account up to `now`, and lets go of those whose transmission begins then or before.
+    #[inline]
+    pub(crate) fn release(&mut self, now: u64) {
+        if self.packets() > 0 {
+            self.settle(now);
+        }
+    }
+
+    #[inline(never)]
+    fn settle(&mut self, now: u64) {
+        let latest = self.entries[self.tail - 1].start;
+        // no packet that is new to the account waits for longer than the first of them would for the last one's turn
+        let wait = self.entries[self.booked..self.tail].first().map_or(0, |first| latest - first.at);
+        let product = |factors: [u64; 3]| factors.into_iter().try_fold(4u64, u64::checked_mul);
+        let (packets, size) = (self.packets() as u64, u64::from(self.largest));
+        if product([packets, size, latest]).and(product([packets, packets, wait])).is_none() || self.occupancy.is_some()
+        {
+            self.settle_wide(now);
+        } else if self.alike.0 <= self.head {
+            self.settle_narrow::<true>(now);
+        } else {
+            self.settle_narrow::<false>(now);
+        }
+    }
+
+    /// No sum but that of the bytes' square needs more than 64 bits. Packets that are `ALIKE` have one size, so that their bytes
+    /// follow from their number.
+    fn settle_narrow<const ALIKE: bool>(&mut self, now: u64) {
+        let (mut front, mut new) = (&self.entries[self.head..self.tail], &self.entries[self.booked..self.tail]);
+        let mut most = self.max;
+        let (mut starts, mut bytes, mut byte_starts) =
+            (self.sums.starts as u64, self.sums.bytes, self.sums.byte_starts as u64);
+        let (mut first, mut second) = ([0u64; 2], (0u64, 0u128));
+        loop {
+            // a packet that is new has not left when it comes, so the look at the front ends there
+            let time = new.first().map_or(now, |entry| entry.at);
+            while let [Entry { start, size, .. }, rest @ ..] = front
+                && *start <= time
+            {
+                starts -= start;
+                if !ALIKE {
+                    bytes -= u64::from(*size);
+                    byte_starts -= u64::from(*size) * start;
+                }
+                front = rest;
+            }
+            let [Entry { at, start, size, .. }, rest @ ..] = new else { break };
+            let ahead = front.len() - new.len();
+            let wait = start - at;
+            first[0] += wait;
+            second.0 += wait + 2 * (starts - ahead as u64 * at);
+            starts += start;
+            if !ALIKE {
+                let size = u64::from(*size);
+                first[1] += size * wait;
+                second.1 += u128::from(size) * u128::from(size * wait + 2 * (byte_starts - bytes * at));
+                bytes += size;
+                byte_starts += size * start;
+            }
+            most = most.max(ahead + 1);
+            new = rest;
+        }
+        let left = front.len();
+        (self.head, self.booked, self.max) = (self.tail - left, self.tail, most);
+        let wide = u128::from;
+        if ALIKE {
+            let size = u64::from(self.alike.1);
+            (bytes, first[1], second.1) = (left as u64 * size, first[0] * size, wide(second.0) * wide(size * size));
+            byte_starts = size * starts;
+        }
+        self.sums = Sums { starts: wide(starts), bytes, byte_starts: wide(byte_starts) };
+        for (sum, more) in self.areas.first.iter_mut().zip(first) {
+            *sum += wide(more);
+        }
+        self.areas.second[0] += wide(second.0);
+        self.areas.second[1] += second.1;
+    }
+
+    /// The same whatever the numbers.
+    fn settle_wide(&mut self, now: u64) {
+        while self.booked < self.tail {
+            let entry = self.entries[self.booked];
+            self.forget_until(entry.at);
+            let (ahead, at) = ((self.booked - self.head) as u128, u128::from(entry.at));
+            let before = [self.sums.starts - ahead * at, self.sums.byte_starts - u128::from(self.sums.bytes) * at];
+            self.areas.add(u64::from(entry.size), entry.start - entry.at, before);
+            self.sums.add(&entry);
+            self.booked += 1;
+            self.max = self.max.max(self.booked - self.head);
+            if let Some(watch) = &mut self.occupancy {
+                watch.0.change(entry.at, [1.0, f64::from(entry.size)], &mut watch.1);
+            }
+        }
+        self.forget_until(now);
+    }
+
+    fn forget_until(&mut self, now: u64) {
+        while self.head < self.booked && self.entries[self.head].start <= now {
+            let entry = self.entries[self.head];
+            self.sums.take(&entry);
+            self.head += 1;
+            if let Some(watch) = &mut self.occupancy {
+                watch.0.change(entry.start, [-1.0, -f64::from(entry.size)], &mut watch.1);
+            }
+        }
+    }
+
+    /// What has left by `now` leaves its place. If that is less than half of them there will be twice as many, so that they are not
+    /// looked at again too soon.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, now: u64) {
+        self.release(now);
+        self.entries.copy_within(self.head..self.tail, 0);
+        self.left = self.left.saturating_sub(self.head);
+        self.alike.0 = self.alike.0.saturating_sub(self.head);
+        self.tail -= self.head;
+        (self.head, self.booked) = (0, self.tail);
+        if self.tail > self.entries.len() / 2 {
+            self.entries.resize(self.entries.len() * 2, self.entries[0]);
         }
     }
 
@@ -234,16 +294,88 @@ impl Waiting {
         if time > 0 {
             self.release(time - 1);
         }
-        match &mut self.occupancy {
-            None => self.count.level.integrate(time, &mut ()),
-            Some(watch) => self.count.level.integrate(time, &mut **watch),
+        if let Some(watch) = &mut self.occupancy {
+            watch.0.integrate(time, &mut watch.1);
         }
-        let mut gone = self.entered;
-        for i in 0..self.packets() {
-            let Entry { size, exit, .. } = self.ring.0[self.ring.place(self.count.head.wrapping_add(i))];
+        // in the account each waits to its end
+        let (mut ahead, mut gone, mut before) = (Areas::default(), self.entered, [0; 2]);
+        for &Entry { start, size, exit, .. } in &self.entries[self.head..self.tail] {
             gone.packets[exit as usize] -= 1;
             gone.bytes[exit as usize] -= u64::from(size);
+            ahead.add(u64::from(size), start - time, before);
+            before[0] += u128::from(start - time);
+            before[1] += u128::from(start - time) * u128::from(size);
         }
-        (self.count.level.integrals, gone)
+        let past = |all: [u128; 2], ahead: [u128; 2]| [0, 1].map(|i| (all[i] - ahead[i]) as f64);
+        let Areas { first, second } = self.areas;
+        (Integrals { first: past(first, ahead.first), second: past(second, ahead.second) }, gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Arrivals and starts of a busy link, as whole numbers: gap, time in service, size.
+    fn packets() -> impl Strategy<Value = Vec<(u64, u64, u16)>> {
+        let size = prop_oneof![Just(1000u16), Just(1000), 40..=1500u16];
+        prop::collection::vec((0..30u64, 1..25u64, size), 1..200)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Against the definition: what waits in each nanosecond, counted.
+        #[test]
+        fn the_account_is_the_sum_over_each_nanosecond(
+            packets in packets(),
+            looks in prop::collection::vec(0..3000u64, 0..5),
+            scale in prop_oneof![Just(1u64), Just(1_000_000), Just(10_000_000_000_000)],
+            watched: bool,
+        ) {
+            let occupancy = watched.then(|| Occupancy::new(crate::Limit::Packets(10)));
+            let mut waiting = Waiting::new(occupancy);
+            let (mut now, mut free, mut all) = (0u64, 0u64, Vec::new());
+            let mut looks = looks;
+            looks.sort_unstable();
+            let check = |waiting: &mut Waiting, all: &[(u64, u64, u16)], time: u64| {
+                let (mut first, mut second) = ([0f64; 2], [0f64; 2]);
+                for t in 0..time {
+                    let there = all.iter().filter(|&&(at, start, _)| at <= t && t < start);
+                    let (n, bytes) = there.fold((0u64, 0u64), |(n, b), p| (n + 1, b + u64::from(p.2)));
+                    for (i, level) in [n as f64, bytes as f64].into_iter().enumerate() {
+                        first[i] += level * scale as f64;
+                        second[i] += level * level * scale as f64;
+                    }
+                }
+                let (integrals, gone) = waiting.up_to(time * scale);
+                for i in 0..2 {
+                    assert!((integrals.first[i] / first[i] - 1.0).abs() < 1e-12 || integrals.first[i] == first[i]);
+                    assert!((integrals.second[i] / second[i] - 1.0).abs() < 1e-12 || integrals.second[i] == second[i]);
+                }
+                let left = all.iter().filter(|&&(_, start, _)| start < time);
+                assert_eq!(gone.packets[0], left.clone().count() as u64);
+                assert_eq!(gone.bytes[0], left.map(|p| u64::from(p.2)).sum::<u64>());
+            };
+            let mut most = 0;
+            for (gap, service, size) in packets {
+                now += gap;
+                while looks.first().is_some_and(|&look| look <= now) {
+                    let look = looks.remove(0);
+                    check(&mut waiting, &all, look);
+                }
+                waiting.count(size, Exit::Crosses);
+                if free > now {
+                    waiting.enter(now * scale, free * scale, size, Exit::Crosses);
+                } // else it does not wait
+                all.push((now, free.max(now), size));
+                most = most.max(all.iter().filter(|&&(at, start, _)| at <= now && now < start).count() as u64);
+                free = free.max(now) + service;
+            }
+            check(&mut waiting, &all, free);
+            prop_assert_eq!(waiting.max as u64, most);
+            prop_assert_eq!(waiting.packets(), 0);
+        }
     }
 }

@@ -88,4 +88,32 @@ proptest! {
             prop_assert_eq!(&batched.finish(end), &report);
         }
     }
+
+    /// Nothing waits behind a link of the same rate, unless for a greater packet that came before it: at a host behind a
+    /// bottleneck of its own link's rate the queue needs no account.
+    #[test]
+    fn packets_wait_behind_a_link_of_the_same_rate_for_a_greater_one_alone(
+        gaps in prop::collection::vec((prop_oneof![Just(0u64), 0..300_000u64], 40..=1500u16), 1..200),
+        rate in prop_oneof![Just(100_000_000u64), 1_000_000..10_000_000_000u64],
+        propagation in 0..10_000_000u64,
+        alike: bool,
+    ) {
+        let queue = Queue::DropTail(Limit::Packets(100));
+        let mut first = Link::new(&LinkModel::new(Rate(rate), Span(propagation), queue.clone()), Measure::ALL, Stream::new(1, "a"));
+        let mut second = Link::new(&LinkModel::new(Rate(rate), Span(0), queue), Measure::ALL, Stream::new(1, "b"));
+        let mut now = 0;
+        let time = |size: u16| u64::from(size) * 8_000_000_000 / rate;
+        for (gap, size) in gaps {
+            now += gap;
+            let size = if alike { 1000 } else { size };
+            let mut packet = packet((now, size));
+            if first.admit(&mut packet) == Fate::Pass {
+                let came = packet.time.0;
+                prop_assert_eq!(second.admit(&mut packet), Fate::Pass);
+                prop_assert!(packet.time.0 - came <= time(1500) + 2);
+            }
+        }
+        let report = second.finish(Time(u64::MAX / 2));
+        prop_assert!(!alike || report.max_packets == 0);
+    }
 }

@@ -46,7 +46,10 @@ impl Hop for Folded {
                 Fate::Pass
             }
             Folded::Other(other) => match &mut **other {
-                Other::Link(link) => admit(link, packet),
+                Other::Link(link) => match link.send(packet) {
+                    Some(fate) => fate,
+                    None => admit(link, packet),
+                },
                 Other::Tap(tap) => {
                     // a copy, for the reason that `admit` makes one
                     let copy = *packet;

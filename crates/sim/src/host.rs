@@ -107,7 +107,8 @@ impl EmissionClock {
     /// How long the next packet is delayed whose delay is uniform in [0, `most`) nanoseconds.
     #[inline(always)]
     fn delay(&self, most: u32) -> Span {
-        Span((self.ahead * f64::from(most)) as u64)
+        // by way of i64, which is one instruction
+        Span((self.ahead * f64::from(most)) as i64 as u64)
     }
 
     /// Whether senders are to wait: the next packet would find more before it than the interface is to hold.
@@ -142,17 +143,21 @@ impl EmissionClock {
     /// its order.
     #[inline(always)]
     fn leaves(&mut self, now: Time, flow: FlowId, most: u32) -> Time {
+        let mut wanted = now;
         if most > 0 {
-            return self.leaves_later(now, flow, most);
+            wanted += self.delay(most);
+            self.ahead = self.draws.unit();
         }
-        self.last = self.last.max(now);
+        if !self.lasts.is_empty() {
+            return self.leaves_apart(wanted, flow);
+        }
+        self.last = self.last.max(wanted);
         self.last
     }
 
+    #[cold]
     #[inline(never)]
-    fn leaves_later(&mut self, now: Time, flow: FlowId, most: u32) -> Time {
-        let wanted = now + self.delay(most);
-        self.ahead = self.draws.unit();
+    fn leaves_apart(&mut self, wanted: Time, flow: FlowId) -> Time {
         let last = self.lasts.get_mut(&flow).unwrap_or(&mut self.last);
         *last = wanted.max(*last);
         *last

@@ -3,10 +3,10 @@
 use crate::graph::Path;
 use crate::model::{Model, Told};
 use crate::scenario::link::AccessTable;
-use paceline_path::Queue;
+use paceline_path::{LinkModel, Queue, RateModel};
 
 /// Which hosts' own links are told of, beside those whose queue was given. A default queue that cannot fill is made one without
-/// a limit, which costs nothing: that of a link faster than what feeds it, and that of a sender which waits while its link
+/// a limit, which costs nothing: that of a link no slower than what feeds it, and that of a sender which waits while its link
 /// is full.
 pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
     let mut told: Vec<Told> = model.links.iter().map(|link| link.told).collect();
@@ -19,18 +19,14 @@ pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
                 continue;
             }
             let slow = slowest.is_some_and(|slowest| peak(arc) <= slowest);
-            let may_fill = match place.checked_sub(1) {
-                // the sender's own
-                None => flow.transport.name() == "udp" || access.backpressure != Some(true),
-                Some(before) => {
-                    let feed = &model.links[there[before]];
-                    feed.cell.is_some() || !feed.model.is_steady() || peak(arc) <= feed.model.rate.peak()
-                }
-            };
+            // the sender's own link is fed by the sender
+            let feed = place.checked_sub(1).map(|before| &model.links[there[before]]);
+            let may_wait = feed.is_none_or(|feed| feed.cell.is_some() || outruns(&feed.model, &link.model));
+            let may_fill = feed.is_some() || flow.transport.name() == "udp" || access.backpressure != Some(true);
             let limited = !matches!(link.model.queue, Queue::Unlimited);
-            let own = if slow {
+            let own = if slow && may_wait {
                 Told::IfAny
-            } else if may_fill && limited {
+            } else if may_wait && may_fill && limited {
                 Told::IfLong
             } else {
                 Told::Never
@@ -43,5 +39,15 @@ pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
         if link.is_access() && told == Told::Never {
             link.model.queue = Queue::Unlimited;
         }
+    }
+}
+
+/// Whether packets may leave one link faster than the next can send them on. Behind a link of the same rate a packet waits for no
+/// longer than a greater one before it takes.
+fn outruns(feed: &LinkModel, next: &LinkModel) -> bool {
+    match (&feed.rate, &next.rate) {
+        // as whole nanoseconds a packet's end is rounded down, so what follows it at the same rate never comes too soon
+        (RateModel::Constant(feed_rate), RateModel::Constant(rate)) => !feed.is_steady() || rate < feed_rate,
+        _ => !feed.is_steady() || next.rate.peak() <= feed.rate.peak(),
     }
 }

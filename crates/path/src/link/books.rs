@@ -24,7 +24,7 @@ impl Link {
             gone,
             integrals,
             idle: self.idle + time.saturating_sub(self.free()),
-            max: self.waiting.count.max,
+            max: u32::try_from(self.waiting.max).unwrap_or(u32::MAX),
         }
     }
 
@@ -36,22 +36,22 @@ impl Link {
             let time = self.boundary;
             if self.agenda.from.is_none() && self.agenda.window.from.0 <= time {
                 self.agenda.from = Some(self.snapshot(time));
-                if let Some(occupancy) = &mut self.waiting.occupancy {
-                    occupancy.begin();
+                if let Some(watch) = &mut self.waiting.occupancy {
+                    watch.1.begin();
                 }
                 self.waiting.release(time);
-                self.waiting.count.max = self.waiting.packets();
+                self.waiting.max = self.waiting.packets();
             }
             if self.agenda.to.is_none() && self.agenda.window.to.0 <= time {
                 self.agenda.to = Some(self.snapshot(time));
-                if let Some(occupancy) = &mut self.waiting.occupancy {
-                    occupancy.end();
+                if let Some(watch) = &mut self.waiting.occupancy {
+                    watch.1.end();
                 }
             }
             if self.agenda.next_sample <= time {
                 self.waiting.release(time);
                 let (packets, bytes) = (self.waiting.packets(), self.waiting.bytes());
-                self.agenda.sample(time, packets, bytes);
+                self.agenda.sample(time, u32::try_from(packets).unwrap_or(u32::MAX), bytes);
             }
             self.boundary = self.agenda.next();
         }
@@ -63,6 +63,7 @@ impl Link {
             // Only there are waits told.
             let (server, discipline) = (Server::Constant(self.server), Refusal::Packets(self.limit));
             let impairments = Impairments::of_loss(self.loss.take());
+            self.only_sends = false;
             self.general = Some(Box::new(General { server, recovery: None, discipline, impairments, shares: None }));
         }
         self.agenda.record(every);
@@ -86,7 +87,7 @@ impl Link {
         self.agenda.cut(asked);
         let closing = self.snapshot(end);
         let (departures, _, drops) = closing.outcome();
-        let waiting = u64::from(self.waiting.packets());
+        let waiting = self.waiting.packets() as u64;
         assert_eq!(self.arrivals, departures + drops.total() + waiting, "a link lost count of its packets");
         let Counts { reordered, duplicated, corrupted } =
             self.general.as_ref().map_or_else(Counts::default, |general| general.impairments.counts());
@@ -94,7 +95,7 @@ impl Link {
         let to = self.agenda.to.unwrap_or(closing);
         let from = self.agenda.from.unwrap_or(to);
         let capacity = self.general.as_ref().and_then(|general| general.server.capacity(from.time, to.time));
-        let occupancy = self.waiting.occupancy.as_ref().map(|occupancy| occupancy.shares());
+        let occupancy = self.waiting.occupancy.as_ref().map(|watch| watch.1.shares());
         let shares = self.general.as_mut().and_then(|general| general.shares.as_mut());
         let flows = shares.map_or_else(Vec::new, |shares| shares.finish(end));
         LinkReport { occupancy, flows, ..to.report(&from, capacity, totals) }

@@ -1,7 +1,7 @@
 //! The queue of an interface: any discipline, asked for a packet when the transmitter is ready for one.
 
 use crate::discipline::{Discipline, Interface, Keys};
-use crate::waiting::Level;
+use crate::level::Level;
 use crate::{DropReason, Drops, Queue as Model};
 use paceline_packet::Packet;
 use paceline_random::Stream;
