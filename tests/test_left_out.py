@@ -175,6 +175,19 @@ def test_statistics_count_the_values_of_instances() -> None:
     assert single.select("n", "values", "rows").rows() == [(0, 0, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1)]
 
 
+def test_a_run_in_which_nothing_arrived_is_among_those_that_did() -> None:
+    def call(seed: int, delay: float | None, gap: float | None) -> RunRecord:
+        flow: dict[str, Any] = {"flow": "call", "instance": 0, "cc": "udp", "goodput_bps": 1e5}
+        flow |= {"owd_p50_s": delay, "jitter_s": None, "interarrival_max_s": gap}
+        other: dict[str, Any] = {"flow": "file", "instance": 0, "cc": "reno", "goodput_bps": 1e6}
+        return RunRecord(seed, {"name": "x", "flows": [flow, other | {"owd_p50_s": None}]})
+
+    found = Results([call(1, 0.1, 0.2), call(2, 0.1, 0.2), call(3, None, 20.0)], {})
+    assert show.rows(found, "arrivals")["flow"].to_list() == ["call"] * 3
+    arrivals = printed(show.tables(found)).split("Arrivals")[1].split("\n\n")[0]
+    assert "(2 of 3)" in arrivals
+
+
 def test_cases_of_notices_are_summed_up() -> None:
     def said(seed: int, cases: int) -> RunRecord:
         notice = {"kind": "streams-cut", "text": "Cut.", "cases": cases, "of": 4}

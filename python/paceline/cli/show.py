@@ -230,8 +230,9 @@ def rows(results: Results, name: str) -> pl.DataFrame:
         return results.table(name)
     flows = results.table("flows")
     if name == "arrivals":
-        # Of real flows the jitter alone: their ends have clocks of their own.
-        there = [measure for measure in ("owd_p50_s", "jitter_s") if measure in flows.columns]
+        # Of real flows the jitter alone: their ends have clocks of their own. Of one that nothing came of the silence.
+        kinds = ("owd_p50_s", "jitter_s", "interarrival_max_s")
+        there = [measure for measure in kinds if measure in flows.columns]
         return flows.filter(pl.any_horizontal(pl.col(there).is_not_null())) if there else flows.clear()
     if "frames_sent" not in flows.columns:
         return flows.clear()
