@@ -31,7 +31,7 @@ def record(seed: int, *notices: tuple[str, str]) -> RunRecord:
 
 def test_equal_notices_are_one() -> None:
     results = Results([record(1, ("a", "One.")), record(2, ("a", "One."), ("b", "Two.")), record(3)], {})
-    assert results.notices.rows() == [("a", "One.", 2), ("b", "Two.", 1)]
+    assert results.notices.rows() == [("a", "One.", 2, None, None), ("b", "Two.", 1, None, None)]
     assert show.notices(results) == ["Note: One. (2 of 3 runs)", "Note: Two. (1 of 3 runs)"]
 
 
@@ -58,7 +58,7 @@ def _file(tmp_path: Path) -> Path:
 
 def test_a_slow_access_link_is_noticed_and_kept(file: Path, tmp_path: Path) -> None:
     results = paceline.run(file, runs=2, out=tmp_path / "out")
-    (kind, text, runs) = results.notices.row(0)
+    (kind, text, runs, *_) = results.notices.row(0)
     assert (kind, runs, len(results.notices)) == ("access-not-faster", 2, 1)
     assert "5 Mbit/s" in text
     assert "`bottleneck`" in text

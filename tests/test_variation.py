@@ -107,6 +107,15 @@ def test_jain_over_time_counts_who_has_begun_and_is_not_over() -> None:
             paceline.jain_over_time(table, bad)
 
 
+def test_jain_over_time_counts_who_tries_and_gets_nothing() -> None:
+    # In seconds: b has not begun; b sends and nothing comes; both; b sends and nothing comes, to the end.
+    came = goodputs({"a": [2.0] * 10, "b": [0.0] * 4 + [2.0] * 2 + [0.0] * 4})
+    sent = pl.Series("send_rate_bps", [2.0] * 10 + [float("nan"), 0.0] + [2.0] * 6 + [0.0, 2.0])
+    made = paceline.jain_over_time(came.with_columns(sent), 1.0)
+    assert made["flows"].to_list() == [1, 2, 2, 2, 2]
+    assert made["jain"].to_list() == pytest.approx([1.0, 0.5, 1.0, 0.5, 0.5])
+
+
 def test_the_whole_runs_index_is_that_of_one_bin() -> None:
     results = paceline.run(paceline.parse(TEXT), record=("rate",), record_every_s=0.5)
     # the recording ends half a second before the run

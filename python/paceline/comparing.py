@@ -12,7 +12,7 @@ import polars as pl
 from paceline import files
 from paceline.axes import Vary, combinations
 from paceline.errors import PacelineError
-from paceline.results import IDENTITY, TABLES, Results
+from paceline.results import IDENTITY, TABLES, Results, is_measure
 from paceline.scenario import ScenarioLike
 from paceline.statistics import CONFIDENCE, holm, paired_difference
 from paceline.sweep import Progress, sweep
@@ -21,16 +21,25 @@ DEFAULT_METRICS = (
     "flows.goodput_bps",
     "flows.rtt_mean_s",
     "flows.loss_rate",
+    "flows.complete_share",
     "flows.frame_delay_p95_s",
     "flows.freezes",
     "flows.owd_p95_s",
+    "streams.began",
     "streams.fill_s",
     "streams.late_share",
+    "streams.stall_share",
+    "streams.undelivered_share",
     "queues.mean_packets",
     "groups.jain",
     "groups.friendliness",
 )
 """What is compared unless a caller says otherwise: TABLE.MEASURE."""
+
+_ROWS, _VALUES = "rows of all", "rows with a value"
+_COUNTS = ("first_values", "first_rows", "second_values", "second_rows")
+_NOTHING_LOST = {"began": 1.0, "complete_share": 1.0, "undelivered_share": 0.0}
+"""What measures of what is lost are where nothing is."""
 
 _SUBJECT = {
     "flows": ("flow",),
@@ -48,9 +57,11 @@ class Comparison:
     """The differences, a row per pair of alternatives, metric and subject, and the runs that they come from."""
 
     table: pl.DataFrame
-    """first, second, metric, subject, unit, n, first_mean, second_mean, difference, low, high, p, p_holm, real.
+    """first, second, metric, subject, unit, n, first_mean, second_mean, difference, low, high, p, p_holm, real,
+    first_values, first_rows, second_values, second_rows.
 
-    difference = second - first, its mean over the seeds, low to high its 95 % interval; real: p_holm < 0.05.
+    difference = second - first, its mean over the seeds, low to high its 95 % interval; real: p_holm < 0.05. The last
+    four say how many rows (flows, streams, ...) of all runs of a side had a value, of how many.
     """
     results: Results
 
@@ -62,7 +73,7 @@ def metrics_in(results: Results, metrics: Sequence[str] | None) -> list[tuple[st
             c
             for c in results.table(table).columns
             if c not in (*IDENTITY[table], *results.axes, "seed")
-            and results.table(table).schema[c].is_numeric()
+            and is_measure(results.table(table).schema[c])
         ]
         for table in TABLES
         if len(results.table(table))
@@ -91,7 +102,8 @@ def differences(
     """The table of `Comparison` from a sweep's results: every pair of its points, seed by seed.
 
     Instances of a flow are averaged within a run first, so that a comparison is of flows by name. A seed where a
-    measure has no value on either side is left out of that comparison: see `n`.
+    measure has no value on either side is left out of that comparison: see `n`. An instance that has none is left out
+    of that mean: see `first_values`.
     """
     axes = results.axes
     points = results.runs.select(axes).unique(maintain_order=True).rows()
@@ -101,22 +113,31 @@ def differences(
         means = (
             results.table(table)
             .group_by([*axes, *subject, "seed"], maintain_order=True)
-            .agg(pl.col(measure).cast(pl.Float64).mean())
+            .agg(
+                pl.len().alias(_ROWS),
+                pl.col(measure).count().alias(_VALUES),
+                pl.col(measure).cast(pl.Float64).mean(),
+            )
         )
-        if table == "flows":
+        if table in ("flows", "streams"):
             # A flow that never has the measure, such as the frames of a download, is no subject unless none has it.
             having = means.filter(pl.col(measure).is_not_null().any().over(subject))
             means = having if metrics is None or len(having) else means
         if metrics is None:
             means = _worth_comparing(results, table, measure, means)
         values: dict[tuple[Any, ...], dict[tuple[Any, ...], dict[int, float | None]]] = {}
+        there: dict[tuple[Any, ...], tuple[int, int]] = {}
         for found in means.iter_rows():
-            point, who = found[: len(axes)], found[len(axes) : -2]
-            values.setdefault(who, {}).setdefault(point, {})[found[-2]] = found[-1]
+            *names, seed, of, with_value, mean = found
+            point, who = tuple(names[: len(axes)]), tuple(names[len(axes) :])
+            values.setdefault(who, {}).setdefault(point, {})[seed] = mean
+            before = there.get((*who, *point), (0, 0))
+            there[(*who, *point)] = (before[0] + with_value, before[1] + of)
         for (who, by_point), (a, b) in itertools.product(values.items(), itertools.combinations(points, 2)):
             first, second = by_point.get(a, {}), by_point.get(b, {})
             seeds = [s for s in first if s in second]
             d = paired_difference([first[s] for s in seeds], [second[s] for s in seeds], confidence)
+            sides = [there.get((*who, *point), (0, 0)) for point in (a, b)]
             rows.append(
                 {
                     "first": _named(axes, a),
@@ -132,6 +153,7 @@ def differences(
                     "high": d.estimate.high,
                     # What is the same seed by seed needs no test, and would only make the correction stricter.
                     "p": None if d.estimate.low == d.estimate.high == 0 else d.p_value,
+                    **dict(zip(_COUNTS, (*sides[0], *sides[1]), strict=True)),
                 }
             )
     adjusted = holm([row["p"] for row in rows])
@@ -142,15 +164,18 @@ def differences(
     words = ("first", "second", "metric", "subject", "unit")
     numbers = ("first_mean", "second_mean", "difference", "low", "high", "p", "p_holm")
     schema: dict[str, Any] = {**dict.fromkeys(words, pl.String), "n": pl.Int64}
-    schema |= {**dict.fromkeys(numbers, pl.Float64), "real": pl.Boolean}
+    schema |= {**dict.fromkeys(numbers, pl.Float64), "real": pl.Boolean, **dict.fromkeys(_COUNTS, pl.Int64)}
     return pl.DataFrame(rows, schema=schema)
 
 
 def _worth_comparing(results: Results, table: str, measure: str, means: pl.DataFrame) -> pl.DataFrame:
-    """Without what nobody asked for and what would only make Holm's correction stricter: queues of the way back, and
-    the Jain index of groups of one flow."""
+    """Without what nobody asked for and what would only make Holm's correction stricter: queues of the way back, the
+    Jain index of groups of one flow, and what is lost of flows of which nothing ever is."""
     if table == "queues":
         return means.filter(pl.col("direction") == "forward")
+    if measure in _NOTHING_LOST:
+        lost = pl.col(measure).is_not_null() & (pl.col(measure) != _NOTHING_LOST[measure])
+        return means.filter(lost.any().over(list(_SUBJECT[table])))
     if measure == "jain":
         alone = results.groups.group_by("group").agg(pl.col("flows").max()).filter(pl.col("flows") < 2)
         return means.filter(~pl.col("group").is_in(alone["group"].to_list()))

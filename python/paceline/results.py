@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,6 +71,7 @@ _WHOLE = frozenset(
         "bytes_delivered",
         "transfers_started",
         "transfers_completed",
+        "transfers_unfinished",
         "frames_sent",
         "frames_complete",
         "freezes",
@@ -81,6 +81,7 @@ _WHOLE = frozenset(
         "frame_errors",
         "given_up",
         "late_packets",
+        "due_packets",
         "media_packets",
         "stalls",
         "discarded_packets",
@@ -92,6 +93,8 @@ _WHOLE = frozenset(
     ]
 )
 
+_TRUTHS = frozenset(["began", "completed"])
+"""Measures that are true or false; of several runs the share of those in which they are true."""
 _WORDS = frozenset(["ended", "program"])
 """Measures of real flows that are no numbers."""
 
@@ -116,9 +119,32 @@ class RunRecord:
         )
 
 
-def _no_notices() -> pl.DataFrame:
-    """The table of notices without a row."""
-    return pl.DataFrame(schema={"kind": pl.String, "text": pl.String, "runs": pl.Int64})
+_NOTICES: dict[str, Any] = {
+    "kind": pl.String,
+    "text": pl.String,
+    "runs": pl.Int64,
+    "cases": pl.Int64,
+    "of": pl.Int64,
+}
+_OLDER = (
+    "older-measures",
+    "These results are of a version of Paceline that counted late packets by the whole medium, whatever was due, and "
+    "gave streams that never began to play no late packets: late_share and stall_s are not those of docs/measures.md. "
+    "Run them again.",
+)
+
+
+def _notices(said: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """The table of notices: equal texts are one, their cases are summed up."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for notice in said:
+        key = (notice["kind"], notice["text"])
+        row = found.setdefault(key, {"kind": key[0], "text": key[1], "runs": 0, "cases": None, "of": None})
+        row["runs"] += 1
+        for count in ("cases", "of"):
+            if notice.get(count) is not None:
+                row[count] = (row[count] or 0) + notice[count]
+    return pl.DataFrame(list(found.values()), schema=_NOTICES)
 
 
 def series_tables(series: Iterable[_core.Series]) -> dict[str, pl.DataFrame]:
@@ -191,7 +217,7 @@ def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _dtype(table: str, column: str) -> pl.DataType | type[pl.DataType]:
     if column in _WHOLE or column.startswith("drops_"):
         return pl.Int64
-    if column == "completed":
+    if column in _TRUTHS:
         return pl.Boolean
     return pl.String if column in IDENTITY[table] or column in _WORDS else pl.Float64
 
@@ -223,6 +249,11 @@ def _label_dtype(name: str, records: Sequence[RunRecord]) -> Any:
     return pl.Float64 if kinds <= {int, float} else pl.String
 
 
+def is_measure(kind: pl.DataType) -> bool:
+    """Whether a column of this type has means: numbers, and what is true or false, whose mean is a share."""
+    return kind.is_numeric() or kind == pl.Boolean
+
+
 def summarise(
     table: pl.DataFrame,
     by: Sequence[str],
@@ -231,15 +262,15 @@ def summarise(
 ) -> pl.DataFrame:
     """Mean, standard deviation and t interval of each measure over the rows that agree in the columns `by`.
 
-    Long form: `by`, measure, unit, n, mean, sd, low, high; groups in order of first appearance. `n` counts the values
-    that were there; it is for the caller to see that they are independent. Measures are by default all numeric
-    columns except `by` and the seed.
+    Long form: `by`, measure, unit, n, mean, sd, low, high, values, rows; groups in order of first appearance. `n`
+    counts the values that were there, of so many `rows`; it is for the caller to see that they are independent.
+    Measures are by default all columns of numbers and truths except `by` and the seed.
     """
     unknown = [name for name in (*by, *(measures or ())) if name not in table.columns]
     if unknown:
         raise PacelineError(f"no column {', '.join(unknown)}; there are {', '.join(table.columns)}")
     if measures is None:
-        measures = [c for c in table.columns if c not in by and c != "seed" and table.schema[c].is_numeric()]
+        measures = [c for c in table.columns if c not in by and c != "seed" and is_measure(table.schema[c])]
     rows: list[dict[str, Any]] = []
     groups = table.partition_by(by, maintain_order=True) if by else [table] if len(table) else []
     for group in groups:
@@ -247,10 +278,12 @@ def summarise(
         for measure in measures:
             e = estimate(group[measure].to_list(), confidence)
             numbers = {"n": e.n, "mean": e.mean, "sd": e.sd, "low": e.low, "high": e.high}
+            numbers |= {"values": e.n, "rows": len(group)}
             rows.append(head | {"measure": measure, "unit": files.unit_of(measure)} | numbers)
     schema: dict[str, Any] = {name: table.schema[name] for name in by}
     schema |= {"measure": pl.String, "unit": pl.String, "n": pl.Int64}
     schema |= dict.fromkeys(("mean", "sd", "low", "high"), pl.Float64)
+    schema |= dict.fromkeys(("values", "rows"), pl.Int64)
     return pl.DataFrame(rows, schema=schema)
 
 
@@ -286,9 +319,16 @@ class Results:
             # Directories of versions that did not know them have no such tables.
             if name not in ("interfaces", "link_flows") or (path / f"{name}.parquet").is_file():
                 results._tables[name] = files.read_parquet(path / f"{name}.parquet")
-        results._notices = _no_notices()
+        results._notices = _notices([])
         if (path / "notices.parquet").is_file():
-            results._notices = files.read_parquet(path / "notices.parquet")
+            # Older ones count no cases.
+            kept = files.read_parquet(path / "notices.parquet")
+            results._notices = pl.concat([results._notices, kept], how="diagonal")
+        streams = results._tables["streams"]
+        if len(streams) and "due_packets" not in streams.columns:
+            kind, text = _OLDER
+            older = {"kind": [kind], "text": [text], "runs": [len(results.runs)]}
+            results._notices = pl.concat([results._notices, pl.DataFrame(older)], how="diagonal")
         for kind in ALL_SERIES:
             if (path / f"series-{kind}.parquet").is_file():
                 results._series[kind] = files.read_parquet(path / f"series-{kind}.parquet")
@@ -325,7 +365,7 @@ class Results:
 
     @property
     def streams(self) -> pl.DataFrame:
-        """A row per run and media stream: fill_s (null: never), late_share, stalls, ..."""
+        """A row per run and media stream: began, fill_s (null: never), late_share, stall_share, ..."""
         return self.table("streams")
 
     @property
@@ -353,8 +393,8 @@ class Results:
     def friendliness(self, of: str, to: str) -> pl.DataFrame:
         """F of one group of flows toward another: the mean goodput of a flow of `of` by that of a flow of `to`.
 
-        A row per run: varied paths, seed, friendliness (null where `to` delivered nothing). Raises PacelineError for a
-        group that is not there.
+        A row per run: varied paths, seed, friendliness (null where `to` delivered nothing, than which nothing is less
+        friendly: a mean without those runs flatters). Raises PacelineError for a group that is not there.
         """
         rate = "flow_goodput_mean_bps"
         known = self.groups["group"].unique(maintain_order=True).to_list()
@@ -382,19 +422,11 @@ class Results:
 
     @property
     def notices(self) -> pl.DataFrame:
-        """What a reader of the numbers should know and none of them says, each once: kind, text, and how many runs
-        say it (runs)."""
+        """What a reader of the numbers should know and none of them says, each once: kind, text, how many runs say it
+        (runs), and of what is counted how many it is true of in these runs (cases, of)."""
         if self._notices is None:
-            said = [
-                (notice["kind"], notice["text"])
-                for record in self.records
-                for notice in record.summary.get("notices", [])
-            ]
-            counts = Counter(said)
-            self._notices = pl.DataFrame(
-                [(kind, text, runs) for (kind, text), runs in counts.items()],
-                schema=_no_notices().schema,
-                orient="row",
+            self._notices = _notices(
+                notice for record in self.records for notice in record.summary.get("notices", [])
             )
         return self._notices
 
@@ -426,16 +458,20 @@ class Results:
         """Mean, sd and 95 % interval over the seeds: see `summarise`. By default by the axes and the rows' identity.
 
         Where several rows of a seed fall into one group (the instances of a flow, say), their mean counts once: runs
-        are independent of each other, what shares a run is not.
+        are independent of each other, what shares a run is not. `values` says how many rows had a value, of how many
+        (`rows`).
         """
         whole = self.table(table)
         if by is None:
             by = [c for c in (*self.axes, *IDENTITY[table]) if c in whole.columns]
         keys = [*by, "seed"]
-        if all(c in whole.columns for c in keys) and len(whole) > whole.select(keys).n_unique():
-            numbers = [c for c, kind in whole.schema.items() if c not in keys and kind.is_numeric()]
-            whole = whole.group_by(keys, maintain_order=True).agg(pl.col(numbers).cast(pl.Float64).mean())
-        return summarise(whole, by, measures)
+        if not all(c in whole.columns for c in keys) or len(whole) == whole.select(keys).n_unique():
+            return summarise(whole, by, measures)
+        numbers = [c for c, kind in whole.schema.items() if c not in keys and is_measure(kind)]
+        means = whole.group_by(keys, maintain_order=True).agg(pl.col(numbers).cast(pl.Float64).mean())
+        # How many values there were is a matter of the rows, not of their means.
+        counted = summarise(whole, by, measures or numbers).select("values", "rows")
+        return summarise(means, by, measures).with_columns(counted)
 
     def write(self, directory: str | Path) -> None:
         """Writes a run directory: the tables and series as Parquet, then manifest.json. Recordings that an earlier run

@@ -42,9 +42,11 @@ def jain_over_time(rates: pl.DataFrame, bin_s: float, flows: Sequence[str] | Non
     """Jain's index (sum x)^2 / (n sum x^2) of the flows' goodputs in bins of `bin_s` seconds.
 
     `rates` and `bin_s` as for `cov`; `flows` names those that count, by default all. One counts from the first bin in
-    which it was delivered something to the last such bin, also where it got nothing in between. A row per run and bin
-    in which a flow counts: the columns that tell runs apart, `time_s` (the bin's end), `flows` (how many count) and
-    `jain`, null if none of them got anything. Raises PacelineError for a width that does not fit, an unknown flow.
+    which it sent or was delivered something to the last such bin, also where it got nothing: one that is starved from
+    the beginning, or to the end, counts while it tries. Where sending was not recorded, deliveries alone say it. A row
+    per run and bin in which a flow counts: the columns that tell runs apart, `time_s` (the bin's end), `flows` (how
+    many count) and `jain`, null if none of them got anything. Raises PacelineError for a width that does not fit, an
+    unknown flow.
     """
     whole, keys = _binned(rates, bin_s, "goodput_bps")
     if flows is not None:
@@ -52,7 +54,14 @@ def jain_over_time(rates: pl.DataFrame, bin_s: float, flows: Sequence[str] | Non
         if missing := [name for name in flows if name not in known]:
             raise PacelineError(f"no flow {', '.join(missing)}; there are {', '.join(known)}")
         whole = whole.filter(pl.col("flow").is_in(list(flows)))
-    served = pl.col("bin").filter(pl.col("rate") > 0)
+    whole = whole.with_columns((pl.col("rate") > 0).alias("busy"))
+    if "send_rate_bps" in rates.columns:
+        sending, _ = _binned(rates, bin_s, "send_rate_bps")
+        sends = (pl.col("rate").fill_nan(0) > 0).fill_null(value=False).alias("sends")
+        whole = whole.join(
+            sending.select(*keys, "bin", sends), on=[*keys, "bin"], how="left", nulls_equal=True
+        ).with_columns(pl.col("busy") | pl.col("sends").fill_null(value=False))
+    served = pl.col("bin").filter(pl.col("busy"))
     lives = (pl.col("bin") >= served.min().over(keys)) & (pl.col("bin") <= served.max().over(keys))
     runs = [name for name in keys if name not in ("flow", "instance")]
     x = pl.col("rate")

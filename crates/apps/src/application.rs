@@ -78,6 +78,8 @@ pub struct Transfers {
     pub started: u64,
     /// How many were acknowledged to the last byte.
     pub completed: u64,
+    /// How many had begun, whenever that was, and were not complete.
+    pub unfinished: u64,
     /// Mean time from handing over the first byte to the acknowledgement of the last, of those completed.
     pub mean_time: Option<Span>,
 }
@@ -105,9 +107,15 @@ impl Tally {
         self.total += u128::from(now.since(since).0);
     }
 
-    pub(crate) fn read(&self) -> Transfers {
+    /// How many began and are not complete, of what was never forgotten.
+    pub(crate) fn open(&self) -> u64 {
+        self.started - self.completed
+    }
+
+    pub(crate) fn read(&self, unfinished: u64) -> Transfers {
         let mean = self.total.checked_div(u128::from(self.completed));
-        Transfers { started: self.started, completed: self.completed, mean_time: mean.map(|ns| Span(ns as u64)) }
+        let mean_time = mean.map(|ns| Span(ns as u64));
+        Transfers { started: self.started, completed: self.completed, unfinished, mean_time }
     }
 }
 

@@ -7,7 +7,8 @@
 //! `clock`: a packet that arrives in order after its instant is late, of no use, and not stored; one that has not
 //! arrived when watching ends, and is due by then, is late too. `stall`: when the next packet is not there at its
 //! instant, play-out stops; it goes on when as much is buffered as at the beginning, or everything has arrived, and all
-//! later instants shift. A finite buffer discards what arrives while it is full; a discarded packet is a hole that is
+//! later instants shift. Whoever watches a stream that never begins sees nothing of it: all of it is late, or its wait is
+//! one stall. A finite buffer discards what arrives while it is full; a discarded packet is a hole that is
 //! neither late nor a stall. Always: arrived = played + buffered + late on arrival + discarded.
 //!
 //! Nothing here needs a timer: all follows from the arrivals.
@@ -56,16 +57,23 @@ enum Motion {
 pub struct StreamReport {
     /// From the flow's start to the beginning of play-out; `None` if it never began.
     pub fill: Option<Span>,
-    /// Packets that came after their instant, or were due and never came (clock).
+    /// Packets that came after their instant, or were due and never came (clock); of a stream that never began, all.
     pub late_packets: u64,
+    /// Packets whose instant had passed when it ended: all if everything arrived, if play-out is over, or if it never
+    /// began (clock).
+    pub due_packets: u64,
     /// Packets of the whole medium.
     pub media_packets: u64,
-    /// Late packets by media packets, in [0, 1].
-    pub late_share: f64,
-    /// How often play-out stopped (stall).
+    /// Late packets by due packets, in [0, 1]; `None` if nothing was due, and of a player that stalls.
+    pub late_share: Option<f64>,
+    /// How often play-out stopped (stall). A stream that never began was stopped once, all the time.
     pub stalls: u64,
-    /// For how long altogether, without the first buffering.
+    /// For how long altogether, without the first buffering of a stream that began.
     pub stalled: Span,
+    /// That by itself and the time that it played, in [0, 1]: the buffering ratio of Dobrian et al. (SIGCOMM 2011), which
+    /// is 1 here of a stream that never began. What has come whole plays on to its end. `None` before any time has
+    /// passed, and of a player by the clock.
+    pub stall_share: Option<f64>,
     /// Packets that found the player's buffer full.
     pub discarded_packets: u64,
     /// Whether the whole medium arrived.
@@ -256,32 +264,35 @@ impl Player {
     #[must_use]
     pub fn finish(&self, end: Time) -> StreamReport {
         let end = [Some(end), self.completed, self.clock_ends()].into_iter().flatten().min().unwrap_or(end);
-        let (mut late, mut stalls, mut stalled) = (self.late, self.stalls, self.stalled);
-        if self.completed.is_none() {
-            match (self.model.playout, self.fill, self.motion) {
-                (Playout::Clock, Some(fill), _) if end > fill => {
-                    let due = self.model.due_within(end.since(fill) - Span(1)).min(self.packets);
-                    late += due.saturating_sub(self.arrived);
-                }
-                (Playout::Stall, Some(_), Motion::Stopped { since, .. }) => stalled += end.since(since),
-                (Playout::Stall, Some(_), Motion::Playing { .. }) => {
-                    if let Some(since) = self.runs_dry().filter(|&at| end > at) {
-                        stalls += 1;
-                        stalled += end.since(since);
-                    }
-                }
-                _ => {}
+        let (mut late_packets, mut due_packets, mut stalls, mut stalled) = (0, 0, 0, Span::ZERO);
+        let mut stall_share = None;
+        match self.model.playout {
+            Playout::Clock => {
+                due_packets = self.due_by(end);
+                let never_came = due_packets.saturating_sub(self.arrived);
+                late_packets = if self.fill.is_some() { self.late + never_came } else { due_packets };
+            }
+            Playout::Stall => {
+                (stalls, stalled) = self.stalls_until(end);
+                let played = match self.fill {
+                    Some(_) if self.completed.is_some() => self.model.due_after(self.stored()),
+                    Some(fill) => end.since(fill) - stalled,
+                    None => Span::ZERO,
+                };
+                stall_share = share(stalled.0, stalled.0 + played.0);
             }
         }
         let duration = end.since(self.start);
         let per_second = self.bytes as f64 * 8.0 / duration.as_secs_f64();
         StreamReport {
             fill: self.fill.map(|at| at.since(self.start)),
-            late_packets: late,
+            late_packets,
+            due_packets,
             media_packets: self.packets,
-            late_share: late as f64 / self.packets as f64,
+            late_share: share(late_packets, due_packets),
             stalls,
             stalled,
+            stall_share,
             discarded_packets: self.discarded,
             completed: self.completed.is_some(),
             duration,
@@ -289,4 +300,32 @@ impl Player {
             throughput: Rate(if per_second.is_finite() { (per_second + 0.5) as u64 } else { 0 }),
         }
     }
+
+    /// Clock: packets whose instant lies before `end`. What has come whole is judged whole, and so is what never began,
+    /// unless it had no time to.
+    fn due_by(&self, end: Time) -> u64 {
+        match self.fill {
+            _ if self.completed.is_some() => self.packets,
+            Some(fill) if end > fill => self.model.due_within(end.since(fill) - Span(1)).min(self.packets),
+            None if end > self.start => self.packets,
+            _ => 0,
+        }
+    }
+
+    /// Stall: how often play-out stopped, and for how long, if nothing more comes before `end`.
+    fn stalls_until(&self, end: Time) -> (u64, Span) {
+        let runs_dry = self.runs_dry().filter(|&at| end > at && self.completed.is_none());
+        match (self.fill, self.motion) {
+            (None, _) => (u64::from(end > self.start), end.since(self.start)),
+            (Some(_), Motion::Stopped { since, .. }) => (self.stalls, self.stalled + end.since(since)),
+            (Some(_), Motion::Playing { .. }) => match runs_dry {
+                Some(since) => (self.stalls + 1, self.stalled + end.since(since)),
+                None => (self.stalls, self.stalled),
+            },
+        }
+    }
+}
+
+fn share(part: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| part as f64 / of as f64)
 }

@@ -35,13 +35,19 @@ pub struct ViewReport {
     pub complete: u64,
     /// The times from a frame's capture to the arrival of its last packet, in ascending order.
     pub delays: Vec<Span>,
-    /// How often the picture froze.
+    /// How often the picture froze, or never came.
     pub freezes: u64,
     /// For how long altogether: the whole time that such a picture stood.
     pub frozen: Span,
 }
 
 impl ViewReport {
+    /// The share of `sent` frames that are complete; `None` if there were none.
+    #[must_use]
+    pub fn share_of(&self, sent: u64) -> Option<f64> {
+        (sent > 0).then(|| self.complete as f64 / sent as f64)
+    }
+
     /// Mean delay; `None` without a frame.
     #[must_use]
     pub fn mean_delay(&self) -> Option<Span> {
@@ -70,6 +76,8 @@ struct Came {
 /// The viewer.
 #[derive(Clone, Debug, Default)]
 pub struct Viewer {
+    /// The first frame is waited for from here on.
+    start: Time,
     /// Frames captured from here on count.
     from: Time,
     /// The number of the first packet that is remembered.
@@ -83,6 +91,12 @@ pub struct Viewer {
 }
 
 impl Viewer {
+    /// One who waits for a picture from `start` on.
+    #[must_use]
+    pub fn new(start: Time) -> Viewer {
+        Viewer { start, ..Viewer::default() }
+    }
+
     /// Frames that are captured from `at` on count, and freezes that end after it.
     pub fn measure_from(&mut self, at: Time) {
         self.from = at;
@@ -168,13 +182,10 @@ impl Viewer {
 
     /// The picture changes after `duration`.
     fn next_picture(&mut self, duration: Span) {
-        if !self.durations.is_empty() {
-            let sum = self.durations.iter().fold(Span::ZERO, |sum, &each| sum + each);
-            let mean = sum / self.durations.len() as u64;
-            if duration >= (mean * 3).max(mean + FREEZE) {
-                self.report.freezes += 1;
-                self.report.frozen += duration;
-            }
+        // the second picture of all has nothing to be measured by
+        if !self.durations.is_empty() && self.is_freeze(duration) {
+            self.report.freezes += 1;
+            self.report.frozen += duration;
         }
         self.durations.push_back(duration);
         if self.durations.len() > FRAMES {
@@ -182,11 +193,24 @@ impl Viewer {
         }
     }
 
-    /// What became of the frames so far.
+    /// Whether a picture that stays for `duration` is frozen.
+    fn is_freeze(&self, duration: Span) -> bool {
+        let sum = self.durations.iter().fold(Span::ZERO, |sum, &each| sum + each);
+        let mean = sum / (self.durations.len() as u64).max(1);
+        duration >= (mean * 3).max(mean + FREEZE)
+    }
+
+    /// What became of the frames, watched until `end`. A picture that still stands then has frozen if it has stood for long
+    /// enough, and so has a screen that none came to.
     #[must_use]
-    pub fn report(&self) -> ViewReport {
+    pub fn report(&self, end: Time) -> ViewReport {
         let mut report = self.report.clone();
         report.delays.sort_unstable();
+        let stands = end.since(self.shown.map_or(self.start.max(self.from), |(_, since)| since));
+        if self.is_freeze(stands) {
+            report.freezes += 1;
+            report.frozen += stands;
+        }
         report
     }
 }
@@ -220,7 +244,7 @@ mod tests {
         for (n, now) in [(3, 80), (5, 81), (4, 90), (4, 95)] {
             come(&mut viewer, n, now);
         }
-        let report = viewer.report();
+        let report = viewer.report(Time::ZERO);
         assert_eq!(report.complete, 2);
         assert_eq!(report.delays, [Span::from_millis(52), Span::from_millis(57)]);
         assert_eq!(report.mean_delay(), Some(Span(54_500_000)));
@@ -234,7 +258,7 @@ mod tests {
             for n in (0..30).filter(|n| !lost.contains(n)) {
                 come(&mut viewer, n, 50 + n * 11);
             }
-            viewer.report().complete
+            viewer.report(Time::ZERO).complete
         };
         assert_eq!(complete(&[]), 10);
         assert_eq!((complete(&[9]), complete(&[10]), complete(&[11])), (9, 9, 9));
@@ -253,7 +277,7 @@ mod tests {
                     come(&mut viewer, n * 3 + k, now);
                 }
             }
-            let report = viewer.report();
+            let report = viewer.report(Time::ZERO);
             (report.freezes, report.frozen)
         };
         // 33 + 150
@@ -277,12 +301,45 @@ mod tests {
                     come(&mut viewer, n * 3 + k, now);
                 }
             }
-            viewer.report().freezes
+            viewer.report(Time::ZERO).freezes
         };
         // 30 of 50 ms: 150 ms longer; 30 of 200 ms: three times as long; half and half: 125 ms, three times as long
         assert_eq!((freezes(0, 199), freezes(0, 200)), (0, 1));
         assert_eq!((freezes(30, 599), freezes(30, 600)), (0, 1));
         assert_eq!((freezes(15, 374), freezes(15, 375)), (0, 1));
+    }
+
+    #[test]
+    fn a_picture_that_stands_until_the_end_has_frozen() {
+        let mut viewer = Viewer::default();
+        for n in 0..300 {
+            come(&mut viewer, n, 50 + n * 11);
+        }
+        let frozen = |viewer: &Viewer, now| {
+            let report = viewer.report(ms(now));
+            (report.freezes, report.frozen)
+        };
+        // the last came at 50 + 299 * 11 = 3339 ms; 33 + 150 ms
+        assert_eq!(frozen(&viewer, 3339 + 182), (0, Span::ZERO));
+        assert_eq!(frozen(&viewer, 3339 + 183), (1, Span::from_millis(183)));
+        assert_eq!(frozen(&viewer, 13_339), (1, Span::from_secs(10)));
+        viewer.measure_from(ms(5000));
+        assert_eq!(frozen(&viewer, 13_339), (1, Span::from_secs(10)), "as one that a picture ends after it");
+    }
+
+    #[test]
+    fn a_screen_that_stays_empty_has_frozen() {
+        let mut viewer = Viewer::new(ms(1000));
+        assert_eq!((viewer.report(ms(500)).freezes, viewer.report(ms(1149)).freezes), (0, 0));
+        let report = viewer.report(ms(9000));
+        assert_eq!((report.freezes, report.frozen), (1, Span::from_secs(8)));
+        viewer.measure_from(ms(4000));
+        assert_eq!(viewer.report(ms(9000)).frozen, Span::from_secs(5));
+        for n in 90..93 {
+            come(&mut viewer, n, 9000);
+        }
+        assert_eq!(viewer.report(ms(9149)).freezes, 0, "a late beginning is none");
+        assert_eq!(viewer.report(ms(9150)).freezes, 1, "the only picture of all stands still");
     }
 
     #[test]
@@ -295,7 +352,7 @@ mod tests {
         for n in [9, 10, 11, 15, 16, 17, 12, 13, 14] {
             come(&mut viewer, n, 200);
         }
-        let report = viewer.report();
+        let report = viewer.report(Time::ZERO);
         assert_eq!(report.complete, 2, "those captured at 132 and 165 ms");
         assert_eq!(viewer.shown, Some((ms(165), ms(200))));
     }
@@ -307,11 +364,11 @@ mod tests {
             come(&mut viewer, n, n * 11 + 50);
         }
         assert!(viewer.packets.len() <= KEPT);
-        let whole = viewer.report().complete;
+        let whole = viewer.report(Time::ZERO).complete;
         assert_eq!(whole, 66_666);
         for n in 210_000..210_030 {
             come(&mut viewer, n, 3_000_000 + n);
         }
-        assert_eq!(viewer.report().complete, whole + 10);
+        assert_eq!(viewer.report(Time::ZERO).complete, whole + 10);
     }
 }

@@ -169,6 +169,6 @@ impl Web {
     /// How the transfers went.
     #[must_use]
     pub fn transfers(&self) -> Transfers {
-        self.tally.read()
+        self.tally.read(self.under_way.len() as u64)
     }
 }

@@ -40,7 +40,8 @@ fn by_the_clock_a_packet_is_late_after_its_instant() {
     let report = player.finish(ms(1000));
     assert_eq!(report.fill, Some(Span::from_millis(50)));
     // 11 came after 138 ms; at 200 ms the packets due before it are 12 (146 ms) to 18 (194 ms).
-    assert_eq!(report.late_packets, 1 + 7);
+    assert_eq!((report.late_packets, report.due_packets), (1 + 7, 100), "what has come whole is judged whole");
+    assert_eq!(report.late_share, Some(0.08));
     assert!(report.completed);
     assert_eq!(report.duration, Span::from_millis(200));
     assert_eq!(report.throughput, Rate::from_bps(4_000_000));
@@ -57,9 +58,55 @@ fn what_never_came_and_was_due_is_late() {
 }
 
 #[test]
-fn without_fill_nothing_is_late() {
-    let report = play(model(Playout::Clock, None), &[(50, 9)]).finish(ms(10_000));
-    assert_eq!((report.fill, report.late_packets), (None, 0));
+fn a_stream_that_is_cut_is_judged_by_what_was_due() {
+    // Fill at 50 ms; by 290 ms packets 0 to 29 were due, and 12 have come.
+    let player = play(model(Playout::Clock, None), &[(50, 10), (130, 12)]);
+    let report = player.finish(ms(290));
+    assert_eq!((report.late_packets, report.due_packets, report.media_packets), (18, 30, 100));
+    assert_eq!((report.late_share, report.stall_share), (Some(0.6), None));
+    // Nothing more comes: of the whole medium 88 are late.
+    let report = player.finish(ms(10_000));
+    assert_eq!((report.late_packets, report.due_packets), (88, 100));
+    // What lies in the buffer when it is cut has not been judged.
+    let report = play(model(Playout::Clock, None), &[(50, 60)]).finish(ms(130));
+    assert_eq!((report.late_packets, report.due_packets, report.late_share), (0, 10, Some(0.0)));
+    // At the instant at which it begins nothing has been due.
+    let report = play(model(Playout::Clock, None), &[(50, 10)]).finish(ms(50));
+    assert_eq!((report.fill, report.due_packets, report.late_share), (Some(Span::from_millis(50)), 0, None));
+}
+
+#[test]
+fn a_stream_that_never_begins_is_late_altogether() {
+    let player = play(model(Playout::Clock, None), &[(50, 9)]);
+    let report = player.finish(ms(10_000));
+    assert_eq!((report.fill, report.late_packets, report.due_packets), (None, 100, 100));
+    assert_eq!((report.late_share, report.stall_share), (Some(1.0), None));
+    assert_eq!((report.stalls, report.stalled), (0, Span::ZERO));
+    let report = Player::new(model(Playout::Clock, None), ms(20_000)).finish(ms(10_000));
+    assert_eq!((report.late_packets, report.late_share), (0, None), "it was not to begin before the end");
+}
+
+#[test]
+fn a_stream_that_never_begins_is_one_long_stall() {
+    let player = play(model(Playout::Stall, None), &[(50, 9)]);
+    let report = player.finish(ms(10_000));
+    assert_eq!((report.fill, report.stalls, report.stalled), (None, 1, Span::from_secs(10)));
+    assert_eq!((report.stall_share, report.late_share, report.due_packets), (Some(1.0), None, 0));
+    let report = Player::new(model(Playout::Stall, None), ms(20_000)).finish(ms(10_000));
+    assert_eq!((report.stalls, report.stall_share), (0, None), "it was not to begin before the end");
+}
+
+#[test]
+fn stalls_are_held_against_the_time_that_it_played() {
+    // Plays from 50 to 130 ms, stands to 300, plays 10 packets to 380, stands.
+    let player = play(model(Playout::Stall, None), &[(50, 10), (200, 15), (300, 20)]);
+    let share = |end| player.finish(ms(end)).stall_share.unwrap();
+    assert_eq!(play(model(Playout::Stall, None), &[(50, 10)]).finish(ms(130)).stall_share, Some(0.0));
+    assert!((share(350) - 170.0 / 300.0).abs() < 1e-12);
+    assert!((share(400) - 190.0 / 350.0).abs() < 1e-12);
+    // All 100 packets have come at 1000 ms, and play for 800 ms in all.
+    let report = play(model(Playout::Stall, None), &[(0, 98), (1000, 100)]).finish(ms(2000));
+    assert!((report.stall_share.unwrap() - 216.0 / 1016.0).abs() < 1e-12);
 }
 
 #[test]
@@ -135,9 +182,14 @@ proptest! {
         });
         let end = Time(arrivals.last().map_or(0, |a| a.0 * 1000)) + Span::from_millis(1);
         let report = player.finish(end);
-        prop_assert!((0.0..=1.0).contains(&report.late_share));
+        prop_assert!(report.late_packets <= report.due_packets && report.due_packets <= report.media_packets);
+        let (counts, other) = if stall { (report.stall_share, report.late_share) } else { (report.late_share, report.stall_share) };
+        prop_assert!(counts.is_none_or(|share| (0.0..=1.0).contains(&share)));
+        prop_assert_eq!(other, None);
+        let has_one = report.fill.is_none_or(|fill| fill < report.duration || report.completed);
+        prop_assert_eq!(counts.is_some(), has_one);
         prop_assert_eq!(report.discarded_packets, discarded);
-        prop_assert!(report.fill.is_some() || report.late_packets + report.stalls == 0);
+        prop_assert!(report.fill.is_some() || counts == Some(1.0), "nothing that never began is as good as any that did");
         prop_assert!(report.stalled + report.fill.unwrap_or_default() <= report.duration);
     }
 
@@ -154,14 +206,16 @@ proptest! {
         prop_assert!(after.late_packets <= before.late_packets);
     }
 
-    /// With everything shifted by the same time, nothing but the fill time changes.
+    /// With everything shifted by the same time, nothing but the fill time changes, or the wait of what never began.
     #[test]
     fn a_shift_changes_nothing(arrivals in arrivals(), shift in 0u64..50_000, stall: bool) {
         let model = model(if stall { Playout::Stall } else { Playout::Clock }, None);
         let moved: Vec<(u64, u64)> = arrivals.iter().map(|&(at, n)| (at + shift, n)).collect();
         let end = ms(20_000);
         let (a, b) = (fine(model, &arrivals, |_, _| {}).finish(end), fine(model, &moved, |_, _| {}).finish(end + Span::from_micros(shift)));
-        prop_assert_eq!((a.late_packets, a.stalls, a.stalled), (b.late_packets, b.stalls, b.stalled));
+        let wait = if stall && b.fill.is_none() { Span::from_micros(shift) } else { Span::ZERO };
+        prop_assert_eq!((a.late_packets, a.due_packets, a.stalls), (b.late_packets, b.due_packets, b.stalls));
+        prop_assert_eq!(a.stalled + wait, b.stalled);
     }
 
     /// One by one, packets are late exactly when a table of instants says so.

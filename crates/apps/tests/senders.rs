@@ -48,7 +48,7 @@ fn a_thinking_client_waits_for_its_page() {
             assert_eq!(web.next_action(now, Size(handed)), Action::Wait);
             now = web.next_wake().unwrap();
         }
-        assert_eq!((web.transfers().started, web.transfers().completed), (100, 100));
+        assert_eq!((web.transfers().started, web.transfers().completed, web.transfers().unfinished), (100, 100, 0));
         assert_eq!(web.transfers().mean_time, Some(Span::from_secs(2)));
     }
 }
@@ -65,9 +65,10 @@ fn an_open_client_does_not_wait() {
     }
     let mean_gap = (now.as_secs_f64() - 1.0) / 20_000.0;
     assert!((mean_gap - 0.5).abs() < 0.015, "{mean_gap}");
-    assert_eq!(web.transfers().completed, 0);
+    assert_eq!((web.transfers().completed, web.transfers().unfinished), (0, web.transfers().started));
     web.next_action(now, Size(sizes.iter().take(7).sum()));
     assert_eq!(web.transfers().completed, 7);
+    assert_eq!(web.transfers().unfinished, web.transfers().started - 7);
 }
 
 /// The sizes of `n` draws, sorted.

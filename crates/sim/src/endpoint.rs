@@ -276,7 +276,7 @@ impl Sink {
     pub fn new(flow: &FlowModel, seed: u64, id: FlowId, cursor: u32) -> Sink {
         let stream = Stream::new(seed, &format!("receiver {}", flow.label()));
         let player = flow.stream.map(|model| Show::Player(Player::new(model, flow.start)));
-        let viewer = flow.app.frames().map(|_| Show::Viewer(Viewer::default()));
+        let viewer = flow.app.frames().map(|_| Show::Viewer(Viewer::new(flow.start)));
         let show = player.or(viewer);
         let screen = (show.is_some() || flow.delays).then(|| {
             let arrivals = flow.delays.then(ArrivalMeter::default);
@@ -348,11 +348,11 @@ impl Sink {
         self.player().map(|player| player.finish(end))
     }
 
-    /// What became of the frames; `None` without a viewer.
+    /// What became of the frames, watched until `end`; `None` without a viewer.
     #[must_use]
-    pub fn view_report(&self) -> Option<ViewReport> {
+    pub fn view_report(&self, end: Time) -> Option<ViewReport> {
         match self.screen.as_deref() {
-            Some(Screen { show: Show::Viewer(viewer), .. }) => Some(viewer.report()),
+            Some(Screen { show: Show::Viewer(viewer), .. }) => Some(viewer.report(end)),
             _ => None,
         }
     }

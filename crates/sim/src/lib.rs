@@ -7,6 +7,7 @@
 pub mod arrivals;
 pub mod build;
 mod cell;
+mod cut;
 pub mod endpoint;
 pub mod expand;
 pub mod gauges;

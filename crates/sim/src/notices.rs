@@ -2,12 +2,13 @@
 //!
 //! A kind is a function here, and a row in docs/measures.md.
 
+use crate::cut::cut_off;
 use crate::graph::Path;
 use crate::model::Model;
 use crate::phases::phases_decide;
-use crate::summary::Notice;
+use crate::summary::{FlowSummary, Notice, StreamSummary};
 use paceline_path::LinkReport;
-use paceline_units::Rate;
+use paceline_units::{Rate, Time};
 use std::collections::BTreeMap;
 
 /// What a run showed in its measured interval.
@@ -16,6 +17,12 @@ pub struct Seen<'a> {
     pub links: &'a [(usize, LinkReport)],
     /// Bytes on the wire that arrived of each flow; `None` if it was not there then.
     pub bytes: &'a [Option<u64>],
+    /// What became of the flows.
+    pub flows: &'a [FlowSummary],
+    /// What became of the streams.
+    pub streams: &'a [StreamSummary],
+    /// When it ended.
+    pub end: Time,
 }
 
 /// What there is to say of a run; `paths` are the flows' arcs, there and back.
@@ -23,6 +30,7 @@ pub fn notices(model: &Model, paths: &[Path], seen: &Seen) -> Vec<Notice> {
     let mut notices = Vec::new();
     access_not_faster(model, paths, &mut notices);
     phases_decide(model, paths, seen, &mut notices);
+    cut_off(model, seen, &mut notices);
     notices
 }
 
@@ -72,6 +80,8 @@ fn access_not_faster(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
                  of `{bottleneck}` does not show it. Unless that is meant, leave out `{key}`, or give a higher one.",
                 in_words(&flows),
             ),
+            cases: None,
+            of: None,
         });
     }
 }

@@ -116,6 +116,8 @@ pub fn phases_decide(model: &Model, paths: &[Path], seen: &Seen, notices: &mut V
                 pair[0].0,
                 pair[1].0,
             ),
+            cases: None,
+            of: None,
         });
     }
 }

@@ -70,6 +70,8 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Place
     last_bins(built, end);
     let flows: Vec<FlowSummary> =
         (0..model.flows.len()).map(|flow| flow_summary(model, built, before, flow, end)).collect();
+    let streams: Vec<StreamSummary> =
+        (0..model.flows.len()).filter_map(|flow| stream_summary(model, built, flow, end)).collect();
     let totals = built.engine.network.totals();
     Summary {
         name: model.name.clone(),
@@ -88,7 +90,6 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Place
             packets_duplicated: totals.duplicated,
             packets_in_flight: in_flight(built),
         },
-        streams: (0..model.flows.len()).filter_map(|flow| stream_summary(model, built, flow, end)).collect(),
         queues: queues(model, places),
         link_flows: link_flows(model, built, places),
         interfaces: interfaces(model, places),
@@ -99,9 +100,16 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Place
         notices: notices(
             model,
             &built.plan.paths,
-            &Seen { links: &places.links, bytes: &arrived(model, built, before, end) },
+            &Seen {
+                links: &places.links,
+                bytes: &arrived(model, built, before, end),
+                flows: &flows,
+                streams: &streams,
+                end,
+            },
         ),
         flows,
+        streams,
     }
 }
 
@@ -122,12 +130,16 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let of_sent = |packets: u64| (sent.packets_sent > 0).then(|| packets as f64 / sent.packets_sent as f64);
     let propagation = model.propagation(&built.plan.paths[index]);
     let transfers = ends.source.transfers();
-    let view = ends.sink.view_report();
+    // a flow that is over shows no more pictures
+    let view = ends.sink.view_report(end.min(flow.stop));
     let view = view.as_ref();
     let arrived = ends.sink.arrival_report();
     let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
     let bounds = arrived.and_then(ArrivalReport::delay_bounds);
     let gap = arrived.and_then(ArrivalReport::gap_moments);
+    // the silence in which a flow ends that could have gone on is a gap that nothing ended
+    let silence = until.since(received.last.max(flow.start).max(before.at));
+    let widest = arrived.map(|arrived| arrived.widest_gap().unwrap_or(Span::ZERO).max(silence));
     FlowSummary {
         flow: flow.name.clone(),
         instance: flow.instance,
@@ -170,9 +182,11 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         bytes_delivered: received.bytes,
         transfers_started: transfers.started,
         transfers_completed: transfers.completed,
+        transfers_unfinished: transfers.unfinished,
         transfer_time_mean_s: seconds(transfers.mean_time),
         frames_sent: ends.source.frames(),
         frames_complete: view.map(|view| view.complete),
+        complete_share: view.zip(ends.source.frames()).and_then(|(view, sent)| view.share_of(sent)),
         frame_delay_mean_s: seconds(view.and_then(ViewReport::mean_delay)),
         frame_delay_p50_s: seconds(view.and_then(|view| view.delay(0.5))),
         frame_delay_p95_s: seconds(view.and_then(|view| view.delay(0.95))),
@@ -188,7 +202,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         interarrival_mean_s: gap.map(|(mean, _)| mean),
         interarrival_sd_s: gap.map(|(_, deviation)| deviation),
         interarrival_p99_s: seconds(arrived.and_then(|arrived| arrived.gap(0.99))),
-        interarrival_max_s: seconds(arrived.and_then(ArrivalReport::widest_gap)),
+        interarrival_max_s: seconds(widest.filter(|&gap| gap > Span::ZERO)),
         jitter_s: arrived.and_then(ArrivalReport::mean_jitter),
     }
 }
@@ -216,13 +230,16 @@ impl StreamSummary {
         StreamSummary {
             flow: flow.to_owned(),
             instance,
+            began: report.fill.is_some(),
             fill_s: report.fill.map(Span::as_secs_f64),
             late_packets: report.late_packets,
+            due_packets: report.due_packets,
             media_packets: report.media_packets,
-            late_share: report.fill.map(|_| report.late_share),
+            late_share: report.late_share,
             undelivered_share: 1.0 - report.delivered.bytes().min(total) as f64 / total.max(1) as f64,
             stalls: report.stalls,
             stall_s: report.stalled.as_secs_f64(),
+            stall_share: report.stall_share,
             discarded_packets: report.discarded_packets,
             completed: report.completed,
             duration_s: report.duration.as_secs_f64(),

@@ -44,8 +44,15 @@ pub struct Summary {
 pub struct Notice {
     /// What it is about, for programs: one of those in docs/measures.md.
     pub kind: &'static str,
-    /// The same in words: whole sentences, which name what is meant and say what to do.
+    /// The same in words: whole sentences, which name what is meant and say what to do. Without counts, which differ from
+    /// run to run: equal texts are told once.
     pub text: String,
+    /// How many of what it names it is true of, if it is counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cases: Option<u64>,
+    /// Of how many in all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<u64>,
 }
 
 /// How the engine ran.
@@ -114,9 +121,11 @@ pub struct FlowSummary {
     pub bytes_delivered: u64,
     pub transfers_started: u64,
     pub transfers_completed: u64,
+    pub transfers_unfinished: u64,
     pub transfer_time_mean_s: Option<f64>,
     pub frames_sent: Option<u64>,
     pub frames_complete: Option<u64>,
+    pub complete_share: Option<f64>,
     pub frame_delay_mean_s: Option<f64>,
     pub frame_delay_p50_s: Option<f64>,
     pub frame_delay_p95_s: Option<f64>,
@@ -142,13 +151,16 @@ pub struct FlowSummary {
 pub struct StreamSummary {
     pub flow: String,
     pub instance: u32,
+    pub began: bool,
     pub fill_s: Option<f64>,
     pub late_packets: u64,
+    pub due_packets: u64,
     pub media_packets: u64,
     pub late_share: Option<f64>,
     pub undelivered_share: f64,
     pub stalls: u64,
     pub stall_s: f64,
+    pub stall_share: Option<f64>,
     pub discarded_packets: u64,
     pub completed: bool,
     pub duration_s: f64,

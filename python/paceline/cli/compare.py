@@ -26,11 +26,15 @@ _LABELS = {
     "flows.goodput_bps": "goodput",
     "flows.rtt_mean_s": "RTT",
     "flows.loss_rate": "loss",
+    "flows.complete_share": "complete frames",
     "flows.frame_delay_p95_s": "frame delay 95 %",
     "flows.freezes": "freezes",
     "flows.owd_p95_s": "delay 95 %",
+    "streams.began": "began to play",
     "streams.fill_s": "fill time",
     "streams.late_share": "late",
+    "streams.stall_share": "stalled",
+    "streams.undelivered_share": "undelivered",
     "queues.mean_packets": "queue",
     "groups.jain": "Jain index",
 }
@@ -98,7 +102,7 @@ def compare(
     console = layout.stdout()
     layout.show(console, tables(comparison, console.width))
     layout.say(console, "\n" + verdict(comparison))
-    layout.note(console, show.notices(comparison.results))
+    layout.note(console, [*left_out(comparison), *show.notices(comparison.results)])
     if out:
         layout.say(console, f"Written to {out}.")
 
@@ -146,7 +150,7 @@ def _table(pair: pl.DataFrame, runs: int, *, with_p: bool) -> Layout:
 
 
 def _row(row: dict[str, Any], runs: int) -> tuple[str, ...]:
-    table, _, measure = row["metric"].partition(".")
+    measure = row["metric"].partition(".")[2]
     numbers = [row[k] for k in ("first_mean", "second_mean", "difference")]
     factor, unit = show.scale(measure, max((abs(v) for v in numbers if v is not None), default=0.0))
     before, after, change = ("-" if v is None else show.digits(v / factor) for v in numbers)
@@ -157,8 +161,44 @@ def _row(row: dict[str, Any], runs: int) -> tuple[str, ...]:
     if row["n"] < runs:
         answer += f" ({row['n']} of {runs})"
     unit = unit or files.unit_of(measure)
-    label = _LABELS.get(row["metric"]) or (measure if table == "flows" else row["metric"])
-    return label, row["subject"].removesuffix(" forward"), before, after, change, unit, p, answer
+    return (
+        _label(row["metric"]),
+        row["subject"].removesuffix(" forward"),
+        before,
+        after,
+        change,
+        unit,
+        p,
+        answer,
+    )
+
+
+def _label(metric: str) -> str:
+    table, _, measure = metric.partition(".")
+    return _LABELS.get(metric) or (measure if table == "flows" else metric)
+
+
+def left_out(comparison: Comparison) -> list[str]:
+    """What means leave out, a sentence each: rows without a value, and transfers that had not ended."""
+    said = []
+    for part in comparison.table.partition_by("metric", "subject", maintain_order=True):
+        counts: dict[str, tuple[int, int]] = {}
+        for row in part.iter_rows(named=True):
+            for side in ("first", "second"):
+                counts[row[side]] = (row[f"{side}_values"], row[f"{side}_rows"])
+        if any(there < rows for there, rows in counts.values()):
+            each = ", ".join(f"{there} of {rows} ({name})" for name, (there, rows) in counts.items())
+            what = f"{_label(part['metric'][0])} of {part['subject'][0]}"
+            said.append(f"Note: {what} is a mean over those that have one: {each}.")
+    flows = comparison.results.flows
+    if "flows.transfer_time_mean_s" in comparison.table["metric"] and "transfers_unfinished" in flows.columns:
+        ended, open_ = (int(flows[f"transfers_{c}"].sum()) for c in ("completed", "unfinished"))
+        if open_:
+            said.append(
+                f"Note: transfer_time_mean_s leaves out transfers that had not ended with the runs, {open_} beside "
+                f"{ended} that had: compare transfers_unfinished with it."
+            )
+    return said
 
 
 def verdict(comparison: Comparison) -> str:

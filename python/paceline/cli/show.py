@@ -23,6 +23,10 @@ _SCALES = {
 _SHARES = {
     "loss_rate",
     "late_share",
+    "stall_share",
+    "undelivered_share",
+    "began",
+    "completed",
     "utilisation",
     "share",
     "complete_share",
@@ -51,6 +55,7 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("packets_retransmitted", "resent"),
         ("timeouts", "timeouts"),
         ("transfers_completed", "transfers"),
+        ("transfers_unfinished", "unfinished"),
     ],
     "frames": [
         ("frames_sent", "frames"),
@@ -69,11 +74,15 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
     ],
     "streams": [
         ("throughput_bps", "throughput"),
+        ("began", "began"),
         ("fill_s", "fill time"),
         ("late_share", "late"),
         ("late_packets", "late packets"),
+        ("stall_share", "stalled"),
         ("stalls", "stalls"),
-        ("stall_s", "stalled"),
+        ("stall_s", "in all"),
+        ("discarded_packets", "discarded"),
+        ("undelivered_share", "undelivered"),
         ("duration_s", "lasted"),
     ],
     "queues": [
@@ -114,11 +123,12 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
 """Measures and their heads; in a narrow terminal the first stand in the first table."""
 _OF_ONE_RUN = {"packets_sent", "late_packets", "frames_sent"}
 """Counts that shares say better where they are means over several runs."""
+_IF_THERE = {"late_share", "stall_share"}
+"""Shown wherever they have a value, be it zero: a stream has one of the two."""
 _ALWAYS = {
     "goodput_bps",
     "rtt_mean_s",
     "fill_s",
-    "late_share",
     "mean_packets",
     "sd_packets",
     "jain",
@@ -191,30 +201,46 @@ def tables(results: Results) -> list[Layout]:
 
 def notices(results: Results) -> list[str]:
     """What a reader of the tables should know, a paragraph each; of several runs also of how many it is true."""
-    total = len(results.runs)
+    total, columns = len(results.runs), ["text", "runs", "cases", "of"]
     said = []
     for alike in results.notices.partition_by("kind", maintain_order=True):
-        for text, runs in alike.head(MOST_NOTICES).select("text", "runs").iter_rows():
-            said.append(f"Note: {text}" + ("" if runs == total else f" ({runs} of {total} runs)"))
+        for text, runs, cases, of in alike.head(MOST_NOTICES).select(columns).iter_rows():
+            said.append(f"Note: {text}{_how_many(runs, total, cases, of)}")
         if len(alike) > MOST_NOTICES:
             said.append(f"Note: {len(alike) - MOST_NOTICES} more are like this one; --out writes all.")
     return said
 
 
+def _how_many(runs: int, total: int, cases: int | None, of: int | None) -> str:
+    """Of how many runs, and of how many of what is named in them, a notice is true."""
+    parts = [] if cases is None else [f"{cases} of {of}"]
+    if runs < total:
+        parts.append(f"in {runs} of {total} runs" if parts else f"{runs} of {total} runs")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
 def rows(results: Results, name: str) -> pl.DataFrame:
-    """The rows of a table for people: "frames" are the flows with an encoder, and of their frames the share that came
-    whole; "arrivals" those whose delays were measured; any other is the results' own."""
+    """The rows of a table for people: "frames" are the flows with an encoder; "arrivals" those whose delays were
+    measured; any other is the results' own. What older results lack and others of their columns say is put in."""
+    if name == "streams":
+        streams = results.streams
+        known = "began" in streams.columns or "fill_s" not in streams.columns
+        return streams if known else streams.with_columns(pl.col("fill_s").is_not_null().alias("began"))
     if name not in ("frames", "arrivals"):
         return results.table(name)
     flows = results.table("flows")
     if name == "arrivals":
-        # Of real flows the jitter alone: their ends have clocks of their own.
-        there = [measure for measure in ("owd_p50_s", "jitter_s") if measure in flows.columns]
+        # Of real flows the jitter alone: their ends have clocks of their own. Of one that nothing came of the silence.
+        kinds = ("owd_p50_s", "jitter_s", "interarrival_max_s")
+        there = [measure for measure in kinds if measure in flows.columns]
         return flows.filter(pl.any_horizontal(pl.col(there).is_not_null())) if there else flows.clear()
     if "frames_sent" not in flows.columns:
         return flows.clear()
+    frames = flows.filter(pl.col("frames_sent").is_not_null())
+    if "complete_share" in frames.columns:
+        return frames
     share = pl.col("frames_complete") / pl.when(pl.col("frames_sent") > 0).then(pl.col("frames_sent"))
-    return flows.filter(pl.col("frames_sent").is_not_null()).with_columns(share.alias("complete_share"))
+    return frames.with_columns(share.alias("complete_share"))
 
 
 def _table(results: Results, name: str, title: str) -> Layout | None:
@@ -242,16 +268,30 @@ def _table(results: Results, name: str, title: str) -> Layout | None:
     columns += [
         Column(head, [_cell(part, measure, several) for part in shown])
         for measure, head in _COLUMNS[name]
-        if _worth(data, measure) and not (several and measure in _OF_ONE_RUN)
+        if worth(data, measure) and not (several and measure in _OF_ONE_RUN)
     ]
     rest = len(parts) - len(shown)
-    return Layout(title, columns, note=f"and {rest} more: --json and --out give all" if rest else "")
+    notes = [f"and {rest} more: --json and --out give all"] if rest else []
+    if name == "streams":
+        notes += never_began(data)
+    return Layout(title, columns, note="\n".join(notes))
 
 
-def _worth(data: pl.DataFrame, measure: str) -> bool:
-    """Whether a column says something: rarely used ones are left out while they are all zero or missing."""
+def never_began(streams: pl.DataFrame) -> list[str]:
+    """A line that says how many streams of all rows, shown or not, never began to play; none if all did."""
+    never = 0 if "began" not in streams.columns else int((~streams["began"]).sum())
+    return [f"{never} of {len(streams)} streams never began to play"] if never else []
+
+
+def worth(data: pl.DataFrame, measure: str) -> bool:
+    """Whether a column says something: rarely used ones are left out while they are all zero or missing, and that all
+    streams began while they did."""
     if measure not in data.columns:
         return False
+    if measure == "began":
+        return not data[measure].all()
+    if measure in _IF_THERE:
+        return data[measure].null_count() < len(data)
     return measure in _ALWAYS or any(v not in (None, 0) for v in data[measure])
 
 
@@ -274,8 +314,14 @@ def _who(part: pl.DataFrame, name: str, lonely: set[str]) -> str:
 
 
 def _cell(group: pl.DataFrame, measure: str, several: bool) -> str:
+    if measure == "began" and not several:
+        return "yes" if group[measure][0] else "no"
     e = estimate(group[measure].to_list())
     # How many flows a group has is not measured.
     text = quantity(measure, e.mean, e.half_width if several and measure != "flows" else None)
-    # A mean over fewer runs than there were says so: 12.3 ± 0.4 s (8 of 10).
-    return f"{text} ({e.n} of {len(group)})" if several and 0 < e.n < len(group) else text
+    return text + of_how_many(e.n, len(group)) if several else text
+
+
+def of_how_many(there: int, rows: int) -> str:
+    """A mean over fewer values than there are rows says so: 12.3 ± 0.4 s (8 of 10)."""
+    return f" ({there} of {rows})" if 0 < there < rows else ""

@@ -38,13 +38,22 @@ _SHOWN = {
     ),
     "streams": (
         "Streams",
-        (("throughput_bps", "throughput"), ("fill_s", "fill time"), ("late_share", "late")),
+        (
+            ("throughput_bps", "throughput"),
+            ("began", "began"),
+            ("fill_s", "fill time"),
+            ("late_share", "late"),
+            ("stall_share", "stalled"),
+            ("undelivered_share", "undelivered"),
+        ),
     ),
     "queues": (
         "Queues (packets)",
         (("mean_packets", "mean"), ("sd_packets", "sd"), ("utilisation", "utilisation")),
     ),
 }
+_IF_ANY = {"began", "stall_share", "undelivered_share"}
+"""Shown where they say something; the others wherever they have a value."""
 _NAMED_BY = {
     "flows": "flow",
     "frames": "flow",
@@ -145,27 +154,40 @@ def _table(results: Results, name: str, title: str, measures: Sequence[tuple[str
     if name == "queues":
         # The other way is of interest in few scenarios; --out has it.
         data = data.filter(pl.col("direction") == "forward")
-    shown = [(m, head) for m, head in measures if m in data.columns and data[m].null_count() < len(data)]
+    shown = [
+        (m, head)
+        for m, head in measures
+        if m in data.columns
+        and data[m].null_count() < len(data)
+        and (m not in _IF_ANY or show.worth(data, m))
+    ]
     if data.is_empty() or not shown:
         return None
     who = _NAMED_BY[name]
-    # Instances of a flow are averaged within a run: runs are what is independent.
+    # Instances of a flow are averaged within a run: runs are what is independent. How many had a value is told.
     means = data.group_by([*results.axes, who, "seed"], maintain_order=True).agg(
-        pl.col(measure).cast(pl.Float64).mean() for measure, _ in shown
+        *(pl.col(measure).cast(pl.Float64).mean() for measure, _ in shown),
+        *(pl.col(measure).count().alias(f"{measure} there") for measure, _ in shown),
+        pl.len().alias("rows"),
     )
     rows: list[list[str]] = []
     blocks = []
     for point in means.partition_by(results.axes, maintain_order=True):
         blocks.append(len(rows))
         for n, part in enumerate(point.partition_by(who, maintain_order=True)):
-            estimates = [(m, estimate(part[m].to_list())) for m, _ in shown]
             at = [str(part[axis][0]) if n == 0 else "" for axis in results.axes]
-            rows.append(
-                [*at, str(part[who][0]), *(show.quantity(m, e.mean, e.half_width) for m, e in estimates)]
-            )
+            rows.append([*at, str(part[who][0]), *(_cell(part, measure) for measure, _ in shown)])
     heads = [*short(results.axes).values(), who]
     cells = list(zip(*rows, strict=True))
     columns = [Column(h, c, right=False, repeat=True) for h, c in zip(heads, cells, strict=False)]
     columns += [Column(head, c) for (_, head), c in zip(shown, cells[len(heads) :], strict=True)]
+    note = "\n".join(show.never_began(data)) if name == "streams" else ""
     # Where a point is one row there is nothing to hold apart.
-    return Layout(title, columns, blocks=blocks if len(blocks) < len(rows) else ())
+    return Layout(title, columns, blocks=blocks if len(blocks) < len(rows) else (), note=note)
+
+
+def _cell(part: pl.DataFrame, measure: str) -> str:
+    """The mean over the runs of a point, and over how many rows it is if some have no value."""
+    e = estimate(part[measure].to_list())
+    text = show.quantity(measure, e.mean, e.half_width)
+    return text + show.of_how_many(int(part[f"{measure} there"].sum()), int(part["rows"].sum()))

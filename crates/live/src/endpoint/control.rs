@@ -15,7 +15,7 @@ use sha2::Sha256;
 use std::io::{self, Read, Write};
 
 /// The version of the messages.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The longest message that a server takes.
 pub const MOST_ASKED: usize = 64 << 10;
 /// The longest message that a client takes: the recordings of a day.

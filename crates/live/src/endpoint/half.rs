@@ -210,6 +210,7 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
             base_rtt_mean_s: sent.mean_base_rtt(),
             transfers_started: Some(transfers.started),
             transfers_completed: Some(transfers.completed),
+            transfers_unfinished: Some(transfers.unfinished),
             transfer_time_mean_s: seconds(transfers.mean_time),
             frames_sent: source.frames(),
             ..FlowRow::default()
@@ -224,7 +225,9 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
 fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before: &Before) -> Half {
     let sink = session.sink();
     let received = sink.receiver.stats().since(&before.received);
-    let view = sink.view_report();
+    // a receiver without an appointed end stays for a while after the last frame, which then stands no more than it should
+    let watched = if model.stop < Time::NEVER { end.min(model.stop) } else { received.last };
+    let view = sink.view_report(watched);
     let view = view.as_ref();
     let arrived = sink.arrival_report();
     let gap = arrived.and_then(ArrivalReport::gap_moments);
@@ -293,6 +296,10 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
         ecn_marks: came.ecn_marks.or(out.ecn_marks),
         bytes_delivered: Some(came.bytes_delivered.unwrap_or(0)),
         frames_complete: came.frames_complete,
+        complete_share: out
+            .frames_sent
+            .zip(came.frames_complete)
+            .and_then(|(sent, complete)| (sent > 0).then(|| complete as f64 / sent as f64)),
         frame_delay_mean_s: came.frame_delay_mean_s,
         frame_delay_p50_s: came.frame_delay_p50_s,
         frame_delay_p95_s: came.frame_delay_p95_s,
