@@ -147,8 +147,9 @@ def main() -> None:
     # A polite kill is treated like Ctrl-C: running simulations are stopped, finished ones stay.
     signal.signal(signal.SIGTERM, _terminated)
     # So is a terminal that goes away, unless it is to be outlived (nohup).
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, _terminated)
+    hangup = getattr(signal, "SIGHUP", None)  # not on Windows
+    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+        signal.signal(hangup, _terminated)
     warnings.formatwarning = lambda message, *_, **__: f"paceline: {message}\n"
     try:
         app(prog_name="paceline")
