@@ -16,7 +16,7 @@ from paceline.live import live_record, live_results
 from paceline.results import Results
 from paceline.running import claim
 from paceline.scenario import toml_value
-from paceline.sweep import RECORD_EVERY_S
+from paceline.sweeping import RECORD_EVERY_S
 
 KIND = "path"
 """What the manifest of such a run directory says."""

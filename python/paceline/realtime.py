@@ -32,7 +32,7 @@ from paceline.results import ALL_SERIES, Results, RunRecord
 from paceline.running import claim
 from paceline.scenario import ScenarioLike, identity, load, toml_value
 from paceline.sending import PORT, LiveError, listen
-from paceline.sweep import Point, Progress, Store, check_recordings, seeds_from
+from paceline.sweeping import Point, Progress, Store, check_recordings, seeds_from
 from paceline.turns import Runner, in_turn
 
 RECORD_EVERY_S = 0.1
