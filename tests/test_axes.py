@@ -13,7 +13,7 @@ from paceline import _core, campaign
 from paceline.axes import axes, axis, combinations, number
 from paceline.errors import Interrupted, PacelineError
 from paceline.results import TABLES, Results
-from paceline.sweep import grid
+from paceline.sweeping import grid
 
 TEXT = """
 duration = "10 s"

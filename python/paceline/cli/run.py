@@ -16,7 +16,7 @@ from paceline.errors import PacelineError
 from paceline.results import IDENTITY, Results
 from paceline.running import run as run_scenario
 from paceline.scenario import assignments
-from paceline.sweep import RECORD_EVERY_S
+from paceline.sweeping import RECORD_EVERY_S
 
 
 def run(

@@ -23,12 +23,10 @@ from paceline.axes import Vary, combinations, recorded
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.results import SERIES, TABLES, Results, RunRecord
 from paceline.scenario import ScenarioLike, identity, load
+from paceline.threads import THREADS
 
 RECORD_EVERY_S = 0.02
 """Default interval of recordings, in seconds."""
-
-THREADS = "paceline"
-"""How the names of the threads begin in which runs are simulated."""
 
 _GRACE_S = 10.0
 """A cancelled run that has not ended after this is left to itself: it looks at its watch many times a second."""
