@@ -103,7 +103,7 @@ def _check_paths(paths: Sequence[str]) -> None:
 
 
 def check_set(changes: Mapping[str, Any], vary: Vary) -> None:
-    """Refuses a path that is set and would not stay so: it is varied, or a table that it lies in. Raises PacelineError."""
+    """Refuses a path that is set and would not stay so: it or a table around it is varied. Raises PacelineError."""
     for path in changes:
         for varied in _paths(vary):
             if path == varied or path.startswith(f"{varied}."):
