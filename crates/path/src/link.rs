@@ -351,6 +351,16 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_run_may_end_as_it_begins() {
+        let mut link = link(&model(9), Measure::ALL);
+        for _ in 0..3 {
+            assert_eq!(link.admit(&mut packet(0, 1000)), Fate::Pass);
+        }
+        let report = link.finish(Time::ZERO);
+        assert_eq!((report.totals.arrivals, report.totals.waiting, report.mean_packets), (3, 2, 0.0));
+    }
+
+    #[test]
     fn bytes_too() {
         let mut model = model(0);
         model.queue = Queue::DropTail(Limit::Bytes(paceline_units::Size(1500)));

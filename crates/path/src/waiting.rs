@@ -291,9 +291,8 @@ impl Waiting {
 
     /// The integrals up to `time`, and what left before it. No packet may have arrived after `time`.
     pub(crate) fn up_to(&mut self, time: u64) -> (Integrals, Gone) {
-        if time > 0 {
-            self.release(time - 1);
-        }
+        // at the clock's beginning nothing leaves, but what has come is in the account
+        self.release(time.saturating_sub(1));
         if let Some(watch) = &mut self.occupancy {
             watch.0.integrate(time, &mut watch.1);
         }

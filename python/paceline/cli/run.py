@@ -64,7 +64,6 @@ def run(
       paceline run examples/coffee-shop.toml --runs 10 --set flow.film.cc=vegas
       paceline run examples/coffee-shop.toml --record cwnd,queue --out out/coffee
       paceline run examples/coffee-shop.toml --json > coffee.json
-      sed "s/10 Mbit/20 Mbit/" examples/coffee-shop.toml | paceline run -
       paceline run examples/tfrc.toml --pcap t.pcapng --pcap-at "sack[0].sink"
     """
     wanted = recorded(record, record_every, out)
