@@ -262,8 +262,10 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
 def test_another_users_process_is_refused_in_words() -> None:
     require("root")
     code = (
-        "import os, paceline\nos.setgroups([]); os.setuid(65534)\n"
-        "try: paceline.watch(pid=1, duration_s=1)\nexcept paceline.PacelineError as e: print(e)"
+        "import os\n"
+        "from paceline import PacelineError, watch  # before: modules may lie where this user cannot read\n"
+        "os.setgroups([]); os.setuid(65534)\n"
+        "try: watch(pid=1, duration_s=1)\nexcept PacelineError as e: print(e)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False

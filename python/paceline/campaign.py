@@ -36,7 +36,7 @@ from paceline.errors import PacelineError
 from paceline.reproduce.paper import Settings
 from paceline.reproduce.reading import Table, read_toml, settings
 from paceline.results import Results
-from paceline.scenario import identity, load, toml_value
+from paceline.scenario import load, toml_value
 from paceline.sweeping import Kept, Point, Progress, run_points, seeds_from
 from paceline.turns import RATE_EVERY_S, Runner, in_turn
 
@@ -148,7 +148,7 @@ def run(
     what = {
         "kind": "campaign",
         "name": campaign.name,
-        "scenario": [identity(point.scenario) for point in campaign.points],
+        "scenario": [point.identity for point in campaign.points],
         "over": over,
         "vary": {axis: list(dict.fromkeys(point.labels[axis] for point in campaign.points)) for axis in AXES},
         "seeds": seeds,

@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,11 @@ class Point:
     scenario: _core.Scenario
     labels: dict[str, Any] = field(default_factory=dict)
 
+    @cached_property
+    def identity(self) -> str:
+        """That of its scenario, made once: it hashes the traces."""
+        return identity(self.scenario)
+
 
 def workers_of_machine() -> int:
     """The number of cores that this process may use."""
@@ -59,7 +65,7 @@ def grid(scenario: ScenarioLike, vary: Vary) -> list[Point]:
     points = [Point(load(base, changes), labels) for changes, labels in combinations(vary)]
     known: dict[str, Point] = {}
     for point in points:
-        first = known.setdefault(identity(point.scenario), point)
+        first = known.setdefault(point.identity, point)
         if first is not point:
             raise PacelineError(
                 f"{_words(first.labels)} and {_words(point.labels)} are one and the same scenario: leave one out; "
@@ -193,8 +199,7 @@ def run_points(
     done: dict[int, RunRecord] = {}
     if store:
         for point in points:
-            what = identity(point.scenario)
-            keys += [Store.key(what, seed, record, record_every_s) for seed in seeds]
+            keys += [Store.key(point.identity, seed, record, record_every_s) for seed in seeds]
         for i, (point, seed) in enumerate(jobs):
             if kept := store.get(keys[i], seed, record):
                 done[i] = RunRecord(seed, kept.summary, kept.series, point.labels)

@@ -18,7 +18,6 @@ from paceline import _core
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.paths import LATE_S, STEAL, PathError
 from paceline.results import TABLES, RunRecord
-from paceline.scenario import identity
 from paceline.sweeping import Point, Progress, Store, workers_of_machine
 from paceline.threads import THREADS
 
@@ -119,9 +118,7 @@ def in_turn(
     Interrupted on Ctrl-C, and what stops all, PathError and StorageError.
     """
     jobs = [
-        _Job(
-            point, seed, Store.key(f"{identity(point.scenario)}\n# over {over}", seed, record, record_every_s)
-        )
+        _Job(point, seed, Store.key(f"{point.identity}\n# over {over}", seed, record, record_every_s))
         for seed in seeds
         for point in points
     ]

@@ -19,4 +19,10 @@ pub mod viewer;
 pub mod voice;
 pub mod web;
 
+/// What share `part` is of `of`; `None` of nothing.
+#[must_use]
+pub fn share(part: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| part as f64 / of as f64)
+}
+
 pub use application::{Action, Application, Period, Rounding, Transfers};

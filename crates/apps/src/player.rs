@@ -13,6 +13,7 @@
 //!
 //! Nothing here needs a timer: all follows from the arrivals.
 
+use crate::share;
 use crate::stream::{Playout, StreamModel};
 use paceline_units::{Rate, Size, Span, Time};
 use std::collections::VecDeque;
@@ -324,8 +325,4 @@ impl Player {
             },
         }
     }
-}
-
-fn share(part: u64, of: u64) -> Option<f64> {
-    (of > 0).then(|| part as f64 / of as f64)
 }

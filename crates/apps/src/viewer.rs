@@ -42,12 +42,6 @@ pub struct ViewReport {
 }
 
 impl ViewReport {
-    /// The share of `sent` frames that are complete; `None` if there were none.
-    #[must_use]
-    pub fn share_of(&self, sent: u64) -> Option<f64> {
-        (sent > 0).then(|| self.complete as f64 / sent as f64)
-    }
-
     /// Mean delay; `None` without a frame.
     #[must_use]
     pub fn mean_delay(&self) -> Option<Span> {

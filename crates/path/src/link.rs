@@ -148,13 +148,19 @@ impl Link {
         (self.only_sends && packet.time.0 < self.boundary).then(|| self.admit_plain(packet, |_, _, _, _| Exit::Crosses))
     }
 
+    /// Counts a packet that comes at `now`; its number.
+    #[inline(always)]
+    fn arrive(&mut self, now: u64) -> u64 {
+        debug_assert!(now >= self.last, "packets must reach a link in order of time");
+        self.last = now;
+        self.arrivals += 1;
+        self.arrivals - 1
+    }
+
     #[inline(always)]
     fn admit_plain(&mut self, packet: &mut Packet, exit: impl Fn(&mut Self, u64, u64, &Packet) -> Exit) -> Fate {
         let (now, size, free) = (packet.time.0, packet.size, self.server.free());
-        debug_assert!(now >= self.last, "packets must reach a link in order of time");
-        self.last = now;
-        let index = self.arrivals;
-        self.arrivals += 1;
+        let index = self.arrive(now);
         let waits = free > now;
         if waits && self.waiting.is_full(now, self.limit) {
             self.refused[DropReason::Overflow] += 1;
@@ -235,10 +241,7 @@ impl Link {
     /// The rest of [`Link::admit`] for any server, discipline and impairments.
     #[inline(never)]
     fn admit_general(&mut self, packet: &mut Packet) -> Fate {
-        debug_assert!(packet.time.0 >= self.last, "packets must reach a link in order of time");
-        self.last = packet.time.0;
-        let index = self.arrivals;
-        self.arrivals += 1;
+        let index = self.arrive(packet.time.0);
         let Some(general) = &mut self.general else { return Fate::Pass };
         let (now, size) = (packet.time.0, packet.size);
         if let Some(shares) = &mut general.shares {

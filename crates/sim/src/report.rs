@@ -11,6 +11,7 @@ use crate::summary::{
     jain,
 };
 use paceline_apps::player::StreamReport;
+use paceline_apps::share;
 use paceline_apps::stream::StreamModel;
 use paceline_apps::viewer::ViewReport;
 use paceline_engine::{DropReason, Drops};
@@ -186,7 +187,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         transfer_time_mean_s: seconds(transfers.mean_time),
         frames_sent: ends.source.frames(),
         frames_complete: view.map(|view| view.complete),
-        complete_share: view.zip(ends.source.frames()).and_then(|(view, sent)| view.share_of(sent)),
+        complete_share: view.zip(ends.source.frames()).and_then(|(view, sent)| share(view.complete, sent)),
         frame_delay_mean_s: seconds(view.and_then(ViewReport::mean_delay)),
         frame_delay_p50_s: seconds(view.and_then(|view| view.delay(0.5))),
         frame_delay_p95_s: seconds(view.and_then(|view| view.delay(0.95))),

@@ -45,9 +45,10 @@ pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
 /// Whether packets may leave one link faster than the next can send them on. Behind a link of the same rate a packet waits for no
 /// longer than a greater one before it takes.
 fn outruns(feed: &LinkModel, next: &LinkModel) -> bool {
-    match (&feed.rate, &next.rate) {
-        // as whole nanoseconds a packet's end is rounded down, so what follows it at the same rate never comes too soon
-        (RateModel::Constant(feed_rate), RateModel::Constant(rate)) => !feed.is_steady() || rate < feed_rate,
-        _ => !feed.is_steady() || next.rate.peak() <= feed.rate.peak(),
-    }
+    !feed.is_steady()
+        || match (&feed.rate, &next.rate) {
+            // as whole nanoseconds a packet's end is rounded down, so what follows it at the same rate never comes too soon
+            (RateModel::Constant(feed_rate), RateModel::Constant(rate)) => rate < feed_rate,
+            _ => next.rate.peak() <= feed.rate.peak(),
+        }
 }

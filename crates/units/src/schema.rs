@@ -45,8 +45,11 @@ macro_rules! as_text {
 /// A number that is not negative, and a unit: what `FromStr` takes but for the greatest value.
 fn quantity(units: &[(&str, f64)]) -> String {
     let units: Vec<&str> = units.iter().map(|&(unit, _)| unit).collect();
-    format!(r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE]-?[0-9]+)?\s*({})\s*$", units.join("|"))
+    format!(r"{NUMBER}([eE]-?[0-9]+)?\s*({})\s*$", units.join("|"))
 }
+
+/// How the pattern of what begins with a number begins, up to the exponent.
+const NUMBER: &str = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)";
 
 as_text! {
     Span, ["50 ms", "2 s"], quantity(SPAN.units);
@@ -97,6 +100,10 @@ impl JsonSchema for Ratio {
         "Ratio".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "pattern": r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*%?\s*$" }], "examples": ["1 %", 0.01] })
+        let pattern = format!(r"{NUMBER}([eE][+-]?[0-9]+)?\s*%?\s*$");
+        json_schema!({
+            "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "pattern": pattern }],
+            "examples": ["1 %", 0.01],
+        })
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::results::FlowRow;
 use crate::session::{ReceiverSession, Reported, SenderSession, Session};
+use paceline_apps::share;
 use paceline_apps::viewer::ViewReport;
 use paceline_flow::{ReceiverStats, SenderStats};
 use paceline_sim::Series;
@@ -296,10 +297,7 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
         ecn_marks: came.ecn_marks.or(out.ecn_marks),
         bytes_delivered: Some(came.bytes_delivered.unwrap_or(0)),
         frames_complete: came.frames_complete,
-        complete_share: out
-            .frames_sent
-            .zip(came.frames_complete)
-            .and_then(|(sent, complete)| (sent > 0).then(|| complete as f64 / sent as f64)),
+        complete_share: came.frames_complete.zip(out.frames_sent).and_then(|(complete, sent)| share(complete, sent)),
         frame_delay_mean_s: came.frame_delay_mean_s,
         frame_delay_p50_s: came.frame_delay_p50_s,
         frame_delay_p95_s: came.frame_delay_p95_s,
