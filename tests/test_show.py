@@ -54,6 +54,8 @@ def test_quantities_have_units_and_sensible_digits(
         ("late_share", [0.01, 0.02, 0.03], "2 %, no interval"),
         ("late_share", [0.02], "2 %"),
         ("max_packets", [60.0] * 9 + [50.0], "59, 9 of 10 at 60"),
+        ("max_packets", [60.0] * 9 + [59.9], "60.0, 9 of 10 at 60"),
+        ("duration_s", [120.0] * 9 + [119.99], "120 s, 9 of 10 alike"),
         ("owd_p50_s", [0.114, 0.1141, 0.114, 0.1142], "114 ms, all 4"),
         ("began", [1.0, 1.0, 0.0], "66.7 %, 2 of 3 not 0"),
         ("fill_s", [], "-"),

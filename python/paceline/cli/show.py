@@ -337,7 +337,9 @@ def _of_runs(measure: str, found: Interval) -> str:
         return f"all {found.n}"
     if found.usual == 0:
         return f"{others} of {found.n} not 0"
-    return f"{found.n - others} of {found.n} at {quantity(measure, found.usual)}"
+    usual = quantity(measure, found.usual)
+    at = "alike" if usual == quantity(measure, found.mean) else f"at {usual}"
+    return f"{found.n - others} of {found.n} {at}"
 
 
 def _between(measure: str, mean: float | None, low: float | None, high: float | None, brackets: str) -> str:
