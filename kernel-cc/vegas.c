@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * TCP Vegas: as many segments in the queue as asked for, no more.
  *
@@ -169,4 +169,4 @@ struct tcp_congestion_ops pl_vegas = {
 	.name = "pl_vegas",
 };
 
-SECTION("license") char LICENSE[] = "GPL";
+SECTION("license") char LICENSE[] = "Dual MIT/GPL";

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * TCP Veno: Reno that cuts less when the queue is short, taking the loss for a random one.
  *
@@ -145,4 +145,4 @@ struct tcp_congestion_ops pl_veno = {
 	.name = "pl_veno",
 };
 
-SECTION("license") char LICENSE[] = "GPL";
+SECTION("license") char LICENSE[] = "Dual MIT/GPL";

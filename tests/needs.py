@@ -10,6 +10,7 @@ everything cannot pass by having nothing. Rust tests have the same in `needs.rs`
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -67,6 +68,10 @@ def _clang() -> str | None:
 
 def _jq() -> str | None:
     return None if shutil.which("jq") else "needs jq (package jq)"
+
+
+def _maturin() -> str | None:
+    return None if importlib.util.find_spec("maturin") else "needs maturin (pip install maturin)"
 
 
 def unprivileged(*command: str) -> list[str]:
@@ -172,6 +177,7 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "chromium": _chromium,
     "tshark": _tshark,
     "clang": _clang,
+    "maturin": _maturin,
     "jq": _jq,
     "iperf3": _iperf3,
     "shaper": _shaper,

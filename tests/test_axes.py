@@ -13,7 +13,7 @@ from paceline import _core, campaign
 from paceline.axes import axes, axis, combinations, number
 from paceline.errors import Interrupted, PacelineError
 from paceline.results import TABLES, Results
-from paceline.sweep import grid
+from paceline.sweeping import grid, sweep
 
 TEXT = """
 duration = "10 s"
@@ -188,3 +188,26 @@ def test_a_case_of_a_campaign_varies_too(tmp_path: Path) -> None:
     file.write_text(f'{head}vary = {{ "{RATE},{LIMIT}" = [["1 Mbit/s"]] }}\n')
     with pytest.raises(PacelineError, match=r"case.grown.vary: .* go together"):
         campaign.read(file)
+
+
+@pytest.mark.parametrize("varied", ["link.bottleneck.queue.limit", "link.bottleneck.queue"])
+def test_what_is_set_is_not_varied_too(scenario: _core.Scenario, varied: str) -> None:
+    values: dict[str, list[object]] = {
+        "link.bottleneck.queue.limit": ["20 packets", "30 packets"],
+        "link.bottleneck.queue": [{"limit": "20 packets"}, {"limit": "30 packets"}],
+    }
+    with pytest.raises(PacelineError, match=rf"limit is set, and {varied} is varied"):
+        sweep(scenario, {varied: values[varied]}, runs=1, set={"link.bottleneck.queue.limit": "9 packets"})
+
+
+def test_no_point_is_another_under_other_labels(scenario: _core.Scenario) -> None:
+    """A queue that is replaced whole forgets the limit varied before it; one that comes first keeps it."""
+    limits, queues = ["20 packets", "30 packets"], [{"kind": "droptail"}, {"kind": "codel"}]
+    inner, outer = "link.bottleneck.queue.limit", "link.bottleneck.queue"
+    with pytest.raises(
+        PacelineError, match=r"limit=20 packets.* and .*limit=30 packets.* are one and the same"
+    ):
+        grid(scenario, {inner: limits, outer: queues})
+    assert len(grid(scenario, {outer: queues, inner: limits})) == 4
+    with pytest.raises(PacelineError, match="one and the same"):
+        grid(scenario, {"link.bottleneck.rate": ["1 Mbit/s", "1000 kbit/s"]})

@@ -84,6 +84,22 @@ def refused(done: Done, *words: str, code: int = 2) -> None:
         assert word in done.stderr
 
 
+def piped(text: bytes) -> Done:
+    """`paceline run - --json` with this on standard input."""
+    command = [sys.executable, "-m", "paceline", "run", "-", "--json"]
+    done = subprocess.run(command, input=text, capture_output=True, timeout=60, check=False)
+    return Done(command, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def test_a_scenario_may_come_from_standard_input(small: Path) -> None:
+    done = piped(small.read_bytes())
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["flows"] == json.loads(paceline("run", small, "--json").stdout)["flows"]
+    refused(piped(small.read_bytes() + b"\nnosuchkey = 1\n"), "standard input:", "nosuchkey")
+    refused(piped(b"\xff\xfe"), "standard input is no text")
+    refused(piped(b""), "standard input", "duration")
+
+
 def test_json_is_one_document_and_nothing_else(small: Path) -> None:
     done = paceline("run", small, "--json")
     assert done.returncode == 0, done.stderr
@@ -423,8 +439,8 @@ def test_a_run_that_heeds_nothing_does_not_keep_the_command_from_ending(tmp_path
     program = tmp_path / "stuck.py"
     program.write_text(
         "import sys, time\n"
-        "from paceline import _core, cli\n"
-        "sys.modules['paceline.sweep']._GRACE_S = 0.5\n"
+        "from paceline import _core, cli, sweeping\n"
+        "sweeping._GRACE_S = 0.5\n"
         "def stuck(*_):\n"
         "    print('running', flush=True)\n"
         "    time.sleep(60)\n"

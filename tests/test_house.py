@@ -165,6 +165,21 @@ def test_versions_agree() -> None:
         package = tomllib.loads(manifest.read_text())["package"]
         assert package["version"] in ({"workspace": True}, version), _name(manifest)
     assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_licences_agree() -> None:
+    """The package says no licence that its files do not have."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["license"] == "(Apache-2.0 OR MIT) AND MIT"
+    for path in [*ROOT.glob("kernel-cc/*.c"), *ROOT.glob("kernel-cc/*.h")]:
+        assert "SPDX-License-Identifier: MIT OR GPL-2.0-only" in path.read_text().split("\n", 1)[0], _name(
+            path
+        )
+    for path in ROOT.glob("kernel-cc/*.c"):
+        # what the kernel asks of a program of its TCP; it does not take "MIT"
+        assert 'SECTION("license") char LICENSE[] = "Dual MIT/GPL";' in path.read_text(), _name(path)
+    assert (ROOT / "kernel-cc/LICENSE-MIT").read_text() == (ROOT / "LICENSE-MIT").read_text()
 
 
 def test_texts_name_no_machine() -> None:
@@ -185,7 +200,7 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 
 def test_everything_executable_says_how_it_is_run() -> None:
-    for name in ("paceline", "check", ".ci/run", "bench/vs_ns2", "bench/costs"):
+    for name in ("paceline", "check", ".ci/run", ".ci/versions", ".ci/wheel", "bench/vs_ns2", "bench/costs"):
         path = ROOT / name
         assert os.access(path, os.X_OK), f"{name} is not executable"
         assert path.read_text().startswith("#!"), f"{name} has no #! line"

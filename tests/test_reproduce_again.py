@@ -13,7 +13,7 @@ from paceline.cli import app
 from paceline.reproduce import loading, measure, points, where
 from paceline.reproduce.points import Place
 from paceline.scenario import assignments, load
-from paceline.sweep import run_points, seeds_from
+from paceline.sweeping import run_points, seeds_from
 
 RUNS = 2
 

@@ -20,7 +20,7 @@ from paceline import _core, files
 from paceline.comparing import differences, metrics_in
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.results import TABLES, Results, RunRecord
-from paceline.sweep import Point, Store, run_points, seeds_from
+from paceline.sweeping import Point, Store, run_points, seeds_from
 
 TEXT = """
 duration = "10 s"

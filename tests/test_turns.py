@@ -16,7 +16,7 @@ from paceline.errors import Interrupted
 from paceline.reproduce import page
 from paceline.reproduce.reproduction import RealTime
 from paceline.results import RunRecord
-from paceline.sweep import Point, Store, workers_of_machine
+from paceline.sweeping import Point, Store, workers_of_machine
 from paceline.turns import ALONE, Budget, in_turn
 
 pytestmark = pytest.mark.realtime

@@ -2,24 +2,44 @@
 //! has them as a clone has.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::{env, fs, io};
 
-fn main() -> io::Result<()> {
+/// Folders at the root, and a file without which each is of no use.
+const FOLDERS: [(&str, &str); 2] = [("papers", "README.md"), ("kernel-cc", "cc.h")];
+
+fn main() -> ExitCode {
     // Asked for now, not when this was compiled: clones that share a target directory share this program.
-    let here = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
+    let root = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default().join("../..");
     let out = env::var_os("OUT_DIR").map(PathBuf::from).unwrap_or_default();
     println!("cargo::rerun-if-changed=build.rs");
-    for folder in ["papers", "kernel-cc"] {
-        let (from, to) = (here.join("../..").join(folder), out.join(folder));
+    for (folder, must_have) in FOLDERS {
+        let (from, to) = (root.join(folder), out.join(folder));
         println!("cargo::rerun-if-changed={}", from.display());
-        if to.exists() {
-            fs::remove_dir_all(&to)?;
+        // A package without them would build, and fail its user later.
+        if !from.join(must_have).is_file() {
+            let missing = from.join(must_have);
+            println!(
+                "cargo::error={} is missing: the package carries the folder {folder}. Build in a whole clone or a whole \
+                 source distribution.",
+                missing.display()
+            );
+            return ExitCode::FAILURE;
         }
-        if from.is_dir() {
-            copy(&from, &to)?;
+        if let Err(error) = replace(&from, &to) {
+            println!("cargo::error={} could not be copied to {}: {error}", from.display(), to.display());
+            return ExitCode::FAILURE;
         }
     }
-    Ok(())
+    ExitCode::SUCCESS
+}
+
+/// Makes `to` a copy of `from`.
+fn replace(from: &Path, to: &Path) -> io::Result<()> {
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    copy(from, to)
 }
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {

@@ -5,30 +5,71 @@
     results.flows                  # a Polars table; units end the columns' names
     results.statistics("flows")    # mean, sd, 95 % interval
 
-Look first at `running.py`, `sweep.py`, `comparing.py` and `results.py`; `cli/` is the same from a shell.
+Look first at `running.py`, `sweeping.py`, `comparing.py` and `results.py`; `cli/` is the same from a shell.
 `models.py` has throughput models. All simulation lies in the extension module `_core`.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from paceline import _core, models
+from paceline import _core
 from paceline._core import Cancelled, InternalError, Scenario, ScenarioError
-from paceline.comparing import Comparison, compare
 from paceline.errors import Interrupted, PacelineError, StorageError
-from paceline.paths import PathError, PathRun, path
-from paceline.realtime import run as emulate
-from paceline.results import Results, summarise
-from paceline.running import run
-from paceline.scenario import load, parse
-from paceline.sending import send
-from paceline.sweep import sweep
-from paceline.variation import cov, jain_over_time
-from paceline.watching import watch
+
+if TYPE_CHECKING:
+    from paceline import models
+    from paceline.comparing import Comparison, compare
+    from paceline.paths import PathError, PathRun, path
+    from paceline.realtime import run as emulate
+    from paceline.results import Results, summarise
+    from paceline.running import run
+    from paceline.scenario import load, parse
+    from paceline.sending import send
+    from paceline.sweeping import sweep
+    from paceline.variation import cov, jain_over_time
+    from paceline.watching import watch
+
+# Where the names above are, for those that are asked for: with Polars and NumPy they take a second to import, and
+# the command line's `--help` needs none of them. No module here is called as a function is: its import would hide it.
+_LATER = {
+    "Comparison": "comparing",
+    "PathError": "paths",
+    "PathRun": "paths",
+    "Results": "results",
+    "compare": "comparing",
+    "cov": "variation",
+    "emulate": "realtime.run",
+    "jain_over_time": "variation",
+    "load": "scenario",
+    "models": "",
+    "parse": "scenario",
+    "path": "paths",
+    "run": "running",
+    "send": "sending",
+    "summarise": "results",
+    "sweep": "sweeping",
+    "watch": "watching",
+}
 
 __version__ = _core.version()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, called = _LATER[name].partition(".")
+    found = importlib.import_module(f"{__name__}.{module or name}")
+    if module:
+        found = getattr(found, called or name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
 
 
 def schema() -> dict[str, Any]:

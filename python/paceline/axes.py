@@ -102,6 +102,16 @@ def _check_paths(paths: Sequence[str]) -> None:
             raise PacelineError("seed is not varied: --runs K takes K seeds, --seed N says from which on")
 
 
+def check_set(changes: Mapping[str, Any], vary: Vary) -> None:
+    """Refuses a path that is set and would not stay so: it or a table around it is varied. Raises PacelineError."""
+    for path in changes:
+        for varied in _paths(vary):
+            if path == varied or path.startswith(f"{varied}."):
+                raise PacelineError(
+                    f"{path} is set, and {varied} is varied, which replaces it: leave one of them out"
+                )
+
+
 def read(vary: Vary) -> list[Axis]:
     """What is varied, checked. Raises PacelineError."""
     _check_paths(_paths(vary))

@@ -37,7 +37,7 @@ from paceline.reproduce.paper import Settings
 from paceline.reproduce.reading import Table, read_toml, settings
 from paceline.results import Results
 from paceline.scenario import identity, load, toml_value
-from paceline.sweep import Kept, Point, Progress, run_points, seeds_from
+from paceline.sweeping import Kept, Point, Progress, run_points, seeds_from
 from paceline.turns import RATE_EVERY_S, Runner, in_turn
 
 AXES = ("case", "scheme")

@@ -16,7 +16,7 @@ from paceline.interval import Kind
 from paceline.results import IDENTITY, TABLES, Results, is_measure
 from paceline.scenario import ScenarioLike
 from paceline.statistics import CONFIDENCE, Estimate, holm, paired_difference
-from paceline.sweep import Progress, sweep
+from paceline.sweeping import Progress, sweep
 
 DEFAULT_METRICS = (
     "flows.goodput_bps",

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paceline import linux
 from paceline.errors import PacelineError
 
 PREFIX = "pl_"
@@ -116,6 +117,7 @@ def known(name: str) -> str:
 
 def available() -> list[str]:
     """The congestion controls that the kernel has now. Raises KernelCcError."""
+    linux.needed("a congestion control of the kernel")
     try:
         return AVAILABLE.read_text().split()
     except OSError as error:
@@ -182,13 +184,14 @@ def missing() -> str | None:
     try:
         _tools("clang", "bpftool")
         _permitted()
-    except KernelCcError as error:
+    except (KernelCcError, linux.NeedsLinux) as error:
         return str(error)
     return None if TYPES.is_file() else f"there is no {TYPES}"
 
 
 def _tools(*names: str) -> list[str]:
-    """The paths of programs. Raises KernelCcError with what to install."""
+    """The paths of programs. Raises NeedsLinux, KernelCcError with what to install."""
+    linux.needed("a congestion control of the kernel")
     path = f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM}"
     found = {name: shutil.which(name, path=path) for name in names}
     lacking = [name for name, where in found.items() if where is None]

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from paceline import _core, files
+from paceline import _core, files, linux
 from paceline.errors import PacelineError
 from paceline.live import live_record, live_results
 from paceline.results import Results
 from paceline.running import claim
 from paceline.scenario import toml_value
-from paceline.sweep import RECORD_EVERY_S
+from paceline.sweeping import RECORD_EVERY_S
 
 KIND = "path"
 """What the manifest of such a run directory says."""
@@ -62,6 +62,7 @@ class PathRun:
 
 def profiles() -> dict[str, tuple[str, str]]:
     """The paths that have names: for each a sentence, and its file."""
+    linux.needed("an emulated path")
     return {name: (summary, text) for name, summary, text in _core.path_profiles()}
 
 
@@ -94,8 +95,9 @@ def path(
 
     The command has this process's standard input, output and errors, and PACELINE_PEER in its environment. Signals to
     this process are passed on to it meanwhile; not so with `stop`, which ends it from another thread.
-    Raises PathError, ScenarioError, StorageError.
+    Raises NeedsLinux, PathError, ScenarioError, StorageError.
     """
+    linux.needed("an emulated path")
     if not command:
         raise PacelineError("there is no command to run over the path")
     values = [(key, toml_value(value)) for key, value in (set or {}).items()]

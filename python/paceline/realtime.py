@@ -25,14 +25,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from paceline import _core, files, paths
+from paceline import _core, files, linux, paths
 from paceline.errors import PacelineError
 from paceline.live import live_record
 from paceline.results import ALL_SERIES, Results, RunRecord
 from paceline.running import claim
 from paceline.scenario import ScenarioLike, identity, load, toml_value
 from paceline.sending import PORT, LiveError, listen
-from paceline.sweep import Point, Progress, Store, check_recordings, seeds_from
+from paceline.sweeping import Point, Progress, Store, check_recordings, seeds_from
 from paceline.turns import Runner, in_turn
 
 RECORD_EVERY_S = 0.1
@@ -114,6 +114,7 @@ class Emulator:
     """Runs scenarios as `emulate` does, several side by side if they are asked for by several threads."""
 
     def __init__(self) -> None:
+        linux.needed("a run in real time")
         self._stop = _core.PathStop()
 
     def __call__(
@@ -231,6 +232,7 @@ def check_moved(kept: RunRecord, name: str) -> None:
 
 def to_host(host: str, port: int = PORT, key: bytes | None = None) -> Runner:
     """What runs a scenario's flows to and from a host: a `Host`."""
+    linux.needed("a run in real time")
     return Host(host, port, key)
 
 
@@ -273,13 +275,14 @@ def refused() -> str | None:
     """Why this system lets nothing run over an emulated path; None if it does."""
     try:
         paths.path("wide-area", ["true"])
-    except paths.PathError as error:
+    except (paths.PathError, linux.NeedsLinux) as error:
         return str(error)
     return None
 
 
 def _check(scenario: _core.Scenario, seed: int) -> None:
-    """Raises PacelineError for what no real path or no live flow can be."""
+    """Raises PacelineError for what no real path or no live flow can be, NeedsLinux where there is none."""
+    linux.needed("a run in real time")
     flows(scenario, seed)
     if problem := scenario.unreal():
         raise PacelineError(problem)

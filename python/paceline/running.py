@@ -10,7 +10,7 @@ from paceline import _core, files
 from paceline.errors import PacelineError
 from paceline.results import Results
 from paceline.scenario import ScenarioLike, identity, load
-from paceline.sweep import RECORD_EVERY_S, Pcap, Point, Progress, check_recordings, run_points, seeds_from
+from paceline.sweeping import RECORD_EVERY_S, Pcap, Point, Progress, check_recordings, run_points, seeds_from
 
 
 def claim(directory: Path, kind: str = "run") -> None:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from paceline import _core, files, rtp
+from paceline import _core, files, linux, rtp
 from paceline.errors import PacelineError
 from paceline.live import live_record, live_results
 from paceline.results import Results
@@ -120,8 +120,9 @@ def send(
     Ctrl-C ends the flows, and what they have measured is the result; the manifest's `interrupted` says so, its `notes`
     what became of each flow. `log_events` is a folder for the flows' event logs, which `_core.replay` runs again; with
     `out` all results are also written there.
-    Raises LiveError, PacelineError, ScenarioError, StorageError.
+    Raises LiveError, NeedsLinux, PacelineError, ScenarioError, StorageError.
     """
+    linux.needed("sending over a network")
     if direction not in ("forward", "reverse", "both"):
         raise PacelineError(f'direction "{direction}" is not forward, reverse or both')
     if not 1 <= flows <= 32:
@@ -273,7 +274,8 @@ def listen(
 ) -> _core.Server:
     """The server at the address, or at all: IPv6's takes IPv4 too, and where there is no IPv6, IPv4's. Its bounds are
     the highest rate of a flow (bit/s), the longest flow (s) and flows at a time; in the folder `results` it leaves what
-    it measures. Raises LiveError, PacelineError."""
+    it measures. Raises LiveError, NeedsLinux, PacelineError."""
+    linux.needed("serving flows")
     if bind is not None:
         try:
             ip = ipaddress.ip_address(bind)

@@ -19,7 +19,8 @@ from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.paths import LATE_S, STEAL, PathError
 from paceline.results import TABLES, RunRecord
 from paceline.scenario import identity
-from paceline.sweep import THREADS, Point, Progress, Store, workers_of_machine
+from paceline.sweeping import Point, Progress, Store, workers_of_machine
+from paceline.threads import THREADS
 
 RATE_EVERY_S = 1.0
 """The interval at which rates are recorded, and over which burstiness is taken where a scenario has no `rate_bin`."""

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from paceline import _core
+from paceline import _core, linux
 from paceline.errors import PacelineError, StorageError
 from paceline.live import live_record, live_results
 from paceline.results import Results
@@ -57,8 +57,9 @@ def watch(
     `interrupted` says so. Each connection is a flow named after its program, in the direction of most of its payload;
     recordings are `kernel`, `cwnd` and `rate` (docs/watch.md). The manifest's `exit_code` is the command's (128 + N if
     signal N ended it), its `notes` what a reader should know. With `out` all is also written there.
-    Raises PacelineError, StorageError, CommandError.
+    Raises NeedsLinux, PacelineError, StorageError, CommandError.
     """
+    linux.needed("watching the kernel's TCP")
     if sum(what is not None for what in (port, pid, command)) > 1:
         raise PacelineError("watch a port, a process or a command: one of them")
     if command is not None and not command:

@@ -1,16 +1,27 @@
 //! What touches files, devices and the real clock, beside the Python module: scenario files and the traces beside them,
 //! captures of runs, paths in real time, flows between hosts, and the Linux gateway.
 //!
+//! What moves packets or asks the kernel takes Linux, and is there alone; scenario files and captures are everywhere.
+//!
 //! Uses sim and path. Look first at [`scenario::load`], [`capture::simulate`], [`path`] and [`session`].
 
 pub mod capture;
+#[cfg(target_os = "linux")]
 pub mod clock;
+#[cfg(target_os = "linux")]
 pub mod endpoint;
+#[cfg(target_os = "linux")]
 pub mod gateway;
+#[cfg(target_os = "linux")]
 pub mod host;
+#[cfg(target_os = "linux")]
 pub mod kernel;
+#[cfg(target_os = "linux")]
 pub mod netns;
+#[cfg(target_os = "linux")]
 pub mod path;
+#[cfg(target_os = "linux")]
 pub mod results;
 pub mod scenario;
+#[cfg(target_os = "linux")]
 pub mod session;

@@ -239,10 +239,8 @@ impl Link {
         self.last = packet.time.0;
         let index = self.arrivals;
         self.arrivals += 1;
-        self.waiting.release(packet.time.0);
         let Some(general) = &mut self.general else { return Fate::Pass };
         let (now, size) = (packet.time.0, packet.size);
-        let packets = u32::try_from(self.waiting.packets()).unwrap_or(u32::MAX);
         if let Some(shares) = &mut general.shares {
             shares.release(now);
             shares.arrive(packet.flow, now);
@@ -251,11 +249,13 @@ impl Link {
             recovery.catch_up(&mut general.server, now);
             self.idle += core::mem::take(&mut recovery.idle);
         }
-        let (free, bytes) = (general.server.free(), self.waiting.bytes());
+        let free = general.server.free();
         let full = match &mut general.discipline {
-            Refusal::Packets(limit) => packets >= *limit,
-            Refusal::Bytes(limit) => bytes + u64::from(size) > *limit,
+            Refusal::Packets(limit) => self.waiting.is_full(now, *limit),
+            Refusal::Bytes(limit) => self.waiting.bytes(now) + u64::from(size) > *limit,
             Refusal::Red(red, draws) => {
+                let bytes = self.waiting.bytes(now);
+                let packets = u32::try_from(self.waiting.packets()).unwrap_or(u32::MAX);
                 let capable = packet.flags.has(Flags::ECT);
                 let idle = (packets == 0 && free <= now).then(|| now - free);
                 match red.arrive(Arrival { now, size, capable, packets, bytes, idle, draw: draws.bits(index) }) {

@@ -159,10 +159,10 @@ impl Waiting {
         self.tail - self.head
     }
 
-    /// Their bytes.
+    /// Bytes that wait at `now`, after [`Waiting::release`].
     #[inline]
-    pub(crate) fn bytes(&self) -> u64 {
-        debug_assert!(self.booked == self.tail, "bytes are known after a release");
+    pub(crate) fn bytes(&mut self, now: u64) -> u64 {
+        self.release(now);
         self.sums.bytes
     }
 

@@ -2,14 +2,19 @@
 //!
 //! Thin on purpose: it turns Python's arguments into calls of `paceline-live` and `paceline-sim`, their errors into
 //! exceptions, their panics into `InternalError`, and releases the interpreter lock while a run lasts. Its Python face
-//! is typed in `python/paceline/_core.pyi`. Look first at `run.rs`.
+//! is typed in `python/paceline/_core.pyi`. What runs in real time takes Linux, and is left out elsewhere
+//! (`python/paceline/linux.py` says so to the user). Look first at `run.rs`.
 
 mod describe;
+#[cfg(target_os = "linux")]
 mod endpoint;
+#[cfg(target_os = "linux")]
 mod gateway;
+#[cfg(target_os = "linux")]
 mod live;
 mod models;
 mod panics;
+#[cfg(target_os = "linux")]
 mod path;
 mod run;
 mod scenario;
@@ -31,6 +36,7 @@ create_exception!(
     PyException,
     "A defect of Paceline itself; the message asks to report it and gives scenario and seed."
 );
+#[cfg(target_os = "linux")]
 create_exception!(
     paceline._core,
     PathFailed,
@@ -45,26 +51,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("Cancelled", module.py().get_type::<Cancelled>())?;
     module.add("InternalError", module.py().get_type::<InternalError>())?;
-    module.add("LiveError", module.py().get_type::<endpoint::LiveError>())?;
-    module.add_class::<endpoint::SendWatch>()?;
-    module.add_class::<endpoint::Server>()?;
-    module.add_class::<gateway::Gateway>()?;
-    module.add_function(wrap_pyfunction!(endpoint::replay, module)?)?;
-    module.add_function(wrap_pyfunction!(endpoint::send, module)?)?;
-    module.add_function(wrap_pyfunction!(endpoint::send_rtp, module)?)?;
-    module.add("PathFailed", module.py().get_type::<PathFailed>())?;
-    module.add_class::<path::Path>()?;
-    module.add_class::<path::PathOutput>()?;
-    module.add_class::<path::PathStop>()?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<run::Watch>()?;
     module.add_class::<run::Series>()?;
     module.add_class::<run::RunOutput>()?;
-    module.add_class::<live::TcpWatch>()?;
-    module.add_class::<live::HostWatch>()?;
-    module.add_function(wrap_pyfunction!(live::adopt_orphans, module)?)?;
-    module.add_function(wrap_pyfunction!(path::path_profiles, module)?)?;
-    module.add_function(wrap_pyfunction!(path::run_path, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(describe::schema_json, module)?)?;
     module.add_function(wrap_pyfunction!(describe::schemes, module)?)?;
@@ -72,5 +62,29 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::models, module)?)?;
     module.add_function(wrap_pyfunction!(models::model, module)?)?;
     module.add_function(wrap_pyfunction!(models::quantity, module)?)?;
+    #[cfg(target_os = "linux")]
+    in_real_time(module)?;
+    Ok(())
+}
+
+/// What takes Linux.
+#[cfg(target_os = "linux")]
+fn in_real_time(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("LiveError", module.py().get_type::<endpoint::LiveError>())?;
+    module.add("PathFailed", module.py().get_type::<PathFailed>())?;
+    module.add_class::<endpoint::SendWatch>()?;
+    module.add_class::<endpoint::Server>()?;
+    module.add_class::<gateway::Gateway>()?;
+    module.add_class::<path::Path>()?;
+    module.add_class::<path::PathOutput>()?;
+    module.add_class::<path::PathStop>()?;
+    module.add_class::<live::TcpWatch>()?;
+    module.add_class::<live::HostWatch>()?;
+    module.add_function(wrap_pyfunction!(endpoint::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(endpoint::send, module)?)?;
+    module.add_function(wrap_pyfunction!(endpoint::send_rtp, module)?)?;
+    module.add_function(wrap_pyfunction!(live::adopt_orphans, module)?)?;
+    module.add_function(wrap_pyfunction!(path::path_profiles, module)?)?;
+    module.add_function(wrap_pyfunction!(path::run_path, module)?)?;
     Ok(())
 }

@@ -119,6 +119,7 @@ impl Scenario {
     }
 
     /// Why no real path can have its links; None if one can.
+    #[cfg(target_os = "linux")]
     fn unreal(&self) -> Option<String> {
         paceline_live::path::needs_names(&self.checked)
     }

@@ -24,22 +24,22 @@ pub struct ParseError {
 /// Base units that fit in 63 bits, in round numbers.
 const MOST: f64 = 9.2e18;
 
-struct Kind {
+pub(crate) struct Kind {
     what: &'static str,
     example: &'static str,
     /// Somewhat below what fits, as people write it.
     most: &'static str,
     /// (unit, how many base units it is)
-    units: &'static [(&'static str, f64)],
+    pub(crate) units: &'static [(&'static str, f64)],
 }
 
-const SPAN: Kind = Kind {
+pub(crate) const SPAN: Kind = Kind {
     what: "a time",
     example: "`50 ms`",
     most: "9.2e9 s (292 years)",
     units: &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)],
 };
-const RATE: Kind = Kind {
+pub(crate) const RATE: Kind = Kind {
     what: "a rate",
     example: "`10 Mbit/s`",
     most: "9.2e9 Gbit/s",
@@ -62,7 +62,7 @@ const RATE: Kind = Kind {
         ("GB/s", 8e9),
     ],
 };
-const SIZE: Kind = Kind {
+pub(crate) const SIZE: Kind = Kind {
     what: "a size",
     example: "`50 kB`",
     most: "9.2e9 GB",

@@ -1,15 +1,17 @@
 //! Quantities in scenario files: serde reads and writes them as text, and their JSON Schema is a described string.
 
+use crate::parse::{RATE, SIZE, SPAN};
 use crate::{Rate, Ratio, Size, Span, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 
 /// Types that a scenario file writes as text: serde reads them with `FromStr` and writes them with `Display`, and their
-/// JSON Schema is a string with these examples. The crate that uses it needs serde and schemars.
+/// JSON Schema is a string with these examples, of this pattern if one is given. The crate that uses it needs serde and
+/// schemars.
 #[macro_export]
 macro_rules! as_text {
-    ($($name:ident, $examples:tt;)*) => {$(
+    ($($name:ident, $examples:tt $(, $pattern:expr)?;)*) => {$(
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 to.collect_str(self)
@@ -35,15 +37,21 @@ macro_rules! as_text {
                 stringify!($name).into()
             }
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "examples": $examples })
+                schemars::json_schema!({ "type": "string", $("pattern": $pattern,)? "examples": $examples })
             }
         }
     )*};
 }
+/// A number that is not negative, and a unit: what `FromStr` takes but for the greatest value.
+fn quantity(units: &[(&str, f64)]) -> String {
+    let units: Vec<&str> = units.iter().map(|&(unit, _)| unit).collect();
+    format!(r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE]-?[0-9]+)?\s*({})\s*$", units.join("|"))
+}
+
 as_text! {
-    Span, ["50 ms", "2 s"];
-    Rate, ["10 Mbit/s", "384 kbit/s"];
-    Size, ["50 kB", "1500 B"];
+    Span, ["50 ms", "2 s"], quantity(SPAN.units);
+    Rate, ["10 Mbit/s", "384 kbit/s"], quantity(RATE.units);
+    Size, ["50 kB", "1500 B"], quantity(SIZE.units);
 }
 
 impl Serialize for Time {
@@ -89,6 +97,6 @@ impl JsonSchema for Ratio {
         "Ratio".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string" }], "examples": ["1 %", 0.01] })
+        json_schema!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "pattern": r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*%?\s*$" }], "examples": ["1 %", 0.01] })
     }
 }

@@ -6,47 +6,81 @@ something (full disk, no permission) or Paceline has a defect, 2 a mistake of th
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import importlib
+import importlib.util
 import os
 import signal
 import sys
 import threading
 import warnings
+from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from paceline import _core
-from paceline.cli import layout
-from paceline.cli.campaign import campaign
-from paceline.cli.compare import compare
-from paceline.cli.describe import schema, schemes
-from paceline.cli.emulate import emulate
-from paceline.cli.gateway import gateway
 from paceline.cli.help import WIDTH, Command
-from paceline.cli.kernel_cc import kernel_cc
-from paceline.cli.model import model
-from paceline.cli.path import path
-from paceline.cli.plot import plot
-from paceline.cli.reproduce import reproduce
-from paceline.cli.run import run
-from paceline.cli.send import send
-from paceline.cli.serve import serve
-from paceline.cli.sweep import sweep
-from paceline.cli.watch import watch
 from paceline.errors import PacelineError
-from paceline.sweep import THREADS
+from paceline.threads import THREADS
+
+COMMANDS: dict[str, str] = {
+    "run": "run",
+    "serve": "serve",
+    "send": "send",
+    "sweep": "sweep",
+    "compare": "compare",
+    "campaign": "campaign",
+    "emulate": "emulate",
+    "plot": "plot",
+    "reproduce": "reproduce",
+    "model": "model",
+    "watch": "watch",
+    "path": "path",
+    "gateway": "gateway",
+    "kernel-cc": "kernel_cc",
+    "schema": "describe",
+    "schemes": "describe",
+}
+"""Each command and the module that has its function, in the order of `--help`."""
+
+SETTINGS: dict[str, dict[str, Any]] = {"watch": {"allow_interspersed_args": False}}
+
+
+class Commands(Mapping[str, Any]):
+    """The commands by name, each imported when it is asked for."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __getitem__(self, name: str) -> Any:
+        function = getattr(importlib.import_module(f"{__name__}.{COMMANDS[name]}"), name.replace("-", "_"))
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        alone.command(name, cls=Command, context_settings=SETTINGS.get(name))(function)
+        return typer.main.get_command(alone)
 
 
 class Guarded(TyperGroup):
     """Turns what goes wrong in any command into one clear message on stderr and an exit code."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        commands: Any = Commands()
+        self.commands = commands
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands."""
+        return list(COMMANDS)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Each command with the whole of its first sentence, which would be cut otherwise."""
-        rows = [(name, first_sentence(self.commands[name])) for name in self.list_commands(ctx)]
+        rows = [(name, first_sentence(name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -72,9 +106,14 @@ class Guarded(TyperGroup):
         return result
 
 
-def first_sentence(command: Any) -> str:
-    """The first paragraph of a command's help, on one line."""
-    return " ".join((command.help or "").split("\n\n")[0].split())
+def first_sentence(name: str) -> str:
+    """The first paragraph of a command's help, on one line: read, not imported."""
+    spec = importlib.util.find_spec(f"{__name__}.{COMMANDS[name]}")
+    loader: Any = spec and spec.loader
+    for node in ast.parse(loader.get_source(f"{__name__}.{COMMANDS[name]}")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name.replace("-", "_"):
+            return " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
+    raise LookupError(name)
 
 
 def fail(message: str, code: int) -> typer.Exit:
@@ -82,6 +121,10 @@ def fail(message: str, code: int) -> typer.Exit:
     text = f"paceline: {message}"
     with contextlib.suppress(OSError):
         if sys.stderr.isatty():
+            from rich.console import Console
+
+            from paceline.cli import layout
+
             layout.say(Console(stderr=True, highlight=False), text)
         else:
             # One line, as tools that read it expect.
@@ -120,24 +163,6 @@ def options(
     """A workbench for the congestion control of streaming and real-time media."""
 
 
-app.command(cls=Command)(run)
-app.command(cls=Command)(serve)
-app.command(cls=Command)(send)
-app.command(cls=Command)(sweep)
-app.command(cls=Command)(compare)
-app.command(cls=Command)(campaign)
-app.command(cls=Command)(emulate)
-app.command(cls=Command)(plot)
-app.command(cls=Command)(reproduce)
-app.command(cls=Command)(model)
-app.command(cls=Command, context_settings={"allow_interspersed_args": False})(watch)
-app.command(cls=Command)(path)
-app.command(cls=Command)(gateway)
-app.command("kernel-cc", cls=Command)(kernel_cc)
-app.command(cls=Command)(schema)
-app.command(cls=Command)(schemes)
-
-
 def _terminated(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
@@ -147,8 +172,9 @@ def main() -> None:
     # A polite kill is treated like Ctrl-C: running simulations are stopped, finished ones stay.
     signal.signal(signal.SIGTERM, _terminated)
     # So is a terminal that goes away, unless it is to be outlived (nohup).
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, _terminated)
+    hangup = getattr(signal, "SIGHUP", None)  # not on Windows
+    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+        signal.signal(hangup, _terminated)
     warnings.formatwarning = lambda message, *_, **__: f"paceline: {message}\n"
     try:
         app(prog_name="paceline")

@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from paceline import _core
+from paceline import _core, linux
 from paceline.cli import layout, show
 from paceline.cli.options import AsJson
 from paceline.errors import PacelineError
@@ -129,6 +129,7 @@ def gateway(  # noqa: PLR0917 (options of a command, not arguments of a call)
 
 def _run(words: dict[str, Any], out: Path | None, *, quiet: bool) -> tuple[dict[str, Any], Any]:
     """Runs a gateway; gives its report and the last interval."""
+    linux.needed("the gateway")
     try:
         core = _core.Gateway(json.dumps(words))
         with _file(out) as write, _view(quiet) as view, ThreadPoolExecutor(1, "paceline-gateway") as threads:
@@ -169,7 +170,7 @@ def _file(out: Path | None) -> Iterator[Any]:
     if out is None:
         yield lambda _line: None
         return
-    with out.open("a") as file:
+    with out.open("a", encoding="utf-8") as file:
         fresh = True
 
         def write(line: str) -> None:

@@ -11,7 +11,7 @@ import typer
 from paceline import _core
 from paceline.errors import PacelineError
 from paceline.results import SERIES
-from paceline.sweep import check_recordings
+from paceline.sweeping import check_recordings
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario file (TOML).", show_default=False)]
 Seed = Annotated[

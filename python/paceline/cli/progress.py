@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from paceline.sweep import Progress as Callback
+from paceline.sweeping import Progress as Callback
 
 _EVERY_S = 30.0
 

@@ -124,7 +124,7 @@ def _reproduce(
 ) -> None:
     # matplotlib and the rest are slow to import: not for --list and --help.
     from paceline.reproduce import reproduction, writing
-    from paceline.sweep import Store, workers_of_machine
+    from paceline.sweeping import Store, workers_of_machine
 
     console = layout.stdout()
     whole = loading.load(key)
@@ -215,7 +215,7 @@ def _list(paper: papers.Paper, figure: str | None, runs: int | None, workers: in
 def _figures(paper: papers.Paper, runs: int, workers: int | None) -> None:
     """A row per figure: what it shows, its points, how long they take, and how much was published."""
     from paceline.reproduce import reproduction
-    from paceline.sweep import workers_of_machine
+    from paceline.sweeping import workers_of_machine
 
     console = layout.stdout()
     at_a_time = workers if workers is not None else workers_of_machine()

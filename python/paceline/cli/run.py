@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,18 +12,23 @@ import typer
 
 from paceline import files
 from paceline.cli import layout, show
-from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, Workers, recorded
+from paceline.cli.options import AsJson, Out, Record, RecordEvery, Seed, Set, Workers, recorded
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
 from paceline.interval import COLUMNS
 from paceline.results import IDENTITY, Results
 from paceline.running import run as run_scenario
-from paceline.scenario import assignments
-from paceline.sweep import RECORD_EVERY_S
+from paceline.scenario import ScenarioLike, assignments, parse
+from paceline.sweeping import RECORD_EVERY_S
 
 
 def run(
-    file: File,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Scenario file (TOML), or - for standard input.", show_default=False
+        ),
+    ],
     seed: Seed = None,
     runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs, each with a seed of its own.")] = 1,
     set_: Set = None,
@@ -60,6 +66,7 @@ def run(
       paceline run examples/coffee-shop.toml --runs 10 --set flow.film.cc=vegas
       paceline run examples/coffee-shop.toml --record cwnd,queue --out out/coffee
       paceline run examples/coffee-shop.toml --json > coffee.json
+      sed "s/10 Mbit/20 Mbit/" examples/coffee-shop.toml | paceline run -
       paceline run examples/tfrc.toml --pcap t.pcapng --pcap-at "sack[0].sink"
     """
     wanted = recorded(record, record_every, out)
@@ -67,9 +74,10 @@ def run(
         raise PacelineError("--pcap holds one run: leave out --runs")
     if pcap is None and pcap_at:
         raise PacelineError("--pcap-at without --pcap: add --pcap FILE")
+    scenario = read(file)
     with progress(file.stem) as show_progress:
         results = run_scenario(
-            file,
+            scenario,
             seed=seed,
             runs=runs,
             set=assignments(set_ or []),
@@ -82,6 +90,24 @@ def run(
             progress=show_progress,
         )
     say(results, as_json, out, pcap)
+
+
+def read(file: Path) -> ScenarioLike:
+    """What to run: a file, or for - the text on standard input, whose traces lie in the current folder.
+
+    Raises PacelineError.
+    """
+    if str(file) != "-":
+        return file
+    if sys.stdin is None or sys.stdin.isatty():
+        raise PacelineError(
+            "- reads a scenario from standard input, which is the terminal here: add < FILE, or name one"
+        )
+    try:
+        text = sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise PacelineError(f"standard input is no text: {error}") from None
+    return parse(text, name="standard input")
 
 
 def say(results: Results, as_json: bool, out: Path | None, pcap: Path | None = None) -> None:

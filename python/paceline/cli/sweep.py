@@ -18,8 +18,8 @@ from paceline.errors import Interrupted
 from paceline.interval import Interval, interval
 from paceline.results import Results
 from paceline.scenario import assignments, load
-from paceline.sweep import RECORD_EVERY_S
-from paceline.sweep import sweep as run_sweep
+from paceline.sweeping import RECORD_EVERY_S
+from paceline.sweeping import sweep as run_sweep
 
 _SHOWN = {
     "flows": ("Flows", (("goodput_bps", "goodput"), ("rtt_mean_s", "RTT"), ("loss_rate", "loss"))),

@@ -25,7 +25,7 @@ def read(path: Path) -> list[Status]:
     """The intervals of a file of `paceline gateway --out` or `paceline-gateway --out`. Raises PacelineError."""
     found: list[Status] = []
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise PacelineError(f"{path}: {error}") from error
     for number, line in enumerate(lines, 1):

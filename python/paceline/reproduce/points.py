@@ -11,7 +11,7 @@ from paceline import _core
 from paceline.reproduce.paper import Level, Paper, Series, Settings, Study, World
 from paceline.reproduce.where import PaperError
 from paceline.scenario import load
-from paceline.sweep import Point
+from paceline.sweeping import Point
 
 FIRST_SEED = 1
 """The first of the seeds that all points of a paper share."""

@@ -58,6 +58,7 @@ impl<W: Write> Pcapng<W> {
     }
 
     /// Where it is written to.
+    #[cfg(target_os = "linux")] // for captures of paths
     pub(crate) fn to(&mut self) -> &mut W {
         self.file.get_mut()
     }

@@ -49,8 +49,8 @@ impl Link {
                 }
             }
             if self.agenda.next_sample <= time {
-                self.waiting.release(time);
-                let (packets, bytes) = (self.waiting.packets(), self.waiting.bytes());
+                let bytes = self.waiting.bytes(time);
+                let packets = self.waiting.packets();
                 self.agenda.sample(time, u32::try_from(packets).unwrap_or(u32::MAX), bytes);
             }
             self.boundary = self.agenda.next();

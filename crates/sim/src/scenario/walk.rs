@@ -19,12 +19,16 @@ static SCHEMA: LazyLock<Json> = LazyLock::new(|| {
     schema
 });
 
-/// Where a table's `kind` has a default, the schema does not ask for it.
+/// Where a table's `kind` has a default, the schema does not ask a table of that kind for it. It does ask others, or a table
+/// without it would be of several kinds at once.
 fn optional_kinds(schema: &mut Json) {
     let Some(definitions) = schema.get_mut("$defs").and_then(Json::as_object_mut) else { return };
-    for definition in definitions.values_mut().filter(|d| d.get("x-kind").is_some()) {
+    for definition in definitions.values_mut() {
+        let Some(default) = definition.get("x-kind").cloned() else { continue };
         for variant in definition.get_mut("oneOf").and_then(Json::as_array_mut).into_iter().flatten() {
-            if let Some(required) = variant.get_mut("required").and_then(Json::as_array_mut) {
+            if variant["properties"]["kind"]["const"] == default
+                && let Some(required) = variant.get_mut("required").and_then(Json::as_array_mut)
+            {
                 required.retain(|key| key != "kind");
             }
         }

@@ -19,16 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from paceline import _core, files
-from paceline.axes import Vary, combinations, recorded
+from paceline.axes import Vary, check_set, combinations, recorded
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.results import SERIES, TABLES, Results, RunRecord
 from paceline.scenario import ScenarioLike, identity, load
+from paceline.threads import THREADS
 
 RECORD_EVERY_S = 0.02
 """Default interval of recordings, in seconds."""
-
-THREADS = "paceline"
-"""How the names of the threads begin in which runs are simulated."""
 
 _GRACE_S = 10.0
 """A cancelled run that has not ended after this is left to itself: it looks at its watch many times a second."""
@@ -56,9 +54,22 @@ def workers_of_machine() -> int:
 
 def grid(scenario: ScenarioLike, vary: Vary) -> list[Point]:
     """The points of a sweep: see `axes.combinations`. Raises PacelineError, and ScenarioError: nothing starts unless
-    every point is valid."""
+    every point is valid, and none is another one under other labels."""
     base = load(scenario)
-    return [Point(load(base, changes), labels) for changes, labels in combinations(vary)]
+    points = [Point(load(base, changes), labels) for changes, labels in combinations(vary)]
+    known: dict[str, Point] = {}
+    for point in points:
+        first = known.setdefault(identity(point.scenario), point)
+        if first is not point:
+            raise PacelineError(
+                f"{_words(first.labels)} and {_words(point.labels)} are one and the same scenario: leave one out; "
+                "of two paths one of which lies in the other, the outer one comes first"
+            )
+    return points
+
+
+def _words(labels: Mapping[str, Any]) -> str:
+    return ", ".join(f"{path}={value}" for path, value in labels.items())
 
 
 class Store:
@@ -304,6 +315,7 @@ def sweep(
     stopped goes on where it was; at the end the directory holds the tables too.
     Raises ScenarioError, PacelineError, StorageError, Interrupted.
     """
+    check_set(set or {}, vary)
     base = load(scenario, set)
     points = grid(base, vary)
     seeds = seeds_from(base.seed if seed is None else seed, runs)

@@ -1,0 +1,58 @@
+"""What a command imports: libraries that take long only where they are used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from paceline import cli
+
+HEAVY = ("polars", "scipy", "matplotlib", "plotly", "numpy", "jinja2", "rich.console")
+
+
+def imported(*words: str) -> list[str]:
+    """Which heavy libraries the command line has imported in the end."""
+    code = (
+        "import sys\n"
+        f"sys.argv = ['paceline', *{list(words)}]\n"
+        "from paceline.cli import main\n"
+        "try:\n    main()\n"
+        "finally:\n"
+        f"    print('imported:', *[name for name in {HEAVY} if name in sys.modules], file=sys.stderr)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return ran.stderr.splitlines()[-1].split()[1:]
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ()], ids=" ".join)
+def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
+    assert imported(*words) == []
+
+
+def test_the_check_sees_what_is_imported() -> None:
+    assert "polars" in imported("run", "--help")
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_list_of_commands_says_what_each_one_says_of_itself(name: str) -> None:
+    command = cli.Commands()[name]
+    assert command.name == name
+    assert cli.first_sentence(name) == " ".join(command.help.split("\n\n")[0].split())
+
+
+def test_the_package_has_what_it_says() -> None:
+    code = (
+        "import paceline, sys\n"
+        "assert 'polars' not in sys.modules\n"
+        "assert set(paceline.__all__) <= set(dir(paceline))\n"
+        "import paceline.sweeping, paceline.models, paceline.running\n"
+        "for name in paceline.__all__:\n    getattr(paceline, name)\n"
+        "assert callable(paceline.sweep) and callable(paceline.run) and callable(paceline.emulate)\n"
+        "assert paceline.emulate is not paceline.run\n"
+        "from paceline import *\n"
+        "assert not hasattr(paceline, 'nothing')\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

@@ -1,0 +1,113 @@
+"""The JSON Schema, held by a validator that knows nothing of Paceline."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import paceline
+
+ROOT = Path(__file__).resolve().parent.parent
+VALIDATOR = jsonschema.Draft202012Validator(paceline.schema())
+SCENARIOS = sorted([*ROOT.glob("examples/*.toml"), *ROOT.glob("bench/scenarios/*.toml")])
+MISTAKES = sorted((ROOT / "crates/sim/tests/mistakes").glob("*.toml"))
+
+# What a schema can tell. The rest follows from several keys at once, from a number behind a unit, or from a file.
+FORMAL = re.compile(
+    r"no such key|must be (a number|a text|a table|an array|true or false|one of)|`-?[\d.]+` must be from|: is required"
+    r"|unit `|does not begin with a number|must not be negative|the unit is missing"
+)
+# Keys that only some scenarios need, which are rules and not the schema's.
+RULES = re.compile(
+    r"is required(:| \(or| in a| with the| where)|link\.(bottleneck|hop\d+): is required|params|`nan`|protection_rate"
+)
+
+
+def mistakes(file: Path) -> list[str]:
+    """What the schema says against a scenario."""
+    document: dict[str, Any] = tomllib.loads(file.read_text())
+    return [error.message for error in VALIDATOR.iter_errors(document)]
+
+
+def test_it_is_a_schema() -> None:
+    VALIDATOR.check_schema(VALIDATOR.schema)
+
+
+@pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.stem)
+def test_every_scenario_of_ours_is_valid(file: Path) -> None:
+    assert mistakes(file) == []
+
+
+def formal(file: Path) -> bool:
+    """Whether the schema can tell of a mistake in this file."""
+    lines = file.with_suffix(".txt").read_text().splitlines()
+    return any(FORMAL.search(line) and not RULES.search(line) for line in lines)
+
+
+def test_it_refuses_every_mistake_of_form() -> None:
+    of_form = [file for file in MISTAKES if not file.stem.startswith("syntax") and file.stem != "key-twice"]
+    passed = [file.stem for file in of_form if formal(file) and not mistakes(file)]
+    assert passed == []
+    assert sum(formal(file) for file in of_form) > 30
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "good"),
+    [
+        ("duration", "50 ms", True),
+        ("duration", " 1.5e3ms ", True),
+        ("duration", "+.5 s", True),
+        ("duration", "1. min", True),
+        ("duration", "1e-3 h", True),
+        ("duration", "50", False),
+        ("duration", "-5 s", False),
+        ("duration", "5 msec", False),
+        ("duration", "s", False),
+        ("duration", "1,5 s", False),
+        ("link.bottleneck.rate", "10 Mbit/s", True),
+        ("link.bottleneck.rate", "10Mbps", True),
+        ("link.bottleneck.rate", "1e1 MB/s", True),
+        ("link.bottleneck.rate", "10 mbit/s", False),
+        ("link.bottleneck.rate", "10 M", False),
+        ("flow.media.segment", "1 KiB", True),
+        ("flow.media.segment", "1 kB", True),
+        ("flow.media.segment", "1 kb", False),
+        ("link.bottleneck.loss.rate", "1 %", True),
+        ("link.bottleneck.loss.rate", "1e-2", True),
+        ("link.bottleneck.loss.rate", "1 percent", False),
+        ("link.bottleneck.loss.rate", "-1 %", False),
+    ],
+)
+def test_its_patterns_are_what_is_read(key: str, text: str, good: bool) -> None:
+    document: dict[str, Any] = {
+        "duration": "1 s",
+        "link": {"bottleneck": {"rate": "1 Mbit/s", "loss": {"rate": "1 %"}}},
+        "flow": {"media": {}},
+    }
+    *tables, last = key.split(".")
+    table = document
+    for name in tables:
+        table = table[name]
+    table[last] = text
+    assert VALIDATOR.is_valid(document) == good
+    toml = """
+        duration = "1 s"
+        link.bottleneck.rate = "1 Mbit/s"
+        link.bottleneck.delay = "1 ms"
+        link.bottleneck.loss.rate = "1 %"
+        flow.media.segment = "1000 B"
+    """
+    changed = re.sub(
+        rf"^( *{re.escape(key)} = ).*$", lambda found: f'{found[1]}"{text}"', toml, flags=re.MULTILINE
+    )
+    assert changed != toml or text == "1 %"
+    if good:
+        paceline.parse(changed)
+    else:
+        with pytest.raises(paceline.ScenarioError):
+            paceline.parse(changed)
