@@ -323,8 +323,8 @@ def test_the_page_says_what_differs_and_how_to_run_it_again(out: Path) -> None:
     ("ours", "text"),
     [
         (Estimate(10, 2.4937, 0.4, 0.3127), "2.49 ± 0.31"),
-        (Estimate(10, 0.0, 0.0, 0.0), "0 ± 0"),
-        (Estimate(10, 8.0, 0.0, 0.0), "8.00 ± 0"),
+        (Estimate(10, 0.0, 0.0, 0.0), "0, all 10"),
+        (Estimate(10, 8.0, 0.0, 0.0), "8.00, all 10"),
         (Estimate(10, -37.4, 30.0, 21.6), "−37 ± 22"),
         (Estimate(10, -0.0041, 2.0, 1.312), "0.0 ± 1.3"),
         (Estimate(10, 7.99793, 1e-4, 8e-5), "7.998 ± less than 0.001"),

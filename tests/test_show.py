@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from paceline.cli.show import quantity
+from paceline.cli.show import explained, quantity, said
+from paceline.interval import Kind, interval
 
 
 @pytest.mark.parametrize(
@@ -14,14 +15,14 @@ from paceline.cli.show import quantity
         ("goodput_bps", 3_948_000.0, None, "3.95 Mbit/s"),
         ("goodput_bps", 999.0, None, "999 bit/s"),
         ("goodput_bps", 0.0, None, "0 bit/s"),
-        ("goodput_bps", 0.0, 0.0, "0 ± 0 bit/s"),
+        ("goodput_bps", 0.0, 0.0, "0 bit/s"),
         ("goodput_bps", 1.5e9, 2e6, "1.5000 ± 0.0020 Gbit/s"),
         ("rtt_mean_s", 0.0543, None, "54.3 ms"),
         ("rtt_mean_s", 0.0001, 0.00002, "100 ± 20 µs"),
         ("fill_s", 12.0, None, "12 s"),
         ("fill_s", None, None, "-"),
         ("late_share", 0.081, 0.012, "8.1 ± 1.2 %"),
-        ("loss_rate", 0.0, 0.0, "0 ± 0 %"),
+        ("loss_rate", 0.0, 0.0, "0 %"),
         ("mean_packets", 28.286, None, "28.3"),
         ("mean_packets", 1e-6, None, "< 0.0001"),
         ("mean_packets", 100.0, 250.0, "100 ± 250"),
@@ -39,3 +40,53 @@ def test_quantities_have_units_and_sensible_digits(
     measure: str, mean: float | None, half_width: float | None, text: str
 ) -> None:
     assert quantity(measure, mean, half_width) == text
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "text"),
+    [
+        ("goodput_bps", [1e6, 1.2e6, 1.4e6], "1.20 ± 0.50 Mbit/s"),
+        ("loss_rate", [0.001, 0.002, 0.012, 0.003, 0.001, 0.009], "0.47 (0 to 0.96) %"),
+        ("utilisation", [0.99, 1.0, 0.98, 0.9], "97 (89 to 100) %"),
+        ("late_share", [0.0] * 8 + [0.1, 0.3], "4 %, 2 of 10 not 0"),
+        ("late_share", [0.0] * 10, "0 %, all 10"),
+        ("late_share", [0.01 * k for k in range(10)], "4.5 [1.0 to 8.0] %"),
+        ("late_share", [0.01, 0.02, 0.03], "2 %, no interval"),
+        ("late_share", [0.02], "2 %"),
+        ("max_packets", [60.0] * 9 + [50.0], "59, 9 of 10 at 60"),
+        ("max_packets", [60.0] * 9 + [59.9], "60.0, 9 of 10 at 60"),
+        ("duration_s", [120.0] * 9 + [119.99], "120 s, 9 of 10 alike"),
+        ("owd_p50_s", [0.114, 0.1141, 0.114, 0.1142], "114 ms, all 4"),
+        ("began", [1.0, 1.0, 0.0], "66.7 %, 2 of 3 not 0"),
+        ("fill_s", [], "-"),
+    ],
+)
+def test_several_runs_say_as_much_as_they_can(measure: str, values: list[float], text: str) -> None:
+    assert said(measure, interval(measure, values)) == text
+
+
+def test_what_a_cell_means_stands_below() -> None:
+    shares = [interval("late_share", values) for values in ([0.0] * 10, [0.0] * 8 + [0.1, 0.3], [0.1, 0.2])]
+    assert explained(shares) == [
+        "runs that differ from most (exact, 95 %): none of 10 seen, 0 to 31 % of all; 2 of 10 seen, 2.5 to 56 % of all",
+        "no interval: too skewed for one of the mean; 6 runs or more bound the median",
+    ]
+    assert explained([interval("goodput_bps", [1e6, 1.2e6, 1.4e6])]) == []
+
+
+@pytest.mark.parametrize(
+    ("measure", "transfers", "kind"),
+    [
+        ("goodput_bps", 0, Kind.T),
+        ("goodput_bps", 1, Kind.T),
+        ("goodput_bps", 9, Kind.MEDIAN),
+        ("rtt_mean_s", 9, Kind.T),
+        ("loss_rate", 0, Kind.T),
+        ("loss_rate", 1, Kind.MEDIAN),
+        ("rtt_max_s", 0, Kind.MEDIAN),
+        ("max_packets", 0, Kind.MEDIAN),
+        ("freezes", 0, Kind.MEDIAN),
+    ],
+)
+def test_the_measure_decides(measure: str, transfers: int, kind: Kind) -> None:
+    assert interval(measure, [0.1 * k for k in range(1, 9)], transfers).kind is kind

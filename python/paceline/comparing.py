@@ -12,9 +12,10 @@ import polars as pl
 from paceline import files
 from paceline.axes import Vary, combinations
 from paceline.errors import PacelineError
+from paceline.interval import Kind
 from paceline.results import IDENTITY, TABLES, Results, is_measure
 from paceline.scenario import ScenarioLike
-from paceline.statistics import CONFIDENCE, holm, paired_difference
+from paceline.statistics import CONFIDENCE, Estimate, holm, paired_difference
 from paceline.sweeping import Progress, sweep
 
 DEFAULT_METRICS = (
@@ -58,10 +59,11 @@ class Comparison:
 
     table: pl.DataFrame
     """first, second, metric, subject, unit, n, first_mean, second_mean, difference, low, high, p, p_holm, real,
-    first_values, first_rows, second_values, second_rows.
+    first_values, first_rows, second_values, second_rows, kind.
 
-    difference = second - first, its mean over the seeds, low to high its 95 % interval; real: p_holm < 0.05. The last
-    four say how many rows (flows, streams, ...) of all runs of a side had a value, of how many.
+    difference = second - first, its mean over the seeds, low to high its 95 % interval; real: p_holm < 0.05. The four
+    that follow say how many rows (flows, streams, ...) of all runs of a side had a value, of how many. kind: "t", of
+    Student's t; "runs", the difference is the same in all n runs; "none", there are too few.
     """
     results: Results
 
@@ -154,6 +156,7 @@ def differences(
                     # What is the same seed by seed needs no test, and would only make the correction stricter.
                     "p": None if d.estimate.low == d.estimate.high == 0 else d.p_value,
                     **dict(zip(_COUNTS, (*sides[0], *sides[1]), strict=True)),
+                    "kind": _kind(d.estimate).value,
                 }
             )
     adjusted = holm([row["p"] for row in rows])
@@ -165,7 +168,15 @@ def differences(
     numbers = ("first_mean", "second_mean", "difference", "low", "high", "p", "p_holm")
     schema: dict[str, Any] = {**dict.fromkeys(words, pl.String), "n": pl.Int64}
     schema |= {**dict.fromkeys(numbers, pl.Float64), "real": pl.Boolean, **dict.fromkeys(_COUNTS, pl.Int64)}
+    schema["kind"] = pl.Enum([kind.value for kind in (Kind.T, Kind.RUNS, Kind.NONE)])
     return pl.DataFrame(rows, schema=schema)
+
+
+def _kind(difference: Estimate) -> Kind:
+    """A t interval is the test's other side, whatever the measure; of equal differences there is none."""
+    if difference.sd is None:
+        return Kind.NONE
+    return Kind.T if difference.sd > 0 else Kind.RUNS
 
 
 def _worth_comparing(results: Results, table: str, measure: str, means: pl.DataFrame) -> pl.DataFrame:

@@ -4,8 +4,9 @@ columns."""
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import polars as pl
 
 from paceline import _core, files
 from paceline.errors import PacelineError
-from paceline.statistics import CONFIDENCE, estimate
+from paceline.interval import COLUMNS, Kind, interval
+from paceline.statistics import CONFIDENCE
 
 IDENTITY: dict[str, tuple[str, ...]] = {
     "flows": ("flow", "instance", "group", "cc", "profile", "from", "to"),
@@ -254,17 +256,28 @@ def is_measure(kind: pl.DataType) -> bool:
     return kind.is_numeric() or kind == pl.Boolean
 
 
+def transfers_in(rows: pl.DataFrame) -> int:
+    """The most transfers that one flow of these rows began in a run."""
+    if "transfers_started" not in rows.columns:
+        return 0
+    most = rows["transfers_started"].max()
+    return math.ceil(most) if isinstance(most, int | float) else 0
+
+
 def summarise(
     table: pl.DataFrame,
     by: Sequence[str],
     measures: Sequence[str] | None = None,
     confidence: float = CONFIDENCE,
+    transfers: Callable[[pl.DataFrame], int] = transfers_in,
 ) -> pl.DataFrame:
-    """Mean, standard deviation and t interval of each measure over the rows that agree in the columns `by`.
+    """What the rows that agree in the columns `by` say of each measure: see `paceline.interval`.
 
-    Long form: `by`, measure, unit, n, mean, sd, low, high, values, rows; groups in order of first appearance. `n`
-    counts the values that were there, of so many `rows`; it is for the caller to see that they are independent.
-    Measures are by default all columns of numbers and truths except `by` and the seed.
+    Long form: `by`, measure, unit, n, mean, sd, low, high, values, rows, kind, and the other columns of an interval;
+    groups in order of first appearance. `low` and `high` are of the mean, and null where `kind` is not "t". `n` counts
+    the values that were there, of so many `rows`; it is for the caller to see that they are independent, and to say by
+    `transfers` how many a flow of some rows began where they have no column of it. Measures are by default all columns
+    of numbers and truths except `by` and the seed.
     """
     unknown = [name for name in (*by, *(measures or ())) if name not in table.columns]
     if unknown:
@@ -275,15 +288,18 @@ def summarise(
     groups = table.partition_by(by, maintain_order=True) if by else [table] if len(table) else []
     for group in groups:
         head = {name: group[name][0] for name in by}
+        most = transfers(group)
         for measure in measures:
-            e = estimate(group[measure].to_list(), confidence)
-            numbers = {"n": e.n, "mean": e.mean, "sd": e.sd, "low": e.low, "high": e.high}
-            numbers |= {"values": e.n, "rows": len(group)}
+            found = interval(measure, group[measure].to_list(), most, confidence)
+            numbers = {column: getattr(found, column) for column in COLUMNS}
+            numbers |= {"kind": found.kind.value, "values": found.n, "rows": len(group)}
             rows.append(head | {"measure": measure, "unit": files.unit_of(measure)} | numbers)
     schema: dict[str, Any] = {name: table.schema[name] for name in by}
     schema |= {"measure": pl.String, "unit": pl.String, "n": pl.Int64}
     schema |= dict.fromkeys(("mean", "sd", "low", "high"), pl.Float64)
     schema |= dict.fromkeys(("values", "rows"), pl.Int64)
+    schema["kind"] = pl.Enum([kind.value for kind in Kind])
+    schema |= {c: pl.Int64 if c == "others" else pl.Float64 for c in COLUMNS if c not in schema}
     return pl.DataFrame(rows, schema=schema)
 
 
@@ -298,6 +314,7 @@ class Results:
         self._tables: dict[str, pl.DataFrame] = {}
         self._notices: pl.DataFrame | None = None
         self._series: dict[str, pl.DataFrame] = {}
+        self._transfers: dict[str, dict[str, int]] = {}
 
     @classmethod
     def read(cls, directory: str | Path) -> Results:
@@ -455,7 +472,7 @@ class Results:
     def statistics(
         self, table: str, by: Sequence[str] | None = None, measures: Sequence[str] | None = None
     ) -> pl.DataFrame:
-        """Mean, sd and 95 % interval over the seeds: see `summarise`. By default by the axes and the rows' identity.
+        """Mean, sd and intervals over the seeds: see `summarise`. By default by the axes and the rows' identity.
 
         Where several rows of a seed fall into one group (the instances of a flow, say), their mean counts once: runs
         are independent of each other, what shares a run is not. `values` says how many rows had a value, of how many
@@ -466,12 +483,22 @@ class Results:
             by = [c for c in (*self.axes, *IDENTITY[table]) if c in whole.columns]
         keys = [*by, "seed"]
         if not all(c in whole.columns for c in keys) or len(whole) == whole.select(keys).n_unique():
-            return summarise(whole, by, measures)
+            return summarise(whole, by, measures, transfers=self.transfers)
         numbers = [c for c, kind in whole.schema.items() if c not in keys and is_measure(kind)]
         means = whole.group_by(keys, maintain_order=True).agg(pl.col(numbers).cast(pl.Float64).mean())
         # How many values there were is a matter of the rows, not of their means.
         counted = summarise(whole, by, measures or numbers).select("values", "rows")
-        return summarise(means, by, measures).with_columns(counted)
+        return summarise(means, by, measures, transfers=self.transfers).with_columns(counted)
+
+    def transfers(self, rows: pl.DataFrame) -> int:
+        """The most transfers that a flow of these rows began in a run, found by the flows' names or groups."""
+        for name in ("flow", "group"):
+            if name in rows.columns:
+                if name not in self._transfers:
+                    parts = self.flows.partition_by(name, as_dict=True)
+                    self._transfers[name] = {who: transfers_in(part) for (who,), part in parts.items()}
+                return max((self._transfers[name].get(who, 0) for who in rows[name].unique()), default=0)
+        return transfers_in(rows)
 
     def write(self, directory: str | Path) -> None:
         """Writes a run directory: the tables and series as Parquet, then manifest.json. Recordings that an earlier run

@@ -154,7 +154,9 @@ def _row(row: dict[str, Any], runs: int) -> tuple[str, ...]:
     numbers = [row[k] for k in ("first_mean", "second_mean", "difference")]
     factor, unit = show.scale(measure, max((abs(v) for v in numbers if v is not None), default=0.0))
     before, after, change = ("-" if v is None else show.digits(v / factor) for v in numbers)
-    if row["low"] is not None:
+    if row["kind"] == "runs":
+        change += f", all {row['n']}"
+    elif row["kind"] == "t":
         change = show.digits(row["difference"] / factor, (row["high"] - row["low"]) / 2 / factor)
     p = "-" if row["p_holm"] is None else "< 0.001" if row["p_holm"] < 0.001 else f"{row['p_holm']:.3f}"
     answer = "too few runs" if row["real"] is None else "yes" if row["real"] else "not shown"

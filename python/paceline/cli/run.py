@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from paceline.cli import layout, show
 from paceline.cli.options import AsJson, Out, Record, RecordEvery, Seed, Set, Workers, recorded
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
+from paceline.interval import COLUMNS
 from paceline.results import IDENTITY, Results
 from paceline.running import run as run_scenario
 from paceline.scenario import ScenarioLike, assignments, parse
@@ -138,7 +140,7 @@ def document(results: Results) -> dict[str, Any]:
     """The JSON of `--json`.
 
     One run: its summary and the versions. Several: the same shape, each measure replaced by
-    {"n", "mean", "sd", "low", "high"} (a 95 % interval), and the summaries in "runs".
+    {"n", "mean", "sd", "kind", "low", "high", ...} (`Interval`, without what is null), and the summaries in "runs".
     """
     if len(results.records) == 1:
         return {**results.summaries[0], "versions": files.versions()}
@@ -154,11 +156,19 @@ def document(results: Results) -> dict[str, Any]:
         for row in results.statistics(table).iter_rows(named=True):
             who = {name: row[name] for name in identity}
             entry = rows.setdefault(tuple(who.values()), who)
-            entry[row["measure"]] = {key: row[key] for key in ("n", "mean", "sd", "low", "high")}
+            entry[row["measure"]] = _entry(row)
         found[table] = list(rows.values())
     whole = results.statistics("runs").iter_rows(named=True)
-    found["run"] = {row["measure"]: {k: row[k] for k in ("n", "mean", "sd", "low", "high")} for row in whole}
+    found["run"] = {row["measure"]: _entry(row) for row in whole}
     if not results.notices.is_empty():
         found["notices"] = results.notices.to_dicts()
     found["runs"] = results.summaries
     return found
+
+
+def _entry(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A measure of several runs: some columns are always there, what a kind of interval adds only with it."""
+    always = ("n", "mean", "sd", "kind", "low", "high")
+    return {c: row[c] for c in always} | {
+        c: row[c] for c in COLUMNS if c not in always and row[c] is not None
+    }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import polars as pl
 
 from paceline.cli.layout import Column, Layout
 from paceline.files import unit_of
+from paceline.interval import SHARES, Interval, Kind, interval
 from paceline.results import IDENTITY, Results
-from paceline.statistics import estimate
 
 MOST_ROWS = 30
 MOST_NOTICES = 4
@@ -20,22 +21,6 @@ _SCALES = {
     "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
     "B": [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
 }
-_SHARES = {
-    "loss_rate",
-    "late_share",
-    "stall_share",
-    "undelivered_share",
-    "began",
-    "completed",
-    "utilisation",
-    "share",
-    "complete_share",
-    "airtime_share",
-    "collision_rate",
-    "queue_share",
-    "drop_share",
-}
-
 _DROPS = [
     ("drops_overflow", "overflow"),
     ("drops_early", "early"),
@@ -152,7 +137,7 @@ def quantity(measure: str, mean: float | None, half_width: float | None = None) 
 def scale(measure: str, reach: float) -> tuple[float, str]:
     """The factor and the name of the unit for values of a measure up to `reach`: (1e6, "Mbit/s")."""
     unit = unit_of(measure)
-    if measure in _SHARES:
+    if measure in SHARES and measure != "jain":
         return 0.01, "%"
     if unit in _SCALES:
         if reach == 0:
@@ -165,10 +150,8 @@ def digits(value: float, half: float | None = None) -> str:
     """A number with three digits, or with those that its half width deserves."""
     if half is None:
         return _alone(value)
-    if half == 0:
-        return f"{_alone(value)} ± 0"
     if half < 5e-5:
-        return f"{value:.4f} ± < 0.0001" if abs(value) >= 5e-5 else _alone(value)
+        return f"{value:.4f} ± < 0.0001" if half > 0 and abs(value) >= 5e-5 else _alone(value)
     # The half width to two digits, the mean to the same place.
     decimals = min(4, max(0, 1 - math.floor(math.log10(half))))
     return f"{value:.{decimals}f} ± {half:.{decimals}f}"
@@ -265,15 +248,27 @@ def _table(results: Results, name: str, title: str) -> Layout | None:
     columns = [Column(first, [_who(part, name, lonely) for part in shown], right=False, repeat=True)]
     if name == "flows":
         columns.append(Column("cc", [str(part["cc"][0]) for part in shown], right=False))
-    columns += [
-        Column(head, [_cell(part, measure, several) for part in shown])
+    measures = [
+        (measure, head)
         for measure, head in _COLUMNS[name]
         if worth(data, measure) and not (several and measure in _OF_ONE_RUN)
     ]
+    met: list[Interval] = []
+    for measure, head in measures:
+        cells = []
+        for part in shown:
+            # How many flows a group has is not measured.
+            if several and measure != "flows":
+                met.append(interval(measure, part[measure].to_list(), results.transfers(part)))
+                cells.append(said(measure, met[-1]) + of_how_many(met[-1].n, len(part)))
+            else:
+                cells.append(_of_one(measure, part))
+        columns.append(Column(head, cells))
     rest = len(parts) - len(shown)
     notes = [f"and {rest} more: --json and --out give all"] if rest else []
     if name == "streams":
         notes += never_began(data)
+    notes += explained(met)
     return Layout(title, columns, note="\n".join(notes))
 
 
@@ -313,13 +308,70 @@ def _who(part: pl.DataFrame, name: str, lonely: set[str]) -> str:
     return f"{part['link'][0]} {part['direction'][0]}, {flow}" if name == "link_flows" else flow
 
 
-def _cell(group: pl.DataFrame, measure: str, several: bool) -> str:
-    if measure == "began" and not several:
-        return "yes" if group[measure][0] else "no"
-    e = estimate(group[measure].to_list())
-    # How many flows a group has is not measured.
-    text = quantity(measure, e.mean, e.half_width if several and measure != "flows" else None)
-    return text + of_how_many(e.n, len(group)) if several else text
+def _of_one(measure: str, rows: pl.DataFrame) -> str:
+    """The value of one run."""
+    value = rows[measure][0]
+    if measure == "began":
+        return "yes" if value else "no"
+    return quantity(measure, value)
+
+
+def said(measure: str, found: Interval) -> str:
+    """What several runs say of a measure, for people; `explained` says what it means."""
+    if found.kind is Kind.T:
+        if found.half_width is not None:
+            return quantity(measure, found.mean, found.half_width)
+        return _between(measure, found.mean, found.low, found.high, "()")
+    if found.kind is Kind.MEDIAN:
+        return _between(measure, found.mean, found.median_low, found.median_high, "[]")
+    text = quantity(measure, found.mean)
+    if found.kind is Kind.RUNS:
+        return f"{text}, {_of_runs(measure, found)}"
+    return f"{text}, no interval" if found.n > 1 else text
+
+
+def _of_runs(measure: str, found: Interval) -> str:
+    """How many runs differ from most."""
+    others = found.others or 0
+    if others == 0:
+        return f"all {found.n}"
+    if found.usual == 0:
+        return f"{others} of {found.n} not 0"
+    usual = quantity(measure, found.usual)
+    at = "alike" if usual == quantity(measure, found.mean) else f"at {usual}"
+    return f"{found.n - others} of {found.n} {at}"
+
+
+def _between(measure: str, mean: float | None, low: float | None, high: float | None, brackets: str) -> str:
+    """A mean beside an interval of which it is not the middle: "0.52 (0 to 1.30) %"."""
+    mean, low, high = (value or 0.0 for value in (mean, low, high))
+    factor, unit = scale(measure, max(abs(mean), abs(high)))
+    # Two digits of the interval's length, as where there is a half width.
+    decimals = min(4, max(0, 1 - math.floor(math.log10((high - low) / factor)))) if high > low else 4
+    middle, first, last = (f"{value / factor:.{decimals}f}" for value in (mean, low, high))
+    first = "0" if low == 0 else first
+    return f"{middle} {brackets[0]}{first} to {last}{brackets[1]} {unit}".rstrip()
+
+
+def explained(found: Sequence[Interval]) -> list[str]:
+    """What is to be known to read the cells of a table beyond mean ± half width, a line for each kind that is there."""
+    lines = []
+    counted = sorted({(i.n, i.others, i.others_low, i.others_high) for i in found if i.kind is Kind.RUNS})
+    if counted:
+        each = [
+            f"{others or 'none'} of {n} seen, {100 * (low or 0):.2g} to {100 * (high or 0):.2g} % of all"
+            for n, others, low, high in counted
+        ]
+        lines.append(f"runs that differ from most (exact, 95 %): {'; '.join(each)}")
+    if any(i.kind is Kind.T and i.half_width is None for i in found):
+        lines.append("(a to b): the 95 % interval of the mean, cut at what cannot be")
+    if any(i.kind is Kind.MEDIAN for i in found):
+        lines.append(
+            "[a to b]: too skewed for an interval of the mean; the median lies there, at 95 % or more"
+        )
+    if any(i.kind is Kind.NONE and i.n > 1 for i in found):
+        lines.append("no interval: too skewed for one of the mean; 6 runs or more bound the median")
+    return lines
 
 
 def of_how_many(there: int, rows: int) -> str:

@@ -15,9 +15,9 @@ from paceline.cli.layout import Column, Layout
 from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds
 from paceline.cli.progress import progress
 from paceline.errors import Interrupted
+from paceline.interval import Interval, interval
 from paceline.results import Results
 from paceline.scenario import assignments, load
-from paceline.statistics import estimate
 from paceline.sweeping import RECORD_EVERY_S
 from paceline.sweeping import sweep as run_sweep
 
@@ -172,22 +172,26 @@ def _table(results: Results, name: str, title: str, measures: Sequence[tuple[str
     )
     rows: list[list[str]] = []
     blocks = []
+    met: list[Interval] = []
     for point in means.partition_by(results.axes, maintain_order=True):
         blocks.append(len(rows))
         for n, part in enumerate(point.partition_by(who, maintain_order=True)):
             at = [str(part[axis][0]) if n == 0 else "" for axis in results.axes]
-            rows.append([*at, str(part[who][0]), *(_cell(part, measure) for measure, _ in shown)])
+            transfers = results.transfers(part)
+            found = [interval(measure, part[measure].to_list(), transfers) for measure, _ in shown]
+            met += found
+            cells = [_cell(part, measure, i) for (measure, _), i in zip(shown, found, strict=True)]
+            rows.append([*at, str(part[who][0]), *cells])
     heads = [*short(results.axes).values(), who]
-    cells = list(zip(*rows, strict=True))
-    columns = [Column(h, c, right=False, repeat=True) for h, c in zip(heads, cells, strict=False)]
-    columns += [Column(head, c) for (_, head), c in zip(shown, cells[len(heads) :], strict=True)]
-    note = "\n".join(show.never_began(data)) if name == "streams" else ""
+    texts = list(zip(*rows, strict=True))
+    columns = [Column(h, c, right=False, repeat=True) for h, c in zip(heads, texts, strict=False)]
+    columns += [Column(head, c) for (_, head), c in zip(shown, texts[len(heads) :], strict=True)]
+    note = "\n".join([*(show.never_began(data) if name == "streams" else []), *show.explained(met)])
     # Where a point is one row there is nothing to hold apart.
     return Layout(title, columns, blocks=blocks if len(blocks) < len(rows) else (), note=note)
 
 
-def _cell(part: pl.DataFrame, measure: str) -> str:
-    """The mean over the runs of a point, and over how many rows it is if some have no value."""
-    e = estimate(part[measure].to_list())
-    text = show.quantity(measure, e.mean, e.half_width)
-    return text + show.of_how_many(int(part[f"{measure} there"].sum()), int(part["rows"].sum()))
+def _cell(part: pl.DataFrame, measure: str, found: Interval) -> str:
+    """What the runs of a point say, and over how many rows it is if some have no value."""
+    there, rows = int(part[f"{measure} there"].sum()), int(part["rows"].sum())
+    return show.said(measure, found) + show.of_how_many(there, rows)

@@ -44,17 +44,17 @@ def number(value: float | None, half_width: float | None = None) -> str:
 
 
 def plus_minus(ours: Estimate | None) -> str:
-    """ "2.49 ± 0.31"; a dash where there is nothing."""
+    """ "2.49 ± 0.31"; "8.00, all 10" where all runs have one value; a dash where there is nothing."""
     if ours is None or ours.mean is None:
         return "–"
-    if ours.half_width is None:
-        return number(ours.mean)
+    if not ours.half_width:
+        return number(ours.mean) + ("" if ours.half_width is None else f", all {ours.n}")
     mean = number(ours.mean, ours.half_width)
     decimals = len(mean.partition(".")[2])
     half = f"{ours.half_width:.{decimals}f}"
-    if ours.half_width and not float(half):
+    if not float(half):
         half = f"less than {10.0**-decimals:.{decimals}f}"
-    return f"{mean} ± {half if ours.half_width else '0'}"
+    return f"{mean} ± {half}"
 
 
 def _published(result: measure.Result) -> str:

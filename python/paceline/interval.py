@@ -1,0 +1,194 @@
+"""What several runs say of a measure: an interval of the mean where that can be had, and what else where not.
+
+Which of them is decided by what the measure is, not by how a few values look: ten values without the rare one that
+makes the mean look as good as normal ones, so that a test of their skewness keeps the worst samples
+(docs/decisions/intervals.md).
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paceline.statistics import CONFIDENCE, Number, estimate, present
+
+SKEWED = frozenset(
+    [
+        "late_share",
+        "late_packets",
+        "stall_share",
+        "stall_s",
+        "stalls",
+        "undelivered_share",
+        "discarded_packets",
+        "freezes",
+        "freeze_s",
+        "timeouts",
+        "timeout_series",
+        "transfers_unfinished",
+        "given_up",
+        "frame_errors",
+        "jitter_s",
+    ]
+)
+"""Measures that a few rare events make, or of which most is lost at once: their distributions have far outliers. So
+have greatest values, with `max` in their names."""
+_LOSSES = frozenset(["loss_rate", "packets_lost", "packets_retransmitted", "receiving_ratio"])
+"""Those of a single transfer are of a handful of packets."""
+SHARES = frozenset(
+    [
+        "loss_rate",
+        "receiving_ratio",
+        "loss_event_rate",
+        "late_share",
+        "stall_share",
+        "undelivered_share",
+        "began",
+        "completed",
+        "utilisation",
+        "share",
+        "complete_share",
+        "airtime_share",
+        "collision_rate",
+        "queue_share",
+        "drop_share",
+        "jain",
+        *(f"occupancy_{tenth}" for tenth in range(10)),
+    ]
+)
+"""Measures that lie between 0 and 1."""
+RESOLUTION = 0.002
+"""Values of percentiles that differ by less are equal: so fine are the histograms that they come from."""
+
+
+class Kind(enum.StrEnum):
+    """What is known besides the mean."""
+
+    T = "t"
+    """Student's t interval of the mean, cut at what the measure cannot exceed."""
+    RUNS = "runs"
+    """More than half of the runs have the same value: how many have another, and a bound on the share of such runs."""
+    MEDIAN = "median"
+    """No interval of the mean; one of the median, by order statistics."""
+    NONE = "none"
+    """Nothing: too few runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Several runs' values of a measure, in its unit."""
+
+    kind: Kind
+    n: int
+    """How many values it rests on."""
+    mean: float | None
+    """None without values."""
+    sd: float | None
+    """Sample standard deviation (n - 1); None below two values."""
+    low: float | None = None
+    """Lower end of the interval of the mean; None but for `Kind.T`."""
+    high: float | None = None
+    """Upper end."""
+    half_width: float | None = None
+    """Half of it; None where it was cut, and is not symmetrical."""
+    median: float | None = None
+    """None without values."""
+    median_low: float | None = None
+    """Lower end of the interval of the median, whatever the distribution; None where there are too few values."""
+    median_high: float | None = None
+    """Upper end."""
+    usual: float | None = None
+    """`Kind.RUNS`: the value that most runs have."""
+    others: int | None = None
+    """How many runs have another."""
+    others_low: float | None = None
+    """Lower end of Clopper and Pearson's interval of the share of such runs."""
+    others_high: float | None = None
+    """Upper end."""
+
+
+COLUMNS = tuple(f.name for f in fields(Interval) if f.name != "half_width")
+"""What tables and JSON have of an interval."""
+
+
+def steady(measure: str, transfers: int = 0) -> bool:
+    """Whether means of few runs of a measure have a t interval that holds, as tests/test_coverage.py measures it.
+
+    It does of averages over many packets or a long time. `transfers`: the most that one flow of it began in a run. Of
+    several, whose sizes differ by orders of magnitude, only delays are steady; of one all but its few losses.
+    """
+    if measure in SKEWED or "max" in measure.split("_"):
+        return False
+    if transfers > 1:
+        return measure.startswith(("rtt_", "owd_"))
+    return transfers == 0 or measure not in _LOSSES
+
+
+def interval(
+    measure: str, values: Iterable[Number], transfers: int = 0, confidence: float = CONFIDENCE
+) -> Interval:
+    """What the values of independent runs say of a measure. Raises ValueError for an infinite value."""
+    x = present(values)
+    e = estimate(x, confidence)
+    if e.mean is None:
+        return Interval(Kind.NONE, 0, None, None)
+    low, high = median_interval(x, confidence) or (None, None)
+    found = Interval(
+        Kind.NONE, e.n, e.mean, e.sd, median=float(np.median(x)), median_low=low, median_high=high
+    )
+    if e.n == 1 or e.low is None or e.high is None:
+        return found
+    usual, others = _usual(measure, x)
+    if 2 * others < e.n or set(x) == {0.0, 1.0}:
+        bounds = share_interval(others, e.n, confidence)
+        return replace(
+            found, kind=Kind.RUNS, usual=usual, others=others, others_low=bounds[0], others_high=bounds[1]
+        )
+    if not steady(measure, transfers):
+        return found if low is None else replace(found, kind=Kind.MEDIAN)
+    least = 0.0 if float(x.min()) >= 0 else -math.inf
+    most = 1.0 if measure in SHARES else math.inf
+    half = e.half_width if least <= e.low and e.high <= most else None
+    return replace(found, kind=Kind.T, low=max(e.low, least), high=min(e.high, most), half_width=half)
+
+
+def _usual(measure: str, x: NDArray[np.float64]) -> tuple[float, int]:
+    """The value that most runs have, and how many have another; of truths always 0."""
+    if set(x) == {0.0, 1.0}:
+        return 0.0, int(x.sum())
+    if measure.startswith(("rtt_p", "owd_p", "interarrival_p")):
+        middle = float(np.sort(x)[(len(x) - 1) // 2])
+        return middle, int((np.abs(x - middle) > RESOLUTION * abs(middle)).sum())
+    value, times = max(sorted(Counter(x.tolist()).items()), key=lambda item: item[1])
+    return value, len(x) - times
+
+
+def share_interval(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Bounds of a share of which k of n were seen: exact (Clopper and Pearson, Biometrika 26, 1934)."""
+    from scipy import special  # noqa: PLC0415 (a third of the time that the command takes to start)
+
+    tail = (1 - confidence) / 2
+    low = 0.0 if k == 0 else float(special.betaincinv(k, n - k + 1, tail))
+    high = 1.0 if k == n else float(special.betaincinv(k + 1, n - k, 1 - tail))
+    return low, high
+
+
+def median_interval(x: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    """Order statistics between which the median lies, whatever the distribution: of ten values the second and the
+    ninth, with 97.9 %. None where even the least and the greatest hold less than `confidence`, for 95 % below six."""
+    n = len(x)
+    rank, below = 0, 0.0
+    # The median lies below the k-th value with the chance that fewer than k of n fall below it.
+    while below + math.comb(n, rank) * 0.5**n <= (1 - confidence) / 2:
+        below += math.comb(n, rank) * 0.5**n
+        rank += 1
+    if rank == 0:
+        return None
+    ordered = np.sort(x)
+    return float(ordered[rank - 1]), float(ordered[n - rank])

@@ -1,0 +1,217 @@
+"""How often the intervals that tables print hold what they are of: 10 runs drawn many times from pools of 1600."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+
+from paceline.cli.show import said
+from paceline.comparing import differences
+from paceline.interval import RESOLUTION, Interval, Kind, interval, share_interval
+from paceline.results import Results, RunRecord
+from paceline.statistics import estimate, t_quantile
+from pools.make import POOLS, TRANSFERS, WHERE
+
+RUNS = 10
+SAMPLES = 2000
+LEAST = 0.90
+"""What an interval of 95 % has to hold at least; 0.0067 is the standard error of a coverage of 0.9 here."""
+
+Values = NDArray[np.float64]
+
+
+@functools.cache
+def pool(name: str) -> Values:
+    values: Values = pl.read_parquet(WHERE)[name].drop_nulls().to_numpy().astype(np.float64)
+    return values
+
+
+def measure_of(name: str) -> tuple[str, int]:
+    """The measure of a pool, and of how many transfers it is."""
+    _, _, of, measure = POOLS[name]
+    return measure, TRANSFERS.get(of, 0)
+
+
+def samples(values: Values, runs: int = RUNS) -> Values:
+    drawn: Values = np.random.default_rng(20).choice(values, (SAMPLES, runs))
+    return drawn
+
+
+def holds(found: Interval, measure: str, values: Values, middle: tuple[float, float]) -> bool:
+    """Whether what is said of a sample is true of its pool."""
+    if found.kind is Kind.T:
+        assert found.low is not None
+        assert found.high is not None
+        return found.low <= middle[0] <= found.high
+    if found.kind is Kind.MEDIAN:
+        assert found.median_low is not None
+        assert found.median_high is not None
+        return found.median_low <= middle[1] <= found.median_high
+    assert found.usual is not None
+    assert found.others_low is not None
+    assert found.others_high is not None
+    coarse = measure.startswith(("rtt_p", "owd_p"))
+    others = float((np.abs(values - found.usual) > (RESOLUTION * found.usual if coarse else 0)).mean())
+    return found.others_low <= others <= found.others_high
+
+
+@functools.cache
+def coverage(name: str, runs: int = RUNS) -> dict[Kind, tuple[float, float]]:
+    """Of each kind of interval how often it is printed, and how often it then holds."""
+    (measure, transfers), values = measure_of(name), pool(name)
+    middle = float(values.mean()), float(np.median(values))
+    printed: Counter[Kind] = Counter()
+    held: Counter[Kind] = Counter()
+    for sample in samples(values, runs):
+        found = interval(measure, sample, transfers)
+        printed[found.kind] += 1
+        if found.kind is not Kind.NONE:
+            held[found.kind] += holds(found, measure, values, middle)
+    return {kind: (times / SAMPLES, held[kind] / times) for kind, times in printed.items()}
+
+
+def binned(values: Values) -> Values:
+    """As the histograms before these had it: 32 bins to an octave of microseconds, and their middles."""
+    width = 2.0 ** (np.floor(np.log2(values * 1e6)) - 5)
+    binned: Values = (np.floor(values * 1e6 / width) + 0.5) * width * 1e-6
+    return binned
+
+
+@functools.cache
+def students(name: str) -> float:
+    """Coverage of Student's t interval of the mean, whatever the measure, with the bins of percentiles as they were."""
+    values = pool(name)
+    drawn = samples(binned(values) if measure_of(name)[0].startswith(("rtt_p", "owd_p")) else values)
+    half = t_quantile(0.95, RUNS - 1) * drawn.std(axis=1, ddof=1) / RUNS**0.5
+    return float((np.abs(drawn.mean(axis=1) - values.mean()) <= half).mean())
+
+
+def overall(found: dict[Kind, tuple[float, float]]) -> float:
+    """How often what is printed holds, of whatever kind it is."""
+    return sum(printed * held for printed, held in found.values())
+
+
+def often(found: dict[Kind, tuple[float, float]]) -> float:
+    """The least that a kind holds which a tenth of the samples have. Rarer ones are of unusual samples: where more than
+    half of ten runs lost nothing, and a third of all do, too few seem to lose something."""
+    return min(held for printed, held in found.values() if printed >= 0.1)
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_what_is_printed_holds(name: str) -> None:
+    found = coverage(name)
+    assert Kind.NONE not in found
+    assert min(overall(found), often(found)) >= LEAST, found
+
+
+@pytest.mark.parametrize("runs", [6, 20, 40])
+@pytest.mark.parametrize("name", ["goodput", "loss", "queue of a call", "late share, small", "web goodput"])
+def test_it_holds_with_other_numbers_of_runs(name: str, runs: int) -> None:
+    found = coverage(name, runs)
+    assert min(overall(found), often(found)) >= LEAST, found
+
+
+def test_students_interval_would_not_hold() -> None:
+    """Else the pools would show nothing."""
+    failing = {name for name in POOLS if students(name) < LEAST}
+    assert failing > {
+        "late share, small",
+        "late share, large",
+        "web goodput",
+        "freezes",
+        "frozen",
+        "widest gap",
+    }
+    assert failing > {"delay 99 %", "call's RTT 50 %", "file's loss"}
+    assert not failing & {"goodput", "loss", "queue", "RTT", "fill time", "completion time"}
+
+
+def test_skewness_of_the_values_would_choose_the_wrong_samples() -> None:
+    """Why the measure decides: among samples that look normal, intervals hold less often, not more."""
+    values = pool("web goodput")
+    drawn = samples(values)
+    centred = drawn - drawn.mean(axis=1, keepdims=True)
+    skew = (centred**3).mean(axis=1) / (centred**2).mean(axis=1) ** 1.5
+    normal = [estimate(sample) for sample in drawn[np.abs(skew) < 0.8]]
+    held = np.mean([(e.low or 0) <= values.mean() <= (e.high or 0) for e in normal])
+    assert len(normal) > 0.1 * SAMPLES
+    assert held < students("web goodput") - 0.05
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_nothing_reads_plus_or_minus_zero_or_leaves_its_range(name: str) -> None:
+    measure, transfers = measure_of(name)
+    for sample in samples(pool(name))[:200]:
+        found = interval(measure, sample, transfers)
+        text = said(measure, found)
+        assert not re.search(r"± 0(\.0*)?( |$)", text), text
+        if found.kind is Kind.T and POOLS[name][3].endswith(("_share", "_rate", "utilisation")):
+            assert found.low is not None
+            assert found.high is not None
+            assert 0 <= found.low < found.high <= 1
+
+
+@pytest.mark.parametrize("n", [2, 10, 25])
+def test_bounds_of_shares_of_runs_are_exact(n: int) -> None:
+    """Clopper and Pearson's: whatever the share, at least 95 %."""
+    from scipy import stats
+
+    bounds = [share_interval(k, n) for k in range(n + 1)]
+    for share in np.linspace(0.01, 0.99, 99):
+        chances = stats.binom.pmf(range(n + 1), n, share)
+        held = sum(p for p, (low, high) in zip(chances, bounds, strict=True) if low <= share <= high)
+        assert held >= 0.95 - 1e-9
+    assert bounds[0][0] == 0.0
+    assert bounds[0][1] == pytest.approx(1 - 0.025 ** (1 / n))
+
+
+def test_the_page_says_what_is_measured_here() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "measures.md").read_text()
+    rows = dict(re.findall(r"^\| ([^|]+) \| (\d.*) \|$", text[text.index("| ten runs of") :], re.MULTILINE))
+    assert {name: line(name) for name in POOLS} == {name: rows.get(name) for name in POOLS}
+
+
+def line(name: str) -> str:
+    """A row of the page's table, without the name."""
+    kinds = {Kind.T: "mean ± half", Kind.RUNS: "k of n runs", Kind.MEDIAN: "median"}
+    found = sorted(
+        ((p, kinds[k], held) for k, (p, held) in coverage(name).items() if p >= 0.02), reverse=True
+    )
+    said = "; ".join(f"{what} {100 * held:.0f} %" for _, what, held in found)
+    return f"{100 * students(name):.0f} % | {said}"
+
+
+def test_comparisons_under_the_null_are_shown_in_five_per_cent_of_all_at_most() -> None:
+    """Two alternatives that differ in nothing but chance, paired by seeds: Holm keeps any one from being shown."""
+    names = [
+        "goodput",
+        "loss",
+        "queue",
+        "late share, middle",
+        "late share, large",
+        "web goodput",
+        "completion time",
+    ]
+    values = np.stack([pool(name)[:1500] for name in names], axis=1)
+    draw = np.random.default_rng(3)
+    families = 300
+    shown = 0
+    for _ in range(families):
+        records = [
+            RunRecord(seed, {"flows": [{"flow": "a", "instance": 0, **row}]}, labels={"x": side})
+            for side in (1, 2)
+            for seed, row in enumerate(
+                {f"m{k}": v for k, v in enumerate(found)} for found in values[draw.integers(0, 1500, RUNS)]
+            )
+        ]
+        table = differences(Results(records, {"vary": {"x": [1, 2]}}), [f"m{k}" for k in range(len(names))])
+        shown += bool(table["real"].any())
+    # Two standard errors over the 5 % that Holm promises.
+    assert shown / families <= 0.05 + 2 * (0.05 * 0.95 / families) ** 0.5
