@@ -44,7 +44,7 @@ def test_a_grid_is_every_combination_and_valid_before_anything_runs(scenario: _c
         {"flow.media.count": 3, "flow.media.cc": "vegas"},
         {"flow.media.count": 3, "flow.media.cc": "newreno"},
     ]
-    with pytest.raises(_core.ScenarioError, match="count"):
+    with pytest.raises(paceline.ScenarioError, match="count"):
         grid(scenario, {"flow.media.count": ["1", "-1"]})
     with pytest.raises(PacelineError, match="no value"):
         grid(scenario, {"flow.media.count": []})

@@ -151,7 +151,7 @@ def test_wins_are_counted_test_by_test(file: Path) -> None:
 def test_mistakes_name_file_and_key(file: Path, old: str, new: str, said: str) -> None:
     assert old in CAMPAIGN
     file.write_text(CAMPAIGN.replace(old, new, 1))
-    with pytest.raises((PacelineError, _core.ScenarioError), match=said):
+    with pytest.raises((PacelineError, paceline.ScenarioError), match=said):
         campaign.read(file)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from needs import require
 from paceline.cli.show import quantity
+from paceline.errors import InternalError
 
 SMALL = """
 name = "small"
@@ -466,9 +467,7 @@ def test_a_defect_asks_for_a_report(here: Command, small: Path, monkeypatch: pyt
     from paceline import _core
 
     def broken(*_: object) -> None:
-        raise _core.InternalError(
-            "Paceline has a defect: x. Please report it with the scenario `s` and seed 1."
-        )
+        raise InternalError("Paceline has a defect: x. Please report it with the scenario `s` and seed 1.")
 
     monkeypatch.setattr(_core, "run", broken)
     refused(here("run", small), "Please report it", code=1)

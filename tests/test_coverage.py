@@ -165,8 +165,8 @@ def test_bounds_of_shares_of_runs_are_exact(n: int) -> None:
 
     bounds = [share_interval(k, n) for k in range(n + 1)]
     for share in np.linspace(0.01, 0.99, 99):
-        chances = stats.binom.pmf(range(n + 1), n, share)
-        held = sum(p for p, (low, high) in zip(chances, bounds, strict=True) if low <= share <= high)
+        chances = np.atleast_1d(stats.binom.pmf(range(n + 1), n, share))
+        held = sum(float(p) for p, (low, high) in zip(chances, bounds, strict=True) if low <= share <= high)
         assert held >= 0.95 - 1e-9
     assert bounds[0][0] == 0.0
     assert bounds[0][1] == pytest.approx(1 - 0.025 ** (1 / n))

@@ -21,7 +21,7 @@ from paceline.reproduce import figures, loading, measure, page, reproduction, wh
 from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import Reproduction
 from paceline.statistics import Estimate
-from paceline.sweeping import Store
+from paceline.store import Store
 from small_paper import GOODPUT
 
 SCENARIO = """

@@ -145,7 +145,8 @@ class Slower:
             # a kernel's flow does not know how fast it sent, and nobody what was at an instant
             unknown = pl.when(pl.col("time_s") > self.known_s).then(None).otherwise(pl.col("goodput_bps"))
             known = run.series["rate"].with_columns(unknown.alias("goodput_bps"))
-            run.series["rate"] = known.drop("send_rate_bps", strict=False)
+            rate = known.drop("send_rate_bps", strict=False)
+            return replace(run, series={**run.series, "rate": rate})
         return run
 
 

@@ -19,9 +19,9 @@ import pytest
 
 from paceline import _core
 from paceline.cli.send import now
-from paceline.errors import PacelineError
+from paceline.errors import LiveError, PacelineError, ScenarioError
 from paceline.results import Results
-from paceline.sending import LiveError, place, read_key, scheme, send
+from paceline.sending import place, read_key, scheme, send
 
 pytestmark = pytest.mark.realtime
 
@@ -86,9 +86,9 @@ def test_results_are_those_of_a_simulated_run(port: int, tmp_path: Path) -> None
     spoilt = bytearray(events[0].read_bytes())
     spoilt[-1] ^= 1
     events[0].write_bytes(spoilt)
-    with pytest.raises(_core.LiveError, match="figure was"):
+    with pytest.raises(LiveError, match="figure was"):
         _core.replay(str(events[0]))
-    with pytest.raises(_core.LiveError, match="no event log"):
+    with pytest.raises(LiveError, match="no event log"):
         _core.replay(__file__)
 
 
@@ -110,11 +110,11 @@ def test_a_stream_is_played(port: int) -> None:
 def test_mistakes_are_said_before_anything_is_sent(port: int, tmp_path: Path) -> None:
     with pytest.raises(PacelineError, match=r"--controller tfrx is not known \(did you mean tfrc\?\)"):
         send("127.0.0.1", "tfrx", port=port)
-    with pytest.raises(_core.ScenarioError, match=r"^--set params.phi: "):
+    with pytest.raises(ScenarioError, match=r"^--set params.phi: "):
         send("127.0.0.1", "newreno", set={"params.phi": 2}, port=port)
-    with pytest.raises(_core.ScenarioError, match=r"^--app: "):
+    with pytest.raises(ScenarioError, match=r"^--app: "):
         send("127.0.0.1", "tfrc", app="wev", port=port)
-    with pytest.raises(_core.ScenarioError, match=r"^--rate: "):
+    with pytest.raises(ScenarioError, match=r"^--rate: "):
         send("127.0.0.1", "udp", rate="2 apples", port=port)
     with pytest.raises(PacelineError, match="one of them"):
         send(f"127.0.0.1:{port}", "tfrc", port=port - 1)

@@ -15,10 +15,10 @@ import pytest
 
 from needs import require
 from paceline import _core
-from paceline.errors import PacelineError
+from paceline.errors import LiveError, PacelineError, ScenarioError
 from paceline.results import Results
 from paceline.rtp import Receiver
-from paceline.sending import LiveError, send
+from paceline.sending import send
 from realtime import conclusive
 from test_path import PACELINE, direction, measured, steal
 
@@ -235,13 +235,13 @@ def test_mistakes_are_said_before_anything_is_sent() -> None:
             send(there, "kernel:reno", max_rate="1Mbit/s")
         with pytest.raises(PacelineError, match="serve --max-rate"):
             send("127.0.0.1", "lda-plus", max_rate="1Mbit/s")
-        with pytest.raises(_core.ScenarioError, match="use lda-plus"):
+        with pytest.raises(ScenarioError, match="use lda-plus"):
             send(there, "tfrc", max_rate="1Mbit/s")
-        with pytest.raises(_core.ScenarioError, match="RFC 8888"):
+        with pytest.raises(ScenarioError, match="RFC 8888"):
             send(there, "nada", app="encoder", max_rate="1Mbit/s")
-        with pytest.raises(_core.ScenarioError, match="RFC 5761"):
+        with pytest.raises(ScenarioError, match="RFC 5761"):
             send(f"{there}&pt=72", "lda-plus", max_rate="1Mbit/s")
-        with pytest.raises(_core.ScenarioError, match="one receiver"):
+        with pytest.raises(ScenarioError, match="one receiver"):
             send("rtp://239.1.1.1:5004", "lda-plus", max_rate="1Mbit/s")
         with pytest.raises(LiveError, match="no-such-host"):
             send("rtp://no-such-host.invalid:5004", "lda-plus", max_rate="1Mbit/s")

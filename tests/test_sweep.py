@@ -16,11 +16,12 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import paceline
-from paceline import _core, files
+from paceline import _core
 from paceline.comparing import differences, metrics_in
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.results import TABLES, Results, RunRecord
-from paceline.sweeping import Point, Store, run_points, seeds_from
+from paceline.store import Store
+from paceline.sweeping import Point, run_points, seeds_from
 
 TEXT = """
 duration = "10 s"
@@ -116,7 +117,7 @@ def test_another_sweep_is_not_resumed(scenario: _core.Scenario, calls: list[Any]
     changed = scenario.set("duration", "11 s")
     with pytest.raises(PacelineError, match="the scenario has changed"):
         paceline.sweep(changed, vary, runs=2, out=tmp_path)
-    with pytest.raises(PacelineError, match=r"holds a sweep over flow\.media\.cc"):
+    with pytest.raises(PacelineError, match=r"resume: it was over flow\.media\.cc, not flow\.media\.count,"):
         paceline.sweep(scenario, {"flow.media.count": [1]}, runs=2, out=tmp_path)
     with pytest.raises(PacelineError, match="other recordings"):
         paceline.sweep(scenario, vary, runs=2, out=tmp_path, record=["cwnd"])
@@ -137,7 +138,7 @@ def test_runs_of_another_build_are_not_used_again(
     run_points(points, [1, 2], store=store)
     assert not calls
     # The same version number, but somebody has changed a controller.
-    monkeypatch.setattr(files, "build", lambda: "0.1.0+changed")
+    monkeypatch.setattr(_core, "build", lambda: "0.1.0+changed")
     with pytest.raises(PacelineError, match="built anew"):
         paceline.sweep(scenario, vary, runs=2, out=tmp_path)
     run_points(points, [1, 2], store=store)
@@ -180,13 +181,13 @@ def test_the_error_of_a_run_stops_the_others(
 
     def run(_scenario: Any, seed: int, *_: Any) -> Any:
         if seed == 2:
-            raise _core.InternalError("Paceline has a defect: seed 2")
+            raise paceline.InternalError("Paceline has a defect: seed 2")
         assert cancelled.wait(10)
-        raise _core.Cancelled
+        raise paceline.Cancelled
 
     monkeypatch.setattr(_core, "run", run)
     monkeypatch.setattr(_core, "Watch", Watch)
-    with pytest.raises(_core.InternalError, match="seed 2"):
+    with pytest.raises(paceline.InternalError, match="seed 2"):
         run_points([Point(scenario)], [1, 2, 3], workers=2)
 
 
@@ -196,11 +197,11 @@ def test_what_cannot_be_stored_is_said_and_the_rest_is_kept(
     store = Store(tmp_path)
     real, count = store.put, [0]
 
-    def put(key: str, run: RunRecord) -> None:
+    def put(key: str, run: RunRecord) -> RunRecord:
         count[0] += 1
         if count[0] > 3:
             raise StorageError("cannot write x: No space left on device")
-        real(key, run)
+        return real(key, run)
 
     monkeypatch.setattr(store, "put", put)
     with pytest.raises(StorageError, match="No space left"):

@@ -16,7 +16,8 @@ from paceline.errors import Interrupted
 from paceline.reproduce import page
 from paceline.reproduce.reproduction import RealTime
 from paceline.results import RunRecord
-from paceline.sweeping import Point, Store, workers_of_machine
+from paceline.store import Store
+from paceline.sweeping import Point, workers_of_machine
 from paceline.turns import ALONE, Budget, in_turn
 
 pytestmark = pytest.mark.realtime

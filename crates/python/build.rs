@@ -1,5 +1,5 @@
 //! Puts the papers' files and the kernel's congestion controls where the wheel is packed from, so that an installed package
-//! has them as a clone has.
+//! has them as a clone has; and gives the sources of the core a number, by which results of two of them are told apart.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,7 +31,47 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
+    match sources(&root.join("crates")) {
+        Ok(hash) => println!("cargo::rustc-env=PACELINE_SOURCES={hash:016x}"),
+        Err(error) => {
+            println!("cargo::error=the sources in crates could not be read: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
     ExitCode::SUCCESS
+}
+
+/// A hash of all crates' sources but this one's, the same on every system.
+fn sources(crates: &Path) -> io::Result<u64> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(crates)? {
+        let folder = entry?.path().join("src");
+        if folder.is_dir() && !folder.starts_with(crates.join("python")) {
+            println!("cargo::rerun-if-changed={}", folder.display());
+            collect(&folder, &mut files)?;
+        }
+    }
+    let name = |file: &Path| file.strip_prefix(crates).unwrap_or(file).to_string_lossy().replace('\\', "/");
+    files.sort_by_key(|file| name(file));
+    // FNV-1a of 64 bits: Rust's own hashes may change with its version.
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for file in files {
+        let text = fs::read(&file)?;
+        let ends_as_here = text.into_iter().filter(|&byte| byte != b'\r');
+        for byte in name(&file).into_bytes().into_iter().chain(ends_as_here) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    Ok(hash)
+}
+
+/// All files in a folder and those in it.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() { collect(&path, files)? } else { files.push(path) }
+    }
+    Ok(())
 }
 
 /// Makes `to` a copy of `from`.

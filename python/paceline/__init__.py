@@ -16,13 +16,23 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from paceline import _core
-from paceline._core import Cancelled, InternalError, Scenario, ScenarioError
-from paceline.errors import Interrupted, PacelineError, StorageError
+from paceline._core import Scenario
+from paceline.errors import (
+    Cancelled,
+    InternalError,
+    Interrupted,
+    LiveError,
+    PacelineError,
+    PathError,
+    ScenarioError,
+    StorageError,
+)
 
 if TYPE_CHECKING:
     from paceline import models
     from paceline.comparing import Comparison, compare
-    from paceline.paths import PathError, PathRun, path
+    from paceline.merging import merge
+    from paceline.paths import PathRun, path
     from paceline.realtime import run as emulate
     from paceline.results import Results, summarise
     from paceline.running import run
@@ -36,7 +46,6 @@ if TYPE_CHECKING:
 # the command line's `--help` needs none of them. No module here is called as a function is: its import would hide it.
 _LATER = {
     "Comparison": "comparing",
-    "PathError": "paths",
     "PathRun": "paths",
     "Results": "results",
     "compare": "comparing",
@@ -44,6 +53,7 @@ _LATER = {
     "emulate": "realtime.run",
     "jain_over_time": "variation",
     "load": "scenario",
+    "merge": "merging",
     "models": "",
     "parse": "scenario",
     "path": "paths",
@@ -89,6 +99,7 @@ __all__ = [
     "Comparison",
     "InternalError",
     "Interrupted",
+    "LiveError",
     "PacelineError",
     "PathError",
     "PathRun",
@@ -102,6 +113,7 @@ __all__ = [
     "emulate",
     "jain_over_time",
     "load",
+    "merge",
     "models",
     "parse",
     "path",

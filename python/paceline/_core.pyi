@@ -2,18 +2,6 @@
 
 from typing import final
 
-class ScenarioError(Exception):
-    """A mistake in a scenario; the message names the file, the key, the value, and what is allowed."""
-
-class Cancelled(Exception):  # noqa: N818 (not an error: somebody asked for it)
-    """The run was stopped through its `Watch`."""
-
-class InternalError(Exception):
-    """A defect of Paceline itself; the message asks to report it and gives scenario and seed."""
-
-class LiveError(Exception):
-    """The other end, the network or the system refused a flow between hosts."""
-
 @final
 class SendWatch:
     """A handle on `send` from another thread."""
@@ -106,8 +94,13 @@ class Scenario:
         """A copy with the value at the TOML path replaced, read as TOML, else taken as text. Raises ScenarioError."""
     def set_all(self, values: list[tuple[str, str]]) -> Scenario:
         """A copy with several values replaced, checked when all are. Raises ScenarioError."""
+    def __new__(cls, text: str, base_dir: str, name: str, traces: list[tuple[str, str]]) -> Scenario:
+        """What `__getnewargs__` gives, for pickles. Raises ScenarioError."""
+    def __getnewargs__(self) -> tuple[str, str, str, list[tuple[str, str]]]: ...
     def to_toml(self) -> str:
         """The scenario with every default filled in."""
+    def identity(self) -> str:
+        """The same without name and description, of which no result depends."""
     @property
     def name(self) -> str: ...
     @property
@@ -211,9 +204,6 @@ def run(
     the names of the hosts (none: all). Raises Cancelled, InternalError, OSError, ScenarioError, ValueError.
     """
 
-class PathFailed(Exception):  # noqa: N818 (says what failed)
-    """A path could not be made, or its command not be run; the arguments are the message and an exit code."""
-
 @final
 class Path:
     """A path that has been read and checked."""
@@ -274,7 +264,7 @@ def run_path(
     """Runs a command over a path until it ends, without the interpreter lock. `far` is a line for a shell at the far
     end, whose output goes to the descriptor `far_output`; `host`: the far end is this host. `capture` is a file and how
     many bytes of a packet are kept. Signals are the command's meanwhile; with `stop`, which ends it, they are left
-    alone. `access_point` is a law in a word, as "voap,beta=20ms". Raises PathFailed, InternalError, ValueError.
+    alone. `access_point` is a law in a word, as "voap,beta=20ms". Raises PathError, InternalError, ValueError.
     """
 
 def schema_json() -> str:
@@ -282,6 +272,12 @@ def schema_json() -> str:
 
 def schemes() -> str:
     """The registered schemes as JSON: name, summary, source, and parameters with default, range, unit and meaning."""
+
+def build() -> str:
+    """What the results of this core depend on beside scenario and seed: its version, and a hash of its sources."""
+
+def columns_json() -> str:
+    """The measures and labels that the rows of each table can have: TABLE -> names."""
 
 def version() -> str:
     """The version of the core, "0.1.0" say; a build of the dev profile ends with "+dev"."""

@@ -51,12 +51,12 @@ def _encoded(pairs: Mapping[str, str]) -> bytes:
 class FieldUnits:
     """The Arrow schema of a table, each named column's field carrying the metadata {"unit": ...}."""
 
-    def __init__(self, table: pl.DataFrame, units: Mapping[str, str]) -> None:
-        self._schema = table.schema
+    def __init__(self, schema: pl.Schema, units: Mapping[str, str]) -> None:
+        self._schema = schema
         # The schema points into these buffers, which live as long as this object.
         self._metadata = [
             ctypes.create_string_buffer(_encoded({"unit": units[name]})) if name in units else None
-            for name in table.columns
+            for name in schema
         ]
 
     def __arrow_c_schema__(self) -> object:

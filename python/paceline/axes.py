@@ -179,6 +179,19 @@ def recorded(vary: Vary) -> dict[str, Any]:
     return {"vary": values, "together": together} if together else {"vary": values}
 
 
+def varied(manifest: Mapping[str, Any]) -> Vary:
+    """What a manifest says was varied: `recorded` the other way."""
+    values: dict[str, list[Any]] = manifest["vary"]
+    together = {path: tuple(paths) for paths in manifest.get("together", []) for path in paths}
+    names = dict.fromkeys(together.get(path, path) for path in values)
+    return {
+        name: values[name]
+        if isinstance(name, str)
+        else list(zip(*(values[path] for path in name), strict=True))
+        for name in names
+    }
+
+
 def short(paths: Sequence[str]) -> dict[str, str]:
     """The ends of paths that tell them apart: "delay" for "link.bottleneck.delay"."""
     found = {}

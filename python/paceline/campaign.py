@@ -36,8 +36,9 @@ from paceline.errors import PacelineError
 from paceline.reproduce.paper import Settings
 from paceline.reproduce.reading import Table, read_toml, settings
 from paceline.results import Results
-from paceline.scenario import load, toml_value
-from paceline.sweeping import Kept, Point, Progress, run_points, seeds_from
+from paceline.scenario import load, toml_value, written
+from paceline.store import Kept
+from paceline.sweeping import Point, Progress, check_recordings, run_points, seeds_from
 from paceline.turns import RATE_EVERY_S, Runner, in_turn
 
 AXES = ("case", "scheme")
@@ -148,23 +149,26 @@ def run(
     what = {
         "kind": "campaign",
         "name": campaign.name,
-        "scenario": [point.identity for point in campaign.points],
+        "scenario": [written(point.scenario)["scenario"] for point in campaign.points],
+        "identity": [written(point.scenario)["identity"] for point in campaign.points],
         "over": over,
         "vary": {axis: list(dict.fromkeys(point.labels[axis] for point in campaign.points)) for axis in AXES},
         "seeds": seeds,
+        "record": check_recordings(record, record_every_s),
+        "record_every_s": record_every_s,
     }
-    kept = Kept(what, record, record_every_s, out, fresh=fresh)
     run_all = (
         functools.partial(run_points, workers=workers)
         if runner is None
         else functools.partial(in_turn, runner=runner, over=over, rest_s=campaign.rest_s)
     )
-    records = run_all(
-        campaign.points,
-        seeds,
-        record=record,
-        record_every_s=record_every_s,
-        store=kept.store,
-        progress=progress,
-    )
-    return kept.results(records)
+    with Kept(what, out, fresh=fresh) as kept:
+        records = run_all(
+            campaign.points,
+            seeds,
+            record=record,
+            record_every_s=record_every_s,
+            store=kept.store,
+            progress=progress,
+        )
+        return kept.results(records)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from paceline import files
+from paceline import _core, files
 from paceline.axes import Vary, combinations
 from paceline.errors import PacelineError
 from paceline.interval import Kind
@@ -68,6 +70,28 @@ class Comparison:
     results: Results
 
 
+def check_metrics(metrics: Sequence[str]) -> None:
+    """Raises PacelineError for a metric that no scenario has."""
+    columns: dict[str, list[str]] = json.loads(_core.columns_json())
+    known = {table: [c for c in names if c not in IDENTITY[table]] for table, names in columns.items()}
+    for name in metrics:
+        _matches(name, known)
+
+
+def _matches(name: str, there: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Table and measure of a metric, given as TABLE.MEASURE or MEASURE. Raises PacelineError if there is none."""
+    pairs = [(table, measure) for table, measures in there.items() for measure in measures]
+    found = [(table, measure) for table, measure in pairs if name in (measure, f"{table}.{measure}")]
+    if not found:
+        names = [f"{table}.{measure}" for table, measure in pairs] if "." in name else [m for _, m in pairs]
+        near = [n for n in names if n.startswith(name)] or difflib.get_close_matches(name, names, 3)
+        if near:
+            raise PacelineError(f'no metric "{name}"; did you mean {" or ".join(dict.fromkeys(near))}?')
+        known = "; ".join(f"{table}: {', '.join(measures)}" for table, measures in there.items())
+        raise PacelineError(f'no metric "{name}" in these results. There are: {known}')
+    return found
+
+
 def metrics_in(results: Results, metrics: Sequence[str] | None) -> list[tuple[str, str]]:
     """Table and measure of each metric, given as TABLE.MEASURE or MEASURE. Raises PacelineError for an unknown one."""
     there = {
@@ -83,19 +107,7 @@ def metrics_in(results: Results, metrics: Sequence[str] | None) -> list[tuple[st
     if metrics is None:
         pairs = [tuple(name.split(".", 1)) for name in DEFAULT_METRICS]
         return [(table, measure) for table, measure in pairs if measure in there.get(table, [])]
-    found = []
-    for name in metrics:
-        matches = [
-            (table, measure)
-            for table, measures in there.items()
-            for measure in measures
-            if name in (measure, f"{table}.{measure}")
-        ]
-        if not matches:
-            known = "; ".join(f"{table}: {', '.join(measures)}" for table, measures in there.items())
-            raise PacelineError(f'no metric "{name}" in these results. There are: {known}')
-        found += [match for match in matches if match not in found]
-    return found
+    return list(dict.fromkeys(pair for name in metrics for pair in _matches(name, there)))
 
 
 def differences(
@@ -221,5 +233,7 @@ def compare(
         raise PacelineError(
             "a comparison needs at least two alternatives: vary a path over two values or more"
         )
+    check_metrics(metrics or ())
     results = sweep(scenario, vary, runs=runs, seed=seed, set=set, workers=workers, progress=progress)
+    results.manifest["kind"] = "comparison"
     return Comparison(differences(results, metrics), results)

@@ -1,4 +1,7 @@
-"""What can go wrong, as a user should see it. Each message stands alone: what happened, where, what to do."""
+"""What can go wrong, as a user should see it. Each message stands alone: what happened, where, what to do.
+
+All are `PacelineError`s, but for Ctrl-C. The core raises those of these that its work can meet.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,42 @@ class PacelineError(Exception):
     exit_code = 2
 
 
+class ScenarioError(PacelineError):
+    """A mistake in a scenario; the message names the file, the key, the value, and what is allowed."""
+
+
 class StorageError(PacelineError):
     """The system refused to read or write a file: full disk, no permission, a damaged file."""
 
     exit_code = 1
 
 
-class Interrupted(PacelineError):  # noqa: N818 (not an error: somebody asked for it)
-    """Somebody asked to stop (Ctrl-C). What had finished is kept where there was a place to keep it."""
+class LiveError(PacelineError):
+    """The other end, the network or the system refused."""
+
+    exit_code = 1
+
+
+class PathError(PacelineError):
+    """A path could not be made, or its command not be run."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class InternalError(PacelineError):
+    """A defect of Paceline itself; the message asks to report it and gives scenario and seed."""
+
+    exit_code = 1
+
+
+class Cancelled(PacelineError):  # noqa: N818 (not an error: somebody asked for it)
+    """The run was stopped through its `Watch`."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during several runs. What had finished is kept where there was a place to keep it."""
 
     exit_code = 130
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import hashlib
+import errno
 import io
 import json
 import os
 import platform
+import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -51,19 +52,38 @@ def make_directory(path: Path) -> None:
         raise refused(path, error, "make or write directory") from error
 
 
-def write_whole(path: Path, content: bytes | str) -> None:
-    """Writes a file whole: a reader sees the old content or all of the new. Raises StorageError."""
-    data = content.encode() if isinstance(content, str) else content
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A file to write that takes the place of `path` at the end, and goes if that fails. Raises StorageError."""
     # The process in the name: two at work in one directory do not disturb each other.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with temporary.open("wb") as file:
-            file.write(data)
+        yield temporary
         temporary.replace(path)
-    except OSError as error:
+    except BaseException as error:
+        # Polars does not say it.
+        full = isinstance(error, pl.exceptions.PolarsError) and shutil.disk_usage(path.parent).free < 1 << 20
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise refused(path, error) from error
+        if full:
+            raise refused(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from error
+        if isinstance(error, OSError):
+            raise refused(path, error) from error
+        if isinstance(error, pl.exceptions.PolarsError):
+            raise StorageError(f"cannot write {path}: {error}") from error
+        raise
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Writes a file whole: a reader sees the old content or all of the new. Raises StorageError."""
+    with _whole(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def copy_whole(path: Path, to: Path) -> None:
+    """Copies a file; `to` is there when all of it is. Raises StorageError."""
+    with _whole(to) as temporary:
+        shutil.copyfile(path, temporary)
 
 
 def remove(path: Path) -> None:
@@ -95,12 +115,19 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def write_parquet(path: Path, table: pl.DataFrame) -> None:
-    """Writes a table as Parquet, each column's unit in the metadata of its Arrow field. Raises StorageError."""
-    buffer = io.BytesIO()
-    units = {name: unit for name in table.columns if (unit := unit_of(name))}
-    table.write_parquet(buffer, metadata={"units": json.dumps(units)}, arrow_schema=FieldUnits(table, units))
-    write_whole(path, buffer.getvalue())
+def write_parquet(path: Path, table: pl.DataFrame | pl.LazyFrame) -> None:
+    """Writes a table as Parquet, each column's unit in the metadata of its Arrow field; one that is lazy passes through
+    in parts. Raises StorageError."""
+    schema = table.collect_schema()
+    units = {name: unit for name in schema if (unit := unit_of(name))}
+    metadata = {"units": json.dumps(units)}
+    if isinstance(table, pl.DataFrame):
+        buffer = io.BytesIO()
+        table.write_parquet(buffer, metadata=metadata, arrow_schema=FieldUnits(schema, units))
+        write_whole(path, buffer.getvalue())
+        return
+    with _whole(path) as temporary:
+        table.sink_parquet(temporary, metadata=metadata, arrow_schema=FieldUnits(schema, units))
 
 
 def write_csv(path: Path, table: pl.DataFrame) -> None:
@@ -118,22 +145,22 @@ def read_parquet(path: Path) -> pl.DataFrame:
         raise StorageError(f"{path} is damaged: {error}") from error
 
 
+def check_parquet(path: Path) -> None:
+    """Whether a table is there and whole, as far as its end tells. Raises StorageError."""
+    try:
+        pl.read_parquet_schema(path)
+    except OSError as error:
+        raise refused(path, error, "read") from error
+    except pl.exceptions.PolarsError as error:
+        raise StorageError(f"{path} is damaged: {error}") from error
+
+
 def _processor() -> str:
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
-
-
-@functools.cache
-def build() -> str:
-    """Version and build of the simulator: two builds of one version, with a controller changed, are told apart."""
-    try:
-        content = Path(_core.__file__).read_bytes()
-    except OSError as error:
-        raise refused(Path(_core.__file__), error, "read") from error
-    return f"{_core.version()}+{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def versions() -> dict[str, str]:

@@ -14,8 +14,8 @@ from paceline import _core, files, linux
 from paceline.errors import PacelineError
 from paceline.live import live_record, live_results
 from paceline.results import Results
-from paceline.running import claim
 from paceline.scenario import toml_value
+from paceline.store import claim
 from paceline.sweeping import RECORD_EVERY_S
 
 KIND = "path"
@@ -38,14 +38,6 @@ FAR_OUTPUT = "far.txt"
 """What the far command writes, in a run directory."""
 
 Device = Literal["any", "tun", "packet"]
-
-
-class PathError(PacelineError):
-    """A path could not be made, or its command not be run."""
-
-    def __init__(self, message: str, exit_code: int = 1) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
 
 
 @dataclass(frozen=True)
@@ -103,49 +95,47 @@ def path(
     values = [(key, toml_value(value)) for key, value in (set or {}).items()]
     loaded = _core.Path.load(str(path), values, seed, ports)
     if out is not None:
-        claim(Path(out), KIND)
         record_every_s = RECORD_EVERY_S if record_every_s is None else record_every_s
-    if pcap is not None:
-        try:
-            Path(pcap).open("wb").close()
-        except OSError as error:
-            raise files.refused(Path(pcap), error) from error
-    sys.stdout.flush()
-    with _far_output(out, far) as descriptor:
-        try:
-            output = _core.run_path(
-                loaded,
-                [os.fspath(word) for word in command],
-                far=None if far == HOST else far,
-                far_output=descriptor,
-                host=far == HOST,
-                device=device,
-                limit_s=for_s,
-                record_every_s=record_every_s,
-                capture=None if pcap is None else (str(pcap), SNAP),
-                stop=stop,
-                access_point=access_point,
-            )
-        except _core.PathFailed as error:
-            raise PathError(*error.args) from None
-        except ValueError as error:
-            raise PacelineError(str(error)) from None
-    record = live_record(output, loaded.seed)
-    report = record.summary["path"]
-    known = profiles().get(str(path))
-    more = {
-        "path": str(path),
-        "scenario": known[1] if known else _text(path),
-        "set": dict(values),
-        "command": list(command),
-        "far": far,
-        "access_point": access_point,
-        "report": report,
-    }
-    results = live_results([record], KIND, loaded.name, more)
-    if out is not None:
-        results.write(out)
-    return PathRun(output.status, results, report)
+    with claim(out, KIND):
+        if pcap is not None:
+            try:
+                Path(pcap).open("wb").close()
+            except OSError as error:
+                raise files.refused(Path(pcap), error) from error
+        sys.stdout.flush()
+        with _far_output(out, far) as descriptor:
+            try:
+                output = _core.run_path(
+                    loaded,
+                    [os.fspath(word) for word in command],
+                    far=None if far == HOST else far,
+                    far_output=descriptor,
+                    host=far == HOST,
+                    device=device,
+                    limit_s=for_s,
+                    record_every_s=record_every_s,
+                    capture=None if pcap is None else (str(pcap), SNAP),
+                    stop=stop,
+                    access_point=access_point,
+                )
+            except ValueError as error:
+                raise PacelineError(str(error)) from None
+        record = live_record(output, loaded.seed)
+        report = record.summary["path"]
+        known = profiles().get(str(path))
+        more = {
+            "path": str(path),
+            "scenario": known[1] if known else _text(path),
+            "set": dict(values),
+            "command": list(command),
+            "far": far,
+            "access_point": access_point,
+            "report": report,
+        }
+        results = live_results([record], KIND, loaded.name, more)
+        if out is not None:
+            results.write(out)
+        return PathRun(output.status, results, report)
 
 
 def _text(path: str | Path) -> str:

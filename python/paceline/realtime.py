@@ -18,6 +18,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,13 @@ import numpy.typing as npt
 import polars as pl
 
 from paceline import _core, files, linux, paths
-from paceline.errors import PacelineError
+from paceline.errors import LiveError, PacelineError, PathError, ScenarioError
 from paceline.live import live_record
 from paceline.results import ALL_SERIES, Results, RunRecord
-from paceline.running import claim
-from paceline.scenario import ScenarioLike, identity, load, toml_value
-from paceline.sending import PORT, LiveError, listen
-from paceline.sweeping import Point, Progress, Store, check_recordings, seeds_from
+from paceline.scenario import ScenarioLike, load, toml_value, written
+from paceline.sending import PORT, listen
+from paceline.store import Store, claim
+from paceline.sweeping import Point, Progress, check_recordings, seeds_from
 from paceline.turns import Runner, in_turn
 
 RECORD_EVERY_S = 0.1
@@ -106,6 +107,8 @@ def emulate(
         if ran.status != 0 or kept is None:
             said = (where / "near.txt").read_text() if (where / "near.txt").exists() else ""
             raise PacelineError(f"{scenario.name}, in real time: {said.strip() or 'the flows did not end'}")
+        # Its files go with the directory.
+        kept = replace(kept, series=dict(kept.series))
     check_moved(kept, scenario.name)
     return _whole(kept, ran, scenario, record, record_every_s)
 
@@ -155,33 +158,32 @@ def run(
     manifest = {
         "kind": "emulation",
         "name": loaded.name,
-        "scenario": identity(loaded),
+        **written(loaded),
         "seeds": seeds,
         "version": _core.version(),
         "record": check_recordings(record, record_every_s, ALL_SERIES),
         "record_every_s": record_every_s,
         **files.provenance(),
     }
-    if out is not None:
-        claim(Path(out), "emulation")
-    records = in_turn(
-        [Point(loaded)],
-        seeds,
-        Emulator(),
-        over="emulator",
-        record=record,
-        record_every_s=record_every_s,
-        progress=progress,
-        tries=1,
-    )
-    # Those that failed have tables without rows, and were warned of.
-    made = [record for record in records if record.summary["flows"]]
-    if not made:
-        raise LiveError(f"{loaded.name}: no run came to its end, so there is nothing to show")
-    results = Results(made, manifest)
-    if out is not None:
-        results.write(out)
-    return results
+    with claim(out, "emulation"):
+        records = in_turn(
+            [Point(loaded)],
+            seeds,
+            Emulator(),
+            over="emulator",
+            record=record,
+            record_every_s=record_every_s,
+            progress=progress,
+            tries=1,
+        )
+        # Those that failed have tables without rows, and were warned of.
+        made = [record for record in records if record.summary["flows"]]
+        if not made:
+            raise LiveError(f"{loaded.name}: no run came to its end, so there is nothing to show")
+        results = Results(made, manifest)
+        if out is not None:
+            results.write(out)
+        return results
 
 
 class Host:
@@ -197,10 +199,7 @@ class Host:
     ) -> RunRecord:
         """One run. Raises PacelineError if the server refuses."""
         host, port, key = self._to
-        try:
-            kept = _asked(host, port, scenario, seed, record_every_s, key=key, watch=self._watch)
-        except _core.LiveError as error:
-            raise PacelineError(str(error)) from None
+        kept = _asked(host, port, scenario, seed, record_every_s, key=key, watch=self._watch)
         check_moved(kept, scenario.name)
         return _measured(kept, {**kept.summary, "seed": seed}, scenario, record, record_every_s)
 
@@ -249,7 +248,7 @@ def _asked(
     ports: int | None = None,
 ) -> RunRecord:
     """What came of the flows of a scenario that the server was asked for; `ports` is the first flow's port here. Raises
-    LiveError and ScenarioError of the core."""
+    LiveError and ScenarioError."""
     every_us = round(min(record_every_s, RECORD_EVERY_S) * 1e6)
     measure = (round(warmup_s(scenario) * 1000), round(scenario.duration_s * 1000), every_us)
     asked = flows(scenario, seed)
@@ -275,7 +274,7 @@ def refused() -> str | None:
     """Why this system lets nothing run over an emulated path; None if it does."""
     try:
         paths.path("wide-area", ["true"])
-    except (paths.PathError, linux.NeedsLinux) as error:
+    except (PathError, linux.NeedsLinux) as error:
         return str(error)
     return None
 
@@ -325,9 +324,9 @@ def _whole(
     (path,) = ran.results.summaries
     summary = {**path, **kept.summary, "queues": path["queues"], "seed": kept.seed}
     run = _measured(kept, summary, scenario, record, record_every_s)
-    if "queue" in record:
-        run.series["queue"] = ran.results.series("queue").drop("seed")
-    return run
+    if "queue" not in record:
+        return run
+    return replace(run, series={**run.series, "queue": ran.results.series("queue").drop("seed")})
 
 
 def _measured(
@@ -453,7 +452,7 @@ def near(folder: str, number: str, every_s: str) -> None:
                 ports=_FIRST_PORT,
             )
             break
-        except (_core.LiveError, _core.ScenarioError) as error:
+        except (LiveError, ScenarioError) as error:
             # On a busy machine the server may need longer to be there than a path waits for it.
             if "does `paceline serve` run there" in str(error) and time.monotonic() < until:
                 time.sleep(0.1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,13 +101,34 @@ _WORDS = frozenset(["ended", "program"])
 """Measures of real flows that are no numbers."""
 
 
+class OnDisk(Mapping[str, pl.DataFrame]):
+    """Recordings of a run that lie in files: each is read whenever it is asked for. Raises StorageError."""
+
+    def __init__(self, paths: Mapping[str, Path]) -> None:
+        """The file of each kind."""
+        self.paths = dict(paths)
+
+    def __getitem__(self, kind: str) -> pl.DataFrame:
+        return files.read_parquet(self.paths[kind])
+
+    def scan(self, kind: str) -> pl.LazyFrame:
+        """One that is read when it is needed."""
+        return pl.scan_parquet(self.paths[kind])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.paths)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+
 @dataclass(frozen=True)
 class RunRecord:
     """One finished run: its summary as the core gave it, and what it recorded."""
 
     seed: int
     summary: dict[str, Any]
-    series: dict[str, pl.DataFrame] = field(default_factory=dict)
+    series: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     labels: dict[str, Any] = field(default_factory=dict)
     """The values of the varied paths, in a sweep."""
 
@@ -451,18 +472,37 @@ class Results:
         """What was recorded over time, one of `ALL_SERIES`; varied paths and seed first."""
         if kind not in ALL_SERIES:
             raise PacelineError(f'no recording "{kind}"; there are {", ".join(ALL_SERIES)}')
+        if kind not in self._series:
+            if kind not in self.recorded():
+                raise PacelineError(
+                    f'{kind} was not recorded: run with record=("{kind}",), or --record {kind}'
+                )
+            self._series[kind] = self._lazy(kind).collect()
+        return self._series[kind]
+
+    def _lazy(self, kind: str) -> pl.LazyFrame:
+        """A recording of all runs; what lies on disk is not read yet."""
         if kind in self._series:
-            return self._series[kind]
+            return self._series[kind].lazy()
         parts = []
         for record in self.records:
             if kind in record.series:
                 head = [pl.lit(value).alias(name) for name, value in record.labels.items()]
                 seed = pl.lit(record.seed, dtype=pl.Int64).alias("seed")
-                parts.append(record.series[kind].select(*head, seed, pl.all()))
-        if not parts:
-            raise PacelineError(f'{kind} was not recorded: run with record=("{kind}",), or --record {kind}')
-        self._series[kind] = pl.concat(parts, how="diagonal")
-        return self._series[kind]
+                kept = record.series
+                rows = kept.scan(kind) if isinstance(kept, OnDisk) else kept[kind].lazy()
+                parts.append(rows.select(*head, seed, pl.all()))
+        return pl.concat(parts, how="diagonal")
+
+    def write_series(self, directory: Path) -> None:
+        """Writes each recording as series-KIND.parquet, and removes those that an earlier run left there. What lies on
+        disk passes through in parts: memory does not hold it. Raises StorageError."""
+        for kind in ALL_SERIES:
+            path = directory / f"series-{kind}.parquet"
+            if kind in self.recorded():
+                files.write_parquet(path, self._lazy(kind))
+            else:
+                files.remove(path)
 
     def recorded(self) -> list[str]:
         """The kinds of time series that are there."""
@@ -505,13 +545,10 @@ class Results:
         left there are removed. Raises StorageError."""
         path = Path(directory)
         files.make_directory(path)
-        for kind in set(ALL_SERIES).difference(self.recorded()):
-            files.remove(path / f"series-{kind}.parquet")
         for name in TABLES:
             files.write_parquet(path / f"{name}.parquet", self.table(name))
         files.write_parquet(path / "notices.parquet", self.notices)
-        for kind in self.recorded():
-            files.write_parquet(path / f"series-{kind}.parquet", self.series(kind))
+        self.write_series(path)
         files.write_json(path / "manifest.json", self.manifest)
 
     def __repr__(self) -> str:

@@ -6,30 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paceline import _core, files
 from paceline.errors import PacelineError
 from paceline.results import Results
-from paceline.scenario import ScenarioLike, identity, load
+from paceline.scenario import ScenarioLike, load, written
+from paceline.store import Kept, claim
 from paceline.sweeping import RECORD_EVERY_S, Pcap, Point, Progress, check_recordings, run_points, seeds_from
-
-
-def claim(directory: Path, kind: str = "run") -> None:
-    """Makes a run directory, or takes over that of an earlier run of its kind ("run", "watch", ...).
-
-    Raises PacelineError if it holds something else.
-    """
-    manifest = directory / "manifest.json"
-    if manifest.exists():
-        there = files.read_json(manifest).get("kind", "?")
-        if there != kind:
-            raise PacelineError(
-                f"{directory} is the directory of a {there}, not of a {kind}: use another --out"
-            )
-        return files.make_directory(directory)
-    files.make_directory(directory)
-    if any(directory.iterdir()):
-        raise PacelineError(f"{directory} is not empty and holds no {kind}: use another --out")
-    return None
 
 
 def run(
@@ -50,7 +31,8 @@ def run(
 
     `seed` is by default the scenario's; `set` replaces values at TOML paths; `record` names what to record over time
     (cwnd, queue, rate, rtcp, sequence, acks, tfrc, playout, arrivals, airtime, windows), every `record_every_s`
-    seconds. With `out` the results are also written there. With `pcap`, a file, the one run's packets are written to it
+    seconds. With `out` the results are also written there; of several runs each is kept there as it ends, and when they
+    were stopped the same call goes on. With `pcap`, a file, the one run's packets are written to it
     as pcapng, as they leave and reach hosts: those named in `pcap_at`, or all.
     Raises ScenarioError, PacelineError, StorageError, Interrupted.
     """
@@ -60,29 +42,28 @@ def run(
         raise PacelineError("pcap_at without pcap: name the capture's file")
     loaded = load(scenario, set)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
-    manifest = {
+    what = {
         "kind": "run",
         "name": loaded.name,
-        "scenario": identity(loaded),
+        **written(loaded),
         "seeds": seeds,
-        "version": _core.version(),
         "record": check_recordings(record, record_every_s),
         "record_every_s": record_every_s,
-        **files.provenance(),
     }
-    if out is not None:
-        # Before the work, not after it.
-        claim(Path(out))
-    records = run_points(
-        [Point(loaded)],
-        seeds,
-        record=record,
-        record_every_s=record_every_s,
-        workers=workers,
-        progress=progress,
-        pcap=None if pcap is None else Pcap(Path(pcap), pcap_at),
-    )
-    results = Results(records, manifest)
-    if out is not None:
-        results.write(out)
+    # Several are kept as they end; of one the results of the run before it stay until its own are there.
+    several = runs > 1
+    with Kept(what, out if several else None, over=True) as kept, claim(None if several else out, "run"):
+        records = run_points(
+            [Point(loaded)],
+            seeds,
+            record=record,
+            record_every_s=record_every_s,
+            workers=workers,
+            store=kept.store,
+            progress=progress,
+            pcap=None if pcap is None else Pcap(Path(pcap), pcap_at),
+        )
+        results = Results(records, kept.manifest)
+        if out is not None:
+            results.write(out)
     return results

@@ -30,12 +30,21 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
 
 
 def identity(scenario: Scenario) -> str:
-    """What a run's result depends on beside its seed: the scenario with every default, and the traces' contents."""
-    parts = [scenario.to_toml()]
-    parts += [
+    """What a run's result depends on beside its seed: the scenario with every default but its name, and the traces'
+    contents."""
+    return "\n".join([scenario.identity(), *_traces(scenario)])
+
+
+def written(scenario: Scenario) -> dict[str, str]:
+    """What a manifest says of a scenario: all of it, `scenario`, and a hash of its `identity`."""
+    whole = "\n".join([scenario.to_toml(), *_traces(scenario)])
+    return {"scenario": whole, "identity": hashlib.sha256(identity(scenario).encode()).hexdigest()}
+
+
+def _traces(scenario: Scenario) -> list[str]:
+    return [
         f"# {file}: sha256 {hashlib.sha256(text.encode()).hexdigest()}" for file, text in scenario.traces()
     ]
-    return "\n".join(parts)
 
 
 def parse(text: str, base_dir: str | Path = ".", name: str = "scenario") -> Scenario:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from paceline import _core, files, linux, rtp
-from paceline.errors import PacelineError
+from paceline.errors import LiveError, PacelineError, ScenarioError
 from paceline.live import live_record, live_results
 from paceline.results import Results
-from paceline.running import claim
 from paceline.scenario import toml_value
+from paceline.store import claim
 
 PORT = 5050
 """Where a server listens, over TCP and UDP."""
@@ -31,12 +31,6 @@ _Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None]
 
 View = Callable[[list[dict[str, Any]]], None]
 """Is told twice a second how each flow is: flow, instance, forward, time_s, packets, bytes, rtt_s, figure, ..."""
-
-
-class LiveError(PacelineError):
-    """The other end, the network or the system refused."""
-
-    exit_code = 1
 
 
 def read_key(path: Path) -> bytes:
@@ -129,42 +123,41 @@ def send(
         raise PacelineError(f"{flows} flows: 1 to 32 each way")
     if not 0.001 <= duration_s <= 864_000:
         raise PacelineError(f"{duration_s:g} s: a flow lasts 1 ms to ten days")
-    if out is not None:
-        claim(Path(out), "live")
-    if log_events is not None:
-        files.make_directory(Path(log_events))
-    key = None if key_file is None else read_key(Path(key_file))
-    controller = scheme(controller)
-    first = secrets.randbits(62) if seed is None else seed
-    logs = None if log_events is None else str(log_events)
-    watch = _core.SendWatch()
-    if host.startswith(rtp.SCHEME):
-        plain = direction == "forward" and flows == 1 and key is None and port == PORT
-        set = rtp.limits(controller, max_rate, set, plain=plain)  # noqa: A001
-    else:
-        host, port = _server(host, port, max_rate)
-    wanted = _flows(controller, _settings(controller, set, app, rate), direction, flows, duration_s, first)
-    work = _work(host, port, wanted, watch, key, logs)
-    try:
-        output, notes, interrupted = _sent(work, watch, view)
-    except _core.LiveError as error:
-        raise LiveError(str(error)) from None
-    except _core.ScenarioError as error:
-        raise _core.ScenarioError(_at_options(str(error), app, rate)) from None
-    record = live_record(output)
-    more = {
-        "host": host,
-        "port": port,
-        "controller": controller,
-        "direction": direction,
-        "seed": first,
-        "interrupted": interrupted,
-        "notes": json.loads(notes),
-    }
-    results = live_results([record], "live", f"{controller} {'and '.join(_words(direction))}{host}", more)
-    if out is not None:
-        results.write(out)
-    return results
+    with claim(out, "live"):
+        if log_events is not None:
+            files.make_directory(Path(log_events))
+        key = None if key_file is None else read_key(Path(key_file))
+        controller = scheme(controller)
+        first = secrets.randbits(62) if seed is None else seed
+        logs = None if log_events is None else str(log_events)
+        watch = _core.SendWatch()
+        if host.startswith(rtp.SCHEME):
+            plain = direction == "forward" and flows == 1 and key is None and port == PORT
+            set = rtp.limits(controller, max_rate, set, plain=plain)  # noqa: A001
+        else:
+            host, port = _server(host, port, max_rate)
+        wanted = _flows(
+            controller, _settings(controller, set, app, rate), direction, flows, duration_s, first
+        )
+        work = _work(host, port, wanted, watch, key, logs)
+        try:
+            output, notes, interrupted = _sent(work, watch, view)
+        except ScenarioError as error:
+            raise ScenarioError(_at_options(str(error), app, rate)) from None
+        record = live_record(output)
+        more = {
+            "host": host,
+            "port": port,
+            "controller": controller,
+            "direction": direction,
+            "seed": first,
+            "interrupted": interrupted,
+            "notes": json.loads(notes),
+        }
+        results = live_results([record], "live", f"{controller} {'and '.join(_words(direction))}{host}", more)
+        if out is not None:
+            results.write(out)
+        return results
 
 
 def _sent(
@@ -286,7 +279,7 @@ def listen(
     for n, address in enumerate(addresses):
         try:
             return _core.Server(f"{address}:{port}", rate, longest, sessions, key, results)
-        except _core.LiveError as error:
+        except LiveError as error:
             if n + 1 == len(addresses) or "in use" in str(error):
                 hint = (
                     "; another program has the port: --port P takes another one"

@@ -7,23 +7,21 @@ the order of the request, so that the number of workers changes nothing.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from paceline import _core, files
 from paceline.axes import Vary, check_set, combinations, recorded
-from paceline.errors import Interrupted, PacelineError, StorageError
-from paceline.results import SERIES, TABLES, Results, RunRecord
-from paceline.scenario import ScenarioLike, identity, load
+from paceline.errors import Cancelled, Interrupted, PacelineError
+from paceline.results import SERIES, Results, RunRecord
+from paceline.scenario import ScenarioLike, identity, load, written
+from paceline.store import Kept, Store
 from paceline.threads import THREADS
 
 RECORD_EVERY_S = 0.02
@@ -31,6 +29,8 @@ RECORD_EVERY_S = 0.02
 
 _GRACE_S = 10.0
 """A cancelled run that has not ended after this is left to itself: it looks at its watch many times a second."""
+
+Job = TypeVar("Job")
 
 Progress = Callable[[float, float], None]
 """Told some times a second, in the calling thread: runs done (with the running ones' shares), runs in all; in real time
@@ -48,6 +48,25 @@ class Point:
     def identity(self) -> str:
         """That of its scenario, made once: it hashes the traces."""
         return identity(self.scenario)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Part `part` of `parts` of the runs, each of them in one. Raises PacelineError for a part that is none."""
+
+    part: int
+    parts: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.part <= self.parts:
+            raise PacelineError(f"there is no shard {self.part} of {self.parts}: the first of four is 1/4")
+
+    def of(self, jobs: Sequence[Job]) -> list[Job]:
+        """Every `parts`-th one, so that each part has runs of all points."""
+        return list(jobs[self.part - 1 :: self.parts])
+
+
+ALL = Shard(1, 1)
 
 
 def workers_of_machine() -> int:
@@ -76,49 +95,6 @@ def grid(scenario: ScenarioLike, vary: Vary) -> list[Point]:
 
 def _words(labels: Mapping[str, Any]) -> str:
     return ", ".join(f"{path}={value}" for path, value in labels.items())
-
-
-class Store:
-    """A directory that keeps finished runs, each named by what made it: scenario, seed, recording, version."""
-
-    def __init__(self, directory: str | Path) -> None:
-        self.directory = Path(directory)
-        self.runs = self.directory / "runs"
-        files.make_directory(self.runs)
-
-    @staticmethod
-    def key(scenario: str, seed: int, record: Sequence[str], every_s: float) -> str:
-        """The name of a run: a hash of everything that its result depends on; `scenario` is its identity."""
-        what = json.dumps([files.build(), scenario, seed, sorted(record), every_s if record else None])
-        return hashlib.sha256(what.encode()).hexdigest()[:24]
-
-    def get(self, key: str, seed: int, record: Sequence[str]) -> RunRecord | None:
-        """The finished run of that name, or None. A damaged file counts as not there."""
-        path = self.runs / f"{key}.json"
-        if not path.exists():
-            return None
-        try:
-            kept = files.read_json(path)
-            series = {
-                kind: files.read_parquet(self.runs / f"{key}-{kind}.parquet") for kind in kept["series"]
-            }
-            if kept["seed"] != seed or not set(series) <= set(record):
-                return None
-            return RunRecord(seed, kept["summary"], series)
-        except (StorageError, KeyError):
-            return None
-
-    def put(self, key: str, run: RunRecord) -> None:
-        """Keeps a finished run. The summary comes last: a run is there when it is. Raises StorageError."""
-        for kind, table in run.series.items():
-            files.write_parquet(self.runs / f"{key}-{kind}.parquet", table)
-        kept = {"seed": run.seed, "series": list(run.series), "summary": run.summary}
-        files.write_whole(self.runs / f"{key}.json", json.dumps(kept))
-
-    def clear(self) -> None:
-        """Forgets all runs."""
-        shutil.rmtree(self.runs, ignore_errors=True)
-        files.make_directory(self.runs)
 
 
 def check_recordings(
@@ -184,8 +160,9 @@ def run_points(
     store: Store | None = None,
     progress: Progress | None = None,
     pcap: Pcap | None = None,
+    shard: Shard = ALL,
 ) -> list[RunRecord]:
-    """Runs every point with every seed; records in the order of points, then seeds.
+    """Runs every point with every seed; records in the order of points, then seeds. Of those `shard` takes its part.
 
     Runs that `store` has are taken from it, others are kept there as they finish. Raises Interrupted on Ctrl-C (running
     ones are cancelled, and waited for some seconds), and whatever a run raises (the others are cancelled likewise).
@@ -194,15 +171,15 @@ def run_points(
     workers = workers_of_machine() if workers is None else workers
     if workers < 1:
         raise PacelineError(f"the number of workers must be at least 1, not {workers}")
-    jobs = [(point, seed) for point in points for seed in seeds]
+    jobs = shard.of([(point, seed) for point in points for seed in seeds])
     keys: list[str] = []
     done: dict[int, RunRecord] = {}
     if store:
-        for point in points:
-            keys += [Store.key(point.identity, seed, record, record_every_s) for seed in seeds]
+        keys = [Store.key(point.identity, seed, record, record_every_s) for point, seed in jobs]
         for i, (point, seed) in enumerate(jobs):
             if kept := store.get(keys[i], seed, record):
-                done[i] = RunRecord(seed, kept.summary, kept.series, point.labels)
+                summary = kept.summary | {"name": point.scenario.name}
+                done[i] = RunRecord(seed, summary, kept.series, point.labels)
     waiting = iter([i for i in range(len(jobs)) if i not in done])
     watches: dict[int, _core.Watch] = {}
 
@@ -210,9 +187,7 @@ def run_points(
         point, seed = jobs[i]
         output = simulate(point.scenario, seed, record, record_every_s, watches[i], pcap)
         result = RunRecord.of(seed, output, point.labels)
-        if store:
-            store.put(keys[i], result)
-        return result
+        return store.put(keys[i], result) if store else result
 
     def report() -> None:
         if progress:
@@ -243,60 +218,11 @@ def run_points(
         done |= {
             i: f.result() for f, i in running.items() if f.done() and not f.cancelled() and not f.exception()
         }
-        if isinstance(error, KeyboardInterrupt | _core.Cancelled):
+        if isinstance(error, KeyboardInterrupt | Cancelled):
             raise Interrupted(len(done), len(jobs), str(store.directory) if store else None) from None
         raise
     pool.shutdown()
     return [done[i] for i in range(len(jobs))]
-
-
-def open_sweep(directory: Path, manifest: Mapping[str, Any], *, fresh: bool = False) -> Store:
-    """The store of a sweep or a campaign. Raises PacelineError if the directory holds another (unless `fresh`), or
-    other things.
-
-    The same scenario may be resumed with more runs or other values of the same paths: finished runs are used again.
-    """
-    path = directory / "manifest.json"
-    if path.exists():
-        old = files.read_json(path)
-        if old.get("kind") != manifest["kind"]:
-            kind = old.get("kind", "?")
-            raise PacelineError(
-                f"{directory} is the directory of a {kind}, not of a {manifest['kind']}: use another --out"
-            )
-        if not fresh:
-            _check_same(directory, old, manifest)
-    elif directory.exists() and any(directory.iterdir()):
-        raise PacelineError(f"{directory} is not empty and holds no {manifest['kind']}: use another --out")
-    store = Store(directory)
-    if fresh:
-        store.clear()
-    # Tables are of what is finished: those of the one before this would be mistaken for this one's.
-    for table in [*directory.glob("*.parquet"), *directory.glob("*.csv")]:
-        table.unlink(missing_ok=True)
-    files.write_json(path, manifest)
-    return store
-
-
-def _check_same(directory: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    what = {
-        "scenario": "the scenario has changed",
-        "build": "Paceline is another version, or was built anew from changed sources,",
-        "record": "other recordings are asked for",
-        "record_every_s": "recordings are at another interval",
-        "over": "it runs over something else",
-    }
-    for key, reason in what.items():
-        if old.get(key) != new.get(key):
-            raise PacelineError(
-                f"{directory} holds a {new['kind']} that this one cannot resume: {reason} since then. "
-                "Use another --out, or --fresh to start over (the finished runs there are then deleted)."
-            )
-    if list(old.get("vary", {})) != list(new["vary"]):
-        raise PacelineError(
-            f"{directory} holds a {new['kind']} over {', '.join(old.get('vary', {}))}, "
-            f"not {', '.join(new['vary'])}. Use another --out, or --fresh to start over."
-        )
 
 
 def sweep(
@@ -311,15 +237,22 @@ def sweep(
     workers: int | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
+    shard: tuple[int, int] = (1, 1),
     progress: Progress | None = None,
 ) -> Results:
     """Runs a scenario at every combination of the values in `vary`, each with the same `runs` seeds.
 
     `vary` maps TOML paths to values, and tuples of paths that go together to tuples of values (see `paceline.axes`);
     every table of the results has a column per path. With `out`, finished runs are kept there and a sweep that was
-    stopped goes on where it was; at the end the directory holds the tables too.
+    stopped goes on where it was; at the end the directory holds the tables too. `shard` (k, n) makes part k of n of the
+    runs, as one of n machines does: `out` then has no tables, and `merge` makes one sweep of the parts.
     Raises ScenarioError, PacelineError, StorageError, Interrupted.
     """
+    part = Shard(*shard)
+    if part.parts > 1 and out is None:
+        raise PacelineError(
+            "a shard's runs are for others to merge: give out, the directory where they are kept"
+        )
     check_set(set or {}, vary)
     base = load(scenario, set)
     points = grid(base, vary)
@@ -327,60 +260,21 @@ def sweep(
     what = {
         "kind": "sweep",
         "name": base.name,
-        "scenario": identity(base),
+        **written(base),
         **recorded(vary),
         "seeds": seeds,
+        "record": check_recordings(record, record_every_s),
+        "record_every_s": record_every_s,
     }
-    kept = Kept(what, record, record_every_s, out, fresh=fresh)
-    records = run_points(
-        points,
-        seeds,
-        record=record,
-        record_every_s=record_every_s,
-        workers=workers,
-        store=kept.store,
-        progress=progress,
-    )
-    return kept.results(records)
-
-
-class Kept:
-    """What a sweep or a campaign is remembered by, and with `out` the directory where its finished runs are."""
-
-    def __init__(
-        self,
-        what: Mapping[str, Any],
-        record: Sequence[str],
-        record_every_s: float,
-        out: str | Path | None,
-        *,
-        fresh: bool,
-    ) -> None:
-        self.manifest = {
-            **what,
-            "version": _core.version(),
-            "build": files.build(),
-            "record": check_recordings(record, record_every_s),
-            "record_every_s": record_every_s,
-            **files.provenance(),
-        }
-        self.store = None if out is None else open_sweep(Path(out), self.manifest, fresh=fresh)
-
-    def results(self, records: Sequence[RunRecord]) -> Results:
-        """The results of all runs, whose tables are written too. Raises StorageError."""
-        results = Results(records, self.manifest)
-        if self.store is not None:
-            write_tables(results, self.store.directory)
-        return results
-
-
-def write_tables(results: Results, directory: Path) -> None:
-    """Writes every table, and its statistics over the seeds, as Parquet and CSV. Raises StorageError."""
-    for name in TABLES:
-        for stem, table in ((name, results.table(name)), (f"{name}-statistics", results.statistics(name))):
-            files.write_parquet(directory / f"{stem}.parquet", table)
-            files.write_csv(directory / f"{stem}.csv", table)
-    files.write_parquet(directory / "notices.parquet", results.notices)
-    files.write_csv(directory / "notices.csv", results.notices)
-    for kind in results.recorded():
-        files.write_parquet(directory / f"series-{kind}.parquet", results.series(kind))
+    with Kept(what, out, fresh=fresh) as kept:
+        records = run_points(
+            points,
+            seeds,
+            record=record,
+            record_every_s=record_every_s,
+            workers=workers,
+            store=kept.store,
+            progress=progress,
+            shard=part,
+        )
+        return kept.results(records) if part.parts == 1 else Results(records, kept.manifest)

@@ -15,10 +15,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from paceline import _core
-from paceline.errors import Interrupted, PacelineError, StorageError
-from paceline.paths import LATE_S, STEAL, PathError
+from paceline.errors import InternalError, Interrupted, PacelineError, PathError, StorageError
+from paceline.paths import LATE_S, STEAL
 from paceline.results import TABLES, RunRecord
-from paceline.sweeping import Point, Progress, Store, workers_of_machine
+from paceline.store import Store
+from paceline.sweeping import Point, Progress, workers_of_machine
 from paceline.threads import THREADS
 
 RATE_EVERY_S = 1.0
@@ -134,15 +135,13 @@ def in_turn(
                 run = runner(job.point.scenario, job.seed, record, record_every_s)
                 if not left or not is_disturbed(run):
                     break
-        except (StorageError, PathError):
+        except (StorageError, PathError, InternalError):
             raise
         except PacelineError as error:
             # A flow that failed in the third hour must not cost what comes after it.
             warnings.warn(f"{error}; the run is left out", stacklevel=2)
             return RunRecord(job.seed, {table: [] for table in TABLES if table != "runs"})
-        if store:
-            store.put(job.key, run)
-        return run
+        return store.put(job.key, run) if store else run
 
     def report() -> None:
         if progress:

@@ -16,7 +16,7 @@ from paceline import _core, linux
 from paceline.errors import PacelineError, StorageError
 from paceline.live import live_record, live_results
 from paceline.results import Results
-from paceline.running import claim
+from paceline.store import claim
 
 EVERY_S = 0.01
 """How often a connection's internals are read."""
@@ -64,41 +64,40 @@ def watch(
         raise PacelineError("watch a port, a process or a command: one of them")
     if command is not None and not command:
         raise PacelineError("the command is empty")
-    if out is not None:
-        claim(Path(out), "watch")
-    whose, numbers, name = _whose(port, pid, command)
-    host = _core.HostWatch()
-    watching = _open(whose, numbers, every_s, search_every_s, duration_s)
-    exit_code, interrupted = None, False
-    with ThreadPoolExecutor(1, "paceline-watch") as threads, _adopting(command is not None):
-        child = None if command is None else _start(command)
-        done = threads.submit(watching.run, name)
-        try:
-            exit_code = _look(watching, done, child, view)
-        except KeyboardInterrupt:
-            interrupted = True
-            exit_code = _end(child)
-        finally:
-            watching.finish() if child else watching.stop()
-            wait([done])
-            if child is not None and child.poll() is None:
-                # The time was up before the command was done: it is not ours to leave behind.
-                exit_code = _end(child, at_once=True)
-    output = done.result()
-    record = live_record(output)
-    more = {
-        "watch": {"whose": whose, "numbers": numbers, "command": list(command) if command else None},
-        "every_s": every_s,
-        "search_every_s": search_every_s,
-        "host_state": json.loads(host.report()),
-        "interrupted": interrupted,
-        "exit_code": None if exit_code is None else exit_code if exit_code >= 0 else 128 - exit_code,
-        "notes": record.summary["notes"],
-    }
-    results = live_results([record], "watch", name, more)
-    if out is not None:
-        results.write(out)
-    return results
+    with claim(out, "watch"):
+        whose, numbers, name = _whose(port, pid, command)
+        host = _core.HostWatch()
+        watching = _open(whose, numbers, every_s, search_every_s, duration_s)
+        exit_code, interrupted = None, False
+        with ThreadPoolExecutor(1, "paceline-watch") as threads, _adopting(command is not None):
+            child = None if command is None else _start(command)
+            done = threads.submit(watching.run, name)
+            try:
+                exit_code = _look(watching, done, child, view)
+            except KeyboardInterrupt:
+                interrupted = True
+                exit_code = _end(child)
+            finally:
+                watching.finish() if child else watching.stop()
+                wait([done])
+                if child is not None and child.poll() is None:
+                    # The time was up before the command was done: it is not ours to leave behind.
+                    exit_code = _end(child, at_once=True)
+        output = done.result()
+        record = live_record(output)
+        more = {
+            "watch": {"whose": whose, "numbers": numbers, "command": list(command) if command else None},
+            "every_s": every_s,
+            "search_every_s": search_every_s,
+            "host_state": json.loads(host.report()),
+            "interrupted": interrupted,
+            "exit_code": None if exit_code is None else exit_code if exit_code >= 0 else 128 - exit_code,
+            "notes": record.summary["notes"],
+        }
+        results = live_results([record], "watch", name, more)
+        if out is not None:
+            results.write(out)
+        return results
 
 
 def _whose(

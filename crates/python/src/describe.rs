@@ -74,6 +74,18 @@ pub fn schemes() -> String {
     Value::Array(list).to_string()
 }
 
+/// The measures and labels that the rows of each table can have, as JSON.
+#[pyfunction]
+pub fn columns_json() -> String {
+    json!(paceline_sim::summary::columns()).to_string()
+}
+
+/// What the results of this core depend on beside scenario and seed: its version, and a hash of its sources.
+#[pyfunction]
+pub fn build() -> String {
+    format!("{}+{}", env!("CARGO_PKG_VERSION"), env!("PACELINE_SOURCES"))
+}
+
 /// The version of the core; one with the checks of the dev profile says so, for it is not to be timed.
 #[pyfunction]
 pub fn version() -> &'static str {

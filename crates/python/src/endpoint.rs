@@ -1,19 +1,16 @@
 //! Flows between hosts: `paceline serve` and `paceline send`.
 
 use crate::run::RunOutput;
-use crate::{InternalError, live, panics};
+use crate::{InternalError, LiveError, live, panics};
 use paceline_live::endpoint::control::{Direction, Measure, Offer};
 use paceline_live::endpoint::{self, LiveRun, RtpTarget, SendError, SendOptions, ServeOptions, Wanted};
 use paceline_live::session::{Family, FlowSpec, RtpPeer};
 use paceline_units::{Rate, Span};
-use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-create_exception!(paceline._core, LiveError, PyException, "The other end, the network or the system refused a flow.");
 
 /// A handle on `send` from another thread.
 #[pyclass(frozen, module = "paceline._core")]

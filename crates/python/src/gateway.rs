@@ -1,7 +1,6 @@
 //! The Linux gateway: `paceline gateway`.
 
-use crate::endpoint::LiveError;
-use crate::{InternalError, panics};
+use crate::{InternalError, LiveError, panics};
 use paceline_live::gateway::{self, GatewayError, GatewayOptions, Words};
 use paceline_live::path::Stop;
 use pyo3::exceptions::PyValueError;

@@ -19,38 +19,19 @@ mod path;
 mod run;
 mod scenario;
 
-use pyo3::create_exception;
-use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-create_exception!(
-    paceline._core,
-    ScenarioError,
-    PyException,
-    "A mistake in a scenario; the message names the file, the key, the value, and what is allowed."
-);
-create_exception!(paceline._core, Cancelled, PyException, "The run was stopped through its `Watch`.");
-create_exception!(
-    paceline._core,
-    InternalError,
-    PyException,
-    "A defect of Paceline itself; the message asks to report it and gives scenario and seed."
-);
-#[cfg(target_os = "linux")]
-create_exception!(
-    paceline._core,
-    PathFailed,
-    PyException,
-    "A path could not be made, or its command not be run; the arguments are the message and an exit code."
-);
+// What goes wrong is said with the exceptions of the package, which all have one base.
+pyo3::import_exception!(paceline.errors, Cancelled);
+pyo3::import_exception!(paceline.errors, InternalError);
+pyo3::import_exception!(paceline.errors, LiveError);
+pyo3::import_exception!(paceline.errors, PathError);
+pyo3::import_exception!(paceline.errors, ScenarioError);
 
 /// Paceline's core.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     panics::keep_to_ourselves();
-    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
-    module.add("Cancelled", module.py().get_type::<Cancelled>())?;
-    module.add("InternalError", module.py().get_type::<InternalError>())?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<run::Watch>()?;
     module.add_class::<run::Series>()?;
@@ -59,6 +40,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe::schema_json, module)?)?;
     module.add_function(wrap_pyfunction!(describe::schemes, module)?)?;
     module.add_function(wrap_pyfunction!(describe::version, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::build, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::columns_json, module)?)?;
     module.add_function(wrap_pyfunction!(models::models, module)?)?;
     module.add_function(wrap_pyfunction!(models::model, module)?)?;
     module.add_function(wrap_pyfunction!(models::quantity, module)?)?;
@@ -70,8 +53,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// What takes Linux.
 #[cfg(target_os = "linux")]
 fn in_real_time(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("LiveError", module.py().get_type::<endpoint::LiveError>())?;
-    module.add("PathFailed", module.py().get_type::<PathFailed>())?;
     module.add_class::<endpoint::SendWatch>()?;
     module.add_class::<endpoint::Server>()?;
     module.add_class::<gateway::Gateway>()?;

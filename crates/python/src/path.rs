@@ -1,7 +1,7 @@
 //! Emulated paths in real time, and programs over them.
 
 use crate::run::{Series, of_series};
-use crate::{InternalError, PathFailed, ScenarioError, panics};
+use crate::{InternalError, PathError, ScenarioError, panics};
 use paceline_live::gateway::Words;
 use paceline_live::netns::{self, EndError, Ended, Far, Kind, Plan, RunError};
 use paceline_live::path::{self, PathCapture, PathReport, PathSpec, RelayOptions};
@@ -202,7 +202,7 @@ fn failed(error: RunError) -> PyErr {
         RunError::End(_, EndError::Interrupted(number)) => 128 + number,
         _ => 1,
     };
-    PathFailed::new_err((error.to_string(), code))
+    PathError::new_err((error.to_string(), code))
 }
 
 /// No such file, by errno(3).

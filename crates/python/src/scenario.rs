@@ -4,6 +4,7 @@ use crate::{InternalError, ScenarioError, panics};
 use paceline_live::scenario::{open, trace};
 use paceline_sim::scenario::{self as core, Document};
 use pyo3::prelude::*;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,10 +20,14 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    fn check(document: Document, file: String, base: PathBuf) -> PyResult<Scenario> {
+    /// Checks a document. `known` are traces that have been read before: a scenario stays what it was when it was loaded.
+    fn check(document: Document, file: String, base: PathBuf, known: &[(String, String)]) -> PyResult<Scenario> {
         let mut traces = Vec::new();
         let mut read = |name: &str| {
-            let text = trace(&base.join(name))?;
+            let text = match known.iter().find(|(of, _)| of == name) {
+                Some((_, text)) => text.clone(),
+                None => trace(&base.join(name))?,
+            };
             traces.push((name.to_owned(), text.clone()));
             Ok(text)
         };
@@ -62,14 +67,37 @@ impl Scenario {
         let mut document = tried(|| open(Path::new(path)))?;
         put(&mut document, &values)?;
         let base = Path::new(path).parent().unwrap_or(Path::new("")).to_path_buf();
-        Scenario::check(document, path.to_owned(), base)
+        Scenario::check(document, path.to_owned(), base, &[])
     }
 
     /// Reads TOML text; trace files are looked up from `base_dir`.
     #[staticmethod]
     fn parse(text: &str, base_dir: &str, name: &str) -> PyResult<Scenario> {
         let document = tried(|| Document::parse(text, name))?;
-        Scenario::check(document, name.to_owned(), base_dir.into())
+        Scenario::check(document, name.to_owned(), base_dir.into(), &[])
+    }
+
+    /// A scenario as it was pickled.
+    #[new]
+    fn new(text: &str, base_dir: &str, name: String, traces: Vec<(String, String)>) -> PyResult<Scenario> {
+        let document = tried(|| Document::parse(text, &name))?;
+        Scenario::check(document, name, base_dir.into(), &traces)
+    }
+
+    /// What `new` makes it of: its text, with its traces, so that it can go where their files are not.
+    fn __getnewargs__(&self) -> (String, String, &str, Vec<(String, String)>) {
+        (self.document.to_toml(), self.base.to_string_lossy().into_owned(), &self.file, self.traces.clone())
+    }
+
+    /// Whether the other says the same with every default filled in, and its traces do.
+    fn __eq__(&self, other: &Scenario) -> bool {
+        self.to_toml() == other.to_toml() && self.traces == other.traces
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.to_toml().hash(&mut hasher);
+        hasher.finish()
     }
 
     /// A copy with the value at a TOML path replaced.
@@ -82,12 +110,17 @@ impl Scenario {
     fn set_all(&self, values: Vec<(String, String)>) -> PyResult<Scenario> {
         let mut document = self.document.clone();
         put(&mut document, &values)?;
-        Scenario::check(document, self.file.clone(), self.base.clone())
+        Scenario::check(document, self.file.clone(), self.base.clone(), &self.traces)
     }
 
     /// The scenario with every default filled in.
     fn to_toml(&self) -> String {
         self.checked.to_toml()
+    }
+
+    /// The same without name and description: what a run's result depends on beside its seed and the traces.
+    fn identity(&self) -> String {
+        self.checked.identity()
     }
 
     #[getter]

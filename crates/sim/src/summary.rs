@@ -1,10 +1,12 @@
 //! The results of one run. Field names carry their units; `docs/measures.md` defines each measure.
 
+use paceline_engine::DropReason;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Everything that is measured of a run unless more is asked for.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// The scenario's name.
     pub name: String,
@@ -56,7 +58,7 @@ pub struct Notice {
 }
 
 /// How the engine ran.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct EngineSummary {
     /// Length of a window.
     pub window_s: f64,
@@ -77,7 +79,7 @@ pub struct EngineSummary {
 }
 
 /// One flow. What has no value (no round trip was measured, say) is `None`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[allow(missing_docs)] // the names are those of docs/measures.md
 pub struct FlowSummary {
     pub flow: String,
@@ -146,7 +148,7 @@ pub struct FlowSummary {
 }
 
 /// One media stream, from the flow's start to its end; the warm-up does not matter here.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names are those of docs/measures.md
 pub struct StreamSummary {
     pub flow: String,
@@ -168,7 +170,7 @@ pub struct StreamSummary {
 }
 
 /// One direction of a link with a limited queue. The queue is what waits, without the packet in transmission.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[allow(missing_docs)] // the names are those of docs/measures.md
 pub struct QueueSummary {
     pub link: String,
@@ -190,7 +192,7 @@ pub struct QueueSummary {
 }
 
 /// What a flow has of one direction of a link; the counts are parts of those in [`QueueSummary`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[allow(missing_docs)] // the names are those of docs/measures.md
 pub struct LinkFlowSummary {
     pub link: String,
@@ -208,7 +210,7 @@ pub struct LinkFlowSummary {
 }
 
 /// One transmitter of an 802.11 cell; its queue stands among the queues.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[allow(missing_docs)] // the names are those of docs/measures.md
 pub struct InterfaceSummary {
     pub cell: String,
@@ -224,7 +226,7 @@ pub struct InterfaceSummary {
 }
 
 /// The flows that share a group's name.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct GroupSummary {
     /// Its name.
     pub group: String,
@@ -244,6 +246,38 @@ pub struct GroupSummary {
     /// those delivered nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub friendliness: Option<f64>,
+}
+
+/// The measures and labels that rows of each table can have, as `TABLE` -> names; entries of a map as `drops_overflow`.
+#[must_use]
+pub fn columns() -> BTreeMap<&'static str, Vec<String>> {
+    let drops = || DropReason::ALL.into_iter().map(|reason| (reason.name(), 0)).collect();
+    let queue =
+        QueueSummary { occupancy: (0..10).map(|tenth| (tenth, 0.0)).collect(), drops: drops(), ..Default::default() };
+    let group = GroupSummary { friendliness: Some(0.0), ..Default::default() };
+    // Of the run as a whole, with the engine's account in the same row.
+    let times = ["duration_s", "warmup_s", "end_s", "measured_s"].map(str::to_owned);
+    let mut run = names(&EngineSummary { drops: drops(), ..Default::default() });
+    run.extend(names(&Summary::default()).into_iter().filter(|name| times.contains(name)));
+    BTreeMap::from([
+        ("runs", run),
+        ("flows", names(&FlowSummary::default())),
+        ("streams", names(&StreamSummary::default())),
+        ("queues", names(&queue)),
+        ("link_flows", names(&LinkFlowSummary { drops: drops(), ..Default::default() })),
+        ("interfaces", names(&InterfaceSummary::default())),
+        ("groups", names(&group)),
+    ])
+}
+
+/// The names of a row's fields.
+fn names(row: &impl Serialize) -> Vec<String> {
+    let Ok(Value::Object(fields)) = serde_json::to_value(row) else { return Vec::new() };
+    let named = |(name, value): (String, Value)| match value {
+        Value::Object(entries) => entries.keys().map(|key| format!("{name}_{key}")).collect(),
+        _ => vec![name],
+    };
+    fields.into_iter().flat_map(named).collect()
 }
 
 /// Jain's fairness index (Jain, Chiu, Hawe 1984); `None` without a positive value.

@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "serve": "serve",
     "send": "send",
     "sweep": "sweep",
+    "merge": "merge",
     "compare": "compare",
     "campaign": "campaign",
     "emulate": "emulate",
@@ -89,12 +90,10 @@ class Guarded(TyperGroup):
             result = super().invoke(ctx)
             if sys.stdout is not None:
                 sys.stdout.flush()
-        except (PacelineError, _core.ScenarioError) as error:
-            raise fail(str(error), getattr(error, "exit_code", 2)) from None
-        except _core.InternalError as error:
-            raise fail(str(error), 1) from None
-        except KeyboardInterrupt:
-            raise fail("Stopped.", 130) from None
+        except PacelineError as error:
+            raise fail(str(error), error.exit_code) from None
+        except KeyboardInterrupt as stop:
+            raise fail(str(stop) or "Stopped.", 130) from None
         except BrokenPipeError:
             # Whoever read the output has had enough, as in `paceline schema | head`.
             _abandon_stdout()

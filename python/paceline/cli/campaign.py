@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -122,8 +124,15 @@ def _runner(over: str, key_file: Path | None) -> Runner | None:
         return realtime.Emulator()
     try:
         host, port = place(over)
-    except PacelineError as error:
-        raise PacelineError(f"--over: simulator, emulator, or HOST[:PORT]. {error}") from None
+        socket.getaddrinfo(host, port)
+    except (PacelineError, OSError) as error:
+        # Now, and not once for each run.
+        near = difflib.get_close_matches(over, ["simulator", "emulator"], 1)
+        guess = f"did you mean {near[0]}? " if near else ""
+        why = f"{host}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        raise PacelineError(
+            f"--over {over}: {guess}There are simulator, emulator and HOST[:PORT]. {why}"
+        ) from None
     return realtime.to_host(host, port, None if key_file is None else read_key(key_file))
 
 

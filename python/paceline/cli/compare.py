@@ -18,6 +18,7 @@ from paceline.cli.progress import progress
 from paceline.comparing import Comparison
 from paceline.comparing import compare as run_comparison
 from paceline.scenario import assignments
+from paceline.store import claim
 
 LONGEST_HEAD = 12
 """The longest name of an alternative that stands over a column."""
@@ -79,23 +80,22 @@ def compare(
       paceline compare examples/coffee-shop.toml --runs 5 --metric late_share \\
           --vary flow.film.cc=newreno,vegas,cubic
     """
-    if out:
-        files.make_directory(out)
-    with progress(file.stem) as show_progress:
-        comparison = run_comparison(
-            file,
-            axes(vary),
-            runs=runs,
-            metrics=metric,
-            seed=seed,
-            set=assignments(set_ or []),
-            workers=workers,
-            progress=show_progress,
-        )
-    if out:
-        files.write_parquet(out / "differences.parquet", comparison.table)
-        files.write_csv(out / "differences.csv", comparison.table)
-        comparison.results.write(out)
+    with claim(out, "comparison"):
+        with progress(file.stem) as show_progress:
+            comparison = run_comparison(
+                file,
+                axes(vary),
+                runs=runs,
+                metrics=metric,
+                seed=seed,
+                set=assignments(set_ or []),
+                workers=workers,
+                progress=show_progress,
+            )
+        if out:
+            files.write_parquet(out / "differences.parquet", comparison.table)
+            files.write_csv(out / "differences.csv", comparison.table)
+            comparison.results.write(out)
     if as_json:
         print(json.dumps(document(comparison), indent=2, ensure_ascii=False, allow_nan=False))
         return

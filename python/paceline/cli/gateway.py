@@ -20,7 +20,6 @@ from paceline import _core, linux
 from paceline.cli import layout, show
 from paceline.cli.options import AsJson
 from paceline.errors import PacelineError
-from paceline.sending import LiveError
 
 MOST_ROWS = 20
 STEP_S = 0.2
@@ -147,8 +146,6 @@ def _run(words: dict[str, Any], out: Path | None, *, quiet: bool) -> tuple[dict[
             report = json.loads(done.result())
             last = _take(core, write, view) or last
             write(json.dumps(report))
-    except _core.LiveError as error:
-        raise LiveError(str(error)) from None
     except ValueError as error:
         raise PacelineError(str(error)) from None
     return report, last

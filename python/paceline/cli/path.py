@@ -16,7 +16,7 @@ from paceline import _core, files, paths
 from paceline.cli import layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Set
-from paceline.errors import PacelineError
+from paceline.errors import PacelineError, PathError
 from paceline.scenario import assignments
 
 REASONS = (
@@ -160,7 +160,7 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
     _report(ran, as_json=as_json, out=out, pcap=pcap)
     failure = ran.report.get("failure")
     if failure:
-        raise paths.PathError(f"the path ended early: {failure}")
+        raise PathError(f"the path ended early: {failure}")
     code = 0 if ran.report["limited"] and ran.status in (128 + 15, 128 + 9) else ran.status
     if code:
         raise typer.Exit(code)

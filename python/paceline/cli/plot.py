@@ -151,7 +151,7 @@ def panels(directories: dict[Path, Results], kind: str, seed: int | None) -> lis
         name = results.manifest.get("name", path.name)
         label = f"{name} ({path})" if len(directories) > 1 else str(name)
         # Real traffic draws from no seed.
-        numbered = "seed" if results.manifest.get("kind", "run") in ("run", "sweep") else "run"
+        numbered = "seed" if results.manifest.get("kind", "run") in ("run", "sweep", "comparison") else "run"
         points = data.partition_by(results.axes, maintain_order=True) if results.axes else [data]
         for point in points:
             values = ", ".join(f"{axis} = {point[axis][0]}" for axis in results.axes)

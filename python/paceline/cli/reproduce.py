@@ -124,7 +124,8 @@ def _reproduce(
 ) -> None:
     # matplotlib and the rest are slow to import: not for --list and --help.
     from paceline.reproduce import reproduction, writing
-    from paceline.sweeping import Store, workers_of_machine
+    from paceline.store import Store, alone_in
+    from paceline.sweeping import workers_of_machine
 
     console = layout.stdout()
     whole = loading.load(key)
@@ -140,17 +141,17 @@ def _reproduce(
         f"{key}: {len(planned.points)} points, {runs} runs each: about {takes} with {at_a_time} at a time,"
         " and some more to draw.\n" + (_real_words(planned, workers) if real_time else "") + "\n",
     )
-    store = Store(out)
-    try:
-        with progress(key, "s" if real_time else "runs") as show:
-            done = reproduction.run(
-                chosen, runs=runs, workers=workers, store=store, progress=show, real_time=real_time
-            )
-    except Interrupted as stop:
-        again = f"{out}. Give the same command again to go on"
-        raise Interrupted(stop.finished, stop.total, again) from None
-    done.figure = figure
-    page = writing.write(done, out)
+    with alone_in(out):
+        try:
+            with progress(key, "s" if real_time else "runs") as show:
+                done = reproduction.run(
+                    chosen, runs=runs, workers=workers, store=Store(out), progress=show, real_time=real_time
+                )
+        except Interrupted as stop:
+            again = f"{out}. Give the same command again to go on"
+            raise Interrupted(stop.finished, stop.total, again) from None
+        done.figure = figure
+        page = writing.write(done, out)
     counts = done.counts()
     rows = []
     for name in chosen.figures():

@@ -12,7 +12,7 @@ import typer
 from paceline import _core
 from paceline.cli.send import span
 from paceline.errors import PacelineError
-from paceline.sending import PORT, LiveError, listen, read_key
+from paceline.sending import PORT, listen, read_key
 
 
 def serve(
@@ -84,7 +84,4 @@ def serve(
                     print(line, file=sys.stderr, flush=True)
         finally:
             server.stop()
-    try:
-        done.result()
-    except _core.LiveError as error:
-        raise LiveError(str(error)) from None
+    done.result()

@@ -14,11 +14,11 @@ from paceline.cli import layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds
 from paceline.cli.progress import progress
-from paceline.errors import Interrupted
+from paceline.errors import Interrupted, PacelineError
 from paceline.interval import Interval, interval
 from paceline.results import Results
 from paceline.scenario import assignments, load
-from paceline.sweeping import RECORD_EVERY_S
+from paceline.sweeping import RECORD_EVERY_S, Shard
 from paceline.sweeping import sweep as run_sweep
 
 _SHOWN = {
@@ -86,6 +86,16 @@ def sweep(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over: delete the finished runs in --out.")
     ] = False,
+    shard: Annotated[
+        Shard,
+        typer.Option(
+            "--shard",
+            metavar="I/N",
+            parser=part,
+            help="Make part I of N of the runs, for `paceline merge`. Default: all.",
+            show_default=False,
+        ),
+    ] = "1/1",  # type: ignore[assignment]  # through the parser
     workers: Workers = None,
 ) -> None:
     """Run a scenario at every combination of some values.
@@ -100,6 +110,8 @@ def sweep(
           --vary "link.bottleneck.delay=10 ms,50 ms" --vary flow.film.cc=vegas
       paceline sweep examples/coffee-shop.toml --runs 5 --out out/together \\
           --vary "flow.film.cc,flow.film.profile=vegas:rfc,cubic:linux"
+      paceline sweep examples/coffee-shop.toml --shard 1/4 --out out/first \\
+          --vary flow.film.cc=newreno,vegas
     """
     changes, varied = assignments(set_ or []), axes(vary)
     directory = out or Path("out") / f"sweep-{load(file, changes).name}"
@@ -116,6 +128,7 @@ def sweep(
                 workers=workers,
                 out=directory,
                 fresh=fresh,
+                shard=(shard.part, shard.parts),
                 progress=show_progress,
             )
     except Interrupted as stop:
@@ -125,6 +138,25 @@ def sweep(
             else " Give the same command again to go on."
         )
         raise Interrupted(stop.finished, stop.total, f"{directory}.{again}"[:-1]) from None
+    if shard.parts > 1:
+        print(
+            f"Shard {shard.part} of {shard.parts}: {len(results.runs)} runs are in {directory}. When all shards are "
+            "done:\n    paceline merge DIR1 DIR2 ... --out DIR"
+        )
+        return
+    show_sweep(results, directory)
+
+
+def part(text: str) -> Shard:
+    """Reads I/N. Raises PacelineError."""
+    one, slash, of = text.partition("/")
+    if not (slash and one.isdecimal() and of.isdecimal()):
+        raise PacelineError(f"--shard {text}: write I/N, as 1/4 for the first of four")
+    return Shard(int(one), int(of))
+
+
+def show_sweep(results: Results, directory: Path) -> None:
+    """Prints what a sweep has measured, and where it is."""
     console = layout.stdout()
     points = len(results.runs) // max(1, len(results.seeds))
     head = f"{points} points, {len(results.seeds)} runs each; mean ± half of the 95 % interval"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from paceline import _core
+from paceline.errors import ScenarioError
 from paceline.reproduce.paper import Level, Paper, Series, Settings, Study, World
 from paceline.reproduce.where import PaperError
 from paceline.scenario import load
@@ -47,7 +47,7 @@ def point(paper: Paper, study: Study, place: Place) -> Point:
     try:
         changes = {**dict(settings(study, place)), "name": f'"{paper.key}"', "description": '""'}
         scenario = load(paper.folder / str(study.scenario), changes)
-    except _core.ScenarioError as error:
+    except ScenarioError as error:
         raise PaperError(f"{paper.key}, {study.key} at {place.level}, {place.series}: {error}") from None
     return Point(scenario, {"study": place.study, "series": place.series, "level": place.level})
 

@@ -18,7 +18,8 @@ from paceline.reproduce.paper import Level, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome
 from paceline.results import RunRecord, sparse
-from paceline.sweeping import Point, Progress, Store, run_points, seeds_from, workers_of_machine
+from paceline.store import Store
+from paceline.sweeping import Point, Progress, run_points, seeds_from, workers_of_machine
 from paceline.turns import Budget, Runner, disturbance, in_turn, is_disturbed
 
 ALWAYS = ("rate", "rtcp")

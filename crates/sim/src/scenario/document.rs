@@ -64,6 +64,12 @@ impl Document {
         Ok(())
     }
 
+    /// Its text, without comments.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        self.table.to_string()
+    }
+
     /// Makes a path a whole scenario: a missing `duration` becomes the longest, and without a flow there is one that is
     /// never run.
     ///

@@ -243,6 +243,13 @@ impl Scenario {
     pub fn to_toml(&self) -> String {
         toml::to_string(&self.file).unwrap_or_default()
     }
+
+    /// What a run's result depends on beside its seed and traces: [`Scenario::to_toml`] without name and description.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        let unnamed = File { name: None, description: String::new(), ..self.file.clone() };
+        toml::to_string(&unnamed).unwrap_or_default()
+    }
 }
 
 fn links(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mistakes: &mut Vec<Mistake>) -> Vec<Link> {

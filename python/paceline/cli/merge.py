@@ -1,0 +1,37 @@
+"""`paceline merge`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from paceline.cli.sweep import show_sweep
+from paceline.merging import merge as merge_shards
+
+
+def merge(
+    directories: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR...", help="Directories of `paceline sweep --shard I/N`.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where the whole sweep goes.", show_default=False)
+    ],
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over: delete the finished runs in --out.")
+    ] = False,
+) -> None:
+    """Make one sweep of shards that several machines ran.
+
+    They must be of the same scenario, values, seeds and version of Paceline; a run that is missing is named. The shards
+    stay as they are, and the sweep is the one that a single machine would have made.
+
+    \b
+    Examples:
+      paceline merge out/first out/second --out out/whole
+    """
+    show_sweep(merge_shards(directories, out, fresh=fresh), out)

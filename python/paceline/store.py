@@ -1,0 +1,211 @@
+"""Directories of results: who is at work in one, and the finished runs that it keeps, each whole.
+
+A directory of several runs has manifest.json (what makes them), runs/ (each finished one, named by a hash of all that
+its result depends on), and, when all are there, a table of each kind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from paceline import _core, files
+from paceline.errors import PacelineError, StorageError
+from paceline.results import TABLES, OnDisk, Results, RunRecord
+
+_LOCK = ".lock"
+
+
+@contextmanager
+def alone_in(directory: Path, kind: str | None = None) -> Iterator[None]:
+    """Makes the directory, and has it to itself until the end. Raises PacelineError if it holds something else than
+    results of this kind, and while another command writes there; StorageError."""
+    files.make_directory(directory)
+    if kind is not None:
+        check_kind(directory, kind)
+    lock = FileLock(directory / _LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise PacelineError(
+            f"{directory} is in use: another paceline command writes there. Wait until it has ended, or give another "
+            "--out"
+        ) from None
+    except NotImplementedError:
+        # A file system without locks: nothing can be known there.
+        pass
+    except OSError as error:
+        raise files.refused(directory / _LOCK, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def claim(directory: str | Path | None, kind: str) -> Iterator[None]:
+    """Makes a directory of results, or takes over that of earlier ones of its kind ("run", "watch", ...), and has it
+    alone until the end; of None nothing. Raises PacelineError if it holds something else, or another command writes
+    there."""
+    if directory is None:
+        yield
+        return
+    with alone_in(Path(directory), kind):
+        yield
+
+
+def check_kind(directory: Path, kind: str) -> dict[str, Any] | None:
+    """The manifest of a directory of results of this kind; None of an empty one. Raises PacelineError if it holds
+    something else."""
+    path = directory / "manifest.json"
+    if path.exists():
+        manifest = files.read_json(path)
+        there = manifest.get("kind", "?")
+        if there != kind:
+            raise PacelineError(
+                f"{directory} is the directory of a {there}, not of a {kind}: use another --out"
+            )
+        return manifest
+    if any(entry.name != _LOCK for entry in directory.iterdir()):
+        raise PacelineError(f"{directory} is not empty and holds no {kind}: use another --out")
+    return None
+
+
+class Store:
+    """A directory that keeps finished runs, each named by what made it: scenario, seed, recording, version."""
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        self.runs = self.directory / "runs"
+        files.make_directory(self.runs)
+
+    @staticmethod
+    def key(scenario: str, seed: int, record: Sequence[str], every_s: float) -> str:
+        """The name of a run: a hash of everything that its result depends on; `scenario` is its identity."""
+        what = json.dumps([_core.build(), scenario, seed, sorted(record), every_s if record else None])
+        return hashlib.sha256(what.encode()).hexdigest()[:24]
+
+    def get(self, key: str, seed: int, record: Sequence[str]) -> RunRecord | None:
+        """The finished run of that name, or None. A damaged file counts as not there."""
+        path = self.runs / f"{key}.json"
+        if not path.exists():
+            return None
+        try:
+            kept = files.read_json(path)
+            series = self._series(key, kept["series"])
+            for file in series.paths.values():
+                files.check_parquet(file)
+            if kept["seed"] != seed or not set(series) <= set(record):
+                return None
+            return RunRecord(seed, kept["summary"], series, kept.get("labels", {}))
+        except (StorageError, KeyError):
+            return None
+
+    def put(self, key: str, run: RunRecord) -> RunRecord:
+        """Keeps a finished run, whose recordings are then on disk alone. The summary comes last: a run is there when
+        it is. Raises StorageError."""
+        series = self._series(key, list(run.series))
+        for kind, path in series.paths.items():
+            files.write_parquet(path, run.series[kind])
+        kept = {"seed": run.seed, "labels": run.labels, "series": list(run.series), "summary": run.summary}
+        files.write_whole(self.runs / f"{key}.json", json.dumps(kept))
+        return RunRecord(run.seed, run.summary, series, run.labels)
+
+    def _series(self, key: str, kinds: Sequence[str]) -> OnDisk:
+        return OnDisk({kind: self.runs / f"{key}-{kind}.parquet" for kind in kinds})
+
+    def clear(self) -> None:
+        """Forgets all runs."""
+        shutil.rmtree(self.runs, ignore_errors=True)
+        files.make_directory(self.runs)
+
+
+class Kept:
+    """What several runs are remembered by, and with `out` the directory where the finished ones are, which is this
+    command's alone until the `with` block ends.
+
+    The same scenario may be resumed with more runs or other values of the same paths: finished runs are used again.
+    Entering raises PacelineError if the directory holds others (unless `fresh`), or other things; StorageError.
+    """
+
+    def __init__(
+        self, what: Mapping[str, Any], out: str | Path | None, *, fresh: bool = False, over: bool = False
+    ) -> None:
+        """`fresh`: finished runs are deleted; `over`: they are if they are not of this scenario, without a word."""
+        self.manifest = {**what, "version": _core.version(), "build": _core.build(), **files.provenance()}
+        self.store: Store | None = None
+        self._directory = None if out is None else Path(out)
+        self._fresh, self._over = fresh, over
+        self._held = ExitStack()
+
+    def __enter__(self) -> Kept:
+        if self._directory is not None:
+            with ExitStack() as held:
+                held.enter_context(alone_in(self._directory, self.manifest["kind"]))
+                self.store = self._open(self._directory)
+                self._held = held.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
+
+    def _open(self, directory: Path) -> Store:
+        old = check_kind(directory, self.manifest["kind"])
+        changed = old and unlike(old, self.manifest)
+        if changed and not self._fresh and not self._over:
+            raise PacelineError(
+                f"{directory} holds a {self.manifest['kind']} that this one cannot resume: {changed} since then. "
+                "Use another --out, or --fresh to start over (the finished runs there are then deleted)."
+            )
+        store = Store(directory)
+        if self._fresh or changed:
+            store.clear()
+        # Tables are of what is finished: those of the one before this would be mistaken for this one's.
+        for table in [*directory.glob("*.parquet"), *directory.glob("*.csv")]:
+            table.unlink(missing_ok=True)
+        files.write_json(directory / "manifest.json", self.manifest)
+        return store
+
+    def results(self, records: Sequence[RunRecord]) -> Results:
+        """The results of all runs, whose tables are written too. Raises StorageError."""
+        results = Results(records, self.manifest)
+        if self.store is not None:
+            write_tables(results, self.store.directory)
+        return results
+
+
+def unlike(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
+    """Why runs of the one manifest are of no use to the other; None if they are."""
+    what = {
+        "identity": "the scenario has changed",
+        "build": "Paceline is another version, or was built anew from changed sources,",
+        "record": "other recordings are asked for",
+        "record_every_s": "recordings are at another interval",
+        "over": "it runs over something else",
+    }
+    for key, reason in what.items():
+        if old.get(key) != new.get(key):
+            return reason
+    before, now = list(old.get("vary", {})), list(new.get("vary", {}))
+    return None if before == now else f"it was over {', '.join(before)}, not {', '.join(now)},"
+
+
+def write_tables(results: Results, directory: Path) -> None:
+    """Writes every table, and its statistics over the seeds, as Parquet and CSV. Raises StorageError."""
+    for name in TABLES:
+        for stem, table in ((name, results.table(name)), (f"{name}-statistics", results.statistics(name))):
+            files.write_parquet(directory / f"{stem}.parquet", table)
+            files.write_csv(directory / f"{stem}.csv", table)
+    files.write_parquet(directory / "notices.parquet", results.notices)
+    files.write_csv(directory / "notices.csv", results.notices)
+    results.write_series(directory)
