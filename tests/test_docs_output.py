@@ -129,6 +129,7 @@ def test_documents_print_what_the_program_prints(path: Path, tmp_path: Path) -> 
 COMMANDS = (
     "run",
     "sweep",
+    "merge",
     "compare",
     "plot",
     "reproduce",
@@ -188,7 +189,7 @@ def examples_run(command: str, where: Path, served: int) -> None:
         if command == "send":
             line = line.replace(" send 127.0.0.1 ", f" send 127.0.0.1 --port {served} ")  # noqa: PLW2901
         words = shlex.split(line.replace("\\\n", " "))
-        assert words[:2] == ["paceline", command] or command == "plot", line
+        assert words[:2] == ["paceline", command] or command in ("plot", "merge"), line
         if command == "path" and "--" in words:
             require("namespaces", "ping", "iperf3")
         if command == "emulate" or "emulator" in words:

@@ -49,7 +49,7 @@ def elsewhere(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_list_is_that_of_the_source() -> None:
-    assert {"Path", "PathFailed", "Gateway", "HostWatch", "send", "run_path"} <= set(left_out())
+    assert {"Path", "PathOutput", "Gateway", "HostWatch", "send", "run_path"} <= set(left_out())
     assert not {"run", "Scenario", "Watch", "schemes", "quantity"} & set(left_out())
 
 

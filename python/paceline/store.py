@@ -15,8 +15,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from paceline import _core, files
 from paceline.errors import PacelineError, StorageError
 from paceline.results import TABLES, OnDisk, Results, RunRecord
@@ -28,6 +26,8 @@ _LOCK = ".lock"
 def alone_in(directory: Path, kind: str | None = None) -> Iterator[None]:
     """Makes the directory, and has it to itself until the end. Raises PacelineError if it holds something else than
     results of this kind, and while another command writes there; StorageError."""
+    from filelock import FileLock, Timeout  # noqa: PLC0415 (only where there is a directory)
+
     files.make_directory(directory)
     if kind is not None:
         check_kind(directory, kind)

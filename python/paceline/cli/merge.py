@@ -32,6 +32,10 @@ def merge(
 
     \b
     Examples:
+      paceline sweep examples/coffee-shop.toml --vary flow.film.cc=newreno,vegas \\
+          --runs 2 --shard 1/2 --out out/first
+      paceline sweep examples/coffee-shop.toml --vary flow.film.cc=newreno,vegas \\
+          --runs 2 --shard 2/2 --out out/second
       paceline merge out/first out/second --out out/whole
     """
     show_sweep(merge_shards(directories, out, fresh=fresh), out)
