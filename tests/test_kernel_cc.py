@@ -115,13 +115,12 @@ def median_delay_s(frame: pl.DataFrame) -> float:
 
 def test_on_the_same_path_they_do_what_the_simulators_do(both: list[str]) -> None:
     require("namespaces")
-    record = ("queue",)
     scenarios = {cc: paceline.parse(f'{PATH}cc = "{cc}"\n', name=cc) for cc in both}
-    simulated = {cc: paceline.run(s, record=record, record_every_s=0.02) for cc, s in scenarios.items()}
+    simulated = {cc: paceline.run(s, record=("queue",), record_every_s=0.02) for cc, s in scenarios.items()}
 
     def measure() -> tuple[dict[str, RunRecord], float]:
         with ThreadPoolExecutor(len(both)) as threads:
-            runs = {cc: threads.submit(Emulator(), s, 1, record, 0.02) for cc, s in scenarios.items()}
+            runs = {cc: threads.submit(Emulator(), s, 1, ["queue"], 0.02) for cc, s in scenarios.items()}
             done = {cc: run.result() for cc, run in runs.items()}
         return done, max(run.summary["path"]["host"]["steal_share"] for run in done.values())
 

@@ -219,7 +219,7 @@ def test_absurd_seeds_are_refused(first: int, runs: int, what: str) -> None:
 
 def test_absurd_requests_are_refused(scenario: _core.Scenario) -> None:
     with pytest.raises(PacelineError, match='cannot record "speed"'):
-        paceline.run(scenario, record=["speed"])
+        paceline.run(scenario, record=["speed"])  # type: ignore[list-item]
     with pytest.raises(PacelineError, match="interval of recordings"):
         paceline.run(scenario, record=["cwnd"], record_every_s=0)
     with pytest.raises(PacelineError, match="workers"):
@@ -227,7 +227,7 @@ def test_absurd_requests_are_refused(scenario: _core.Scenario) -> None:
     with pytest.raises(PacelineError, match="at least 2 runs"):
         paceline.compare(scenario, {"flow.media.cc": ["vegas", "newreno"]}, runs=1)
     with pytest.raises(PacelineError, match=r'record=\["cwnd"\]'):
-        paceline.run(scenario, record="cwnd")
+        paceline.run(scenario, record="cwnd")  # type: ignore[arg-type]
     with pytest.raises(PacelineError, match=r'flow.media.cc are a list: \["vegas"\]'):
         paceline.compare(scenario, {"flow.media.cc": "vegas"})
     with pytest.raises(PacelineError, match="two alternatives"):

@@ -88,7 +88,7 @@ class Scenario:
     def load(path: str, values: list[tuple[str, str]] = ...) -> Scenario:
         """Reads a TOML file and the trace files it names, some values replaced first. Raises ScenarioError."""
     @staticmethod
-    def parse(text: str, base_dir: str, name: str) -> Scenario:
+    def parse(text: str, base_dir: str, name: str, values: list[tuple[str, str]] = ...) -> Scenario:
         """Reads TOML text; trace files are looked up from `base_dir`. Raises ScenarioError."""
     def set(self, path: str, value: str) -> Scenario:
         """A copy with the value at the TOML path replaced, read as TOML, else taken as text. Raises ScenarioError."""

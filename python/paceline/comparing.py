@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +69,13 @@ class Comparison:
     Student's t; "runs", the difference is the same in all n runs; "none", there are too few.
     """
     results: Results
+
+    def _repr_html_(self) -> str:
+        from paceline import notebook  # noqa: PLC0415 (the command line's tables, which few need)
+        from paceline.cli import compare  # noqa: PLC0415
+
+        said = [compare.verdict(self), *compare.left_out(self)]
+        return notebook.tables(compare.tables(self, sys.maxsize), said)
 
 
 def check_metrics(metrics: Sequence[str]) -> None:

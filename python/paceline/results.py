@@ -3,13 +3,14 @@ columns."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -31,7 +32,7 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 """The tables, and which columns say what a row is of; the others are measures."""
 
 TABLES = tuple(IDENTITY)
-SERIES = (
+Recording = Literal[
     "cwnd",
     "queue",
     "rate",
@@ -44,8 +45,9 @@ SERIES = (
     "arrivals",
     "airtime",
     "windows",
-)
+]
 """What can be recorded over time."""
+SERIES: tuple[Recording, ...] = get_args(Recording)
 GAUGES = ("cwnd", "acks", "tfrc", "rtcp")
 """Those whose columns are the gauges of controllers and machines; null in the rows of a flow that has no such gauge."""
 ALL_SERIES = (*SERIES, "kernel", "delay")
@@ -550,6 +552,24 @@ class Results:
         files.write_parquet(path / "notices.parquet", self.notices)
         self.write_series(path)
         files.write_json(path / "manifest.json", self.manifest)
+
+    def to_pandas(self, name: str) -> Any:
+        """The table of that name as a pandas.DataFrame, for which pandas alone is needed. A missing number is NaN, a
+        missing word None. Raises PacelineError without pandas."""
+        try:
+            pandas: Any = importlib.import_module("pandas")
+        except ImportError:
+            raise PacelineError("pandas is not installed: pip install pandas") from None
+        table = self.table(name)
+        # Polars' own way takes pyarrow too.
+        return pandas.DataFrame({column: table[column].to_numpy() for column in table.columns})
+
+    def _repr_html_(self) -> str:
+        from paceline import notebook  # noqa: PLC0415 (the command line's tables, which few need)
+        from paceline.cli import show, sweep  # noqa: PLC0415
+
+        layouts = sweep.tables(self) if self.axes else show.tables(self)
+        return notebook.tables(layouts, show.notices(self))
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{name}: {len(self.table(name))} rows" for name in TABLES)

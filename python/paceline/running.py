@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline.errors import PacelineError
-from paceline.results import Results
+from paceline.results import Recording, Results
 from paceline.scenario import ScenarioLike, load, written
 from paceline.store import Kept, claim
 from paceline.sweeping import RECORD_EVERY_S, Pcap, Point, Progress, check_recordings, run_points, seeds_from
@@ -18,7 +18,7 @@ def run(
     seed: int | None = None,
     runs: int = 1,
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
-    record: Sequence[str] = (),
+    record: Sequence[Recording] = (),
     *,
     record_every_s: float = RECORD_EVERY_S,
     workers: int | None = None,

@@ -13,11 +13,13 @@ from paceline._core import Scenario
 from paceline.errors import PacelineError
 from paceline.reproduce.where import find_scenario
 
-ScenarioLike = Scenario | str | Path
+ScenarioLike = Scenario | str | Path | Mapping[str, Any]
+"""A loaded one, a file, TOML text (of more than one line), or the same as a dict."""
 
 
 def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Scenario:
-    """The scenario of a TOML file (or one already loaded) with the values at some TOML paths replaced.
+    """The scenario of a TOML file (or one already loaded, or TOML text, or a dict of it) with the values at some TOML
+    paths replaced.
 
     `changes` maps paths such as "flow.media.cc" to values: text as it would stand in the file ("50 ms"), numbers,
     booleans, lists or tables; a file is checked when all are in place. "papers/KEY/NAME.toml" is found in an
@@ -26,6 +28,13 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
     values = [(path, toml_value(value)) for path, value in (changes or {}).items()]
     if isinstance(scenario, Scenario):
         return scenario.set_all(values) if values else scenario
+    if isinstance(scenario, Mapping):
+        # A JSON string is a TOML key.
+        scenario = (
+            "\n".join(f"{json.dumps(str(key))} = {_toml(value)}" for key, value in scenario.items()) + "\n"
+        )
+    if isinstance(scenario, str) and "\n" in scenario:
+        return Scenario.parse(scenario, ".", "scenario", values)
     return Scenario.load(find_scenario(str(scenario)), values)
 
 

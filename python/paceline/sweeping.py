@@ -8,6 +8,7 @@ the order of the request, so that the number of workers changes nothing.
 from __future__ import annotations
 
 import itertools
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -16,10 +17,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from paceline import _core, files
+from paceline import _core, files, notebook
 from paceline.axes import Vary, check_set, combinations, recorded
 from paceline.errors import Cancelled, Interrupted, PacelineError
-from paceline.results import SERIES, Results, RunRecord
+from paceline.results import SERIES, Recording, Results, RunRecord
 from paceline.scenario import ScenarioLike, identity, load, written
 from paceline.store import Kept, Store
 from paceline.threads import THREADS
@@ -115,6 +116,13 @@ def check_recordings(
 
 def seeds_from(first: int, runs: int) -> list[int]:
     """`runs` seeds: first, first + 1, ... Raises PacelineError."""
+    try:
+        first, runs = operator.index(first), operator.index(runs)
+    except TypeError:
+        raise PacelineError(
+            f"the seed is one whole number, the first, and runs=K takes K of them from there on; not seed={first!r}, "
+            f"runs={runs!r}"
+        ) from None
     if runs < 1:
         raise PacelineError(f"the number of runs must be at least 1, not {runs}")
     if first < 0 or first + runs > 2**63:
@@ -171,6 +179,7 @@ def run_points(
     workers = workers_of_machine() if workers is None else workers
     if workers < 1:
         raise PacelineError(f"the number of workers must be at least 1, not {workers}")
+    progress = progress or notebook.progress("runs")
     jobs = shard.of([(point, seed) for point in points for seed in seeds])
     keys: list[str] = []
     done: dict[int, RunRecord] = {}
@@ -232,7 +241,7 @@ def sweep(
     runs: int = 10,
     seed: int | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
-    record: Sequence[str] = (),
+    record: Sequence[Recording] = (),
     record_every_s: float = RECORD_EVERY_S,
     workers: int | None = None,
     out: str | Path | None = None,

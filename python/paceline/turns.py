@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from paceline import _core
+from paceline import _core, notebook
 from paceline.errors import InternalError, Interrupted, PacelineError, PathError, StorageError
 from paceline.paths import LATE_S, STEAL
 from paceline.results import TABLES, RunRecord
@@ -118,6 +118,7 @@ def in_turn(
     last is taken. One that fails is warned of and has no rows in any table; the next time it is tried again. Raises
     Interrupted on Ctrl-C, and what stops all, PathError and StorageError.
     """
+    progress = progress or notebook.progress("s of runs")
     jobs = [
         _Job(point, seed, Store.key(f"{point.identity}\n# over {over}", seed, record, record_every_s))
         for seed in seeds

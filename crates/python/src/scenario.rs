@@ -70,10 +70,13 @@ impl Scenario {
         Scenario::check(document, path.to_owned(), base, &[])
     }
 
-    /// Reads TOML text; trace files are looked up from `base_dir`.
+    /// Reads TOML text, as `load` does a file; trace files are looked up from `base_dir`.
     #[staticmethod]
-    fn parse(text: &str, base_dir: &str, name: &str) -> PyResult<Scenario> {
-        let document = tried(|| Document::parse(text, name))?;
+    #[pyo3(signature = (text, base_dir, name, values = vec![]))]
+    #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+    fn parse(text: &str, base_dir: &str, name: &str, values: Vec<(String, String)>) -> PyResult<Scenario> {
+        let mut document = tried(|| Document::parse(text, name))?;
+        put(&mut document, &values)?;
         Scenario::check(document, name.to_owned(), base_dir.into(), &[])
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -85,7 +85,7 @@ Out = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
-def recorded(record: str, every_s: float, out: Path | None, known: Sequence[str] = SERIES) -> list[str]:
+def recorded(record: str, every_s: float, out: Path | None, known: Sequence[str] = SERIES) -> list[Any]:
     """What is to be recorded. Raises PacelineError for what is not known, and if it would go nowhere."""
     wanted = check_recordings(kinds(record), every_s, known)
     if wanted and out is None:
@@ -93,6 +93,6 @@ def recorded(record: str, every_s: float, out: Path | None, known: Sequence[str]
     return wanted
 
 
-def kinds(text: str) -> list[str]:
+def kinds(text: str) -> list[Any]:
     """The names in "cwnd,queue"."""
     return [name.strip() for name in text.split(",") if name.strip()]
