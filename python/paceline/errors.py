@@ -54,5 +54,9 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, finished: int, total: int, kept: str | None = None) -> None:
         self.finished = finished
         self.total = total
-        where = f"they are kept in {kept}" if kept else "nothing was kept"
-        super().__init__(f"Stopped. {finished} of {total} runs had finished; {where}.")
+        where = (
+            f"they are kept in {kept}. Give the same command again, without --fresh, to go on."
+            if kept
+            else "nothing was kept."
+        )
+        super().__init__(f"Stopped. {finished} of {total} runs had finished; {where}")

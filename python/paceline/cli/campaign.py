@@ -16,7 +16,7 @@ from paceline.cli import layout, show
 from paceline.cli.options import Set, Workers
 from paceline.cli.progress import progress
 from paceline.cli.sweep import Shown, tables
-from paceline.errors import Interrupted, PacelineError
+from paceline.errors import PacelineError
 from paceline.results import Results
 from paceline.scenario import assignments
 from paceline.sending import place, read_key
@@ -78,22 +78,18 @@ def campaign(
     """
     read = campaigns.read(file, assignments(set_ or []))
     directory = out or Path("out") / _directory(read.name, over)
-    try:
-        runner = _runner(over, key_file)
-        with progress(read.name, "runs" if runner is None else "s") as show_progress:
-            results = campaigns.run(
-                read,
-                over=over,
-                runner=runner,
-                tests=tests,
-                workers=workers,
-                out=directory,
-                fresh=fresh,
-                progress=show_progress,
-            )
-    except Interrupted as stop:
-        again = f"{directory}. Give the same command again to go on"
-        raise Interrupted(stop.finished, stop.total, again) from None
+    runner = _runner(over, key_file)
+    with progress(read.name, "runs" if runner is None else "s") as show_progress:
+        results = campaigns.run(
+            read,
+            over=over,
+            runner=runner,
+            tests=tests,
+            workers=workers,
+            out=directory,
+            fresh=fresh,
+            progress=show_progress,
+        )
     console = layout.stdout()
     layout.say(
         console,

@@ -12,7 +12,7 @@ from rich.text import Text
 from paceline.cli import layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.progress import duration, progress
-from paceline.errors import Interrupted, PacelineError
+from paceline.errors import PacelineError
 from paceline.reproduce import loading, where
 from paceline.reproduce import paper as papers
 from paceline.reproduce.verdict import Outcome
@@ -142,14 +142,10 @@ def _reproduce(
         " and some more to draw.\n" + (_real_words(planned, workers) if real_time else "") + "\n",
     )
     with alone_in(out):
-        try:
-            with progress(key, "s" if real_time else "runs") as show:
-                done = reproduction.run(
-                    chosen, runs=runs, workers=workers, store=Store(out), progress=show, real_time=real_time
-                )
-        except Interrupted as stop:
-            again = f"{out}. Give the same command again to go on"
-            raise Interrupted(stop.finished, stop.total, again) from None
+        with progress(key, "s" if real_time else "runs") as show:
+            done = reproduction.run(
+                chosen, runs=runs, workers=workers, store=Store(out), progress=show, real_time=real_time
+            )
         done.figure = figure
         page = writing.write(done, out)
     counts = done.counts()

@@ -14,7 +14,7 @@ from paceline.cli import layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds
 from paceline.cli.progress import progress
-from paceline.errors import Interrupted, PacelineError
+from paceline.errors import PacelineError
 from paceline.interval import Interval, interval
 from paceline.results import Results
 from paceline.scenario import assignments, load
@@ -115,29 +115,21 @@ def sweep(
     """
     changes, varied = assignments(set_ or []), axes(vary)
     directory = out or Path("out") / f"sweep-{load(file, changes).name}"
-    try:
-        with progress(file.stem) as show_progress:
-            results = run_sweep(
-                file,
-                varied,
-                runs=runs,
-                seed=seed,
-                set=changes,
-                record=kinds(record),
-                record_every_s=record_every,
-                workers=workers,
-                out=directory,
-                fresh=fresh,
-                shard=(shard.part, shard.parts),
-                progress=show_progress,
-            )
-    except Interrupted as stop:
-        again = (
-            " Give the same command again (without --fresh) to go on."
-            if fresh
-            else " Give the same command again to go on."
+    with progress(file.stem) as show_progress:
+        results = run_sweep(
+            file,
+            varied,
+            runs=runs,
+            seed=seed,
+            set=changes,
+            record=kinds(record),
+            record_every_s=record_every,
+            workers=workers,
+            out=directory,
+            fresh=fresh,
+            shard=(shard.part, shard.parts),
+            progress=show_progress,
         )
-        raise Interrupted(stop.finished, stop.total, f"{directory}.{again}"[:-1]) from None
     if shard.parts > 1:
         print(
             f"Shard {shard.part} of {shard.parts}: {len(results.runs)} runs are in {directory}. When all shards are "
