@@ -127,6 +127,9 @@ def test_documents_print_what_the_program_prints(path: Path, tmp_path: Path) -> 
 
 
 COMMANDS = (
+    "init",
+    "examples",
+    "dissector",
     "run",
     "sweep",
     "compare",

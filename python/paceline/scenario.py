@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from paceline._core import Scenario
+from paceline.carried import find
 from paceline.errors import PacelineError
-from paceline.reproduce.where import find_scenario
 
 ScenarioLike = Scenario | str | Path
 
@@ -20,13 +20,13 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
     """The scenario of a TOML file (or one already loaded) with the values at some TOML paths replaced.
 
     `changes` maps paths such as "flow.media.cc" to values: text as it would stand in the file ("50 ms"), numbers,
-    booleans, lists or tables; a file is checked when all are in place. "papers/KEY/NAME.toml" is found in an
-    installed package too. Raises ScenarioError for a mistake.
+    booleans, lists or tables; a file is checked when all are in place. "examples/NAME.toml" and
+    "papers/KEY/NAME.toml" are the package's where there is no such file. Raises ScenarioError for a mistake.
     """
     values = [(path, toml_value(value)) for path, value in (changes or {}).items()]
     if isinstance(scenario, Scenario):
         return scenario.set_all(values) if values else scenario
-    return Scenario.load(find_scenario(str(scenario)), values)
+    return Scenario.load(find(str(scenario)), values)
 
 
 def identity(scenario: Scenario) -> str:

@@ -28,6 +28,8 @@ from paceline.errors import PacelineError
 from paceline.threads import THREADS
 
 COMMANDS: dict[str, str] = {
+    "init": "examples",
+    "examples": "examples",
     "run": "run",
     "serve": "serve",
     "send": "send",
@@ -44,6 +46,7 @@ COMMANDS: dict[str, str] = {
     "kernel-cc": "kernel_cc",
     "schema": "describe",
     "schemes": "describe",
+    "dissector": "examples",
 }
 """Each command and the module that has its function, in the order of `--help`."""
 
