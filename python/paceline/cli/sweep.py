@@ -10,9 +10,9 @@ import polars as pl
 import typer
 
 from paceline.axes import axes, short
-from paceline.cli import layout, show
+from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds
+from paceline.cli.options import AsJson, File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds
 from paceline.cli.progress import progress
 from paceline.errors import Interrupted
 from paceline.interval import Interval, interval
@@ -86,6 +86,7 @@ def sweep(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over: delete the finished runs in --out.")
     ] = False,
+    as_json: AsJson = False,
     workers: Workers = None,
 ) -> None:
     """Run a scenario at every combination of some values.
@@ -125,6 +126,9 @@ def sweep(
             else " Give the same command again to go on."
         )
         raise Interrupted(stop.finished, stop.total, f"{directory}.{again}"[:-1]) from None
+    if as_json:
+        documents.say(documents.of_points(results))
+        return
     console = layout.stdout()
     points = len(results.runs) // max(1, len(results.seeds))
     head = f"{points} points, {len(results.seeds)} runs each; mean ± half of the 95 % interval"
