@@ -10,7 +10,7 @@ import pytest
 
 from paceline import cli
 
-HEAVY = ("polars", "scipy", "matplotlib", "plotly", "numpy", "jinja2", "rich.console")
+HEAVY = ("polars", "matplotlib", "plotly", "numpy", "jinja2", "rich.console")
 
 
 def imported(*words: str, **environment: str) -> list[str]:

@@ -21,7 +21,7 @@ CARRIED = ("papers", "examples", "kernel-cc", "tools")
 """What the package carries beside its code."""
 
 # Folders that must be there whole: the lock file names every crate.
-WHOLE = ("crates", *CARRIED, "python/paceline")
+WHOLE = ("crates", *CARRIED, "python/paceline", "python/data")
 FILES = ("Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE-APACHE", "LICENSE-MIT")
 
 
