@@ -17,8 +17,10 @@ from paceline.errors import PacelineError
 def examples() -> dict[str, str]:
     """What each example shows: the first sentence of its file. Names are paths without ".toml"."""
     root = folder("examples")
-    paths = sorted(root.rglob("*.toml"), key=lambda path: (len(path.parts), path))
-    return {path.relative_to(root).with_suffix("").as_posix(): sentence(path.read_text()) for path in paths}
+    names = [path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.toml")]
+    # Those that lie in a folder come last.
+    names.sort(key=lambda name: (name.count("/"), name))
+    return {name: sentence(files.read_text(root / f"{name}.toml")) for name in names}
 
 
 def sentence(text: str) -> str:
@@ -57,7 +59,7 @@ def copy_example(name: str, out: Path | None = None, *, force: bool = False) -> 
 def named(path: Path) -> list[str]:
     """The files beside it that a scenario or a campaign names, and those that these name."""
     found = []
-    for text in _texts(tomllib.loads(path.read_text())):
+    for text in _texts(tomllib.loads(files.read_text(path))):
         if (path.parent / text).is_file():
             found.append(text)
             if text.endswith(".toml"):
