@@ -22,9 +22,10 @@ def find(path: str) -> str:
     """The file that "examples/NAME.toml" or "papers/KEY/NAME.toml" means: as it stands if there is such a file, else
     the package's."""
     given = Path(path)
-    if not given.exists() and given.parts[:1] and given.parts[0] in _OF_SCENARIOS:
+    top, *below = given.parts or ("",)
+    if top in _OF_SCENARIOS and not given.exists():
         try:
-            carried = folder(given.parts[0]).joinpath(*given.parts[1:])
+            carried = folder(top).joinpath(*below)
         except StorageError:
             return path
         if carried.is_file():

@@ -89,10 +89,8 @@ class Guarded(TyperGroup):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """The commands that begin so, none of them imported: a shell waits for this."""
-        real, self.commands = (
-            self.commands,
-            {name: TyperCommand(name, help=first_sentence(name)) for name in COMMANDS},
-        )
+        real = self.commands
+        self.commands = {name: TyperCommand(name, help=first_sentence(name)) for name in COMMANDS}
         try:
             return super().shell_complete(ctx, incomplete)
         finally:
