@@ -70,6 +70,10 @@ def _jq() -> str | None:
     return None if shutil.which("jq") else "needs jq (package jq)"
 
 
+def _groff() -> str | None:
+    return None if shutil.which("groff") else "needs groff (package groff-base)"
+
+
 def _maturin() -> str | None:
     return None if importlib.util.find_spec("maturin") else "needs maturin (pip install maturin)"
 
@@ -179,6 +183,7 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "clang": _clang,
     "maturin": _maturin,
     "jq": _jq,
+    "groff": _groff,
     "iperf3": _iperf3,
     "shaper": _shaper,
     "namespaces": _namespaces,

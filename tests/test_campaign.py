@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 import paceline
 from paceline import _core, campaign
-from paceline.cli.campaign import wins
+from paceline.cli import app
+from paceline.cli.campaign import win_said, wins
 from paceline.errors import Interrupted, PacelineError
 from paceline.results import RunRecord
 
@@ -133,7 +135,23 @@ def test_wins_are_counted_test_by_test(file: Path) -> None:
     )
     by = {(c, s, n): g for c, s, n, g in means.rows()}
     above = sum(by["wide", "tfrc", n] > by["wide", "tcp", n] for n in (1, 2, 3))
-    assert wins(results)[0] == f"wide, media: tfrc above tcp in {above} of 3 tests"
+    assert win_said(wins(results)[0]) == f"wide, media: tfrc above tcp in {above} of 3 tests"
+
+
+def test_json_has_the_cases_by_scheme_and_the_wins(
+    file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        app(["campaign", str(file), "--tests", "3", "--out", str(tmp_path / "out"), "--json"])
+    found = json.loads(capfd.readouterr().out)
+    results = campaign.run(campaign.read(file), tests=3)
+    assert found["wins"] == wins(results)
+    assert (found["name"], found["over"], found["seeds"]) == ("small", "simulator", [1, 2, 3])
+    told = [tuple(point["at"].values()) for point in found["points"]]
+    assert told == list(dict.fromkeys(results.flows.select("case", "scheme").rows()))
+    for point in found["points"]:
+        mine = results.flows.filter(**point["at"]).group_by("seed").agg(pl.col("goodput_bps").mean())
+        assert point["flows"][0]["goodput_bps"]["mean"] == pytest.approx(mine["goodput_bps"].mean())
 
 
 @pytest.mark.parametrize(

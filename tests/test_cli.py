@@ -125,6 +125,49 @@ def test_json_of_several_runs_has_intervals(here: Command, small: Path) -> None:
     assert goodput["mean"] == pytest.approx(sum(values) / 4)
 
 
+def test_json_of_a_sweep_has_each_point_as_its_runs_have_it(
+    here: Command, small: Path, tmp_path: Path
+) -> None:
+    vary = (
+        "--vary",
+        "flow.bulk.cc=newreno,cubic",
+        "--vary",
+        "duration=4 s,5 s",
+        "--runs",
+        3,
+        "--out",
+        tmp_path / "out",
+    )
+    done = here("sweep", small, *vary, "--set", "flow.bulk.count=2", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["name"], found["seeds"], found["confidence"]) == ("small", [1, 2, 3], 0.95)
+    assert [point["at"] for point in found["points"]] == [
+        {"flow.bulk.cc": cc, "duration": time} for cc in ("newreno", "cubic") for time in ("4 s", "5 s")
+    ]
+    settings = ("--set", "flow.bulk.cc=cubic", "--set", "flow.bulk.count=2")
+    alone = json.loads(here("run", small, *settings, "--runs", 3, "--json").stdout)
+    last = found["points"][-1]
+    assert last.keys() - {"at"} == alone.keys() - {
+        "name",
+        "seeds",
+        "confidence",
+        "versions",
+        "runs",
+        "notices",
+    }
+    for table in ("queues", "groups", "run"):
+        assert last[table] == alone[table], table
+    (stream,) = alone["streams"]
+    assert last["streams"] == [{k: v for k, v in stream.items() if k != "instance"}]
+    media, bulk = (next(f for f in last["flows"] if f["flow"] == name) for name in ("media", "bulk"))
+    assert media["goodput_bps"] == next(f for f in alone["flows"] if f["flow"] == "media")["goodput_bps"]
+    assert bulk["goodput_bps"]["n"] == 3, "instances are not independent"
+    means = [sum(f["goodput_bps"] for f in run["flows"] if f["flow"] == "bulk") / 2 for run in alone["runs"]]
+    assert bulk["goodput_bps"]["mean"] == pytest.approx(sum(means) / 3)
+    assert here("sweep", small, *vary, "--set", "flow.bulk.count=2", "--json").stdout == done.stdout
+
+
 def test_same_seed_same_bits_whatever_the_workers(here: Command, small: Path, tmp_path: Path) -> None:
     runs = [
         json.loads(here("run", small, "--json", "--runs", 4, "--workers", workers).stdout)

@@ -127,6 +127,9 @@ def test_documents_print_what_the_program_prints(path: Path, tmp_path: Path) -> 
 
 
 COMMANDS = (
+    "init",
+    "examples",
+    "dissector",
     "run",
     "sweep",
     "merge",
@@ -171,7 +174,7 @@ def test_every_command_has_help_with_examples_that_run(tmp_path: Path, served: i
     )
     with ThreadPoolExecutor(3) as threads:
         for done in [
-            threads.submit(examples_run, command, tmp_path / command, served) for command in COMMANDS
+            threads.submit(examples_run, command, tmp_path / f"of-{command}", served) for command in COMMANDS
         ]:
             done.result()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -9,10 +10,10 @@ import pytest
 
 from paceline import cli
 
-HEAVY = ("polars", "scipy", "matplotlib", "plotly", "numpy", "jinja2", "rich.console")
+HEAVY = ("polars", "matplotlib", "plotly", "numpy", "jinja2", "rich.console")
 
 
-def imported(*words: str) -> list[str]:
+def imported(*words: str, **environment: str) -> list[str]:
     """Which heavy libraries the command line has imported in the end."""
     code = (
         "import sys\n"
@@ -22,13 +23,24 @@ def imported(*words: str) -> list[str]:
         "finally:\n"
         f"    print('imported:', *[name for name in {HEAVY} if name in sys.modules], file=sys.stderr)\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return ran.stderr.splitlines()[-1].split()[1:]
 
 
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ()], ids=" ".join)
 def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
     assert imported(*words) == []
+
+
+def test_the_completion_of_a_command_imports_no_command() -> None:
+    shell = {"_PACELINE_COMPLETE": "complete_bash", "COMP_WORDS": "paceline ", "COMP_CWORD": "1"}
+    assert imported(**shell) == []
 
 
 def test_the_check_sees_what_is_imported() -> None:

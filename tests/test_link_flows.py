@@ -9,7 +9,7 @@ import pytest
 
 import paceline
 from paceline.cli import show
-from paceline.cli.run import document
+from paceline.cli.documents import of_runs
 from paceline.comparing import differences
 from paceline.results import Results
 
@@ -62,10 +62,10 @@ def test_people_see_it_if_it_is_asked_for() -> None:
         "bottleneck forward, bulk[1]",
         "bottleneck forward, call",
     ]
-    assert document(asked)["link_flows"][0]["flow"] == "bulk"
+    assert of_runs(asked)["link_flows"][0]["flow"] == "bulk"
     unasked = paceline.run(paceline.parse(TEXT.replace("per_flow = true", "")))
     assert len(unasked.link_flows) == 0
-    assert "link_flows" not in document(unasked)
+    assert "link_flows" not in of_runs(unasked)
     assert all(one.title != "Flows at links (packets)" for one in show.tables(unasked))
     assert unasked.flows.equals(asked.flows)
 
@@ -75,5 +75,5 @@ def test_several_runs_and_comparisons_have_it_too() -> None:
     assert len(results.statistics("link_flows", measures=["drop_share"])) == 6
     table = differences(results, ["link_flows.queue_share"])
     assert table["subject"].to_list() == ["bottleneck forward bulk", "bottleneck forward call"]
-    summed = document(paceline.run(paceline.parse(TEXT), runs=2))
+    summed = of_runs(paceline.run(paceline.parse(TEXT), runs=2))
     assert summed["link_flows"][2]["arrivals"]["n"] == 2

@@ -17,8 +17,11 @@ from needs import require
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Folders that must be there whole: the lock file names every crate, the package carries papers and programs.
-WHOLE = ("crates", "papers", "kernel-cc", "examples", "python/paceline")
+CARRIED = ("papers", "examples", "kernel-cc", "tools")
+"""What the package carries beside its code."""
+
+# Folders that must be there whole: the lock file names every crate.
+WHOLE = ("crates", *CARRIED, "python/paceline", "python/data")
 FILES = ("Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE-APACHE", "LICENSE-MIT")
 
 
@@ -88,7 +91,7 @@ def build_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """What of a clone the build script reads."""
-    for folder in ("papers", "kernel-cc"):
+    for folder in CARRIED:
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / "crates/python").mkdir(parents=True)
     return tmp_path
@@ -101,16 +104,18 @@ def built(program: Path, clone: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_build_packs_papers_and_programs(build_script: Path, clone: Path) -> None:
+def test_a_build_packs_what_the_package_carries(build_script: Path, clone: Path) -> None:
     (clone / "out/papers/gone").mkdir(parents=True)
     ran = built(build_script, clone)
     assert ran.returncode == 0, ran.stdout
     assert (clone / "out/papers/vegas-streaming/figures.toml").is_file()
     assert (clone / "out/kernel-cc/veno.c").is_file()
+    assert (clone / "out/examples/traces/cell.down").is_file()
+    assert (clone / "out/tools/wireshark/paceline_tfrc.lua").is_file()
     assert not (clone / "out/papers/gone").exists()
 
 
-@pytest.mark.parametrize("folder", ["papers", "kernel-cc"])
+@pytest.mark.parametrize("folder", CARRIED)
 def test_a_build_without_a_folder_fails_and_names_it(build_script: Path, clone: Path, folder: str) -> None:
     shutil.rmtree(clone / folder)
     ran = built(build_script, clone)

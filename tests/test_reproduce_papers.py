@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 
 import paceline
+from paceline import carried
 from paceline.reproduce import figures, loading, points, where
 from paceline.statistics import estimate
 from small_paper import GOODPUT
 
-PAPERS = where.folder_of_papers()
+PAPERS = carried.folder("papers")
 # What a scenario changes in the paper's first one; all else must be as it stands there.
 STREAMING: dict[str, set[str]] = {
     "basic.toml": {"flow.ftp", "flow.web"},
@@ -266,16 +267,6 @@ def test_the_command_holds_scenario_settings_and_seeds() -> None:
     assert "flow.media.cc=vegas" in words
     assert "flow.media.rtt=10 ms" in words
     assert words[-4:] == ["--seed", "1", "--runs", "10"]
-
-
-def test_papers_are_found_from_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert Path(where.find_scenario("papers/vegas-streaming/default.toml")).is_file()
-    assert where.find_scenario("papers/vegas-streaming/nothing.toml") == "papers/vegas-streaming/nothing.toml"
-    mine = tmp_path / "papers" / "vegas-streaming" / "default.toml"
-    mine.parent.mkdir(parents=True)
-    mine.touch()
-    assert where.find_scenario("papers/vegas-streaming/default.toml") == "papers/vegas-streaming/default.toml"
 
 
 FIGURES = (

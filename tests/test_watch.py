@@ -142,6 +142,22 @@ def test_a_command_is_followed_and_its_exit_code_passed_on(tmp_path: Path) -> No
     ]
 
 
+def test_json_is_one_document_where_the_table_would_be() -> None:
+    with server() as (port, _):
+        program = [*client(port, 300_000, 0.01)]
+        program[2] += "\nprint('said by the program')\nsys.exit(3)\n"
+        done = call("--json", "--", *program)
+    assert (done.returncode, done.stdout) == (3, "said by the program\n")
+    found = json.loads(done.stderr)
+    (flow,) = found["flows"]
+    assert (flow["bytes_delivered"], flow["to"]) == (300_000, f"127.0.0.1:{port}")
+    assert (found["watch"]["exit_code"], found["watch"]["interrupted"]) == (3, False)
+    assert {"notes", "versions", "end_s"} <= found.keys()
+    done = call("--port", port, "--for", "200ms", "--json")
+    assert json.loads(done.stdout)["flows"] == []
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_what_a_command_leaves_behind_is_still_followed(tmp_path: Path) -> None:
     with server() as (port, _):
         orphan = " ".join(f"'{word}'" for word in client(port, 50_000, 0.02))

@@ -1,12 +1,18 @@
-//! Puts the papers' files and the kernel's congestion controls where the wheel is packed from, so that an installed package
-//! has them as a clone has; and gives the sources of the core a number, by which results of two of them are told apart.
+//! Puts papers, examples, the kernel's congestion controls and the dissector where the wheel is packed from, so that an
+//! installed package has them as a clone has; and gives the sources of the core a number, by which results of two of them
+//! are told apart.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, io};
 
 /// Folders at the root, and a file without which each is of no use.
-const FOLDERS: [(&str, &str); 2] = [("papers", "README.md"), ("kernel-cc", "cc.h")];
+const FOLDERS: [(&str, &str); 4] = [
+    ("papers", "README.md"),
+    ("examples", "README.md"),
+    ("kernel-cc", "cc.h"),
+    ("tools", "wireshark/paceline_tfrc.lua"),
+];
 
 fn main() -> ExitCode {
     // Asked for now, not when this was compiled: clones that share a target directory share this program.

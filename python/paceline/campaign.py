@@ -32,6 +32,7 @@ from typing import Any
 
 from paceline import _core
 from paceline.axes import combinations, named, short
+from paceline.carried import find
 from paceline.errors import PacelineError
 from paceline.reproduce.paper import Settings
 from paceline.reproduce.reading import Table, read_toml, settings
@@ -65,7 +66,7 @@ class Campaign:
 def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Campaign:
     """Reads a campaign and every scenario it names; `changes` are set in all of them, last. Raises ScenarioError, and
     PacelineError that names the file and the key."""
-    file = Path(path)
+    file = Path(find(str(path)))
     values = read_toml(file)
     if "scheme" not in values and "flow" in values:
         raise PacelineError(

@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from paceline import beta
 from paceline.statistics import CONFIDENCE, Number, estimate, present
 
 SKEWED = frozenset(
@@ -171,11 +172,9 @@ def _usual(measure: str, x: NDArray[np.float64]) -> tuple[float, int]:
 
 def share_interval(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Bounds of a share of which k of n were seen: exact (Clopper and Pearson, Biometrika 26, 1934)."""
-    from scipy import special  # noqa: PLC0415 (a third of the time that the command takes to start)
-
     tail = (1 - confidence) / 2
-    low = 0.0 if k == 0 else float(special.betaincinv(k, n - k + 1, tail))
-    high = 1.0 if k == n else float(special.betaincinv(k + 1, n - k, 1 - tail))
+    low = 0.0 if k == 0 else beta.inverse(k, n - k + 1, tail)
+    high = 1.0 if k == n else beta.inverse(k + 1, n - k, 1 - tail)
     return low, high
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paceline import linux
+from paceline import carried, linux
 from paceline.errors import PacelineError
 
 PREFIX = "pl_"
@@ -77,12 +77,8 @@ class Loaded:
 
 
 def folder() -> Path:
-    """Where the programs lie: beside the package in a clone, else in it. Raises KernelCcError."""
-    here = Path(__file__).resolve().parent
-    for candidate in (here.parents[1] / "kernel-cc", here / "kernel-cc"):
-        if candidate.is_dir():
-            return candidate
-    raise KernelCcError("the programs are not installed: install Paceline again, or work in a clone")
+    """Where the programs lie. Raises StorageError."""
+    return carried.folder("kernel-cc")
 
 
 def programs() -> list[str]:

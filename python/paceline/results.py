@@ -154,8 +154,8 @@ _NOTICES: dict[str, Any] = {
 _OLDER = (
     "older-measures",
     "These results are of a version of Paceline that counted late packets by the whole medium, whatever was due, and "
-    "gave streams that never began to play no late packets: late_share and stall_s are not those of docs/measures.md. "
-    "Run them again.",
+    "gave streams that never began to play no late packets: late_share and stall_s mean something "
+    "else in them than now. Run them again.",
 )
 
 

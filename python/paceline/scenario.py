@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from paceline._core import Scenario
+from paceline.carried import find
 from paceline.errors import PacelineError
-from paceline.reproduce.where import find_scenario
 
 ScenarioLike = Scenario | str | Path | Mapping[str, Any]
 """A loaded one, a file, TOML text (of more than one line), or the same as a dict."""
@@ -22,8 +22,8 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
     paths replaced.
 
     `changes` maps paths such as "flow.media.cc" to values: text as it would stand in the file ("50 ms"), numbers,
-    booleans, lists or tables; a file is checked when all are in place. "papers/KEY/NAME.toml" is found in an
-    installed package too. Raises ScenarioError for a mistake.
+    booleans, lists or tables; a file is checked when all are in place. "examples/NAME.toml" and
+    "papers/KEY/NAME.toml" are the package's where there is no such file. Raises ScenarioError for a mistake.
     """
     values = [(path, toml_value(value)) for path, value in (changes or {}).items()]
     if isinstance(scenario, Scenario):
@@ -35,7 +35,7 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
         )
     if isinstance(scenario, str) and "\n" in scenario:
         return Scenario.parse(scenario, ".", "scenario", values)
-    return Scenario.load(find_scenario(str(scenario)), values)
+    return Scenario.load(find(str(scenario)), values)
 
 
 def identity(scenario: Scenario) -> str:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from paceline import beta
+
 Number = float | int | None
 
 CONFIDENCE = 0.95
@@ -95,17 +97,13 @@ def t_quantile(confidence: float, degrees: float) -> float:
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
     if degrees < 1:
         raise ValueError(f"degrees of freedom must be at least 1, not {degrees}")
-    from scipy import special  # noqa: PLC0415 (a third of the time that the command takes to start)
-
-    return float(special.stdtrit(degrees, 0.5 + confidence / 2))
+    return beta.t_within(confidence, degrees)
 
 
 def _two_sided_p(mean: float, standard_error: float, degrees: int) -> float:
     if standard_error == 0:
         return 1.0 if mean == 0 else 0.0
-    from scipy import special  # noqa: PLC0415 (see t_quantile)
-
-    return min(1.0, 2 * float(special.stdtr(degrees, -abs(mean) / standard_error)))
+    return beta.t_beyond(abs(mean) / standard_error, degrees)
 
 
 def estimate(values: Iterable[Number], confidence: float = CONFIDENCE) -> Estimate:

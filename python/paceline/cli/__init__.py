@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from paceline import _core
 from paceline.cli.help import WIDTH, Command
@@ -28,6 +28,8 @@ from paceline.errors import PacelineError
 from paceline.threads import THREADS
 
 COMMANDS: dict[str, str] = {
+    "init": "examples",
+    "examples": "examples",
     "run": "run",
     "serve": "serve",
     "send": "send",
@@ -45,6 +47,7 @@ COMMANDS: dict[str, str] = {
     "kernel-cc": "kernel_cc",
     "schema": "describe",
     "schemes": "describe",
+    "dissector": "examples",
 }
 """Each command and the module that has its function, in the order of `--help`."""
 
@@ -84,6 +87,15 @@ class Guarded(TyperGroup):
         rows = [(name, first_sentence(name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """The commands that begin so, none of them imported: a shell waits for this."""
+        real = self.commands
+        self.commands = {name: TyperCommand(name, help=first_sentence(name)) for name in COMMANDS}
+        try:
+            return super().shell_complete(ctx, incomplete)
+        finally:
+            self.commands = real
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -146,7 +158,6 @@ def _version(wanted: bool) -> None:
 app = typer.Typer(
     cls=Guarded,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},

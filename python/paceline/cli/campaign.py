@@ -6,14 +6,14 @@ import difflib
 import re
 import socket
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
 
 from paceline import campaign as campaigns
-from paceline.cli import layout, show
-from paceline.cli.options import Set, Workers
+from paceline.cli import documents, layout, show
+from paceline.cli.options import AsJson, Set, Workers
 from paceline.cli.progress import progress
 from paceline.cli.sweep import Shown, tables
 from paceline.errors import PacelineError
@@ -63,6 +63,7 @@ def campaign(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over: delete the finished runs in --out.")
     ] = False,
+    as_json: AsJson = False,
     workers: Workers = None,
 ) -> None:
     """Run schemes in alternation, case by case and test by test.
@@ -90,6 +91,9 @@ def campaign(
             fresh=fresh,
             progress=show_progress,
         )
+    if as_json:
+        documents.say({**documents.of_points(results), "over": over, "wins": wins(results)})
+        return
     console = layout.stdout()
     layout.say(
         console,
@@ -97,7 +101,7 @@ def campaign(
     )
     alone = (results.groups["flows"] == 1).all()
     layout.show(console, tables(results, {"flows": _SHOWN["flows"]} if alone else _SHOWN))
-    layout.say(console, "\n" + "\n".join(wins(results)))
+    layout.say(console, "\n" + "\n".join(map(win_said, wins(results))))
     layout.note(console, show.notices(results))
     layout.say(console, f"\nTables (Parquet, CSV) and runs are in {directory}.")
 
@@ -132,8 +136,9 @@ def _runner(over: str, key_file: Path | None) -> Runner | None:
     return realtime.to_host(host, port, None if key_file is None else read_key(key_file))
 
 
-def wins(results: Results) -> list[str]:
-    """For each case and each scheme after the first: in how many tests its flows have the higher goodput."""
+def wins(results: Results) -> list[dict[str, Any]]:
+    """For each case, flow, and scheme after the first: in how many tests (`above`) of those that both have (`of`) its
+    goodput is higher than the first scheme's (`than`)."""
     found = []
     # The flows that all schemes of a case have differ in the scheme alone.
     means = results.flows.group_by("case", "scheme", "flow", "seed", maintain_order=True).agg(
@@ -145,5 +150,11 @@ def wins(results: Results) -> list[str]:
         for other in others:
             both = by_scheme.drop_nulls([first, other])
             above = int((both[other] > both[first]).sum())
-            found.append(f"{case}, {flow}: {other} above {first} in {above} of {len(both)} tests")
+            of_whom = {"case": case, "flow": flow, "scheme": other, "than": first}
+            found.append(of_whom | {"above": above, "of": len(both)})
     return found
+
+
+def win_said(win: dict[str, Any]) -> str:
+    """One of `wins` in words."""
+    return f"{win['case']}, {win['flow']}: {win['scheme']} above {win['than']} in {win['above']} of {win['of']} tests"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 
 from paceline import files
 from paceline.axes import axes
-from paceline.cli import layout, show
+from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import File, Seed, Set, Vary, Workers
 from paceline.cli.progress import progress
@@ -97,7 +96,7 @@ def compare(
             files.write_csv(out / "differences.csv", comparison.table)
             comparison.results.write(out)
     if as_json:
-        print(json.dumps(document(comparison), indent=2, ensure_ascii=False, allow_nan=False))
+        documents.say(document(comparison))
         return
     console = layout.stdout()
     layout.show(console, tables(comparison, console.width))

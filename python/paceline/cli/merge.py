@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from paceline.cli.options import AsJson
 from paceline.cli.sweep import show_sweep
 from paceline.merging import merge as merge_shards
 
@@ -24,6 +25,7 @@ def merge(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over: delete the finished runs in --out.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make one sweep of shards that several machines ran.
 
@@ -38,4 +40,4 @@ def merge(
           --runs 2 --shard 2/2 --out out/second
       paceline merge out/first out/second --out out/whole
     """
-    show_sweep(merge_shards(directories, out, fresh=fresh), out)
+    show_sweep(merge_shards(directories, out, fresh=fresh), out, as_json=as_json)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from paceline import _core, files, paths
-from paceline.cli import layout, show
+from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Set
 from paceline.errors import PacelineError, PathError
@@ -196,8 +195,7 @@ def _report(ran: paths.PathRun, *, as_json: bool, out: Path | None, pcap: Path |
     """What the path did, on stderr: stdout is COMMAND's."""
     if as_json:
         (summary,) = ran.results.summaries
-        found = {**summary, "versions": files.versions()}
-        print(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False), file=sys.stderr)
+        documents.say({**summary, "versions": files.versions()}, sys.stderr)
         return
     plain = layout.stdout()
     console = Console(stderr=True, highlight=False)

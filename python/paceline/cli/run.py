@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from paceline import files
-from paceline.cli import layout, show
+from paceline.cli import documents, layout, show
 from paceline.cli.options import AsJson, Out, Record, RecordEvery, Seed, Set, Workers, recorded
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
-from paceline.interval import COLUMNS
-from paceline.results import IDENTITY, Results
+from paceline.results import Results
 from paceline.running import run as run_scenario
 from paceline.scenario import ScenarioLike, assignments, parse
 from paceline.sweeping import RECORD_EVERY_S
@@ -112,7 +108,7 @@ def read(file: Path) -> ScenarioLike:
 def say(results: Results, as_json: bool, out: Path | None, pcap: Path | None = None) -> None:
     """Prints what runs of a scenario have measured, and where it and their packets are written."""
     if as_json:
-        print(json.dumps(document(results), indent=2, ensure_ascii=False, allow_nan=False))
+        documents.say(documents.of_runs(results))
         return
     console = layout.stdout()
     layout.say(console, headline(results) + "\n\n")
@@ -134,41 +130,3 @@ def headline(results: Results) -> str:
         return f"{summary['name']}: seed {seeds[0]}{measured}"
     head = f"{summary['name']}: {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}{measured}"
     return f"{head}; mean ± half of the 95 % interval"
-
-
-def document(results: Results) -> dict[str, Any]:
-    """The JSON of `--json`.
-
-    One run: its summary and the versions. Several: the same shape, each measure replaced by
-    {"n", "mean", "sd", "kind", "low", "high", ...} (`Interval`, without what is null), and the summaries in "runs".
-    """
-    if len(results.records) == 1:
-        return {**results.summaries[0], "versions": files.versions()}
-    found: dict[str, Any] = {
-        "name": results.manifest["name"],
-        "seeds": results.seeds,
-        "confidence": 0.95,
-        "versions": files.versions(),
-    }
-    for table in ("flows", "streams", "queues", "link_flows", "interfaces", "groups"):
-        identity = [c for c in IDENTITY[table] if c in results.table(table).columns]
-        rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-        for row in results.statistics(table).iter_rows(named=True):
-            who = {name: row[name] for name in identity}
-            entry = rows.setdefault(tuple(who.values()), who)
-            entry[row["measure"]] = _entry(row)
-        found[table] = list(rows.values())
-    whole = results.statistics("runs").iter_rows(named=True)
-    found["run"] = {row["measure"]: _entry(row) for row in whole}
-    if not results.notices.is_empty():
-        found["notices"] = results.notices.to_dicts()
-    found["runs"] = results.summaries
-    return found
-
-
-def _entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A measure of several runs: some columns are always there, what a kind of interval adds only with it."""
-    always = ("n", "mean", "sd", "kind", "low", "high")
-    return {c: row[c] for c in always} | {
-        c: row[c] for c in COLUMNS if c not in always and row[c] is not None
-    }

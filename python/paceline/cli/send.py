@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ import typer
 from rich.console import Console
 
 from paceline import _core, files
-from paceline.cli import layout, show
+from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import AsJson, Out
 from paceline.errors import PacelineError
@@ -148,7 +147,7 @@ def report(results: Results, *, as_json: bool) -> None:
     notes = results.manifest["notes"]
     if as_json:
         document = {**results.summaries[0], "live": notes, "versions": files.versions()}
-        print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+        documents.say(document)
         return
     console = layout.stdout()
     layout.say(console, f"{results.manifest['name']}\n\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +11,9 @@ import polars as pl
 import typer
 
 from paceline.axes import axes, short
-from paceline.cli import layout, show
+from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds
+from paceline.cli.options import AsJson, File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
 from paceline.interval import Interval, interval
@@ -96,6 +97,7 @@ def sweep(
             show_default=False,
         ),
     ] = "1/1",  # type: ignore[assignment]  # through the parser
+    as_json: AsJson = False,
     workers: Workers = None,
 ) -> None:
     """Run a scenario at every combination of some values.
@@ -133,10 +135,11 @@ def sweep(
     if shard.parts > 1:
         print(
             f"Shard {shard.part} of {shard.parts}: {len(results.runs)} runs are in {directory}. When all shards are "
-            "done:\n    paceline merge DIR1 DIR2 ... --out DIR"
+            "done:\n    paceline merge DIR1 DIR2 ... --out DIR",
+            file=sys.stderr if as_json else sys.stdout,
         )
         return
-    show_sweep(results, directory)
+    show_sweep(results, directory, as_json=as_json)
 
 
 def part(text: str) -> Shard:
@@ -147,8 +150,11 @@ def part(text: str) -> Shard:
     return Shard(int(one), int(of))
 
 
-def show_sweep(results: Results, directory: Path) -> None:
+def show_sweep(results: Results, directory: Path, *, as_json: bool) -> None:
     """Prints what a sweep has measured, and where it is."""
+    if as_json:
+        documents.say(documents.of_points(results))
+        return
     console = layout.stdout()
     points = len(results.runs) // max(1, len(results.seeds))
     head = f"{points} points, {len(results.seeds)} runs each; mean ± half of the 95 % interval"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from paceline import _core
-from paceline.cli import layout, show
+from paceline import _core, files
+from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Out
 from paceline.errors import PacelineError
@@ -68,6 +69,12 @@ def watch(
         ),
     ] = "",
     out: Out = None,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON document instead of a table; with a COMMAND on stderr too."
+        ),
+    ] = False,
 ) -> None:
     """Follow the kernel-TCP connections of other programs: window, RTT, retransmissions, rates.
 
@@ -96,18 +103,32 @@ def watch(
             out=out,
             view=view,
         )
-    console = Console(stderr=True, highlight=False) if command else layout.stdout()
-    if command and not console.is_terminal:
-        console = Console(stderr=True, highlight=False, width=layout.stdout().width)
-    report(console, results)
-    if out:
-        layout.say(console, f"\nWritten to {out}.")
+    if as_json:
+        documents.say(document(results), sys.stderr if command else sys.stdout)
+    else:
+        _say(results, command=bool(command), out=out)
     manifest = results.manifest
     if manifest["exit_code"] is not None:
         raise typer.Exit(manifest["exit_code"])
     if manifest["interrupted"] and (duration or command):
         # Without --for there is no other end than Ctrl-C.
         raise typer.Exit(130)
+
+
+def document(results: Results) -> dict[str, Any]:
+    """The JSON of `--json`: the summary, and how the watch ended."""
+    about = {key: results.manifest[key] for key in ("interrupted", "exit_code", "host_state")}
+    return {**results.summaries[0], "watch": about, "versions": files.versions()}
+
+
+def _say(results: Results, *, command: bool, out: Path | None) -> None:
+    """Prints tables; stdout is a COMMAND's own."""
+    console = Console(stderr=True, highlight=False) if command else layout.stdout()
+    if command and not console.is_terminal:
+        console = Console(stderr=True, highlight=False, width=layout.stdout().width)
+    report(console, results)
+    if out:
+        layout.say(console, f"\nWritten to {out}.")
 
 
 def _span(text: str, option: str) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from paceline import carried
 from paceline.reproduce.claims import read_claims
 from paceline.reproduce.expression import Expression
 from paceline.reproduce.measure import REDUCTIONS
@@ -23,7 +24,7 @@ from paceline.reproduce.paper import (
     World,
 )
 from paceline.reproduce.reading import Table, check_selections, read_toml, settings, to_expression
-from paceline.reproduce.where import PaperError, folder_of_papers
+from paceline.reproduce.where import PaperError
 from paceline.results import SERIES
 
 
@@ -262,7 +263,7 @@ def _metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
 
 def load(key: str, root: Path | None = None) -> Paper:
     """Reads the paper `key`. Raises PaperError for an unknown key or a mistake in its files."""
-    papers = root or folder_of_papers()
+    papers = root or carried.folder("papers")
     folder = papers / key
     if not (folder / "figures.toml").is_file():
         known = sorted(path.parent.name for path in papers.glob("*/figures.toml"))

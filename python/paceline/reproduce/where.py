@@ -1,9 +1,8 @@
-"""Where the papers' files lie: in the installed package, or at the root of a clone."""
+"""Which papers there are."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from paceline.carried import folder
 from paceline.errors import PacelineError
 
 
@@ -11,28 +10,6 @@ class PaperError(PacelineError):
     """A mistake in a paper's files; the message names file and entry."""
 
 
-def folder_of_papers() -> Path:
-    """Where the papers lie: beside the package in a clone, else in it. Raises PaperError."""
-    here = Path(__file__).resolve().parent
-    for candidate in (here.parents[2] / "papers", here.parent / "papers"):
-        if candidate.is_dir():
-            return candidate
-    raise PaperError("the papers' files are not installed: install Paceline again, or work in a clone")
-
-
 def keys() -> list[str]:
     """The papers that can be reproduced."""
-    return sorted(path.parent.name for path in folder_of_papers().glob("*/figures.toml"))
-
-
-def find_scenario(path: str) -> str:
-    """The file that "papers/KEY/NAME.toml" means: as it stands if there is such a file, else the installed one."""
-    given = Path(path)
-    if not given.exists() and given.parts[:1] == ("papers",):
-        try:
-            installed = folder_of_papers().joinpath(*given.parts[1:])
-        except PaperError:
-            return path
-        if installed.is_file():
-            return str(installed)
-    return path
+    return sorted(path.parent.name for path in folder("papers").glob("*/figures.toml"))

@@ -1,0 +1,101 @@
+"""`paceline examples`, `paceline init` and `paceline dissector`: what the package has for a user to copy."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from paceline import examples as shelf
+from paceline.cli import layout
+from paceline.errors import PacelineError
+
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+
+
+def examples(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="One of them, to copy.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Where the copy goes. Default: NAME.toml.", show_default=False
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """List the examples, or copy one to change it.
+
+    Every command takes them where they are, as examples/NAME.toml. Files that an example names, a campaign's scenario
+    say, are copied with it.
+
+    \b
+    Examples:
+      paceline examples
+      paceline examples coffee-shop
+      paceline examples campaigns/wide-area --out mine/wide-area.toml
+    """
+    if name is None and (out or force):
+        raise PacelineError("which example? `paceline examples` lists them")
+    console = layout.stdout()
+    if name is not None:
+        written = shelf.copy_example(name, out, force=force)
+        layout.say(console, f"Written to {', '.join(map(str, written))}.")
+        return
+    table = layout.plain()
+    for head in ("example", "what"):
+        table.add_column(head, overflow="fold")
+    for one, what in shelf.examples().items():
+        table.add_row(one, Text(what))
+    console.print(table)
+    layout.say(
+        console,
+        "\nRun one: paceline run examples/NAME.toml; a campaign: paceline campaign. "
+        "Copy one: paceline examples NAME",
+    )
+
+
+def init(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="Its name. Default: scenario.", show_default=False)
+    ] = "scenario",
+    force: Force = False,
+) -> None:
+    """Write a commented scenario of one's own to begin with, as NAME.toml.
+
+    Two flows share a link. Each key that is changed first stands there, with its meaning, unit and default.
+
+    \b
+    Examples:
+      paceline init
+      paceline init sofa
+    """
+    path = shelf.begin(name, force=force)
+    console = layout.stdout()
+    layout.say(console, f"Written to {path}. Next:\n\n")
+    file = shlex.quote(str(path))
+    commands = {
+        f"paceline run {file}": "",
+        f"paceline run {file} --runs 10": "with 95 % intervals",
+        f"paceline compare {file} --vary flow.film.cc=vegas,cubic": "",
+        f"paceline emulate {file}": "in real time, on Linux",
+        "paceline schema > paceline.schema.json": "an editor completes keys with it",
+    }
+    for command, why in commands.items():
+        # A command that is longer than a line stays whole.
+        console.print(f"  {command:<42}# {why}" if why else f"  {command}", markup=False, soft_wrap=True)
+
+
+def dissector() -> None:
+    """Print a dissector of TFRC over UDP for Wireshark, in Lua.
+
+    \b
+    Example, then `wireshark -X lua_script:paceline_tfrc.lua FILE`:
+      paceline dissector > paceline_tfrc.lua
+    """
+    print(shelf.dissector().rstrip())
