@@ -3,6 +3,7 @@ columns."""
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from paceline import _core, files
+from paceline import _core, files, quantities
 from paceline.errors import PacelineError
 from paceline.interval import COLUMNS, Kind, interval
 from paceline.statistics import CONFIDENCE
@@ -336,6 +337,8 @@ class Results:
             # Directories of versions that did not know them have no such tables.
             if name not in ("interfaces", "link_flows") or (path / f"{name}.parquet").is_file():
                 results._tables[name] = files.read_parquet(path / f"{name}.parquet")
+        # Older ones have the text of varied values alone.
+        results._tables = {name: results._with_numbers(table) for name, table in results._tables.items()}
         results._notices = _notices([])
         if (path / "notices.parquet").is_file():
             # Older ones count no cases.
@@ -357,6 +360,37 @@ class Results:
         named = self.manifest.get("vary", {})
         return list(named or dict.fromkeys(name for record in self.records for name in record.labels))
 
+    @functools.cached_property
+    def _numbers(self) -> dict[str, tuple[str, dict[Any, float]]]:
+        """Of each varied path with quantities for values the column of their numbers, and the number of each value."""
+        found = {}
+        for axis in self.axes:
+            values: list[Any] = [record.labels.get(axis) for record in self.records]
+            if not values:
+                values = self._tables["runs"].get_column(axis, default=pl.Series()).to_list()
+            read = quantities.numbers([value for value in dict.fromkeys(values) if value is not None])
+            if read is not None:
+                found[axis] = (f"{axis}{read[0]}", read[1])
+        return found
+
+    @property
+    def numbers(self) -> dict[str, str]:
+        """The columns with the values of varied paths as numbers: "link.bottleneck.delay_s", in seconds, beside the
+        texts of "link.bottleneck.delay". A path whose values are plain numbers is its own; one of words has none."""
+        return {axis: column for axis, (column, _) in self._numbers.items()}
+
+    @property
+    def varied(self) -> list[str]:
+        """The columns that tell the points of a sweep apart: each varied path, and its numbers beside it."""
+        return list(dict.fromkeys(c for axis in self.axes for c in (axis, self.numbers.get(axis, axis))))
+
+    def _with_numbers(self, table: pl.DataFrame) -> pl.DataFrame:
+        for axis, (column, read) in self._numbers.items():
+            if axis in table.columns and column not in table.columns:
+                beside = table[axis].replace_strict(read, default=None, return_dtype=pl.Float64)
+                table = table.insert_column(table.columns.index(axis) + 1, beside.alias(column))
+        return table
+
     @property
     def seeds(self) -> list[int]:
         """The seeds, each once."""
@@ -372,7 +406,7 @@ class Results:
         if name not in IDENTITY:
             raise PacelineError(f'no table "{name}"; there are {", ".join(TABLES)}')
         if name not in self._tables:
-            self._tables[name] = tabulate(name, self.records)
+            self._tables[name] = self._with_numbers(tabulate(name, self.records))
         return self._tables[name]
 
     @property
@@ -419,10 +453,10 @@ class Results:
         for name in (of, to):
             if name not in known:
                 raise PacelineError(f'no group "{name}"; there are {", ".join(known)}')
-            sides.append(self.groups.filter(group=name).select(*self.axes, "seed", rate))
+            sides.append(self.groups.filter(group=name).select(*self.varied, "seed", rate))
         both = sides[0].join(
             sides[1],
-            on=[*self.axes, "seed"],
+            on=[*self.varied, "seed"],
             how="left",
             suffix="_to",
             nulls_equal=True,
@@ -430,7 +464,7 @@ class Results:
         )
         base = pl.col(f"{rate}_to")
         value = pl.when(base > 0).then(pl.col(rate) / base).alias("friendliness")
-        return both.select(*self.axes, "seed", value)
+        return both.select(*self.varied, "seed", value)
 
     @property
     def runs(self) -> pl.DataFrame:
@@ -480,14 +514,16 @@ class Results:
         """
         whole = self.table(table)
         if by is None:
-            by = [c for c in (*self.axes, *IDENTITY[table]) if c in whole.columns]
+            by = [c for c in (*self.varied, *IDENTITY[table]) if c in whole.columns]
+        if measures is None:
+            names = (*by, *self.varied, *IDENTITY[table], "seed")
+            measures = [c for c, kind in whole.schema.items() if c not in names and is_measure(kind)]
         keys = [*by, "seed"]
         if not all(c in whole.columns for c in keys) or len(whole) == whole.select(keys).n_unique():
             return summarise(whole, by, measures, transfers=self.transfers)
-        numbers = [c for c, kind in whole.schema.items() if c not in keys and is_measure(kind)]
-        means = whole.group_by(keys, maintain_order=True).agg(pl.col(numbers).cast(pl.Float64).mean())
-        # How many values there were is a matter of the rows, not of their means.
-        counted = summarise(whole, by, measures or numbers).select("values", "rows")
+        # How many values there were is a matter of the rows, not of their means. (An unknown column is refused here.)
+        counted = summarise(whole, by, measures).select("values", "rows")
+        means = whole.group_by(keys, maintain_order=True).agg(pl.col(measures).cast(pl.Float64).mean())
         return summarise(means, by, measures, transfers=self.transfers).with_columns(counted)
 
     def transfers(self, rows: pl.DataFrame) -> int:
