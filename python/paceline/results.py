@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,9 @@ from paceline import _core, files, quantities
 from paceline.errors import PacelineError
 from paceline.interval import COLUMNS, Kind, interval
 from paceline.statistics import CONFIDENCE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 IDENTITY: dict[str, tuple[str, ...]] = {
     "flows": ("flow", "instance", "group", "cc", "profile", "from", "to"),
@@ -535,6 +538,27 @@ class Results:
                     self._transfers[name] = {who: transfers_in(part) for (who,), part in parts.items()}
                 return max((self._transfers[name].get(who, 0) for who in rows[name].unique()), default=0)
         return transfers_in(rows)
+
+    def plot(
+        self,
+        y: str,
+        *,
+        x: str | None = None,
+        by: Sequence[str] | None = None,
+        flow: Sequence[str] | None = None,
+        width: Literal["column", "page"] = "column",
+    ) -> Figure:
+        """A figure of a sweep: the measure `y` ("goodput_bps", "queues.mean_packets") with its intervals, over what was
+        varied.
+
+        `x` lies along the axis, each value of `by` has a curve: varied paths, or as much of their ends as tells them
+        apart, or what rows are of (flow, link, group). What is left has a panel each, unless `flow` names one of
+        several. By default `x` is the first path with quantities, `by` the other paths. `width` is a column of a paper
+        (3.5 in) or both (7.16 in). `paceline.plots.save` writes the figure. Raises PacelineError for what is not there.
+        """
+        from paceline.plots import chart, sweeps  # noqa: PLC0415 (matplotlib, which few calls need)
+
+        return chart.figure(sweeps.chart(self, y, x, by, flow), width)
 
     def write(self, directory: str | Path) -> None:
         """Writes a run directory: the tables and series as Parquet, then manifest.json. Recordings that an earlier run
