@@ -6,6 +6,9 @@ from pathlib import Path
 
 from paceline.errors import PacelineError
 
+FIGURES, PUBLISHED = "figures.toml", "published.toml"
+"""The files that make a folder a paper; the second may be missing where nothing is published."""
+
 
 class PaperError(PacelineError):
     """A mistake in a paper's files; the message names file and entry."""
@@ -23,6 +26,23 @@ def folder_of_papers() -> Path:
 def keys() -> list[str]:
     """The papers that can be reproduced."""
     return sorted(path.parent.name for path in folder_of_papers().glob("*/figures.toml"))
+
+
+def find(name: str) -> tuple[Path, Path]:
+    """The folder of a paper, and how commands name it: of one that is installed by its key, papers/KEY; of another by
+    its path, or that of its figures.toml. Raises PaperError."""
+    known = keys()
+    if name in known:
+        return folder_of_papers() / name, Path("papers") / name
+    given = Path(name)
+    folder = given.parent if given.name == FIGURES else given
+    if (folder / FIGURES).is_file():
+        return folder, folder
+    if folder.is_dir():
+        raise PaperError(f"{folder} holds no {FIGURES}: see papers/README.md for what a paper's folder has")
+    raise PaperError(
+        f"no paper {name!r}: there are {', '.join(known)}; one of your own is named by the path of its folder"
+    )
 
 
 def find_scenario(path: str) -> str:
