@@ -278,9 +278,10 @@ def test_a_point_without_value_breaks_its_line() -> None:
         line for line in axes.lines if line.get_linestyle() == "-" and line.get_marker() in ("", "None")
     ]
     assert list(np.isnan(np.asarray(line.get_ydata(), dtype=float))) == [False, True, False]
-    assert words.notes(sweeps.chart(results, "goodput_bps"))[-1] == (
-        "Note: 1 of 3 points have no value, and are not there."
-    )
+    assert words.notes(sweeps.chart(results, "goodput_bps")) == [
+        "Bars: 95 % intervals of the mean over 10 runs.",
+        "Note: 1 of 3 points have no value, and are not there.",
+    ]
 
 
 def test_curves_are_by_the_other_paths_and_differ_in_grey() -> None:
@@ -462,6 +463,8 @@ def test_letters_in_a_pdf_are_fonts_of_type_42_and_its_bytes_are_the_same_again(
         ({"by": ["rate"]}, '"rate" is not varied here; there are delay, cc, flow'),
         ({"x": "delay", "by": ["delay"]}, "lies along the axis"),
         ({"flow": ["movie"]}, "no flow movie has goodput_bps; there are film, web"),
+        ({"flow": "movie", "by": "cc"}, "no flow movie has goodput_bps; there are film, web"),
+        ({"width": "slide"}, 'as wide as a column or a page, not "slide"'),
         ({"y": "runs.duration_s", "flow": ["film"]}, "runs.duration_s is not of single flows"),
     ],
 )

@@ -544,8 +544,8 @@ class Results:
         y: str,
         *,
         x: str | None = None,
-        by: Sequence[str] | None = None,
-        flow: Sequence[str] | None = None,
+        by: str | Sequence[str] | None = None,
+        flow: str | Sequence[str] | None = None,
         width: Literal["column", "page"] = "column",
     ) -> Figure:
         """A figure of a sweep: the measure `y` ("goodput_bps", "queues.mean_packets") with its intervals, over what was
@@ -558,7 +558,8 @@ class Results:
         """
         from paceline.plots import chart, sweeps  # noqa: PLC0415 (matplotlib, which few calls need)
 
-        return chart.figure(sweeps.chart(self, y, x, by, flow), width)
+        several = [[names] if isinstance(names, str) else names for names in (by, flow)]
+        return chart.figure(sweeps.chart(self, y, x, *several), width)
 
     def write(self, directory: str | Path) -> None:
         """Writes a run directory: the tables and series as Parquet, then manifest.json. Recordings that an earlier run

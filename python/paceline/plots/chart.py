@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullFormatter, NullLocator
 
 from paceline.comparing import SUBJECT
+from paceline.errors import PacelineError
 from paceline.files import unit_of
 from paceline.interval import Kind
 from paceline.plots import style
@@ -54,7 +55,9 @@ _DOTS = (0, (1, 1.5))
 
 
 def figure(chart: Chart, width: str) -> Figure:
-    """The figure, as wide as `style.WIDTHS` has it."""
+    """The figure, as wide as `style.WIDTHS` has it. Raises PacelineError for another width."""
+    if width not in style.WIDTHS:
+        raise PacelineError(f'a figure is as wide as a {" or a ".join(style.WIDTHS)}, not "{width}"')
     across = style.WIDTHS[width]
     per_row = 1 if width == "column" else min(3, len(chart.panels))
     rows = math.ceil(len(chart.panels) / per_row)

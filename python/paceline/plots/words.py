@@ -6,6 +6,8 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
+import polars as pl
+
 from paceline.files import UNITS
 from paceline.interval import Kind
 from paceline.plots.sweeps import Chart
@@ -69,12 +71,10 @@ def _short(values: Sequence[Any]) -> dict[Any, str]:
 def notes(chart: Chart) -> list[str]:
     """What the caption of the figure should say."""
     data = chart.data
-    kinds = set(data["kind"])
+    kinds = set(data.filter(pl.col("n") > 1)["kind"])
     runs = sorted({int(n) for n in data["n"] if n})
     many = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else str(runs[0])
-    said = []
-    if runs == [1]:
-        return ["One run a point: no intervals."]
+    said = ["One run a point: no intervals."] if runs == [1] else []
     if Kind.T in kinds:
         said.append(f"Bars: 95 % intervals of the mean over {many} runs.")
     if Kind.MEDIAN in kinds:
@@ -88,8 +88,8 @@ def notes(chart: Chart) -> list[str]:
         said.append(
             "Hollow without bars: too skewed for an interval of the mean; 6 runs or more bound the median."
         )
-    some = data.filter((data["values"] > 0) & (data["values"] < data["rows"]))
-    none = data.filter(data["values"] == 0)
+    some = data.filter(pl.col("values") > 0, pl.col("values") < pl.col("rows"))
+    none = data.filter(pl.col("values") == 0)
     if len(some):
         said.append(f"Note: {len(some)} of {len(data)} points are means over those that have a value.")
     if len(none):
