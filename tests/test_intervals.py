@@ -137,7 +137,7 @@ def written(folder: Path, figures: str = FIGURES) -> Paper:
     (folder / "small").mkdir()
     for name, text in {"one.toml": SCENARIO, "figures.toml": figures, "published.toml": PUBLISHED}.items():
         (folder / "small" / name).write_text(text)
-    return loading.load("small", folder)
+    return loading.load(str(folder / "small"))
 
 
 def test_metrics_of_intervals_make_numbers_of_runs_and_lines_of_traces(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def done(root: Path) -> Reproduction:
-    return reproduction.run(loading.load("little", root), runs=RUNS, workers=2)
+    return reproduction.run(loading.load(str(root / "little")), runs=RUNS, workers=2)
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def out(done: Reproduction, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_points_that_studies_share_run_once(root: Path) -> None:
-    planned = reproduction.plan(loading.load("little", root), RUNS)
+    planned = reproduction.plan(loading.load(str(root / "little")), RUNS)
     # Two series at two rates; figure 2's and 5's are among them; figure 3's are recorded, and so runs of their own.
     assert len(planned.points) == 4 + 2
     assert sorted(len(places) for places in planned.places) == [1, 1, 2, 2, 3, 3]
@@ -239,7 +239,7 @@ def test_series_share_their_seeds(done: Reproduction) -> None:
     assert table.unique().sort("series", "seed")["seed"].to_list() == [1, 2, 3] * 2
 
 
-def test_tables_hold_runs_points_and_verdicts(out: Path) -> None:
+def test_tables_hold_runs_points_and_verdicts(out: Path, root: Path) -> None:
     runs = pl.read_parquet(out / "tables" / "runs.parquet")
     assert len(runs) == (4 + 2 + 2 + 4) * RUNS
     points = pl.read_csv(out / "tables" / "points.csv")
@@ -247,7 +247,7 @@ def test_tables_hold_runs_points_and_verdicts(out: Path) -> None:
     mine = runs.filter(study="rate", series="vegas", level="2 Mbit/s")["goodput"]
     assert of["mean"] == pytest.approx(mine.mean())
     assert of["runs"] == RUNS
-    assert of["command"].startswith("paceline run papers/little/one.toml --set flow.media.cc=vegas")
+    assert of["command"].startswith(f"paceline run {root}/little/one.toml --set flow.media.cc=vegas")
     verdicts = pl.read_parquet(out / "tables" / "verdicts.parquet")
     assert verdicts["verdict"].to_list() == ["differs", "differs", "agrees", "agrees", "open"]
     assert verdicts["if_differs"].to_list() == ["It was <invented>."] * 2 + [""] * 3
@@ -287,7 +287,7 @@ def test_the_page_asks_nobody_for_anything(out: Path) -> None:
     assert "default-src 'none'" in own
 
 
-def test_the_page_says_what_differs_and_how_to_run_it_again(out: Path) -> None:
+def test_the_page_says_what_differs_and_how_to_run_it_again(out: Path, root: Path) -> None:
     text = (out / "index.html").read_text().replace(page.plotly_source(), "")
     assert "<h1>A &lt;small&gt; paper</h1>" in text
     assert "It was &lt;invented&gt;." in text
@@ -299,7 +299,8 @@ def test_the_page_says_what_differs_and_how_to_run_it_again(out: Path) -> None:
     assert set(re.findall(r'data-toggle="([^"]*)"', text)) == {"newreno", "vegas", "published"}
     commands = {html.unescape(c) for c in re.findall(r'data-copy="([^"]*)"', text)}
     settings = "--set flow.media.cc=vegas --set 'link.bottleneck.rate=2 Mbit/s'"
-    assert f"paceline run papers/little/two.toml {settings} --seed 1 --runs 3" in commands
+    assert f"paceline run {root}/little/two.toml {settings} --seed 1 --runs 3" in commands
+    assert f"<code>paceline reproduce {root}/little --runs 3</code>" in text
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
     first = data["plots"][0]
     assert [p["y"] for p in first["published"]] == [5000.0, 5000.0], (
@@ -338,7 +339,7 @@ def test_numbers_have_the_digits_that_they_deserve(ours: Estimate | None, text: 
 
 
 def test_an_interrupted_reproduction_goes_on_where_it_was(root: Path, tmp_path: Path) -> None:
-    paper = loading.load("little", root)
+    paper = loading.load(str(root / "little"))
     store = Store(tmp_path)
 
     def stop(done: float, _: float) -> None:

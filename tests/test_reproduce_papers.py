@@ -386,7 +386,7 @@ def test_mistakes_are_named(tmp_path: Path, file: str, old: str, new: str, messa
     for name, text in texts.items():
         (folder / name).write_text(text.replace(old, new) if name == file else text)
     with pytest.raises(where.PaperError, match=message):
-        loading.load("some", tmp_path)
+        loading.load(str(folder))
 
 
 @pytest.mark.parametrize("key", sorted(p.name for p in PAPERS.iterdir() if p.is_dir()))

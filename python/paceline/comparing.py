@@ -45,7 +45,7 @@ _COUNTS = ("first_values", "first_rows", "second_values", "second_rows")
 _NOTHING_LOST = {"began": 1.0, "complete_share": 1.0, "undelivered_share": 0.0}
 """What measures of what is lost are where nothing is."""
 
-_SUBJECT = {
+SUBJECT = {
     "flows": ("flow",),
     "streams": ("flow",),
     "queues": ("link", "direction"),
@@ -54,6 +54,7 @@ _SUBJECT = {
     "groups": ("group",),
     "runs": (),
 }
+"""What a row of each table is of once the instances of a flow are averaged."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def metrics_in(results: Results, metrics: Sequence[str] | None) -> list[tuple[st
         table: [
             c
             for c in results.table(table).columns
-            if c not in (*IDENTITY[table], *results.axes, "seed")
+            if c not in (*IDENTITY[table], *results.varied, "seed")
             and is_measure(results.table(table).schema[c])
         ]
         for table in TABLES
@@ -131,7 +132,7 @@ def differences(
     points = results.runs.select(axes).unique(maintain_order=True).rows()
     rows: list[dict[str, Any]] = []
     for table, measure in metrics_in(results, metrics):
-        subject = list(_SUBJECT[table])
+        subject = list(SUBJECT[table])
         means = (
             results.table(table)
             .group_by([*axes, *subject, "seed"], maintain_order=True)
@@ -206,11 +207,14 @@ def _worth_comparing(results: Results, table: str, measure: str, means: pl.DataF
         return means.filter(pl.col("direction") == "forward")
     if measure in _NOTHING_LOST:
         lost = pl.col(measure).is_not_null() & (pl.col(measure) != _NOTHING_LOST[measure])
-        return means.filter(lost.any().over(list(_SUBJECT[table])))
-    if measure == "jain":
-        alone = results.groups.group_by("group").agg(pl.col("flows").max()).filter(pl.col("flows") < 2)
-        return means.filter(~pl.col("group").is_in(alone["group"].to_list()))
-    return means
+        return means.filter(lost.any().over(list(SUBJECT[table])))
+    return means.filter(~pl.col("group").is_in(alone(results))) if measure == "jain" else means
+
+
+def alone(results: Results) -> list[str]:
+    """The groups of one flow, whose Jain index says nothing."""
+    most = results.groups.group_by("group").agg(pl.col("flows").max())
+    return most.filter(pl.col("flows") < 2)["group"].to_list()
 
 
 def _named(axes: Sequence[str], point: Sequence[Any]) -> str:

@@ -3,6 +3,7 @@ columns."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import math
@@ -10,15 +11,18 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import polars as pl
 
-from paceline import _core, files
+from paceline import _core, files, quantities
 from paceline.errors import PacelineError
 from paceline.interval import COLUMNS, Kind, interval
 from paceline.statistics import CONFIDENCE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 IDENTITY: dict[str, tuple[str, ...]] = {
     "flows": ("flow", "instance", "group", "cc", "profile", "from", "to"),
@@ -359,6 +363,8 @@ class Results:
             # Directories of versions that did not know them have no such tables.
             if name not in ("interfaces", "link_flows") or (path / f"{name}.parquet").is_file():
                 results._tables[name] = files.read_parquet(path / f"{name}.parquet")
+        # Older ones have the text of varied values alone.
+        results._tables = {name: results._with_numbers(table) for name, table in results._tables.items()}
         results._notices = _notices([])
         if (path / "notices.parquet").is_file():
             # Older ones count no cases.
@@ -380,6 +386,37 @@ class Results:
         named = self.manifest.get("vary", {})
         return list(named or dict.fromkeys(name for record in self.records for name in record.labels))
 
+    @functools.cached_property
+    def _numbers(self) -> dict[str, tuple[str, dict[Any, float]]]:
+        """Of each varied path with quantities for values the column of their numbers, and the number of each value."""
+        found = {}
+        for axis in self.axes:
+            values: list[Any] = [record.labels.get(axis) for record in self.records]
+            if not values:
+                values = self._tables["runs"].get_column(axis, default=pl.Series()).to_list()
+            read = quantities.numbers([value for value in dict.fromkeys(values) if value is not None])
+            if read is not None:
+                found[axis] = (f"{axis}{read[0]}", read[1])
+        return found
+
+    @property
+    def numbers(self) -> dict[str, str]:
+        """The columns with the values of varied paths as numbers: "link.bottleneck.delay_s", in seconds, beside the
+        texts of "link.bottleneck.delay". A path whose values are plain numbers is its own; one of words has none."""
+        return {axis: column for axis, (column, _) in self._numbers.items()}
+
+    @property
+    def varied(self) -> list[str]:
+        """The columns that tell the points of a sweep apart: each varied path, and its numbers beside it."""
+        return list(dict.fromkeys(c for axis in self.axes for c in (axis, self.numbers.get(axis, axis))))
+
+    def _with_numbers(self, table: pl.DataFrame) -> pl.DataFrame:
+        for axis, (column, read) in self._numbers.items():
+            if axis in table.columns and column not in table.columns:
+                beside = table[axis].replace_strict(read, default=None, return_dtype=pl.Float64)
+                table = table.insert_column(table.columns.index(axis) + 1, beside.alias(column))
+        return table
+
     @property
     def seeds(self) -> list[int]:
         """The seeds, each once."""
@@ -395,7 +432,7 @@ class Results:
         if name not in IDENTITY:
             raise PacelineError(f'no table "{name}"; there are {", ".join(TABLES)}')
         if name not in self._tables:
-            self._tables[name] = tabulate(name, self.records)
+            self._tables[name] = self._with_numbers(tabulate(name, self.records))
         return self._tables[name]
 
     @property
@@ -442,10 +479,10 @@ class Results:
         for name in (of, to):
             if name not in known:
                 raise PacelineError(f'no group "{name}"; there are {", ".join(known)}')
-            sides.append(self.groups.filter(group=name).select(*self.axes, "seed", rate))
+            sides.append(self.groups.filter(group=name).select(*self.varied, "seed", rate))
         both = sides[0].join(
             sides[1],
-            on=[*self.axes, "seed"],
+            on=[*self.varied, "seed"],
             how="left",
             suffix="_to",
             nulls_equal=True,
@@ -453,7 +490,7 @@ class Results:
         )
         base = pl.col(f"{rate}_to")
         value = pl.when(base > 0).then(pl.col(rate) / base).alias("friendliness")
-        return both.select(*self.axes, "seed", value)
+        return both.select(*self.varied, "seed", value)
 
     @property
     def runs(self) -> pl.DataFrame:
@@ -522,14 +559,16 @@ class Results:
         """
         whole = self.table(table)
         if by is None:
-            by = [c for c in (*self.axes, *IDENTITY[table]) if c in whole.columns]
+            by = [c for c in (*self.varied, *IDENTITY[table]) if c in whole.columns]
+        if measures is None:
+            names = (*by, *self.varied, *IDENTITY[table], "seed")
+            measures = [c for c, kind in whole.schema.items() if c not in names and is_measure(kind)]
         keys = [*by, "seed"]
         if not all(c in whole.columns for c in keys) or len(whole) == whole.select(keys).n_unique():
             return summarise(whole, by, measures, transfers=self.transfers)
-        numbers = [c for c, kind in whole.schema.items() if c not in keys and is_measure(kind)]
-        means = whole.group_by(keys, maintain_order=True).agg(pl.col(numbers).cast(pl.Float64).mean())
-        # How many values there were is a matter of the rows, not of their means.
-        counted = summarise(whole, by, measures or numbers).select("values", "rows")
+        # How many values there were is a matter of the rows, not of their means. (An unknown column is refused here.)
+        counted = summarise(whole, by, measures).select("values", "rows")
+        means = whole.group_by(keys, maintain_order=True).agg(pl.col(measures).cast(pl.Float64).mean())
         return summarise(means, by, measures, transfers=self.transfers).with_columns(counted)
 
     def transfers(self, rows: pl.DataFrame) -> int:
@@ -541,6 +580,28 @@ class Results:
                     self._transfers[name] = {who: transfers_in(part) for (who,), part in parts.items()}
                 return max((self._transfers[name].get(who, 0) for who in rows[name].unique()), default=0)
         return transfers_in(rows)
+
+    def plot(
+        self,
+        y: str,
+        *,
+        x: str | None = None,
+        by: str | Sequence[str] | None = None,
+        flow: str | Sequence[str] | None = None,
+        width: Literal["column", "page"] = "column",
+    ) -> Figure:
+        """A figure of a sweep: the measure `y` ("goodput_bps", "queues.mean_packets") with its intervals, over what was
+        varied.
+
+        `x` lies along the axis, each value of `by` has a curve: varied paths, or as much of their ends as tells them
+        apart, or what rows are of (flow, link, group). What is left has a panel each, unless `flow` names one of
+        several. By default `x` is the first path with quantities, `by` the other paths. `width` is a column of a paper
+        (3.5 in) or both (7.16 in). `paceline.plots.save` writes the figure. Raises PacelineError for what is not there.
+        """
+        from paceline.plots import chart, sweeps  # noqa: PLC0415 (matplotlib, which few calls need)
+
+        several = [[names] if isinstance(names, str) else names for names in (by, flow)]
+        return chart.figure(sweeps.chart(self, y, x, *several), width)
 
     def write(self, directory: str | Path) -> None:
         """Writes a run directory: the tables and series as Parquet, then manifest.json. Recordings that an earlier run

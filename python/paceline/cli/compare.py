@@ -16,6 +16,7 @@ from paceline.cli.options import File, Seed, Set, Vary, Workers
 from paceline.cli.progress import progress
 from paceline.comparing import Comparison
 from paceline.comparing import compare as run_comparison
+from paceline.quantities import scale
 from paceline.scenario import assignments
 from paceline.store import claim
 
@@ -151,7 +152,7 @@ def _table(pair: pl.DataFrame, runs: int, *, with_p: bool) -> Layout:
 def _row(row: dict[str, Any], runs: int) -> tuple[str, ...]:
     measure = row["metric"].partition(".")[2]
     numbers = [row[k] for k in ("first_mean", "second_mean", "difference")]
-    factor, unit = show.scale(measure, max((abs(v) for v in numbers if v is not None), default=0.0))
+    factor, unit = scale(measure, max((abs(v) for v in numbers if v is not None), default=0.0))
     before, after, change = ("-" if v is None else show.digits(v / factor) for v in numbers)
     if row["kind"] == "runs":
         change += f", all {row['n']}"

@@ -15,8 +15,6 @@ from paceline.cli.model_answer import Answer, with_bits
 from paceline.cli.model_words import OPTIONS, head_of, list_of, text_of
 from paceline.errors import PacelineError
 
-FORMATS = ("svg", "png", "pdf")
-
 
 def _values(metavar: str, text: str) -> Any:
     return typer.Option(metavar=metavar, help=text, show_default=False)
@@ -156,6 +154,7 @@ def _default(argument: dict[str, Any]) -> str:
 
 def _draw(answer: Answer, target: Path) -> None:
     from paceline.plots import curves, save
+    from paceline.plots.style import FORMATS
 
     form = target.suffix.lstrip(".").lower()
     if form not in FORMATS:
@@ -176,5 +175,5 @@ def _draw(answer: Answer, target: Path) -> None:
         names,
         f"{answer.model['summary']}\n{answer.model['source']}",
     )
-    for path in save(drawn, target.with_suffix(""), (form,)):
+    for path in save(drawn, target):
         print(path)

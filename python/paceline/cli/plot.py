@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import polars as pl
 import typer
 
+from paceline.cli import layout
 from paceline.cli.options import kinds
 from paceline.errors import PacelineError
 from paceline.results import GAUGES, SERIES, Results
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from paceline.plots.timeline import Panel
 
 MOST_PANELS = 12
-FORMATS = ("svg", "png", "pdf")
 
 
 def plot(
@@ -25,7 +25,7 @@ def plot(
         list[Path],
         typer.Argument(
             metavar="RUN...",
-            help="Run directories (--out of run, sweep or watch), or files of gateway --out.",
+            help="Run directories (--out of run, sweep or watch), or files of gateway --out. With --y a sweep's.",
             show_default=False,
         ),
     ],
@@ -57,22 +57,78 @@ def plot(
             show_default=False,
         ),
     ] = None,
+    y: Annotated[
+        str,
+        typer.Option(
+            "--y",
+            metavar="MEASURE",
+            help="Of a sweep: draw this measure, as goodput_bps or queues.mean_packets, over what was varied.",
+            show_default=False,
+        ),
+    ] = "",
+    x: Annotated[
+        str | None,
+        typer.Option(
+            "--x",
+            metavar="PATH",
+            help="What lies along the axis: a varied path or its end, flow, link or group. Default: the first path "
+            "with quantities.",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="PATH,...",
+            help="A curve for each value of these; the rest has a panel each. Default: the other paths.",
+            show_default=False,
+        ),
+    ] = None,
+    flow: Annotated[
+        str | None,
+        typer.Option("--flow", metavar="NAME,...", help="These flows alone.", show_default=False),
+    ] = None,
+    width: Annotated[
+        Literal["column", "page"] | None,
+        typer.Option(
+            "--width",
+            metavar="column|page",
+            help="Within a column of a paper (3.5 in) or across both (7.16 in). Default: column.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Plot what runs recorded over time: a figure per kind, a panel per run. And all that controllers say of themselves
-    (gauges), and how full queues were (occupancy).
+    (gauges), and how full queues were (occupancy). With --y, what a sweep measured, over what it varied.
 
     \b
     Examples:
       paceline run examples/coffee-shop.toml --record cwnd,queue --out out/coffee
       paceline plot out/coffee
       paceline plot out/coffee --kind cwnd --out cwnd.pdf
+      paceline sweep examples/coffee-shop.toml --runs 5 --out out/sweep \\
+          --vary "link.bottleneck.delay=10 ms,50 ms" \\
+          --vary flow.film.cc=newreno,vegas
+      paceline plot out/sweep --y goodput_bps --flow film --out goodput.pdf
+      paceline plot out/sweep --x delay --y rtt_p95_s --by cc --width page
     """
+    if y or x or by or flow or width:
+        if kind or seed is not None or len(runs) > 1 or not y:
+            raise PacelineError(
+                "--y MEASURE draws a measure of one sweep, with --x, --by, --flow and --width; --kind and --seed are "
+                "of recordings"
+            )
+        _measure(runs[0], y, x, by, flow, width, out)
+        return
+
     from paceline.plots import KINDS, figure, gateway, gauges, occupancy, save
+    from paceline.plots.style import target
 
     files = [path for path in runs if path.is_file()]
     for path in files:
-        base, formats = _target(out, path) if out and len(runs) == 1 else (path.with_suffix(""), FORMATS[:2])
-        for written in save(gateway.figure(gateway.read(path), path.name), base, formats):
+        named = out if out and len(runs) == 1 else path.with_suffix("")
+        for written in save(gateway.figure(gateway.read(path), path.name), named):
             print(written)
     runs = [path for path in runs if path not in files]
     if not runs:
@@ -86,8 +142,11 @@ def plot(
     if unknown:
         raise PacelineError(f'no kind of figure "{unknown[0]}"; there are {", ".join(known)}')
     if not wanted:
-        raise PacelineError(f"{runs[0]} recorded nothing over time: run with --record {','.join(SERIES)}")
-    base, formats = _target(out, runs[0])
+        measures = next((f"; or draw a measure of {p}: --y" for p, r in directories.items() if r.axes), "")
+        raise PacelineError(
+            f"{runs[0]} recorded nothing over time: run with --record {','.join(SERIES)}{measures}"
+        )
+    base, formats = target(out or runs[0] / "plot")
     for name in wanted:
         if name == "occupancy":
             drawn = occupancy.figure(histograms(directories))
@@ -95,9 +154,23 @@ def plot(
             drawn = gauges.figure(panels(directories, name, seed))
         else:
             drawn = figure(KINDS[name], panels(directories, name, seed))
-        target = base if out and len(wanted) == 1 else base.with_name(f"{base.name}-{name}")
-        for path in save(drawn, target, formats):
+        named = base if out and len(wanted) == 1 else base.with_name(f"{base.name}-{name}")
+        for path in save(drawn, named, formats):
             print(path)
+
+
+def _measure(
+    run: Path, y: str, x: str | None, by: str | None, flow: str | None, width: str | None, out: Path | None
+) -> None:
+    """Draws a measure of a sweep, and says what its caption should."""
+    from paceline.plots import chart, save, style, sweeps, words
+
+    names = [None if text is None else kinds(text) for text in (by, flow)]
+    drawn = sweeps.chart(Results.read(run), y, x, *names)
+    figure = chart.figure(drawn, width or "column")
+    for path in save(figure, out or run / f"plot-{drawn.measure}", dots_per_inch=style.PRINT_DOTS_PER_INCH):
+        print(path)
+    layout.say(layout.stdout(), "\n".join(words.notes(drawn)))
 
 
 def _whole_run(directories: dict[Path, Results], seed: int | None) -> list[str]:
@@ -106,15 +179,6 @@ def _whole_run(directories: dict[Path, Results], seed: int | None) -> list[str]:
 
     told = all(any(kind in GAUGES for kind in r.recorded()) for r in directories.values())
     return ["gauges"] if told and len(panels(directories, "gauges", seed)) <= MOST_RUNS else []
-
-
-def _target(out: Path | None, run: Path) -> tuple[Path, tuple[str, ...]]:
-    if out is None:
-        return run / "plot", ("svg", "png")
-    suffix = out.suffix.lstrip(".").lower()
-    if suffix in FORMATS:
-        return out.with_suffix(""), (suffix,)
-    return out, ("svg", "png")
 
 
 def histograms(directories: dict[Path, Results]) -> list[Histogram]:

@@ -33,7 +33,12 @@ COUNTED = {
 
 def reproduce(
     paper: Annotated[
-        str | None, typer.Argument(metavar="[PAPER]", help="Which paper; see --list.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[PAPER]",
+            help="Which paper (see --list), or the path of a folder with one of your own.",
+            show_default=False,
+        ),
     ] = None,
     figure: Annotated[
         str | None,
@@ -108,7 +113,7 @@ def reproduce(
     if simulated and full:
         raise PacelineError("--simulated leaves out what --full is about: give one of the two")
     form = Form.FULL if full else Form.SIMULATED if simulated else Form.SHORT
-    _reproduce(paper, figure, runs, workers, out or Path("out") / paper, form)
+    _reproduce(loading.load(paper), figure, runs, workers, out, form)
 
 
 class Form(Enum):
@@ -120,7 +125,12 @@ class Form(Enum):
 
 
 def _reproduce(
-    key: str, figure: str | None, runs: int | None, workers: int | None, out: Path, form: Form
+    whole: papers.Paper,
+    figure: str | None,
+    runs: int | None,
+    workers: int | None,
+    out: Path | None,
+    form: Form,
 ) -> None:
     # matplotlib and the rest are slow to import: not for --list and --help.
     from paceline.reproduce import reproduction, writing
@@ -128,7 +138,7 @@ def _reproduce(
     from paceline.sweeping import workers_of_machine
 
     console = layout.stdout()
-    whole = loading.load(key)
+    out = out or Path("out") / whole.key
     chosen = whole if figure is None else whole.only(figure)
     chosen = chosen.full() if form is Form.FULL else chosen
     runs = chosen.runs if runs is None else runs
@@ -138,11 +148,11 @@ def _reproduce(
     takes = duration(reproduction.seconds_on(planned.seconds, at_a_time))
     layout.say(
         console,
-        f"{key}: {len(planned.points)} points, {runs} runs each: about {takes} with {at_a_time} at a time,"
+        f"{whole.key}: {len(planned.points)} points, {runs} runs each: about {takes} with {at_a_time} at a time,"
         " and some more to draw.\n" + (_real_words(planned, workers) if real_time else "") + "\n",
     )
     with alone_in(out):
-        with progress(key, "s" if real_time else "runs") as show:
+        with progress(whole.key, "s" if real_time else "runs") as show:
             done = reproduction.run(
                 chosen, runs=runs, workers=workers, store=Store(out), progress=show, real_time=real_time
             )

@@ -8,19 +8,14 @@ from collections.abc import Sequence
 import polars as pl
 
 from paceline.cli.layout import Column, Layout
-from paceline.files import unit_of
-from paceline.interval import SHARES, Interval, Kind, interval
+from paceline.interval import Interval, Kind, interval
+from paceline.quantities import scale
 from paceline.results import IDENTITY, Results
 
 MOST_ROWS = 30
 MOST_NOTICES = 4
 """Of one kind."""
 
-_SCALES = {
-    "bit/s": [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")],
-    "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
-    "B": [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
-}
 _DROPS = [
     ("drops_overflow", "overflow"),
     ("drops_early", "early"),
@@ -132,18 +127,6 @@ def quantity(measure: str, mean: float | None, half_width: float | None = None) 
     factor, unit = scale(measure, max(abs(mean), half_width or 0.0))
     text = digits(mean / factor, None if half_width is None else half_width / factor)
     return f"{text} {unit}".rstrip()
-
-
-def scale(measure: str, reach: float) -> tuple[float, str]:
-    """The factor and the name of the unit for values of a measure up to `reach`: (1e6, "Mbit/s")."""
-    unit = unit_of(measure)
-    if measure in SHARES and measure != "jain":
-        return 0.01, "%"
-    if unit in _SCALES:
-        if reach == 0:
-            return next((f, u) for f, u in _SCALES[unit] if f == 1.0)
-        return next(((f, u) for f, u in _SCALES[unit] if reach >= f), _SCALES[unit][-1])
-    return 1.0, "" if unit == "packets" else unit
 
 
 def digits(value: float, half: float | None = None) -> str:

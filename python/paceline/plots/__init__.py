@@ -2,6 +2,7 @@
 
 `timeline.figure` puts panels together, `style` holds what all share. A new kind is one file and one line here.
 `gauges` draws what controllers say of themselves, whatever it is; `occupancy` histograms, which are no recordings.
+`sweeps` says what a figure of a sweep shows, `chart` draws it, `words` labels it.
 """
 
 from __future__ import annotations

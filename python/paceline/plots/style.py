@@ -34,11 +34,18 @@ RC: Any = {
     "legend.frameon": False,
     "legend.fontsize": 8,
     "svg.fonttype": "none",
+    # Letters as fonts: printers of papers refuse Type 3, which is matplotlib's own choice.
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
     # The same figure gives the same bytes.
     "svg.hashsalt": "paceline",
 }
 
 DOTS_PER_INCH = 160
+PRINT_DOTS_PER_INCH = 300
+FORMATS = ("svg", "png", "pdf")
+WIDTHS = {"column": 3.5, "page": 7.16}
+"""Of figures in a paper of two columns, in inches: within one, across both (IEEE's template)."""
 
 
 def line_of(index: int) -> dict[str, Any]:
@@ -46,15 +53,28 @@ def line_of(index: int) -> dict[str, Any]:
     return {"color": PALETTE[index % len(PALETTE)], "linestyle": STYLES[index // len(PALETTE) % len(STYLES)]}
 
 
-def save(figure: Figure, path: Path, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
-    """Writes the figure as path.svg and path.png (or other formats that matplotlib has). Raises StorageError."""
+def save(
+    figure: Figure,
+    path: str | Path,
+    formats: Sequence[str] | None = None,
+    dots_per_inch: int = DOTS_PER_INCH,
+) -> list[Path]:
+    """Writes the figure in the format that the path ends in (.svg, .png, .pdf), else as path.svg and path.png;
+    `formats` says others. Raises StorageError."""
+    base, by_name = target(Path(path))
     written = []
-    for form in formats:
+    for form in formats or by_name:
         buffer = io.BytesIO()
-        metadata = {"Date": None} if form == "svg" else None
+        undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
         with mpl.rc_context(RC):
-            figure.savefig(buffer, format=form, dpi=DOTS_PER_INCH, metadata=metadata)
-        target = path.with_name(f"{path.name}.{form}")
-        write_whole(target, buffer.getvalue())
-        written.append(target)
+            figure.savefig(buffer, format=form, dpi=dots_per_inch, metadata=undated)
+        name = base.with_name(f"{base.name}.{form}")
+        write_whole(name, buffer.getvalue())
+        written.append(name)
     return written
+
+
+def target(path: Path) -> tuple[Path, tuple[str, ...]]:
+    """The name of a figure without its format, and the formats that the name asks for."""
+    form = path.suffix.lstrip(".").lower()
+    return (path.with_suffix(""), (form,)) if form in FORMATS else (path, FORMATS[:2])

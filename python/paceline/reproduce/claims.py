@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paceline.reproduce.paper import Claim, Metric, Show, Study
-from paceline.reproduce.reading import Table, check_selections, to_expression
+from paceline.reproduce.reading import Table, check_distinct, check_selections, to_expression
 from paceline.reproduce.verdict import Kind, Published
 from paceline.reproduce.where import PaperError
 
@@ -20,11 +20,10 @@ def read_claims(
         if not isinstance(value, dict):
             raise PaperError(f"{where}: must be a table")
         where = f"{where} {value.get('key', '')}".strip()
+        each = Table(where, value).take_each("each", str) if "each" in value else [None]
         entry = {k: v for k, v in value.items() if k != "each"}
-        found += [_claim(where, _fill(entry, one), studies, metrics) for one in value.get("each", [None])]
-    repeated = {c.key for c in found if sum(c.key == d.key for d in found) > 1}
-    if repeated:
-        raise PaperError(f"{name}: claim {', '.join(sorted(repeated))} stands there twice")
+        found += [_claim(where, _fill(entry, one), studies, metrics) for one in each]
+    check_distinct(name, "claim", [claim.key for claim in found])
     return found
 
 

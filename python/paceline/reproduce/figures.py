@@ -28,6 +28,7 @@ from paceline.reproduce import measure, scatter
 from paceline.reproduce.paper import Plot, Study
 from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import Reproduction
+from paceline.reproduce.where import PaperError
 from paceline.variation import jain_over_time
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#882255")
@@ -275,6 +276,10 @@ def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) ->
         if table.is_empty():
             continue
         table = table.filter(pl.col("seed") == reproduction.seeds[0])
+        for column in plot.trace.columns:
+            if column not in table.columns:
+                there = ", ".join(table.columns)
+                raise PaperError(f"plot {plot.key}: {study.record} has no {column}; there are {there}")
         if plot.trace.flows is not None:
             table = table.filter(pl.col("flow").is_in(plot.trace.flows))
         if plot.trace.jain_s is not None:

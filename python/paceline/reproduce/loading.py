@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from paceline import carried
 from paceline.reproduce.claims import read_claims
 from paceline.reproduce.expression import Expression
 from paceline.reproduce.measure import REDUCTIONS
 from paceline.reproduce.paper import (
     EACH,
+    Claim,
     Curve,
     Finding,
     Level,
@@ -23,8 +23,15 @@ from paceline.reproduce.paper import (
     Trace,
     World,
 )
-from paceline.reproduce.reading import Table, check_selections, read_toml, settings, to_expression
-from paceline.reproduce.where import PaperError
+from paceline.reproduce.reading import (
+    Table,
+    check_distinct,
+    check_selections,
+    read_toml,
+    settings,
+    to_expression,
+)
+from paceline.reproduce.where import FIGURES, PUBLISHED, PaperError, find
 from paceline.results import SERIES
 
 
@@ -64,7 +71,7 @@ def _levels(where: str, table: Table) -> tuple[Level, ...]:
     if path is not None:
         values = table.take("values", list)
         labels = table.take("labels", list, values)
-        xs = table.take("x", list, list(range(len(values))))
+        xs = table.take_each("x", (int, float), list(range(len(values))))
         if not len(values) == len(labels) == len(xs):
             raise PaperError(f"{where}: values, labels and x must be of one length")
         return tuple(
@@ -102,6 +109,10 @@ def _plots(
     for i, value in enumerate(values):
         table = Table(f"{where}.plot[{i}]", value)
         key, title = table.take("key", str), table.take("title", str)
+        if not re.fullmatch(r"[\w.-]+", key):
+            raise PaperError(
+                f"{table.where}.key: names a file: letters, digits, '-', '_' and '.', not {key!r}"
+            )
         kind = table.take("kind", str, "line")
         if kind not in _KINDS:
             raise PaperError(f"{table.where}.kind: {', '.join(_KINDS[:-1])} or {_KINDS[-1]}, not {kind!r}")
@@ -112,7 +123,7 @@ def _plots(
             kind,
             table.take("over", str, None),
             table.take("log_x", bool, False),
-            tuple(float(v) for v in table.take("lines_at", list, [])),
+            tuple(map(float, table.take_each("lines_at", (int, float), []))),
             table.take("log_y", bool, False),
             table.take("label", str, ... if kind in ("curves", "trace") else ""),
             table.take("x_label", str, ""),
@@ -184,7 +195,7 @@ def _study(
 ) -> Study:
     where = f"{name}: study.{key}"
     table = Table(where, value)
-    pool = tuple(table.take("pool", list, []))
+    pool = tuple(table.take_each("pool", str, []))
     axis = Table(f"{where}.axis", table.take("axis", dict, {}))
     own = table.take("series", list, [])
     later = table.take("later", str, "")
@@ -211,6 +222,8 @@ def _study(
         raise PaperError(f"{where}: needs either a scenario, or a pool of studies, or `later`")
     axis.end()
     table.end()
+    check_distinct(where, "series", [series.key for series in study.series])
+    check_distinct(f"{where}.axis", "level", [level.label for level in levels])
     if study.record not in (None, *SERIES):
         raise PaperError(f"{where}.record: {', '.join(SERIES)}, not {study.record!r}")
     if study.cut_s and study.record != "losses":
@@ -261,15 +274,13 @@ def _metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
     return found
 
 
-def load(key: str, root: Path | None = None) -> Paper:
-    """Reads the paper `key`. Raises PaperError for an unknown key or a mistake in its files."""
-    papers = root or carried.folder("papers")
-    folder = papers / key
-    if not (folder / "figures.toml").is_file():
-        known = sorted(path.parent.name for path in papers.glob("*/figures.toml"))
-        raise PaperError(f"no paper {key!r}: there are {', '.join(known)}")
-    name = f"{key}/figures.toml"
-    top = Table(name, read_toml(folder / "figures.toml"))
+def load(name_or_path: str) -> Paper:
+    """Reads a paper, by its key or the path of its folder. Raises PaperError for an unknown one or a mistake in its
+    files."""
+    folder, place = find(name_or_path)
+    shown = str(place) if place == folder else folder.name
+    name = f"{shown}/{FIGURES}"
+    top = Table(name, read_toml(folder / FIGURES))
     about = Table(f"{name}: paper", top.take("paper", dict))
     metrics = _metrics(name, top.take("metric", dict))
     common = _series(name, top.take("series", list, []))
@@ -280,17 +291,21 @@ def load(key: str, root: Path | None = None) -> Paper:
         findings.append(Finding(table.take("title", str), table.take("text", str)))
         table.end()
     top.end()
+    check_distinct(name, "plot", [plot.key for study in studies.values() for plot in study.plots])
     for study in studies.values():
         if study.scenario and not (folder / study.scenario).is_file():
             raise PaperError(f"{name}: study.{study.key}: no scenario file {study.scenario}")
         if missing := [k for k in study.pool if k not in studies]:
             raise PaperError(f"{name}: study.{study.key}.pool: no study {', '.join(missing)}")
-    published = Table(f"{key}/published.toml", read_toml(folder / "published.toml"))
-    claims = read_claims(f"{key}/published.toml", published.take("claim", list), studies, metrics)
-    published.end()
+    claims: list[Claim] = []
+    if (folder / PUBLISHED).is_file():
+        published = Table(f"{shown}/{PUBLISHED}", read_toml(folder / PUBLISHED))
+        claims = read_claims(f"{shown}/{PUBLISHED}", published.take("claim", list), studies, metrics)
+        published.end()
     paper = Paper(
-        key=key,
+        key=folder.resolve().name,
         folder=folder,
+        place=place,
         title=about.take("title", str),
         authors=about.take("authors", str),
         published_in=about.take("published_in", str),

@@ -61,6 +61,12 @@ def _over_time(metric: Metric, series: Mapping[str, pl.DataFrame]) -> float:
     table = series.get(str(metric.table))
     if table is None:
         return math.nan
+    for column in (*metric.match, str(metric.field)):
+        if column not in table.columns:
+            there = ", ".join(table.columns)
+            raise PaperError(
+                f"metric {metric.key}: the recording {metric.table} has no {column}; there are {there}"
+            )
     for column, value in metric.match.items():
         table = table.filter(pl.col(column) == value)
     table = table.filter(pl.col("time_s") >= metric.from_s)
@@ -85,6 +91,29 @@ def _field(metric: Metric, summary: Mapping[str, Any], series: Mapping[str, pl.D
     if metric.rows == EACH:
         return np.array(found)
     return found[0] if metric.rows == "first" else REDUCTIONS[metric.rows](np.array(found))
+
+
+def check_found(where: str, metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses a metric whose rows or field none of these summaries has, where they have its table: it would be missing
+    throughout, and nothing would say why. Raises PaperError."""
+    if metric.table in (None, INTERVALS, *SERIES):
+        return
+    rows = [
+        row
+        for summary in summaries
+        for row in ([summary] if metric.table == OF_THE_RUN else summary.get(str(metric.table), []))
+    ]
+    for column, value in metric.match.items():
+        there = list(dict.fromkeys(str(row.get(column)) for row in rows))
+        rows = [row for row in rows if row.get(column) == value]
+        if there and not rows:
+            raise PaperError(
+                f"{where}.match: no row of {metric.table} has {column} {value!r}; there are {', '.join(there)}"
+            )
+    outer = str(metric.field).partition(".")[0]
+    if rows and not any(outer in row for row in rows):
+        there = list(dict.fromkeys(key for row in rows for key in row))
+        raise PaperError(f"{where}.field: {metric.table} has no {outer}; there are {', '.join(there)}")
 
 
 _Series = Mapping[str, pl.DataFrame]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import statistics
 from pathlib import Path
 from typing import Any
@@ -319,10 +320,7 @@ def _gap_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]]:
 
 
 def _shown_metrics(reproduction: Reproduction, study: Study) -> list[str]:
-    wanted = {name for plot in study.plots for name in (plot.metric, plot.over)} | {"throughput", "late"}
-    for plot in study.plots:
-        for curve in plot.curves:
-            wanted |= {name for expression in (*curve.y, *(curve.x or ())) for name in expression.names}
+    wanted = study.drawn | {"throughput", "late"}
     return [key for key in reproduction.paper.metrics if key in wanted]
 
 
@@ -411,6 +409,7 @@ def render(reproduction: Reproduction) -> str:
     }
     return environment.get_template("page.html.j2").render(
         paper=paper,
+        again=shlex.quote(paper.name),
         runs=reproduction.runs,
         seeds=reproduction.seeds,
         counts=reproduction.counts(),

@@ -178,6 +178,15 @@ class Study:
     """Core seconds of a run, on average, on the machine of the paper's README."""
 
     @property
+    def drawn(self) -> set[str]:
+        """The metrics in its plots."""
+        expressions = [
+            e for plot in self.plots for curve in plot.curves for e in (*curve.y, *(curve.x or ()))
+        ]
+        named = {name for plot in self.plots for name in (plot.metric, plot.over) if name}
+        return named.union(*(expression.names for expression in expressions))
+
+    @property
     def is_emulated(self) -> bool:
         """Whether some of its points run in real time."""
         worlds = {level.world for level in self.levels} | {series.world for series in self.series}
@@ -253,7 +262,10 @@ class Paper:
     """Everything about one paper."""
 
     key: str
+    """The folder's name."""
     folder: Path
+    place: Path
+    """The folder as commands name it: papers/KEY of an installed paper, else as it was given."""
     title: str
     authors: str
     published_in: str
@@ -266,6 +278,11 @@ class Paper:
     """Runs of each point, unless more or fewer are asked for: as many as the paper made, if it says."""
     emulated_runs: int = 3
     """Runs of each point in real time, in the short form."""
+
+    @property
+    def name(self) -> str:
+        """What `paceline reproduce` takes for it."""
+        return str(self.place) if self.place == self.folder else self.key
 
     def figures(self) -> list[str]:
         """The figures in the order of the studies, each once."""

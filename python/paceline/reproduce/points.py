@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from paceline.errors import ScenarioError
 from paceline.reproduce.paper import Level, Paper, Series, Settings, Study, World
-from paceline.reproduce.where import PaperError
+from paceline.reproduce.where import FIGURES, PaperError
 from paceline.scenario import load
 from paceline.sweeping import Point
 
@@ -45,10 +45,15 @@ def point(paper: Paper, study: Study, place: Place) -> Point:
     Name and description are the paper's in every point, so that the same point in two studies is one run.
     """
     try:
-        changes = {**dict(settings(study, place)), "name": f'"{paper.key}"', "description": '""'}
+        changes = {
+            **dict(settings(study, place)),
+            "name": json.dumps(paper.key, ensure_ascii=False),
+            "description": '""',
+        }
         scenario = load(paper.folder / str(study.scenario), changes)
     except ScenarioError as error:
-        raise PaperError(f"{paper.key}, {study.key} at {place.level}, {place.series}: {error}") from None
+        where = f"{paper.name}/{FIGURES}: study.{study.key} at {place.level}, {place.series}"
+        raise PaperError(f"{where}: {error}") from None
     return Point(scenario, {"study": place.study, "series": place.series, "level": place.level})
 
 
@@ -70,7 +75,7 @@ def runs_of(paper: Paper, where: World, runs: int) -> int:
 
 def command(paper: Paper, study: Study, place: Place, runs: int) -> str:
     """The command line that runs the point again, with the same seeds: in the simulator that gives the same numbers."""
-    path = Path("papers") / paper.key / str(study.scenario)
+    path = paper.place / str(study.scenario)
     where = world(study, place)
     runs = runs_of(paper, where, runs)
     words = ["paceline", "run" if where is World.SIMULATED else "emulate", path.as_posix()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +28,31 @@ class Table:
             if default is ...:
                 raise PaperError(f"{self.where}: needs {key}")
             return default
-        value = self._values.pop(key)
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            names = kind if isinstance(kind, tuple) else (kind,)
-            raise PaperError(
-                f"{self.where}.{key}: must be {' or '.join(k.__name__ for k in names)}, not {value!r}"
-            )
-        return value
+        return _checked(f"{self.where}.{key}", self._values.pop(key), kind)
+
+    def take_each(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> list[Any]:
+        """A list of values of a kind."""
+        values = self.take(key, list, default)
+        return [_checked(f"{self.where}.{key}[{i}]", value, kind) for i, value in enumerate(values)]
 
     def end(self) -> None:
         if self._values:
             unknown = ", ".join(sorted(self._values))
             raise PaperError(f"{self.where}: unknown {unknown}; there are {', '.join(sorted(self._known))}")
+
+
+def _checked(where: str, value: Any, kind: type | tuple[type, ...]) -> Any:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        names = kind if isinstance(kind, tuple) else (kind,)
+        raise PaperError(f"{where}: must be {' or '.join(k.__name__ for k in names)}, not {value!r}")
+    return value
+
+
+def check_distinct(where: str, what: str, names: Sequence[str]) -> None:
+    """Refuses a name that stands there twice: what refers to it would not say which."""
+    for name in names:
+        if names.count(name) > 1:
+            raise PaperError(f"{where}: {what} {name!r} stands there twice")
 
 
 def read_toml(path: Path) -> dict[str, Any]:

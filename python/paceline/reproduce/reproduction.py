@@ -17,6 +17,7 @@ from paceline.reproduce import intervals, measure, points
 from paceline.reproduce.paper import Level, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome
+from paceline.reproduce.where import FIGURES
 from paceline.results import RunRecord, sparse
 from paceline.store import Store
 from paceline.sweeping import Point, Progress, run_points, seeds_from, workers_of_machine
@@ -238,6 +239,7 @@ def run(
     tables: dict[Place, pl.DataFrame] = {}
     budget = Budget.of_machine(workers)
     kept: list[RunRecord] = []
+    firsts: dict[str, list[dict[str, Any]]] = {}
     # What a progress of one means: a run, or the seconds that it takes.
     worth = dict.fromkeys(World, 1.0)
     counts = {world: planned.worlds.count(world) * points.runs_of(paper, world, runs) for world in World}
@@ -283,20 +285,10 @@ def run(
         kept += records if world is World.EMULATED else []
         for n, i in enumerate(chosen):
             own = records[n * len(own_seeds) : (n + 1) * len(own_seeds)]
-            series = [record.series for record in own]
-            # The intervals that a study cuts the runs into are its own.
-            by_cut: dict[float | None, dict[str, list[float]]] = {}
-            for place in planned.places[i]:
-                study = paper.studies[place.study]
-                shown = recording(study, study.levels[study.level(place.level)])
-                cut = shown.cut_s if shown else None
-                if cut not in by_cut:
-                    summaries = shown.summaries(own) if shown else [record.summary for record in own]
-                    by_cut[cut] = measure.of_point(paper.metrics, summaries, series)
-                values[place] = by_cut[cut]
-                table = shown.table(paper.metrics, own, world) if shown else None
-                if table is not None:
-                    tables[place] = table
+            for place in planned.places[i] if world is World.SIMULATED else ():
+                firsts.setdefault(place.study, []).append(own[0].summary)
+            _take(paper, planned.places[i], own, world, values, tables)
+    _check_found(paper, firsts)
     return Reproduction(
         paper,
         runs,
@@ -313,3 +305,44 @@ def run(
             if study.scenario
         },
     )
+
+
+def _take(
+    paper: Paper,
+    places: Sequence[Place],
+    own: Sequence[RunRecord],
+    world: World,
+    values: measure.Values,
+    tables: dict[Place, pl.DataFrame],
+) -> None:
+    """Takes the metrics and recordings of a point's runs to all of its places."""
+    series = [record.series for record in own]
+    # The intervals that a study cuts the runs into are its own.
+    by_cut: dict[float | None, dict[str, list[float]]] = {}
+    for place in places:
+        study = paper.studies[place.study]
+        shown = recording(study, study.levels[study.level(place.level)])
+        cut = shown.cut_s if shown else None
+        if cut not in by_cut:
+            summaries = shown.summaries(own) if shown else [record.summary for record in own]
+            by_cut[cut] = measure.of_point(paper.metrics, summaries, series)
+        values[place] = by_cut[cut]
+        table = shown.table(paper.metrics, own, world) if shown else None
+        if table is not None:
+            tables[place] = table
+
+
+def _check_found(paper: Paper, firsts: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Refuses a metric that a study shows and that no run of it has. `firsts` are summaries of simulated runs by study:
+    real ones lack what cannot be known there."""
+    for key, summaries in firsts.items():
+        study = paper.studies[key]
+        wanted = set(study.drawn)
+        wanted |= {
+            name for claim in paper.claims if claim.study == key and claim.ours for name in claim.ours.names
+        }
+        for metric in reversed(list(paper.metrics.values())):
+            # Expressions are of metrics above them.
+            if metric.key in wanted:
+                measure.check_found(f"{paper.name}/{FIGURES}: metric.{metric.key}", metric, summaries)
+                wanted |= metric.expression.names if metric.expression else set()

@@ -1,0 +1,268 @@
+"""Draws a `sweeps.Chart` for print: points with what interval they have, in colours, markers and dashes that differ."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullFormatter, NullLocator
+
+from paceline.comparing import SUBJECT
+from paceline.errors import PacelineError
+from paceline.files import unit_of
+from paceline.interval import Kind
+from paceline.plots import style
+from paceline.plots.sweeps import Chart, Curve
+from paceline.plots.words import of_path, said, what
+from paceline.quantities import scale
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+"""One a curve, as colours and dashes: curves differ in grey too."""
+FIRST_IN, NEXT_IN = 2.0, 1.5
+"""Heights of the first row of panels and of others, in inches."""
+LETTERS_AN_INCH = 13
+"""Of labels: 8 points, in the mean."""
+LEAST_RATIO = 8.0
+"""Spans of fewer than three doublings are drawn evenly."""
+
+_RC: Any = {
+    **style.RC,
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.title_fontsize": 7,
+    "lines.markersize": 3.8,
+    "lines.linewidth": 1.0,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+}
+_GREY = "#505050"
+_DOTS = (0, (1, 1.5))
+"""The line of intervals of the median."""
+
+
+def figure(chart: Chart, width: str) -> Figure:
+    """The figure, as wide as `style.WIDTHS` has it. Raises PacelineError for another width."""
+    if width not in style.WIDTHS:
+        raise PacelineError(f'a figure is as wide as a {" or a ".join(style.WIDTHS)}, not "{width}"')
+    across = style.WIDTHS[width]
+    per_row = 1 if width == "column" else min(3, len(chart.panels))
+    rows = math.ceil(len(chart.panels) / per_row)
+    with mpl.rc_context(_RC):
+        made = Figure(figsize=(across, FIRST_IN + NEXT_IN * (rows - 1)), layout="constrained")
+        FigureCanvasAgg(made)  # which measures the legends
+        # What is of different things need not be of one size.
+        alike = not set(SUBJECT[chart.table]) & set(chart.rest)
+        grid = made.subplots(rows, per_row, sharey=alike, squeeze=False)
+        spots: list[Axes] = list(grid.flatten())
+        for axes in spots[len(chart.panels) :]:
+            axes.set_axis_off()
+        factor, unit = scale(chart.measure, _reach(chart.data))
+        curves = list(dict.fromkeys(curve.values for panel in chart.panels for curve in panel.curves))
+        for i, (panel, axes) in enumerate(zip(chart.panels, spots, strict=False)):
+            for curve in panel.curves:
+                _draw(axes, chart, curve, factor, curves.index(curve.values), len(curves))
+            if len(chart.panels) > 1:
+                axes.set_title(said(chart, chart.rest, panel.values))
+            _up(axes, chart, _reach(chart.data if alike else panel.data) / factor)
+            _across(axes, chart, across / per_row, named=i + per_row >= len(chart.panels))
+        label = _labelled(what(chart), unit or unit_of(chart.measure))
+        label = textwrap.fill(label, int(LETTERS_AN_INCH * made.get_figheight()))
+        if rows == 1:
+            grid[0, 0].set_ylabel(label)
+        else:
+            made.supylabel(label, fontsize=8)
+        _legend(made, _curves_of(chart, curves), "outside upper center", _title(chart))
+        _legend(made, _kinds_of(chart), "outside lower center")
+    return made
+
+
+def _reach(data: pl.DataFrame) -> float:
+    """The greatest value that is drawn."""
+    most = data.select("mean", "high", "median_high").max_horizontal().max()
+    return float(most) if isinstance(most, int | float) else 0.0
+
+
+def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, many: int) -> None:
+    """A curve: a line where the axis has numbers, points side by side where it has words."""
+    look = _look(index)
+    rows = curve.data.with_columns(pl.col("x") / _unit_of_x(chart)[0])
+    if chart.number is None:
+        rows = rows.with_columns(pl.col("x") + (index - (many - 1) / 2) * min(0.16, 0.7 / many))
+    rows = rows.with_columns(pl.col("mean", "low", "high", "median_low", "median_high") / factor)
+    if chart.number is not None:
+        axes.plot(rows["x"], rows["mean"].fill_null(math.nan), zorder=2, **{**look, "marker": ""})
+    for kind, (low, high) in _BOUNDS.items():
+        own = rows.filter(pl.col("kind") == kind.value)
+        # Around their middle: the mean of what is skewed may lie outside of the median's interval.
+        middle, half = (own[low] + own[high]) / 2, (own[high] - own[low]) / 2
+        dots = _DOTS if kind is Kind.MEDIAN else "-"
+        _bars(axes, own["x"].to_list(), middle.to_list(), half.to_list(), look["color"], dots)
+    for hollow in (False, True):
+        own = rows.filter(hollow == _HOLLOW, pl.col("mean").is_not_null())
+        face = "white" if hollow else look["color"]
+        points = {**look, "linestyle": "none", "markerfacecolor": face}
+        if len(own):  # matplotlib would leave room for the points that are not there
+            axes.plot(own["x"], own["mean"], zorder=3, clip_on=False, **points)
+
+
+_BOUNDS = {Kind.T: ("low", "high"), Kind.MEDIAN: ("median_low", "median_high")}
+_HOLLOW = (pl.col("kind") != Kind.T.value) & (pl.col("n") > 1)
+"""Whether a point of several runs has no interval of its mean."""
+
+
+def _bars(axes: Axes, x: list[float], middle: list[float], half: list[float], colour: str, dots: Any) -> None:
+    if x:
+        bars = axes.errorbar(
+            x, middle, half, fmt="none", ecolor=colour, elinewidth=0.8, capsize=2, capthick=0.8
+        )
+        bars.lines[2][0].set_linestyle(dots)
+
+
+def _look(index: int) -> dict[str, Any]:
+    """Colour, marker and dashes of a curve."""
+    dashes = style.STYLES[index % len(style.STYLES)]
+    return {"color": style.PALETTE[index], "marker": MARKERS[index], "linestyle": dashes}
+
+
+def _unit_of_x(chart: Chart) -> tuple[float, str]:
+    """What the numbers along the axis are divided by, and their unit then."""
+    if chart.number is None or chart.number == chart.x:
+        return 1.0, ""
+    sizes = [abs(x) for x, _ in chart.ticks]
+    factor, unit = scale(chart.number, float(np.median(sizes)))
+    return factor, unit or unit_of(chart.number)
+
+
+def _up(axes: Axes, chart: Chart, reach: float) -> None:
+    """The axis along the side: from zero to a little beyond `reach`, or of ratios."""
+    if not _is_geometric_up(chart):
+        axes.set_ylim(0, 1.05 * reach or 1.0)
+        return
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _across(axes: Axes, chart: Chart, inches: float, *, named: bool) -> None:
+    """The axis along the bottom: its scale, ticks at what was run, and in the last row what it is."""
+    factor, unit = _unit_of_x(chart)
+    at = [x / factor for x, _ in chart.ticks]
+    if chart.number is None:
+        axes.set_xlim(-0.5, len(at) - 0.5)
+        axes.grid(visible=False, axis="x")
+        letters = max(5, int(inches * (LETTERS_AN_INCH - 2) / len(at)))
+        names = [said(chart, [chart.x], [value]) for _, value in chart.ticks]
+        texts = [textwrap.fill(name, letters, break_long_words=False) for name in names]
+        long = max(len(line) for text in texts for line in text.split("\n")) > letters
+        axes.set_xticks(at, texts, rotation=25 if long else 0, ha="right" if long else "center")
+    else:
+        if is_geometric(at):
+            axes.set_xscale("log")
+        _ticks(axes, at, inches)
+    if named:
+        axes.set_xlabel(_labelled(of_path(chart.x), unit))
+    else:
+        axes.tick_params(labelbottom=False)
+
+
+def _labelled(what: str, unit: str) -> str:
+    return f"{what} ({unit})" if unit else what
+
+
+def _ticks(axes: Axes, at: list[float], inches: float) -> None:
+    """A tick at each value that was run, if they have room; else where matplotlib has them."""
+    places = axes.transData.transform([(x, 0) for x in at])[:, 0]
+    span = (places.max() - places.min()) or 1.0
+    gaps = np.diff(np.sort(places)) / span * (inches - 0.8)
+    texts = [f"{x:.6g}" for x in at]
+    if all(
+        gap > 0.07 * max(len(a), len(b)) + 0.04 for gap, a, b in zip(gaps, texts, texts[1:], strict=False)
+    ):
+        axes.xaxis.set_major_locator(FixedLocator(at))
+        axes.xaxis.set_major_formatter(FixedFormatter(texts))
+        axes.xaxis.set_minor_locator(NullLocator())
+    elif axes.get_xscale() == "log":
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def is_geometric(values: Sequence[float]) -> bool:
+    """Whether values, in order, are spread by ratios: over three doublings or more, their steps are more alike as
+    ratios than as differences."""
+    x = np.array(values, dtype=float)
+    if len(x) < 3 or x.min() <= 0 or x.max() / x.min() < LEAST_RATIO:
+        return False
+    even, ratios = np.diff(x), np.diff(np.log(x))
+    return bool(ratios.max() / ratios.min() < even.max() / even.min())
+
+
+def _is_geometric_up(chart: Chart) -> bool:
+    """Whether the measure follows an axis of ratios: every curve goes up or down by ten or more, with nothing at 0."""
+    if chart.number is None or not is_geometric([x for x, _ in chart.ticks]):
+        return False
+    least = chart.data.select("mean", "low", "median_low").min_horizontal().min()
+    wide = [
+        (curve.data["mean"].max() or 0) >= 10 * (curve.data["mean"].min() or 0)  # type: ignore[operator]
+        for panel in chart.panels
+        for curve in panel.curves
+    ]
+    return isinstance(least, float) and least > 0 and all(wide)
+
+
+def _title(chart: Chart) -> str | None:
+    """What stands over the names of curves that are bare quantities."""
+    return of_path(chart.by[0]) if len(chart.by) == 1 and chart.by[0] in chart.numeric else None
+
+
+def _curves_of(chart: Chart, curves: Sequence[tuple[Any, ...]]) -> list[Line2D]:
+    """The entries of the curves, if there are several."""
+    joined = {} if chart.number is not None else {"linestyle": "none"}
+    names = [str(values[0]) if _title(chart) else said(chart, chart.by, values) for values in curves]
+    handles = [Line2D([], [], label=name, **{**_look(i), **joined}) for i, name in enumerate(names)]
+    return handles if len(handles) > 1 else []
+
+
+def _kinds_of(chart: Chart) -> list[Line2D]:
+    """The entries of points that have another interval than the mean's."""
+    hollow: dict[str, Any] = {"marker": "o", "markerfacecolor": "white", "color": _GREY}
+    kinds = set(chart.data.filter(_HOLLOW)["kind"])
+    found = []
+    if Kind.MEDIAN in kinds:
+        found.append(Line2D([], [], label="interval of the median", linestyle=_DOTS, **hollow))
+    if kinds - {Kind.MEDIAN}:
+        found.append(Line2D([], [], label="no interval", linestyle="none", **hollow))
+    return found
+
+
+def _legend(figure: Figure, handles: Sequence[Line2D], place: Any, title: str | None = None) -> None:
+    """Entries above or below the axes, in as few rows as the width allows; the figure grows by them."""
+    for rows in range(1, len(handles) + 1):
+        legend = figure.legend(
+            handles=handles,
+            title=title,
+            ncols=math.ceil(len(handles) / rows),
+            loc=place,
+            columnspacing=1.2,
+            handlelength=2.4 if any(handle.get_linestyle() != "None" for handle in handles) else 1.0,
+            handletextpad=0.5,
+        )
+        box = legend.get_window_extent()
+        if rows == len(handles) or box.width <= figure.bbox.width:
+            figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
+            return
+        legend.remove()

@@ -1,0 +1,205 @@
+"""What a figure of a sweep shows: a measure over one varied path, a curve for each value of others, panels of the rest.
+
+The intervals are those of the tables: `Results.statistics` makes them, and `chart` draws them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from paceline.axes import short
+from paceline.comparing import SUBJECT, alone, metrics_in
+from paceline.errors import PacelineError
+from paceline.results import Results
+
+MOST_CURVES = 7
+"""So many colours there are."""
+MOST_PANELS = 12
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The points of one curve."""
+
+    values: tuple[Any, ...]
+    """The values that tell it from the others, in the order of `Chart.by`."""
+    data: pl.DataFrame
+    """Rows of `Results.statistics`, and `x`: where each lies along the axis."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves in axes of their own."""
+
+    values: tuple[Any, ...]
+    """The values that tell it from the others, in the order of `Chart.rest`."""
+    curves: tuple[Curve, ...]
+
+    @property
+    def data(self) -> pl.DataFrame:
+        """All points."""
+        return pl.concat(curve.data for curve in self.curves)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What is drawn."""
+
+    table: str
+    measure: str
+    x: str
+    """The column along the axis: a varied path, or what rows are of (flow, link, ...)."""
+    number: str | None
+    """The column of its values as numbers, whose end is the unit; None of words, which lie at 0, 1, ..."""
+    ticks: tuple[tuple[float, Any], ...]
+    """Where its values lie."""
+    by: tuple[str, ...]
+    rest: tuple[str, ...]
+    flows: tuple[str, ...]
+    """The flows that were chosen, of several."""
+    panels: tuple[Panel, ...]
+    numeric: frozenset[str]
+    """Columns whose values are quantities."""
+
+    @property
+    def data(self) -> pl.DataFrame:
+        """All points."""
+        return pl.concat(panel.data for panel in self.panels)
+
+
+def chart(
+    results: Results,
+    y: str,
+    x: str | None = None,
+    by: Sequence[str] | None = None,
+    flows: Sequence[str] | None = None,
+) -> Chart:
+    """What to draw of a sweep's results: see `Results.plot`. Raises PacelineError."""
+    if not results.axes:
+        raise PacelineError("these results are of no sweep: nothing is varied that could lie along an axis")
+    table, measure = metrics_in(results, [y])[0]
+    subject = SUBJECT[table]
+    named = {name: _column(results, subject, name) for name in (*([x] if x else []), *(by or ()))}
+    rows, chosen = _rows(results, table, measure, flows, both_ways="direction" in named.values())
+    along = named[x] if x else _along(results, rows)
+    curves = [named[name] for name in by or ()]
+    if along in curves:
+        raise PacelineError(f"{along} lies along the axis: the curves are by something else")
+    rest: list[str] = []
+    for column in (*results.axes, *subject):
+        if column in (along, *curves) or _is_told(rows, [along, *curves, *rest], column):
+            continue
+        # Unless it is said, curves are by the other paths, panels by what the rows are of.
+        (curves if by is None and column in results.axes else rest).append(column)
+    if by is None and not curves:
+        curves, rest = rest, []
+    rows, ticks = _placed(results, rows, along)
+    panels = [
+        Panel(at, tuple(Curve(name, one) for name, one in _parts(part, curves)))
+        for at, part in _parts(rows, rest)
+    ]
+    _check_few(panels, curves, rest)
+    return Chart(
+        table=table,
+        measure=measure,
+        x=along,
+        number=results.numbers.get(along),
+        ticks=ticks,
+        by=tuple(curves),
+        rest=tuple(rest),
+        flows=chosen,
+        panels=tuple(panels),
+        numeric=frozenset(results.numbers),
+    )
+
+
+def _column(results: Results, subject: Sequence[str], name: str) -> str:
+    """The column of that name: a varied path, as much of its end as tells it from the others, or what rows are of."""
+    there = (*results.axes, *subject)
+    ends = [column for column in there if column.endswith(f".{name}")]
+    if name in there:
+        return name
+    if len(ends) != 1:
+        known = ", ".join(short(results.axes)[c] if c in results.axes else c for c in there)
+        what = "is the end of several paths" if ends else "is not varied here"
+        raise PacelineError(f'"{name}" {what}; there are {known}')
+    return ends[0]
+
+
+def _rows(
+    results: Results, table: str, measure: str, flows: Sequence[str] | None, *, both_ways: bool
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """A row per point and subject that has the measure, and which flows were chosen of several."""
+    subject = SUBJECT[table]
+    rows = results.statistics(table, [*results.varied, *subject], [measure])
+    if "direction" in subject and not both_ways:
+        # As in tables, the way back is there for those who ask.
+        rows = rows.filter(pl.col("direction") == "forward")
+    if measure == "jain":
+        several = rows.filter(~pl.col("group").is_in(alone(results)))
+        rows = several if len(several) else rows
+    # A flow that never has the measure, such as the frames of a download, is no subject.
+    has = pl.col("mean").is_not_null().any()
+    rows = rows.filter(has.over(subject) if subject else has)
+    if rows.is_empty():
+        raise PacelineError(f"{table}.{measure} has no value in these results")
+    if flows is None:
+        return rows, ()
+    if "flow" not in subject:
+        raise PacelineError(f"{table}.{measure} is not of single flows: leave out which")
+    known = rows["flow"].unique(maintain_order=True).to_list()
+    if missing := [flow for flow in flows if flow not in known]:
+        raise PacelineError(f"no flow {', '.join(missing)} has {measure}; there are {', '.join(known)}")
+    return rows.filter(pl.col("flow").is_in(list(flows))), tuple(flows) if len(known) > 1 else ()
+
+
+def _along(results: Results, rows: pl.DataFrame) -> str:
+    """What lies along the axis unless it is said: the first path with several quantities, or with several values."""
+    several = [axis for axis in results.axes if rows[axis].n_unique() > 1] or results.axes
+    return next((axis for axis in several if axis in results.numbers), several[0])
+
+
+def _is_told(rows: pl.DataFrame, by: Sequence[str], column: str) -> bool:
+    """Whether a column has one value wherever these have one: it goes together with them, or is the same throughout."""
+    return rows.select(by).n_unique() == rows.select(*by, column).n_unique()
+
+
+def _placed(
+    results: Results, rows: pl.DataFrame, along: str
+) -> tuple[pl.DataFrame, tuple[tuple[float, Any], ...]]:
+    """The rows with their places along the axis, in this order, and the value at each."""
+    values = rows[along].unique(maintain_order=True).to_list()
+    if number := results.numbers.get(along):
+        placed = rows.with_columns(pl.col(number).cast(pl.Float64).alias("x")).sort("x", maintain_order=True)
+    else:
+        order = pl.DataFrame({along: values, "x": [float(k) for k in range(len(values))]})
+        placed = rows.join(order, on=along, nulls_equal=True, maintain_order="left").sort(
+            "x", maintain_order=True
+        )
+    ticks = placed.select("x", along).unique("x", maintain_order=True).rows()
+    return placed, tuple(ticks)
+
+
+def _parts(rows: pl.DataFrame, by: Sequence[str]) -> list[tuple[tuple[Any, ...], pl.DataFrame]]:
+    """The rows by their values of some columns, in the order of the sweep."""
+    if not by:
+        return [((), rows)]
+    return list(rows.partition_by(by, maintain_order=True, as_dict=True).items())
+
+
+def _check_few(panels: Sequence[Panel], curves: Sequence[str], rest: Sequence[str]) -> None:
+    many = max(len(panel.curves) for panel in panels)
+    if many > MOST_CURVES:
+        raise PacelineError(
+            f"{many} curves by {', '.join(curves)} are too many (at most {MOST_CURVES}): name fewer to have curves by; "
+            "the others have panels of their own"
+        )
+    if len(panels) > MOST_PANELS:
+        raise PacelineError(
+            f"{len(panels)} panels of {', '.join(rest)} are too many for a figure (at most {MOST_PANELS}): "
+            "sweep over fewer values, or choose flows"
+        )

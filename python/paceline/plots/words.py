@@ -1,0 +1,97 @@
+"""What a figure of a sweep says in words: its axes, curves and panels, and what its caption should say."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from paceline.files import UNITS
+from paceline.interval import Kind
+from paceline.plots.sweeps import Chart
+
+_STATISTICS = {"mean": "mean {}", "min": "least {}", "max": "greatest {}", "sd": "{}, standard deviation"}
+_STATISTICS |= {"p50": "median {}", "p95": "{}, 95th percentile", "p99": "{}, 99th percentile"}
+_WORDS = {"rtt": "RTT", "owd": "one-way delay", "jain": "Jain index", "cov": "variation", "fill": "fill time"}
+_QUEUES = {"queues": "queue", "link_flows": "packets in queue"}
+
+
+def of_path(column: str) -> str:
+    """A path in words: "link.bottleneck.delay" is "bottleneck delay"."""
+    match column.split("."):
+        case ["flow", name, "count"]:
+            return f"{name} flows"
+        case ["link" | "flow" | "cell", *keys] if keys:
+            pass
+        case keys:
+            pass
+    return " ".join(key for key in keys if key not in ("app", "params")).replace("_", " ")
+
+
+def what(chart: Chart) -> str:
+    """The measure in words, and whose it is if that was chosen."""
+    unit = next((end for end in UNITS if chart.measure.endswith(end)), "")
+    words = chart.measure.removesuffix(unit).split("_")
+    statistic = next((_STATISTICS[word] for word in words if word in _STATISTICS), "{}")
+    rest = [_WORDS.get(word, word) for word in words if word not in _STATISTICS]
+    named = " ".join(rest) or _QUEUES.get(chart.table, chart.table)
+    whose = "" if "flow" in (chart.x, *chart.by, *chart.rest) else " and ".join(chart.flows)
+    return statistic.format(f"{named} of {whose}" if whose else named)
+
+
+def said(chart: Chart, columns: Sequence[str], values: Sequence[Any]) -> str:
+    """Values for people: those of words as they stand, quantities and truths with the name of what they are of."""
+    parts = []
+    for column, value in zip(columns, values, strict=True):
+        plain = column not in chart.numeric and str(value).lower() not in ("true", "false")
+        text = _short(chart.data[column].unique().to_list()).get(value, str(value))
+        parts.append(text if plain else f"{of_path(column)} {text}")
+    return ", ".join(parts)
+
+
+def _short(values: Sequence[Any]) -> dict[Any, str]:
+    """TOML tables by what tells them apart: "red" and "codel" for tables that differ in `kind` alone. Empty if there
+    are other values."""
+    try:
+        tables = {text: tomllib.loads(f"value = {text}")["value"] for text in values}
+    except (tomllib.TOMLDecodeError, TypeError):
+        return {}
+    if not all(isinstance(table, dict) for table in tables.values()):
+        return {}
+    keys = dict.fromkeys(key for table in tables.values() for key in table)
+    differ = [key for key in keys if len({repr(table.get(key)) for table in tables.values()}) > 1]
+    return {
+        text: ", ".join(str(table[key]) for key in differ if key in table) or text
+        for text, table in tables.items()
+    }
+
+
+def notes(chart: Chart) -> list[str]:
+    """What the caption of the figure should say."""
+    data = chart.data
+    kinds = set(data.filter(pl.col("n") > 1)["kind"])
+    runs = sorted({int(n) for n in data["n"] if n})
+    many = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else str(runs[0])
+    said = ["One run a point: no intervals."] if runs == [1] else []
+    if Kind.T in kinds:
+        said.append(f"Bars: 95 % intervals of the mean over {many} runs.")
+    if Kind.MEDIAN in kinds:
+        said.append(
+            f"Hollow, dotted bars: means over {many} runs, too skewed for an interval; the median lies there, at "
+            "95 % or more."
+        )
+    if Kind.RUNS in kinds:
+        said.append("Hollow without bars: most runs have one value; the tables say how many have another.")
+    if Kind.NONE in kinds:
+        said.append(
+            "Hollow without bars: too skewed for an interval of the mean; 6 runs or more bound the median."
+        )
+    some = data.filter(pl.col("values") > 0, pl.col("values") < pl.col("rows"))
+    none = data.filter(pl.col("values") == 0)
+    if len(some):
+        said.append(f"Note: {len(some)} of {len(data)} points are means over those that have a value.")
+    if len(none):
+        said.append(f"Note: {len(none)} of {len(data)} points have no value, and are not there.")
+    return said
