@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from paceline import _core
 from paceline._core import Cancelled, InternalError, Scenario, ScenarioError
-from paceline.errors import Interrupted, PacelineError, StorageError
+from paceline.errors import Interrupted, PacelineError, PacelineWarning, StorageError
 
 if TYPE_CHECKING:
     from paceline import models
@@ -90,6 +90,7 @@ __all__ = [
     "InternalError",
     "Interrupted",
     "PacelineError",
+    "PacelineWarning",
     "PathError",
     "PathRun",
     "Results",

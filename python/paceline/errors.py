@@ -9,6 +9,10 @@ class PacelineError(Exception):
     exit_code = 2
 
 
+class PacelineWarning(UserWarning):
+    """What is said to no effect, or hardly the one that is meant; what is measured is sound."""
+
+
 class StorageError(PacelineError):
     """The system refused to read or write a file: full disk, no permission, a damaged file."""
 

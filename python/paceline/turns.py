@@ -18,7 +18,7 @@ from paceline import _core
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.paths import LATE_S, STEAL, PathError
 from paceline.results import TABLES, RunRecord
-from paceline.sweeping import Point, Progress, Store, workers_of_machine
+from paceline.sweeping import Point, Progress, Store, check_recorded, workers_of_machine
 from paceline.threads import THREADS
 
 RATE_EVERY_S = 1.0
@@ -117,6 +117,7 @@ def in_turn(
     last is taken. One that fails is warned of and has no rows in any table; the next time it is tried again. Raises
     Interrupted on Ctrl-C, and what stops all, PathError and StorageError.
     """
+    check_recorded([point.scenario for point in points], record, record_every_s)
     jobs = [
         _Job(point, seed, Store.key(f"{point.identity}\n# over {over}", seed, record, record_every_s))
         for seed in seeds

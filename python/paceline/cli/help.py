@@ -25,6 +25,8 @@ class Command(TyperCommand):
         except USAGE_ERROR as error:
             if "--" not in words and any("-- " in metavar(p) for p in arguments(self, ctx)):
                 error.message += '; what is to be run stands after "--", with its options'
+            if "valid integer" in error.message:  # in the words of typer's versions
+                error.message = "it must be a whole number, such as 10"
             raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 12
 FORMATS = ("svg", "png", "pdf")
+_OTHERS = ("bmp", "eps", "gif", "jpeg", "jpg", "ps", "tif", "tiff", "webp")
+"""What a name of a figure may end with by mistake."""
 
 
 def plot(
@@ -69,6 +71,12 @@ def plot(
     """
     from paceline.plots import KINDS, figure, gateway, gauges, occupancy, save
 
+    for path in runs:
+        if path.suffix == ".toml":
+            raise PacelineError(
+                f"{path} is a scenario, and a plot is of what its run recorded: `paceline run {path} --record cwnd "
+                "--out DIR`, then `paceline plot DIR`"
+            )
     files = [path for path in runs if path.is_file()]
     for path in files:
         base, formats = _target(out, path) if out and len(runs) == 1 else (path.with_suffix(""), FORMATS[:2])
@@ -112,6 +120,8 @@ def _target(out: Path | None, run: Path) -> tuple[Path, tuple[str, ...]]:
     if out is None:
         return run / "plot", ("svg", "png")
     suffix = out.suffix.lstrip(".").lower()
+    if suffix in _OTHERS:
+        raise PacelineError(f"--out {out}: figures are {', '.join(f'.{form}' for form in FORMATS)}")
     if suffix in FORMATS:
         return out.with_suffix(""), (suffix,)
     return out, ("svg", "png")
