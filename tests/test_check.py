@@ -159,6 +159,9 @@ def test_mistakes_of_a_file_say_what_to_do(text: str, words: list[str], tmp_path
         (["run", "FILE", "--seed", str(2**63)], ["between 0 and 9223372036854775807"]),
         (["run", "FILE", "--record", "cwnd", "--record-every", "20 s", "--out", "o"], ["20 s", "run of 2 s"]),
         (["run", "CAMPAIGN"], ["this is a campaign", "`paceline campaign "]),
+        (["run", "FILE", "--record-every", "0.5"], ["--record-every 0.5", "unit is missing", "`50 ms`"]),
+        (["send", "localhost", "--controller", "vegas"], ["--controller", "--cc"]),
+        (["schemes"], ["`paceline controllers`"]),
         (["plot", "FILE"], ["is a scenario", "--record cwnd"]),
         (["plot", "FOLDER", "--out", "x.jpg"], ["x.jpg", ".svg, .png, .pdf"]),
     ],
@@ -220,7 +223,7 @@ def test_an_ascii_terminal_gets_ascii(sound: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["schemes"], ["run", "FILE", "--runs", "2"], ["run", "FILE", "--json"]]
+    "arguments", [["controllers"], ["run", "FILE", "--runs", "2"], ["run", "FILE", "--json"]]
 )
 def test_a_reader_that_leaves_ends_the_command_quietly(arguments: list[str], sound: Path) -> None:
     words = [str(sound) if word == "FILE" else word for word in arguments]

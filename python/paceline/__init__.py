@@ -78,8 +78,8 @@ def schema() -> dict[str, Any]:
     return found
 
 
-def schemes() -> list[dict[str, Any]]:
-    """The registered schemes: name, summary, source, and parameters with default, range, unit and meaning."""
+def controllers() -> list[dict[str, Any]]:
+    """The congestion controllers: name, summary, source, and parameters with default, range, unit and meaning."""
     found: list[dict[str, Any]] = json.loads(_core.schemes())
     return found
 
@@ -99,6 +99,7 @@ __all__ = [
     "StorageError",
     "__version__",
     "compare",
+    "controllers",
     "cov",
     "emulate",
     "jain_over_time",
@@ -108,7 +109,6 @@ __all__ = [
     "path",
     "run",
     "schema",
-    "schemes",
     "send",
     "summarise",
     "sweep",

@@ -26,7 +26,7 @@ import typer
 from typer.core import TyperGroup
 
 from paceline import _core
-from paceline.cli.help import WIDTH, Command
+from paceline.cli.help import RENAMED, WIDTH, Command
 from paceline.errors import PacelineError
 from paceline.threads import THREADS
 
@@ -47,7 +47,7 @@ COMMANDS: dict[str, str] = {
     "gateway": "gateway",
     "kernel-cc": "kernel_cc",
     "schema": "describe",
-    "schemes": "describe",
+    "controllers": "describe",
 }
 """Each command and the module that has its function, in the order of `--help`."""
 
@@ -87,6 +87,12 @@ class Guarded(TyperGroup):
         rows = [(name, first_sentence(name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of these words. Raises PacelineError for one that has another name now."""
+        if args and (now := RENAMED.get(args[0])) is not None:
+            raise PacelineError(f"there is no command {args[0]}; did you mean `paceline {now}`?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -12,13 +12,12 @@ import typer
 from paceline.axes import axes, short
 from paceline.cli import layout, show
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds
+from paceline.cli.options import File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds, span
 from paceline.cli.progress import progress
 from paceline.errors import Interrupted
 from paceline.interval import Interval, interval
 from paceline.results import Results
 from paceline.scenario import assignments, load
-from paceline.sweeping import RECORD_EVERY_S
 from paceline.sweeping import sweep as run_sweep
 
 _SHOWN = {
@@ -73,7 +72,7 @@ def sweep(
     seed: Seed = None,
     set_: Set = None,
     record: Record = "",
-    record_every: RecordEvery = RECORD_EVERY_S,
+    record_every: RecordEvery = "20ms",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -101,6 +100,7 @@ def sweep(
       paceline sweep examples/coffee-shop.toml --runs 5 --out out/together \\
           --vary "flow.film.cc,flow.film.profile=vegas:rfc,cubic:linux"
     """
+    every_s = span(record_every, "--record-every")
     changes, varied = assignments(set_ or []), axes(vary)
     directory = out or Path("out") / f"sweep-{load(file, changes).name}"
     try:
@@ -112,7 +112,7 @@ def sweep(
                 seed=seed,
                 set=changes,
                 record=kinds(record),
-                record_every_s=record_every,
+                record_every_s=every_s,
                 workers=workers,
                 out=directory,
                 fresh=fresh,

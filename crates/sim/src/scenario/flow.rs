@@ -27,10 +27,10 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "right; parking lot: the last node; home: the station, if there is one; graph: required"))]
     pub to: Option<String>,
-    /// Congestion controller: `paceline schemes` lists them.
+    /// Congestion controller: `paceline controllers` lists them.
     #[serde(default = "newreno")]
     pub cc: String,
-    /// The controller's own parameters; `paceline schemes CC` lists them.
+    /// The controller's own parameters; `paceline controllers CC` lists them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-default" = "by controller and profile"))]
     pub params: BTreeMap<String, ParameterValue>,

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-/// The value of a controller's parameter: `paceline schemes CC` says which it takes.
+/// The value of a controller's parameter: `paceline controllers CC` says which it takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ParameterValue {
