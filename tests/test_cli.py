@@ -326,7 +326,7 @@ def test_absurd_options_are_refused(here: Command, small: Path) -> None:
     refused(here("run", small, "--workers", -1), "workers")
     refused(here("run", small, "--seed", -1), "seeds")
     refused(here("run", small, "--record", "speed"), "speed")
-    refused(here("run", small, "--runs", "many"), "--runs", "integer")
+    refused(here("run", small, "--runs", "many"), "--runs", "whole number")
     refused(here("run", small, "--record-every", "soon"), "--record-every soon", "not a time")
     refused(here("compare", small, "--vary", "flow.media.cc=vegas,cubic", "--runs", 1), "at least 2")
     refused(

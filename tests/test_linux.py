@@ -108,7 +108,7 @@ def test_the_simulator_works(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     ran = elsewhere(tmp_path, "plot", "run")
     assert ran.returncode == 0, ran.stderr
-    for words in (("--help",), ("schemes",), ("schema",), ("reproduce", "--list")):
+    for words in (("--help",), ("controllers",), ("schema",), ("reproduce", "--list")):
         ran = elsewhere(tmp_path, *words)
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout

@@ -110,6 +110,11 @@ impl Document {
 }
 
 impl Document {
+    /// Whether a value stands in the file, or was set.
+    pub(super) fn says(&self, key: &str) -> bool {
+        self.lines.contains_key(key) || self.set.iter().any(|set| within(key, set))
+    }
+
     /// The line of a key, or of the nearest table around it; none for what was set and does not stand in the file.
     fn line(&self, key: &str) -> Option<usize> {
         if self.set.iter().any(|set| within(key, set)) {

@@ -34,6 +34,7 @@ const OUT_OF_RANGE: f64 = 0.99;
 
 /// Collects warnings.
 pub(super) struct Warnings<'a> {
+    pub document: &'a Document,
     pub file: &'a File,
     pub found: Vec<Mistake>,
 }
@@ -45,7 +46,7 @@ impl Scenario {
     /// # Errors
     /// As [`crate::expand()`]'s.
     pub fn warnings(&self, document: &Document, model: &Model) -> Result<Vec<String>, ExpandError> {
-        let mut warnings = Warnings { file: &self.file, found: Vec::new() };
+        let mut warnings = Warnings { document, file: &self.file, found: Vec::new() };
         let paths = routes(model)?;
         for (key, queue) in queues(&self.file) {
             warnings.queue(&key, &queue, model);
