@@ -19,7 +19,7 @@ _EXIT = {
     "0": "Done.",
     "1": "The system refused something (full disk, no permission), or Paceline has a defect.",
     "2": "A mistake in the scenario or in the options; nothing has run.",
-    "130": "Stopped by Ctrl-C or a TERM signal; finished runs of a sweep are kept.",
+    "130": "Stopped by Ctrl-C or a TERM signal; finished runs in --out are kept.",
 }
 
 

@@ -311,19 +311,19 @@ def test_nothing_is_recorded_unasked(here: Command, small: Path, tmp_path: Path)
     refused(here("plot", tmp_path), "not a run directory")
 
 
-def test_schema_and_schemes(here: Command) -> None:
+def test_schema_and_controllers(here: Command) -> None:
     schema = json.loads(here("schema").stdout)
     assert schema["$schema"].startswith("https://json-schema.org/")
-    listed = json.loads(here("schemes", "--json").stdout)
+    listed = json.loads(here("controllers", "--json").stdout)
     assert {"newreno", "vegas", "cubic"} <= {s["name"] for s in listed}
-    refused(here("schemes", "LDA+"), "did you mean lda-plus?", "nada")
-    assert "did you mean" not in here("schemes", "bbr").stderr
-    table = here("schemes").stdout
+    refused(here("controllers", "LDA+"), "did you mean lda-plus?", "nada")
+    assert "did you mean" not in here("controllers", "bbr").stderr
+    table = here("controllers").stdout
     assert "vegas" in table
     assert "alpha" in table
 
 
-@pytest.mark.parametrize("command", ["run", "sweep", "compare", "plot", "model", "schema", "schemes"])
+@pytest.mark.parametrize("command", ["run", "sweep", "compare", "plot", "model", "schema", "controllers"])
 def test_help_has_examples(here: Command, command: str) -> None:
     done = here(command, "--help")
     assert done.returncode == 0
@@ -366,11 +366,11 @@ def test_files_that_are_not_scenarios(here: Command, tmp_path: Path) -> None:
 
 
 def test_absurd_options_are_refused(here: Command, small: Path) -> None:
-    refused(here("run", small, "--runs", 0), "at least 1")
+    refused(here("run", small, "--runs", 0), "from 1 to")
     refused(here("run", small, "--workers", -1), "workers")
     refused(here("run", small, "--seed", -1), "seeds")
     refused(here("run", small, "--record", "speed"), "speed")
-    refused(here("run", small, "--runs", "many"), "--runs", "integer")
+    refused(here("run", small, "--runs", "many"), "--runs", "whole number")
     refused(here("run", small, "--record-every", "soon"), "--record-every soon", "not a time")
     refused(here("compare", small, "--vary", "flow.media.cc=vegas,cubic", "--runs", 1), "at least 2")
     refused(

@@ -138,7 +138,7 @@ COMMANDS = (
     "reproduce",
     "model",
     "schema",
-    "schemes",
+    "controllers",
     "watch",
     "serve",
     "send",
@@ -146,6 +146,7 @@ COMMANDS = (
     "gateway",
     "kernel-cc",
     "campaign",
+    "check",
     "emulate",
 )
 
@@ -253,8 +254,8 @@ def test_nothing_is_wider_than_the_terminal_or_cut(columns: int, tmp_path: Path)
             "0.635",
             "RTO",
         ],
-        "schemes": ["selective", "RFC 9438"],
-        "schemes vegas": ["alpha", "fewer than this", "0 to 1000"],
+        "controllers": ["selective", "RFC 9438"],
+        "controllers vegas": ["alpha", "fewer than this", "0 to 1000"],
         "reproduce --list": ["vegas-streaming", "claims", "Streaming without cross traffic"],
         "reproduce --list --figure 7": ["fig7a-levels-vegas"],
         "reproduce vegas-streaming --figure 5 --runs 2 --out out/paper": ["agree", "out/paper/index.html"],

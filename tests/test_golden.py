@@ -14,7 +14,7 @@ import paceline
 from golden import GOLDEN, PAGES, Golden, as_text, draw, fingerprint
 
 BLESS = os.environ.get("PACELINE_BLESS") == "1"
-SCHEMES = {scheme["name"]: scheme for scheme in paceline.schemes()}
+SCHEMES = {scheme["name"]: scheme for scheme in paceline.controllers()}
 
 
 def page_of(name: str) -> str:

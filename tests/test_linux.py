@@ -62,8 +62,8 @@ def test_the_list_is_that_of_the_source() -> None:
         ("emulate", str(ROOT / "examples/loss.toml")),
         ("campaign", str(ROOT / "examples/campaigns/wide-area.toml"), "--over", "emulator"),
         ("campaign", str(ROOT / "examples/campaigns/wide-area.toml"), "--over", "127.0.0.1"),
-        ("send", "127.0.0.1", "--controller", "cubic"),
-        ("send", "rtp://127.0.0.1:5004", "--controller", "lda-plus", "--max-rate", "2Mbit/s"),
+        ("send", "127.0.0.1", "--cc", "cubic"),
+        ("send", "rtp://127.0.0.1:5004", "--cc", "lda-plus", "--max-rate", "2Mbit/s"),
         ("serve",),
         ("gateway", "--lan", "eth0"),
         ("kernel-cc", "load", "vegas"),
@@ -108,7 +108,7 @@ def test_the_simulator_works(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     ran = elsewhere(tmp_path, "plot", "run")
     assert ran.returncode == 0, ran.stderr
-    for words in (("--help",), ("schemes",), ("schema",), ("reproduce", "--list")):
+    for words in (("--help",), ("controllers",), ("schema",), ("reproduce", "--list")):
         ran = elsewhere(tmp_path, *words)
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout

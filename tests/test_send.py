@@ -21,7 +21,7 @@ from paceline import _core
 from paceline.cli.send import now
 from paceline.errors import LiveError, PacelineError, ScenarioError
 from paceline.results import Results
-from paceline.sending import place, read_key, scheme, send
+from paceline.sending import controller_of, place, read_key, send
 
 pytestmark = pytest.mark.realtime
 
@@ -108,7 +108,7 @@ def test_a_stream_is_played(port: int) -> None:
 
 
 def test_mistakes_are_said_before_anything_is_sent(port: int, tmp_path: Path) -> None:
-    with pytest.raises(PacelineError, match=r"--controller tfrx is not known \(did you mean tfrc\?\)"):
+    with pytest.raises(PacelineError, match=r"--cc tfrx is not known \(did you mean tfrc\?\)"):
         send("127.0.0.1", "tfrx", port=port)
     with pytest.raises(ScenarioError, match=r"^--set params.phi: "):
         send("127.0.0.1", "newreno", set={"params.phi": 2}, port=port)
@@ -160,10 +160,10 @@ def test_what_is_no_place_is_said(given: str) -> None:
 
 def test_schemes_have_the_names_that_papers_give_them() -> None:
     for given in ("vegas", "tcp-vegas", "TCP/Vegas", "tcp_vegas"):
-        assert scheme(given) == "vegas"
-    assert [scheme(given) for given in ("LDA-Plus", "kernel:BBR")] == ["lda-plus", "kernel:BBR"]
-    with pytest.raises(PacelineError, match=r"--controller tcp-bbr is not known.*kernel:NAME"):
-        scheme("tcp-bbr")
+        assert controller_of(given) == "vegas"
+    assert [controller_of(given) for given in ("LDA-Plus", "kernel:BBR")] == ["lda-plus", "kernel:BBR"]
+    with pytest.raises(PacelineError, match=r"--cc tcp-bbr is not known.*kernel:NAME"):
+        controller_of("tcp-bbr")
 
 
 def test_a_port_beside_its_host_is_taken(port: int) -> None:
@@ -187,7 +187,7 @@ def test_ctrl_c_keeps_what_is_done(port: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "paceline", "send", "127.0.0.1", "--port", str(port)]
     out = tmp_path / "out"
     with subprocess.Popen(
-        [*command, "--controller", "tfrc", "--for", "50s", "--out", str(out)],
+        [*command, "--cc", "tfrc", "--for", "50s", "--out", str(out)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "COLUMNS": "80"},

@@ -55,7 +55,7 @@ Sent = tuple[Results, dict[str, Any], dict[str, Any]]
 
 def sent(link: str, out: Path, far: str, *words: str) -> tuple[Sent, float]:
     """A flow of LDA+ to a receiver at the other end of a path."""
-    command = shlex.join([PACELINE, "send", "rtp://198.18.0.2:5004", "--controller", "lda-plus", *words])
+    command = shlex.join([PACELINE, "send", "rtp://198.18.0.2:5004", "--cc", "lda-plus", *words])
     # GStreamer takes a while to listen
     line = f"sleep 4; rm -rf {out}; {command} --out {out} --json"
     text, found = measured("--far", far, link, "--", "sh", "-c", line)

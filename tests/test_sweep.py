@@ -210,7 +210,7 @@ def test_what_cannot_be_stored_is_said_and_the_rest_is_kept(
 
 
 @pytest.mark.parametrize(
-    ("first", "runs", "what"), [(0, 0, "at least 1"), (-1, 1, "seeds lie"), (2**63, 1, "seeds lie")]
+    ("first", "runs", "what"), [(0, 0, "from 1 to"), (-1, 1, "seeds lie"), (2**63, 1, "seeds lie")]
 )
 def test_absurd_seeds_are_refused(first: int, runs: int, what: str) -> None:
     with pytest.raises(PacelineError, match=what):

@@ -23,6 +23,7 @@ from paceline.errors import (
     Interrupted,
     LiveError,
     PacelineError,
+    PacelineWarning,
     PathError,
     ScenarioError,
     StorageError,
@@ -88,8 +89,8 @@ def schema() -> dict[str, Any]:
     return found
 
 
-def schemes() -> list[dict[str, Any]]:
-    """The registered schemes: name, summary, source, and parameters with default, range, unit and meaning."""
+def controllers() -> list[dict[str, Any]]:
+    """The congestion controllers: name, summary, source, and parameters with default, range, unit and meaning."""
     found: list[dict[str, Any]] = json.loads(_core.schemes())
     return found
 
@@ -101,6 +102,7 @@ __all__ = [
     "Interrupted",
     "LiveError",
     "PacelineError",
+    "PacelineWarning",
     "PathError",
     "PathRun",
     "Results",
@@ -109,6 +111,7 @@ __all__ = [
     "StorageError",
     "__version__",
     "compare",
+    "controllers",
     "cov",
     "emulate",
     "jain_over_time",
@@ -119,7 +122,6 @@ __all__ = [
     "path",
     "run",
     "schema",
-    "schemes",
     "send",
     "summarise",
     "sweep",

@@ -117,6 +117,12 @@ class Scenario:
         """Why no real path can have its links."""
     def starts(self, seed: int) -> list[tuple[str, int, int]]:
         """When each flow instance starts under a seed: name, instance, nanoseconds."""
+    @property
+    def warnings(self) -> list[str]:
+        """What it says to no effect, or hardly the one that is meant: a line each, with file, line and key."""
+    @property
+    def recordable(self) -> list[str]:
+        """The series that a run of it can record."""
     def flow_names(self) -> list[str]: ...
     def traces(self) -> list[tuple[str, str]]:
         """The trace files that links follow: name and text of each."""

@@ -12,6 +12,10 @@ class PacelineError(Exception):
     exit_code = 2
 
 
+class PacelineWarning(UserWarning):
+    """What is said to no effect, or hardly the one that is meant; what is measured is sound."""
+
+
 class ScenarioError(PacelineError):
     """A mistake in a scenario; the message names the file, the key, the value, and what is allowed."""
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import tomllib
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from paceline._core import Scenario
 from paceline.carried import find
-from paceline.errors import PacelineError
+from paceline.errors import PacelineError, PacelineWarning, ScenarioError
 
 ScenarioLike = Scenario | str | Path | Mapping[str, Any]
 """A loaded one, a file, TOML text (of more than one line), or the same as a dict."""
@@ -23,19 +25,44 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
 
     `changes` maps paths such as "flow.media.cc" to values: text as it would stand in the file ("50 ms"), numbers,
     booleans, lists or tables; a file is checked when all are in place. "examples/NAME.toml" and
-    "papers/KEY/NAME.toml" are the package's where there is no such file. Raises ScenarioError for a mistake.
+    "papers/KEY/NAME.toml" are the package's where there is no such file. Raises ScenarioError for a mistake, and warns
+    (PacelineWarning) of what has no effect.
     """
     values = [(path, toml_value(value)) for path, value in (changes or {}).items()]
     if isinstance(scenario, Scenario):
-        return scenario.set_all(values) if values else scenario
+        return _warned(scenario.set_all(values)) if values else scenario
     if isinstance(scenario, Mapping):
         # A JSON string is a TOML key.
         scenario = (
             "\n".join(f"{json.dumps(str(key))} = {_toml(value)}" for key, value in scenario.items()) + "\n"
         )
     if isinstance(scenario, str) and "\n" in scenario:
-        return Scenario.parse(scenario, ".", "scenario", values)
-    return Scenario.load(find(str(scenario)), values)
+        return _warned(Scenario.parse(scenario, ".", "scenario", values))
+    path = find(str(scenario))
+    try:
+        return _warned(Scenario.load(path, values))
+    except ScenarioError:
+        if is_campaign(path):
+            raise PacelineError(
+                f"{path}: this is a campaign, which names scenarios: `paceline campaign {path}` runs it"
+            ) from None
+        raise
+
+
+def is_campaign(path: str | Path) -> bool:
+    """Whether a file is a campaign, not a scenario."""
+    try:
+        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return False
+    return "scheme" in values and "flow" not in values
+
+
+def _warned(scenario: Scenario) -> Scenario:
+    # From this one line, whoever loads: Python shows a text once for each place that it comes from.
+    for text in scenario.warnings:
+        warnings.warn(text, PacelineWarning, stacklevel=1)
+    return scenario
 
 
 def identity(scenario: Scenario) -> str:
@@ -57,8 +84,9 @@ def _traces(scenario: Scenario) -> list[str]:
 
 
 def parse(text: str, base_dir: str | Path = ".", name: str = "scenario") -> Scenario:
-    """The scenario of TOML text; trace files are looked up from `base_dir`. Raises ScenarioError."""
-    return Scenario.parse(text, str(base_dir), name)
+    """The scenario of TOML text; trace files are looked up from `base_dir`. Raises ScenarioError, and
+    warns as `load` does."""
+    return _warned(Scenario.parse(text, str(base_dir), name))
 
 
 def toml_value(value: Any) -> str:

@@ -68,27 +68,27 @@ def _is_ipv6(address: str) -> bool:
         return False
 
 
-def scheme(controller: str) -> str:
-    """The name of a registered scheme, which papers and ns-2 may have "tcp-" or "TCP/" before; "kernel:NAME" as it is.
-    Raises PacelineError."""
-    if controller.startswith(KERNEL):
-        return controller
+def controller_of(cc: str) -> str:
+    """The name of a registered controller, which papers and ns-2 may have "tcp-" or "TCP/" before; "kernel:NAME" as it
+    is. Raises PacelineError."""
+    if cc.startswith(KERNEL):
+        return cc
     known: list[str] = [entry["name"] for entry in json.loads(_core.schemes())]
-    plain = re.sub(r"^tcp[-/]", "", controller.lower().replace("_", "-"))
-    for name in (controller, plain):
+    plain = re.sub(r"^tcp[-/]", "", cc.lower().replace("_", "-"))
+    for name in (cc, plain):
         if name in known:
             return name
     near = difflib.get_close_matches(plain, known, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     raise PacelineError(
-        f"--controller {controller} is not known{hint}; `paceline schemes` lists those there are, and kernel:NAME is a "
+        f"--cc {cc} is not known{hint}; `paceline controllers` lists those there are, and kernel:NAME is a "
         "congestion control of the kernel's TCP"
     )
 
 
 def send(
     host: str,
-    controller: str = "newreno",
+    cc: str = "newreno",
     *,
     duration_s: float = 10.0,
     direction: str = "forward",
@@ -106,7 +106,7 @@ def send(
 ) -> Results:
     """Sends to `paceline serve` on `host` for `duration_s` seconds, or from there (`direction` "reverse"), or both.
 
-    `host` may have its port after it (HOST:PORT, [IPV6]:PORT). `controller` is one of `paceline.schemes()`, also with
+    `host` may have its port after it (HOST:PORT, [IPV6]:PORT). `cc` is one of `paceline.controllers()`, also with
     "tcp-" before it, or "kernel:NAME" for a congestion control of the kernel's TCP; `set` replaces keys of the flow's
     table in a scenario ("params.c", "profile"), `app` names its application, `rate` is that of "udp". A `host`
     "rtp://HOST:PORT" is a receiver of plain RTP in place of `paceline serve` (`rtp.Receiver`): one flow of lda-plus, no
@@ -127,7 +127,7 @@ def send(
         if log_events is not None:
             files.make_directory(Path(log_events))
         key = None if key_file is None else read_key(Path(key_file))
-        controller = scheme(controller)
+        controller = controller_of(cc)
         first = secrets.randbits(62) if seed is None else seed
         logs = None if log_events is None else str(log_events)
         watch = _core.SendWatch()
@@ -148,7 +148,7 @@ def send(
         more = {
             "host": host,
             "port": port,
-            "controller": controller,
+            "cc": controller,
             "direction": direction,
             "seed": first,
             "interrupted": interrupted,
@@ -187,7 +187,7 @@ def _server(host: str, port: int, max_rate: str | None) -> tuple[str, int]:
 
 def _at_options(text: str, app: str | None, rate: str | None) -> str:
     """Mistakes in a flow's table, at the options that its keys come from."""
-    options = {"cc": "--controller", "for": "--for", "": ""}
+    options = {"cc": "--cc", "for": "--for", "": ""}
     if app is not None:
         options |= {"app": "--app", "app.kind": "--app"}
     if rate is not None:
@@ -230,7 +230,7 @@ def _settings(
         raise PacelineError(
             "datagrams without a controller need a rate: --rate 2Mbit/s"
             if rate is None
-            else "--rate is the rate of --controller udp; others find theirs"
+            else "--rate is the rate of --cc udp; others find theirs"
         )
     settings = [("cc", controller)]
     if app is not None:

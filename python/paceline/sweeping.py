@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import operator
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -19,13 +20,14 @@ from typing import Any, TypeVar
 
 from paceline import _core, files, notebook
 from paceline.axes import Vary, check_set, combinations, recorded
-from paceline.errors import Cancelled, Interrupted, PacelineError
+from paceline.errors import Cancelled, Interrupted, PacelineError, PacelineWarning
 from paceline.results import SERIES, Recording, Results, RunRecord
 from paceline.scenario import ScenarioLike, identity, load, written
 from paceline.store import Kept, Store
 from paceline.threads import THREADS
 
 RECORD_EVERY_S = 0.02
+MOST_RUNS = 1_000_000
 """Default interval of recordings, in seconds."""
 
 _GRACE_S = 10.0
@@ -114,6 +116,34 @@ def check_recordings(
     return [kind for kind in known if kind in record]
 
 
+def check_recorded(scenarios: Sequence[_core.Scenario], record: Sequence[str], every_s: float) -> None:
+    """Warns of what none of these scenarios can record. Raises PacelineError if one ends before the first sample."""
+    shortest = min((scenario.duration_s for scenario in scenarios), default=every_s)
+    if record and every_s > shortest:
+        raise PacelineError(
+            f"recordings every {every_s:g} s have no sample in a run of {shortest:g} s: record more often"
+        )
+    possible = {kind for scenario in scenarios for kind in scenario.recordable}
+    for kind in record:
+        if kind in NEEDS and kind not in possible:
+            # stacklevel 1, as in `load`: once, whoever asks
+            warnings.warn(f"no {kind} is recorded: it needs {NEEDS[kind]}", PacelineWarning, stacklevel=1)
+
+
+NEEDS = {
+    "cwnd": "a flow of TCP",
+    "acks": "a flow of RAP or TFRCP",
+    "tfrc": "a flow of TFRC or MULTFRC",
+    "rtcp": "a flow on RTP",
+    "queue": "a link whose queue has a limit",
+    "playout": "a flow whose app is a stream",
+    "arrivals": "a flow with `delays = true`",
+    "airtime": "a cell",
+    "windows": "a cell with `windows`",
+}
+"""What a scenario must have that there is something to record of a kind; the others are always there."""
+
+
 def seeds_from(first: int, runs: int) -> list[int]:
     """`runs` seeds: first, first + 1, ... Raises PacelineError."""
     try:
@@ -123,10 +153,11 @@ def seeds_from(first: int, runs: int) -> list[int]:
             f"the seed is one whole number, the first, and runs=K takes K of them from there on; not seed={first!r}, "
             f"runs={runs!r}"
         ) from None
-    if runs < 1:
-        raise PacelineError(f"the number of runs must be at least 1, not {runs}")
+    if not 1 <= runs <= MOST_RUNS:
+        raise PacelineError(f"the number of runs must be from 1 to {MOST_RUNS}, not {runs}")
     if first < 0 or first + runs > 2**63:
-        raise PacelineError(f"seeds lie between 0 and 2^63 - 1, not at {first}")
+        last = "" if runs == 1 else f" to {first + runs - 1}"
+        raise PacelineError(f"seeds lie between 0 and {2**63 - 1}, not at {first}{last}")
     return list(range(first, first + runs))
 
 
@@ -176,6 +207,7 @@ def run_points(
     ones are cancelled, and waited for some seconds), and whatever a run raises (the others are cancelled likewise).
     """
     record = check_recordings(record, record_every_s)
+    check_recorded([point.scenario for point in points], record, record_every_s)
     workers = workers_of_machine() if workers is None else workers
     if workers < 1:
         raise PacelineError(f"the number of workers must be at least 1, not {workers}")

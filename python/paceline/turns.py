@@ -19,7 +19,7 @@ from paceline.errors import InternalError, Interrupted, PacelineError, PathError
 from paceline.paths import LATE_S, STEAL
 from paceline.results import TABLES, RunRecord
 from paceline.store import Store
-from paceline.sweeping import Point, Progress, workers_of_machine
+from paceline.sweeping import Point, Progress, check_recorded, workers_of_machine
 from paceline.threads import THREADS
 
 RATE_EVERY_S = 1.0
@@ -118,6 +118,7 @@ def in_turn(
     last is taken. One that fails is warned of and has no rows in any table; the next time it is tried again. Raises
     Interrupted on Ctrl-C, and what stops all, PathError and StorageError.
     """
+    check_recorded([point.scenario for point in points], record, record_every_s)
     progress = progress or notebook.progress("s of runs")
     jobs = [
         _Job(point, seed, Store.key(f"{point.identity}\n# over {over}", seed, record, record_every_s))

@@ -15,7 +15,7 @@ use paceline_sim::{Capture, Captured, RunError, RunOptions, RunOutput, Scenario,
 use pcapng::Pcapng;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What to capture, and where to.
@@ -30,7 +30,7 @@ pub struct CaptureFile<'a> {
 /// Why there is no result, or no whole capture.
 #[derive(Debug)]
 pub enum CaptureError {
-    /// The run failed or was cancelled. The file has what was captured before.
+    /// The run failed or was cancelled. The file has what was captured until then.
     Run(RunError),
     /// The file could not be written.
     File(io::Error),
@@ -55,8 +55,8 @@ impl core::fmt::Display for CaptureError {
 
 impl core::error::Error for CaptureError {}
 
-/// Runs a scenario once, with this seed, and writes its packets. The file can be read at any time and after any end, but
-/// for the last packet of a run that was killed.
+/// Runs a scenario once, with this seed, and writes its packets: under another name beside the file, which takes its place
+/// when the run has ended or was cancelled. If it cannot be written whole, what was there before stays.
 ///
 /// # Errors
 /// [`CaptureError`].
@@ -68,10 +68,39 @@ pub fn simulate(
 ) -> Result<RunOutput, CaptureError> {
     let model = expand(scenario, seed).map_err(|error| CaptureError::Run(error.into()))?;
     let interfaces = interfaces(&model, to.hosts)?;
+    let part = part_of(to.path);
+    let written = write(&model, options, interfaces, part.as_deref().unwrap_or(to.path));
+    let Some(part) = part else { return written };
+    let done = match written {
+        Err(CaptureError::File(error)) => Err(CaptureError::File(error)),
+        done => std::fs::rename(&part, to.path).map_err(CaptureError::File).and(done),
+    };
+    if matches!(done, Err(CaptureError::File(_))) {
+        // a part is of no use, and the error that is told says why there is no more
+        let _ = std::fs::remove_file(&part);
+    }
+    done
+}
+
+/// Where a file is written before it is whole; none for a pipe or a device, into which all goes at once.
+fn part_of(path: &Path) -> Option<PathBuf> {
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return None;
+    }
+    let name = path.file_name()?.to_string_lossy();
+    Some(path.with_file_name(format!(".{name}.{}.part", std::process::id())))
+}
+
+fn write(
+    model: &Model,
+    options: &RunOptions<'_>,
+    interfaces: Vec<Option<u32>>,
+    path: &Path,
+) -> Result<RunOutput, CaptureError> {
     #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
-    let file = std::fs::File::create(to.path).map_err(CaptureError::File)?;
-    let mut writing = Writing::begin(BufWriter::new(file), &model, interfaces).map_err(CaptureError::File)?;
-    let done = run_captured(&model, options, &mut writing);
+    let file = std::fs::File::create(path).map_err(CaptureError::File)?;
+    let mut writing = Writing::begin(BufWriter::new(file), model, interfaces).map_err(CaptureError::File)?;
+    let done = run_captured(model, options, &mut writing);
     match (writing.finish(), done) {
         (Err(error), _) => Err(CaptureError::File(error)),
         (Ok(()), Err(error)) => Err(CaptureError::Run(error)),

@@ -106,6 +106,18 @@ impl Queue {
         matches!(self, Queue::CoDel(_) | Queue::FqCoDel(_) | Queue::Pie(_))
     }
 
+    /// Whether it marks packets that can be marked.
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        match self {
+            Queue::Unlimited | Queue::DropTail(_) => false,
+            Queue::Red(red) => red.ecn,
+            Queue::CoDel(codel) => codel.ecn || codel.mark_above.is_some(),
+            Queue::FqCoDel(fair) => fair.codel.ecn || fair.codel.mark_above.is_some(),
+            Queue::Pie(pie) => pie.mark_below.is_some(),
+        }
+    }
+
     /// How much may wait, as the discipline counts it.
     #[must_use]
     pub fn limit(&self) -> Option<Limit> {

@@ -2,6 +2,7 @@
 
 use crate::{InternalError, ScenarioError, panics};
 use paceline_live::scenario::{open, trace};
+use paceline_sim::Recording;
 use paceline_sim::scenario::{self as core, Document};
 use pyo3::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,6 +17,10 @@ pub struct Scenario {
     base: PathBuf,
     /// The trace files that were read: name and text.
     traces: Vec<(String, String)>,
+    /// What it says to no effect.
+    warnings: Vec<String>,
+    /// What a run of it can record.
+    recordable: Vec<&'static str>,
     pub checked: Arc<core::Scenario>,
 }
 
@@ -33,12 +38,15 @@ impl Scenario {
         };
         let checked = tried(|| core::Scenario::check(&document, &mut read))?;
         // What only the expanded scenario shows is an error now too: nothing of a sweep starts with a bad point in it.
-        tried(|| {
-            let model = paceline_sim::expand(&checked, checked.seed()).map_err(|error| format!("{file}: {error}"))?;
-            paceline_sim::run::check(&model).map_err(|error| format!("{file}: {error}"))
+        let (warnings, recordable) = tried(|| {
+            let wrong = |error: &dyn std::fmt::Display| format!("{file}: {error}");
+            let model = paceline_sim::expand(&checked, checked.seed()).map_err(|error| wrong(&error))?;
+            paceline_sim::run::check(&model).map_err(|error| wrong(&error))?;
+            let warnings = checked.warnings(&document, &model).map_err(|error| wrong(&error))?;
+            Ok::<_, String>((warnings, Recording::possible(&model)))
         })?;
         traces.dedup();
-        Ok(Scenario { document, file, base, traces, checked: Arc::new(checked) })
+        Ok(Scenario { document, file, base, traces, warnings, recordable, checked: Arc::new(checked) })
     }
 }
 
@@ -166,6 +174,18 @@ impl Scenario {
             let model = paceline_sim::expand(&self.checked, seed).map_err(|error| format!("{}: {error}", self.file))?;
             Ok::<_, String>(model.flows.into_iter().map(|flow| (flow.name, flow.instance, flow.start.0)).collect())
         })
+    }
+
+    /// What it says to no effect, or hardly the one that is meant: a line each, with file, line and key.
+    #[getter]
+    fn warnings(&self) -> Vec<&str> {
+        self.warnings.iter().map(String::as_str).collect()
+    }
+
+    /// The series that a run of it can record.
+    #[getter]
+    fn recordable(&self) -> Vec<&str> {
+        self.recordable.clone()
     }
 
     /// Names of the flows.

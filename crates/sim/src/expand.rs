@@ -503,7 +503,7 @@ fn stretch(model: &mut Model, paths: &[Path], wishes: &[Option<(&Draw<Span>, u32
 }
 
 /// The ways of all flows, there and back.
-fn routes(model: &Model) -> Result<Vec<Path>, ExpandError> {
+pub(crate) fn routes(model: &Model) -> Result<Vec<Path>, ExpandError> {
     arcs(model).route().map_err(|error| match error {
         GraphError::Unreachable(_, _, flow) => {
             let flow = &model.flows[flow];

@@ -2,7 +2,7 @@
 
 use crate::endpoint::{Sink, Source};
 use crate::gauges::Gauged;
-use crate::model::{CellInstance, FlowModel, LinkDirection};
+use crate::model::{CellInstance, FlowModel, LinkDirection, Model};
 use paceline_flow::SenderStats;
 use paceline_flow::machine::Transport;
 use paceline_path::access_point::Decided;
@@ -89,6 +89,24 @@ impl Recording {
             }
         }
         Ok(recording)
+    }
+
+    /// The series of which a run of this model has any.
+    #[must_use]
+    pub fn possible(model: &Model) -> Vec<&'static str> {
+        let on = |machine: &str| model.flows.iter().any(|flow| flow.transport.name() == machine);
+        let there = |name: &&str| match *name {
+            "cwnd" => on("tcp"),
+            "acks" | "tfrc" => on(name),
+            "rtcp" => on("rtp"),
+            "queue" => !model.cells.is_empty() || model.links.iter().any(LinkDirection::is_recorded),
+            "playout" => model.flows.iter().any(|flow| flow.stream.is_some()),
+            "arrivals" => model.flows.iter().any(|flow| flow.delays),
+            "airtime" => !model.cells.is_empty(),
+            "windows" => model.cells.iter().any(|cell| cell.law.is_some()),
+            _ => true,
+        };
+        Recording::NAMES.into_iter().filter(there).collect()
     }
 
     /// The table that holds the gauges of a flow's sender, if it is to be recorded: it goes by the machine.

@@ -94,11 +94,13 @@ pub enum RunError {
     #[error(transparent)]
     Scenario(#[from] ExpandError),
     /// Links form a loop without any propagation delay.
-    #[error("{key}: links {links} form a loop without propagation delay; one of them needs a `delay` > 0")]
+    #[error(
+        "{key}: packets could go round in no time, since {links} without propagation delay; write for example `delay = \"10 ms\"`"
+    )]
     LoopWithoutDelay {
         /// The key to change.
         key: String,
-        /// The links of the loop.
+        /// The links of the loop, of which one must change.
         links: String,
     },
     /// Its recordings would not fit in memory.
@@ -468,10 +470,14 @@ fn in_words(model: &Model, error: GraphError) -> RunError {
             let mut arcs: Vec<&str> = arcs.iter().map(|&arc| model.links[arc].link.as_str()).collect();
             arcs.sort_unstable();
             arcs.dedup();
-            let names: Vec<String> = arcs.iter().map(|name| format!("`{name}`")).collect();
-            let own = arcs.iter().find(|name| !name.starts_with("access "));
-            let key = own.map_or_else(|| "access.delay".to_owned(), |name| format!("link.{name}.delay"));
-            RunError::LoopWithoutDelay { key, links: names.join(", ") }
+            // hosts' own links have no tables of their own
+            let mut links: Vec<&str> = arcs.iter().copied().filter(|name| !name.starts_with("access ")).collect();
+            let key = links.first().map_or_else(|| "access.delay".to_owned(), |name| format!("link.{name}.delay"));
+            if links.len() < arcs.len() {
+                links.push("access");
+            }
+            let are = if links.len() == 1 { "is" } else { "are all" };
+            RunError::LoopWithoutDelay { key, links: format!("{} {are}", crate::notices::in_words(&links)) }
         }
     }
 }

@@ -1,25 +1,26 @@
-//! Every kind of mistake in a scenario file has a file in tests/mistakes and, beside it, the message that it must get.
-//! `PACELINE_BLESS=1` writes the messages anew: read the diff before you keep it.
+//! Every kind of mistake in a scenario file has a file in tests/mistakes and, beside it, the message that it must get; what
+//! is only warned of has one in tests/warnings. `PACELINE_BLESS=1` writes the messages anew: read the diff before you keep it.
 #![allow(clippy::disallowed_methods, reason = "a test reads its files")]
 
-use paceline_sim::scenario::{Document, Scenario};
+use paceline_sim::expand;
+use paceline_sim::scenario::{Document, Scenario, ScenarioError};
 use std::path::Path;
 
-fn message(name: &str, text: &str) -> String {
+fn checked(name: &str, text: &str) -> Result<(Document, Scenario), ScenarioError> {
     let read: &mut dyn FnMut(&str) -> Result<String, String> = &mut |file| match file {
         "good.down" => Ok("0\n5\n10\n".into()),
         "bad.down" => Ok("0\n5\nfive\n".into()),
+        "frames" => Ok("0 1000\n0.04 2000\n".into()),
         _ => Err("there is no such file".into()),
     };
-    match Document::parse(text, name).and_then(|document| Scenario::check(&document, read)) {
-        Ok(_) => "no mistake found".into(),
-        Err(error) => error.to_string(),
-    }
+    let document = Document::parse(text, name)?;
+    let scenario = Scenario::check(&document, read)?;
+    Ok((document, scenario))
 }
 
-#[test]
-fn messages() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes");
+/// Holds what `said` of each scenario in a folder against the text beside it.
+fn hold(folder: &str, least: usize, said: impl Fn(&str, &str) -> String) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     let bless = std::env::var("PACELINE_BLESS").is_ok_and(|v| v == "1");
     let mut names: Vec<_> = std::fs::read_dir(&folder)
         .unwrap()
@@ -27,11 +28,11 @@ fn messages() {
         .filter(|path| path.extension().is_some_and(|e| e == "toml"))
         .collect();
     names.sort();
-    assert!(names.len() >= 60, "{} files", names.len());
+    assert!(names.len() >= least, "{} files", names.len());
     let mut differences = String::new();
     for path in names {
         let name = path.file_name().unwrap().to_str().unwrap();
-        let got = message(name, &std::fs::read_to_string(&path).unwrap()) + "\n";
+        let got = said(name, &std::fs::read_to_string(&path).unwrap()) + "\n";
         let expected = path.with_extension("txt");
         if bless {
             std::fs::write(&expected, &got).unwrap();
@@ -39,5 +40,29 @@ fn messages() {
             differences += &format!("--- {name}\n{got}");
         }
     }
-    assert!(differences.is_empty(), "other messages than in tests/mistakes:\n{differences}");
+    assert!(differences.is_empty(), "other messages than in {}:\n{differences}", folder.display());
+}
+
+#[test]
+fn messages() {
+    hold("mistakes", 60, |name, text| match checked(name, text) {
+        Ok(_) => "no mistake found".into(),
+        Err(error) => error.to_string(),
+    });
+}
+
+#[test]
+fn warnings() {
+    hold("warnings", 5, |name, text| {
+        let (document, scenario) = checked(name, text).unwrap();
+        scenario.warnings(&document, &expand(&scenario, 1).unwrap()).unwrap().join("\n")
+    });
+}
+
+#[test]
+fn a_manifest_gets_no_warning_of_what_it_spells_out() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/warnings");
+    let (_, scenario) = checked("none.toml", &std::fs::read_to_string(folder.join("none.toml")).unwrap()).unwrap();
+    let (document, again) = checked("manifest.toml", &scenario.to_toml()).unwrap();
+    assert_eq!(again.warnings(&document, &expand(&again, 1).unwrap()).unwrap(), Vec::<String>::new());
 }

@@ -107,8 +107,8 @@ fn a_loop_without_delay_names_its_links_and_no_others() {
     let dumbbell = "duration = \"1 s\"\n[link.bottleneck]\nrate = \"1 Mbit/s\"\n[flow.a]\n[flow.b]\nrtt = \"9 ms\"";
     assert_eq!(
         outcome(dumbbell).unwrap_err(),
-        "link.bottleneck.delay: links `access a[0].sink`, `access a[0].source`, `bottleneck` form a loop without \
-         propagation delay; one of them needs a `delay` > 0"
+        "link.bottleneck.delay: packets could go round in no time, since `bottleneck` and `access` are all without \
+         propagation delay; write for example `delay = \"10 ms\"`"
     );
 }
 

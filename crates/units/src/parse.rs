@@ -13,12 +13,26 @@ use core::str::FromStr;
 
 /// Why a text is not a quantity. Its message names the text and what is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not {what}: {why}; write for example {example}")]
+#[error("`{text}` is not {what}: {why}; {}", self.advice())]
 pub struct ParseError {
     text: String,
     what: &'static str,
     why: String,
     example: &'static str,
+    meant: Option<String>,
+}
+
+impl ParseError {
+    /// The text with the unit that was probably meant, if it is that which is wrong.
+    #[must_use]
+    pub fn meant(&self) -> Option<&str> {
+        self.meant.as_deref()
+    }
+
+    fn advice(&self) -> String {
+        let example = || format!("write for example {}", self.example);
+        self.meant.as_ref().map_or_else(example, |meant| format!("did you mean `{meant}`?"))
+    }
 }
 
 /// Base units that fit in 63 bits, in round numbers.
@@ -77,9 +91,39 @@ pub(crate) const SIZE: Kind = Kind {
     ],
 };
 
+/// Names that are no units, and the units that they stand for.
+const OTHER_NAMES: [(&str, &str); 14] = [
+    ("sec", "s"),
+    ("secs", "s"),
+    ("second", "s"),
+    ("seconds", "s"),
+    ("msec", "ms"),
+    ("msecs", "ms"),
+    ("usec", "us"),
+    ("usecs", "us"),
+    ("minute", "min"),
+    ("minutes", "min"),
+    ("hour", "h"),
+    ("hours", "h"),
+    ("byte", "B"),
+    ("bytes", "B"),
+];
+
+impl Kind {
+    /// The unit that `unit` was probably meant to be: the case is wrong, `/s` is missing, or it is another name.
+    fn meant(&self, unit: &str) -> Option<&'static str> {
+        let like =
+            |wanted: &str| self.units.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(name, _)| *name);
+        let other =
+            || OTHER_NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).and_then(|(_, unit)| like(unit));
+        like(unit).or_else(|| like(&format!("{unit}/s"))).or_else(other)
+    }
+}
+
 /// Splits off the number and scales it to base units; refuses what is negative, not finite, or beyond 2^63.
 fn scaled(text: &str, kind: &Kind) -> Result<f64, ParseError> {
-    let fail = |why: String| ParseError { text: text.to_owned(), what: kind.what, why, example: kind.example };
+    let fail =
+        |why: String| ParseError { text: text.to_owned(), what: kind.what, why, example: kind.example, meant: None };
     let trimmed = text.trim();
     let end = trimmed
         .char_indices()
@@ -95,6 +139,12 @@ fn scaled(text: &str, kind: &Kind) -> Result<f64, ParseError> {
         return Err(fail("the unit is missing".into()));
     }
     let Some(&(_, factor)) = kind.units.iter().find(|(name, _)| *name == unit) else {
+        if let Some(meant) = kind.meant(unit) {
+            return Err(ParseError {
+                meant: Some(format!("{number} {meant}")),
+                ..fail(format!("there is no unit `{unit}`"))
+            });
+        }
         let known: Vec<&str> = kind.units.iter().map(|(name, _)| *name).collect();
         return Err(fail(format!("unit `{unit}` is not one of {}", known.join(", "))));
     };
@@ -137,6 +187,7 @@ impl FromStr for Ratio {
             what: "a share",
             why: why.to_owned(),
             example: "`1 %` or `0.01`",
+            meant: None,
         };
         let trimmed = text.trim();
         let (number, factor) = match trimmed.strip_suffix('%') {
@@ -244,6 +295,20 @@ mod tests {
         assert!("1e30 Gbit/s".parse::<Rate>().unwrap_err().to_string().contains("less than 9.2e9 Gbit/s"));
         assert!("150 %".parse::<Ratio>().is_err());
         assert!("NaN".parse::<Ratio>().is_err());
+    }
+
+    #[test]
+    fn suggests_the_unit_that_was_meant() {
+        let meant = |error: ParseError| error.meant().map(str::to_owned);
+        let span = |text: &str| text.parse::<Span>().map_err(meant).unwrap_err();
+        let rate = |text: &str| text.parse::<Rate>().map_err(meant).unwrap_err();
+        assert_eq!(rate("10 mbit/s").as_deref(), Some("10 Mbit/s"));
+        assert_eq!(rate("10mbps").as_deref(), Some("10 Mbps"));
+        assert_eq!(rate("1.5 Mbit").as_deref(), Some("1.5 Mbit/s"));
+        assert_eq!(span("3 Seconds").as_deref(), Some("3 s"));
+        assert_eq!(span("3 parsecs"), None);
+        assert_eq!(span("3"), None);
+        assert_eq!("5 kb".parse::<Size>().map_err(meant).unwrap_err().as_deref(), Some("5 kB"));
     }
 
     #[test]

@@ -7,9 +7,12 @@ something (full disk, no permission) or Paceline has a defect, 2 a mistake of th
 from __future__ import annotations
 
 import ast
+import codecs
 import contextlib
 import importlib
 import importlib.util
+import io
+import json
 import os
 import signal
 import sys
@@ -23,7 +26,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from paceline import _core
-from paceline.cli.help import WIDTH, Command
+from paceline.cli.help import RENAMED, WIDTH, Command
 from paceline.errors import PacelineError
 from paceline.threads import THREADS
 
@@ -37,6 +40,7 @@ COMMANDS: dict[str, str] = {
     "merge": "merge",
     "compare": "compare",
     "campaign": "campaign",
+    "check": "check",
     "emulate": "emulate",
     "plot": "plot",
     "reproduce": "reproduce",
@@ -46,7 +50,7 @@ COMMANDS: dict[str, str] = {
     "gateway": "gateway",
     "kernel-cc": "kernel_cc",
     "schema": "describe",
-    "schemes": "describe",
+    "controllers": "describe",
     "dissector": "examples",
 }
 """Each command and the module that has its function, in the order of `--help`."""
@@ -96,6 +100,12 @@ class Guarded(TyperGroup):
             return super().shell_complete(ctx, incomplete)
         finally:
             self.commands = real
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of these words. Raises PacelineError for one that has another name now."""
+        if args and (now := RENAMED.get(args[0])) is not None:
+            raise PacelineError(f"there is no command {args[0]}; did you mean `paceline {now}`?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -173,6 +183,18 @@ def options(
     """A workbench for the congestion control of streaming and real-time media."""
 
 
+_PLAIN = "paceline-plain"
+_IN_ASCII = {"±": "+-", "→": "->", "µ": "u", "×": "x", "–": "-", "−": "-", "…": "...", "≤": "<=", "≥": ">="}
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """What stands for characters that a terminal does not have: another spelling, else \\uXXXX, as in JSON."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(_IN_ASCII.get(c) or json.dumps(c)[1:-1] for c in missing), error.end
+
+
 def _terminated(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
@@ -185,7 +207,15 @@ def main() -> None:
     hangup = getattr(signal, "SIGHUP", None)  # not on Windows
     if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
         signal.signal(hangup, _terminated)
-    warnings.formatwarning = lambda message, *_, **__: f"paceline: {message}\n"
+    warnings.formatwarning = lambda message, *_, **__: f"paceline: warning: {message}\n"
+    codecs.register_error(_PLAIN, _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in (
+            "strict",
+            "surrogateescape",
+            "backslashreplace",
+        ):
+            stream.reconfigure(errors=_PLAIN)
     try:
         app(prog_name="paceline")
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""`paceline schema` and `paceline schemes`: what can be written in a scenario."""
+"""`paceline schema` and `paceline controllers`: what can be written in a scenario."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def schema() -> None:
     print(_core.schema_json().rstrip())
 
 
-def schemes(
+def controllers(
     cc: Annotated[
         str | None,
         typer.Argument(metavar="[CC]", help="One of them, with its parameters.", show_default=False),
@@ -35,20 +35,20 @@ def schemes(
 
     \b
     Examples:
-      paceline schemes
-      paceline schemes vegas
-      paceline schemes --json
+      paceline controllers
+      paceline controllers vegas
+      paceline controllers --json
     """
     listed = json.loads(_core.schemes())
     if cc is not None:
-        known = [scheme["name"] for scheme in listed]
+        known = [one["name"] for one in listed]
         if cc not in known:
             word = cc.lower().rstrip("+*")
             near = [name for name in known if word and name.startswith(word)]
             near = near or difflib.get_close_matches(word, known, n=1, cutoff=0.7)
             hint = f" (did you mean {near[0]}?)" if near else ""
             raise PacelineError(f'there is no controller "{cc}"{hint}; there are {", ".join(known)}')
-        listed = [scheme for scheme in listed if scheme["name"] == cc]
+        listed = [one for one in listed if one["name"] == cc]
     if as_json:
         print(json.dumps(listed, indent=2, ensure_ascii=False))
     elif cc is None:
@@ -63,23 +63,23 @@ def _all(listed: list[dict[str, Any]]) -> None:
     table = layout.plain()
     for head in ("cc", "what", "source"):
         table.add_column(head, overflow="fold")
-    for scheme in listed:
-        table.add_row(scheme["name"], Text(scheme["summary"]), Text(scheme["source"]))
+    for one in listed:
+        table.add_row(one["name"], Text(one["summary"]), Text(one["source"]))
     console.print(table)
-    layout.say(console, "\nThe parameters of one: paceline schemes CC")
+    layout.say(console, "\nThe parameters of one: paceline controllers CC")
 
 
-def _one(scheme: dict[str, Any]) -> None:
+def _one(controller: dict[str, Any]) -> None:
     console = layout.stdout()
-    layout.say(console, f"{scheme['name']}\n{scheme['summary']}\n{scheme['source']}")
-    if not scheme["params"]:
+    layout.say(console, f"{controller['name']}\n{controller['summary']}\n{controller['source']}")
+    if not controller["params"]:
         layout.say(console, "It has no parameters.")
         return
     layout.say(console, "\nSet in a flow's `params`; defaults of profile rfc.\n\n")
     table = layout.plain()
     for head in ("parameter", "default", "range", "what"):
         table.add_column(head, overflow="fold")
-    for p in scheme["params"]:
+    for p in controller["params"]:
         table.add_row(*map(Text, parameter(p)))
     console.print(table)
 

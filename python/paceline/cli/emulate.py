@@ -8,7 +8,7 @@ import typer
 
 from paceline import realtime
 from paceline.cli import layout
-from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, recorded
+from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, recorded, span
 from paceline.cli.progress import progress
 from paceline.cli.run import say
 from paceline.results import ALL_SERIES, Results
@@ -22,7 +22,7 @@ def emulate(
     runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs, one after the other.")] = 1,
     set_: Set = None,
     record: Record = "",
-    record_every: RecordEvery = realtime.RECORD_EVERY_S,
+    record_every: RecordEvery = "100ms",
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
@@ -37,7 +37,8 @@ def emulate(
       paceline emulate examples/campaigns/one-flow.toml --set "duration=5 s" \\
           --set flow.media.kernel=true --record rate,kernel --out out/real
     """
-    wanted = recorded(record, record_every, out, ALL_SERIES)
+    every_s = span(record_every, "--record-every")
+    wanted = recorded(record, every_s, out, ALL_SERIES)
     with progress(file.stem, "s") as show_progress:
         results = realtime.run(
             file,
@@ -45,7 +46,7 @@ def emulate(
             runs=runs,
             set=assignments(set_ or []),
             record=wanted,
-            record_every_s=record_every,
+            record_every_s=every_s,
             out=out,
             progress=show_progress,
         )

@@ -14,6 +14,10 @@ WIDTH = 80
 USAGE_ERROR: Any = typer.BadParameter.__base__
 
 
+RENAMED = {"--controller": "--cc", "schemes": "controllers"}
+"""What words of a command line were called once."""
+
+
 class Command(TyperCommand):
     """A command whose help has a usage line, text, examples, arguments and options, in this order."""
 
@@ -25,6 +29,10 @@ class Command(TyperCommand):
         except USAGE_ERROR as error:
             if "--" not in words and any("-- " in metavar(p) for p in arguments(self, ctx)):
                 error.message += '; what is to be run stands after "--", with its options'
+            if (now := RENAMED.get(getattr(error, "option_name", ""))) is not None:
+                error.possibilities = [now]
+            if "valid integer" in error.message:  # in the words of typer's versions
+                error.message = "it must be a whole number, such as 10"
             raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:

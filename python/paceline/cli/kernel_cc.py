@@ -54,7 +54,7 @@ def kernel_cc(
     console = layout.stdout()
     if action == "load":
         layout.say(console, f"{done.name} is loaded, until: paceline kernel-cc unload {name_of(name, done)}")
-        layout.say(console, f"paceline send HOST --controller kernel:{done.name}")
+        layout.say(console, f"paceline send HOST --cc kernel:{done.name}")
     else:
         layout.say(console, f"{done.name} is unloaded; connections that use it keep it until they end.")
 

@@ -23,13 +23,21 @@ WIDTH = 80
 _GAP = 2
 
 
+class _Piped(Console):
+    """A console whose reader may have had enough."""
+
+    def on_broken_pipe(self) -> None:
+        """Leaves it to the command, which then ends as others do; rich would end it with exit code 1."""
+        raise BrokenPipeError
+
+
 def stdout() -> Console:
     """The console of everything for people. Into a pipe or a file lines are as long as COLUMNS says, or 80."""
-    console = Console(highlight=False)
+    console = _Piped(highlight=False)
     if console.is_terminal:
         return console
     columns = os.environ.get("COLUMNS", "")
-    return Console(highlight=False, width=int(columns) if columns.isdigit() and columns != "0" else WIDTH)
+    return _Piped(highlight=False, width=int(columns) if columns.isdigit() and columns != "0" else WIDTH)
 
 
 def say(console: Console, text: str) -> None:

@@ -54,26 +54,16 @@ Record = Annotated[
 ]
 
 
-def interval(text: str | float) -> float:
-    """Seconds: a number of them, or a time with its unit. Raises PacelineError."""
+def span(text: str, option: str) -> float:
+    """A time of an option, with its unit as in a scenario, in seconds. Raises PacelineError."""
     try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        return _core.quantity(str(text), "s")
+        return _core.quantity(text, "s")
     except ValueError as error:
-        raise PacelineError(f"--record-every {text}: {error}") from None
+        raise PacelineError(f"{option} {text}: {error}") from None
 
 
 RecordEvery = Annotated[
-    float,
-    typer.Option(
-        "--record-every",
-        metavar="SPAN",
-        parser=interval,
-        help="Interval of recordings, in seconds or as 20ms.",
-    ),
+    str, typer.Option("--record-every", metavar="SPAN", help="Interval of recordings, with its unit.")
 ]
 
 Out = Annotated[

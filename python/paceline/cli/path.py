@@ -11,10 +11,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from paceline import _core, files, paths
+from paceline import files, paths
 from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import Set
+from paceline.cli.options import Set, span
 from paceline.errors import PacelineError, PathError
 from paceline.scenario import assignments
 
@@ -149,7 +149,7 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
         command,
         far=far,
         device=device,  # type: ignore[arg-type] # checked above
-        for_s=_seconds(for_),
+        for_s=None if for_ is None else span(for_, "--for"),
         seed=seed,
         set=assignments(set_ or []),
         out=out,
@@ -163,15 +163,6 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
     code = 0 if ran.report["limited"] and ran.status in (128 + 15, 128 + 9) else ran.status
     if code:
         raise typer.Exit(code)
-
-
-def _seconds(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return _core.quantity(text, "s")
-    except ValueError as error:
-        raise PacelineError(f"--for {text}: {error}") from None
 
 
 def _list() -> None:

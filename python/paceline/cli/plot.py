@@ -113,6 +113,7 @@ def plot(
       paceline plot out/sweep --y goodput_bps --flow film --out goodput.pdf
       paceline plot out/sweep --x delay --y rtt_p95_s --by cc --width page
     """
+    _refuse_scenarios(runs)
     if y or x or by or flow or width:
         if kind or seed is not None or len(runs) > 1 or not y:
             raise PacelineError(
@@ -157,6 +158,15 @@ def plot(
         named = base if out and len(wanted) == 1 else base.with_name(f"{base.name}-{name}")
         for path in save(drawn, named, formats):
             print(path)
+
+
+def _refuse_scenarios(runs: list[Path]) -> None:
+    for path in runs:
+        if path.suffix == ".toml":
+            raise PacelineError(
+                f"{path} is a scenario, and a plot is of what its run recorded: `paceline run {path} --record cwnd "
+                "--out DIR`, then `paceline plot DIR`"
+            )
 
 
 def _measure(

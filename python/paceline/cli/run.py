@@ -9,13 +9,12 @@ from typing import Annotated
 import typer
 
 from paceline.cli import documents, layout, show
-from paceline.cli.options import AsJson, Out, Record, RecordEvery, Seed, Set, Workers, recorded
+from paceline.cli.options import AsJson, Out, Record, RecordEvery, Seed, Set, Workers, recorded, span
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
 from paceline.results import Results
 from paceline.running import run as run_scenario
 from paceline.scenario import ScenarioLike, assignments, parse
-from paceline.sweeping import RECORD_EVERY_S
 
 
 def run(
@@ -29,7 +28,7 @@ def run(
     runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs, each with a seed of its own.")] = 1,
     set_: Set = None,
     record: Record = "",
-    record_every: RecordEvery = RECORD_EVERY_S,
+    record_every: RecordEvery = "20ms",
     out: Out = None,
     pcap: Annotated[
         Path | None,
@@ -64,7 +63,8 @@ def run(
       paceline run examples/coffee-shop.toml --json > coffee.json
       paceline run examples/tfrc.toml --pcap t.pcapng --pcap-at "sack[0].sink"
     """
-    wanted = recorded(record, record_every, out)
+    every_s = span(record_every, "--record-every")
+    wanted = recorded(record, every_s, out)
     if pcap is not None and runs != 1:
         raise PacelineError("--pcap holds one run: leave out --runs")
     if pcap is None and pcap_at:
@@ -77,7 +77,7 @@ def run(
             runs=runs,
             set=assignments(set_ or []),
             record=wanted,
-            record_every_s=record_every,
+            record_every_s=every_s,
             workers=workers,
             out=out,
             pcap=pcap,

@@ -11,24 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from paceline import _core, files
+from paceline import files
 from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import AsJson, Out
+from paceline.cli.options import AsJson, Out, span
 from paceline.errors import PacelineError
 from paceline.scenario import assignments
 from paceline.sending import PORT, View
 
 if TYPE_CHECKING:
     from paceline.results import Results
-
-
-def span(text: str, option: str) -> float:
-    """A length of time of an option in seconds. Raises PacelineError."""
-    try:
-        return _core.quantity(text, "s")
-    except ValueError as error:
-        raise PacelineError(f"{option} {text}: {error}") from None
 
 
 def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
@@ -41,12 +33,12 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
             show_default=False,
         ),
     ],
-    controller: Annotated[
+    cc: Annotated[
         str,
         typer.Option(
-            "--controller",
+            "--cc",
             metavar="NAME",
-            help="A scheme of `paceline schemes`, udp, or kernel:NAME for the kernel's TCP.",
+            help="A controller of `paceline controllers`, udp, or kernel:NAME for the kernel's TCP.",
         ),
     ] = "newreno",
     set_: Annotated[
@@ -106,10 +98,10 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
 
     \b
     Examples:
-      paceline send 127.0.0.1 --controller tfrc --for 2s
-      paceline send 127.0.0.1 --controller tcp-vegas --both --flows 2 --for 1s
-      paceline send 127.0.0.1 --controller udp --rate 2Mbit/s --for 1s --json
-      paceline send 127.0.0.1 --controller kernel:reno --reverse --for 1s
+      paceline send 127.0.0.1 --cc tfrc --for 2s
+      paceline send 127.0.0.1 --cc tcp-vegas --both --flows 2 --for 1s
+      paceline send 127.0.0.1 --cc udp --rate 2Mbit/s --for 1s --json
+      paceline send 127.0.0.1 --cc kernel:reno --reverse --for 1s
     """
     from paceline.sending import send as run
 
@@ -118,7 +110,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
     with _viewing() as view:
         results = run(
             host,
-            controller,
+            cc,
             duration_s=span(duration, "--for"),
             direction="both" if both else "reverse" if reverse else "forward",
             flows=flows,

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from paceline import _core
-from paceline.cli.send import span
+from paceline.cli.options import span
 from paceline.errors import PacelineError
 from paceline.sending import PORT, listen, read_key
 

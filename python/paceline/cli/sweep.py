@@ -13,13 +13,13 @@ import typer
 from paceline.axes import axes, short
 from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import AsJson, File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds
+from paceline.cli.options import AsJson, File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds, span
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
 from paceline.interval import Interval, interval
 from paceline.results import Results
 from paceline.scenario import assignments, load
-from paceline.sweeping import RECORD_EVERY_S, Shard
+from paceline.sweeping import Shard
 from paceline.sweeping import sweep as run_sweep
 
 _SHOWN = {
@@ -74,7 +74,7 @@ def sweep(
     seed: Seed = None,
     set_: Set = None,
     record: Record = "",
-    record_every: RecordEvery = RECORD_EVERY_S,
+    record_every: RecordEvery = "20ms",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -115,6 +115,7 @@ def sweep(
       paceline sweep examples/coffee-shop.toml --shard 1/4 --out out/first \\
           --vary flow.film.cc=newreno,vegas
     """
+    every_s = span(record_every, "--record-every")
     changes, varied = assignments(set_ or []), axes(vary)
     directory = out or Path("out") / f"sweep-{load(file, changes).name}"
     with progress(file.stem) as show_progress:
@@ -125,7 +126,7 @@ def sweep(
             seed=seed,
             set=changes,
             record=kinds(record),
-            record_every_s=record_every,
+            record_every_s=every_s,
             workers=workers,
             out=directory,
             fresh=fresh,

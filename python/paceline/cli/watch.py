@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from paceline import _core, files
+from paceline import files
 from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import Out
+from paceline.cli.options import Out, span
 from paceline.errors import PacelineError
 from paceline.watching import View
 
@@ -97,9 +97,9 @@ def watch(
             port=port or None,
             pid=pid or None,
             command=command or None,
-            every_s=_span(every, "--every"),
-            search_every_s=_span(search_every, "--search-every"),
-            duration_s=_span(duration, "--for") if duration else None,
+            every_s=span(every, "--every"),
+            search_every_s=span(search_every, "--search-every"),
+            duration_s=span(duration, "--for") if duration else None,
             out=out,
             view=view,
         )
@@ -129,13 +129,6 @@ def _say(results: Results, *, command: bool, out: Path | None) -> None:
     report(console, results)
     if out:
         layout.say(console, f"\nWritten to {out}.")
-
-
-def _span(text: str, option: str) -> float:
-    try:
-        return _core.quantity(text, "s")
-    except ValueError as error:
-        raise PacelineError(f"{option} {text}: {error}") from None
 
 
 def report(console: Console, results: Results) -> None:

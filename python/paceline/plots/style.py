@@ -10,6 +10,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from paceline.errors import PacelineError
 from paceline.files import write_whole
 
 # Okabe and Ito's palette without its yellow, which is too pale for lines on white; the styles tell lines apart in grey.
@@ -44,6 +45,8 @@ RC: Any = {
 DOTS_PER_INCH = 160
 PRINT_DOTS_PER_INCH = 300
 FORMATS = ("svg", "png", "pdf")
+_OTHERS = ("bmp", "eps", "gif", "jpeg", "jpg", "ps", "tif", "tiff", "webp")
+"""What a name of a figure may end with by mistake."""
 WIDTHS = {"column": 3.5, "page": 7.16}
 """Of figures in a paper of two columns, in inches: within one, across both (IEEE's template)."""
 
@@ -75,6 +78,9 @@ def save(
 
 
 def target(path: Path) -> tuple[Path, tuple[str, ...]]:
-    """The name of a figure without its format, and the formats that the name asks for."""
+    """The name of a figure without its format, and the formats that the name asks for. Raises PacelineError for one
+    that there is not."""
     form = path.suffix.lstrip(".").lower()
+    if form in _OTHERS:
+        raise PacelineError(f"{path}: figures are {', '.join(f'.{known}' for known in FORMATS)}")
     return (path.with_suffix(""), (form,)) if form in FORMATS else (path, FORMATS[:2])

@@ -35,9 +35,24 @@ impl Document {
             };
             ScenarioError { file: file.into(), mistakes: vec![mistake] }
         };
-        let spanned = DeTable::parse(text).map_err(|error| fail(&error))?;
+        let (spanned, errors) = DeTable::parse_recoverable(text);
+        let starts = LineStarts::new(text);
+        let twice: Vec<Mistake> = errors.iter().filter_map(|error| twice(error, text, &starts)).collect();
+        // After an error of another kind the parser guesses: only the first of those is told.
+        if let Some(error) = errors.first().filter(|_| twice.len() < errors.len()) {
+            return Err(fail(error));
+        }
+        if !twice.is_empty() {
+            return Err(ScenarioError { file: file.into(), mistakes: twice });
+        }
         let mut lines = BTreeMap::new();
-        note_lines(spanned.get_ref(), "", &LineStarts::new(text), &mut lines);
+        note_lines(spanned.get_ref(), "", &starts, &mut lines);
+        let mut beyond = Vec::new();
+        beyond_numbers(spanned.get_ref(), "", &mut beyond);
+        if !beyond.is_empty() {
+            let document = Document { file: file.into(), table: Table::new(), lines, set: Vec::new() };
+            return Err(document.error(beyond));
+        }
         let table: Table = toml::from_str(text).map_err(|error| fail(&error))?;
         Ok(Document { file: file.into(), table, lines, set: Vec::new() })
     }
@@ -101,6 +116,11 @@ impl Document {
 }
 
 impl Document {
+    /// Whether a value stands in the file, or was set.
+    pub(super) fn says(&self, key: &str) -> bool {
+        self.lines.contains_key(key) || self.set.iter().any(|set| within(key, set))
+    }
+
     /// The line of a key, or of the nearest table around it; none for what was set and does not stand in the file.
     fn line(&self, key: &str) -> Option<usize> {
         if self.set.iter().any(|set| within(key, set)) {
@@ -145,6 +165,37 @@ fn note_value(value: &Spanned<DeValue<'_>>, path: &str, starts: &LineStarts, lin
                 note_value(item, &here, starts, lines);
                 lines.insert(here, starts.line(item.span().start));
             }
+        }
+        _ => {}
+    }
+}
+
+/// A key, or a table, that stands in the file a second time.
+fn twice(error: &toml::de::Error, text: &str, starts: &LineStarts) -> Option<Mistake> {
+    let span = error.span().filter(|_| error.message().contains("duplicate key"))?;
+    let line = Some(starts.line(span.start));
+    let problem = "stands here a second time: leave one out".to_owned();
+    Some(Mistake { line, column: None, key: text.get(span)?.trim().to_owned(), problem })
+}
+
+/// Whole numbers that no key can have, since TOML's have 64 bits.
+fn beyond_numbers(table: &DeTable<'_>, path: &str, found: &mut Vec<Mistake>) {
+    for (key, value) in table {
+        beyond_number(value.get_ref(), &join(path, key.get_ref()), found);
+    }
+}
+
+fn beyond_number(value: &DeValue<'_>, path: &str, found: &mut Vec<Mistake>) {
+    match value {
+        DeValue::Table(table) => beyond_numbers(table, path, found),
+        DeValue::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                beyond_number(item.get_ref(), &format!("{path}[{index}]"), found);
+            }
+        }
+        DeValue::Integer(number) if i64::from_str_radix(number.as_str(), number.radix()).is_err() => {
+            let (least, most) = (i64::MIN, i64::MAX);
+            found.push(Mistake::new(path, format!("`{number}` must be a number from {least} to {most}")));
         }
         _ => {}
     }

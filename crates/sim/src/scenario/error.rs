@@ -38,6 +38,14 @@ impl Mistake {
     pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Mistake {
         Mistake { line: None, column: None, key: key.into(), problem: problem.into() }
     }
+
+    /// The line that says it.
+    pub(super) fn said(&self, file: &str) -> String {
+        let place =
+            [self.line, self.column].into_iter().flatten().map(|number| format!(":{number}")).collect::<String>();
+        let key = if self.key.is_empty() { String::new() } else { format!("{}: ", self.key) };
+        format!("{file}{place}: {key}{}", self.problem)
+    }
 }
 
 impl fmt::Display for ScenarioError {
@@ -46,18 +54,7 @@ impl fmt::Display for ScenarioError {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            f.write_str(&self.file)?;
-            if let Some(line) = mistake.line {
-                write!(f, ":{line}")?;
-            }
-            if let Some(column) = mistake.column {
-                write!(f, ":{column}")?;
-            }
-            f.write_str(": ")?;
-            if !mistake.key.is_empty() {
-                write!(f, "{}: ", mistake.key)?;
-            }
-            f.write_str(&mistake.problem)?;
+            f.write_str(&mistake.said(&self.file))?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Writes the defaults that depend on other keys into a file model, so that what follows finds every value.
 
-use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
+use super::flow::{App, FlowTable, NewrenoVariant, Recovery, WEB_MEAN};
 use super::link::{AccessTable, BackwardTable, LinkTable};
 use super::model::{File, Topology};
 use super::parameters::ParameterValue;
@@ -66,7 +66,7 @@ pub(super) fn fill(file: &mut File, stem: &str) {
             }
         }
         if let App::Web { mean_size, median_size: None, .. } = &mut flow.app {
-            mean_size.get_or_insert(Size::from_bytes(50_000));
+            mean_size.get_or_insert(WEB_MEAN);
         }
     }
 }
@@ -122,10 +122,13 @@ fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {
     }
     flow.delayed_ack.get_or_insert(tcp.delayed_ack.map_or(DelayedAck::Off, DelayedAck::Within));
     flow.recovery.get_or_insert(Recovery::from_control(tcp.recovery));
-    flow.newreno.get_or_insert(match tcp.partial_acks {
-        PartialAcks::Impatient => NewrenoVariant::Impatient,
-        PartialAcks::SlowButSteady => NewrenoVariant::SlowButSteady,
-    });
+    use paceline_control::Profile::{Linux, Ns2Linux};
+    if flow.recovery == Some(Recovery::Newreno) && !matches!(tcp.profile, Linux | Ns2Linux) {
+        flow.newreno.get_or_insert(match tcp.partial_acks {
+            PartialAcks::Impatient => NewrenoVariant::Impatient,
+            PartialAcks::SlowButSteady => NewrenoVariant::SlowButSteady,
+        });
+    }
     flow.limited_transmit.get_or_insert(tcp.limited_transmit);
     flow.ecn.get_or_insert(tcp.ecn);
     flow.min_rto.get_or_insert(tcp.min_rto);

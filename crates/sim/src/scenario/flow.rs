@@ -27,10 +27,10 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "right; parking lot: the last node; home: the station, if there is one; graph: required"))]
     pub to: Option<String>,
-    /// Congestion controller: `paceline schemes` lists them.
+    /// Congestion controller: `paceline controllers` lists them.
     #[serde(default = "newreno")]
     pub cc: String,
-    /// The controller's own parameters; `paceline schemes CC` lists them.
+    /// The controller's own parameters; `paceline controllers CC` lists them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-default" = "by controller and profile"))]
     pub params: BTreeMap<String, ParameterValue>,
@@ -519,10 +519,10 @@ impl Default for App {
     }
 }
 
-const fn talk_spurt() -> Span {
+pub(super) const fn talk_spurt() -> Span {
     Span::from_millis(1004)
 }
-const fn pause() -> Span {
+pub(super) const fn pause() -> Span {
     Span::from_millis(1587)
 }
 const fn twenty_five() -> f64 {
@@ -537,7 +537,7 @@ const fn variation() -> f64 {
 const fn correlation() -> f64 {
     0.98
 }
-const fn thirty() -> f64 {
+pub(super) const fn thirty() -> f64 {
     30.0
 }
 const fn hundred_kilobits() -> Rate {
@@ -561,6 +561,9 @@ const fn four() -> f64 {
 const fn one() -> u32 {
     1
 }
+/// Mean size of a web transfer, unless a median is given.
+pub(super) const WEB_MEAN: Size = Size::from_bytes(50_000);
+
 fn newreno() -> String {
     "newreno".into()
 }

@@ -2,7 +2,7 @@
 //!
 //! [`Document`] is the file as TOML, on which single keys can still be set. [`Scenario::check`] holds it against the
 //! schema (`walk`), then against what a schema cannot say (`rules`), and gives a [`Scenario`] with every value that a
-//! run needs, or all mistakes at once. The serde model ([`model`], [`link`], [`mod@cell`], [`queue`], [`loss`], [`draw`], [`flow`]) is the one
+//! run needs, or all mistakes at once; [`Scenario::warnings`] tells what it has to no effect. The serde model ([`model`], [`link`], [`mod@cell`], [`queue`], [`loss`], [`draw`], [`flow`]) is the one
 //! source, beside the registry for what controllers take ([`parameters`]): the JSON Schema and docs/scenario.md are made
 //! from it. No file is read here; trace files are asked for by name.
 
@@ -26,6 +26,8 @@ mod rules_machine;
 mod rules_network;
 pub mod values;
 mod walk;
+mod warnings;
+mod warnings_late;
 pub mod windows;
 
 pub use docs::reference;

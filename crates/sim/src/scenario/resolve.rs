@@ -25,7 +25,7 @@ use toml::Value;
 /// A checked scenario with every default filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    file: File,
+    pub(super) file: File,
     links: Vec<Link>,
     flows: Vec<Flow>,
 }

@@ -4,7 +4,7 @@
 use super::draw::{Draw, LEAST_MASS, Value};
 use super::error::{Mistake, hint, join, nearest};
 use super::fill::home_ends;
-use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
+use super::flow::{App, FlowTable, NewrenoVariant, Recovery, WEB_MEAN};
 use super::model::{File, Profile, Topology};
 use super::rules_machine::OF_RTP;
 use super::values::ClientBuffer;
@@ -15,7 +15,7 @@ use paceline_control::{Machine, MediaController, RateController, RtpController, 
 use paceline_control::{Profile as ControlProfile, Recovery as ControlRecovery};
 use paceline_flow::acks::AcksConfig;
 use paceline_flow::rtp::RtpConfig;
-use paceline_flow::tcp::{PartialAcks, TcpConfig};
+use paceline_flow::tcp::TcpConfig;
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
 use paceline_units::{Size, Span};
@@ -237,12 +237,8 @@ impl Rules {
         let mut useless = |key: &str, value: &str| {
             self.note(join(path, key), format!("`{value}` has no effect on {who}; leave the key out"));
         };
-        let newreno = match defaults.partial_acks {
-            PartialAcks::Impatient => NewrenoVariant::Impatient,
-            PartialAcks::SlowButSteady => NewrenoVariant::SlowButSteady,
-        };
-        if flow.newreno.is_some_and(|variant| variant != newreno) && (own || recovery != ControlRecovery::NewReno) {
-            useless("newreno", if newreno == NewrenoVariant::Impatient { "slow-but-steady" } else { "impatient" });
+        if let Some(variant) = flow.newreno.filter(|_| own || recovery != ControlRecovery::NewReno) {
+            useless("newreno", if variant == NewrenoVariant::Impatient { "impatient" } else { "slow-but-steady" });
         }
         if profile == Profile::Linux {
             if let Some(limited) = flow.limited_transmit.filter(|limited| *limited != defaults.limited_transmit) {
@@ -350,7 +346,16 @@ impl Rules {
                     self.note(join(path, "size"), problem);
                 }
             }
-            App::Web { mean_size, median_size, shape, gap_shape, .. } => {
+            App::Web { mean_size, median_size, max_size, shape, gap_shape, .. } => {
+                // the mean that is not given is the default's
+                let (key, usual) = match (median_size, mean_size) {
+                    (Some(median), _) => ("median_size", median),
+                    (None, mean) => ("mean_size", mean.unwrap_or(WEB_MEAN)),
+                };
+                if let Some(most) = max_size.filter(|most| *most < usual) {
+                    let problem = format!("`{most}` must not be less than `{key}`, {usual}");
+                    self.note(join(path, "max_size"), problem);
+                }
                 if let Some(shape) = gap_shape.filter(|&shape| shape <= 1.0) {
                     let problem = format!("`{shape}` must be more than 1: a Pareto law has no mean otherwise");
                     self.note(join(path, "gap_shape"), problem);

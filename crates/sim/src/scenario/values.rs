@@ -1,9 +1,31 @@
 //! Values with a spelling of their own: `"50 packets"`, `"off"`, `{ uniform = ["0 s", "1 s"] }`.
 
 use paceline_path::wifi::{Meters, PowerDbm};
-use paceline_units::{Size, Span};
+use paceline_units::{ParseError, Size, Span};
 use std::fmt;
 use std::str::FromStr;
+
+/// What to write instead: what was probably meant, or an example.
+fn advised(problem: String, meant: Option<String>, example: &str) -> String {
+    match meant {
+        Some(meant) => format!("{problem}; did you mean `{meant}`?"),
+        None => format!("{problem}; write for example {example}"),
+    }
+}
+
+/// What was meant by a quantity whose unit alone is wrong.
+fn meant(error: &ParseError) -> Option<String> {
+    error.meant().map(str::to_owned)
+}
+
+/// `60 packets`, of what counts packets by another name.
+fn packets_meant(text: &str) -> Option<String> {
+    let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = text.trim().strip_suffix(unit).filter(|number| !number.is_empty())?;
+    let names = ["p", "packets", "packet", "pkt", "pkts", "pck", "pcks"];
+    let is_one = names.iter().any(|name| name.eq_ignore_ascii_case(unit.trim()));
+    is_one.then(|| format!("{number} packets"))
+}
 
 /// The most that a queue holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +66,10 @@ impl FromStr for Limit {
             }
             return Ok(Limit::Time(span));
         }
-        let size: Size = trimmed.parse().map_err(|_| {
-            format!("`{text}` is not a queue limit; write for example `50 packets`, `50 kB` or `100 ms`")
+        let size: Size = trimmed.parse().map_err(|error: ParseError| {
+            let of_time = trimmed.parse::<Span>().err();
+            let meant = packets_meant(trimmed).or_else(|| meant(&error)).or_else(|| of_time.as_ref().and_then(meant));
+            advised(format!("`{text}` is not a queue limit"), meant, "`50 packets`, `50 kB` or `100 ms`")
         })?;
         if !(1..=MOST_BYTES).contains(&size.bytes()) {
             return Err(format!("`{text}` must be from 1 B to {}", Size(MOST_BYTES)));
@@ -87,8 +111,9 @@ impl FromStr for HostDelay {
             }
             return Ok(HostDelay::PacketTimes(times));
         }
-        let span: Span = text.parse().map_err(|_| {
-            format!("`{text}` is no delay of hosts; write for example `2 packets`, or a time as `100 us`")
+        let span: Span = text.parse().map_err(|error: ParseError| {
+            let meant = packets_meant(text).or_else(|| meant(&error));
+            advised(format!("`{text}` is no delay of hosts"), meant, "`2 packets`, or a time as `100 us`")
         })?;
         if span > SLOWEST_HOST {
             return Err(format!("`{text}` must be at most {SLOWEST_HOST}"));
@@ -122,8 +147,9 @@ impl FromStr for DelayedAck {
         if text.trim() == "off" {
             return Ok(DelayedAck::Off);
         }
-        let span: Span =
-            text.parse().map_err(|_| format!("`{text}` is neither `off` nor a time; write for example `200 ms`"))?;
+        let span: Span = text.parse().map_err(|error: ParseError| {
+            advised(format!("`{text}` is neither `off` nor a time"), meant(&error), "`200 ms`")
+        })?;
         if !(1..=10_000_000_000).contains(&span.0) {
             return Err(format!("`{text}` must be `off`, or from 1 ns to 10 s"));
         }
@@ -170,9 +196,9 @@ impl FromStr for ClientBuffer {
         if text.trim() == "unlimited" {
             return Ok(ClientBuffer::Unlimited);
         }
-        let size: Size = text
-            .parse()
-            .map_err(|_| format!("`{text}` is neither `unlimited` nor a size; write for example `2 MB`"))?;
+        let size: Size = text.parse().map_err(|error: ParseError| {
+            advised(format!("`{text}` is neither `unlimited` nor a size"), meant(&error), "`2 MB`")
+        })?;
         if size.bytes() == 0 {
             return Err(format!("`{text}` must be `unlimited`, or at least 1 B"));
         }

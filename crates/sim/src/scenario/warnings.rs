@@ -1,0 +1,320 @@
+//! What a scenario says and its run does not heed, or heeds in a way that is hardly meant: the run is sound, and each is
+//! told with its key. What cannot be meant is a mistake (`rules`).
+//!
+//! A warning is a function here, or a line in one. A value that is the default is never warned of: a manifest spells all
+//! of them out.
+
+use super::cell::{CellTable, Protection, Rules, Standard};
+use super::document::Document;
+use super::error::{Mistake, join};
+use super::flow::{App, FlowTable, FrameFormat};
+use super::link::BackwardTable;
+use super::loss::Loss;
+use super::model::File;
+use super::queue::Queue;
+use super::resolve::Scenario;
+use super::rtp::RtpTable;
+use super::rules_network::forward;
+use super::values::Limit;
+use crate::expand::{ExpandError, routes};
+use crate::graph::Path;
+use crate::model::Model;
+use paceline_control::registry::scheme;
+use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback};
+use paceline_flow::Transport;
+use paceline_path::wifi::packet_error;
+use paceline_units::{Rate, Ratio};
+
+/// An MSDU of the size that most packets have, to tell who is out of range.
+const USUAL_PACKET: u32 = 1500;
+/// Of a frame that is sent so often at most: dot11ShortRetryLimit's default.
+const ATTEMPTS: u32 = 7;
+/// With a greater share of frames lost for good a station is out of range.
+const OUT_OF_RANGE: f64 = 0.99;
+
+/// Collects warnings.
+pub(super) struct Warnings<'a> {
+    pub document: &'a Document,
+    pub file: &'a File,
+    pub found: Vec<Mistake>,
+}
+
+impl Scenario {
+    /// What stands in the scenario, which was made of `document`, and has no effect on a run of it, or hardly the one that is
+    /// meant; each with file, line and key. `model` is any run of it.
+    ///
+    /// # Errors
+    /// As [`crate::expand()`]'s.
+    pub fn warnings(&self, document: &Document, model: &Model) -> Result<Vec<String>, ExpandError> {
+        let mut warnings = Warnings { document, file: &self.file, found: Vec::new() };
+        let paths = routes(model)?;
+        for (key, queue) in queues(&self.file) {
+            warnings.queue(&key, &queue, model);
+        }
+        for (key, way) in ways(&self.file) {
+            warnings.late_on_links(&key, &way);
+            warnings.loss(&join(&key, "loss"), way.loss.as_ref());
+        }
+        let at_receivers = self.file.access.as_ref().and_then(|access| access.receiver.as_ref());
+        warnings.loss("access.receiver.loss", at_receivers.and_then(|receiver| receiver.loss.as_ref()));
+        for (name, cell) in &self.file.cell {
+            warnings.cell(name, cell, model, &paths);
+        }
+        for (name, flow) in &self.file.flow {
+            warnings.flow(&join("flow", name), name, flow, model, &paths);
+        }
+        let located = document.error(warnings.found);
+        Ok(located.mistakes.iter().map(|warning| warning.said(&located.file)).collect())
+    }
+}
+
+/// Both directions of each link. What is as forward is told of once.
+fn ways(file: &File) -> Vec<(String, BackwardTable)> {
+    let both = |(name, link): (&String, &super::link::LinkTable)| {
+        let (key, ahead) = (join("link", name), forward(link));
+        let back = link.backward.as_deref().map(|back| {
+            let mut back = back.clone();
+            if back.rate_schedule == ahead.rate_schedule {
+                back.rate_schedule = None;
+            }
+            if back.delay == ahead.delay {
+                back.delay = None;
+            }
+            if back.queue == ahead.queue {
+                back.queue = None;
+            }
+            (join(&key, "backward"), back)
+        });
+        [Some((key, ahead)), back]
+    };
+    file.link.iter().flat_map(both).flatten().collect()
+}
+
+/// All queues that are given, by their keys; one that only repeats another is left out.
+fn queues(file: &File) -> Vec<(String, Queue)> {
+    let mut found: Vec<(String, Queue)> = Vec::new();
+    for (key, way) in ways(file) {
+        found.extend(way.queue.map(|queue| (join(&key, "queue"), queue)));
+    }
+    for (name, cell) in &file.cell {
+        let key = join("cell", name);
+        let own = cell.station_queue.iter().filter(|own| **own != cell.queue);
+        found.push((join(&key, "queue"), cell.queue.clone()));
+        found.extend(own.map(|own| (join(&key, "station_queue"), own.clone())));
+        for (name, station) in &cell.station {
+            let own = station.queue.iter().filter(|own| cell.station_queue.as_ref() != Some(*own));
+            found.extend(own.map(|own| (join(&join(&join(&key, "station"), name), "queue"), own.clone())));
+        }
+    }
+    if let Some(access) = &file.access {
+        let receiver = access.receiver.as_ref().and_then(|receiver| receiver.queue.clone());
+        found.extend(
+            receiver.filter(|own| access.queue.as_ref() != Some(own)).map(|q| ("access.receiver.queue".into(), q)),
+        );
+        found.extend(access.queue.clone().map(|queue| ("access.queue".into(), queue)));
+    }
+    found
+}
+
+impl Warnings<'_> {
+    pub(super) fn note(&mut self, key: impl Into<String>, problem: impl Into<String>) {
+        self.found.push(Mistake::new(key, problem));
+    }
+
+    /// A key that another one makes idle, if its value is not the default.
+    fn idle<T: PartialEq>(&mut self, path: &str, key: &str, value: &T, default: &T, why: &str) {
+        if value != default {
+            self.note(join(path, key), format!("has no effect {why}"));
+        }
+    }
+
+    fn queue(&mut self, path: &str, queue: &Queue, model: &Model) {
+        self.late_in_queue(path, queue);
+        let without = "without `ecn = true` beside it: set that, or leave it out";
+        let marks = match queue {
+            Queue::Droptail { .. } | Queue::Unlimited {} => None,
+            Queue::Red { ecn, mark_below, .. } | Queue::Pie { ecn, mark_below, .. } => {
+                if !ecn {
+                    self.idle(path, "mark_below", mark_below, &Ratio(0.1), without);
+                }
+                ecn.then_some("ecn")
+            }
+            Queue::Codel { ecn: true, .. } => Some("ecn"),
+            // which marks unless told otherwise
+            Queue::Codel { mark_above, .. } | Queue::FqCodel { mark_above, .. } => mark_above.map(|_| "mark_above"),
+        };
+        if let Some(key) = marks
+            && !model.flows.iter().any(|flow| is_capable(&flow.transport))
+        {
+            self.note(
+                join(path, key),
+                "nothing is marked, since no flow has `ecn = true`: set that in one, or leave it out",
+            );
+        }
+        match queue {
+            Queue::Codel { limit, target, interval, .. } | Queue::FqCodel { limit, target, interval, .. } => {
+                if target > interval {
+                    let problem = format!("`{target}` is more than `interval`, {interval}: usual is a twentieth of it");
+                    self.note(join(path, "target"), problem);
+                }
+                self.never_reached(path, *limit, *target);
+            }
+            Queue::Pie { limit, target, .. } => self.never_reached(path, *limit, *target),
+            Queue::Red { max_threshold: Some(max), limit, mean_packet, .. } => {
+                let packets = match limit {
+                    Limit::Packets(packets) => f64::from(*packets),
+                    Limit::Bytes(size) => size.bytes() as f64 / mean_packet.bytes() as f64,
+                    Limit::Time(_) => f64::INFINITY,
+                };
+                if *max > packets {
+                    let problem = format!(
+                        "`{max}` packets is more than `limit`, {limit}: the queue is full, and drops all, before the \
+                         average is there; raise `limit`, or lower this"
+                    );
+                    self.note(join(path, "max_threshold"), problem);
+                }
+            }
+            Queue::Droptail { .. } | Queue::Red { .. } | Queue::Unlimited {} => {}
+        }
+    }
+
+    /// A delay that a queue of this limit cannot have.
+    fn never_reached(&mut self, path: &str, limit: Limit, target: paceline_units::Span) {
+        if let Limit::Time(limit) = limit
+            && limit <= target
+        {
+            let problem = format!("`{target}` is never exceeded, since no more than {limit} waits (`limit`)");
+            self.note(join(path, "target"), problem);
+        }
+    }
+
+    fn loss(&mut self, path: &str, loss: Option<&Loss>) {
+        let (good, bad) = match loss {
+            None | Some(Loss::Uniform { .. }) => return,
+            Some(Loss::GilbertElliott { good_rate, bad_rate, .. } | Loss::TwoState { good_rate, bad_rate, .. }) => {
+                (good_rate, bad_rate)
+            }
+        };
+        if good.0 > bad.0 {
+            self.note(join(path, "good_rate"), format!("`{good}` is more than `bad_rate`, {bad}: are they swapped?"));
+        }
+        if let Some(loss) = loss {
+            self.late_loss(path, loss);
+        }
+    }
+
+    fn cell(&mut self, name: &str, cell: &CellTable, model: &Model, paths: &[Path]) {
+        let path = join("cell", name);
+        let stations = || cell.station.values();
+        let default = Rate(if cell.standard == Standard::B { 11_000_000 } else { 54_000_000 });
+        if cell.rate.is_some_and(|rate| rate != default) && stations().all(|station| station.rate != cell.rate) {
+            self.note(join(&path, "rate"), "has no effect: each station has a `rate` of its own");
+        }
+        let queue = &cell.station_queue;
+        if *queue != Some(cell.queue.clone()) && stations().all(|station| station.queue != *queue) {
+            self.note(join(&path, "station_queue"), "has no effect: each station has a `queue` of its own");
+        }
+        let is_long = cell.rts_threshold.is_some() || cell.protection == Protection::RtsCts;
+        let usual = (cell.rules != Some(Rules::Bianchi)).then_some(4);
+        if !is_long && cell.long_retry_limit != usual {
+            let problem = "has no effect: no frame goes after RTS and CTS without `rts_threshold`";
+            self.note(join(&path, "long_retry_limit"), problem);
+        }
+        let Some(instance) = model.cells.iter().find(|cell| cell.name == name) else { return };
+        let down = |arc: usize| {
+            let of = arc.checked_sub(instance.first_link);
+            of.is_some_and(|of| of < 2 * instance.model.stations.len() && of % 2 == 0)
+        };
+        let lowered = model.flows.iter().zip(paths).any(|(flow, (there, _))| {
+            matches!(flow.transport, Transport::Tcp { .. }) && there.iter().any(|&arc| down(arc))
+        });
+        if cell.windows.is_some() && !lowered {
+            self.note(join(&path, "windows"), "has no effect: no flow of TCP goes to a station of this cell");
+        }
+        for ((name, table), station) in cell.station.iter().zip(&instance.model.stations) {
+            let path = join(&join(&path, "station"), name);
+            let octets = USUAL_PACKET + instance.model.overhead;
+            let drawn = station.power.map_or(0.0, |power| packet_error(station.rate, octets, power).0);
+            if libm::pow(drawn, f64::from(ATTEMPTS)) > OUT_OF_RANGE {
+                let key = if table.distance.is_some() { "distance" } else { "signal" };
+                let problem = format!(
+                    "out of range: frames of {USUAL_PACKET} B at {} do not arrive; bring it nearer, or give it a lower `rate`",
+                    station.rate
+                );
+                self.note(join(&path, key), problem);
+            }
+        }
+    }
+
+    fn flow(&mut self, path: &str, name: &str, flow: &FlowTable, model: &Model, paths: &[Path]) {
+        self.late_of_flow(path, flow);
+        let ours = || model.flows.iter().zip(paths).filter(|(flow, _)| flow.name == name);
+        let unmarked = |(there, _): &Path| !there.iter().any(|&arc| marks(model, arc));
+        if ours().any(|(flow, path)| is_capable(&flow.transport) && unmarked(path)) {
+            let problem = "no queue on its way marks: give one of them a `kind` that does (`red`, `codel`, `fq-codel`, `pie`) \
+                           and `ecn = true`, or leave it out";
+            self.note(join(path, "ecn"), problem);
+        }
+        if let (Some(first), Some(most)) = (flow.initial_window, flow.receive_window)
+            && first > most
+        {
+            let problem = format!("`{first}` is more than `receive_window`, {most}, which is where it begins");
+            self.note(join(path, "initial_window"), problem);
+        }
+        if let Some(rtp) = &flow.rtp {
+            self.rtp(&join(path, "rtp"), rtp, &flow.cc);
+        }
+        let app = join(path, "app");
+        match &flow.app {
+            App::Voice { spurts: false, talk, pause, .. } => {
+                let why = "without `spurts = true`: set that, or leave it out";
+                self.idle(&app, "talk", talk, &super::flow::talk_spurt(), why);
+                self.idle(&app, "pause", pause, &super::flow::pause(), why);
+            }
+            App::VideoTrace { format: FrameFormat::Times, frame_rate, .. } => {
+                let why = "with `format = \"times\"`, whose frames have times of their own";
+                self.idle(&app, "frame_rate", frame_rate, &super::flow::thirty(), why);
+            }
+            _ => {}
+        }
+    }
+
+    /// Probing, of which some controllers make no use.
+    fn rtp(&mut self, path: &str, rtp: &RtpTable, cc: &str) {
+        let usual = RtpTable::default();
+        let controller = scheme(cc).ok().filter(|scheme| scheme.machine == Machine::Rtp);
+        let settings = controller.and_then(|scheme| RtpController::new(scheme, Profile::Rfc, &[]).ok());
+        let Some(settings) = settings.map(|controller| controller.settings()) else { return };
+        let why = if settings.probes {
+            "with `probe_burst = 0`".to_owned()
+        } else {
+            format!("on `{cc}`, which does not probe")
+        };
+        if !settings.probes {
+            self.idle(path, "probe_burst", &rtp.probe_burst, &usual.probe_burst, &why);
+        }
+        if !settings.probes || rtp.probe_burst == 0 {
+            self.idle(path, "probe_width", &rtp.probe_width, &usual.probe_width, &why);
+            self.idle(path, "probe_history", &rtp.probe_history, &usual.probe_history, &why);
+        }
+        self.late_reports(path, rtp, settings.feedback == RtpFeedback::Arrivals);
+    }
+}
+
+/// Whether a flow's packets can be marked.
+fn is_capable(transport: &Transport) -> bool {
+    match transport {
+        Transport::Tcp { config, .. } => config.ecn,
+        Transport::Rtp { config, .. } => config.ecn,
+        Transport::Tfrc { config, .. } => config.ecn,
+        Transport::Acks { .. } | Transport::Udp(_) => false,
+    }
+}
+
+/// Whether a queue on this way marks packets; over the air that of the access point, or the station's.
+fn marks(model: &Model, arc: usize) -> bool {
+    let link = &model.links[arc];
+    let Some(cell) = link.cell.map(|cell| &model.cells[cell]) else { return link.model.queue.marks() };
+    let (station, up) = ((arc - cell.first_link) / 2, (arc - cell.first_link) % 2 == 1);
+    if up { cell.model.stations[station].queue.marks() } else { cell.model.queue.marks() }
+}

@@ -1,0 +1,100 @@
+//! Warnings of times that a run is too short for.
+
+use super::draw::Draw;
+use super::error::join;
+use super::flow::{App, FlowTable};
+use super::link::BackwardTable;
+use super::loss::{Loss, LossStart};
+use super::queue::Queue;
+use super::rtp::{ReportTiming, RtpTable};
+use super::warnings::Warnings;
+use paceline_units::Span;
+
+impl Warnings<'_> {
+    /// A time at which the run is over, and what then never happens.
+    fn late(&mut self, key: String, time: Span, never: &str) {
+        let end = self.file.duration;
+        // that a default is longer than a short run is no news
+        if time >= end && self.document.says(&key) {
+            self.note(key, format!("`{time}` is not before the run's end, {end}: {never}"));
+        }
+    }
+
+    pub(super) fn late_on_links(&mut self, path: &str, way: &BackwardTable) {
+        for (index, step) in way.rate_schedule.iter().flatten().enumerate() {
+            self.late(format!("{path}.rate_schedule[{index}].at"), step.at, "the rate never changes to this");
+        }
+        for (index, outage) in way.outage.iter().enumerate() {
+            self.late(format!("{path}.outage[{index}].from"), outage.from, "the outage never begins");
+        }
+        if let Some(delay) = way.delay {
+            self.late(join(path, "delay"), delay, "nothing arrives");
+        }
+    }
+
+    pub(super) fn late_in_queue(&mut self, path: &str, queue: &Queue) {
+        match queue {
+            Queue::Codel { interval, .. } | Queue::FqCodel { interval, .. } => {
+                self.late(join(path, "interval"), *interval, "nothing is dropped for its delay");
+            }
+            Queue::Pie { update, burst, .. } => {
+                self.late(join(path, "update"), *update, "the probability of a drop stays 0");
+                self.late(join(path, "burst"), *burst, "nothing is dropped before");
+            }
+            Queue::Red { adaptive: Some(adaptive), .. } => {
+                self.late(join(&join(path, "adaptive"), "interval"), adaptive.interval, "`max_p` stays");
+            }
+            Queue::Droptail { .. } | Queue::Red { .. } | Queue::Unlimited {} => {}
+        }
+    }
+
+    pub(super) fn late_loss(&mut self, path: &str, loss: &Loss) {
+        if let Loss::TwoState { good_time, start: LossStart::Good, .. } = loss {
+            self.late(join(path, "good_time"), *good_time, "the link, which begins well, never goes bad");
+        }
+    }
+
+    pub(super) fn late_of_flow(&mut self, path: &str, flow: &FlowTable) {
+        let (warmup, end) = (self.file.warmup, self.file.duration);
+        if let Some(stop) = flow.stop {
+            if stop > end {
+                self.late(join(path, "stop"), stop, "the run ends before");
+            } else if stop <= warmup {
+                let problem = format!("`{stop}` is within the warm-up, {warmup}: nothing of the flow is measured");
+                self.note(join(path, "stop"), problem);
+            }
+        }
+        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| !rtt.is_drawn()).and_then(Draw::least) {
+            self.late(join(path, "rtt"), rtt, "nothing comes back");
+        }
+        if let Some(least) = flow.min_rto {
+            self.late(join(path, "min_rto"), least, "there is no timeout");
+        }
+        let app = join(path, "app");
+        match flow.app {
+            App::Encoder { reaction, .. } => self.late(join(&app, "reaction"), reaction, "its rate changes once"),
+            App::Stream { heartbeat, .. } => self.late(join(&app, "heartbeat"), heartbeat, "it hands over data once"),
+            App::Game { .. } | App::Voice { .. } => {
+                if let Some((_, interval)) = flow.app.ticks() {
+                    self.late(join(&app, "interval"), interval, "it sends one packet");
+                }
+            }
+            App::Cbr { .. }
+            | App::Ftp { .. }
+            | App::Pareto { .. }
+            | App::Video { .. }
+            | App::VideoTrace { .. }
+            | App::Web { .. } => {}
+        }
+    }
+
+    /// Reports, or feedback on arrivals, which is all that some controllers heed.
+    pub(super) fn late_reports(&mut self, path: &str, rtp: &RtpTable, of_arrivals: bool) {
+        let unheard = "the controller hears of nothing";
+        if of_arrivals {
+            self.late(join(path, "feedback_interval"), rtp.feedback_interval.unwrap_or_default(), unheard);
+        } else if rtp.timing != ReportTiming::Reduced {
+            self.late(join(path, "report_interval"), rtp.report_interval.unwrap_or_default(), unheard);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+"""What a scenario says to no effect is warned of; what cannot be meant is refused with what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import paceline
+from needs import require
+
+SOUND = """
+duration = "2 s"
+[link.bottleneck]
+rate = "10 Mbit/s"
+delay = "5 ms"
+[flow.a]
+"""
+ODD = SOUND + "ecn = true\n"
+UNMARKED = "no queue on its way marks"
+
+Done = subprocess.CompletedProcess[str]
+
+
+def paceline_(*arguments: object, **environment: str) -> Done:
+    """The command in a process of its own."""
+    command = [sys.executable, "-m", "paceline", *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **environment}
+    )
+
+
+def refused(done: Done, *words: str) -> None:
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) <= 4
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.fixture(name="sound")
+def _sound(tmp_path: Path) -> Path:
+    path = tmp_path / "sound.toml"
+    path.write_text(SOUND)
+    return path
+
+
+@pytest.fixture(name="odd")
+def _odd(tmp_path: Path) -> Path:
+    path = tmp_path / "odd.toml"
+    path.write_text(ODD)
+    return path
+
+
+def test_what_has_no_effect_is_warned_of(odd: Path, sound: Path) -> None:
+    with pytest.warns(paceline.PacelineWarning, match=f"odd.toml:7: flow.a.ecn: {UNMARKED}"):
+        assert not paceline.run(odd).flows.is_empty()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        paceline.run(sound, set={"link.bottleneck.queue.kind": "codel"})
+
+
+def test_what_was_set_is_warned_of_without_a_line(sound: Path) -> None:
+    with pytest.warns(paceline.PacelineWarning, match=r"sound.toml: flow.a.stop: `5 s`"):
+        paceline.load(sound, {"flow.a.stop": "5 s"})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["run"], ["run", "--runs", "2"], ["sweep", "--vary", "flow.a.cc=newreno,cubic", "--runs", "2"]],
+)
+def test_commands_warn_once_on_stderr(arguments: list[str], odd: Path, tmp_path: Path) -> None:
+    first, *rest = arguments
+    out = [] if first == "run" else ["--out", tmp_path / "out"]
+    done = paceline_(first, odd, *rest, *out)
+    assert done.returncode == 0
+    assert done.stderr.count(UNMARKED) == 1
+    assert f"paceline: warning: {odd}:7: flow.a.ecn: " in done.stderr
+    assert UNMARKED not in done.stdout
+
+
+def test_check_tells_errors_and_warnings(odd: Path, sound: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(SOUND.replace("10 Mbit/s", "10 mbit/s") + "ec = true\n")
+    done = paceline_("check", sound, odd)
+    assert (done.returncode, done.stderr) == (0, "")
+    warning, last = done.stdout.splitlines()
+    assert warning.startswith(f"warning: {odd}:7: flow.a.ecn: {UNMARKED}")
+    assert last == "2 files: 0 errors, 1 warning"
+    done = paceline_("check", odd, wrong, tmp_path / "missing.toml", "--json")
+    assert done.returncode == 2
+    first, second, third = json.loads(done.stdout)["files"]
+    assert (first["errors"], len(first["warnings"])) == ([], 1)
+    assert [error.split(": ")[:2] for error in second["errors"]] == [
+        [f"{wrong}:4", "link.bottleneck.rate"],
+        [f"{wrong}:7", "flow.a.ec"],
+    ]
+    assert "missing.toml: cannot be read" in third["errors"][0]
+
+
+def test_check_takes_campaigns_and_standard_input(odd: Path, tmp_path: Path) -> None:
+    campaign = tmp_path / "campaign.toml"
+    campaign.write_text('scenario = "odd.toml"\n[scheme.a]\n[scheme.b]\nset = { "flow.a.cc" = "cubic" }\n')
+    done = paceline_("check", campaign)
+    assert done.returncode == 0
+    assert done.stdout.count(UNMARKED) == 1
+    campaign.write_text('scenario = "odd.toml"\n[scheme.a]\nset = { "flow.a.cc" = "cubi" }\n')
+    done = paceline_("check", campaign)
+    assert done.returncode == 2
+    assert "did you mean `cubic`?" in done.stdout
+    command = [sys.executable, "-m", "paceline", "check", "-"]
+    done = subprocess.run(command, input=ODD, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith("warning: standard input:7: flow.a.ecn: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            SOUND.replace("10 Mbit/s", "10 mbit/s"),
+            [":4: link.bottleneck.rate: ", "did you mean `10 Mbit/s`?"],
+        ),
+        (
+            SOUND.replace("[flow.a]", 'queue = { limit = "60 pkts" }\n[flow.a]'),
+            ["did you mean `60 packets`?"],
+        ),
+        (SOUND + "[flow.a]\n", [":7: ", "a second time"]),
+        ("seed = 9223372036854775808\n" + SOUND, [":1: seed: ", "9223372036854775807"]),
+        ("seed = -1\n" + SOUND, [":1: seed: `-1` must be from 0 to 9223372036854775807"]),
+        ("seed = 28446744073709551616\n" + SOUND, [":1: seed: ", "9223372036854775807"]),
+        (
+            SOUND.replace('delay = "5 ms"', ""),
+            ["link.bottleneck.delay: ", 'write for example `delay = "10 ms"`'],
+        ),
+    ],
+)
+def test_mistakes_of_a_file_say_what_to_do(text: str, words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    with pytest.raises(paceline.ScenarioError) as wrong:
+        paceline.load(path)
+    for word in ("wrong.toml", *words):
+        assert word in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "FILE", "--runs", "ten"], ["--runs", "whole number"]),
+        (["run", "FILE", "--runs", "1000000000000"], ["from 1 to 1000000, not 1000000000000"]),
+        (["run", "FILE", "--seed", str(2**63)], ["between 0 and 9223372036854775807"]),
+        (["run", "FILE", "--record", "cwnd", "--record-every", "20 s", "--out", "o"], ["20 s", "run of 2 s"]),
+        (["run", "CAMPAIGN"], ["this is a campaign", "`paceline campaign "]),
+        (["run", "FILE", "--record-every", "0.5"], ["--record-every 0.5", "unit is missing", "`50 ms`"]),
+        (["send", "localhost", "--controller", "vegas"], ["--controller", "--cc"]),
+        (["schemes"], ["`paceline controllers`"]),
+        (["plot", "FILE"], ["is a scenario", "--record cwnd"]),
+        (["plot", "FOLDER", "--out", "x.jpg"], ["x.jpg", ".svg, .png, .pdf"]),
+    ],
+)
+def test_words_of_a_command_say_what_to_do(
+    arguments: list[str], words: list[str], sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "campaign.toml").write_text('scenario = "sound.toml"\n[scheme.a]\n')
+    paceline.run(sound, record=["cwnd"], out=tmp_path / "folder")
+    named = {"FILE": "sound.toml", "CAMPAIGN": "campaign.toml", "FOLDER": "folder"}
+    refused(paceline_(*(named.get(word, word) for word in arguments)), *words)
+
+
+def test_what_nobody_can_record_is_warned_of(sound: Path) -> None:
+    with pytest.warns(paceline.PacelineWarning, match="no airtime is recorded: it needs a cell"):
+        results = paceline.run(sound, record=["airtime", "cwnd"])
+    assert results.recorded() == ["cwnd"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        paceline.sweep(sound, {"flow.a.cc": ["newreno", "tfrc"]}, runs=1, record=["tfrc", "cwnd"])
+
+
+def test_every_recording_says_what_it_needs(sound: Path) -> None:
+    from paceline.results import SERIES
+    from paceline.sweeping import NEEDS
+
+    assert set(NEEDS) <= set(SERIES)
+    always = set(SERIES) - set(NEEDS)
+    assert always <= set(paceline.load(sound).recordable)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_no_trace_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    text = SOUND.replace('rate = "10 Mbit/s"', 'rate_trace = { file = "pipe" }\nbackward.rate = "1 Mbit/s"')
+    raised: list[str] = []
+
+    def parse() -> None:
+        try:
+            paceline.parse(text, tmp_path)
+        except paceline.ScenarioError as error:
+            raised.append(str(error))
+
+    # a thread, since a reader that waits for the pipe heeds no signal
+    reader = threading.Thread(target=parse, daemon=True)
+    reader.start()
+    reader.join(20)
+    assert raised
+    assert "link.bottleneck.rate_trace: `pipe`: is not a regular file" in raised[0]
+
+
+def test_an_ascii_terminal_gets_ascii(sound: Path) -> None:
+    done = paceline_("run", sound, "--runs", "2", LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "mean +- half" in done.stdout
+    named = paceline_("run", sound, "--set", "name=Köln", "--json", LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert json.loads(named.stdout)["name"] == "Köln"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["controllers"], ["run", "FILE", "--runs", "2"], ["run", "FILE", "--json"]]
+)
+def test_a_reader_that_leaves_ends_the_command_quietly(arguments: list[str], sound: Path) -> None:
+    words = [str(sound) if word == "FILE" else word for word in arguments]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "paceline", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert running.stdout
+    assert running.stderr
+    running.stdout.close()
+    with running.stderr as errors:
+        assert errors.read() == b""
+    assert running.wait(60) == 0
+
+
+@pytest.fixture(name="small_disk")
+def _small_disk(tmp_path: Path) -> Iterator[Path]:
+    require("tmpfs")
+    where = tmp_path / "disk"
+    where.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(where)]
+    subprocess.run(mount, check=True)
+    yield where
+    subprocess.run(["umount", str(where)], check=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--pcap", "DISK/a.pcapng"], ["--record", "sequence", "--record-every", "1 ms", "--out", "DISK/out"]],
+)
+def test_a_full_disk_leaves_no_half_file(options: list[str], sound: Path, small_disk: Path) -> None:
+    before = small_disk / "a.pcapng"
+    before.write_text("what was there before")
+    done = paceline_("run", sound, *(word.replace("DISK", str(small_disk)) for word in options))
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert before.read_text() == "what was there before"
+    assert [path for path in small_disk.rglob("*") if path.name.endswith(".part")] == []
