@@ -22,6 +22,7 @@ use crate::model::Model;
 use paceline_control::registry::scheme;
 use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback};
 use paceline_flow::Transport;
+use paceline_flow::tcp::TcpConfig;
 use paceline_path::wifi::packet_error;
 use paceline_units::{Rate, Ratio};
 
@@ -255,8 +256,11 @@ impl Warnings<'_> {
                            and `ecn = true`, or leave it out";
             self.note(join(path, "ecn"), problem);
         }
+        let usual = scheme(&flow.cc).ok().zip(flow.profile);
+        let usual = usual.map(|(scheme, profile)| TcpConfig::new(profile.control(), scheme).initial_window);
         if let (Some(first), Some(most)) = (flow.initial_window, flow.receive_window)
             && first > most
+            && usual != Some(first)
         {
             let problem = format!("`{first}` is more than `receive_window`, {most}, which is where it begins");
             self.note(join(path, "initial_window"), problem);
