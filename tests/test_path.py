@@ -147,6 +147,11 @@ def test_a_filled_queue_is_as_deep_as_set(link: str) -> None:
         datagrams, text, found = of_all
         (queue,) = [q for q in found["queues"] if q["direction"] == "forward"]
         assert queue["max_packets"] == 60
+        # one that finds 59 waiting may find another one's transmission begun
+        assert 59 * 1500 * 8 / 10e6 < queue["delay_max_s"] <= 60 * 1500 * 8 / 10e6
+        # Little's law: the packets that wait in the mean are those that come in a mean wait
+        rate = queue["departures"] / found["end_s"]
+        assert abs(queue["mean_packets"] / rate / queue["delay_mean_s"] - 1) < 0.02
         # 60 packets of 1500 bytes at 10 Mbit/s, and the delays of both ways
         assert abs(statistics.median(times(text)) - (60 * 1500 * 8 / 10e6 * 1e3 + 40)) < 4, text
         received = datagrams["end"]["sum_received"]
@@ -227,6 +232,42 @@ def test_the_commands_own_code_and_output(link: str) -> None:
     line = f"{PACELINE} path {link} -- yes 2>/dev/null | head -n 1"
     piped = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
     assert piped.stdout == "y\n"
+
+
+def test_ends_with_ipv4_alone(link: str) -> None:
+    require("namespaces")
+    line = "env | grep PACELINE_PEER; cat /proc/net/if_inet6"
+    done = subprocess.run(
+        [PACELINE, "path", "--ipv4", "--far", f"{line} >&2; sleep 9", link, "--", "sh", "-c", line],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PACELINE_PEER6": "of an outer path"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for said in (done.stdout, done.stderr):
+        assert re.findall(r"PACELINE_PEER\w*", said) == ["PACELINE_PEER"]
+        assert "path0" not in said, "not even an address of the link"
+
+
+def test_programs_know_when_the_clock_began(link: str, tmp_path: Path) -> None:
+    """One ping: the times of day before and after it, from the clock's beginning on, enclose its row of `delay`."""
+    require("namespaces", "ping")
+    out, now = tmp_path / "out", "date +%s.%N"
+    line = f"{now}; ping -n -c 1 $PACELINE_PEER > {tmp_path}/ping; {now}; echo $PACELINE_START"
+    # The far command begins first; what the near one does lies well behind the clock's beginning.
+    done = run("--out", str(out), "--far", "echo $PACELINE_START; sleep 9", link, "--", "sh", "-c", line)
+    assert done.returncode == 0, done.stderr
+    before, after, start = done.stdout.split()
+    assert re.fullmatch(r"\d{10}\.\d{9}", start)
+    assert (out / "far.txt").read_text() == f"{start}\n"
+    results = paceline.Results.read(out)
+    assert results.manifest["report"]["start"] == start
+    (row,) = results.series("delay").filter(direction="forward")["time_s"]
+    # A row stands at the end of its interval of 20 ms; double precision has these times to 0.3 us.
+    assert float(before) - float(start) < row < float(after) - float(start) + 0.02
+    assert float(before) - float(start) > 1, "(the far command listens to nothing)"
 
 
 def test_mistakes_are_named(link: str, tmp_path: Path) -> None:
