@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from paceline import _core, files, paths
+from paceline import _core, files, fitting, paths
 from paceline.cli import layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Set
@@ -104,6 +104,16 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
             help="tun; packet (veth and packet sockets); any: tun where it can be.",
         ),
     ] = "any",
+    fit: Annotated[
+        Path | None,
+        typer.Option(
+            "--fit",
+            metavar="FILE",
+            help="Print (or with --out write) a path file of the network that FILE was recorded over: a capture of "
+            "TCP at one end, output of ping, iperf3 -J or irtt -o.",
+            show_default=False,
+        ),
+    ] = None,
     ipv4: Annotated[
         bool, typer.Option("--ipv4", help="IPv4 alone, for programs that try IPv6 first.")
     ] = False,
@@ -133,12 +143,21 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
           iperf3 -c 198.18.0.2 -C cubic -R -t 3
       paceline path lte --set link.bottleneck.delay=80ms --for 2s -- \\
           ping 198.18.0.2
+      paceline path wide-area -- ping -c 3 198.18.0.2 > ping.txt
+      paceline path --fit ping.txt --out fitted.toml
     """
     if listing:
         _list()
         return
     if shown is not None:
         print(_profile(shown), end="")
+        return
+    if fit is not None:
+        text = fitting.fit(fit)
+        if out is None:
+            print(text, end="")
+        else:
+            files.write_whole(out, text)
         return
     if path is None:
         raise PacelineError("which path? `paceline path --list` has the profiles")
