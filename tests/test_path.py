@@ -7,13 +7,10 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import statistics
 import subprocess
-import sys
 import time
-import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,25 +20,14 @@ import pytest
 
 import paceline
 from needs import require, unprivileged
+from over_path import FIRST, IPERF3, LINK, PACELINE, measured, run, steal, summary
 from realtime import conclusive
 
 pytestmark = pytest.mark.realtime
 
-PACELINE = str(Path(sys.executable).with_name("paceline"))
 NEAR, FAR, FAR6 = "198.18.0.1", "198.18.0.2", "fdac:e11e::2"
-IPERF3 = "iperf3 -c $PACELINE_PEER --connect-timeout 3000 -J"
 HEADERS = 52
 """Of a segment of the kernel's TCP: IPv4, TCP, time stamps."""
-
-FIRST = ["chrt", "--fifo", "1"] if os.geteuid() == 0 and shutil.which("chrt") else []
-"""Before what is timed: other programs of this machine are not stolen time, and would be in it."""
-
-LINK = """
-[link.bottleneck]
-rate = "10 Mbit/s"
-delay = "20 ms"
-queue = { kind = "droptail", limit = "60 packets" }
-"""
 
 
 @pytest.fixture
@@ -49,36 +35,6 @@ def link(tmp_path: Path) -> str:
     file = tmp_path / "link.toml"
     file.write_text(LINK)
     return str(file)
-
-
-def run(
-    *words: str, before: list[str] | None = None, timeout: float = 60
-) -> subprocess.CompletedProcess[str]:
-    """`paceline path`, with what is to stand before it."""
-    return subprocess.run(
-        [*(before or []), PACELINE, "path", *words],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-
-
-def measured(*words: str) -> tuple[str, dict[str, Any]]:
-    """What a command said, and the summary of its path. What else the machine does waits, where that is allowed."""
-    done = run("--json", *words, before=FIRST)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout, summary(done)
-
-
-def summary(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(done.stderr[done.stderr.index("{\n") :])
-    return found
-
-
-def steal(found: dict[str, Any]) -> float:
-    return float(found["path"]["host"]["steal_share"])
 
 
 def direction(found: dict[str, Any], name: str) -> dict[str, Any]:
@@ -233,80 +189,6 @@ def test_the_commands_own_code_and_output(link: str) -> None:
     line = f"{PACELINE} path {link} -- yes 2>/dev/null | head -n 1"
     piped = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
     assert piped.stdout == "y\n"
-
-
-def test_ends_with_ipv4_alone(link: str) -> None:
-    require("namespaces")
-    line = "env | grep PACELINE_PEER; cat /proc/net/if_inet6"
-    done = subprocess.run(
-        [PACELINE, "path", "--ipv4", "--far", f"{line} >&2; sleep 9", link, "--", "sh", "-c", line],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PACELINE_PEER6": "of an outer path"},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    for said in (done.stdout, done.stderr):
-        assert re.findall(r"PACELINE_PEER\w*", said) == ["PACELINE_PEER"]
-        assert "path0" not in said, "not even an address of the link"
-
-
-def test_programs_know_when_the_clock_began(link: str, tmp_path: Path) -> None:
-    """One ping: the times of day before and after it, from the clock's beginning on, enclose its row of `delay`."""
-    require("namespaces", "ping")
-    out, now = tmp_path / "out", "date +%s.%N"
-    line = f"{now}; ping -n -c 1 $PACELINE_PEER > {tmp_path}/ping; {now}; echo $PACELINE_START"
-    # The far command begins first; what the near one does lies well behind the clock's beginning.
-    done = run("--out", str(out), "--far", "echo $PACELINE_START; sleep 9", link, "--", "sh", "-c", line)
-    assert done.returncode == 0, done.stderr
-    before, after, start = done.stdout.split()
-    assert re.fullmatch(r"\d{10}\.\d{9}", start)
-    assert (out / "far.txt").read_text() == f"{start}\n"
-    results = paceline.Results.read(out)
-    assert results.manifest["report"]["start"] == start
-    (row,) = results.series("delay").filter(direction="forward")["time_s"]
-    # A row stands at the end of its interval of 20 ms; double precision has these times to 0.3 us.
-    assert float(before) - float(start) < row < float(after) - float(start) + 0.02
-    assert float(before) - float(start) > 1, "(the far command listens to nothing)"
-
-
-def test_a_path_is_fitted_to_what_programs_measured_over_another(link: str, tmp_path: Path) -> None:
-    """ping without load, iperf3 filling the queue, and the capture of the latter."""
-    require("namespaces", "ping", "iperf3", "reno")
-    ping, report, capture = tmp_path / "ping.txt", tmp_path / "iperf3.json", tmp_path / "path.pcapng"
-    line = f"ping -n -c 10 -i 0.05 $PACELINE_PEER > {ping}; {IPERF3} -C reno -t 4 > {report}"
-
-    def fitted(file: Path) -> tuple[float, float, float]:
-        done = run("--fit", str(file))
-        assert done.returncode == 0, done.stderr
-        (tmp_path / "fitted.toml").write_text(done.stdout)
-        found = tomllib.loads(done.stdout)["link"]["bottleneck"]
-        limit = float(found["queue"]["limit"].split()[0])
-        return (
-            paceline._core.quantity(found["rate"], "bit/s"),
-            paceline._core.quantity(found["delay"], "s"),
-            limit,
-        )
-
-    def measure() -> tuple[list[tuple[float, float, float]], float]:
-        _, found = measured("--pcap", str(capture), "--far", "iperf3 -s -1", link, "--", "sh", "-c", line)
-        return [fitted(file) for file in (ping, report, capture)], steal(found)
-
-    def check(found: list[tuple[float, float, float]]) -> None:
-        (_, of_ping, _), (rate, delay, limit), (of_capture, bare, filled) = found
-        assert abs(of_ping - 0.02) < 0.5e-3
-        assert 0.9 * 10e6 < rate < 1.02 * 10e6, "slow start is in it"
-        # smoothed round trips: a quarter of the queue of 72 ms may be in the shortest, and be missing in the longest
-        assert 0.02 <= delay < 0.02 + 0.072 / 4
-        assert 60 * 1500 / 2 < limit < 62 * 1500
-        assert abs(of_capture / 10e6 - 1) < 0.02
-        assert abs(bare - 0.02) < 0.5e-3
-        # 60 wait and one is in transmission; one round trip of a hundred is longer; the host answers late
-        assert 54 * 1500 < filled < 66 * 1500
-
-    conclusive(measure, check)
-    assert run("--for", "200ms", str(tmp_path / "fitted.toml"), "--", "true").returncode == 0
 
 
 def test_mistakes_are_named(link: str, tmp_path: Path) -> None:
