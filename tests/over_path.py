@@ -52,3 +52,8 @@ def summary(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 def steal(found: dict[str, Any]) -> float:
     return float(found["path"]["host"]["steal_share"])
+
+
+def direction(found: dict[str, Any], name: str) -> dict[str, Any]:
+    (row,) = [row for row in found["path"]["directions"] if row["direction"] == name]
+    return dict(row)

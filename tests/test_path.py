@@ -20,7 +20,7 @@ import pytest
 
 import paceline
 from needs import require, unprivileged
-from over_path import FIRST, IPERF3, LINK, PACELINE, measured, run, steal, summary
+from over_path import FIRST, IPERF3, LINK, PACELINE, direction, measured, run, steal, summary
 from realtime import conclusive
 
 pytestmark = pytest.mark.realtime
@@ -35,11 +35,6 @@ def link(tmp_path: Path) -> str:
     file = tmp_path / "link.toml"
     file.write_text(LINK)
     return str(file)
-
-
-def direction(found: dict[str, Any], name: str) -> dict[str, Any]:
-    (row,) = [row for row in found["path"]["directions"] if row["direction"] == name]
-    return dict(row)
 
 
 def times(text: str) -> list[float]:
