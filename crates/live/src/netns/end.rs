@@ -155,7 +155,8 @@ impl End {
         }
     }
 
-    /// Runs the program, which finds in its environment that the path's clock began at `start`, nanoseconds since 1970. A signal that comes meanwhile is left for later, when there is a program to have it.
+    /// Runs the program, which finds in its environment that the path's clock began at `start`, nanoseconds since 1970. A
+    /// signal that comes meanwhile is left for later, when there is a program to have it.
     ///
     /// # Errors
     /// `Refused` by `execve` if the program cannot be run; any other [`EndError`].

@@ -175,7 +175,7 @@ fn configure(plan: &Plan, devices: &Devices, control: BorrowedFd<'_>) -> Attempt
                 Said::Without(refused).send(control, None)?;
             }
         }
-        // Not even an address of the link, so that programs that ask see a host without IPv6. A kernel without has no such file.
+        // Not even an address of the link, so that programs see a host without IPv6. A kernel without it has no such file.
         None => drop(write(c"/proc/sys/net/ipv6/conf/path0/disable_ipv6", b"1", Call::Address)),
     }
     // So that ping needs no privileges; in a user namespace programs have CAP_NET_RAW instead.

@@ -34,7 +34,7 @@ pub fn start_text(nanoseconds: u64) -> String {
     digits(nanoseconds).map(char::from).collect()
 }
 
-/// The same without a place in memory: eleven digits of seconds do until the year 5138, leading zeros but one left out.
+/// The same without a place in memory: at most eleven digits of seconds, and at least one.
 fn digits(nanoseconds: u64) -> impl Iterator<Item = u8> {
     let digit = move |power: u32| b'0' + (nanoseconds / 10_u64.pow(power) % 10) as u8;
     let seconds = (9..20).rev().skip_while(move |&power| power > 9 && nanoseconds / 10_u64.pow(power) == 0).map(digit);
