@@ -7,11 +7,9 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,25 +20,14 @@ import pytest
 
 import paceline
 from needs import require, unprivileged
+from over_path import FIRST, IPERF3, LINK, PACELINE, direction, measured, run, steal, summary
 from realtime import conclusive
 
 pytestmark = pytest.mark.realtime
 
-PACELINE = str(Path(sys.executable).with_name("paceline"))
 NEAR, FAR, FAR6 = "198.18.0.1", "198.18.0.2", "fdac:e11e::2"
-IPERF3 = "iperf3 -c $PACELINE_PEER --connect-timeout 3000 -J"
 HEADERS = 52
 """Of a segment of the kernel's TCP: IPv4, TCP, time stamps."""
-
-FIRST = ["chrt", "--fifo", "1"] if os.geteuid() == 0 and shutil.which("chrt") else []
-"""Before what is timed: other programs of this machine are not stolen time, and would be in it."""
-
-LINK = """
-[link.bottleneck]
-rate = "10 Mbit/s"
-delay = "20 ms"
-queue = { kind = "droptail", limit = "60 packets" }
-"""
 
 
 @pytest.fixture
@@ -48,41 +35,6 @@ def link(tmp_path: Path) -> str:
     file = tmp_path / "link.toml"
     file.write_text(LINK)
     return str(file)
-
-
-def run(
-    *words: str, before: list[str] | None = None, timeout: float = 60
-) -> subprocess.CompletedProcess[str]:
-    """`paceline path`, with what is to stand before it."""
-    return subprocess.run(
-        [*(before or []), PACELINE, "path", *words],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-
-
-def measured(*words: str) -> tuple[str, dict[str, Any]]:
-    """What a command said, and the summary of its path. What else the machine does waits, where that is allowed."""
-    done = run("--json", *words, before=FIRST)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout, summary(done)
-
-
-def summary(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(done.stderr[done.stderr.index("{\n") :])
-    return found
-
-
-def steal(found: dict[str, Any]) -> float:
-    return float(found["path"]["host"]["steal_share"])
-
-
-def direction(found: dict[str, Any], name: str) -> dict[str, Any]:
-    (row,) = [row for row in found["path"]["directions"] if row["direction"] == name]
-    return dict(row)
 
 
 def times(text: str) -> list[float]:
@@ -147,6 +99,11 @@ def test_a_filled_queue_is_as_deep_as_set(link: str) -> None:
         datagrams, text, found = of_all
         (queue,) = [q for q in found["queues"] if q["direction"] == "forward"]
         assert queue["max_packets"] == 60
+        # one that finds 59 waiting may find another one's transmission begun
+        assert 59 * 1500 * 8 / 10e6 < queue["delay_max_s"] <= 60 * 1500 * 8 / 10e6
+        # Little's law: the packets that wait in the mean are those that come in a mean wait
+        rate = queue["departures"] / found["end_s"]
+        assert abs(queue["mean_packets"] / rate / queue["delay_mean_s"] - 1) < 0.02
         # 60 packets of 1500 bytes at 10 Mbit/s, and the delays of both ways
         assert abs(statistics.median(times(text)) - (60 * 1500 * 8 / 10e6 * 1e3 + 40)) < 4, text
         received = datagrams["end"]["sum_received"]

@@ -14,13 +14,13 @@ import polars as pl
 import pytest
 
 from needs import require
+from over_path import PACELINE, direction, measured, steal
 from paceline import _core
 from paceline.errors import LiveError, PacelineError, ScenarioError
 from paceline.results import Results
 from paceline.rtp import Receiver
 from paceline.sending import send
 from realtime import conclusive
-from test_path import PACELINE, direction, measured, steal
 
 pytestmark = pytest.mark.realtime
 

@@ -32,6 +32,7 @@ from paceline.errors import (
 if TYPE_CHECKING:
     from paceline import models
     from paceline.comparing import Comparison, compare
+    from paceline.fitting import fit
     from paceline.merging import merge
     from paceline.paths import PathRun, path
     from paceline.realtime import run as emulate
@@ -52,6 +53,7 @@ _LATER = {
     "compare": "comparing",
     "cov": "variation",
     "emulate": "realtime.run",
+    "fit": "fitting",
     "jain_over_time": "variation",
     "load": "scenario",
     "merge": "merging",
@@ -114,6 +116,7 @@ __all__ = [
     "controllers",
     "cov",
     "emulate",
+    "fit",
     "jain_over_time",
     "load",
     "merge",

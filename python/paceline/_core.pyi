@@ -262,15 +262,17 @@ def run_path(
     host: bool = False,
     device: str = "any",
     limit_s: float | None = None,
+    ipv4: bool = False,
     record_every_s: float | None = None,
     capture: tuple[str, int] | None = None,
     stop: PathStop | None = None,
     access_point: str | None = None,
 ) -> PathOutput:
     """Runs a command over a path until it ends, without the interpreter lock. `far` is a line for a shell at the far
-    end, whose output goes to the descriptor `far_output`; `host`: the far end is this host. `capture` is a file and how
-    many bytes of a packet are kept. Signals are the command's meanwhile; with `stop`, which ends it, they are left
-    alone. `access_point` is a law in a word, as "voap,beta=20ms". Raises PathError, InternalError, ValueError.
+    end, whose output goes to the descriptor `far_output`; `host`: the far end is this host. With `ipv4` the ends have
+    no IPv6. `capture` is a file and how many bytes of a packet are kept. Signals are the command's meanwhile; with
+    `stop`, which ends it, they are left alone. `access_point` is a law in a word, as "voap,beta=20ms". Raises
+    PathError, InternalError, ValueError.
     """
 
 def schema_json() -> str:

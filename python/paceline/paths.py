@@ -31,6 +31,10 @@ LATE_S = 1e-3
 """The median of an emulator's lag above which a run is disturbed: a sixth of what a packet of 1500 bytes takes at 2
 Mbit/s."""
 
+LATE_SHARE = 0.1
+"""The share of a path's delay without load, one way, above which the 99th percentile of the lag is no longer small
+beside it. Below `LATE_S` no lag is worth a word."""
+
 SNAP = 128
 """Bytes of a packet that a capture keeps: all headers, and a little of what follows them."""
 
@@ -64,6 +68,7 @@ def path(
     *,
     far: str | None = None,
     device: Device = "any",
+    ipv4: bool = False,
     for_s: float | None = None,
     seed: int | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
@@ -76,17 +81,19 @@ def path(
 ) -> PathRun:
     """Runs `command` over an emulated path until it ends, in real time.
 
-    `path` names a profile, a path file or "trace:UP,DOWN"; `set` replaces values at TOML paths, `seed` its seed. At the
-    far end runs `far`, a line for a shell, or it is this host ("host"), or a namespace that answers pings. `device` is
-    "tun" or "packet" (veth and packet sockets), or either. After `for_s` seconds the command is ended. With
-    `record_every_s`, queues and delays are recorded over time; with `out`, a directory, every 20 ms if nothing else is
-    said, and tables and recordings are written there, and what the far command writes. `pcap` is a capture file.
-    `access_point` puts one before the queue towards the command: "voap", "voap,beta=20ms", "sap-law,capacity=8Mbit/s"
-    or "window=30kB". If the command sends and receives the flows of `path`, a scenario, `ports` is its port of the
-    first of them, of which each other one has the next: then those with an `rtt` have it.
+    `path` names a profile, a path file or "trace:UP,DOWN"; `set` replaces values at TOML paths, `seed` its seed. At
+    the far end runs `far`, a line for a shell, or it is this host ("host"), or a namespace that answers pings.
+    `device` is "tun" or "packet" (veth and packet sockets), or either. With `ipv4` the ends have IPv4 alone. After
+    `for_s` seconds the command is ended. With `record_every_s`, queues and delays are recorded over time; with `out`,
+    a directory, every 20 ms if nothing else is said, and tables and recordings are written there, and what the far
+    command writes. `pcap` is a capture file. `access_point` puts one before the queue towards the command: "voap",
+    "voap,beta=20ms", "sap-law,capacity=8Mbit/s" or "window=30kB". If the command sends and receives the flows of
+    `path`, a scenario, `ports` is its port of the first of them, of which each other one has the next: then those
+    with an `rtt` have it.
 
-    The command has this process's standard input, output and errors, and PACELINE_PEER in its environment. Signals to
-    this process are passed on to it meanwhile; not so with `stop`, which ends it from another thread.
+    The command has this process's standard input, output and errors, and PACELINE_PEER and PACELINE_START in its
+    environment. Signals to this process are passed on to it meanwhile; not so with `stop`, which ends it from another
+    thread.
     Raises NeedsLinux, PathError, ScenarioError, StorageError.
     """
     linux.needed("an emulated path")
@@ -113,6 +120,7 @@ def path(
                     host=far == HOST,
                     device=device,
                     limit_s=for_s,
+                    ipv4=ipv4,
                     record_every_s=record_every_s,
                     capture=None if pcap is None else (str(pcap), SNAP),
                     stop=stop,
@@ -129,6 +137,7 @@ def path(
             "set": dict(values),
             "command": list(command),
             "far": far,
+            "ipv4": ipv4,
             "access_point": access_point,
             "report": report,
         }

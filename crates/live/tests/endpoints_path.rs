@@ -87,17 +87,24 @@ fn over_with(links: &str, flows: &str, for_ms: u64, logs: Option<&Path>) -> Resu
         command: ["/bin/sh", "-c", &client].map(Into::into).to_vec(),
         far: Far::Program(format!("exec timeout 60 '{us}' --exact serves --ignored > /dev/null 2>&1").into(), 2),
         kind: Kind::Any,
+        ipv4: false,
         limit: Some(Span::from_millis(for_ms + 30_000)),
         ender: None,
     };
-    let ended = paceline_live::netns::run(&plan, |mut near, mut far, stop| {
+    let ended = paceline_live::netns::run(&plan, |mut near, mut far, clock, stop| {
         let relayed = Stop::new()?;
         thread::scope(|scope| {
             scope.spawn(|| {
                 let _ = poll(&mut [PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)], None);
                 relayed.stop();
             });
-            paceline_live::path::run(&spec, &mut near, &mut far, &RelayOptions::default(), &relayed)
+            paceline_live::path::run(
+                &spec,
+                &mut near,
+                &mut far,
+                &RelayOptions { clock, ..RelayOptions::default() },
+                &relayed,
+            )
         })
     });
     let mut text = String::new();

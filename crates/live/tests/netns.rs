@@ -1,5 +1,6 @@
 //! Programs in namespaces with a plain wire between them: what they see, what is left behind, what is said of a refusal.
 
+use paceline_live::clock::Clock;
 use paceline_live::netns::{Far, Kind, NetDevice, Plan, RunError, Status, run};
 use paceline_live::path::{Device as _, Sent, Stop};
 use paceline_units::Span;
@@ -12,7 +13,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 mod needs;
 
 /// Hands on what comes, at once; gives the counts of packets of each direction.
-fn wire(near: NetDevice, far: NetDevice, stop: &Stop) -> io::Result<[u64; 2]> {
+fn wire(near: NetDevice, far: NetDevice, _: Clock, stop: &Stop) -> io::Result<[u64; 2]> {
     let mut ends = [near, far];
     let mut counts = [0; 2];
     let mut buffer = [0; 2000];
@@ -37,6 +38,7 @@ fn plan(line: &str) -> Plan {
         command: ["/bin/sh", "-c", line].map(OsString::from).to_vec(),
         far: Far::Nobody,
         kind: Kind::Any,
+        ipv4: false,
         limit: Some(Span::from_secs(20)),
         ender: None,
     }
@@ -107,7 +109,7 @@ fn status_limit_and_failure_are_told() {
     assert!(run(&folder, wire).unwrap_err().to_string().contains("(EACCES)"));
     let error = run(&Plan { far: Far::Program("exit 3".into(), 2), ..plan("true") }, wire).unwrap_err();
     assert!(matches!(error, RunError::FarEnded(Status::Code(3))), "{error}");
-    let error = run(&plan("true"), |_, _, _| Err::<(), _>(io::Error::other("out of order"))).unwrap_err();
+    let error = run(&plan("true"), |_, _, _, _| Err::<(), _>(io::Error::other("out of order"))).unwrap_err();
     assert_eq!(error.to_string(), "the emulator: out of order");
 }
 

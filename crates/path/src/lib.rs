@@ -31,7 +31,7 @@ pub use discipline::{CoDelModel, DelayEstimate, Discipline, FqCoDelModel, Interf
 pub use link::Link;
 pub use loss::{FlowSet, GilbertElliott, Loss, On, Start, TwoState};
 pub use managed::ManagedLink;
-pub use meter::{LinkReport, Measure, Series, Totals};
+pub use meter::{LinkReport, Measure, Series, Totals, Waits};
 pub use model::{Limit, LinkModel, Queue, Reorder};
 pub use opportunities::Opportunities;
 pub use paceline_engine::{DropReason, Drops, Fate};

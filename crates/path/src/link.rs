@@ -403,6 +403,24 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn tells_how_long_packets_waited() {
+        let mut link = link(&model(2), Measure::ALL);
+        link.tell_waits();
+        let mut managed = crate::ManagedLink::new(&model(2), Measure::ALL, crate::Keys::Flow, Stream::new(1, "link"));
+        assert_eq!((link.waits().mean(), managed.waits().max()), (None, None));
+        // 1 ms each: at 0 four come and one finds no room, another comes after all have gone.
+        for at in [0, 0, 0, 0, 9_000_000] {
+            let _ = link.admit(&mut packet(at, 1000));
+            managed.advance(Time(at), &mut |_, _, _| {});
+            managed.arrive(packet(at, 1000), &mut |_, _, _| {});
+        }
+        for waits in [link.waits(), managed.waits()] {
+            assert_eq!(waits.mean(), Some(Span(3_000_000 / 4)));
+            assert_eq!(waits.max(), Some(Span(2_000_000)));
+        }
+    }
+
+    #[test]
     fn records_the_queue() {
         let mut link = link(&model(9), Measure::ALL);
         link.record(Span(500_000));

@@ -6,7 +6,7 @@
 use crate::discipline::{Discipline, Interface, Keys};
 use crate::impair::{Counts, Impairments};
 use crate::level::Level;
-use crate::meter::{Agenda, Measure, Series, Snapshot};
+use crate::meter::{Agenda, Measure, Series, Snapshot, Waits};
 use crate::model::LinkModel;
 use crate::occupancy::Occupancy;
 use crate::rate::Server;
@@ -277,6 +277,12 @@ impl ManagedLink {
     pub fn record(&mut self, every: Span) {
         self.agenda.record(every);
         self.boundary = 0;
+    }
+
+    /// How long those that were sent waited.
+    #[must_use]
+    pub fn waits(&self) -> Waits {
+        self.agenda.waits
     }
 
     /// What [`ManagedLink::record`] asked for, up to the end given to [`ManagedLink::finish`].

@@ -97,6 +97,36 @@ pub struct Series {
     pub delay: Vec<Span>,
 }
 
+/// How long packets waited in a queue until their transmission began, all of them from the beginning of the clock. One that
+/// found the link free waited for no time; one that the queue dropped is not among them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Waits {
+    packets: u64,
+    /// Nanoseconds.
+    sum: u128,
+    most: u64,
+}
+
+impl Waits {
+    fn add(&mut self, wait: u64) {
+        self.packets += 1;
+        self.sum += u128::from(wait);
+        self.most = self.most.max(wait);
+    }
+
+    /// Their mean; `None` without a packet.
+    #[must_use]
+    pub fn mean(&self) -> Option<Span> {
+        self.sum.checked_div(u128::from(self.packets)).map(|mean| Span(mean as u64))
+    }
+
+    /// The longest; `None` without a packet.
+    #[must_use]
+    pub fn max(&self) -> Option<Span> {
+        (self.packets > 0).then_some(Span(self.most))
+    }
+}
+
 /// Everything that has happened before some instant.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Snapshot {
@@ -176,6 +206,7 @@ pub(crate) struct Agenda {
     pub every: Span,
     pub next_sample: u64,
     pub series: Series,
+    pub waits: Waits,
     /// Packets that have left since the last sample, and how long they had waited in all.
     left: (u64, u64),
     /// Departures that are known of and lie ahead: when, and after what wait.
@@ -186,7 +217,8 @@ impl Agenda {
     pub(crate) fn new(window: Measure) -> Agenda {
         let (series, ahead) = (Series::default(), VecDeque::new());
         let (every, next_sample) = (Span::ZERO, u64::MAX);
-        Agenda { window, from: None, to: None, every, next_sample, series, left: (0, 0), ahead }
+        let waits = Waits::default();
+        Agenda { window, from: None, to: None, every, next_sample, series, waits, left: (0, 0), ahead }
     }
 
     /// Asks for a sample every `every`, from the beginning of the clock.
@@ -201,11 +233,17 @@ impl Agenda {
 
     /// A packet leaves after a wait.
     pub(crate) fn waited(&mut self, wait: u64) {
+        self.waits.add(wait);
+        self.leave(wait);
+    }
+
+    fn leave(&mut self, wait: u64) {
         self.left = (self.left.0 + 1, self.left.1 + wait);
     }
 
-    /// A packet will leave at `start` after a wait; if samples are taken.
+    /// A packet will leave at `start` after a wait.
     pub(crate) fn will_leave(&mut self, start: u64, wait: u64) {
+        self.waits.add(wait);
         if self.every > Span::ZERO {
             self.ahead.push_back((start, wait));
         }
@@ -217,7 +255,7 @@ impl Agenda {
             && start <= time
         {
             self.ahead.pop_front();
-            self.waited(wait);
+            self.leave(wait);
         }
         let (left, waits) = core::mem::take(&mut self.left);
         self.series.delay.push(Span(waits.checked_div(left).unwrap_or(0)));

@@ -104,7 +104,7 @@ pub struct PathOutput {
 /// signals are left alone.
 #[pyfunction]
 #[pyo3(signature = (path, command, *, far = None, far_output = 2, host = false, device = "any", limit_s = None,
-    record_every_s = None, capture = None, stop = None, access_point = None))]
+    ipv4 = false, record_every_s = None, capture = None, stop = None, access_point = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn run_path(
     py: Python<'_>,
@@ -115,6 +115,7 @@ pub fn run_path(
     host: bool,
     device: &str,
     limit_s: Option<f64>,
+    ipv4: bool,
     record_every_s: Option<f64>,
     capture: Option<(PathBuf, usize)>,
     stop: Option<Py<PathStop>>,
@@ -141,15 +142,15 @@ pub fn run_path(
         seconds => Ok(seconds.map(Span::from_secs_f64)),
     };
     let ender = stop.map(|stop| Arc::clone(&stop.get().stop));
-    let plan = Plan { command, far, kind, limit: span("limit_s", limit_s)?, ender };
+    let plan = Plan { command, far, kind, ipv4, limit: span("limit_s", limit_s)?, ender };
     let record = span("record_every_s", record_every_s)?;
     let spec = &path.spec;
     let finished = py.detach(|| {
         panics::guarded(|| {
-            netns::run(&plan, |mut near, mut far, stop| {
+            netns::run(&plan, |mut near, mut far, clock, stop| {
                 let capture = capture.as_ref().map(|(path, snap)| PathCapture { path, snap: *snap });
                 let access_point = law.as_ref();
-                let options = RelayOptions { record, capture, access_point, ..RelayOptions::default() };
+                let options = RelayOptions { clock, record, capture, access_point, ..RelayOptions::default() };
                 path::run(spec, &mut near, &mut far, &options, stop)
             })
         })
@@ -169,8 +170,8 @@ fn summary(ended: &Ended<PathReport>) -> serde_json::Result<Value> {
     let end = Time::ZERO + Span::from_secs_f64(report.duration_s);
     let mut summary = LiveSummary::new(&report.name, end, Vec::new());
     summary.seed = report.seed;
-    summary.queues = report.queues.clone();
     let mut summary = serde_json::to_value(summary)?;
+    summary["queues"] = serde_json::to_value(&report.queues)?;
     let mut path = serde_json::to_value(report)?;
     let without: Vec<Value> = ended
         .without
@@ -179,6 +180,7 @@ fn summary(ended: &Ended<PathReport>) -> serde_json::Result<Value> {
         .collect();
     if let Some(path) = path.as_object_mut() {
         path.remove("queues");
+        path.insert("start".into(), json!(netns::start_text(ended.start)));
         path.insert("status".into(), json!(ended.status.code()));
         path.insert("limited".into(), json!(ended.limited));
         path.insert("far_status".into(), json!(ended.far_status.map(netns::Status::code)));

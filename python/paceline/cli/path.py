@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from paceline import files, paths
+from paceline import files, fitting, paths
 from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Set, span
@@ -103,6 +103,19 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
             help="tun; packet (veth and packet sockets); any: tun where it can be.",
         ),
     ] = "any",
+    fit: Annotated[
+        Path | None,
+        typer.Option(
+            "--fit",
+            metavar="FILE",
+            help="Print (or with --out write) a path file of the network that FILE was recorded over: a capture of "
+            "TCP at one end, output of ping, iperf3 -J or irtt -o.",
+            show_default=False,
+        ),
+    ] = None,
+    ipv4: Annotated[
+        bool, typer.Option("--ipv4", help="IPv4 alone, for programs that try IPv6 first.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document instead of tables, on stderr too.")
     ] = False,
@@ -115,8 +128,8 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
     """Run a program over an emulated path, in real time.
 
     COMMAND and the program at the far end run in network namespaces of their own, with a path made of the simulator's
-    links between them. PACELINE_PEER in their environment is the other end's address: 198.18.0.2 for COMMAND, and
-    PACELINE_PEER6 its IPv6 address, fdac:e11e::2.
+    links between them. In their environment PACELINE_PEER is the other end's address, 198.18.0.2 for COMMAND,
+    PACELINE_PEER6 its IPv6 address, fdac:e11e::2, and PACELINE_START the time of day at which the path's clock began.
 
     COMMAND's output and exit code are the command's own; what the path did follows on stderr.
 
@@ -129,12 +142,21 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
           iperf3 -c 198.18.0.2 -C cubic -R -t 3
       paceline path lte --set link.bottleneck.delay=80ms --for 2s -- \\
           ping 198.18.0.2
+      paceline path wide-area -- ping -c 3 198.18.0.2 > ping.txt
+      paceline path --fit ping.txt --out fitted.toml
     """
     if listing:
         _list()
         return
     if shown is not None:
         print(_profile(shown), end="")
+        return
+    if fit is not None:
+        text = fitting.fit(fit)
+        if out is None:
+            print(text, end="")
+        else:
+            files.write_whole(out, text)
         return
     if path is None:
         raise PacelineError("which path? `paceline path --list` has the profiles")
@@ -149,6 +171,7 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
         command,
         far=far,
         device=device,  # type: ignore[arg-type] # checked above
+        ipv4=ipv4,
         for_s=None if for_ is None else span(for_, "--for"),
         seed=seed,
         set=assignments(set_ or []),
@@ -281,4 +304,16 @@ def notes(report: Mapping[str, Any]) -> list[str]:
             f"Note: half of the packets left more than {show.quantity('p50_s', lag['p50_s'])} late: this host is too "
             "busy for the path, or idle states wake it late."
         )
+    elif lag["count"] and lag["p99_s"] > max(paths.LATE_S, paths.LATE_SHARE * _unloaded(report)):
+        found.append(
+            f"Note: 1 % of the packets left more than {show.quantity('p99_s', lag['p99_s'])} late, on a path that "
+            f"takes {show.quantity('delay_min_s', _unloaded(report))} without load: delays and their variation are "
+            "this host's too. End what else runs here, or begin as root with `chrt -f 1` before `paceline`."
+        )
     return found
+
+
+def _unloaded(report: Mapping[str, Any]) -> float:
+    """The path's delay one way without load, in seconds: the least that any packet took; of the shorter direction."""
+    least = [row["delay_min_s"] for row in report["directions"] if row["delay_min_s"] is not None]
+    return min(least, default=0.0)

@@ -69,6 +69,8 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("mean_packets", "mean"),
         ("sd_packets", "sd"),
         ("max_packets", "max"),
+        ("delay_mean_s", "wait"),
+        ("delay_max_s", "wait max"),
         ("utilisation", "utilisation"),
         *_DROPS,
         ("drops_retries", "retries"),

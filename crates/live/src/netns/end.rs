@@ -59,6 +59,8 @@ pub struct EndOptions<'a> {
     pub side: Side,
     /// The number of the path, which decides its addresses.
     pub path: u8,
+    /// No IPv6.
+    pub ipv4: bool,
     /// Its device.
     pub kind: Kind,
     /// Its program.
@@ -102,7 +104,7 @@ impl End {
             identity,
             kind: options.kind,
             ipv4: address::ipv4(options.path, options.side),
-            ipv6: address::ipv6(options.path, options.side),
+            ipv6: (!options.ipv4).then(|| address::ipv6(options.path, options.side)),
             program,
             all_end: options.all_end,
             descriptors: descriptors(),
@@ -153,12 +155,13 @@ impl End {
         }
     }
 
-    /// Runs the program. A signal that comes meanwhile is left for later, when there is a program to have it.
+    /// Runs the program, which finds in its environment that the path's clock began at `start`, nanoseconds since 1970. A
+    /// signal that comes meanwhile is left for later, when there is a program to have it.
     ///
     /// # Errors
     /// `Refused` by `execve` if the program cannot be run; any other [`EndError`].
-    pub(super) fn start(&self) -> Result<(), EndError> {
-        Told::Run.send(&self.control)?;
+    pub(super) fn start(&self, start: u64) -> Result<(), EndError> {
+        Told::Run(start).send(&self.control)?;
         match self.wait(None)?.0 {
             Said::Started => Ok(()),
             Said::NotStarted(refused) | Said::Failed(refused) => Err(refused.into()),

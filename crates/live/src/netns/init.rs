@@ -44,7 +44,8 @@ pub(super) struct Plan {
     pub(super) identity: Option<Identity>,
     pub(super) kind: Kind,
     pub(super) ipv4: Ipv4Addr,
-    pub(super) ipv6: Ipv6Addr,
+    /// None: IPv4 alone.
+    pub(super) ipv6: Option<Ipv6Addr>,
     pub(super) program: Option<Program>,
     /// What the program has begun ends with it; else, when Paceline says so.
     pub(super) all_end: bool,
@@ -168,8 +169,14 @@ fn configure(plan: &Plan, devices: &Devices, control: BorrowedFd<'_>) -> Attempt
     let name = DEVICE.as_bytes();
     devices.raise(name)?;
     devices.address(name, plan.ipv4, PREFIX)?;
-    if let Err(refused) = devices.address6(name, plan.ipv6, PREFIX6) {
-        Said::Without(refused).send(control, None)?;
+    match plan.ipv6 {
+        Some(ipv6) => {
+            if let Err(refused) = devices.address6(name, ipv6, PREFIX6) {
+                Said::Without(refused).send(control, None)?;
+            }
+        }
+        // Not even an address of the link, so that programs see a host without IPv6. A kernel without it has no such file.
+        None => drop(write(c"/proc/sys/net/ipv6/conf/path0/disable_ipv6", b"1", Call::Address)),
     }
     // So that ping needs no privileges; in a user namespace programs have CAP_NET_RAW instead.
     let _ = write(c"/proc/sys/net/ipv4/ping_group_range", b"0 2147483647", Call::Address);
@@ -201,14 +208,17 @@ fn serve(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
         if !fds[0].revents().is_empty() {
             match (Told::receive(control), &plan.program) {
                 (None, _) => return Ok(()),
-                (Some(Told::Run), Some(what)) => program = start(plan, what, control)?,
+                (Some(Told::Run(clock)), Some(what)) => {
+                    what.set_start(clock);
+                    program = start(plan, what, control)?;
+                }
                 (Some(Told::Signal(number)), _) => {
                     if let Some(pid) = program {
                         // SAFETY: takes numbers. The process is not reaped yet, or `program` would be None.
                         unsafe { libc::kill(pid, number) };
                     }
                 }
-                (Some(Told::Run), None) => {}
+                (Some(Told::Run(_)), None) => {}
             }
         }
         let mut drain = [0; 128];

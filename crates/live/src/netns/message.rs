@@ -31,8 +31,8 @@ pub(super) enum Said {
 /// What init is told. The end of the connection tells it to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Told {
-    /// Run the program.
-    Run,
+    /// Run the program; the path's clock began at these nanoseconds since 1970.
+    Run(u64),
     /// Send the program a signal.
     Signal(i32),
 }
@@ -123,7 +123,7 @@ impl Said {
 impl Told {
     pub(super) fn send(self, to: &impl AsFd) -> Attempt<()> {
         let words = match self {
-            Told::Run => [1, 0, 0, 0],
+            Told::Run(start) => [1, start as i32, (start >> 32) as i32, 0],
             Told::Signal(number) => [2, number, 0, 0],
         };
         rustix::net::send(to, &bytes(words), SendFlags::NOSIGNAL).map(drop).map_err(Call::Send.with())
@@ -140,7 +140,7 @@ impl Told {
             }
         }
         match words(&bytes) {
-            [1, ..] => Some(Told::Run),
+            [1, low, high, _] => Some(Told::Run(u64::from(low as u32) | u64::from(high as u32) << 32)),
             [2, number, ..] => Some(Told::Signal(number)),
             _ => None,
         }
@@ -172,7 +172,7 @@ mod tests {
         }
         Said::Tun.send(one.as_fd(), Some(one.as_fd())).unwrap();
         assert!(Said::receive(&other).unwrap().1.is_some());
-        for told in [Told::Run, Told::Signal(15)] {
+        for told in [Told::Run(0x8123_4567_89ab_cdef), Told::Signal(15)] {
             told.send(&other).unwrap();
             assert_eq!(Told::receive(one.as_fd()), Some(told));
         }

@@ -22,4 +22,5 @@ pub use device::{NetDevice, PacketSocket};
 pub use end::{EndError, privileged};
 pub use init::{DEVICE, Kind};
 pub use interface::MTU;
+pub use program::start_text;
 pub use run::{Ended, Far, Plan, RunError, Status, run};

@@ -1,5 +1,6 @@
 //! A program as `execve(2)` wants it, prepared before there is a process for it.
 
+use std::cell::Cell;
 use std::ffi::{CString, OsStr, OsString, c_char};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
@@ -9,8 +10,8 @@ use std::path::Path;
 pub struct Command {
     /// The program, looked up in PATH if it has no slash, and its arguments.
     pub words: Vec<OsString>,
-    /// Variables of the environment beside this process's.
-    pub environment: Vec<(String, String)>,
+    /// Variables of the environment in the place of this process's; `None`: the program has no such variable.
+    pub environment: Vec<(String, Option<String>)>,
     /// Where its output goes.
     pub output: Output,
 }
@@ -24,6 +25,22 @@ pub enum Output {
     To(i32),
 }
 
+/// The variable that says when the path's clock began: seconds since 1970, with nine decimals.
+const START: &[u8] = b"PACELINE_START=";
+
+/// Nanoseconds since 1970 as [`START`] has them.
+#[must_use]
+pub fn start_text(nanoseconds: u64) -> String {
+    digits(nanoseconds).map(char::from).collect()
+}
+
+/// The same without a place in memory: at most eleven digits of seconds, and at least one.
+fn digits(nanoseconds: u64) -> impl Iterator<Item = u8> {
+    let digit = move |power: u32| b'0' + (nanoseconds / 10_u64.pow(power) % 10) as u8;
+    let seconds = (9..20).rev().skip_while(move |&power| power > 9 && nanoseconds / 10_u64.pow(power) == 0).map(digit);
+    seconds.chain([b'.']).chain((0..9).rev().map(digit))
+}
+
 /// Null-terminated arrays that stay where they are.
 pub(super) struct Program {
     /// Paths to try one after the other.
@@ -34,6 +51,8 @@ pub(super) struct Program {
     environment: Vec<CString>,
     argument_pointers: Vec<*const c_char>,
     environment_pointers: Vec<*const c_char>,
+    /// [`START`], its value, and zeros behind it: the clock begins when there is already a process for the program.
+    start: Box<[Cell<u8>]>,
     pub(super) output: Output,
 }
 
@@ -47,24 +66,36 @@ impl Program {
         let paths: Vec<CString> = candidates(name).into_iter().map(c_string).collect::<Result<_, _>>()?;
         let mut environment = Vec::new();
         for (key, value) in std::env::vars_os() {
-            if !command.environment.iter().any(|(name, _)| key == OsStr::new(name)) {
+            let is_ours = key.as_bytes() == &START[..START.len() - 1];
+            if !is_ours && !command.environment.iter().any(|(name, _)| key == OsStr::new(name)) {
                 environment.push(c_string([key.as_bytes(), b"=", value.as_bytes()].concat())?);
             }
         }
         for (key, value) in &command.environment {
-            environment.push(c_string(format!("{key}={value}").into_bytes())?);
+            if let Some(value) = value {
+                environment.push(c_string(format!("{key}={value}").into_bytes())?);
+            }
         }
-        let pointers = |strings: &Vec<CString>| {
-            strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect::<Vec<_>>()
+        let start: Box<[Cell<u8>]> = START.iter().copied().chain([0; 32]).map(Cell::new).collect();
+        let pointers = |strings: &Vec<CString>, more: Option<*const c_char>| {
+            strings.iter().map(|string| string.as_ptr()).chain(more).chain([std::ptr::null()]).collect::<Vec<_>>()
         };
         Ok(Program {
-            argument_pointers: pointers(&arguments),
-            environment_pointers: pointers(&environment),
+            argument_pointers: pointers(&arguments, None),
+            environment_pointers: pointers(&environment, Some(start.as_ptr().cast::<c_char>())),
+            start,
             paths,
             arguments,
             environment,
             output: command.output,
         })
+    }
+
+    /// Says in the environment when the path's clock began, in nanoseconds since 1970. Does not allocate.
+    pub(super) fn set_start(&self, nanoseconds: u64) {
+        for (place, digit) in self.start[START.len()..].iter().zip(digits(nanoseconds)) {
+            place.set(digit);
+        }
     }
 
     /// Becomes the program; gives why it did not. Does not allocate.
@@ -96,4 +127,21 @@ fn candidates(name: &OsStr) -> Vec<Vec<u8>> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let join = |folder: std::path::PathBuf| Path::new(&folder).join(name).into_os_string().into_vec();
     std::env::split_paths(&path).map(join).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clocks_beginning_as_text() {
+        for (nanoseconds, text) in [
+            (0, "0.000000000"),
+            (1_500_000_007, "1.500000007"),
+            (1_763_845_200_000_000_120, "1763845200.000000120"),
+            (u64::MAX, "18446744073.709551615"),
+        ] {
+            assert_eq!(start_text(nanoseconds), text);
+        }
+    }
 }

@@ -48,6 +48,8 @@ pub struct Plan {
     pub far: Far,
     /// Devices.
     pub kind: Kind,
+    /// The ends have IPv4 alone.
+    pub ipv4: bool,
     /// When to end the program, if it has not ended by itself.
     pub limit: Option<Span>,
     /// Ends the program as SIGTERM would. Signals are then left to whoever holds the other end of this, so that several
@@ -95,6 +97,8 @@ impl fmt::Display for Status {
 /// What came of it.
 #[derive(Debug)]
 pub struct Ended<R> {
+    /// When the path's clock began, in nanoseconds since 1970.
+    pub start: u64,
     /// What the emulator measured.
     pub measured: R,
     /// How the program ended.
@@ -175,7 +179,7 @@ impl FarEnd {
 }
 
 /// Makes a path, runs its programs and, on a thread of its own, `emulate` between its devices (near, far) until the
-/// programs have ended and it is stopped.
+/// programs have ended and it is stopped. The path's clock, which `emulate` is given, begins when both ends are there.
 ///
 /// Signals are the program's: those of a terminal reach it anyway, others are passed on to it. A program that does not end
 /// within 5 s of SIGTERM or SIGHUP, of a second one, or of three Ctrl-C in two seconds, is killed.
@@ -184,7 +188,7 @@ impl FarEnd {
 /// [`RunError`].
 pub fn run<R: Send>(
     plan: &Plan,
-    emulate: impl FnOnce(NetDevice, NetDevice, &Stop) -> io::Result<R> + Send,
+    emulate: impl FnOnce(NetDevice, NetDevice, Clock, &Stop) -> io::Result<R> + Send,
 ) -> Result<Ended<R>, RunError> {
     let terminal = Terminal::now();
     let caught = if plan.ender.is_some() { None } else { Caught::new()? };
@@ -192,18 +196,19 @@ pub fn run<R: Send>(
     let mut number = 0;
     let mut host = None;
     if matches!(plan.far, Far::Host) {
-        let (path, name, device) = host_device()?;
+        let (path, name, device) = host_device(plan.ipv4)?;
         number = path;
         host = Some((name, device));
     }
     let open = |side: Side, command: Option<&Command>| {
-        let options = EndOptions { side, path: number, kind: plan.kind, command, all_end: side == Side::Near };
+        let options =
+            EndOptions { side, path: number, ipv4: plan.ipv4, kind: plan.kind, command, all_end: side == Side::Near };
         End::open(&options, signals).map_err(|error| RunError::End(side, error))
     };
     let far_command = match &plan.far {
         Far::Program(line, output) => Some(Command {
             words: vec!["/bin/sh".into(), "-c".into(), line.clone()],
-            environment: environment(number, Side::Far),
+            environment: environment(number, Side::Far, plan.ipv4),
             output: Output::To(*output),
         }),
         _ => None,
@@ -217,7 +222,7 @@ pub fn run<R: Send>(
     };
     let near_command = Command {
         words: plan.command.clone(),
-        environment: environment(number, Side::Near),
+        environment: environment(number, Side::Near, plan.ipv4),
         output: Output::Inherited,
     };
     let (near, near_device) = open(Side::Near, Some(&near_command))?;
@@ -225,9 +230,11 @@ pub fn run<R: Send>(
     let counters = [near_device.counter(), far_device.counter()];
     let stop = &Stop::new().map_err(RunError::Emulator)?;
     let (done, doing) = pipe_with(PipeFlags::CLOEXEC).map_err(Call::Pipe.with())?;
+    let clock = Clock::start();
+    let start = clock.unix_at_zero();
     let outcome: Result<Ended<R>, RunError> = std::thread::scope(|scope| {
         let emulator = std::thread::Builder::new().name("paceline-path".into()).spawn_scoped(scope, move || {
-            let measured = emulate(near_device, far_device, stop);
+            let measured = emulate(near_device, far_device, clock, stop);
             drop(doing);
             measured
         });
@@ -240,7 +247,8 @@ pub fn run<R: Send>(
                     far: &far,
                     signals,
                     done: &done,
-                    clock: Clock::start(),
+                    clock,
+                    start,
                     far_status: None,
                     asked: false,
                 };
@@ -264,7 +272,7 @@ pub fn run<R: Send>(
         let measured = measured?;
         let (status, limited, far_status) = supervised?;
         let lost = [0, 1].map(|end| kernels[end] + counters[end].as_ref().map_or(0, NetDevice::lost));
-        Ok(Ended { measured, status, limited, far_status, without: Vec::new(), lost, devices: kinds })
+        Ok(Ended { start, measured, status, limited, far_status, without: Vec::new(), lost, devices: kinds })
     });
     terminal.take_back();
     let mut ended = outcome?;
@@ -275,18 +283,19 @@ pub fn run<R: Send>(
 }
 
 /// What the programs of an end find in their environment.
-fn environment(path: u8, side: Side) -> Vec<(String, String)> {
-    let variable = |name: &str, value: String| (name.to_owned(), value);
+fn environment(path: u8, side: Side, ipv4: bool) -> Vec<(String, Option<String>)> {
+    let four = |name: &str, side| (name.to_owned(), Some(address::ipv4(path, side).to_string()));
+    let six = |name: &str, side| (name.to_owned(), (!ipv4).then(|| address::ipv6(path, side).to_string()));
     vec![
-        variable("PACELINE_PEER", address::ipv4(path, side.other()).to_string()),
-        variable("PACELINE_PEER6", address::ipv6(path, side.other()).to_string()),
-        variable("PACELINE_ADDRESS", address::ipv4(path, side).to_string()),
-        variable("PACELINE_ADDRESS6", address::ipv6(path, side).to_string()),
+        four("PACELINE_PEER", side.other()),
+        six("PACELINE_PEER6", side.other()),
+        four("PACELINE_ADDRESS", side),
+        six("PACELINE_ADDRESS6", side),
     ]
 }
 
 /// A TUN in the namespace that this process is in, with addresses that no other path has: its number, name and device.
-fn host_device() -> Result<(u8, String, NetDevice), RunError> {
+fn host_device(ipv4: bool) -> Result<(u8, String, NetDevice), RunError> {
     let refused = |refused: Refused| RunError::End(Side::Far, refused.into());
     for path in 0..address::PATHS {
         let addresses = [Side::Near, Side::Far].map(|side| address::ipv4(path, side));
@@ -304,8 +313,10 @@ fn host_device() -> Result<(u8, String, NetDevice), RunError> {
             let devices = Devices::open()?;
             devices.raise(name.as_bytes())?;
             devices.address(name.as_bytes(), address::ipv4(path, Side::Far), PREFIX)?;
-            // A host without IPv6 has a path without it.
-            let _ = devices.address6(name.as_bytes(), address::ipv6(path, Side::Far), PREFIX6);
+            if !ipv4 {
+                // A host without IPv6 has a path without it.
+                let _ = devices.address6(name.as_bytes(), address::ipv6(path, Side::Far), PREFIX6);
+            }
             Ok(())
         };
         configure().map_err(refused)?;
@@ -328,6 +339,8 @@ struct Supervisor<'a> {
     signals: Option<&'a Caught>,
     done: &'a OwnedFd,
     clock: Clock,
+    /// When that began, in nanoseconds since 1970.
+    start: u64,
     far_status: Option<Status>,
     /// The plan's `ender` has been heeded.
     asked: bool,
@@ -362,7 +375,7 @@ impl Supervisor<'_> {
     }
 
     fn start(&self, end: &End, side: Side, name: &OsString) -> Result<(), RunError> {
-        end.start().map_err(|error| match error {
+        end.start(self.start).map_err(|error| match error {
             EndError::Refused(refused) if refused.call == Call::Exec => RunError::Program(side, name.clone(), refused),
             other => RunError::End(side, other),
         })

@@ -9,7 +9,9 @@ use super::frames::Frames;
 use super::own::OwnDelays;
 use super::spec::PathSpec;
 use paceline_packet::{Flags, FlowId, Packet, Stamp};
-use paceline_path::{DropReason, Drops, Fate, Keys, Limit, Link, LinkReport, ManagedLink, Measure, Queue, Series};
+use paceline_path::{
+    DropReason, Drops, Fate, Keys, Limit, Link, LinkReport, ManagedLink, Measure, Queue, Series, Waits,
+};
 use paceline_random::Stream;
 use paceline_sim::model::LinkDirection;
 use paceline_units::{Size, Span, Time};
@@ -117,8 +119,21 @@ pub struct WayResult {
     pub from: Side,
     /// What became of them.
     pub counts: Counts,
-    /// Its links in order, with what they measured and the queue over time.
-    pub links: Vec<(LinkDirection, LinkReport, Series)>,
+    /// Its links in order.
+    pub links: Vec<LinkResult>,
+}
+
+/// What a link of a direction has measured.
+#[derive(Debug)]
+pub struct LinkResult {
+    /// The link.
+    pub model: LinkDirection,
+    /// Its counts, and the queue over the whole time.
+    pub report: LinkReport,
+    /// How long packets waited in the queue.
+    pub waits: Waits,
+    /// The queue over time, if it was recorded.
+    pub series: Series,
 }
 
 /// A link of the path.
@@ -302,11 +317,11 @@ impl Emulator {
         self.ways.map(|way| {
             way.counts.check();
             let links = way.models.into_iter().zip(way.links).map(|(model, mut link)| {
-                let (report, series) = match &mut link {
-                    AnyLink::Plain(link) => (link.finish(end), link.take_series()),
-                    AnyLink::Managed(link) => (link.finish(end), link.take_series()),
+                let (report, waits, series) = match &mut link {
+                    AnyLink::Plain(link) => (link.finish(end), link.waits(), link.take_series()),
+                    AnyLink::Managed(link) => (link.finish(end), link.waits(), link.take_series()),
                 };
-                (model, report, series)
+                LinkResult { model, report, waits, series }
             });
             let from = sides.next().unwrap_or(Side::Near);
             WayResult { from, counts: way.counts, links: links.collect() }
@@ -454,6 +469,7 @@ fn link(direction: &LinkDirection, seed: u64, record: Option<Span>, memory: Size
         return AnyLink::Managed(Box::new(link));
     }
     let mut link = Link::new(&model, Measure::ALL, stream);
+    link.tell_waits();
     if let Some(every) = record {
         link.record(every);
     }

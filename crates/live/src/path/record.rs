@@ -1,7 +1,7 @@
 //! What an emulated path records of itself: how late it was, what became of the frames, queues and delays over time.
 
 use super::capture::{Capturing, PathCapture};
-use super::emulator::{Counts, Release, Side, WayResult};
+use super::emulator::{Counts, LinkResult, Release, Side, WayResult};
 use crate::clock::{Clock, Lateness, histogram};
 use crate::gateway::AccessPointReport;
 use crate::host::HostReport;
@@ -27,8 +27,8 @@ pub struct PathReport {
     pub failure: Option<String>,
     /// What became of the frames, of each direction.
     pub directions: Vec<DirectionReport>,
-    /// The links, as a simulated run reports them.
-    pub queues: Vec<QueueSummary>,
+    /// The links.
+    pub queues: Vec<PathQueue>,
     /// From the instant at which a frame was to come out until it was handed to the device.
     pub lag: Lateness,
     /// How late the emulator woke, of the instants that it had to wait for.
@@ -68,6 +68,20 @@ pub struct DirectionReport {
     pub drops: BTreeMap<&'static str, u64>,
     /// From a frame's arrival to the instant at which it was to come out: the path's own delay, without lag.
     pub delay: Lateness,
+    /// The least of it, what a frame takes that waits for no other; `None` without a frame.
+    pub delay_min_s: Option<f64>,
+}
+
+/// A link: what a simulated run reports of it, and how long packets waited in its queue until their transmission began.
+#[derive(Clone, Debug, Serialize)]
+pub struct PathQueue {
+    /// The link's row of a simulated run.
+    #[serde(flatten)]
+    pub queue: QueueSummary,
+    /// In the mean; `None` without a packet.
+    pub delay_mean_s: Option<f64>,
+    /// At most.
+    pub delay_max_s: Option<f64>,
 }
 
 /// How a capture went.
@@ -124,12 +138,17 @@ impl Recorder {
         for (way, delays) in ways.into_iter().zip(self.delays) {
             report.directions.push(DirectionReport {
                 delay: Lateness::of(&delays.all),
+                delay_min_s: (!delays.all.is_empty()).then(|| Span(delays.all.min()).as_secs_f64()),
                 ..DirectionReport::of(way.from, &way.counts)
             });
-            for (link, measured, queue) in way.links {
-                report.queues.push(QueueSummary::of(&link, &measured));
-                if !queue.time.is_empty() {
-                    report.series.push(Series::of_queue(&link, &queue, end));
+            for LinkResult { model, report: measured, waits, series } in way.links {
+                report.queues.push(PathQueue {
+                    queue: QueueSummary::of(&model, &measured),
+                    delay_mean_s: waits.mean().map(Span::as_secs_f64),
+                    delay_max_s: waits.max().map(Span::as_secs_f64),
+                });
+                if !series.time.is_empty() {
+                    report.series.push(Series::of_queue(&model, &series, end));
                 }
             }
             report.series.extend(delays.finish());
@@ -150,6 +169,7 @@ impl DirectionReport {
             in_flight: counts.in_flight,
             drops: counts.by_reason(),
             delay: Lateness::default(),
+            delay_min_s: None,
         }
     }
 }

@@ -60,6 +60,8 @@ impl AsFd for Stop {
 /// How a path is run.
 #[derive(Clone, Copy, Debug)]
 pub struct RelayOptions<'a> {
+    /// What the path's instants count from: its links' schedules, outages and traces, and all that is recorded.
+    pub clock: Clock,
     /// Ends after this, if not stopped before.
     pub duration: Option<Span>,
     /// How often queues and delays are recorded: 40 bytes for each link and direction each time. `None`: not at all.
@@ -74,7 +76,14 @@ pub struct RelayOptions<'a> {
 
 impl Default for RelayOptions<'_> {
     fn default() -> Self {
-        RelayOptions { duration: None, record: None, capture: None, memory: Emulator::MEMORY, access_point: None }
+        RelayOptions {
+            clock: Clock::start(),
+            duration: None,
+            record: None,
+            capture: None,
+            memory: Emulator::MEMORY,
+            access_point: None,
+        }
     }
 }
 
@@ -91,7 +100,7 @@ pub fn run(
     stop: &Stop,
 ) -> io::Result<PathReport> {
     let before = HostState::now()?;
-    let clock = Clock::start();
+    let clock = options.clock;
     let mut relay = Relay {
         clock,
         waiter: Waiter::new(clock)?,

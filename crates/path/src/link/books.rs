@@ -2,7 +2,7 @@
 
 use super::{General, Link, Refusal};
 use crate::impair::{Counts, Impairments};
-use crate::meter::{Series, Snapshot};
+use crate::meter::{Series, Snapshot, Waits};
 use crate::rate::Server;
 use crate::{LinkReport, Totals};
 use paceline_units::{Span, Time};
@@ -59,6 +59,13 @@ impl Link {
 
     /// Samples the queue every `every`, from the beginning of the clock. To be called before the first packet.
     pub fn record(&mut self, every: Span) {
+        self.tell_waits();
+        self.agenda.record(every);
+        self.boundary = self.agenda.next();
+    }
+
+    /// Asks for [`Link::waits`]. To be called before the first packet.
+    pub fn tell_waits(&mut self) {
         if self.general.is_none() {
             // Only there are waits told.
             let (server, discipline) = (Server::Constant(self.server), Refusal::Packets(self.limit));
@@ -66,8 +73,12 @@ impl Link {
             self.only_sends = false;
             self.general = Some(Box::new(General { server, recovery: None, discipline, impairments, shares: None }));
         }
-        self.agenda.record(every);
-        self.boundary = self.agenda.next();
+    }
+
+    /// What [`Link::tell_waits`] or [`Link::record`] asked for. A packet counts as it is taken in.
+    #[must_use]
+    pub fn waits(&self) -> Waits {
+        self.agenda.waits
     }
 
     /// What [`Link::record`] asked for, up to the end given to [`Link::finish`].

@@ -1,0 +1,97 @@
+"""What a recording says of a network, and numbers out of files that anybody may have written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from paceline.errors import PacelineError
+
+
+@dataclass
+class Measured:
+    """A network in numbers; what is None was not measured. Forward is where the data, or the probes, go."""
+
+    how: str
+    """What kind of recording it was, and over what, in a sentence."""
+    rate_bps: float | None = None
+    """The bottleneck's rate, of IP packets, if it was filled."""
+    rates: list[tuple[float, float]] = field(default_factory=list)
+    """If the rate varies: from which second on it was how many bit/s."""
+    least_rate_bps: float = 0.0
+    """What the link carried at least."""
+    rtt_min_s: float | None = None
+    rtt_max_s: float | None = None
+    """With a full queue; None if none is known to have been filled."""
+    delays_s: tuple[float, float] | None = None
+    """One way each, forward and backward, if they are known."""
+    loss: float | None = None
+    """The share of the packets lost forward, by anything but a full queue."""
+    loss_back: float | None = None
+    notes: list[str] = field(default_factory=list)
+    """What else a reader of the path file should know."""
+
+
+def number(document: Mapping[str, Any], *keys: str, low: float, high: float) -> float | None:
+    """The number at this place of a JSON document; None if there is none.
+
+    Raises PacelineError for what is no number, or outside its range.
+    """
+    value: Any = document
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    if value is None:
+        return None
+    place = ".".join(keys)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise PacelineError(f"{place} is not a number")
+    if not (low <= value <= high) or not math.isfinite(value):
+        raise PacelineError(f"{place} is not from {low:g} to {high:g}")
+    return float(value)
+
+
+def entries(document: Mapping[str, Any], *keys: str) -> list[Mapping[str, Any]]:
+    """The tables of the list at this place of a JSON document; none if it is not there."""
+    value: Any = document
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+
+
+def quantile(values: list[float], share: float) -> float:
+    """The value below which this share of the sorted `values` lies."""
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def of_windows(rates: list[tuple[float, float]], found: Measured) -> None:
+    """Sets the rate from those of windows: (its first second, bit/s) each.
+
+    Three quarters of the windows are at the rate or below: the fast ones have what waited for a packet sent again, the
+    slow ones what a flow did not use.
+    """
+    ordered = sorted(rate for _, rate in rates)
+    fast, slow = quantile(ordered, 0.75), quantile(ordered, 0.1)
+    found.rate_bps = fast
+    if slow >= VARIES * fast or len(ordered) < 10:
+        return
+    found.notes.append(
+        f"The rate varied from {slow / 1e6:.3g} (10 %) to {fast / 1e6:.3g} Mbit/s (75 % of the windows). A flow that "
+        "sends less than the link could carry looks the same: then put `rate` in the place of `rate_schedule`."
+    )
+    step = -(-len(rates) // MOST_STEPS)
+    for first in range(0, len(rates), step):
+        part = rates[first : first + step]
+        mean = sum(rate for _, rate in part) / len(part)
+        found.rates.append((part[0][0], min(max(mean, LEAST_BPS), MOST_BPS)))
+
+
+VARIES = 0.5
+"""Rates vary when the slow windows are below this share of the fast ones."""
+MOST_STEPS = 300
+"""Of a rate that varies."""
+MOST_BPS = 1e12
+"""The fastest link that there is."""
+LEAST_BPS = 1000.0
+"""A window without any data: the link may have been there."""
