@@ -26,7 +26,8 @@ _EXIT = {
 def page() -> str:
     """The page in roff, with the macros of man(7)."""
     version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
-    about = cli.options.__doc__ or ""
+    callback = cli.app.registered_callback
+    about = (callback and callback.callback and callback.callback.__doc__) or ""
     lines = [
         r".\" Made of `paceline --help` by a test: PACELINE_BLESS=1 python -m pytest tests/test_manual.py",
         f'.TH PACELINE 1 "" "Paceline {version}" "User Commands"',

@@ -32,7 +32,7 @@ def output(command: list[str], environment: dict[str, str], where: Path) -> str:
 @pytest.mark.parametrize(
     ("line", "completed"),
     [
-        ("paceline sch", ["schema", "schemes"]),
+        ("paceline se", ["serve", "send"]),
         ("paceline run --rec", ["--record", "--record-every"]),
         ("paceline kernel", ["kernel-cc"]),
         ("paceline ", list(cli.COMMANDS)),

@@ -9,7 +9,8 @@ import pytest
 
 from paceline.reproduce import loading, measure, reproduction
 from paceline.reproduce.paper import Metric
-from paceline.results import RunRecord, sparse
+from paceline.results import RunRecord
+from paceline.series import sparse
 
 
 def metric(field: str) -> Metric:

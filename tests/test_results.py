@@ -16,8 +16,9 @@ from polars.testing import assert_frame_equal
 import paceline
 from paceline import files
 from paceline.errors import PacelineError, StorageError
-from paceline.results import TABLES, Results, RunRecord, series_tables, summarise
+from paceline.results import TABLES, Results, RunRecord, summarise
 from paceline.scenario import toml_value
+from paceline.series import series_tables
 
 
 def summary(goodput: float, fill: float | None = None) -> dict[str, Any]:

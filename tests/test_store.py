@@ -198,6 +198,14 @@ def test_a_shard_that_is_none_is_refused(
         paceline.sweep(scenario, VARY, shard=(1, 2))
 
 
+def test_a_varied_duration_is_no_measure_of_a_stream(scenario: paceline.Scenario) -> None:
+    results = paceline.sweep(scenario, {"duration": ["2 s", "3 s"]}, runs=2)
+    assert results.numbers == {"duration": "set_duration_s"}
+    assert results.streams["set_duration_s"].to_list() == [2, 2, 3, 3]
+    assert (results.streams["duration_s"] < 2).all()
+    assert "set_duration_s" not in results.statistics("streams")["measure"]
+
+
 def test_a_kept_run_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
     store, table = Store(tmp_path), pl.DataFrame({"flow": ["a"], "time_s": [0.5]})
     kept = store.put("k", RunRecord(3, {"flows": []}, {"cwnd": table}, {"x": 1}))

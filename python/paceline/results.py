@@ -7,18 +7,17 @@ import functools
 import importlib
 import json
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import numpy as np
 import polars as pl
 
 from paceline import _core, files, quantities
 from paceline.errors import PacelineError
 from paceline.interval import COLUMNS, Kind, interval
+from paceline.series import series_tables
 from paceline.statistics import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -174,56 +173,6 @@ def _notices(said: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
             if notice.get(count) is not None:
                 row[count] = (row[count] or 0) + notice[count]
     return pl.DataFrame(list(found.values()), schema=_NOTICES)
-
-
-def series_tables(series: Iterable[_core.Series]) -> dict[str, pl.DataFrame]:
-    """One table per kind of recording; labels and columns side by side, null where a flow has no such column."""
-    frames: dict[str, list[pl.DataFrame]] = {}
-    for one in series:
-        columns = {
-            name: np.frombuffer(data, dtype="<f8").astype(np.float64, copy=sys.byteorder != "little")
-            for name, data in one.columns.items()
-        }
-        labels = [
-            pl.lit(int(value) if name == "instance" else value).alias(name)
-            for name, value in one.labels.items()
-        ]
-        frames.setdefault(one.table, []).append(
-            pl.DataFrame(columns).select(*_instance_as_integer(labels, one.labels), pl.all())
-        )
-    return {kind: pl.concat(parts, how="diagonal") for kind, parts in frames.items()}
-
-
-def _instance_as_integer(literals: list[pl.Expr], labels: Mapping[str, str]) -> list[pl.Expr]:
-    return [e.cast(pl.Int64) if name == "instance" else e for name, e in zip(labels, literals, strict=True)]
-
-
-def sparse(kind: str, table: pl.DataFrame, every_s: float) -> pl.DataFrame:
-    """A recording of a run with a row every `every_s` seconds at most: of `rate` the mean over that time, of others the
-    last state. Columns are as before, times the ends of the intervals; the last is left out if less than half of it was
-    recorded."""
-    labels = [name for name in ("flow", "instance", "link", "direction") if name in table.columns]
-    values = [name for name in table.columns if name not in (*labels, "time_s")]
-    end = ((pl.col("time_s") / every_s - 1e-9).ceil() * every_s).alias("time_s")
-    # A value of `rate` stands for the interval that ends at its time.
-    lasts = pl.col("time_s").diff().fill_null(pl.col("time_s"))
-    thin = []
-    for own in table.partition_by(labels, maintain_order=True):
-        if kind == "rate":
-            rows = own.with_columns(pl.col(values).fill_nan(None), lasts.alias("_lasts"))
-            mean = [(pl.col(v) * pl.col("_lasts")).sum() / _where(v, "_lasts").sum() for v in values]
-            columns = [m.alias(v) for m, v in zip(mean, values, strict=True)]
-            rows = rows.group_by(end, maintain_order=True).agg(pl.col(labels).first(), *columns)
-        else:
-            rows = own.group_by(end, maintain_order=True).agg(pl.exclude("time_s").last())
-        whole = pl.col("time_s") <= own["time_s"][-1] + every_s / 2
-        thin.append(rows.filter(whole).select(table.columns))
-    return pl.concat(thin) if thin else table
-
-
-def _where(column: str, other: str) -> pl.Expr:
-    """`other` in the rows in which `column` has a value."""
-    return pl.col(other).filter(pl.col(column).is_not_null())
 
 
 def _rows(table: str, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -390,13 +339,16 @@ class Results:
     def _numbers(self) -> dict[str, tuple[str, dict[Any, float]]]:
         """Of each varied path with quantities for values the column of their numbers, and the number of each value."""
         found = {}
+        measures = {name for names in json.loads(_core.columns_json()).values() for name in names}
         for axis in self.axes:
             values: list[Any] = [record.labels.get(axis) for record in self.records]
             if not values:
                 values = self._tables["runs"].get_column(axis, default=pl.Series()).to_list()
             read = quantities.numbers([value for value in dict.fromkeys(values) if value is not None])
             if read is not None:
-                found[axis] = (f"{axis}{read[0]}", read[1])
+                column = f"{axis}{read[0]}"
+                # The `duration` that is set is not how long a stream lasts.
+                found[axis] = (f"set_{column}" if column in measures else column, read[1])
         return found
 
     @property

@@ -61,7 +61,7 @@ def _points(results: Results, without: tuple[str, ...] = ()) -> list[dict[str, A
     for table in (*_LISTS, "runs"):
         known = results.table(table).schema
         identity = [c for c in IDENTITY[table] if c in known and c not in without]
-        words = {*axes, *IDENTITY[table], "seed"}
+        words = {*results.varied, *IDENTITY[table], "seed"}
         measures = [c for c, kind in known.items() if c not in words and is_measure(kind)]
         rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         for row in results.statistics(table, [*axes, *identity], measures).iter_rows(named=True):

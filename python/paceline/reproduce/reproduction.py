@@ -18,7 +18,8 @@ from paceline.reproduce.paper import Level, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome
 from paceline.reproduce.where import FIGURES
-from paceline.results import RunRecord, sparse
+from paceline.results import RunRecord
+from paceline.series import sparse
 from paceline.store import Store
 from paceline.sweeping import Point, Progress, run_points, seeds_from, workers_of_machine
 from paceline.turns import Budget, Runner, disturbance, in_turn, is_disturbed

@@ -1,6 +1,6 @@
 //! Writes the defaults that depend on other keys into a file model, so that what follows finds every value.
 
-use super::flow::{App, FlowTable, NewrenoVariant, Recovery, WEB_MEAN};
+use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::link::{AccessTable, BackwardTable, LinkTable};
 use super::model::{File, Topology};
 use super::parameters::ParameterValue;
@@ -14,6 +14,9 @@ use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
 use paceline_units::{Rate, Size, Span};
+
+/// Mean size of a web transfer, unless a median is given.
+pub(super) const WEB_MEAN: Size = Size::from_bytes(50_000);
 
 /// Fills in `file`, whose default name is `stem`. Filling twice changes nothing more.
 pub(super) fn fill(file: &mut File, stem: &str) {

@@ -561,9 +561,6 @@ const fn four() -> f64 {
 const fn one() -> u32 {
     1
 }
-/// Mean size of a web transfer, unless a median is given.
-pub(super) const WEB_MEAN: Size = Size::from_bytes(50_000);
-
 fn newreno() -> String {
     "newreno".into()
 }

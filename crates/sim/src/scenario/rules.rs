@@ -3,8 +3,9 @@
 
 use super::draw::{Draw, LEAST_MASS, Value};
 use super::error::{Mistake, hint, join, nearest};
+use super::fill::WEB_MEAN;
 use super::fill::home_ends;
-use super::flow::{App, FlowTable, NewrenoVariant, Recovery, WEB_MEAN};
+use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
 use super::model::{File, Profile, Topology};
 use super::rules_machine::OF_RTP;
 use super::values::ClientBuffer;
