@@ -10,6 +10,7 @@ pub mod access_point;
 mod discipline;
 mod impair;
 mod level;
+mod limit;
 mod link;
 mod loss;
 mod managed;

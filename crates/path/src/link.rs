@@ -3,6 +3,7 @@
 mod books;
 
 use crate::impair::Impairments;
+use crate::limit::TimeLimit;
 use crate::loss::Losses;
 use crate::meter::{Agenda, Measure};
 use crate::model::{Limit, LinkModel, Queue};
@@ -15,7 +16,7 @@ use crate::waiting::{Exit, Waiting};
 use crate::{DropReason, Drops, Fate};
 use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
-use paceline_units::{Rate, Span, Time};
+use paceline_units::{Rate, Size, Span, Time};
 
 /// One direction of a link. See [`LinkModel`] for its parts.
 #[derive(Clone, Debug)]
@@ -48,6 +49,8 @@ struct General {
     server: Server,
     recovery: Option<Box<Recovering>>,
     discipline: Refusal,
+    /// Where the limit follows the rate.
+    in_time: Option<Box<TimeLimit>>,
     impairments: Impairments,
     shares: Option<Box<Shares>>,
 }
@@ -57,6 +60,16 @@ enum Refusal {
     Packets(u32),
     Bytes(u64),
     Red(Box<Red>, Stream),
+}
+
+impl Refusal {
+    /// No more than this waits from now on.
+    fn limit_to(&mut self, most: Size) {
+        match self {
+            Refusal::Red(red, _) => red.limit_to(Limit::Bytes(most)),
+            Refusal::Packets(_) | Refusal::Bytes(_) => *self = Refusal::Bytes(most.0),
+        }
+    }
 }
 
 impl Link {
@@ -86,14 +99,19 @@ impl Link {
         let impairments = Impairments::new(model, stream);
         let (server, loss, general) = match (Server::new(&model.rate), &discipline) {
             (Server::Constant(server), Refusal::Packets(_))
-                if impairments.is_only_loss() && occupancy.is_none() && recovery.is_none() && !model.per_flow =>
+                if impairments.is_only_loss()
+                    && model.limit_in_time.is_none()
+                    && occupancy.is_none()
+                    && recovery.is_none()
+                    && !model.per_flow =>
             {
                 (server, impairments.into_loss(), None)
             }
             (server, _) => {
                 // The constant one beside it is not used.
                 let shares = model.per_flow.then(|| Box::new(Shares::new(window)));
-                let general = General { server, recovery, discipline, impairments, shares };
+                let in_time = model.limit_in_time.map(|span| Box::new(TimeLimit::new(span, &model.rate)));
+                let general = General { server, recovery, discipline, in_time, impairments, shares };
                 (Constant::new(Rate(1)), None, Some(Box::new(general)))
             }
         };
@@ -253,6 +271,9 @@ impl Link {
             self.idle += core::mem::take(&mut recovery.idle);
         }
         let free = general.server.free();
+        if let Some(limit) = &mut general.in_time {
+            general.discipline.limit_to(limit.bytes(now));
+        }
         let full = match &mut general.discipline {
             Refusal::Packets(limit) => self.waiting.is_full(now, *limit),
             Refusal::Bytes(limit) => self.waiting.bytes(now) + u64::from(size) > *limit,

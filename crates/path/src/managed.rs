@@ -6,8 +6,9 @@
 use crate::discipline::{Discipline, Interface, Keys};
 use crate::impair::{Counts, Impairments};
 use crate::level::Level;
+use crate::limit::TimeLimit;
 use crate::meter::{Agenda, Measure, Series, Snapshot, Waits};
-use crate::model::LinkModel;
+use crate::model::{Limit, LinkModel};
 use crate::occupancy::Occupancy;
 use crate::rate::Server;
 use crate::recovery::{Recovering, Served};
@@ -23,6 +24,8 @@ use paceline_units::{Span, Time};
 #[derive(Clone, Debug)]
 pub struct ManagedLink {
     discipline: Discipline,
+    /// Where the limit follows the rate.
+    in_time: Option<Box<TimeLimit>>,
     server: Server,
     recovery: Option<Box<Recovering>>,
     impairments: Impairments,
@@ -59,6 +62,7 @@ impl ManagedLink {
         let occupancy = model.queue.limit().filter(|_| model.occupancy);
         ManagedLink {
             discipline: Discipline::new(&model.queue, interface, stream),
+            in_time: model.limit_in_time.map(|span| Box::new(TimeLimit::new(span, &model.rate))),
             server: Server::new(&model.rate),
             recovery: model
                 .recovery
@@ -122,6 +126,9 @@ impl ManagedLink {
         if let Some(shares) = &mut shares {
             shares.arrive(flow, now);
             shares.enter(flow, now);
+        }
+        if let Some(limit) = &mut self.in_time {
+            self.discipline.limit_to(Limit::Bytes(limit.bytes(now)));
         }
         let before = [f64::from(self.discipline.packets()), self.discipline.bytes() as f64];
         let dropped = &mut self.dropped;

@@ -12,6 +12,9 @@ pub struct LinkModel {
     pub propagation: Span,
     /// What holds the packets that wait for the transmitter.
     pub queue: Queue,
+    /// The queue's limit is what the link would send within this time at its rate of the moment; the one in `queue` is
+    /// that of the nominal rate. None: the one in `queue` stands.
+    pub limit_in_time: Option<Span>,
     /// Blocks that fail on the air and are sent again.
     pub recovery: Option<LinkRecovery>,
     /// Packets that vanish after they have used the link.
@@ -42,6 +45,7 @@ impl LinkModel {
             rate: RateModel::Constant(rate),
             propagation,
             queue,
+            limit_in_time: None,
             recovery: None,
             loss: None,
             loss_of: None,

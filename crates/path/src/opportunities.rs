@@ -92,6 +92,28 @@ impl Opportunities {
     }
 }
 
+/// Counts what opportunities have offered, as time goes on.
+#[derive(Clone, Debug)]
+pub(crate) struct Passed {
+    next: Delivery,
+    bytes: u64,
+}
+
+impl Passed {
+    pub(crate) fn new(opportunities: Opportunities) -> Passed {
+        Passed { next: Delivery::new(opportunities), bytes: 0 }
+    }
+
+    /// The bytes of all opportunities before `time`; calls must come in order of time.
+    pub(crate) fn before(&mut self, time: u64) -> u64 {
+        while self.next.at() < time {
+            self.bytes = self.bytes.saturating_add(self.next.left);
+            self.next.advance();
+        }
+        self.bytes
+    }
+}
+
 /// A server that sends at opportunities only. A packet takes the first that comes after its arrival and is not used
 /// up by those before it; at one instant, the opportunity comes before the arrival.
 #[derive(Clone, Debug)]

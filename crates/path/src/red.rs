@@ -117,6 +117,11 @@ impl Red {
         }
     }
 
+    /// No more than this waits from now on.
+    pub(crate) fn limit_to(&mut self, most: Limit) {
+        self.limit = most;
+    }
+
     /// What to do with a packet.
     pub(crate) fn arrive(&mut self, packet: Arrival) -> Verdict {
         let queue = if self.bytes { packet.bytes } else { u64::from(packet.packets) };

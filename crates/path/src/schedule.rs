@@ -160,6 +160,12 @@ impl Stepped {
         self.step = self.schedule.steps.partition_point(|&(at, _)| at <= position) - 1;
     }
 
+    /// The rate at `now`, for who sends nothing; calls must come in order of time.
+    pub(crate) fn rate(&mut self, now: u64) -> Rate {
+        self.seek(now);
+        Rate(self.schedule.steps[self.step].1)
+    }
+
     pub(crate) fn serve(&mut self, now: u64, size: u16) -> (u64, u64) {
         if self.free < now {
             self.seek(now);

@@ -8,7 +8,7 @@ use crate::scenario::queue::{DelayEstimate as EstimateKey, Queue as QueueKey, Re
 use crate::scenario::values::Limit as LimitKey;
 use paceline_path::{
     AdaptiveRed, CoDelModel, DelayEstimate, FqCoDelModel, GilbertElliott, Limit, LinkModel, LinkRecovery, Loss, On,
-    PieModel, Queue, RedMode, RedModel, Reorder, Start, TwoState,
+    PieModel, Queue, RateModel, RedMode, RedModel, Reorder, Start, TwoState,
 };
 use paceline_units::{Rate, Ratio, Size, Span};
 
@@ -18,6 +18,7 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
         rate: way.rate.clone(),
         propagation: way.delay,
         queue: queue(&way.queue, way.rate.nominal(), profile),
+        limit_in_time: limit_in_time(way),
         recovery: way.recovery.map(|recovery| LinkRecovery {
             block_time: recovery.block_time,
             block_error: recovery.block_error,
@@ -145,6 +146,14 @@ fn threshold(share: Option<Ratio>, limit: Limit, mean_packet: Size) -> Option<f6
         Limit::Bytes(size) => size.bytes() as f64 / mean_packet.bytes() as f64,
     };
     share.map(|share| share.0 * packets)
+}
+
+/// The limit of a queue whose link's rate changes, if it is a time.
+fn limit_in_time(way: &Direction) -> Option<Span> {
+    match way.queue.limit() {
+        Some(LimitKey::Time(span)) if !matches!(way.rate, RateModel::Constant(_)) => Some(span),
+        _ => None,
+    }
 }
 
 fn limit(limit: LimitKey, rate: Rate) -> Limit {

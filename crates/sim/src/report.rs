@@ -69,8 +69,9 @@ fn last_bins(built: &mut Built, end: Time) {
 pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Places, end: Time) -> Summary {
     account(built, end);
     last_bins(built, end);
-    let flows: Vec<FlowSummary> =
-        (0..model.flows.len()).map(|flow| flow_summary(model, built, before, flow, end)).collect();
+    let (flows, active): (Vec<FlowSummary>, Vec<Span>) =
+        (0..model.flows.len()).map(|flow| flow_summary(model, built, before, flow, end)).unzip();
+    let in_groups = flows.iter().zip(&active).filter(|(_, active)| **active > Span::ZERO).map(|(flow, _)| flow);
     let streams: Vec<StreamSummary> =
         (0..model.flows.len()).filter_map(|flow| stream_summary(model, built, flow, end)).collect();
     let totals = built.engine.network.totals();
@@ -95,7 +96,7 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Place
         link_flows: link_flows(model, built, places),
         interfaces: interfaces(model, places),
         groups: groups(
-            flows.iter().map(|flow| (flow.group.as_str(), flow.goodput_bps, flow.bytes_delivered)),
+            in_groups.map(|flow| (flow.group.as_str(), flow.goodput_bps, flow.bytes_delivered)),
             model.friendliness_to.as_deref(),
         ),
         notices: notices(
@@ -114,7 +115,8 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Place
     }
 }
 
-fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end: Time) -> FlowSummary {
+/// A flow's row, and for how long it was active.
+fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end: Time) -> (FlowSummary, Span) {
     let flow = &model.flows[index];
     let ends = ends(model, built, index);
     let (sent_before, received_before) = &before.flows[index];
@@ -126,8 +128,8 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     // has arrived that there was to send, no rate counts the silence after it.
     let stop = if ends.source.is_finished() { Time::ZERO } else { flow.stop };
     let until = stop.max(received.last).min(end);
-    let active = until.since(flow.start.max(before.at)).as_secs_f64();
-    let per_second = |bytes: u64| if active > 0.0 { bytes as f64 * 8.0 / active } else { 0.0 };
+    let active = until.since(flow.start.max(before.at));
+    let per_second = |bytes: u64| if active > Span::ZERO { bytes as f64 * 8.0 / active.as_secs_f64() } else { 0.0 };
     let of_sent = |packets: u64| (sent.packets_sent > 0).then(|| packets as f64 / sent.packets_sent as f64);
     let propagation = model.propagation(&built.plan.paths[index]);
     let transfers = ends.source.transfers();
@@ -141,7 +143,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     // the silence in which a flow ends that could have gone on is a gap that nothing ended
     let silence = until.since(received.last.max(flow.start).max(before.at));
     let widest = arrived.map(|arrived| arrived.widest_gap().unwrap_or(Span::ZERO).max(silence));
-    FlowSummary {
+    let row = FlowSummary {
         flow: flow.name.clone(),
         instance: flow.instance,
         group: flow.group.clone(),
@@ -205,7 +207,8 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         interarrival_p99_s: seconds(arrived.and_then(|arrived| arrived.gap(0.99))),
         interarrival_max_s: seconds(widest.filter(|&gap| gap > Span::ZERO)),
         jitter_s: arrived.and_then(ArrivalReport::mean_jitter),
-    }
+    };
+    (row, active)
 }
 
 /// Bytes on the wire that arrived of each flow in the measured interval; `None` if it was not there then.
@@ -351,7 +354,7 @@ fn by_reason(drops: &Drops) -> BTreeMap<&'static str, u64> {
     DropReason::ALL.into_iter().map(|reason| (reason.name(), drops[reason])).collect()
 }
 
-/// The groups of flows, each given by its group, its goodput and the bytes that it delivered; `reference` names the group
+/// The groups of flows that were active, each given by its group, its goodput and the bytes that it delivered; `reference` names the group
 /// whose mean goodput the others' are held against.
 #[must_use]
 pub fn groups<'a>(flows: impl IntoIterator<Item = (&'a str, f64, u64)>, reference: Option<&str>) -> Vec<GroupSummary> {

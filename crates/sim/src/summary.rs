@@ -225,7 +225,7 @@ pub struct InterfaceSummary {
     pub airtime_share: f64,
 }
 
-/// The flows that share a group's name.
+/// The flows that share a group's name and were active while it was measured.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct GroupSummary {
     /// Its name.

@@ -65,6 +65,31 @@ fn friendliness_needs_a_reference_that_delivers() {
     assert!(silent.groups.iter().all(|group| group.friendliness.is_none()));
 }
 
+/// What stopped or was over before the end of the warm-up is in no group; what got nothing is.
+#[test]
+fn flows_that_were_never_active_are_in_no_group() {
+    let more = "
+[flow.stopped]
+cc = \"newreno\"
+group = \"slow\"
+stop = \"10 s\"
+[flow.over]
+cc = \"newreno\"
+group = \"fast\"
+app = { kind = \"ftp\", size = \"10 kB\" }
+[flow.alone]
+cc = \"newreno\"
+stop = \"10 s\"
+";
+    let found = summary(&format!("{CONSTANT}{more}")).groups;
+    let plain = summary(CONSTANT).groups;
+    let of = |group: &paceline_sim::summary::GroupSummary| (group.group.clone(), group.flows, group.jain);
+    assert_eq!(found.iter().map(of).collect::<Vec<_>>(), plain.iter().map(of).collect::<Vec<_>>());
+    let starved = CONSTANT.replace("rate = \"400 kbit/s\", burst", "rate = \"1 bit/s\", burst");
+    let groups = summary(&format!("{starved}{more}")).groups;
+    assert_eq!((groups[1].flows, groups[1].jain), (3, None));
+}
+
 /// A queue that four TCP flows fill.
 const FULL: &str = "
 duration = \"60 s\"

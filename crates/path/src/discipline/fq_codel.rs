@@ -205,6 +205,10 @@ impl FqCoDel {
         }
     }
 
+    pub(super) fn limit_to(&mut self, most: Limit) {
+        self.limit = most;
+    }
+
     pub(super) fn packets(&self) -> u32 {
         self.packets
     }

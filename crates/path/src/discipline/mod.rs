@@ -108,6 +108,18 @@ impl Discipline {
         Discipline { kind, marks: 0 }
     }
 
+    /// From the next packet on, no more than this waits. What waits already stays, but of FQ-CoDel's
+    /// queues the longest loses what is too much.
+    pub fn limit_to(&mut self, most: Limit) {
+        match &mut self.kind {
+            Kind::DropTail(_, limit) => *limit = Some(most),
+            Kind::Red(queue) => queue.red.limit_to(most),
+            Kind::CoDel(queue) => queue.limit = most,
+            Kind::FqCoDel(queue) => queue.limit_to(most),
+            Kind::Pie(queue) => queue.limit_to(most),
+        }
+    }
+
     /// A packet comes at `now`; calls must come in order of time, among those of [`Discipline::dequeue`]. What is dropped
     /// (it, or others) is handed to `dropped`.
     #[inline]

@@ -7,6 +7,7 @@
 use super::fifo::{Fifo, Waiting};
 use super::model::{DelayEstimate, PieModel};
 use crate::DropReason;
+use crate::model::Limit;
 use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
 
@@ -125,6 +126,10 @@ impl Pie {
             self.accumulated = 0.0;
         }
         drop
+    }
+
+    pub(super) fn limit_to(&mut self, most: Limit) {
+        self.model.limit = most;
     }
 
     pub(super) fn enqueue(

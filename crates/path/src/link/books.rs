@@ -71,7 +71,14 @@ impl Link {
             let (server, discipline) = (Server::Constant(self.server), Refusal::Packets(self.limit));
             let impairments = Impairments::of_loss(self.loss.take());
             self.only_sends = false;
-            self.general = Some(Box::new(General { server, recovery: None, discipline, impairments, shares: None }));
+            self.general = Some(Box::new(General {
+                server,
+                recovery: None,
+                discipline,
+                in_time: None,
+                impairments,
+                shares: None,
+            }));
         }
     }
 

@@ -13,16 +13,16 @@ pub enum Queue {
     /// First in, first out; what finds the queue full is dropped.
     Droptail {
         /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate; of a rate that varies at
-        /// the mean of what repeats, else at the first.
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
+        /// trace of opportunities at the mean of the last second.
         #[serde(default = "hundred_packets")]
         limit: Limit,
     },
     /// Random early detection (Floyd and Jacobson 1993), as in ns-2.
     Red {
         /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate; of a rate that varies at
-        /// the mean of what repeats, else at the first.
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
+        /// trace of opportunities at the mean of the last second.
         #[serde(default = "hundred_packets")]
         limit: Limit,
         /// Average queue in packets below which nothing is dropped.
@@ -83,8 +83,8 @@ pub enum Queue {
     /// Controlled delay (RFC 8289): drops from the head while packets have waited for too long.
     Codel {
         /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate; of a rate that varies at
-        /// the mean of what repeats, else at the first.
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
+        /// trace of opportunities at the mean of the last second.
         #[serde(default = "thousand_packets")]
         limit: Limit,
         /// The delay that may stand in the queue.
@@ -111,8 +111,8 @@ pub enum Queue {
     /// Flow queues under CoDel (RFC 8290): flows take turns, those with little to send go first.
     FqCodel {
         /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate; of a rate that varies at
-        /// the mean of what repeats, else at the first.
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
+        /// trace of opportunities at the mean of the last second.
         #[serde(default = "fair_packets")]
         limit: Limit,
         /// The delay that may stand in the queue.
@@ -151,8 +151,8 @@ pub enum Queue {
     /// Proportional integral controller, enhanced (RFC 8033): drops on arrival, at random, to hold a delay.
     Pie {
         /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate; of a rate that varies at
-        /// the mean of what repeats, else at the first.
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
+        /// trace of opportunities at the mean of the last second.
         #[serde(default = "thousand_packets")]
         limit: Limit,
         /// The delay to hold.
@@ -197,6 +197,20 @@ pub enum Queue {
     },
     /// Holds everything; its length is not measured.
     Unlimited {},
+}
+
+impl Queue {
+    /// The most that waits.
+    pub(crate) fn limit(&self) -> Option<Limit> {
+        match self {
+            Queue::Droptail { limit }
+            | Queue::Red { limit, .. }
+            | Queue::Codel { limit, .. }
+            | Queue::FqCodel { limit, .. }
+            | Queue::Pie { limit, .. } => Some(*limit),
+            Queue::Unlimited {} => None,
+        }
+    }
 }
 
 /// How adaptive RED moves max_p: up while the average is in the upper two fifths between the thresholds, down while it is
