@@ -110,6 +110,21 @@ fn a_user_cannot_take_the_gateways_place() {
 }
 
 #[test]
+fn root_without_capabilities_is_told_which() {
+    if !ready() {
+        return;
+    }
+    let home = Home::new(1);
+    let program = env!("CARGO_BIN_EXE_paceline-gateway");
+    let text = home.said(&format!("setpriv --bounding-set -net_admin,-bpf {program} --lan lan0 --for 1s"));
+    let lacks = "This is root without CAP_BPF and CAP_NET_ADMIN, as in a container: start that with them (docker run \
+                 --cap-add=BPF --cap-add=NET_ADMIN)";
+    assert!(text.contains(lacks), "{text}");
+    let text = home.said(&format!("unshare --user --map-root-user {program} --lan lan0 --for 1s"));
+    assert!(text.contains("this may be root of a user namespace"), "{text}");
+}
+
+#[test]
 fn it_keeps_the_capabilities_that_it_needs() {
     if !ready() {
         return;

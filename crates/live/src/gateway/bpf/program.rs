@@ -302,11 +302,13 @@ impl Writer {
         self.count(if self.is_down() { Counter::Down } else { Counter::Up }, 1);
         self.a.call(Helper::KtimeGetNs);
         self.a.store(D, R10, NOW, R0);
-        self.look_up(self.setting.flows, KEY);
-        self.a.mov(R7, R0);
-        self.a.jump_if(R7, Cond::Ne, 0, found);
-        self.look_up(self.setting.strangers, KEY);
-        self.a.mov(R7, R0);
+        // Once more among the first at the end: another processor may have it go over to them just now, which puts it there
+        // before it takes it away here.
+        for map in [self.setting.flows, self.setting.strangers, self.setting.flows] {
+            self.look_up(map, KEY);
+            self.a.mov(R7, R0);
+            self.a.jump_if(R7, Cond::Ne, 0, found);
+        }
         self.a.place(found);
         self.a.load(B, R1, R10, SEGMENT_HEADER + 13);
         self.a.jump_if(R1, Cond::Set, SYN, syn);
