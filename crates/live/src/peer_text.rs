@@ -1,6 +1,6 @@
 //! What somebody else wrote, before it comes to a terminal, a log or a file.
 
-/// Characters of a text that are kept.
+/// Characters of a text that are shown.
 const MOST: usize = 500;
 
 /// A text of a peer, fit to be shown: on one line, without anything that a terminal obeys or that turns the direction of what
@@ -8,17 +8,17 @@ const MOST: usize = 500;
 /// (`\n`, `\u{1b}`), and so are marks that would pile up on a letter; what is longer than 500 characters is cut.
 #[must_use]
 pub fn peer_text(text: &str) -> String {
-    let mut shown = String::new();
-    for (count, c) in text.chars().enumerate() {
-        if count == MOST {
+    let (mut shown, mut left) = (String::new(), MOST);
+    for c in text.chars() {
+        // a text that was cleaned before stays as it is
+        let plain = matches!(c, '\\' | '\'' | '"');
+        let takes = if plain { 1 } else { c.escape_debug().len() };
+        if takes > left {
             shown.push('…');
             break;
         }
-        match c {
-            // a text that was cleaned before stays as it is
-            '\\' | '\'' | '"' => shown.push(c),
-            _ => shown.extend(c.escape_debug()),
-        }
+        left -= takes;
+        if plain { shown.push(c) } else { shown.extend(c.escape_debug()) }
     }
     shown
 }
@@ -50,5 +50,9 @@ mod tests {
         assert_eq!(peer_text(&"x".repeat(500)).len(), 500);
         let cut = peer_text(&"x".repeat(1 << 20));
         assert!(cut.ends_with("x…") && cut.chars().count() == 501);
+        // by what is shown, whatever it was before
+        let escaped = peer_text(&"\u{e0041}".repeat(500));
+        assert!(escaped.ends_with("}…") && escaped.chars().count() <= 501);
+        assert_eq!(peer_text(&cut), cut);
     }
 }
