@@ -23,6 +23,8 @@ pub mod netns;
 #[cfg(target_os = "linux")]
 pub mod path;
 #[cfg(target_os = "linux")]
+mod peer_text;
+#[cfg(target_os = "linux")]
 pub mod results;
 pub mod scenario;
 #[cfg(target_os = "linux")]

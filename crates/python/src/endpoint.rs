@@ -3,7 +3,7 @@
 use crate::run::RunOutput;
 use crate::{InternalError, LiveError, live, panics};
 use paceline_live::endpoint::control::{Direction, Measure, Offer};
-use paceline_live::endpoint::{self, LiveRun, RtpTarget, SendError, SendOptions, ServeOptions, Wanted};
+use paceline_live::endpoint::{self, Key, LiveRun, RtpTarget, SendError, SendOptions, ServeOptions, Wanted};
 use paceline_live::session::{Family, FlowSpec, RtpPeer};
 use paceline_units::{Rate, Span};
 use pyo3::exceptions::PyValueError;
@@ -62,7 +62,7 @@ pub fn send(
     port: u16,
     flows: Vec<Asked>,
     watch: Py<SendWatch>,
-    key: Option<Vec<u8>>,
+    key: Option<Key>,
     logs: Option<PathBuf>,
     measure: Option<(u64, u64, u64)>,
     results: Option<PathBuf>,
@@ -132,7 +132,7 @@ impl Server {
         max_rate_bps: u64,
         max_duration_s: f64,
         max_sessions: usize,
-        key: Option<Vec<u8>>,
+        key: Option<Key>,
         results: Option<PathBuf>,
     ) -> PyResult<Server> {
         let bind = bind

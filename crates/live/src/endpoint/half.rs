@@ -325,9 +325,9 @@ fn known(table: &str) -> Option<&'static str> {
 
 /// Whether `name` can be that of a column, whatever gauge it is of. Not those of one-way delays: the ends' clocks have nothing to
 /// do with one another.
-fn is_column(name: &str) -> bool {
+pub(super) fn is_column(name: &str) -> bool {
     let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    plain && (1..=64).contains(&name.len()) && !name.starts_with("owd_")
+    plain && !name.starts_with('_') && (1..=64).contains(&name.len()) && !name.starts_with("owd_")
 }
 
 /// The recordings of both ends as a simulated run would have them. Times begin with each end's own data.

@@ -80,7 +80,8 @@ impl Drop for Open<'_> {
 #[cfg(test)]
 #[expect(clippy::disallowed_types, reason = "tests of sockets in real time")]
 mod tests {
-    use super::super::control::{self, Ask, Direction, MOST_ASKED, Offer, Tell, VERSION};
+    use super::super::channel::{Channel, PATIENCE};
+    use super::super::control::{Ask, Direction, MOST_ASKED, Offer, Tell};
     use super::super::server::{ServeOptions, Server, rest};
     use super::*;
     use crate::clock::Clock;
@@ -115,12 +116,12 @@ mod tests {
         let direction = |n| if n % 2 == 0 { Direction::Forward } else { Direction::Reverse };
         let offer = |n| Offer { spec: spec.clone(), direction: direction(n), kernel: kernel(n), measure: None };
         for _ in 0..5 {
-            let mut stream = TcpStream::connect(address).unwrap();
-            control::write(&mut stream, &Ask::Hello { version: VERSION }).unwrap();
-            assert!(matches!(control::read(&mut stream, MOST_ASKED), Ok(Tell::Welcome { .. })));
+            let stream = TcpStream::connect(address).unwrap();
             // it is reset as soon as it is closed
             rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
-            control::write(&mut stream, &Ask::Open { flows: (0..18).map(offer).collect() }).unwrap();
+            let mut channel = Channel::open(stream, None).unwrap();
+            assert!(matches!(channel.read(MOST_ASKED, PATIENCE), Ok(Tell::Welcome { .. })));
+            channel.write(&Ask::Open { flows: (0..18).map(offer).collect() }, PATIENCE).unwrap();
         }
         let nothing = || {
             let of_flows = shared.flows.load(Ordering::Relaxed) + shared.handle.views().len();
