@@ -1,5 +1,6 @@
 //! `paceline send`: asks a server for flows, runs this end of them, and joins what both ends have measured.
 
+use super::budget::longest_told;
 use super::control::{self, Ask, Direction, MOST_TOLD, Offer, Tell, VERSION};
 use super::driver::{Driver, Handle, NewFlow, Running, View};
 use super::half::{Half, joined, recordings};
@@ -308,7 +309,7 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     let local = canonical(stream.local_addr()?);
     let mut run = Run::start(options, &offers, opened, limit, server, local)?;
     watch.begin(&run.handle, &options.flows);
-    let done = run.until_done(&mut stream, watch);
+    let done = run.until_done(&mut stream, watch, longest_told(&offers));
     run.handle.quit();
     let _ = run.driver.join();
     done?;
@@ -393,6 +394,7 @@ impl Run {
                 rtcp: None,
                 log,
                 measure: offer.measure,
+                charge: None,
             });
             ports.push(port);
         }
@@ -417,7 +419,7 @@ impl Run {
     }
 
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    fn until_done(&mut self, stream: &mut TcpStream, watch: &SendWatch) -> Result<(), SendError> {
+    fn until_done(&mut self, stream: &mut TcpStream, watch: &SendWatch, longest: usize) -> Result<(), SendError> {
         let (said, heard) = channel();
         let from = stream.try_clone()?;
         from.set_read_timeout(None)?;
@@ -426,7 +428,7 @@ impl Run {
         // ends when the connection is shut down below
         thread::Builder::new().name("paceline control".to_owned()).spawn(move || {
             loop {
-                let message: io::Result<Tell> = control::read(&mut from, MOST_TOLD);
+                let message: io::Result<Tell> = control::read(&mut from, longest);
                 let over = message.is_err();
                 if said.send(message).is_err() || over {
                     break;

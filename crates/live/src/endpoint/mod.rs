@@ -5,14 +5,19 @@
 //! receivers of RTP that are no programs of ours,
 //! `kernel` runs flows of the kernel's TCP between them. Look first at [`driver::Driver::run`].
 
+pub mod budget;
 pub mod client;
 pub mod control;
 pub mod driver;
+mod flow;
 pub mod half;
 mod held;
 mod kernel;
+mod numbers;
 pub mod rtp;
 pub mod server;
+mod terms;
+mod turns;
 pub mod udp;
 
 pub use client::{LiveRun, SendError, SendOptions, SendWatch, Wanted, send};

@@ -4,11 +4,12 @@
 //! whose flow is not known here are dropped without an answer, so that nothing is amplified or reflected; flows are known
 //! only through the control channel, and only from its address.
 
+use super::budget::{self, Budget, Charge, Net, Portion};
 use super::control::{self, Ask, Direction, MOST_ASKED, MOST_FLOWS, Offer, Tell, VERSION};
 use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
-use super::held::{Open, Stranger, Taken};
-use super::{Words, kernel};
+use super::held::{Open, Stranger};
+use super::{Words, kernel, terms};
 use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
 use crate::session::{Family, SessionSpec, Side};
@@ -20,14 +21,12 @@ use std::io;
 use std::net::TcpStream;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Samples of all flows of a client, at most: what is recorded is kept until the end, some hundred bytes each.
-const MOST_SAMPLES: u64 = 2_000_000;
 /// How long a client may take to read what came of a flow.
 const READS: Duration = Duration::from_secs(60);
 /// How long a client may take to say what it wants, and to read what it is told.
@@ -51,6 +50,8 @@ pub struct ServeOptions {
     pub max_duration: Span,
     /// Flows at a time.
     pub max_sessions: usize,
+    /// Bytes of memory that the flows at a time and their recordings may come to take.
+    pub max_memory: u64,
     /// A folder that the client reads too, for what this end measured: then it need not go over the network.
     pub results: Option<PathBuf>,
 }
@@ -64,9 +65,9 @@ pub(super) struct Shared {
     /// Flows of the kernel's TCP that wait for their connection.
     pub(super) tickets: Mutex<BTreeMap<u64, Ticket>>,
     next: AtomicU64,
-    pub(super) flows: AtomicUsize,
-    /// Connections that have not agreed yet, by address.
-    pub(super) strangers: Mutex<BTreeMap<IpAddr, usize>>,
+    pub(super) budget: Arc<Budget>,
+    /// Connections that have not agreed yet, by client.
+    pub(super) strangers: Mutex<BTreeMap<Net, usize>>,
     over: AtomicBool,
     say: Words,
 }
@@ -104,13 +105,19 @@ impl Server {
         let port = UdpPort::bind(bound, clock)
             .map_err(|error| io::Error::new(error.kind(), format!("UDP {bound}: {error}")))?;
         let Running { thread: driver, handle, outcomes } = Driver::spawn(clock, vec![port])?;
+        let sessions = options.max_sessions as u64;
+        // who reads results from a folder is this host's own, and has all there is
+        let budget = match options.results {
+            Some(_) => Budget::of_one(Portion { sessions, memory: u64::MAX }),
+            None => Budget::new(Portion { sessions, memory: options.max_memory }),
+        };
         let shared = Arc::new(Shared {
             options: ServeOptions { bind: bound, ..options },
             handle,
             waiting: Mutex::default(),
             tickets: Mutex::default(),
             next: AtomicU64::new(1),
-            flows: AtomicUsize::new(0),
+            budget,
             strangers: Mutex::default(),
             over: AtomicBool::new(false),
             say,
@@ -119,8 +126,12 @@ impl Server {
         let outcomes = thread::Builder::new().name("paceline outcomes".to_owned()).spawn(move || {
             while let Ok(outcome) = outcomes.recv() {
                 theirs.handle.forget(outcome.id);
-                if let Some(who) = locked(&theirs.waiting).remove(&outcome.id) {
-                    let _ = who.send(outcome);
+                match locked(&theirs.waiting).remove(&outcome.id) {
+                    Some(who) => drop(who.send(outcome)),
+                    None => {
+                        drop(outcome);
+                        budget::give_back();
+                    }
                 }
             }
         })?;
@@ -222,53 +233,29 @@ impl Shared {
         if flows.is_empty() || flows.len() > MOST_FLOWS {
             return refuse(&mut stream, &format!("{} flows; 1 to {MOST_FLOWS} at a time", flows.len()));
         }
-        let taken = Taken(&self.flows, flows.len());
-        if self.flows.fetch_add(flows.len(), Ordering::Relaxed) + flows.len() > self.options.max_sessions {
-            return refuse(&mut stream, "the server has as many flows as it takes; try again later");
+        if let Some(why) = terms::refusal(&self.options, &flows) {
+            return refuse(&mut stream, &why);
         }
+        let charge = match self.budget.charge(Net::of(ip), Portion::of(&flows)) {
+            Ok(charge) => Arc::new(charge),
+            Err(why) => return refuse(&mut stream, &why),
+        };
         let longest = flows.iter().map(Offer::lasts_ms).max().unwrap_or(0);
-        if longest > max_duration_ms {
-            let why = format!("{longest} ms is longer than this server's --max-duration, {max_duration_ms} ms");
-            return refuse(&mut stream, &why);
-        }
-        // what stays on this host is its own affair
-        let samples = flows.iter().map(Offer::samples).fold(0, u64::saturating_add);
-        if samples > MOST_SAMPLES && self.options.results.is_none() {
-            let why = format!("recordings of {samples} samples; {MOST_SAMPLES} at most: record less often");
-            return refuse(&mut stream, &why);
-        }
-        // a name of the kernel's (TCP_CA_NAME_MAX), which goes to it and to the log
-        let is_name =
-            |name: &&String| name.len() < 16 && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c));
-        if let Some(name) = flows.iter().filter_map(|offer| offer.kernel.as_ref()).find(|name| !is_name(name)) {
-            return refuse(
-                &mut stream,
-                &format!(
-                    "{:?} is no congestion control of the kernel's TCP",
-                    name.chars().take(40).collect::<String>()
-                ),
-            );
-        }
-        if let Some(why) = flows.iter().find_map(|offer| self.too_fast(offer)) {
-            return refuse(&mut stream, &why);
-        }
         drop(stranger);
-        self.serve(&mut stream, ip, &flows, Duration::from_millis(longest) + GRACE)?;
-        drop(taken);
-        Ok(())
-    }
-
-    /// Why a flow is not sent from here: it would make datagrams that the granted rate drops.
-    fn too_fast(&self, offer: &Offer) -> Option<String> {
-        let made = offer.spec.uncontrolled().filter(|_| offer.direction == Direction::Reverse)?;
-        let most = self.options.max_rate;
-        (made > most).then(|| {
-            format!("the flow would send {made}, its headers in UDP counted; this server's --max-rate is {most}")
-        })
+        let served = self.serve(&mut stream, ip, &flows, &charge, Duration::from_millis(longest) + GRACE);
+        budget::give_back();
+        served
     }
 
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    fn serve(&self, stream: &mut TcpStream, ip: IpAddr, offers: &[Offer], longest: Duration) -> io::Result<()> {
+    fn serve(
+        &self,
+        stream: &mut TcpStream,
+        ip: IpAddr,
+        offers: &[Offer],
+        charge: &Arc<Charge>,
+        longest: Duration,
+    ) -> io::Result<()> {
         let limit = u32::try_from(self.options.max_rate.0 / 8).unwrap_or(kernel::UNBOUNDED);
         let (outcome, outcomes) = channel();
         let (half, halves) = channel();
@@ -296,9 +283,9 @@ impl Shared {
             let spec = SessionSpec { side, flow, connection, nonce, limit: Some(limit), announces: false, rtp: None };
             locked(&self.waiting).insert(id, outcome.clone());
             open.ids.insert(id, index);
-            let only = ip;
+            let (only, charge) = (ip, Some(Arc::clone(charge)));
             if let Err(why) =
-                self.handle.add(NewFlow { id, spec, port: 0, peer: None, only, rtcp: None, log: None, measure })
+                self.handle.add(NewFlow { id, spec, port: 0, peer: None, only, rtcp: None, log: None, measure, charge })
             {
                 return refuse(stream, &why);
             }
