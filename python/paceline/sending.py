@@ -264,10 +264,11 @@ def listen(
     sessions: int,
     key: bytes | None,
     results: str | None = None,
+    memory: int = 1_000_000_000,
 ) -> _core.Server:
     """The server at the address, or at all: IPv6's takes IPv4 too, and where there is no IPv6, IPv4's. Its bounds are
-    the highest rate of a flow (bit/s), the longest flow (s) and flows at a time; in the folder `results` it leaves what
-    it measures. Raises LiveError, NeedsLinux, PacelineError."""
+    the highest rate of a flow (bit/s), the longest flow (s), flows at a time and the bytes of memory that these
+    take; in the folder `results` it leaves what it measures. Raises LiveError, NeedsLinux, PacelineError."""
     linux.needed("serving flows")
     if bind is not None:
         try:
@@ -278,7 +279,7 @@ def listen(
     addresses = [f"[{bind}]" if ip.version == 6 else bind] if bind is not None else everywhere
     for n, address in enumerate(addresses):
         try:
-            return _core.Server(f"{address}:{port}", rate, longest, sessions, key, results)
+            return _core.Server(f"{address}:{port}", rate, longest, sessions, key, results, memory)
         except LiveError as error:
             if n + 1 == len(addresses) or "in use" in str(error):
                 hint = (

@@ -14,7 +14,7 @@ const MOST_STEPS: u32 = 256;
 const MOST_ACTIONS: u32 = 64;
 /// Packets that the machine makes on account of one input before it is told to make no more of what could wait, of which the granted
 /// rate may drop most; and after which there is no further step.
-const MOST_AT_ONCE: u32 = 1 << 14;
+const MOST_AT_ONCE: u32 = 1 << 15;
 const MOST_MADE: u32 = 4096;
 /// An application that has been behind for so long does not catch up.
 const LONGEST_BEHIND: Span = Span::from_secs(2);
