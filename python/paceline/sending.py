@@ -257,11 +257,13 @@ def listen(
     results: str | None = None,
     *,
     strangers: bool = False,
+    memory: int = 1_000_000_000,
 ) -> _core.Server:
     """The server at the address; without one with a key, or if it is for `strangers`, at all addresses (IPv6's takes
     IPv4 too, and where there is no IPv6, IPv4's), else at this host's own, 127.0.0.1. Its bounds are the highest rate
-    of a flow (bit/s), the longest flow (s) and flows at a time; in the folder `results` it leaves what it measures.
-    Raises LiveError, NeedsLinux, and PacelineError also if strangers reach the address and are not meant."""
+    of a flow (bit/s), the longest flow (s), flows at a time and the bytes of memory that these take; in the folder
+    `results` it leaves what it measures. Raises LiveError, NeedsLinux, and PacelineError also if strangers reach the
+    address and are not meant."""
     linux.needed("serving flows")
     if key is not None and strangers:
         raise PacelineError("--key-file lets in who has the key, --open everybody: one of them")
@@ -281,7 +283,7 @@ def listen(
         addresses = [f"[{bind}]" if ip.version == 6 else bind]
     for n, address in enumerate(addresses):
         try:
-            return _core.Server(f"{address}:{port}", rate, longest, sessions, key, results)
+            return _core.Server(f"{address}:{port}", rate, longest, sessions, key, results, memory)
         except LiveError as error:
             if n + 1 == len(addresses) or "in use" in str(error):
                 hint = (

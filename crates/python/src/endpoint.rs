@@ -119,6 +119,8 @@ pub struct Server {
     lines: Arc<Mutex<Vec<String>>>,
 }
 
+/// The memory of a server unless told otherwise.
+const MEMORY: u64 = 1_000_000_000;
 /// Lines that wait for somebody to read them, at most.
 const MOST_LINES: usize = 1000;
 
@@ -126,7 +128,7 @@ const MOST_LINES: usize = 1000;
 impl Server {
     /// Listens on `bind`, an address with a port.
     #[new]
-    #[pyo3(signature = (bind, max_rate_bps, max_duration_s, max_sessions, key = None, results = None))]
+    #[pyo3(signature = (bind, max_rate_bps, max_duration_s, max_sessions, key = None, results = None, max_memory_bytes = MEMORY))]
     fn new(
         bind: &str,
         max_rate_bps: u64,
@@ -134,12 +136,14 @@ impl Server {
         max_sessions: usize,
         key: Option<Key>,
         results: Option<PathBuf>,
+        max_memory_bytes: u64,
     ) -> PyResult<Server> {
         let bind = bind
             .parse()
             .map_err(|_| PyValueError::new_err(format!("{bind} is no address with a port, as [::]:5050")))?;
         let (max_rate, max_duration) = (Rate::from_bps(max_rate_bps), Span::from_secs_f64(max_duration_s));
-        let options = ServeOptions { bind, key, max_rate, max_duration, max_sessions, results };
+        let options =
+            ServeOptions { bind, key, max_rate, max_duration, max_sessions, max_memory: max_memory_bytes, results };
         let lines = Arc::new(Mutex::new(Vec::new()));
         let theirs = Arc::clone(&lines);
         let say = Box::new(move |line: &str| {

@@ -44,6 +44,10 @@ def serve(
         str, typer.Option("--max-duration", metavar="SPAN", help="The longest flow.")
     ] = "3600s",
     max_sessions: Annotated[int, typer.Option("--max-sessions", metavar="N", help="Flows at a time.")] = 64,
+    max_memory: Annotated[
+        str,
+        typer.Option("--max-memory", metavar="SIZE", help="Bytes for flows and recordings."),
+    ] = "1GB",
     duration: Annotated[
         str,
         typer.Option("--for", metavar="SPAN", help="How long. Default: until Ctrl-C.", show_default=False),
@@ -64,16 +68,21 @@ def serve(
         rate = _core.quantity(max_rate, "bit/s")
     except ValueError as error:
         raise PacelineError(f"--max-rate {max_rate}: {error}") from None
+    try:
+        memory = _core.quantity(max_memory, "B")
+    except ValueError as error:
+        raise PacelineError(f"--max-memory {max_memory}: {error}") from None
     longest = span(max_duration, "--max-duration")
     for option, value, right, allowed in (
         ("--max-rate", max_rate, 8 <= rate <= 1e12, "8 bit/s to 1 Tbit/s"),
         ("--max-duration", max_duration, 0 < longest <= 864_000, "more than nothing, up to ten days"),
         ("--max-sessions", max_sessions, 1 <= max_sessions <= 4096, "1 to 4096"),
+        ("--max-memory", max_memory, 16e6 <= memory <= 1e12, "16 MB to 1 TB"),
         ("--port", port, 0 <= port < 65_536, "0 to 65535, 0 for any that is free"),
     ):
         if not right:
             raise PacelineError(f"{option} {value}: {allowed}")
-    server = listen(bind, port, int(rate), longest, max_sessions, key, strangers=everybody)
+    server = listen(bind, port, int(rate), longest, max_sessions, key, strangers=everybody, memory=int(memory))
     until = span(duration, "--for") if duration else None
     print(f"paceline: serves on {server.address}, TCP and UDP; Ctrl-C ends", file=sys.stderr, flush=True)
     if key is None and not everybody:

@@ -1,7 +1,8 @@
 //! `paceline send`: asks a server for flows, runs this end of them, and joins what both ends have measured.
 
+use super::budget::longest_told;
 use super::channel::{Channel, Hears, Key, PATIENCE, Speaks, Unanswered};
-use super::control::{self, Ask, Direction, Greeting, MOST_ASKED, MOST_TOLD, Offer, Tell};
+use super::control::{self, Ask, Direction, Greeting, MOST_ASKED, Offer, Tell};
 use super::driver::{Driver, Handle, NewFlow, Running, View};
 use super::half::{Half, joined, recordings};
 use super::kernel;
@@ -317,7 +318,7 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     let before = HostState::now().ok();
     let mut run = Run::start(options, &offers, opened, limit, server, local)?;
     watch.begin(&run.handle, &options.flows);
-    let done = run.until_done(channel, watch);
+    let done = run.until_done(channel, watch, longest_told(&offers));
     run.handle.quit();
     let _ = run.driver.join();
     done?;
@@ -405,6 +406,7 @@ impl Run {
                 rtcp: None,
                 log,
                 measure: offer.measure,
+                charge: None,
             });
             ports.push(port);
         }
@@ -446,20 +448,26 @@ impl Run {
         false
     }
 
-    fn until_done(&mut self, channel: Channel, watch: &SendWatch) -> Result<(), SendError> {
+    fn until_done(&mut self, channel: Channel, watch: &SendWatch, longest: usize) -> Result<(), SendError> {
         let (mut speaks, from) = channel.split();
-        let done = self.until_heard(&mut speaks, from, watch);
+        let done = self.until_heard(&mut speaks, from, watch, longest);
         speaks.shutdown();
         done
     }
 
-    fn until_heard(&mut self, speaks: &mut Speaks, mut from: Hears, watch: &SendWatch) -> Result<(), SendError> {
+    fn until_heard(
+        &mut self,
+        speaks: &mut Speaks,
+        mut from: Hears,
+        watch: &SendWatch,
+        longest: usize,
+    ) -> Result<(), SendError> {
         let (said, heard) = channel();
         let came = Arc::clone(&from.came);
         // ends when the connection is shut down
         thread::Builder::new().name("paceline control".to_owned()).spawn(move || {
             loop {
-                let message: io::Result<Tell> = from.read(MOST_TOLD, None);
+                let message: io::Result<Tell> = from.read(longest, None);
                 let over = message.is_err();
                 if said.send(message).is_err() || over {
                     break;

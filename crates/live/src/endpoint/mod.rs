@@ -6,22 +6,28 @@
 //! receivers of RTP that are no programs of ours,
 //! `kernel` runs flows of the kernel's TCP between them. Look first at [`driver::Driver::run`].
 
+pub mod budget;
 pub mod channel;
 pub mod client;
 pub mod control;
 pub mod driver;
+mod flow;
 mod greeting;
 pub mod half;
 mod held;
 mod kernel;
+mod numbers;
 pub mod rtp;
 pub mod server;
+mod terms;
 pub mod told;
 mod tries;
+mod turns;
 pub mod udp;
 
 pub use channel::Key;
 pub use client::{LiveRun, SendError, SendOptions, SendWatch, Wanted, send};
+pub use numbers::Numbers;
 pub use rtp::{RtpTarget, send_rtp};
 pub use server::{ServeOptions, Server};
 

@@ -4,13 +4,14 @@
 //! whose flow is not known here are dropped without an answer, so that nothing is amplified or reflected; flows are known
 //! only through the control channel, and only from its address.
 
+use super::budget::{self, Budget, Charge, Net, Portion};
 use super::channel::{Channel, Key, PATIENCE};
 use super::control::{self, Answer, Ask, Direction, MOST_ASKED, MOST_FLOWS, Offer, Tell};
 use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
-use super::held::{Open, Stranger, Taken};
+use super::held::{Open, Stranger};
 use super::tries::{Seldom, Tries};
-use super::{Words, kernel};
+use super::{Words, kernel, terms};
 use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
 use crate::peer_text::peer_text;
@@ -23,14 +24,12 @@ use std::io;
 use std::net::TcpStream;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Samples of all flows of a client, at most: what is recorded is kept until the end, some hundred bytes each.
-const MOST_SAMPLES: u64 = 2_000_000;
 /// How long a client may take to read what came of a flow.
 const READS: Duration = Duration::from_secs(60);
 /// How often somebody who waits looks up.
@@ -52,6 +51,8 @@ pub struct ServeOptions {
     pub max_duration: Span,
     /// Flows at a time.
     pub max_sessions: usize,
+    /// Bytes of memory that the flows at a time and their recordings may come to take.
+    pub max_memory: u64,
     /// A folder that the client reads too, for what this end measured: then it need not go over the network.
     pub results: Option<PathBuf>,
 }
@@ -66,9 +67,9 @@ pub(super) struct Shared {
     /// Flows of the kernel's TCP that wait for their connection.
     pub(super) tickets: Mutex<BTreeMap<u64, Ticket>>,
     next: AtomicU64,
-    pub(super) flows: AtomicUsize,
-    /// Connections that have not agreed yet, by address.
-    pub(super) strangers: Mutex<BTreeMap<IpAddr, usize>>,
+    pub(super) budget: Arc<Budget>,
+    /// Connections that have not agreed yet, by client.
+    pub(super) strangers: Mutex<BTreeMap<Net, usize>>,
     /// Wrong keys, and when they were last told of; when connections that came to nothing were.
     pub(super) tries: Mutex<Tries>,
     pub(super) of_keys: Mutex<Seldom>,
@@ -110,6 +111,12 @@ impl Server {
         let port = UdpPort::bind(bound, clock)
             .map_err(|error| io::Error::new(error.kind(), format!("UDP {bound}: {error}")))?;
         let Running { thread: driver, handle, outcomes } = Driver::spawn(clock, vec![port])?;
+        let sessions = options.max_sessions as u64;
+        // who reads results from a folder is this host's own, and has all there is
+        let budget = match options.results {
+            Some(_) => Budget::of_one(Portion { sessions, memory: u64::MAX }),
+            None => Budget::new(Portion { sessions, memory: options.max_memory }),
+        };
         let shared = Arc::new(Shared {
             options: ServeOptions { bind: bound, ..options },
             clock,
@@ -117,7 +124,7 @@ impl Server {
             waiting: Mutex::default(),
             tickets: Mutex::default(),
             next: AtomicU64::new(1),
-            flows: AtomicUsize::new(0),
+            budget,
             strangers: Mutex::default(),
             tries: Mutex::default(),
             of_keys: Mutex::default(),
@@ -129,8 +136,12 @@ impl Server {
         let outcomes = thread::Builder::new().name("paceline outcomes".to_owned()).spawn(move || {
             while let Ok(outcome) = outcomes.recv() {
                 theirs.handle.forget(outcome.id);
-                if let Some(who) = locked(&theirs.waiting).remove(&outcome.id) {
-                    let _ = who.send(outcome);
+                match locked(&theirs.waiting).remove(&outcome.id) {
+                    Some(who) => drop(who.send(outcome)),
+                    None => {
+                        drop(outcome);
+                        budget::give_back();
+                    }
                 }
             }
         })?;
@@ -208,36 +219,18 @@ impl Shared {
         if flows.is_empty() || flows.len() > MOST_FLOWS {
             return refuse(&mut stream, &format!("{} flows; 1 to {MOST_FLOWS} at a time", flows.len()));
         }
-        let taken = Taken(&self.flows, flows.len());
-        if self.flows.fetch_add(flows.len(), Ordering::Relaxed) + flows.len() > self.options.max_sessions {
-            return refuse(&mut stream, "the server has as many flows as it takes; try again later");
+        if let Some(why) = terms::refusal(&self.options, &flows) {
+            return refuse(&mut stream, &why);
         }
-        let max_duration_ms = self.options.max_duration.0 / 1_000_000;
+        let charge = match self.budget.charge(Net::of(ip), Portion::of(&flows)) {
+            Ok(charge) => Arc::new(charge),
+            Err(why) => return refuse(&mut stream, &why),
+        };
         let longest = flows.iter().map(Offer::lasts_ms).max().unwrap_or(0);
-        if longest > max_duration_ms {
-            let why = format!("{longest} ms is longer than this server's --max-duration, {max_duration_ms} ms");
-            return refuse(&mut stream, &why);
-        }
-        // what stays on this host is its own affair
-        let samples = flows.iter().map(Offer::samples).fold(0, u64::saturating_add);
-        if samples > MOST_SAMPLES && self.options.results.is_none() {
-            let why = format!("recordings of {samples} samples; {MOST_SAMPLES} at most: record less often");
-            return refuse(&mut stream, &why);
-        }
-        // a name of the kernel's (TCP_CA_NAME_MAX), which goes to it and to the log
-        let is_name =
-            |name: &&String| name.len() < 16 && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c));
-        if let Some(name) = flows.iter().filter_map(|offer| offer.kernel.as_ref()).find(|name| !is_name(name)) {
-            let why = format!("\"{}\" is no congestion control of the kernel's TCP", peer_text(name));
-            return refuse(&mut stream, &why);
-        }
-        if let Some(why) = flows.iter().find_map(|offer| self.too_fast(offer)) {
-            return refuse(&mut stream, &why);
-        }
         drop(stranger);
-        self.serve(&mut stream, ip, &flows, Duration::from_millis(longest) + GRACE)?;
-        drop(taken);
-        Ok(())
+        let served = self.serve(&mut stream, ip, &flows, &charge, Duration::from_millis(longest) + GRACE);
+        budget::give_back();
+        served
     }
 
     /// What a client asks for, once it is known to be one; none of whom there is no more to hear of.
@@ -254,16 +247,14 @@ impl Shared {
         }
     }
 
-    /// Why a flow is not sent from here: it would make datagrams that the granted rate drops.
-    fn too_fast(&self, offer: &Offer) -> Option<String> {
-        let made = offer.spec.uncontrolled().filter(|_| offer.direction == Direction::Reverse)?;
-        let most = self.options.max_rate;
-        (made > most).then(|| {
-            format!("the flow would send {made}, its headers in UDP counted; this server's --max-rate is {most}")
-        })
-    }
-
-    fn serve(&self, stream: &mut Channel, ip: IpAddr, offers: &[Offer], longest: Duration) -> io::Result<()> {
+    fn serve(
+        &self,
+        stream: &mut Channel,
+        ip: IpAddr,
+        offers: &[Offer],
+        charge: &Arc<Charge>,
+        longest: Duration,
+    ) -> io::Result<()> {
         let limit = u32::try_from(self.options.max_rate.0 / 8).unwrap_or(kernel::UNBOUNDED);
         let (outcome, outcomes) = channel();
         let (half, halves) = channel();
@@ -291,9 +282,9 @@ impl Shared {
             let spec = SessionSpec { side, flow, connection, nonce, limit: Some(limit), announces: false, rtp: None };
             locked(&self.waiting).insert(id, outcome.clone());
             open.ids.insert(id, index);
-            let only = ip;
+            let (only, charge) = (ip, Some(Arc::clone(charge)));
             if let Err(why) =
-                self.handle.add(NewFlow { id, spec, port: 0, peer: None, only, rtcp: None, log: None, measure })
+                self.handle.add(NewFlow { id, spec, port: 0, peer: None, only, rtcp: None, log: None, measure, charge })
             {
                 return refuse(stream, &why);
             }

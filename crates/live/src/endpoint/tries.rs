@@ -1,8 +1,9 @@
 //! What wrong keys cost: whoever shows several waits, longer each time, and the log tells of them seldom.
 
+use super::budget::Net;
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 /// Wrong keys in a row that cost nothing: a user takes the wrong file.
 const FREE: u32 = 3;
@@ -17,7 +18,7 @@ const SAID: Span = Span::from_secs(10);
 
 /// Wrong keys, by the address that they came from: of IPv6 its first 64 bits, since who has one has all of them.
 #[derive(Debug, Default)]
-pub(super) struct Tries(BTreeMap<IpAddr, Tried>);
+pub(super) struct Tries(BTreeMap<Net, Tried>);
 
 #[derive(Debug)]
 struct Tried {
@@ -25,23 +26,16 @@ struct Tried {
     until: Time,
 }
 
-fn whose(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << 64)).into(),
-        ip @ IpAddr::V4(_) => ip,
-    }
-}
-
 impl Tries {
     /// How long an address has to wait now.
     pub(super) fn wait(&self, ip: IpAddr, now: Time) -> Option<Span> {
-        let left = self.0.get(&whose(ip))?.until.since(now);
+        let left = self.0.get(&Net::of(ip))?.until.since(now);
         (left > Span::ZERO).then_some(left)
     }
 
     /// It has shown a wrong key.
     pub(super) fn wrong(&mut self, ip: IpAddr, now: Time) {
-        let ip = whose(ip);
+        let ip = Net::of(ip);
         if self.0.len() >= MOST && !self.0.contains_key(&ip) {
             // whose wait is over first, and so of those that are to be forgotten any
             let first = self.0.iter().min_by_key(|(_, tried)| tried.until).map(|(ip, _)| *ip);
@@ -58,7 +52,7 @@ impl Tries {
 
     /// It has shown the right one.
     pub(super) fn right(&mut self, ip: IpAddr) {
-        self.0.remove(&whose(ip));
+        self.0.remove(&Net::of(ip));
     }
 }
 

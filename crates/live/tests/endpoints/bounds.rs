@@ -248,7 +248,7 @@ fn bounds_are_kept_and_nonsense_is_survived() {
     let flood = [("cc", "udp"), ("app", "{ kind = \"cbr\", rate = \"30 Mbit/s\" }")];
     let said = refused(vec![wanted("u", &flood, 300, Direction::Reverse)]);
     assert!(said.contains("30329") && said.contains("--max-rate is 20 Mbit/s"), "{said}");
-    let many = (0..17).map(|_| wanted("t", &[("cc", "tfrc")], 300, Direction::Reverse)).collect();
+    let many = (0..19).map(|_| wanted("t", &[("cc", "tfrc")], 300, Direction::Reverse)).collect();
     assert!(refused(many).contains("as many flows"));
     let more = (0..65).map(|_| wanted("t", &[("cc", "tfrc")], 300, Direction::Reverse)).collect();
     assert!(refused(more).contains("65 flows; 1 to 64"));

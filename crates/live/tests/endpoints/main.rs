@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test of sockets in real time")]
 
 mod bounds;
+mod hostile;
 mod keys;
 mod peers;
 #[path = "../../../../tests/realtime.rs"]
@@ -33,7 +34,8 @@ fn options() -> ServeOptions {
         key: None,
         max_rate: Rate::from_bps(20_000_000),
         max_duration: Span::from_secs(60),
-        max_sessions: 16,
+        max_sessions: 24,
+        max_memory: 1 << 30,
         results: None,
     }
 }

@@ -1,6 +1,7 @@
 //! Peers that say what they should not: texts for terminals, results that are none.
 
 use super::*;
+use paceline_live::endpoint::Numbers;
 use paceline_live::endpoint::channel::{Answered, answer};
 use paceline_live::endpoint::control::{Answer, Greeting, MOST_ASKED, MOST_GREETING};
 use paceline_live::endpoint::half::{Half, Table};
@@ -53,7 +54,7 @@ fn accepted(listener: &TcpListener) -> Channel {
 }
 
 fn half(columns: &[(&str, usize)]) -> Box<Half> {
-    let column = |(name, rows): &(&str, usize)| ((*name).to_owned(), vec![Some(0.5); *rows]);
+    let column = |(name, rows): &(&str, usize)| ((*name).to_owned(), Numbers(vec![0.5; *rows]));
     let table = Table { table: "rate".to_owned(), columns: columns.iter().map(column).collect() };
     let mut half = Half { tables: vec![table], ended: "peer closed".to_owned(), well: true, ..Half::default() };
     half.row.bytes_delivered = Some(1000);
