@@ -302,6 +302,8 @@ impl Writer {
         self.count(if self.is_down() { Counter::Down } else { Counter::Up }, 1);
         self.a.call(Helper::KtimeGetNs);
         self.a.store(D, R10, NOW, R0);
+        // Before the connection is looked up, so that a verifier goes through it once and not for each place of one.
+        self.offer();
         // Once more among the first at the end: another processor may have it go over to them just now, which puts it there
         // before it takes it away here.
         for map in [self.setting.flows, self.setting.strangers, self.setting.flows] {

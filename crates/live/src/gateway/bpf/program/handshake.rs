@@ -69,7 +69,6 @@ impl Writer {
         let (mine, theirs) = if down { (flag::REMOTE_SYN, flag::LAN_SYN) } else { (flag::LAN_SYN, flag::REMOTE_SYN) };
         let isn = if down { state!(remote_isn) } else { state!(lan_isn) };
         let scale = if down { flag::REMOTE_SCALE } else { flag::LAN_SCALE };
-        self.offer();
         let [unseen, another, fresh, set, merge, no_scale, no_odd] = core::array::from_fn(|_| self.a.label());
         let [bare, odd] = core::array::from_fn(|_| self.a.label());
         self.network(W, R8, SEGMENT_HEADER + 4);

@@ -1,7 +1,9 @@
 //! Options of TCP segments: what a SYN offers, and whether a segment is signed.
 
 use super::super::assembler::{Alu, Cond, Label, Reg::*, Width::*};
-use super::{END, L4, LARGEST_SHIFT, MSS, NO_SCALE, ODD, OPTION, OPTIONS, SCALE, SIGNED, VALUE, Writer};
+use super::{
+    END, L4, LARGEST_SHIFT, MSS, NO_SCALE, ODD, OPTION, OPTIONS, SCALE, SEGMENT_HEADER, SIGNED, SYN, VALUE, Writer,
+};
 
 impl Writer {
     /// Goes through a segment's options: `each` finds one at R8, which it leaves alone, its kind and length at `OPTION` on
@@ -56,13 +58,17 @@ impl Writer {
         self.options(alone, |writer| writer.digest(alone));
     }
 
-    /// Reads MSS and window scale of a SYN onto the frame.
+    /// Reads MSS and window scale of a SYN onto the frame; of another segment there are none.
     pub(super) fn offer(&mut self) {
-        let [read, odd] = core::array::from_fn(|_| self.a.label());
+        let [syn, read, odd] = core::array::from_fn(|_| self.a.label());
         self.a.store(W, R10, SCALE, NO_SCALE);
         self.a.store(W, R10, MSS, 0);
         self.a.store(W, R10, ODD, 0);
         self.a.store(W, R10, VALUE, 0);
+        self.a.load(B, R1, R10, SEGMENT_HEADER + 13);
+        self.a.jump_if(R1, Cond::Set, SYN, syn);
+        self.a.jump(read);
+        self.a.place(syn);
         self.options(odd, |writer| {
             let [no_mss, no_scale, small] = core::array::from_fn(|_| writer.a.label());
             writer.digest(odd);
