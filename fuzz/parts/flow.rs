@@ -197,7 +197,7 @@ pub fn drawn(bytes: &mut &[u8]) -> Option<FlowSpec> {
         (key.to_owned(), value(takes, [at[1], at[2]]))
     });
     let all = FlowSpec { settings: flow.settings.iter().cloned().chain(wanted.clone()).collect(), ..flow.clone() };
-    if all.model().is_ok() {
+    if wanted.len() == 0 || all.model().is_ok() {
         return Some(all);
     }
     for setting in wanted {
