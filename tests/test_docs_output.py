@@ -142,6 +142,7 @@ COMMANDS = (
     "watch",
     "serve",
     "send",
+    "key",
     "path",
     "gateway",
     "kernel-cc",

@@ -209,14 +209,45 @@ def test_mistakes_are_named(link: str, tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+def test_what_is_no_file_of_text_is_refused(tmp_path: Path) -> None:
+    """A pipe that nobody writes to would be waited for without end; and nothing of a file is told that is no trace."""
+    pipe, key, named = tmp_path / "pipe", tmp_path / "key", tmp_path / "named.toml"
+    os.mkfifo(pipe)
+    key.write_text("secret 17 0123456789abcdef\n")
+    for file, part in (
+        (pipe, "is not a regular file"),
+        (Path("/dev/zero"), "is not a regular file"),
+        (tmp_path, "cannot be read: "),
+        (key, "line 1: expected"),
+    ):
+        for text in (
+            f'rate_trace = {{ file = "{file}" }}\nbackward = {{ rate = "1 Mbit/s" }}',
+            f'rate_trace = {{ file = "{file}", format = "seconds-mbit" }}\nbackward = {{ rate = "1 Mbit/s" }}',
+            f'rate = "1 Mbit/s"\n[flow.a]\ncc = "udp"\napp = {{ kind = "video-trace", file = "{file}" }}',
+        ):
+            named.write_text(f"[link.bottleneck]\n{text}\n")
+            with pytest.raises(paceline.ScenarioError) as refused:
+                paceline.path(named, ["true"])
+            assert part in str(refused.value)
+            assert "secret" not in str(refused.value)
+    done = subprocess.run(
+        [PACELINE, "path", str(pipe), "--", "true"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2, done
+    assert "is not a regular file" in done.stderr
+
+
 def test_the_far_command_is_there_first_and_ends_with_the_other(link: str, tmp_path: Path) -> None:
     require("namespaces", "iperf3")
     out = tmp_path / "out"
     far = "trap 'echo asked to end; exit 0' TERM; echo up; iperf3 -s & wait"
     done = run("--out", str(out), "--far", far, link, "--", "sh", "-c", f"{IPERF3} -t 1")
     assert done.returncode == 0, done.stderr + done.stdout
-    assert (out / "far.txt").read_text().startswith("up\n")
-    assert (out / "far.txt").read_text().endswith("asked to end\n")
+    said = (out / "far.txt").read_text()
+    assert said.startswith("up\n")
+    assert "asked to end\n" in said
+    # What it had not flushed.
+    assert "the server has terminated" in said
     done = run("--far", "sleep 1.3; exit 3", link, "--", "sleep", "1.8")
     assert "The far command ended before COMMAND, with exit code 3." in done.stderr
 

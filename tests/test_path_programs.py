@@ -59,6 +59,29 @@ def test_programs_know_when_the_clock_began(link: str, tmp_path: Path) -> None:
     # A row stands at the end of its interval of 20 ms; double precision has these times to 0.3 us.
     assert float(before) - float(start) < row < float(after) - float(start) + 0.02
     assert float(before) - float(start) > 1, "(the far command listens to nothing)"
+    began = results.manifest["report"]["command_start_s"]
+    assert 1 < began < row
+
+
+def test_all_that_runs_at_an_end_is_asked_to_end(link: str, tmp_path: Path) -> None:
+    """Children of a shell, which does not pass a signal on, and what the command has left running."""
+    require("namespaces")
+    out, near = tmp_path / "out", tmp_path / "near.txt"
+    program = "sh -c 'trap \"echo whole; exit\" TERM; echo begun; while :; do sleep 0.05; done' 2> /dev/null"
+    done = run(
+        "--out",
+        str(out),
+        "--far",
+        f"{program}; true",
+        link,
+        "--",
+        "sh",
+        "-c",
+        f"{program} > {near} & sleep 0.5",
+    )
+    assert done.returncode == 0, done.stderr
+    assert (out / "far.txt").read_text() == "begun\nwhole\n"
+    assert near.read_text() == "begun\nwhole\n"
 
 
 def test_a_path_is_fitted_to_what_programs_measured_over_another(link: str, tmp_path: Path) -> None:

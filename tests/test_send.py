@@ -20,12 +20,13 @@ import pytest
 from paceline import _core
 from paceline.cli.send import now
 from paceline.errors import LiveError, PacelineError, ScenarioError
+from paceline.keys import new_key
 from paceline.results import Results
-from paceline.sending import controller_of, place, read_key, send
+from paceline.sending import controller_of, place, send
 
 pytestmark = pytest.mark.realtime
 
-KEY = b"a shared key"
+KEY = bytes(range(32))
 
 
 def _serving(key: bytes | None) -> Iterator[int]:
@@ -128,10 +129,10 @@ def test_mistakes_are_said_before_anything_is_sent(port: int, tmp_path: Path) ->
         send("127.0.0.1", "tfrc", duration_s=61, port=port)
     with pytest.raises(LiveError, match="does `paceline serve` run there"):
         send("127.0.0.1", "tfrc", port=1)
-    short = tmp_path / "key"
-    short.write_text("short\n")
-    with pytest.raises(PacelineError, match="at least 8"):
-        read_key(short)
+    none = tmp_path / "key"
+    none.write_text("a word\n")
+    with pytest.raises(PacelineError, match="`paceline key FILE` makes one"):
+        send("127.0.0.1", "tfrc", port=port, key_file=none)
 
 
 @pytest.mark.parametrize(
@@ -171,14 +172,17 @@ def test_a_port_beside_its_host_is_taken(port: int) -> None:
     assert (results.manifest["port"], results.flows["cc"][0]) == (port, "vegas")
 
 
-def test_a_key(guarded: int, tmp_path: Path) -> None:
+def test_a_key(guarded: int, port: int, tmp_path: Path) -> None:
     right, wrong = tmp_path / "right", tmp_path / "wrong"
-    right.write_bytes(KEY + b"\n")
-    wrong.write_bytes(b"another key\n")
+    new_key(right)
+    right.write_text(f"paceline-key:{KEY.hex()}\n")
+    new_key(wrong)
     with pytest.raises(LiveError, match="--key-file"):
         send("127.0.0.1", "tfrc", duration_s=0.3, port=guarded)
     with pytest.raises(LiveError, match="not the server's"):
         send("127.0.0.1", "tfrc", duration_s=0.3, port=guarded, key_file=wrong)
+    with pytest.raises(LiveError, match="the server has no key"):
+        send("127.0.0.1", "tfrc", duration_s=0.3, port=port, key_file=right)
     results = send("127.0.0.1", "tfrc", duration_s=0.3, port=guarded, key_file=right)
     assert results.manifest["notes"]["flows"][0]["well"]
 

@@ -5,7 +5,7 @@
 mod flow;
 
 use paceline_control::registry::schemes;
-use paceline_live::endpoint::control::{Ask, Direction, Offer, Tell, VERSION};
+use paceline_live::endpoint::control::{Answer, Ask, Direction, Greeting, Offer, Tell, VERSION};
 use paceline_live::endpoint::half::{Half, Table};
 use paceline_live::session::log::LogWriter;
 use paceline_live::session::{EcnBits, FlowSpec, Input, Outbox, Session, SessionSpec, Side};
@@ -146,22 +146,27 @@ fn control() -> Written {
         kernel: Some("reno".to_owned()),
         measure: None,
     };
-    let asks = [
-        Ask::Hello { version: VERSION },
-        Ask::Proof { proof: "00".repeat(32) },
-        Ask::Open { flows: vec![offer] },
-        Ask::Attach { ticket: 7 },
-        Ask::Stop,
+    let greetings = [
+        Greeting::Hello { version: VERSION, keyed: true, handshake: "09".repeat(48) },
+        Greeting::Hello { version: VERSION, keyed: false, handshake: "09".repeat(32) },
+        Greeting::Attach { ticket: 7 },
     ];
+    let answers = [Answer::Hello { handshake: "09".repeat(48) }, Answer::Refused { why: "no".to_owned() }];
+    let asks = [Ask::Open { flows: vec![offer] }, Ask::Stop];
     let table = Table { table: "rate".to_owned(), columns: vec![("time_s".to_owned(), vec![Some(0.1), None])] };
     let half = Half { tables: vec![table], late: Some((0.1, 0.2, 3)), ..Half::default() };
     let tells = [
-        Tell::Challenge { challenge: "00".repeat(32) },
         Tell::Welcome { max_rate_bps: 1, max_duration_ms: 2 },
         Tell::Refused { why: "no".to_owned() },
         Tell::Opened { flows: vec![(1, 2)], limit: 3 },
         Tell::Result { flow: 0, half: Box::new(half) },
     ];
+    for (n, greeting) in greetings.iter().enumerate() {
+        write("control", &format!("greeting-{n}"), &serde_json::to_vec(greeting)?)?;
+    }
+    for (n, answer) in answers.iter().enumerate() {
+        write("control", &format!("answer-{n}"), &serde_json::to_vec(answer)?)?;
+    }
     for (n, ask) in asks.iter().enumerate() {
         write("control", &format!("ask-{n}"), &serde_json::to_vec(ask)?)?;
     }

@@ -24,6 +24,7 @@ class Server:
         max_sessions: int,
         key: bytes | None = None,
         results: str | None = None,
+        max_memory_bytes: int = 1_000_000_000,
     ) -> None: ...
     @property
     def address(self) -> str:

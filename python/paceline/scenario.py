@@ -51,6 +51,8 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
 
 def is_campaign(path: str | Path) -> bool:
     """Whether a file is a campaign, not a scenario."""
+    if not Path(path).is_file():
+        return False
     try:
         values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):

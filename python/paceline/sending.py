@@ -14,6 +14,7 @@ from typing import Any
 
 from paceline import _core, files, linux, rtp
 from paceline.errors import LiveError, PacelineError, ScenarioError
+from paceline.keys import read_key
 from paceline.live import live_record, live_results
 from paceline.results import Results
 from paceline.scenario import toml_value
@@ -31,16 +32,6 @@ _Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None]
 
 View = Callable[[list[dict[str, Any]]], None]
 """Is told twice a second how each flow is: flow, instance, forward, time_s, packets, bytes, rtt_s, figure, ..."""
-
-
-def read_key(path: Path) -> bytes:
-    """The shared key in a file, without white space around it. Raises PacelineError if there is none."""
-    key = files.read_text(path).strip().encode()
-    if len(key) < 8:
-        raise PacelineError(
-            f"{path} holds a key of {len(key)} bytes: at least 8, as `openssl rand -hex 16` writes"
-        )
-    return key
 
 
 _PLACE = re.compile(r"(?:\[(?P<six>[^\]\s]+)\]|(?P<name>[^:/\s\[\]]+))(?::(?P<port>\d{1,9}))?")
@@ -264,21 +255,35 @@ def listen(
     sessions: int,
     key: bytes | None,
     results: str | None = None,
+    *,
+    strangers: bool = False,
+    memory: int = 1_000_000_000,
 ) -> _core.Server:
-    """The server at the address, or at all: IPv6's takes IPv4 too, and where there is no IPv6, IPv4's. Its bounds are
-    the highest rate of a flow (bit/s), the longest flow (s) and flows at a time; in the folder `results` it leaves what
-    it measures. Raises LiveError, NeedsLinux, PacelineError."""
+    """The server at the address; without one with a key, or if it is for `strangers`, at all addresses (IPv6's takes
+    IPv4 too, and where there is no IPv6, IPv4's), else at this host's own, 127.0.0.1. Its bounds are the highest rate
+    of a flow (bit/s), the longest flow (s), flows at a time and the bytes of memory that these take; in the folder
+    `results` it leaves what it measures. Raises LiveError, NeedsLinux, and PacelineError also if strangers reach the
+    address and are not meant."""
     linux.needed("serving flows")
-    if bind is not None:
+    if key is not None and strangers:
+        raise PacelineError("--key-file lets in who has the key, --open everybody: one of them")
+    everywhere = ["[::]", "0.0.0.0"]  # noqa: S104 (a server serves)
+    if bind is None:
+        addresses = everywhere if strangers or key is not None else ["127.0.0.1"]
+    else:
         try:
             ip = ipaddress.ip_address(bind)
         except ValueError:
             raise PacelineError(f"--bind {bind} is no IP address") from None
-    everywhere = ["[::]", "0.0.0.0"]  # noqa: S104 (a server serves)
-    addresses = [f"[{bind}]" if ip.version == 6 else bind] if bind is not None else everywhere
+        if not (strangers or key is not None or ip.is_loopback):
+            raise PacelineError(
+                f"--bind {bind}: others reach this address, so say who may come: --key-file FILE lets in who has the "
+                "key (`paceline key` makes one), --open everybody"
+            )
+        addresses = [f"[{bind}]" if ip.version == 6 else bind]
     for n, address in enumerate(addresses):
         try:
-            return _core.Server(f"{address}:{port}", rate, longest, sessions, key, results)
+            return _core.Server(f"{address}:{port}", rate, longest, sessions, key, results, memory)
         except LiveError as error:
             if n + 1 == len(addresses) or "in use" in str(error):
                 hint = (

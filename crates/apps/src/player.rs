@@ -18,6 +18,9 @@ use crate::stream::{Playout, StreamModel};
 use paceline_units::{Rate, Size, Span, Time};
 use std::collections::VecDeque;
 
+/// Runs of discarded packets that are remembered; with more than that ahead of it a player discards nothing.
+const MOST_HOLES: usize = 1 << 16;
+
 /// The player.
 #[derive(Clone, Debug)]
 pub struct Player {
@@ -38,6 +41,8 @@ pub struct Player {
     completed: Option<Time>,
     /// Clock: discarded packets that were not yet due when last looked, as runs of (first, one beyond).
     holes: VecDeque<(u64, u64)>,
+    /// Packets in them.
+    in_holes: u64,
     /// Stall: whether it plays.
     motion: Motion,
     stalls: u64,
@@ -123,6 +128,7 @@ impl Player {
             fill: None,
             completed: None,
             holes: VecDeque::new(),
+            in_holes: 0,
             motion: Motion::Stopped { first: 0, since: start },
             stalls: 0,
             stalled: Span::ZERO,
@@ -165,11 +171,15 @@ impl Player {
             self.late += 1;
         } else if self.room < u64::MAX {
             let due = self.model.due_within(now.since(fill));
-            while self.holes.front().is_some_and(|&(_, end)| end <= due) {
+            while let Some(&(first, end)) = self.holes.front()
+                && end <= due
+            {
+                self.in_holes -= end - first;
                 self.holes.pop_front();
             }
-            if self.ahead(due, index) >= self.room {
+            if self.ahead(due, index) >= self.room && self.holes.len() < MOST_HOLES {
                 self.discarded += 1;
+                self.in_holes += 1;
                 match self.holes.back_mut() {
                     Some((_, end)) if *end == index => *end += 1,
                     _ => self.holes.push_back((index, index + 1)),
@@ -180,8 +190,9 @@ impl Player {
 
     /// Clock: stored packets from number `due` on, when `arrived` have arrived.
     fn ahead(&self, due: u64, arrived: u64) -> u64 {
-        let holes: u64 = self.holes.iter().map(|&(first, end)| end.saturating_sub(first.max(due))).sum();
-        arrived.saturating_sub(due).saturating_sub(holes)
+        let begun = self.holes.iter().take_while(|&&(first, _)| first < due);
+        let passed: u64 = begun.map(|&(first, end)| end.min(due) - first).sum();
+        arrived.saturating_sub(due).saturating_sub(self.in_holes - passed)
     }
 
     /// Packets that were stored, played or not.

@@ -12,6 +12,8 @@ const KEPT: usize = 4096;
 const MAX_JUMP: usize = 3000;
 /// The mean time between frames is that of so many of the last.
 const FRAMES: usize = 30;
+/// Delays that are kept: of ten hours at 30 frames a second. Of more frames every other one's is left out, then three of four.
+const MOST_DELAYS: usize = 1 << 20;
 /// A picture stands still if it stays three times as long as the mean, and this much longer than it.
 const FREEZE: Span = Span::from_millis(150);
 
@@ -33,7 +35,8 @@ pub struct FramePacket {
 pub struct ViewReport {
     /// Frames of which all packets have come.
     pub complete: u64,
-    /// The times from a frame's capture to the arrival of its last packet, in ascending order.
+    /// The times from a frame's capture to the arrival of its last packet, in ascending order; of very many frames those of
+    /// every second, fourth, ...
     pub delays: Vec<Span>,
     /// How often the picture froze, or never came.
     pub freezes: u64,
@@ -82,6 +85,8 @@ pub struct Viewer {
     /// How long the last frames were shown.
     durations: VecDeque<Span>,
     report: ViewReport,
+    /// The delays of so many frames are left out for each that is kept: one less than a power of two.
+    skips: u64,
 }
 
 impl Viewer {
@@ -95,6 +100,7 @@ impl Viewer {
     pub fn measure_from(&mut self, at: Time) {
         self.from = at;
         self.report = ViewReport::default();
+        self.skips = 0;
     }
 
     /// A packet has come that has not come before.
@@ -163,8 +169,10 @@ impl Viewer {
     /// A frame is whole.
     fn frame(&mut self, now: Time, captured: Time) {
         if captured >= self.from {
+            if self.report.complete & self.skips == 0 {
+                self.keep(now.since(captured));
+            }
             self.report.complete += 1;
-            self.report.delays.push(now.since(captured));
         }
         match self.shown {
             Some((newest, _)) if captured <= newest => return,
@@ -172,6 +180,20 @@ impl Viewer {
             None => {}
         }
         self.shown = Some((captured, now));
+    }
+
+    /// Keeps a delay; what is kept is bounded, however many frames come.
+    fn keep(&mut self, delay: Span) {
+        let delays = &mut self.report.delays;
+        if delays.len() == MOST_DELAYS {
+            let mut nth = 0;
+            delays.retain(|_| {
+                nth += 1;
+                nth % 2 == 1
+            });
+            self.skips = self.skips * 2 + 1;
+        }
+        delays.push(delay);
     }
 
     /// The picture changes after `duration`.

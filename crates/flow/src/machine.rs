@@ -315,6 +315,19 @@ impl Sender {
         }
     }
 
+    /// Writes that did not fill a packet, or frames, that wait to be sent or acknowledged: what is remembered of each by itself.
+    #[must_use]
+    pub fn remembered_writes(&self) -> usize {
+        match self {
+            Sender::Rtp(rtp) => rtp.remembered_writes(),
+            Sender::Acks(acks) => acks.remembered_writes(),
+            Sender::Tcp(tcp) => tcp.remembered_writes(),
+            Sender::Tfrc(tfrc) => tfrc.remembered_writes(),
+            Sender::Multfrc(multfrc) => multfrc.remembered_writes(),
+            Sender::Udp(_) => 0,
+        }
+    }
+
     /// Counts up to now; [`Sender::account`] first completes its integrals.
     #[inline]
     #[must_use]

@@ -37,6 +37,13 @@ pub trait Transmit {
         None
     }
 
+    /// Whether the application is to be asked no more in this call: a host that runs in real time bounds what one call costs.
+    /// A simulated host does not.
+    #[inline(always)]
+    fn enough(&self) -> bool {
+        false
+    }
+
     /// Whether [`Burst::MOST`](crate::tcp::Burst::MOST) segments may be handed over without asking
     /// [`Transmit::full_until`] between them: it would say `None` each time.
     #[inline]

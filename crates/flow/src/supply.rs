@@ -34,6 +34,11 @@ impl Supply {
         self.next < self.end
     }
 
+    /// Packets that are not full and wait.
+    pub(crate) fn shorts(&self) -> usize {
+        self.shorts.len()
+    }
+
     /// Whether it never runs dry.
     #[inline]
     pub(crate) fn is_endless(&self) -> bool {

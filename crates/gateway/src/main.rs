@@ -3,6 +3,7 @@
 //! It reads its options, and hands what [`paceline_live::gateway`] measures to the terminal (lines, or with `--json` JSON)
 //! and to a file. Exit codes: 0 done, 1 the system refused something, 2 a mistake of the request.
 
+use paceline_live::gateway::privileges::keep_needed;
 use paceline_live::gateway::words::HELP;
 use paceline_live::gateway::{GatewayError, GatewayReport, Status, Words, run};
 use paceline_live::path::Stop;
@@ -121,6 +122,8 @@ fn gateway(asked: &Asked) -> Result<(), GatewayError> {
         Some(path) => Some(Out::create(path)?),
         None => None,
     };
+    // Once the file is open, and before there is a second thread.
+    keep_needed()?;
     let terminal = Terminal::open();
     let mut shown = 0_u64;
     let report = run(&options, stop, &mut |status| {

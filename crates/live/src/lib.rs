@@ -5,6 +5,8 @@
 //!
 //! Uses sim and path. Look first at [`scenario::load`], [`capture::simulate`], [`path`] and [`session`].
 
+#[cfg(target_os = "linux")]
+mod capabilities;
 pub mod capture;
 #[cfg(target_os = "linux")]
 pub mod clock;
@@ -23,6 +25,8 @@ pub mod kernel;
 pub mod netns;
 #[cfg(target_os = "linux")]
 pub mod path;
+#[cfg(target_os = "linux")]
+mod peer_text;
 #[cfg(target_os = "linux")]
 pub mod results;
 pub mod scenario;

@@ -40,15 +40,15 @@ pub fn check(document: &Document, folder: &Path) -> Result<Scenario, ScenarioErr
 /// # Errors
 /// Why it cannot be read.
 pub fn trace(path: &Path) -> Result<String, String> {
-    // A pipe would keep the reader waiting for who writes to it.
-    if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
-        return Err("is not a regular file: write what it gives to one, and name that".into());
-    }
     read(path, MOST_TRACE)
 }
 
 /// The text of a file, or why there is none.
 fn read(path: &Path, most: u64) -> Result<String, String> {
+    // A pipe would keep the reader waiting for who writes to it, and give nothing to the next one.
+    if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+        return Err("is not a regular file: write what it gives to one, and name that".into());
+    }
     let mut bytes = Vec::new();
     #[expect(clippy::disallowed_types, reason = "the crate that reads files")]
     let file = std::fs::File::open(path);

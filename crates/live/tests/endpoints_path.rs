@@ -35,7 +35,8 @@ fn serves() {
         key: None,
         max_rate: Rate::from_bps(100_000_000),
         max_duration: Span::from_secs(60),
-        max_sessions: 8,
+        max_sessions: 16,
+        max_memory: 1 << 30,
         results: None,
     };
     let server = Server::start(options, Box::new(|_| {})).unwrap();

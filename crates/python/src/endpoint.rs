@@ -3,7 +3,7 @@
 use crate::run::RunOutput;
 use crate::{InternalError, LiveError, live, panics};
 use paceline_live::endpoint::control::{Direction, Measure, Offer};
-use paceline_live::endpoint::{self, LiveRun, RtpTarget, SendError, SendOptions, ServeOptions, Wanted};
+use paceline_live::endpoint::{self, Key, LiveRun, RtpTarget, SendError, SendOptions, ServeOptions, Wanted};
 use paceline_live::session::{Family, FlowSpec, RtpPeer};
 use paceline_units::{Rate, Span};
 use pyo3::exceptions::PyValueError;
@@ -62,7 +62,7 @@ pub fn send(
     port: u16,
     flows: Vec<Asked>,
     watch: Py<SendWatch>,
-    key: Option<Vec<u8>>,
+    key: Option<Key>,
     logs: Option<PathBuf>,
     measure: Option<(u64, u64, u64)>,
     results: Option<PathBuf>,
@@ -119,6 +119,8 @@ pub struct Server {
     lines: Arc<Mutex<Vec<String>>>,
 }
 
+/// The memory of a server unless told otherwise.
+const MEMORY: u64 = 1_000_000_000;
 /// Lines that wait for somebody to read them, at most.
 const MOST_LINES: usize = 1000;
 
@@ -126,20 +128,22 @@ const MOST_LINES: usize = 1000;
 impl Server {
     /// Listens on `bind`, an address with a port.
     #[new]
-    #[pyo3(signature = (bind, max_rate_bps, max_duration_s, max_sessions, key = None, results = None))]
+    #[pyo3(signature = (bind, max_rate_bps, max_duration_s, max_sessions, key = None, results = None, max_memory_bytes = MEMORY))]
     fn new(
         bind: &str,
         max_rate_bps: u64,
         max_duration_s: f64,
         max_sessions: usize,
-        key: Option<Vec<u8>>,
+        key: Option<Key>,
         results: Option<PathBuf>,
+        max_memory_bytes: u64,
     ) -> PyResult<Server> {
         let bind = bind
             .parse()
             .map_err(|_| PyValueError::new_err(format!("{bind} is no address with a port, as [::]:5050")))?;
         let (max_rate, max_duration) = (Rate::from_bps(max_rate_bps), Span::from_secs_f64(max_duration_s));
-        let options = ServeOptions { bind, key, max_rate, max_duration, max_sessions, results };
+        let options =
+            ServeOptions { bind, key, max_rate, max_duration, max_sessions, max_memory: max_memory_bytes, results };
         let lines = Arc::new(Mutex::new(Vec::new()));
         let theirs = Arc::clone(&lines);
         let say = Box::new(move |line: &str| {

@@ -181,6 +181,7 @@ fn summary(ended: &Ended<PathReport>) -> serde_json::Result<Value> {
     if let Some(path) = path.as_object_mut() {
         path.remove("queues");
         path.insert("start".into(), json!(netns::start_text(ended.start)));
+        path.insert("command_start_s".into(), json!(ended.began.as_secs_f64()));
         path.insert("status".into(), json!(ended.status.code()));
         path.insert("limited".into(), json!(ended.limited));
         path.insert("far_status".into(), json!(ended.far_status.map(netns::Status::code)));

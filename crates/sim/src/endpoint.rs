@@ -206,6 +206,9 @@ impl Source {
                     return;
                 }
             }
+            if out.enough() {
+                break;
+            }
         }
         // the rest at once, but in a call of its own
         self.app_wake = now;

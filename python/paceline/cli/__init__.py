@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "run": "run",
     "serve": "serve",
     "send": "send",
+    "key": "key",
     "sweep": "sweep",
     "merge": "merge",
     "compare": "compare",

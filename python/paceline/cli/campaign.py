@@ -17,9 +17,10 @@ from paceline.cli.options import AsJson, Set, Workers
 from paceline.cli.progress import progress
 from paceline.cli.sweep import Shown, tables
 from paceline.errors import PacelineError
+from paceline.keys import read_key
 from paceline.results import Results
 from paceline.scenario import assignments
-from paceline.sending import place, read_key
+from paceline.sending import place
 from paceline.turns import Runner
 
 _SHOWN: Shown = {

@@ -12,7 +12,8 @@ import typer
 from paceline import _core
 from paceline.cli.options import span
 from paceline.errors import PacelineError
-from paceline.sending import PORT, listen, read_key
+from paceline.keys import read_key
+from paceline.sending import PORT, listen
 
 
 def serve(
@@ -22,7 +23,7 @@ def serve(
         typer.Option(
             "--bind",
             metavar="A",
-            help="Only at this address. Default: all, or with IPv4 alone 0.0.0.0.",
+            help="Only at this address. Default: all with a key or --open, else 127.0.0.1.",
             show_default=False,
         ),
     ] = None,
@@ -31,10 +32,11 @@ def serve(
         typer.Option(
             "--key-file",
             metavar="FILE",
-            help="Serve only those who have this key. Default: everybody.",
+            help="Serve those who have this key (`paceline key`).",
             show_default=False,
         ),
     ] = None,
+    everybody: Annotated[bool, typer.Option("--open", help="Serve everybody, without a key.")] = False,
     max_rate: Annotated[
         str, typer.Option("--max-rate", metavar="RATE", help="The highest rate of a flow.")
     ] = "1Gbit/s",
@@ -42,6 +44,10 @@ def serve(
         str, typer.Option("--max-duration", metavar="SPAN", help="The longest flow.")
     ] = "3600s",
     max_sessions: Annotated[int, typer.Option("--max-sessions", metavar="N", help="Flows at a time.")] = 64,
+    max_memory: Annotated[
+        str,
+        typer.Option("--max-memory", metavar="SIZE", help="Bytes for flows and recordings."),
+    ] = "1GB",
     duration: Annotated[
         str,
         typer.Option("--for", metavar="SPAN", help="How long. Default: until Ctrl-C.", show_default=False),
@@ -49,7 +55,8 @@ def serve(
 ) -> None:
     """Answer `paceline send`: receive its flows, and send those it asks for.
 
-    It sends to nobody who has not shown that the address is his own, and never more than he sent before he agreed.
+    Without --key-file or --open it serves this host alone. It sends to nobody who has not shown that the address is his
+    own, and never more than he sent before he agreed.
 
     \b
     Examples:
@@ -61,18 +68,26 @@ def serve(
         rate = _core.quantity(max_rate, "bit/s")
     except ValueError as error:
         raise PacelineError(f"--max-rate {max_rate}: {error}") from None
+    try:
+        memory = _core.quantity(max_memory, "B")
+    except ValueError as error:
+        raise PacelineError(f"--max-memory {max_memory}: {error}") from None
     longest = span(max_duration, "--max-duration")
     for option, value, right, allowed in (
         ("--max-rate", max_rate, 8 <= rate <= 1e12, "8 bit/s to 1 Tbit/s"),
         ("--max-duration", max_duration, 0 < longest <= 864_000, "more than nothing, up to ten days"),
         ("--max-sessions", max_sessions, 1 <= max_sessions <= 4096, "1 to 4096"),
+        ("--max-memory", max_memory, 16e6 <= memory <= 1e12, "16 MB to 1 TB"),
         ("--port", port, 0 <= port < 65_536, "0 to 65535, 0 for any that is free"),
     ):
         if not right:
             raise PacelineError(f"{option} {value}: {allowed}")
-    server = listen(bind, port, int(rate), longest, max_sessions, key)
+    server = listen(bind, port, int(rate), longest, max_sessions, key, strangers=everybody, memory=int(memory))
     until = span(duration, "--for") if duration else None
     print(f"paceline: serves on {server.address}, TCP and UDP; Ctrl-C ends", file=sys.stderr, flush=True)
+    if key is None and not everybody:
+        alone = "this host alone is served; others by --key-file FILE (`paceline key` makes one) or --open"
+        print(f"paceline: {alone}", file=sys.stderr, flush=True)
     with ThreadPoolExecutor(1, "paceline-serve") as threads:
         done = threads.submit(server.run)
         try:

@@ -104,6 +104,11 @@ impl AcksSender {
         self.started && !self.supply.is_left()
     }
 
+    /// Writes that are remembered by themselves: those that did not fill a packet.
+    pub(crate) fn remembered_writes(&self) -> usize {
+        self.supply.shorts()
+    }
+
     /// When [`AcksSender::on_timer`] should be called. A sender without data, all of whose packets have met their fate,
     /// waits for nothing.
     #[inline]
@@ -267,6 +272,12 @@ impl AcksSender {
             let window = if self.started && !self.stopped { self.window() } else { 0.0 };
             self.stats.advance(now, window);
         }
+    }
+
+    /// Packets whose fate is not known.
+    #[must_use]
+    pub fn outstanding(&self) -> u32 {
+        self.history.outstanding()
     }
 
     /// Packets that the allowed rate sends in a round-trip time; zero before the first sample.

@@ -163,6 +163,11 @@ impl MultfrcSender {
         self.started && self.supply.left() == 0
     }
 
+    /// Writes that are remembered by themselves: those that did not fill a packet.
+    pub(crate) fn remembered_writes(&self) -> usize {
+        self.supply.shorts()
+    }
+
     /// When [`MultfrcSender::on_timer`] should be called; it may move later without notice.
     #[inline]
     #[must_use]

@@ -35,6 +35,11 @@ impl Supply {
         *self = Supply { sent: self.sent, ..Supply::default() };
     }
 
+    /// Packets that are not full and wait.
+    pub(super) fn shorts(&self) -> usize {
+        self.shorts.len()
+    }
+
     /// As many as there are; `u32::MAX`: that many or more.
     pub(super) fn left(&self) -> u32 {
         if self.endless { u32::MAX } else { u32::try_from(self.left).unwrap_or(u32::MAX) }

@@ -231,6 +231,11 @@ impl RtpSender {
         self.started && !self.supply.is_left()
     }
 
+    /// Writes that are remembered by themselves: those that did not fill a packet, and frames.
+    pub(crate) fn remembered_writes(&self) -> usize {
+        self.supply.shorts().max(self.frames.len())
+    }
+
     /// When [`RtpSender::on_timer`] should be called; it may move later without notice.
     #[inline]
     #[must_use]

@@ -190,6 +190,11 @@ impl TcpSender {
         self.conn.una >= self.conn.limit && self.conn.first_sent != Time::NEVER
     }
 
+    /// Writes that are remembered by themselves: those that did not fill a packet.
+    pub(crate) fn remembered_writes(&self) -> usize {
+        self.conn.shorts.len()
+    }
+
     /// When [`TcpSender::on_timer`] should be called; it may move later without notice.
     #[inline]
     #[must_use]

@@ -176,6 +176,11 @@ impl TfrcSender {
         self.started && !self.supply.is_left()
     }
 
+    /// Writes that are remembered by themselves: those that did not fill a packet.
+    pub(crate) fn remembered_writes(&self) -> usize {
+        self.supply.shorts()
+    }
+
     /// When [`TfrcSender::on_timer`] should be called; it may move later without notice.
     #[inline]
     #[must_use]

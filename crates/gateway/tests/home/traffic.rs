@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 #[path = "../../../../tests/needs.rs"]
-mod needs;
+pub mod needs;
 
 use super::{Home, Place};
 use paceline_live::clock::Clock;

@@ -1,9 +1,12 @@
 //! `paceline send`: asks a server for flows, runs this end of them, and joins what both ends have measured.
 
-use super::control::{self, Ask, Direction, MOST_TOLD, Offer, Tell, VERSION};
+use super::budget::longest_told;
+use super::channel::{Channel, Hears, Key, PATIENCE, Speaks, Unanswered};
+use super::control::{self, Ask, Direction, Greeting, MOST_ASKED, Offer, Tell};
 use super::driver::{Driver, Handle, NewFlow, Running, View};
 use super::half::{Half, joined, recordings};
 use super::kernel;
+use super::told::checked;
 use super::udp::UdpPort;
 use crate::clock::Clock;
 use crate::host::{HostReport, HostState};
@@ -16,14 +19,12 @@ use std::io;
 use std::net::TcpStream;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long the server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// How long its results are waited for when the flows are over here, since something of them last came.
 const RESULTS: u64 = 15;
 const LOOK: Duration = Duration::from_millis(20);
@@ -47,7 +48,7 @@ pub struct SendOptions {
     /// Its port.
     pub port: u16,
     /// The server's key, if it wants one.
-    pub key: Option<Vec<u8>>,
+    pub key: Option<Key>,
     /// The flows. The family of each is that of the address which the host turns out to have.
     pub flows: Vec<Wanted>,
     /// Where event logs go.
@@ -93,6 +94,14 @@ pub enum SendError {
     /// The server wants a key.
     #[error("the server wants a key: --key-file FILE")]
     Key,
+    /// The server has none.
+    #[error(
+        "the server has no key, and anybody could be it: have it serve with --key-file, or leave out --key-file to send to it as it is"
+    )]
+    Keyless,
+    /// The server has another one.
+    #[error("what answers does not have the key: it may not be the server that it is taken for")]
+    Stranger,
     /// It has hung up.
     #[error(
         "the server closed the connection without an answer: it has as many clients as it listens to, or something else than \
@@ -215,7 +224,7 @@ pub struct FlowNotes {
 impl FlowNotes {
     /// Of a flow's two halves.
     pub(super) fn of(wanted: &Wanted, sender: &Half, receiver: &Half) -> FlowNotes {
-        let both = |of: fn(&Half) -> u64| of(sender) + of(receiver);
+        let both = |of: fn(&Half) -> u64| of(sender).saturating_add(of(receiver));
         FlowNotes {
             flow: wanted.name.clone(),
             instance: wanted.instance,
@@ -241,8 +250,6 @@ fn connect(options: &SendOptions) -> Result<(TcpStream, SocketAddr), SendError> 
     for address in addresses {
         match TcpStream::connect_timeout(&address, PATIENCE) {
             Ok(stream) => {
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
                 stream.set_nodelay(true)?;
                 return Ok((stream, address));
             }
@@ -260,9 +267,20 @@ fn not_told(error: io::Error) -> SendError {
     }
 }
 
-#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-fn told(stream: &mut TcpStream) -> Result<Tell, SendError> {
-    match control::read(stream, MOST_TOLD).map_err(not_told)? {
+impl From<Unanswered> for SendError {
+    fn from(why: Unanswered) -> SendError {
+        match why {
+            Unanswered::Io(error) => not_told(error),
+            Unanswered::Refused(why) => SendError::Refused(why),
+            Unanswered::Key => SendError::Key,
+            Unanswered::Keyless => SendError::Keyless,
+            Unanswered::Stranger => SendError::Stranger,
+        }
+    }
+}
+
+fn told(channel: &mut Channel) -> Result<Tell, SendError> {
+    match channel.read(MOST_ASKED, PATIENCE).map_err(not_told)? {
         Tell::Refused { why } => Err(SendError::Refused(why)),
         other => Ok(other),
     }
@@ -271,19 +289,10 @@ fn told(stream: &mut TcpStream) -> Result<Tell, SendError> {
 /// The server's flows: connection ids and secrets, and the rate that it allows in bytes a second.
 type Opened = (Vec<(u32, u64)>, u32);
 
-#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-fn agree(stream: &mut TcpStream, options: &SendOptions, offers: &[Offer]) -> Result<Opened, SendError> {
-    // a server that takes nobody in may have said why, and closed the connection already
-    let _ = control::write(stream, &Ask::Hello { version: VERSION });
-    let mut said = told(stream)?;
-    if let Tell::Challenge { challenge } = said {
-        let key = options.key.as_ref().ok_or(SendError::Key)?;
-        control::write(stream, &Ask::Proof { proof: control::proof(key, &challenge) })?;
-        said = told(stream)?;
-    }
-    let Tell::Welcome { .. } = said else { return Err(SendError::Protocol("no welcome".to_owned())) };
-    control::write(stream, &Ask::Open { flows: offers.to_vec() })?;
-    match told(stream)? {
+fn agree(channel: &mut Channel, offers: &[Offer]) -> Result<Opened, SendError> {
+    let Tell::Welcome { .. } = told(channel)? else { return Err(SendError::Protocol("no welcome".to_owned())) };
+    channel.write(&Ask::Open { flows: offers.to_vec() }, PATIENCE)?;
+    match told(channel)? {
         Tell::Opened { flows, limit } if flows.len() == offers.len() => Ok((flows, limit)),
         _ => Err(SendError::Protocol("it has not opened the flows".to_owned())),
     }
@@ -298,22 +307,24 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
         // a mistake is told before anybody is asked
         wanted.offer.spec.model().map_err(|error| SendError::Flow(error.to_string()))?;
     }
-    let (mut stream, server) = connect(options)?;
+    let (stream, server) = connect(options)?;
+    let local = canonical(stream.local_addr()?);
     let server = canonical(server);
     let family = if server.is_ipv6() { Family::V6 } else { Family::V4 };
     let mut offers: Vec<Offer> = options.flows.iter().map(|wanted| wanted.offer.clone()).collect();
     offers.iter_mut().for_each(|offer| offer.spec.family = family);
-    let (opened, limit) = agree(&mut stream, options, &offers)?;
+    let mut channel = Channel::open(stream, options.key.as_ref())?;
+    let (opened, limit) = agree(&mut channel, &offers)?;
     let before = HostState::now().ok();
-    let local = canonical(stream.local_addr()?);
     let mut run = Run::start(options, &offers, opened, limit, server, local)?;
     watch.begin(&run.handle, &options.flows);
-    let done = run.until_done(&mut stream, watch);
+    let done = run.until_done(channel, watch, longest_told(&offers));
     run.handle.quit();
     let _ = run.driver.join();
     done?;
     let host = before.and_then(|before| HostReport::since(before).ok());
-    Ok(results(options, server, host, &run.near, &run.far))
+    let unknown = run.unheard.unwrap_or_else(|| "nothing is known of the other end".to_owned());
+    Ok(results(options, server, host, (&run.near, &run.far), unknown))
 }
 
 /// IPv4 in IPv6 as what it is; an address of IPv6 keeps the scope without which a link-local one leads nowhere.
@@ -339,6 +350,8 @@ struct Run {
     near: Vec<Option<Half>>,
     far: Vec<Option<Half>>,
     results: Option<PathBuf>,
+    /// Why the server is not listened to any more.
+    unheard: Option<String>,
 }
 
 impl Run {
@@ -349,7 +362,7 @@ impl Run {
             let text = std::fs::read(folder.join(control::result_file(flow)));
             // What is half written is no JSON yet.
             if let Some(half) = text.ok().and_then(|text| serde_json::from_slice(&text).ok()) {
-                *far = Some(half);
+                *far = Some(checked(half));
             }
         }
     }
@@ -393,6 +406,7 @@ impl Run {
                 rtcp: None,
                 log,
                 measure: offer.measure,
+                charge: None,
             });
             ports.push(port);
         }
@@ -413,20 +427,47 @@ impl Run {
             })?;
         }
         let none = || offers.iter().map(|_| None).collect();
-        Ok(Run { handle, driver, outcomes, halves, stop, near: none(), far: none(), results: options.results.clone() })
+        let (near, far, results) = (none(), none(), options.results.clone());
+        Ok(Run { handle, driver, outcomes, halves, stop, near, far, results, unheard: None })
     }
 
-    #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    fn until_done(&mut self, stream: &mut TcpStream, watch: &SendWatch) -> Result<(), SendError> {
+    /// What the server said while the flows ran; whether more is to be heard of it.
+    fn hears(&mut self, message: io::Result<Tell>) -> bool {
+        let why = match message {
+            Ok(Tell::Result { flow, half }) if flow < self.far.len() => {
+                self.far[flow] = Some(checked(*half));
+                return true;
+            }
+            Ok(Tell::Result { flow, .. }) => format!("the server told of flow {flow}; there are {}", self.far.len()),
+            Ok(Tell::Refused { why }) => format!("the server refused: {why}"),
+            Ok(_) => "the server said what is not to be said while flows run".to_owned(),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => format!("the server's results: {error}"),
+            Err(_) => return false,
+        };
+        self.unheard = Some(why);
+        false
+    }
+
+    fn until_done(&mut self, channel: Channel, watch: &SendWatch, longest: usize) -> Result<(), SendError> {
+        let (mut speaks, from) = channel.split();
+        let done = self.until_heard(&mut speaks, from, watch, longest);
+        speaks.shutdown();
+        done
+    }
+
+    fn until_heard(
+        &mut self,
+        speaks: &mut Speaks,
+        mut from: Hears,
+        watch: &SendWatch,
+        longest: usize,
+    ) -> Result<(), SendError> {
         let (said, heard) = channel();
-        let from = stream.try_clone()?;
-        from.set_read_timeout(None)?;
-        let came = Arc::new(AtomicU64::new(0));
-        let mut from = Counted { from, bytes: Arc::clone(&came) };
-        // ends when the connection is shut down below
+        let came = Arc::clone(&from.came);
+        // ends when the connection is shut down
         thread::Builder::new().name("paceline control".to_owned()).spawn(move || {
             loop {
-                let message: io::Result<Tell> = control::read(&mut from, MOST_TOLD);
+                let message: io::Result<Tell> = from.read(longest, None);
                 let over = message.is_err();
                 if said.send(message).is_err() || over {
                     break;
@@ -444,11 +485,7 @@ impl Run {
                 self.near[index] = Some(half);
             }
             while let Ok(message) = heard.try_recv() {
-                match message {
-                    Ok(Tell::Result { flow, half }) if flow < self.far.len() => self.far[flow] = Some(*half),
-                    Ok(_) => {}
-                    Err(_) => gone = true,
-                }
+                gone = gone || !self.hears(message);
             }
             let ended = self.near.iter().all(Option::is_some);
             if ended && self.results.is_some() {
@@ -474,28 +511,12 @@ impl Run {
                 }
                 if asked {
                     // a server that is gone need not be told
-                    let _ = control::write(stream, &Ask::Stop);
+                    let _ = speaks.write(&Ask::Stop, PATIENCE);
                 }
             }
             super::server::rest(LOOK);
         }
-        let _ = stream.shutdown(std::net::Shutdown::Both);
         Ok(())
-    }
-}
-
-/// Counts what is read.
-#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-struct Counted {
-    from: TcpStream,
-    bytes: Arc<AtomicU64>,
-}
-
-impl io::Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.from.read(buffer)?;
-        self.bytes.fetch_add(n as u64, Ordering::Relaxed);
-        Ok(n)
     }
 }
 
@@ -510,7 +531,8 @@ fn attach(
 ) -> Half {
     let attached = kernel::connect(between, offer, PATIENCE).and_then(|mut stream| {
         let said = stream.set_write_timeout(Some(PATIENCE));
-        said.and_then(|()| control::write(&mut stream, &Ask::Attach { ticket })).map_err(|error| ("send", error))?;
+        said.and_then(|()| control::write(&mut stream, &Greeting::Attach { ticket }))
+            .map_err(|error| ("send", error))?;
         Ok(stream)
     });
     match attached {
@@ -519,16 +541,16 @@ fn attach(
     }
 }
 
-/// Joins the halves.
+/// Joins the halves; an end of which nothing came has ended as is said to be `unknown`.
 fn results(
     options: &SendOptions,
     server: SocketAddr,
     host: Option<HostReport>,
-    near: &[Option<Half>],
-    far: &[Option<Half>],
+    (near, far): (&[Option<Half>], &[Option<Half>]),
+    unknown: String,
 ) -> LiveRun {
     let (mut rows, mut series, mut streams, mut flows) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let nothing = Half { ended: "nothing is known of the other end".to_owned(), ..Half::default() };
+    let nothing = Half { ended: unknown, ..Half::default() };
     let mut end = 0.0f64;
     for ((wanted, near), far) in options.flows.iter().zip(near).zip(far) {
         let (near, far) = (near.as_ref().unwrap_or(&nothing), far.as_ref().unwrap_or(&nothing));

@@ -1,29 +1,30 @@
-//! The control channel: one TCP connection, on the port number that the data have over UDP. It carries what the two ends
-//! must agree on before the first data packet, and what they have measured after the last.
+//! The messages of the control channel: one TCP connection, on the port number that the data have over UDP. It carries what the
+//! two ends must agree on before the first data packet, and what they have measured after the last.
 //!
-//! A message is its length (32 bits, big-endian) and JSON. A server reads no more than [`MOST_ASKED`] bytes of a message, a
-//! client no more than [`MOST_TOLD`]; both wait no longer for one than they say. That a client has the connection shows that
-//! it owns its address: a server sends datagrams there alone, and none before the client's own with the flow's secret have come.
+//! A message is its length (32 bits, big-endian) and JSON. The first of each end, a [`Greeting`] and its [`Answer`], go in the
+//! clear and carry a handshake; all others, an [`Ask`] or a [`Tell`], go through the [`super::channel::Channel`] that it makes.
+//! A server reads no more than [`MOST_ASKED`] bytes of a message, a client no more than [`MOST_TOLD`]; both wait no longer for one
+//! than they say. That a client has the connection shows that it owns its address: a server sends datagrams there alone, and
+//! none before the client's own with the flow's secret have come.
 
 use super::half::{EVERY, Half};
+use crate::peer_text::peer_text;
 use crate::session::FlowSpec;
-use hmac::{Hmac, KeyInit, Mac};
 use paceline_units::Span;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use sha2::Sha256;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::io::{self, Read, Write};
 
 /// The version of the messages.
-pub const VERSION: u32 = 2;
-/// The longest message that a server takes.
+pub const VERSION: u32 = 3;
+/// The longest greeting and answer.
+pub const MOST_GREETING: usize = 4 << 10;
+/// The longest message that a server takes, and a client before its flows begin.
 pub const MOST_ASKED: usize = 64 << 10;
 /// The longest message that a client takes: the recordings of a day.
 pub const MOST_TOLD: usize = 512 << 20;
 /// Flows that one client asks for at most.
 pub const MOST_FLOWS: usize = 64;
-/// What a proof of the key begins with, so that it proves nothing elsewhere.
-const PURPOSE: &[u8] = b"paceline serve, version 1";
 
 /// Which way a flow goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -96,29 +97,58 @@ impl Offer {
     }
 }
 
-/// What a client says.
+/// What a client says first, in the clear. The form of `Hello` and of [`Answer::Refused`] stays the same in all versions, so that
+/// ends of different ones can tell each other so.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "lowercase")]
-pub enum Ask {
-    /// First of all.
+pub enum Greeting {
+    /// Flows are wanted.
     Hello {
         /// [`VERSION`].
         version: u32,
-    },
-    /// The answer to a challenge: HMAC-SHA-256 of [`PURPOSE`] and the challenge under the key, in hexadecimal digits.
-    Proof {
-        /// The digits.
-        proof: String,
-    },
-    /// These flows, please. They begin when the data do.
-    Open {
-        /// The flows.
-        flows: Vec<Offer>,
+        /// Whether the handshake is one with a key.
+        #[serde(default)]
+        keyed: bool,
+        /// The handshake's first message in hexadecimal digits.
+        #[serde(default)]
+        handshake: String,
     },
     /// This connection is that of a flow of the kernel's TCP: what follows are its data.
     Attach {
         /// The flow's ticket.
         ticket: u64,
+    },
+}
+
+/// What a server says to a [`Greeting`], in the clear.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "lowercase")]
+pub enum Answer {
+    /// Go on.
+    Hello {
+        /// The handshake's second message in hexadecimal digits.
+        handshake: String,
+    },
+    /// A handshake with a key is wanted.
+    Key,
+    /// There is no key here.
+    Keyless,
+    /// No, and why.
+    Refused {
+        /// In words.
+        #[serde(deserialize_with = "cleaned")]
+        why: String,
+    },
+}
+
+/// What a client says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "lowercase")]
+pub enum Ask {
+    /// These flows, please. They begin when the data do.
+    Open {
+        /// The flows.
+        flows: Vec<Offer>,
     },
     /// No more.
     Stop,
@@ -128,12 +158,7 @@ pub enum Ask {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "lowercase")]
 pub enum Tell {
-    /// Prove that you have the key.
-    Challenge {
-        /// 32 random bytes in hexadecimal digits.
-        challenge: String,
-    },
-    /// Go on.
+    /// These are the bounds.
     Welcome {
         /// The highest rate of a flow, in bit/s.
         max_rate_bps: u64,
@@ -143,6 +168,7 @@ pub enum Tell {
     /// No, and why.
     Refused {
         /// In words.
+        #[serde(deserialize_with = "cleaned")]
         why: String,
     },
     /// The flows are there.
@@ -159,6 +185,11 @@ pub enum Tell {
         /// What the server's end measured.
         half: Box<Half>,
     },
+}
+
+/// A text of the other end, as [`peer_text`] has it.
+pub(super) fn cleaned<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    String::deserialize(from).map(|text| peer_text(&text))
 }
 
 /// The file in which a server leaves what it measured of a flow, if it was given a folder for that.
@@ -196,8 +227,9 @@ pub fn read<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Resul
     if text.len() < len {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    serde_json::from_slice(&text)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("no message: {error}")))
+    // what is wrong with it may be quoted
+    let no_message = |error: serde_json::Error| format!("no message: {}", peer_text(&error.to_string()));
+    serde_json::from_slice(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, no_message(error)))
 }
 
 /// Random bytes of the system.
@@ -216,7 +248,8 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn unhex(digits: &str) -> Option<Vec<u8>> {
+/// The bytes of hexadecimal digits; none if they are no such, or more than 256.
+pub(super) fn unhex(digits: &str) -> Option<Vec<u8>> {
     let digits = digits.as_bytes();
     if digits.len() % 2 != 0 || digits.len() > 256 {
         return None;
@@ -225,41 +258,18 @@ fn unhex(digits: &str) -> Option<Vec<u8>> {
     digits.chunks(2).map(|pair| Some((value(pair[0])? * 16 + value(pair[1])?) as u8)).collect()
 }
 
-fn mac(key: &[u8], challenge: &str) -> Option<Hmac<Sha256>> {
-    // a key of any length is one
-    let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).ok()?;
-    mac.update(PURPOSE);
-    mac.update(challenge.as_bytes());
-    Some(mac)
-}
-
-/// The proof that one has the key (RFC 2104 with SHA-256).
-#[must_use]
-pub fn proof(key: &[u8], challenge: &str) -> String {
-    mac(key, challenge).map(|mac| hex(&mac.finalize().into_bytes())).unwrap_or_default()
-}
-
-/// Whether a proof is right. The comparison takes the same time for any wrong one.
-#[must_use]
-pub fn is_proven(key: &[u8], challenge: &str, proof: &str) -> bool {
-    let (Some(mac), Some(proof)) = (mac(key, challenge), unhex(proof)) else { return false };
-    mac.verify_slice(&proof).is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const KNOWN: &str = "97d44f1338ff05a5eaf06ed689d72fdfd5bfe54676440684ef5387589e285e7c";
-
     #[test]
     fn messages_come_back() {
         let mut bytes = Vec::new();
-        write(&mut bytes, &Ask::Hello { version: VERSION }).unwrap();
+        write(&mut bytes, &Ask::Open { flows: Vec::new() }).unwrap();
         write(&mut bytes, &Ask::Stop).unwrap();
         let mut rest = &bytes[..];
-        assert!(matches!(read(&mut rest, MOST_ASKED), Ok(Ask::Hello { version: VERSION })));
+        assert!(matches!(read(&mut rest, MOST_ASKED), Ok(Ask::Open { flows }) if flows.is_empty()));
         assert!(matches!(read(&mut rest, MOST_ASKED), Ok(Ask::Stop)));
         let end = read::<Ask>(&mut rest, MOST_ASKED).unwrap_err();
         assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
@@ -273,15 +283,30 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
+    /// The form in which ends of all versions understand each other.
     #[test]
-    fn a_proof_needs_the_key_and_the_challenge() {
-        let proof = proof(b"key", "challenge");
-        assert!(is_proven(b"key", "challenge", &proof));
-        assert!(!is_proven(b"key", "another", &proof) && !is_proven(b"other", "challenge", &proof));
-        // RFC 2104 with SHA-256 over what the proof is for and the challenge, as `openssl dgst -sha256 -mac HMAC` has it
-        assert_eq!(proof, KNOWN);
-        for wrong in ["", "zz", "0", &proof[2..], &"00".repeat(200)] {
-            assert!(!is_proven(b"key", "challenge", wrong));
+    fn greetings_of_other_versions_are_understood() {
+        let framed = |text: &str| [&(text.len() as u32).to_be_bytes(), text.as_bytes()].concat();
+        let old = framed(r#"{"say":"hello","version":2}"#);
+        assert!(matches!(read(&mut &old[..], MOST_GREETING), Ok(Greeting::Hello { version: 2, .. })));
+        let new = framed(r#"{"say":"refused","why":"it is 2100","more":1}"#);
+        assert!(matches!(read(&mut &new[..], MOST_GREETING), Ok(Answer::Refused { why }) if why == "it is 2100"));
+        let mut hello = Vec::new();
+        write(&mut hello, &Greeting::Hello { version: 3, keyed: true, handshake: String::new() }).unwrap();
+        assert!(hello[4..].starts_with(br#"{"say":"hello","version":3,"#));
+    }
+
+    #[test]
+    fn what_is_quoted_of_a_message_is_cleaned() {
+        for hostile in [r#"{"say":"\u001b[2J\n\u202e"}"#, r#"{"say":"refused","why":"\u001b[2J\n\u202e"}"#] {
+            let bytes = [&(hostile.len() as u32).to_be_bytes(), hostile.as_bytes()].concat();
+            let said = match read::<Tell>(&mut &bytes[..], MOST_TOLD) {
+                Ok(Tell::Refused { why }) => why,
+                Err(error) => error.to_string(),
+                other => panic!("{other:?}"),
+            };
+            assert!(said.contains(r"\u{1b}[2J\n\u{202e}") && said.is_ascii(), "{said}");
+            assert!(!said.contains(|c: char| c.is_control()));
         }
     }
 
@@ -290,6 +315,8 @@ mod tests {
         fn any_bytes_get_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..300), framed: bool) {
             let mut all = if framed { (bytes.len() as u32).to_be_bytes().to_vec() } else { Vec::new() };
             all.extend_from_slice(&bytes);
+            let _ = read::<Greeting>(&mut &all[..], MOST_GREETING);
+            let _ = read::<Answer>(&mut &all[..], MOST_GREETING);
             let _ = read::<Ask>(&mut &all[..], MOST_ASKED);
             let _ = read::<Tell>(&mut &all[..], MOST_ASKED);
         }

@@ -1,27 +1,26 @@
 //! The loop that gives sessions the time and the network: one thread, any number of flows and sockets.
 //!
 //! A turn reads what has come (each datagram with the kernel's stamp), then runs the timers that are due, then waits for the
-//! next. Requests of other threads come through [`Handle`]. Look first at [`Driver::run`].
+//! next. What a visit of a flow may cost is bounded by its session; between visits the driver looks whether it is to end, and
+//! [`Turns`] says whose visits have to wait. Requests of other threads come through [`Handle`]. Look first at [`Driver::run`].
 
+use super::budget::Charge;
 use super::control::Measure;
-use super::half::{Before, EVERY, Half, Recorder, epoch};
+use super::flow::Flow;
+use super::half::Half;
+use super::turns::Turns;
 use super::udp::UdpPort;
-use crate::clock::{Clock, Waiter, histogram, readable};
-use crate::session::is_rtcp;
-use crate::session::log::LogWriter;
-use crate::session::{End, Input, Outbox, SILENCE, Session, SessionSpec, State};
-use hdrhistogram::Histogram;
-use paceline_packet::wire::tfrc::{self, Message};
-use paceline_sim::model::FlowModel;
-use paceline_sim::scenario::ScenarioError;
+use crate::clock::{Clock, Waiter, readable};
+use crate::session::{End, Input, Outbox, SILENCE, Session, SessionSpec};
 use paceline_units::{Span, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -70,13 +69,14 @@ pub struct NewFlow {
     pub log: Option<PathBuf>,
     /// What is measured of it.
     pub measure: Option<Measure>,
+    /// What it takes of a server's budget, until it is gone from here.
+    pub charge: Option<Arc<Charge>>,
 }
 
 enum Request {
-    Add(Box<NewFlow>, Sender<Result<(), String>>),
+    Add(Box<Flow>, Sender<()>),
     Stop(u64),
     Drop(u64),
-    Quit,
 }
 
 /// What a flow came to.
@@ -95,6 +95,7 @@ pub struct Outcome {
 pub struct Handle {
     requests: Sender<Request>,
     wake: Arc<OwnedFd>,
+    quit: Arc<AtomicBool>,
     views: Arc<Mutex<BTreeMap<u64, View>>>,
 }
 
@@ -105,14 +106,16 @@ impl Handle {
         let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
     }
 
-    /// Adds a flow and starts it, or lets it wait for its peer.
+    /// Adds a flow and starts it, or lets it wait for its peer. It is checked and made here, on the caller's thread: that takes
+    /// milliseconds, which those of other flows do not wait for.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn add(&self, flow: NewFlow) -> Result<(), String> {
+        let flow = Box::new(Flow::new(flow)?);
         let (answer, answered) = channel();
-        self.request(Request::Add(Box::new(flow), answer));
-        answered.recv().unwrap_or_else(|_| Err("the endpoint has ended".to_owned()))
+        self.request(Request::Add(flow, answer));
+        answered.recv().map_err(|_| "the endpoint has ended".to_owned())
     }
 
     /// Ends a flow as the user would.
@@ -132,7 +135,8 @@ impl Handle {
 
     /// Ends the driver.
     pub fn quit(&self) {
-        self.request(Request::Quit);
+        self.quit.store(true, Ordering::Relaxed);
+        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
     }
 
     /// What the flows show now.
@@ -140,36 +144,6 @@ impl Handle {
     pub fn views(&self) -> BTreeMap<u64, View> {
         self.views.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-#[expect(clippy::disallowed_types, reason = "the crate that writes files")]
-type Log = LogWriter<BufWriter<std::fs::File>>;
-
-struct Flow {
-    new: NewFlow,
-    model: FlowModel,
-    session: Session,
-    recorder: Recorder,
-    log: Option<Log>,
-    /// How late datagrams left that a timer sent.
-    late: Histogram<u64>,
-    refused_before: u64,
-    /// Until then a sender waits for the peer that is to show itself.
-    shows: Time,
-    before: Before,
-    /// The next instant at which measuring begins or ends.
-    bounds: Bounds,
-}
-
-/// How far the measuring of a flow is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Bounds {
-    /// It begins later.
-    Ahead,
-    /// It has begun.
-    Within,
-    /// It is over.
-    Behind,
 }
 
 /// A driver that runs.
@@ -195,7 +169,8 @@ pub struct Driver {
     outcomes: Sender<Outcome>,
     looked: Time,
     out: Outbox,
-    quit: bool,
+    turns: Turns,
+    quit: Arc<AtomicBool>,
 }
 
 impl Driver {
@@ -209,7 +184,8 @@ impl Driver {
         let (requests, asked) = channel();
         let (outcomes, came) = channel();
         let views = Arc::new(Mutex::new(BTreeMap::new()));
-        let handle = Handle { requests, wake: Arc::clone(&wake), views: Arc::clone(&views) };
+        let quit = Arc::new(AtomicBool::new(false));
+        let handle = Handle { requests, wake: Arc::clone(&wake), quit: Arc::clone(&quit), views: Arc::clone(&views) };
         let driver = Driver {
             clock,
             waiter,
@@ -221,7 +197,8 @@ impl Driver {
             outcomes,
             looked: Time::ZERO,
             out: Outbox::default(),
-            quit: false,
+            turns: Turns::default(),
+            quit,
         };
         Ok((driver, handle, came))
     }
@@ -254,11 +231,9 @@ impl Driver {
     /// # Errors
     /// A call that failed and will not succeed later.
     pub fn run(mut self) -> io::Result<()> {
-        loop {
+        while !self.quits() {
+            self.turns.settle(self.clock.now());
             self.asked();
-            if self.quit {
-                break;
-            }
             for port in 0..self.ports.len() {
                 self.read(port)?;
             }
@@ -275,10 +250,15 @@ impl Driver {
         Ok(())
     }
 
+    fn quits(&self) -> bool {
+        self.quit.load(Ordering::Relaxed)
+    }
+
     fn wait(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
         let mut next = if self.flows.is_empty() { Time::NEVER } else { self.looked + LOOK };
         for flow in &self.flows {
-            next = next.min(flow.session.next_wake()).min(flow.recorder.next(&flow.session)).min(flow.next_bound());
+            next = next.min(flow.next().max(now + self.turns.wait(flow.client)));
         }
         let mut fds: Vec<PollFd<'_>> = self.ports.iter().map(|port| PollFd::new(port, PollFlags::IN)).collect();
         fds.push(PollFd::new(&*self.wake, PollFlags::IN));
@@ -286,22 +266,25 @@ impl Driver {
         if fds.last().is_some_and(readable) {
             let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
         }
+        self.turns.slept(self.clock.now().since(now));
         Ok(())
     }
 
     fn asked(&mut self) {
-        while let Ok(request) = self.requests.try_recv() {
+        while !self.quits()
+            && let Ok(request) = self.requests.try_recv()
+        {
             let now = self.clock.now();
             match request {
-                Request::Add(new, answer) => {
-                    let added = Flow::new(*new, now + SILENCE).map(|mut flow| {
-                        // a server's sender waits for its peer to show itself
-                        if flow.new.peer.is_some() || matches!(flow.session, Session::Receiver(_)) {
-                            flow.input(now, Input::Start, &mut self.out, &mut self.ports);
-                        }
-                        self.flows.push(flow);
-                    });
-                    let _ = answer.send(added);
+                Request::Add(mut flow, answer) => {
+                    flow.shows = now + SILENCE;
+                    self.turns.enters(flow.client);
+                    // a server's sender waits for its peer to show itself
+                    if flow.new.peer.is_some() || matches!(flow.session, Session::Receiver(_)) {
+                        flow.input(now, Input::Start, &mut self.out, &mut self.ports);
+                    }
+                    self.flows.push(*flow);
+                    let _ = answer.send(());
                 }
                 Request::Stop(id) | Request::Drop(id) => {
                     let input = if matches!(request, Request::Stop(_)) { Input::Stop } else { Input::Unreachable };
@@ -313,7 +296,6 @@ impl Driver {
                         }
                     }
                 }
-                Request::Quit => self.quit = true,
             }
         }
     }
@@ -334,38 +316,46 @@ impl Driver {
             }
             // the datagrams lie in the port, which answers leave by: they are taken out of it for the while
             let came: Vec<_> = self.ports[port].incoming().map(|d| (d.time, d.from, d.ecn, d.bytes.to_vec())).collect();
+            let mut before = self.clock.now();
             for (time, from, ecn, bytes) in came {
                 let Some(flow) = self.flows.iter_mut().find(|flow| flow.is_for(port, from, &bytes)) else { continue };
-                if flow.new.peer.is_none() {
-                    flow.new.peer = Some(from);
-                    if matches!(flow.session, Session::Sender(_)) {
-                        flow.input(time, Input::Start, &mut self.out, &mut self.ports);
-                        continue;
-                    }
+                if self.quit.load(Ordering::Relaxed) {
+                    return Ok(());
                 }
-                flow.input(time, Input::Datagram(&bytes, ecn), &mut self.out, &mut self.ports);
+                if self.turns.is_over(flow.client) {
+                    flow.dropped += 1;
+                    continue;
+                }
+                let shown = flow.new.peer.is_none();
+                if shown {
+                    flow.new.peer = Some(from);
+                }
+                let input = match flow.session {
+                    Session::Sender(_) if shown => Input::Start,
+                    _ => Input::Datagram(&bytes, ecn),
+                };
+                flow.input(time, input, &mut self.out, &mut self.ports);
+                let now = self.clock.now();
+                self.turns.charge(flow.client, now.since(before));
+                before = now;
             }
         }
         Ok(())
     }
 
     fn timers(&mut self) {
-        let now = self.clock.now();
+        let mut now = self.clock.now();
         for flow in &mut self.flows {
-            let due = flow.session.next_wake();
-            if due <= now {
-                let before = flow.sent_packets();
-                flow.input(now, Input::Timer, &mut self.out, &mut self.ports);
-                if flow.sent_packets() > before {
-                    flow.late.saturating_record(self.clock.now().since(due).0.max(1));
-                }
+            if self.quit.load(Ordering::Relaxed) {
+                return;
             }
-            if flow.session.state() == State::Idle && flow.shows <= now {
-                // whoever asked for it never came: its place is another's
-                flow.input(now, Input::Unreachable, &mut self.out, &mut self.ports);
+            if flow.next() > now || self.turns.is_over(flow.client) {
+                continue;
             }
-            flow.recorder.sample(now, &mut flow.session);
-            flow.pass_bounds(now, &mut self.out, &mut self.ports);
+            flow.visit(now, &self.clock, &mut self.out, &mut self.ports);
+            let after = self.clock.now();
+            self.turns.charge(flow.client, after.since(now));
+            now = after;
         }
     }
 
@@ -380,6 +370,7 @@ impl Driver {
             }
             let flow = self.flows.remove(at);
             let id = flow.new.id;
+            self.turns.leaves(flow.client);
             self.views.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().over = true;
             // whoever waited for it may be gone
             let _ = self.outcomes.send(flow.outcome(now, &self.ports));
@@ -395,175 +386,6 @@ impl Driver {
         let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
         for flow in &self.flows {
             views.insert(flow.new.id, flow.view(now));
-        }
-    }
-}
-
-impl Flow {
-    fn new(new: NewFlow, shows: Time) -> Result<Flow, String> {
-        let model = new.spec.flow.model().map_err(|error: ScenarioError| error.to_string())?;
-        let session = Session::new(&new.spec).map_err(|error| error.to_string())?;
-        let log = match &new.log {
-            None => None,
-            Some(path) => {
-                let say = |error: io::Error| format!("{}: {error}", path.display());
-                #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
-                let file = std::fs::File::create(path).map_err(say)?;
-                Some(LogWriter::new(BufWriter::new(file), &new.spec).map_err(say)?)
-            }
-        };
-        let every = new.measure.map_or(EVERY, |measure| measure.every());
-        let recorder = Recorder::new(&session, &model, every);
-        let bounds = match new.measure {
-            Some(measure) if measure.from_ms > 0 => Bounds::Ahead,
-            _ => Bounds::Within,
-        };
-        let before = Before::default();
-        Ok(Flow { new, model, session, recorder, log, late: histogram(), refused_before: 0, shows, before, bounds })
-    }
-
-    /// When measuring begins or ends next, by the time of the session; never before data flow.
-    fn next_bound(&self) -> Time {
-        let epoch = epoch(&self.session);
-        match (self.new.measure, self.bounds) {
-            _ if epoch == Time::ZERO => Time::NEVER,
-            (Some(measure), Bounds::Ahead) => epoch + measure.from(),
-            (Some(measure), Bounds::Within) => epoch + measure.to(),
-            _ => Time::NEVER,
-        }
-    }
-
-    /// Begins or ends measuring where that is due. At its end the other end is told, and not waited for.
-    fn pass_bounds(&mut self, now: Time, out: &mut Outbox, ports: &mut [UdpPort]) {
-        while self.next_bound() <= now {
-            if self.bounds == Bounds::Ahead {
-                self.bounds = Bounds::Within;
-                self.before = Before::take(&mut self.session, now);
-            } else {
-                self.bounds = Bounds::Behind;
-                self.input(now, Input::Stop, out, ports);
-            }
-        }
-    }
-
-    /// Gives the session an input, writes it down, and sends what leaves.
-    fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox, ports: &mut [UdpPort]) {
-        out.clear();
-        self.session.input(now, input, out);
-        if let Some(log) = &mut self.log
-            && log.write(now, input, out, &self.session).is_err()
-        {
-            // a full disk ends the log, not the flow: what was written is whole up to there
-            self.log = None;
-        }
-        let Some(peer) = self.new.peer else { return };
-        if let Some((port, to)) = self.new.rtcp {
-            let reports = out.take(is_rtcp);
-            // that nobody reads the sender's reports is no reason to end: the receiver's say whether the data arrive
-            let _ = if reports.is_empty() { Ok(()) } else { ports[port].send(&reports, to) };
-        }
-        if out.is_empty() {
-            return;
-        }
-        if let Err(error) = ports[self.new.port].send(out, peer)
-            && error.kind() == io::ErrorKind::ConnectionRefused
-            && input != Input::Unreachable
-        {
-            self.input(now, Input::Unreachable, out, ports);
-        }
-    }
-
-    /// Whether a datagram is this flow's: from its peer, or, before that is known, the message with its secret by which it
-    /// shows itself.
-    fn is_for(&self, port: usize, from: SocketAddr, bytes: &[u8]) -> bool {
-        if let Some((rtcp, _)) = self.new.rtcp
-            && rtcp == port
-        {
-            // a receiver may send its reports from any port
-            return from.ip() == self.new.only;
-        }
-        if self.new.port != port {
-            return false;
-        }
-        if let Some(peer) = self.new.peer {
-            return peer == from;
-        }
-        let Ok((datagram, _)) = tfrc::decode(bytes) else { return false };
-        let nonce = match datagram.message {
-            Message::Request(request) => request.nonce,
-            Message::Accept(accept) => accept.nonce,
-            _ => return false,
-        };
-        from.ip() == self.new.only
-            && datagram.connection.0 == self.new.spec.connection
-            && nonce.0 == self.new.spec.nonce
-    }
-
-    fn is_over(&self) -> bool {
-        self.bounds == Bounds::Behind || matches!(self.session.state(), State::Ended(_))
-    }
-
-    fn sent_packets(&self) -> u64 {
-        match &self.session {
-            Session::Sender(sender) => sender.source().sender.stats().packets_sent,
-            Session::Receiver(_) => 0,
-        }
-    }
-
-    fn view(&self, now: Time) -> View {
-        let running = matches!(self.session.state(), State::Running | State::Closing);
-        let (epoch, packets, bytes, rtt, loss) = match &self.session {
-            Session::Sender(sender) => {
-                let stats = sender.source().sender.stats();
-                let mut gauges = Shows::default();
-                sender.source().sender.gauges(&mut gauges);
-                let rtt = gauges.rtt.or(sender.round_trip().map(Span::as_secs_f64));
-                let again = stats.retransmitted as f64 / stats.packets_sent.max(1) as f64;
-                (sender.epoch(), stats.packets_sent, stats.bytes_sent(), rtt, gauges.loss.or(Some(again)))
-            }
-            Session::Receiver(receiver) => {
-                let stats = receiver.sink().receiver.stats();
-                (receiver.epoch(), stats.packets, stats.wire_bytes, None, None)
-            }
-        };
-        let time_s = if running { now.since(epoch).as_secs_f64() } else { 0.0 };
-        View { time_s, packets, bytes, rtt_s: rtt, loss, figure: self.session.figure(), running, over: self.is_over() }
-    }
-
-    fn outcome(mut self, now: Time, ports: &[UdpPort]) -> Outcome {
-        if let Some(log) = &mut self.log {
-            let _ = log.flush();
-        }
-        let end = match self.session.state() {
-            _ if self.bounds == Bounds::Behind => End::Done,
-            State::Ended(end) => end,
-            _ => End::Stopped,
-        };
-        let mut half = Half::of(&mut self.session, &self.model, self.recorder, now, &self.before);
-        half.dropped.2 += ports[self.new.port].refused().saturating_sub(self.refused_before);
-        half.ended = end.to_string();
-        half.well = matches!(end, End::Done | End::Stopped);
-        if !self.late.is_empty() {
-            let at = |quantile| self.late.value_at_quantile(quantile) as f64 / 1e9;
-            half.late = Some((at(0.5), at(0.99), self.late.len()));
-        }
-        Outcome { id: self.new.id, half, end }
-    }
-}
-
-/// Takes what a view shows out of the gauges.
-#[derive(Default)]
-struct Shows {
-    rtt: Option<f64>,
-    loss: Option<f64>,
-}
-
-impl paceline_control::Gauges for Shows {
-    fn gauge(&mut self, name: &'static str, _: paceline_control::GaugeUnit, value: f64) {
-        match name {
-            "srtt" | "rtt" if value > 0.0 => self.rtt = Some(value),
-            "loss_event_rate" | "reported_loss" => self.loss = Some(value),
-            _ => {}
         }
     }
 }

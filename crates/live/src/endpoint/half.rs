@@ -1,5 +1,6 @@
 //! What one end of a flow has measured, and how the two halves become a row of the flow's table.
 
+use super::numbers::{Numbers, few};
 use crate::results::FlowRow;
 use crate::session::{ReceiverSession, Reported, SenderSession, Session};
 use paceline_apps::share;
@@ -17,6 +18,9 @@ use serde::{Deserialize, Serialize};
 pub const EVERY: Span = Span::from_millis(100);
 /// Rows that an end keeps of each table: a day's.
 const MOST_ROWS: usize = 864_000;
+/// Tables of an end, and columns of one, that are taken from the other end.
+const MOST_TABLES: usize = 16;
+const MOST_COLUMNS: usize = 64;
 
 /// What an end of a flow records: the simulator's recorder around it.
 #[derive(Debug)]
@@ -71,7 +75,8 @@ impl Recorder {
         }
     }
 
-    fn into_series(self) -> Vec<Series> {
+    /// What it has recorded.
+    pub(super) fn into_series(self) -> Vec<Series> {
         self.recorder.into_series()
     }
 }
@@ -89,8 +94,9 @@ pub(super) fn epoch(session: &Session) -> Time {
 pub struct Table {
     /// Its kind.
     pub table: String,
-    /// Names and values. What is not a number is null.
-    pub columns: Vec<(String, Vec<Option<f64>>)>,
+    /// Names and values.
+    #[serde(deserialize_with = "few::<_, _, MOST_COLUMNS>")]
+    pub columns: Vec<(String, Numbers)>,
 }
 
 /// What one end has measured.
@@ -110,6 +116,7 @@ pub struct Half {
     /// The medium that a receiver played.
     pub stream: Option<StreamSummary>,
     /// What it recorded.
+    #[serde(deserialize_with = "few::<_, _, MOST_TABLES>")]
     pub tables: Vec<Table>,
     /// How it ended.
     pub ended: String,
@@ -265,11 +272,7 @@ impl Table {
     /// Of a recording.
     #[must_use]
     pub fn of(series: Series) -> Table {
-        let known = |value: f64| value.is_finite().then_some(value);
-        let columns = series
-            .columns
-            .into_iter()
-            .map(|(name, values)| (name.into_owned(), values.into_iter().map(known).collect()));
+        let columns = series.columns.into_iter().map(|(name, values)| (name.into_owned(), Numbers(values)));
         Table { table: series.table.to_owned(), columns: columns.collect() }
     }
 }
@@ -325,16 +328,18 @@ fn known(table: &str) -> Option<&'static str> {
 
 /// Whether `name` can be that of a column, whatever gauge it is of. Not those of one-way delays: the ends' clocks have nothing to
 /// do with one another.
-fn is_column(name: &str) -> bool {
+pub(super) fn is_column(name: &str) -> bool {
     let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    plain && (1..=64).contains(&name.len()) && !name.starts_with("owd_")
+    plain && !name.starts_with('_') && (1..=64).contains(&name.len()) && !name.starts_with("owd_")
 }
 
 /// The recordings of both ends as a simulated run would have them. Times begin with each end's own data.
 #[must_use]
 pub fn recordings(sender: &Half, receiver: &Half, flow: &str, instance: u32) -> Vec<Series> {
     let labels = || vec![("flow", flow.to_owned()), ("instance", instance.to_string())];
-    let numbers = |values: &[Option<f64>]| values.iter().map(|value| value.unwrap_or(f64::NAN)).collect::<Vec<f64>>();
+    // what is infinite goes as null, and so it is here where it has not gone
+    let finite = |value: &f64| if value.is_finite() { *value } else { f64::NAN };
+    let numbers = |Numbers(values): &Numbers| values.iter().map(finite).collect::<Vec<f64>>();
     let mut series: Vec<Series> = Vec::new();
     let mut sending: Option<Vec<f64>> = None;
     // The kernel's sender has a rate too, of what was acknowledged: what was received says more.

@@ -1,51 +1,44 @@
 //! What a server holds for whoever is there, and gives back when he is gone, in whatever way that is.
 
+use super::budget::Net;
 use super::control::MOST_FLOWS;
 use super::server::{Shared, locked};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Connections that have not agreed on flows yet, at most: in all, and from one address, which for the kernel's TCP has as many as
 /// flows at once. Each of them is cut off after a while. Who has agreed has flows, whose number the server's options bound.
 const MOST_STRANGERS: (usize, usize) = (256, MOST_FLOWS + 32);
 
-/// Flows that a client has taken; they are given back when it goes.
-pub(super) struct Taken<'a>(pub(super) &'a AtomicUsize, pub(super) usize);
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(self.1, Ordering::Relaxed);
-    }
-}
-
 /// A connection that has not agreed on anything yet, as long as this is there.
 pub(super) struct Stranger {
     shared: Arc<Shared>,
-    ip: IpAddr,
+    from: Net,
 }
 
 impl Stranger {
     /// One more; none if there are too many.
     pub(super) fn enters(shared: &Arc<Shared>, ip: IpAddr) -> Option<Stranger> {
+        let from = Net::of(ip);
         let mut strangers = locked(&shared.strangers);
         let all: usize = strangers.values().sum();
-        let of_it = strangers.get(&ip).copied().unwrap_or(0);
+        let of_it = strangers.get(&from).copied().unwrap_or(0);
         if all >= MOST_STRANGERS.0 || of_it >= MOST_STRANGERS.1 {
             return None;
         }
-        strangers.insert(ip, of_it + 1);
+        strangers.insert(from, of_it + 1);
         drop(strangers);
-        Some(Stranger { shared: Arc::clone(shared), ip })
+        Some(Stranger { shared: Arc::clone(shared), from })
     }
 }
 
 impl Drop for Stranger {
     fn drop(&mut self) {
         let mut strangers = locked(&self.shared.strangers);
-        match strangers.get_mut(&self.ip) {
-            Some(1) | None => drop(strangers.remove(&self.ip)),
+        match strangers.get_mut(&self.from) {
+            Some(1) | None => drop(strangers.remove(&self.from)),
             Some(count) => *count -= 1,
         }
     }
@@ -80,7 +73,8 @@ impl Drop for Open<'_> {
 #[cfg(test)]
 #[expect(clippy::disallowed_types, reason = "tests of sockets in real time")]
 mod tests {
-    use super::super::control::{self, Ask, Direction, MOST_ASKED, Offer, Tell, VERSION};
+    use super::super::channel::{Channel, PATIENCE};
+    use super::super::control::{Ask, Direction, MOST_ASKED, Offer, Tell};
     use super::super::server::{ServeOptions, Server, rest};
     use super::*;
     use crate::clock::Clock;
@@ -99,6 +93,7 @@ mod tests {
             max_rate: Rate::from_bps(20_000_000),
             max_duration: Span::from_secs(60),
             max_sessions: 100,
+            max_memory: 1 << 30,
             results: None,
         };
         let server = Server::start(options, Box::new(|_| {})).unwrap();
@@ -115,15 +110,15 @@ mod tests {
         let direction = |n| if n % 2 == 0 { Direction::Forward } else { Direction::Reverse };
         let offer = |n| Offer { spec: spec.clone(), direction: direction(n), kernel: kernel(n), measure: None };
         for _ in 0..5 {
-            let mut stream = TcpStream::connect(address).unwrap();
-            control::write(&mut stream, &Ask::Hello { version: VERSION }).unwrap();
-            assert!(matches!(control::read(&mut stream, MOST_ASKED), Ok(Tell::Welcome { .. })));
+            let stream = TcpStream::connect(address).unwrap();
             // it is reset as soon as it is closed
             rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
-            control::write(&mut stream, &Ask::Open { flows: (0..18).map(offer).collect() }).unwrap();
+            let mut channel = Channel::open(stream, None).unwrap();
+            assert!(matches!(channel.read(MOST_ASKED, PATIENCE), Ok(Tell::Welcome { .. })));
+            channel.write(&Ask::Open { flows: (0..18).map(offer).collect() }, PATIENCE).unwrap();
         }
         let nothing = || {
-            let of_flows = shared.flows.load(Ordering::Relaxed) + shared.handle.views().len();
+            let of_flows = shared.budget.taken().sessions as usize + shared.handle.views().len();
             of_flows + locked(&shared.waiting).len() + locked(&shared.tickets).len() + locked(&shared.strangers).len()
         };
         // those that have come by now are shown within a tenth of a second, and those that wait for their peer would be for ever

@@ -1,21 +1,33 @@
 //! Endpoints: sessions on real sockets, `paceline serve` and `paceline send`.
 //!
 //! [`driver`] gives sessions the time and the network through [`udp`]; [`control`] is what client and server say to each other
-//! over TCP on the same port number; [`server`] and [`client`] are the two programs, `held` is what the former gives back, [`half`] joins what they have measured, [`rtp`] sends to
+//! over TCP on the same port number, [`channel`] what encrypts it; `greeting` is how a server takes in who connects, `tries` what
+//! wrong keys cost; `told` checks what a server told; [`server`] and [`client`] are the two programs, `held` is what the former gives back, [`half`] joins what they have measured, [`rtp`] sends to
 //! receivers of RTP that are no programs of ours,
 //! `kernel` runs flows of the kernel's TCP between them. Look first at [`driver::Driver::run`].
 
+pub mod budget;
+pub mod channel;
 pub mod client;
 pub mod control;
 pub mod driver;
+mod flow;
+mod greeting;
 pub mod half;
 mod held;
 mod kernel;
+mod numbers;
 pub mod rtp;
 pub mod server;
+mod terms;
+pub mod told;
+mod tries;
+mod turns;
 pub mod udp;
 
+pub use channel::Key;
 pub use client::{LiveRun, SendError, SendOptions, SendWatch, Wanted, send};
+pub use numbers::Numbers;
 pub use rtp::{RtpTarget, send_rtp};
 pub use server::{ServeOptions, Server};
 

@@ -6,6 +6,7 @@
 use super::client::{FlowNotes, LiveRun, Notes, SendError, SendWatch, Wanted};
 use super::driver::{Driver, NewFlow, Running};
 use super::half::{Half, Table, joined, recordings};
+use super::numbers::Numbers;
 use super::server::rest;
 use super::udp::UdpPort;
 use crate::clock::Clock;
@@ -62,9 +63,8 @@ pub fn send_rtp(
     let log = logs.map(|folder| folder.join(format!("{}-{}.events", wanted.name, wanted.instance)));
     let before = HostState::now().ok();
     let Running { thread, handle, outcomes } = Driver::spawn(clock, ports)?;
-    let measure = None;
-    let added =
-        handle.add(NewFlow { id: 0, spec, port: 0, peer: Some(address), only: address.ip(), rtcp, log, measure });
+    let (measure, charge, only) = (None, None, address.ip());
+    let added = handle.add(NewFlow { id: 0, spec, port: 0, peer: Some(address), only, rtcp, log, measure, charge });
     if let Err(why) = added {
         handle.quit();
         return Err(SendError::Flow(why));
@@ -140,7 +140,10 @@ fn results(target: &RtpTarget, wanted: &Wanted, address: SocketAddr, host: Optio
     let times = sending.and_then(|table| table.columns.iter().find(|(name, _)| name == "time_s"));
     let unknown = times.map(|(name, times)| Table {
         table: "rate".to_owned(),
-        columns: vec![(name.clone(), times.clone()), ("goodput_bps".to_owned(), vec![None; times.len()])],
+        columns: vec![
+            (name.clone(), times.clone()),
+            ("goodput_bps".to_owned(), Numbers(vec![f64::NAN; times.0.len()])),
+        ],
     });
     let far = Half { well: true, tables: unknown.into_iter().collect(), ..Half::default() };
     let told = near.reported;

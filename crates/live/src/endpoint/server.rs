@@ -4,13 +4,17 @@
 //! whose flow is not known here are dropped without an answer, so that nothing is amplified or reflected; flows are known
 //! only through the control channel, and only from its address.
 
-use super::control::{self, Ask, Direction, MOST_ASKED, MOST_FLOWS, Offer, Tell, VERSION};
+use super::budget::{self, Budget, Charge, Net, Portion};
+use super::channel::{Channel, Key, PATIENCE};
+use super::control::{self, Answer, Ask, Direction, MOST_ASKED, MOST_FLOWS, Offer, Tell};
 use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
-use super::held::{Open, Stranger, Taken};
-use super::{Words, kernel};
+use super::held::{Open, Stranger};
+use super::tries::{Seldom, Tries};
+use super::{Words, kernel, terms};
 use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
+use crate::peer_text::peer_text;
 use crate::session::{Family, SessionSpec, Side};
 use paceline_units::{Rate, Span, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,18 +24,14 @@ use std::io;
 use std::net::TcpStream;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Samples of all flows of a client, at most: what is recorded is kept until the end, some hundred bytes each.
-const MOST_SAMPLES: u64 = 2_000_000;
 /// How long a client may take to read what came of a flow.
 const READS: Duration = Duration::from_secs(60);
-/// How long a client may take to say what it wants, and to read what it is told.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// How often somebody who waits looks up.
 const LOOK: Duration = Duration::from_millis(100);
 const LOOK_TIMESPEC: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -44,38 +44,45 @@ pub struct ServeOptions {
     /// Where it listens, over TCP and UDP.
     pub bind: SocketAddr,
     /// The key that a client must have; none: all may come.
-    pub key: Option<Vec<u8>>,
+    pub key: Option<Key>,
     /// The highest rate of a flow.
     pub max_rate: Rate,
     /// The longest flow.
     pub max_duration: Span,
     /// Flows at a time.
     pub max_sessions: usize,
+    /// Bytes of memory that the flows at a time and their recordings may come to take.
+    pub max_memory: u64,
     /// A folder that the client reads too, for what this end measured: then it need not go over the network.
     pub results: Option<PathBuf>,
 }
 
 /// What the server's threads share.
 pub(super) struct Shared {
-    options: ServeOptions,
+    pub(super) options: ServeOptions,
+    pub(super) clock: Clock,
     pub(super) handle: Handle,
     /// Who waits for the outcome of a flow.
     pub(super) waiting: Mutex<BTreeMap<u64, Sender<Outcome>>>,
     /// Flows of the kernel's TCP that wait for their connection.
     pub(super) tickets: Mutex<BTreeMap<u64, Ticket>>,
     next: AtomicU64,
-    pub(super) flows: AtomicUsize,
-    /// Connections that have not agreed yet, by address.
-    pub(super) strangers: Mutex<BTreeMap<IpAddr, usize>>,
+    pub(super) budget: Arc<Budget>,
+    /// Connections that have not agreed yet, by client.
+    pub(super) strangers: Mutex<BTreeMap<Net, usize>>,
+    /// Wrong keys, and when they were last told of; when connections that came to nothing were.
+    pub(super) tries: Mutex<Tries>,
+    pub(super) of_keys: Mutex<Seldom>,
+    of_strangers: Mutex<Seldom>,
     over: AtomicBool,
-    say: Words,
+    pub(super) say: Words,
 }
 
 /// A flow of the kernel's TCP that waits for its connection.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub(super) struct Ticket {
-    only: IpAddr,
-    stream: Sender<TcpStream>,
+    pub(super) only: IpAddr,
+    pub(super) stream: Sender<TcpStream>,
 }
 
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -104,14 +111,24 @@ impl Server {
         let port = UdpPort::bind(bound, clock)
             .map_err(|error| io::Error::new(error.kind(), format!("UDP {bound}: {error}")))?;
         let Running { thread: driver, handle, outcomes } = Driver::spawn(clock, vec![port])?;
+        let sessions = options.max_sessions as u64;
+        // who reads results from a folder is this host's own, and has all there is
+        let budget = match options.results {
+            Some(_) => Budget::of_one(Portion { sessions, memory: u64::MAX }),
+            None => Budget::new(Portion { sessions, memory: options.max_memory }),
+        };
         let shared = Arc::new(Shared {
             options: ServeOptions { bind: bound, ..options },
+            clock,
             handle,
             waiting: Mutex::default(),
             tickets: Mutex::default(),
             next: AtomicU64::new(1),
-            flows: AtomicUsize::new(0),
+            budget,
             strangers: Mutex::default(),
+            tries: Mutex::default(),
+            of_keys: Mutex::default(),
+            of_strangers: Mutex::default(),
             over: AtomicBool::new(false),
             say,
         });
@@ -119,8 +136,12 @@ impl Server {
         let outcomes = thread::Builder::new().name("paceline outcomes".to_owned()).spawn(move || {
             while let Ok(outcome) = outcomes.recv() {
                 theirs.handle.forget(outcome.id);
-                if let Some(who) = locked(&theirs.waiting).remove(&outcome.id) {
-                    let _ = who.send(outcome);
+                match locked(&theirs.waiting).remove(&outcome.id) {
+                    Some(who) => drop(who.send(outcome)),
+                    None => {
+                        drop(outcome);
+                        budget::give_back();
+                    }
                 }
             }
         })?;
@@ -165,7 +186,8 @@ impl Server {
         let Some(stranger) = Stranger::enters(&self.shared, ip) else {
             // said if there is room for it: nobody is waited for here
             if stream.set_nonblocking(true).is_ok() {
-                let _ = refuse(&mut stream, "the server has as many clients as it listens to at once; try again later");
+                let why = "the server has as many clients as it listens to at once; try again later".to_owned();
+                let _ = control::write(&mut stream, &Answer::Refused { why });
             }
             return;
         };
@@ -182,93 +204,57 @@ impl Server {
 
 impl Shared {
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    fn client(&self, mut stream: TcpStream, ip: IpAddr, stranger: Stranger) -> io::Result<()> {
+    fn client(&self, stream: TcpStream, ip: IpAddr, stranger: Stranger) -> io::Result<()> {
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
-        match heard(&stream)? {
-            Ask::Hello { version: VERSION } => {}
-            Ask::Hello { version } => {
-                return refuse(&mut stream, &format!("this server speaks version {VERSION}, not {version}"));
-            }
-            Ask::Attach { ticket } => {
-                // the ticket shows who it is
-                let mut tickets = locked(&self.tickets);
-                if tickets.get(&ticket).is_some_and(|ticket| ticket.only == ip)
-                    && let Some(found) = tickets.remove(&ticket)
-                {
-                    let _ = found.stream.send(stream);
-                }
-                return Ok(());
-            }
-            _ => return refuse(&mut stream, "a client says hello first"),
+        let known = self.asked(stream, ip);
+        if let Err(error) = &known
+            && error.kind() != io::ErrorKind::UnexpectedEof
+            && let Some(more) = locked(&self.of_strangers).again(self.clock.now())
+        {
+            (self.say)(&format!("{ip}: {error}{more}"));
         }
-        if let Some(key) = &self.options.key {
-            let challenge = control::hex(&control::random::<32>()?);
-            control::write(&mut stream, &Tell::Challenge { challenge: challenge.clone() })?;
-            let Ask::Proof { proof } = heard(&stream)? else {
-                return refuse(&mut stream, "this server wants a key: --key-file");
-            };
-            if !control::is_proven(key, &challenge, &proof) {
-                (self.say)(&format!("{ip}: a wrong key"));
-                return refuse(&mut stream, "the key is not the server's");
-            }
-        }
-        let max_duration_ms = self.options.max_duration.0 / 1_000_000;
-        control::write(&mut stream, &Tell::Welcome { max_rate_bps: self.options.max_rate.0, max_duration_ms })?;
-        let Ask::Open { flows } = heard(&stream)? else {
-            return refuse(&mut stream, "a client says which flows it wants");
-        };
+        let Ok(Some((mut stream, flows))) = known else { return Ok(()) };
         if flows.is_empty() || flows.len() > MOST_FLOWS {
             return refuse(&mut stream, &format!("{} flows; 1 to {MOST_FLOWS} at a time", flows.len()));
         }
-        let taken = Taken(&self.flows, flows.len());
-        if self.flows.fetch_add(flows.len(), Ordering::Relaxed) + flows.len() > self.options.max_sessions {
-            return refuse(&mut stream, "the server has as many flows as it takes; try again later");
+        if let Some(why) = terms::refusal(&self.options, &flows) {
+            return refuse(&mut stream, &why);
         }
+        let charge = match self.budget.charge(Net::of(ip), Portion::of(&flows)) {
+            Ok(charge) => Arc::new(charge),
+            Err(why) => return refuse(&mut stream, &why),
+        };
         let longest = flows.iter().map(Offer::lasts_ms).max().unwrap_or(0);
-        if longest > max_duration_ms {
-            let why = format!("{longest} ms is longer than this server's --max-duration, {max_duration_ms} ms");
-            return refuse(&mut stream, &why);
-        }
-        // what stays on this host is its own affair
-        let samples = flows.iter().map(Offer::samples).fold(0, u64::saturating_add);
-        if samples > MOST_SAMPLES && self.options.results.is_none() {
-            let why = format!("recordings of {samples} samples; {MOST_SAMPLES} at most: record less often");
-            return refuse(&mut stream, &why);
-        }
-        // a name of the kernel's (TCP_CA_NAME_MAX), which goes to it and to the log
-        let is_name =
-            |name: &&String| name.len() < 16 && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c));
-        if let Some(name) = flows.iter().filter_map(|offer| offer.kernel.as_ref()).find(|name| !is_name(name)) {
-            return refuse(
-                &mut stream,
-                &format!(
-                    "{:?} is no congestion control of the kernel's TCP",
-                    name.chars().take(40).collect::<String>()
-                ),
-            );
-        }
-        if let Some(why) = flows.iter().find_map(|offer| self.too_fast(offer)) {
-            return refuse(&mut stream, &why);
-        }
         drop(stranger);
-        self.serve(&mut stream, ip, &flows, Duration::from_millis(longest) + GRACE)?;
-        drop(taken);
-        Ok(())
+        let served = self.serve(&mut stream, ip, &flows, &charge, Duration::from_millis(longest) + GRACE);
+        budget::give_back();
+        served
     }
 
-    /// Why a flow is not sent from here: it would make datagrams that the granted rate drops.
-    fn too_fast(&self, offer: &Offer) -> Option<String> {
-        let made = offer.spec.uncontrolled().filter(|_| offer.direction == Direction::Reverse)?;
-        let most = self.options.max_rate;
-        (made > most).then(|| {
-            format!("the flow would send {made}, its headers in UDP counted; this server's --max-rate is {most}")
-        })
-    }
-
+    /// What a client asks for, once it is known to be one; none of whom there is no more to hear of.
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    fn serve(&self, stream: &mut TcpStream, ip: IpAddr, offers: &[Offer], longest: Duration) -> io::Result<()> {
+    fn asked(&self, stream: TcpStream, ip: IpAddr) -> io::Result<Option<(Channel, Vec<Offer>)>> {
+        let Some(mut stream) = self.greet(stream, ip)? else { return Ok(None) };
+        let max_duration_ms = self.options.max_duration.0 / 1_000_000;
+        stream.write(&Tell::Welcome { max_rate_bps: self.options.max_rate.0, max_duration_ms }, PATIENCE)?;
+        let heard = stream.read(MOST_ASKED, PATIENCE);
+        self.first_heard(&stream, &heard, ip);
+        match heard? {
+            Ask::Open { flows } => Ok(Some((stream, flows))),
+            Ask::Stop => Ok(None),
+        }
+    }
+
+    fn serve(
+        &self,
+        stream: &mut Channel,
+        ip: IpAddr,
+        offers: &[Offer],
+        charge: &Arc<Charge>,
+        longest: Duration,
+    ) -> io::Result<()> {
         let limit = u32::try_from(self.options.max_rate.0 / 8).unwrap_or(kernel::UNBOUNDED);
         let (outcome, outcomes) = channel();
         let (half, halves) = channel();
@@ -296,25 +282,24 @@ impl Shared {
             let spec = SessionSpec { side, flow, connection, nonce, limit: Some(limit), announces: false, rtp: None };
             locked(&self.waiting).insert(id, outcome.clone());
             open.ids.insert(id, index);
-            let only = ip;
+            let (only, charge) = (ip, Some(Arc::clone(charge)));
             if let Err(why) =
-                self.handle.add(NewFlow { id, spec, port: 0, peer: None, only, rtcp: None, log: None, measure })
+                self.handle.add(NewFlow { id, spec, port: 0, peer: None, only, rtcp: None, log: None, measure, charge })
             {
                 return refuse(stream, &why);
             }
             let cc = offer.spec.settings.iter().find(|(key, _)| key == "cc").map_or("newreno", |(_, cc)| cc);
+            let cc = peer_text(cc);
             (self.say)(&format!("{ip}: {cc} {words} {ip} for {} s", offer.spec.for_ms as f64 / 1e3));
         }
-        control::write(stream, &Tell::Opened { flows: opened, limit })?;
+        stream.write(&Tell::Opened { flows: opened, limit }, PATIENCE)?;
         self.until_done(stream, &mut Waiting { open, left: offers.len(), outcomes, halves, longest })
     }
 
     /// Waits until all flows of a client are over, or it says stop, or is gone.
-    #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    fn until_done(&self, stream: &mut TcpStream, waiting: &mut Waiting<'_>) -> io::Result<()> {
+    fn until_done(&self, stream: &mut Channel, waiting: &mut Waiting<'_>) -> io::Result<()> {
         let clock = Clock::start();
         let longest = Span(waiting.longest.as_nanos() as u64);
-        stream.set_read_timeout(Some(LOOK))?;
         let (mut stopped, mut gone) = (false, false);
         // all that is open ends with what holds it
         let is_gone = || Err(io::Error::new(io::ErrorKind::ConnectionAborted, "it is gone, and its flows with it"));
@@ -346,16 +331,12 @@ impl Shared {
             if late && clock.now().since(Time::ZERO) > longest + Span::from_secs(30) {
                 return Ok(());
             }
-            match stream.peek(&mut [0]) {
+            match stream.wait(LOOK) {
                 Ok(0) => gone = true,
-                Ok(_) => {
-                    let said = heard(stream);
-                    stream.set_read_timeout(Some(LOOK))?;
-                    match said {
-                        Ok(Ask::Stop) => waiting.open.ids.keys().for_each(|id| self.handle.stop(*id)),
-                        _ => gone = true,
-                    }
-                }
+                Ok(_) => match stream.read(MOST_ASKED, PATIENCE) {
+                    Ok(Ask::Stop) => waiting.open.ids.keys().for_each(|id| self.handle.stop(*id)),
+                    _ => gone = true,
+                },
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => gone = true,
@@ -365,16 +346,12 @@ impl Shared {
     }
 
     /// Tells a client what came of a flow, with its recordings, or leaves them where it looks for them.
-    #[expect(clippy::disallowed_types, reason = "the crate that has sockets and writes files")]
-    fn tell(&self, stream: &mut TcpStream, flow: usize, mut half: Half) -> io::Result<()> {
+    fn tell(&self, stream: &mut Channel, flow: usize, mut half: Half) -> io::Result<()> {
         if let Some(folder) = &self.options.results {
             std::fs::write(folder.join(control::result_file(flow)), serde_json::to_vec(&half)?)?;
             half.tables.clear();
         }
-        let clock = Clock::start();
-        let until = clock.now() + Span(READS.as_nanos() as u64);
-        control::write(&mut Within { stream, clock, until }, &Tell::Result { flow, half: Box::new(half) })?;
-        stream.set_write_timeout(Some(PATIENCE))
+        stream.write(&Tell::Result { flow, half: Box::new(half) }, READS)
     }
 
     /// A place where the connection of a flow of the kernel's TCP will come.
@@ -384,50 +361,6 @@ impl Shared {
         locked(&self.tickets).insert(ticket, Ticket { only, stream });
         comes
     }
-}
-
-/// Reads from a client, or writes to one, who has until then for a message, in however many pieces it goes.
-#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-struct Within<'a> {
-    stream: &'a TcpStream,
-    clock: Clock,
-    until: Time,
-}
-
-impl io::Read for Within<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.until.since(self.clock.now());
-        if left == Span::ZERO {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long to speak"));
-        }
-        self.stream.set_read_timeout(Some(Duration::from_nanos(left.0)))?;
-        let mut stream = self.stream;
-        stream.read(buffer)
-    }
-}
-
-impl io::Write for Within<'_> {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let left = self.until.since(self.clock.now());
-        if left == Span::ZERO {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long to read"));
-        }
-        self.stream.set_write_timeout(Some(Duration::from_nanos(left.0)))?;
-        let mut stream = self.stream;
-        stream.write(buffer)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// What a client says next, within [`PATIENCE`].
-#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-fn heard(stream: &TcpStream) -> io::Result<Ask> {
-    let clock = Clock::start();
-    let until = clock.now() + Span(PATIENCE.as_nanos() as u64);
-    control::read(&mut Within { stream, clock, until }, MOST_ASKED)
 }
 
 /// Does nothing for so long.
@@ -445,7 +378,6 @@ struct Waiting<'a> {
     longest: Duration,
 }
 
-#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-fn refuse(stream: &mut TcpStream, why: &str) -> io::Result<()> {
-    control::write(stream, &Tell::Refused { why: why.to_owned() })
+fn refuse(stream: &mut Channel, why: &str) -> io::Result<()> {
+    stream.write(&Tell::Refused { why: why.to_owned() }, PATIENCE)
 }

@@ -1,5 +1,8 @@
 //! Why a gateway does not run, and what to do about it.
 
+use crate::capabilities::{Named, Rights};
+use rustix::thread::CapabilitySet;
+use std::borrow::Cow;
 use std::io;
 
 /// Why a gateway does not run.
@@ -112,28 +115,48 @@ fn of_process(process: Option<i32>) -> String {
     process.map_or_else(String::new, |process| format!(" (process {process})"))
 }
 
-const ROOT: &str = ". It takes root, or the capabilities CAP_BPF and CAP_NET_ADMIN: run it with sudo";
+/// What a gateway takes.
+const NEEDED: [Named; 2] = [(CapabilitySet::BPF, "BPF"), (CapabilitySet::NET_ADMIN, "NET_ADMIN")];
 
-fn bpf_advice(error: &io::Error) -> &'static str {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => ROOT,
+fn rights_advice() -> String {
+    let rights = Rights::now();
+    match rights.of_root(&NEEDED) {
+        Some(lacks) => format!(". {lacks}"),
+        None if rights.is_root() => {
+            ". Root has CAP_BPF and CAP_NET_ADMIN here: this may be root of a user namespace, who has no say over BPF, or \
+             a filter of a container forbids the call: run it outside"
+                .to_owned()
+        }
+        None => ". It takes root, or the capabilities CAP_BPF and CAP_NET_ADMIN: run it with sudo".to_owned(),
+    }
+}
+
+fn bpf_advice(error: &io::Error) -> Cow<'static, str> {
+    if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES)) {
+        return rights_advice().into();
+    }
+    let advice = match error.raw_os_error() {
         Some(libc::ENOSYS) => ". The kernel is without CONFIG_BPF_SYSCALL",
         Some(libc::EINVAL) => {
             ". The kernel is too old or lacks a part: Linux 5.8 with CONFIG_NET_CLS_BPF, or 6.6, are needed (uname -r)"
         }
-        Some(libc::ENOMEM) => ". There is too little memory for the maps (about 20 MB)",
+        Some(libc::ENOMEM) => ". There is too little memory for the maps (about 25 MB)",
         _ => "",
-    }
+    };
+    advice.into()
 }
 
-fn route_advice(error: &io::Error) -> &'static str {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => ROOT,
+fn route_advice(error: &io::Error) -> Cow<'static, str> {
+    if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES)) {
+        return rights_advice().into();
+    }
+    let advice = match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP) => {
             ". The kernel may lack it: sch_tbf for --rate, sch_ingress and cls_bpf for filters (modprobe NAME)"
         }
         _ => "",
-    }
+    };
+    advice.into()
 }
 
 #[cfg(test)]

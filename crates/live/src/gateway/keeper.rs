@@ -3,7 +3,8 @@
 //! It serves where packets pass through Paceline itself (`paceline path`), and as the oracle of the programs. Frames
 //! begin with an IP header and may hold anything. Look first at [`WindowKeeper::forward`] and [`WindowKeeper::back`].
 
-use super::bpf::program::{Direction, EXTENSIONS, LARGEST_SHIFT, OPTIONS};
+use super::bpf::attach::{FLOWS, STRANGERS};
+use super::bpf::program::{Direction, EXTENSIONS, LARGEST_SHIFT, OPTIONS, SIGNED};
 use super::table::{Control, Counter, FlowState, Key, flag};
 use std::collections::BTreeMap;
 
@@ -35,6 +36,8 @@ enum Parsed {
 #[derive(Debug, Default)]
 pub struct WindowKeeper {
     flows: BTreeMap<Key, FlowState>,
+    /// Those without [`flag::VOUCHED`].
+    strangers: BTreeMap<Key, FlowState>,
     clamps: BTreeMap<Key, u32>,
     /// What is to be done until when.
     pub control: Control,
@@ -42,9 +45,6 @@ pub struct WindowKeeper {
 }
 
 impl WindowKeeper {
-    /// Connections that are remembered; beyond, the one goes of which nothing was heard for longest.
-    pub const FLOWS: usize = super::bpf::attach::FLOWS as usize;
-
     /// One that knows no connections, and lowers nothing before `control` says so.
     #[must_use]
     pub fn new() -> WindowKeeper {
@@ -54,12 +54,12 @@ impl WindowKeeper {
     /// What is known of a connection.
     #[must_use]
     pub fn flow(&self, key: &Key) -> Option<&FlowState> {
-        self.flows.get(key)
+        self.flows.get(key).or_else(|| self.strangers.get(key))
     }
 
     /// All connections.
     pub fn flows(&self) -> impl Iterator<Item = (&Key, &FlowState)> {
-        self.flows.iter()
+        self.strangers.iter().chain(&self.flows)
     }
 
     /// Lowers the windows of a connection to `window` bytes; `None`: no longer.
@@ -73,6 +73,7 @@ impl WindowKeeper {
     /// Forgets a connection.
     pub fn forget(&mut self, key: &Key) {
         self.flows.remove(key);
+        self.strangers.remove(key);
         self.clamps.remove(key);
     }
 
@@ -120,7 +121,7 @@ impl WindowKeeper {
                     self.syn(now, Direction::Ingress, &segment, tcp);
                     return false;
                 }
-                return self.acknowledgement(now, segment.key, tcp);
+                return self.acknowledgement(now, segment.key, segment.payload - segment.header, tcp);
             }
         }
         false
@@ -131,14 +132,30 @@ impl WindowKeeper {
     }
 
     fn entry(&mut self, key: Key) -> &mut FlowState {
-        if self.flows.len() >= WindowKeeper::FLOWS && !self.flows.contains_key(&key) {
-            let oldest = self.flows.iter().min_by_key(|(_, state)| state.seen).map(|(key, _)| *key);
-            oldest.map(|key| self.flows.remove(&key));
+        if self.flows.contains_key(&key) {
+            return self.flows.entry(key).or_default();
         }
-        self.flows.entry(key).or_default()
+        if !self.strangers.contains_key(&key) {
+            make_room(&mut self.strangers, STRANGERS);
+        }
+        self.strangers.entry(key).or_default()
     }
 
-    fn acknowledgement(&mut self, now: u64, key: Key, tcp: &mut [u8]) -> bool {
+    /// A connection of known scale whose station acknowledges data that have passed goes over to those that strangers
+    /// do not push out.
+    fn vouch(&mut self, key: Key, ack: u32) {
+        let Some(state) = self.strangers.get(&key).copied() else { return };
+        let sent = state.highest.wrapping_sub(ack) as i32 >= 0;
+        // The SYN takes the first number.
+        let data = ack.wrapping_sub(state.remote_isn) as i32 >= 2;
+        if state.scale().is_some() && state.bytes != 0 && sent && data {
+            self.strangers.remove(&key);
+            make_room(&mut self.flows, FLOWS);
+            self.flows.insert(key, FlowState { flags: state.flags | flag::VOUCHED, ..state });
+        }
+    }
+
+    fn acknowledgement(&mut self, now: u64, key: Key, payload: usize, tcp: &mut [u8]) -> bool {
         let control = self.control;
         let clamp = self.clamps.get(&key).copied().unwrap_or(control.window);
         let state = self.entry(key);
@@ -149,6 +166,8 @@ impl WindowKeeper {
         }
         let ack = word(tcp, 8);
         acknowledged(state, now, ack, control.interval);
+        self.vouch(key, ack);
+        let state = self.entry(key);
         let Some(shift) = state.scale() else {
             self.count(Counter::Unknown, 1);
             return false;
@@ -163,6 +182,10 @@ impl WindowKeeper {
         let window = clamp.max(ahead.max(0) as u32).max(2 * state.least_segment());
         let lowered = (u64::from(window) + (1 << shift) - 1) >> shift;
         if lowered >= u64::from(field) {
+            return false;
+        }
+        if Options::of(&tcp[20..payload]).any(|option| option.is_none_or(|option| SIGNED.contains(&option[0]))) {
+            self.count(Counter::Unknown, 1);
             return false;
         }
         state.lowered += 1;
@@ -183,7 +206,7 @@ impl WindowKeeper {
         let isn = word(tcp, 4);
         let (mine, theirs) = if down { (flag::REMOTE_SYN, flag::LAN_SYN) } else { (flag::LAN_SYN, flag::REMOTE_SYN) };
         let scale = if down { flag::REMOTE_SCALE } else { flag::LAN_SCALE };
-        let known = self.flows.get(&segment.key).copied();
+        let known = self.flow(&segment.key).copied();
         let flags = known.map_or(0, |state| state.flags);
         let before = known.map_or(0, |state| if down { state.remote_isn } else { state.lan_isn });
         let again = flags & mine != 0 && before == isn;
@@ -192,6 +215,7 @@ impl WindowKeeper {
         // A SYN-ACK of another number after the station has answered one: neither end would take it.
         let stray = !again && !at_once && answers && flags & flag::ACK != 0;
         if known.is_none() || !(again || at_once || answers) {
+            self.flows.remove(&segment.key);
             *self.entry(segment.key) = FlowState::default();
         }
         let state = self.entry(segment.key);
@@ -317,24 +341,64 @@ struct Offer {
 impl Offer {
     fn of(options: &[u8]) -> Offer {
         let mut offer = Offer::default();
-        let mut rest = options;
-        for _ in 0..OPTIONS {
-            match *rest {
-                [] | [0, ..] => return offer,
-                [1, ..] => rest = &rest[1..],
-                [kind, len, ..] if len >= 2 && usize::from(len) <= rest.len() => {
-                    match (kind, len) {
-                        (2, 4) => offer.mss = u32::from(half(rest, 2)),
-                        (3, 3) => offer.shift = Some(u32::from(rest[2]).min(LARGEST_SHIFT as u32)),
-                        _ => {}
-                    }
-                    rest = &rest[usize::from(len)..];
-                }
+        for option in Options::of(options) {
+            match option {
+                Some([2, 4, mss @ ..]) => offer.mss = u32::from(half(mss, 0)),
+                Some([3, 3, shift]) => offer.shift = Some(u32::from(*shift).min(LARGEST_SHIFT as u32)),
+                Some([kind, ..]) if !SIGNED.contains(kind) => {}
                 _ => return Offer { odd: true, ..offer },
             }
         }
-        Offer { odd: !rest.is_empty(), ..offer }
+        offer
     }
+}
+
+/// A segment's options, each whole; `None` is one that cannot be read or one too many, and the last.
+struct Options<'a> {
+    rest: &'a [u8],
+    left: usize,
+}
+
+impl Options<'_> {
+    fn of(options: &[u8]) -> Options<'_> {
+        Options { rest: options, left: OPTIONS }
+    }
+}
+
+impl<'a> Iterator for Options<'a> {
+    type Item = Option<&'a [u8]>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let len = match *self.rest {
+                [] => return None,
+                _ if self.left == 0 => 0,
+                [0, ..] => return None,
+                [1, ..] => 1,
+                [_, len, ..] if len >= 2 && usize::from(len) <= self.rest.len() => usize::from(len),
+                _ => 0,
+            };
+            let (option, rest) = self.rest.split_at(len);
+            if len == 0 {
+                self.rest = &[];
+                return Some(None);
+            }
+            (self.rest, self.left) = (rest, self.left - 1);
+            if len > 1 {
+                return Some(Some(option));
+            }
+        }
+    }
+}
+
+/// Before one more: of as many as there may be, the eighth goes of which nothing was heard for longest.
+fn make_room(flows: &mut BTreeMap<Key, FlowState>, most: u32) {
+    if flows.len() < most as usize {
+        return;
+    }
+    let mut seen: Vec<u64> = flows.values().map(|state| state.seen).collect();
+    let (_, last, _) = seen.select_nth_unstable(flows.len() / 8);
+    flows.retain(|_, state| state.seen > *last);
 }
 
 fn half(bytes: &[u8], at: usize) -> u16 {

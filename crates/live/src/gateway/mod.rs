@@ -10,6 +10,7 @@ pub mod delay;
 pub mod element;
 pub mod error;
 pub mod keeper;
+pub mod privileges;
 mod registry;
 pub mod rtnetlink;
 pub mod run;

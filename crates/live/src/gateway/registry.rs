@@ -1,7 +1,7 @@
 //! The connections as the gateway's process knows them, from one interval to the next.
 
 use super::status::{FlowStatus, Status};
-use super::table::{Counter, FlowState, Key, udp_bytes};
+use super::table::{Counter, FlowState, Key, flag, udp_bytes};
 use crate::clock::monotonic;
 use paceline_path::access_point::{FlowReport, Interval, Law, Passed};
 use paceline_units::{Span, Time};
@@ -10,10 +10,13 @@ use std::io;
 
 /// After so long without a packet an ended connection is forgotten: its last packets may be sent again.
 const ENDED: u64 = 10_000_000_000;
-/// After so long without a packet any is: longer than what keeps connections alive by default (Linux: 2 h), as
-/// routers' connection tracking forgets them too (RFC 5382 REQ-5: 2 h 4 min at least).
+/// After so long without a packet one is whose station has acknowledged data: longer than what keeps connections alive by
+/// default (Linux: 2 h), as routers' connection tracking forgets them too (RFC 5382 REQ-5: 2 h 4 min at least).
 const SILENT: u64 = 7_500_000_000_000;
-/// After so long without a packet a connection is not shown, and not reported to the law.
+/// The same of those whose handshake alone was seen (RFC 5382 REQ-5: 4 min at least).
+const OPENED: u64 = 240_000_000_000;
+/// After so long without a packet a connection is not shown, and not reported to the law; and one is forgotten of which
+/// nothing is known that its next packet would not say again.
 const SHOWN: u64 = 30_000_000_000;
 /// Segments in an interval below which a flow's data-to-ACK time is not its queue's: delayed acknowledgements.
 const BULK: u64 = 10;
@@ -71,7 +74,7 @@ impl Registry {
         let mut least: BTreeMap<[u8; 16], u32> = BTreeMap::new();
         for (key, state) in states {
             let idle = clock.saturating_sub(state.seen);
-            if idle > SILENT || (state.is_closed() && idle > ENDED) {
+            if idle > patience(state) {
                 self.gone.push(*key);
                 continue;
             }
@@ -204,6 +207,19 @@ impl Registry {
     }
 }
 
+/// How long nothing may be heard of a connection before it is forgotten.
+fn patience(state: &FlowState) -> u64 {
+    if state.is_closed() {
+        ENDED
+    } else if state.flags & flag::VOUCHED != 0 {
+        SILENT
+    } else if state.scale().is_some() {
+        OPENED
+    } else {
+        SHOWN
+    }
+}
+
 impl Tracked {
     /// The least round-trip time: of both sides, where both are known.
     fn rtt(&self) -> Option<Span> {
@@ -215,7 +231,6 @@ impl Tracked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::table::flag;
     use paceline_path::access_point::{Voap, VoapModel};
     use paceline_units::Rate;
 
@@ -225,7 +240,7 @@ mod tests {
             bytes,
             ack,
             highest: 50_000 + ack,
-            flags: flag::BOTH | flag::DATA | flag::ACK,
+            flags: flag::BOTH | flag::DATA | flag::ACK | flag::VOUCHED,
             window: 60_000,
             segment: 1000,
             wan_rtt: 20_000,
@@ -310,18 +325,25 @@ mod tests {
     #[test]
     fn what_has_ended_or_fallen_silent_goes() {
         let mut registry = Registry::default();
-        let keys = [1, 2, 3, 4, 5].map(|n| Key { family: 4, lan_port: [0, n], ..Key::default() });
+        let keys = [1, 2, 3, 4, 5, 6, 7, 8, 9].map(|n| Key { family: 4, lan_port: [0, n], ..Key::default() });
         let ago = |seconds: u64| (20_000 - seconds) * 1_000_000_000;
-        let ended = FlowState { flags: flag::BOTH | flag::LAN_FIN | flag::REMOTE_FIN, ..FlowState::default() };
+        let of = |flags, seconds| FlowState { flags, seen: ago(seconds), ..FlowState::default() };
+        let ended = flag::BOTH | flag::LAN_FIN | flag::REMOTE_FIN;
         let states = [
-            (keys[0], FlowState { seen: ago(9), ..ended }),
-            (keys[1], FlowState { seen: ago(11), ..ended }),
-            (keys[2], state(0, 0, ago(29))),
-            (keys[3], state(0, 0, ago(7499))),
-            (keys[4], state(0, 0, ago(7501))),
+            of(ended, 9),
+            of(ended, 11),
+            state(0, 0, ago(29)),
+            state(0, 0, ago(7499)),
+            state(0, 0, ago(7501)),
+            // A handshake alone; an ACK out of nowhere.
+            of(flag::BOTH, 239),
+            of(flag::BOTH, 241),
+            of(flag::ACK, 29),
+            of(flag::ACK, 31),
         ];
+        let states: Vec<_> = keys.into_iter().zip(states).collect();
         let taken = registry.take_in_at(ago(0), &states, Time::ZERO + Span::from_millis(200), 1);
-        assert_eq!(registry.take_gone(), [keys[1], keys[4]]);
+        assert_eq!(registry.take_gone(), [keys[1], keys[4], keys[6], keys[8]]);
         assert_eq!(taken.reports.len(), 2, "what is silent for half a minute is not the law's affair");
         assert_eq!(registry.take_gone(), []);
     }

@@ -189,7 +189,7 @@ impl<'a> Gateway<'a> {
     /// The end of an interval.
     fn decide(&mut self, now: Time) -> Result<Status, GatewayError> {
         let refused = |what| move |error| GatewayError::Bpf { what, error };
-        let states = self.path.flows.all().map_err(refused("list the connections"))?;
+        let states = self.path.connections().map_err(refused("list the connections"))?;
         let counts = self.path.counts().map_err(refused("read the counters"))?;
         let interval = self.registry.take_in(&states, now, self.control.interval);
         self.control.interval = self.control.interval.wrapping_add(1);
@@ -207,7 +207,7 @@ impl<'a> Gateway<'a> {
         let decided = self.registry.decide(&mut self.law, &measured, &interval.reports, &mut set);
         decided.map_err(refused("set a window"))?;
         for key in self.registry.take_gone() {
-            self.path.flows.remove(&key).map_err(refused("forget a connection"))?;
+            self.path.forget(&key).map_err(refused("forget a connection"))?;
         }
         let status = self.registry.status(now, wait, udp_rate, &counts, self.control.window);
         self.report.take_in(&status);

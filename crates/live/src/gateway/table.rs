@@ -1,6 +1,6 @@
 //! What the data path and the gateway's process tell each other: the layout of the maps' keys and values.
 //!
-//! `flows` is written by the data path alone, `clamps` and `control` by the process alone, so neither ever writes over
+//! `flows` and `strangers` are written by the data path alone, `clamps` and `control` by the process alone, so neither ever writes over
 //! the other. Times are CLOCK_MONOTONIC in nanoseconds, sequence numbers and windows as RFC 9293 has them.
 
 use paceline_path::access_point::Law;
@@ -88,8 +88,11 @@ pub mod flag {
     pub const REMOTE_FIN: u32 = 1 << 7;
     /// A RST of either.
     pub const RST: u32 = 1 << 8;
-    /// Options of a SYN that are damaged, too many to be read, or other ones than before: the scale is not known.
+    /// Options of a SYN that are damaged, too many to be read, other ones than before (the scale is not known), or a digest
+    /// of all that the connection sends: its windows must stay.
     pub const ODD: u32 = 1 << 9;
+    /// The station has acknowledged data that have passed: more than who sees one direction alone could have sent.
+    pub const VOUCHED: u32 = 1 << 10;
     /// What ends a connection.
     pub const ENDED: u32 = LAN_FIN | REMOTE_FIN | RST;
     /// Both SYNs were seen.
@@ -147,7 +150,7 @@ pub struct FlowState {
 }
 
 impl FlowState {
-    /// The window scale; `None` if the data path did not see both SYNs, or could not read them.
+    /// The window scale; `None` if the data path did not see both SYNs, could not read them, or found them signed.
     #[must_use]
     pub fn scale(&self) -> Option<u32> {
         if self.flags & flag::BOTH != flag::BOTH || self.flags & flag::ODD != 0 {
@@ -268,7 +271,7 @@ counters! {
     Other,
     /// ACKs whose window was lowered (with [`Control::DRY`]: would have been).
     Lowered,
-    /// ACKs of connections whose scale is not known.
+    /// ACKs of connections whose scale is not known, and ACKs that are signed.
     Unknown,
 }
 

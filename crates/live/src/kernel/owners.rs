@@ -1,5 +1,6 @@
 //! Whose a socket is: `/proc` (proc(5)). What other users' processes have open only root may see.
 
+use crate::peer_text::peer_text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -107,7 +108,7 @@ fn inode(link: &str) -> Option<u32> {
 
 fn program(pid: u32) -> String {
     let bytes = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let text: String = String::from_utf8_lossy(&bytes).trim().chars().filter(|c| !c.is_control()).collect();
+    let text = peer_text(String::from_utf8_lossy(&bytes).trim());
     if text.is_empty() { "?".to_owned() } else { text }
 }
 

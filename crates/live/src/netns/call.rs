@@ -1,5 +1,7 @@
 //! The system calls that a path's ends need, and what to say of one that was refused: which, why, what to do.
 
+use crate::capabilities::{Named, Rights};
+use rustix::thread::CapabilitySet;
 use std::fmt;
 use std::path::Path;
 
@@ -204,8 +206,14 @@ impl Refused {
     }
 }
 
-/// Why a step in a user namespace of an unprivileged user may be refused.
+/// What an end of a path takes, without a user namespace of its own.
+const NEEDED: [Named; 2] = [(CapabilitySet::NET_ADMIN, "NET_ADMIN"), (CapabilitySet::SYS_ADMIN, "SYS_ADMIN")];
+
+/// Why a step may be refused that takes privileges, those over a user namespace of its own at least.
 fn user_namespaces(call: Call) -> String {
+    if let Some(lacks) = Rights::now().of_root(&NEEDED) {
+        return format!("{lacks}, or allow it user namespaces (--security-opt seccomp=unconfined)");
+    }
     let is = |key: &str, value: &str| sysctl(key).as_deref() == Some(value);
     if is("kernel.apparmor_restrict_unprivileged_userns", "1") {
         "AppArmor restricts unprivileged user namespaces (kernel.apparmor_restrict_unprivileged_userns is 1): set it to \

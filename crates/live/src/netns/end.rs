@@ -65,8 +65,6 @@ pub struct EndOptions<'a> {
     pub kind: Kind,
     /// Its program.
     pub command: Option<&'a Command>,
-    /// What the program leaves running is ended with it.
-    pub all_end: bool,
 }
 
 /// An end of a path. When it is dropped, or this process ends in whatever way, everything in it ends.
@@ -106,7 +104,6 @@ impl End {
             ipv4: address::ipv4(options.path, options.side),
             ipv6: (!options.ipv4).then(|| address::ipv6(options.path, options.side)),
             program,
-            all_end: options.all_end,
             descriptors: descriptors(),
             mask: block_signals(),
         };
@@ -174,13 +171,20 @@ impl End {
         let _ = Told::Signal(number).send(&self.control);
     }
 
-    /// After the end was ready to be read: the status of its program, which has ended, as `wait(2)` gives it.
+    /// Sends all that runs there a signal; the end says then when nothing does any more.
+    pub(super) fn signal_all(&self, number: i32) {
+        let _ = Told::All(number).send(&self.control);
+    }
+
+    /// After the end was ready to be read: the status of its program, which has ended, as `wait(2)` gives it; `None` if
+    /// nothing runs any more.
     ///
     /// # Errors
     /// [`EndError`] if init has ended before it said so.
-    pub(super) fn ended(&self) -> Result<i32, EndError> {
+    pub(super) fn ended(&self) -> Result<Option<i32>, EndError> {
         match Said::receive(&self.control) {
-            Some((Said::Exited(status), _)) => Ok(status),
+            Some((Said::Exited(status), _)) => Ok(Some(status)),
+            Some((Said::Empty, _)) => Ok(None),
             Some((Said::Failed(refused), _)) => Err(refused.into()),
             _ => Err(EndError::Vanished),
         }

@@ -47,8 +47,6 @@ pub(super) struct Plan {
     /// None: IPv4 alone.
     pub(super) ipv6: Option<Ipv6Addr>,
     pub(super) program: Option<Program>,
-    /// What the program has begun ends with it; else, when Paceline says so.
-    pub(super) all_end: bool,
     /// Descriptors below this one may be open.
     pub(super) descriptors: i32,
     /// Signals that are blocked in the program.
@@ -199,6 +197,8 @@ fn serve(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
         OwnedFd::from_raw_fd(fd)
     };
     let mut program = None;
+    // Paceline waits until nothing runs.
+    let mut ending = false;
     loop {
         let mut fds = [PollFd::from_borrowed_fd(control, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
         match poll(&mut fds, None) {
@@ -218,6 +218,15 @@ fn serve(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
                         unsafe { libc::kill(pid, number) };
                     }
                 }
+                (Some(Told::All(number)), _) => {
+                    // SAFETY: takes numbers. Number 1 of a process namespace reaches nothing but that namespace so.
+                    unsafe {
+                        if libc::getpid() == 1 {
+                            libc::kill(-1, number);
+                        }
+                    }
+                    ending = true;
+                }
                 (Some(Told::Run(_)), None) => {}
             }
         }
@@ -228,16 +237,15 @@ fn serve(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
             // SAFETY: writes an integer.
             let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) };
             if pid <= 0 {
+                // Without a child: whatever lost its parent became one of this process.
+                if pid < 0 && ending {
+                    ending = false;
+                    Said::Empty.send(control, None)?;
+                }
                 break;
             }
             if program == Some(pid) {
                 program = None;
-                // SAFETY: takes numbers. Number 1 of a process namespace reaches nothing but that namespace so.
-                unsafe {
-                    if plan.all_end && libc::getpid() == 1 {
-                        libc::kill(-1, libc::SIGKILL);
-                    }
-                }
                 Said::Exited(status).send(control, None)?;
             }
         }

@@ -26,6 +26,8 @@ pub(super) enum Said {
     NotStarted(Refused),
     /// The program has ended with this status, as `wait(2)` gives it.
     Exited(i32),
+    /// After [`Told::All`]: nothing runs any more.
+    Empty,
 }
 
 /// What init is told. The end of the connection tells it to end.
@@ -35,6 +37,8 @@ pub(super) enum Told {
     Run(u64),
     /// Send the program a signal.
     Signal(i32),
+    /// Send all that runs a signal, and say when nothing does.
+    All(i32),
 }
 
 type Words = [i32; 4];
@@ -64,6 +68,7 @@ impl Said {
             Said::Started => [5, 0, 0, 0],
             Said::NotStarted(refused) => [6, refused.call.number(), refused.errno, 0],
             Said::Exited(status) => [7, status, 0, 0],
+            Said::Empty => [8, 0, 0, 0],
         }
     }
 
@@ -80,6 +85,7 @@ impl Said {
             5 => Said::Started,
             6 => Said::NotStarted(refused()?),
             7 => Said::Exited(one),
+            8 => Said::Empty,
             _ => return None,
         })
     }
@@ -125,6 +131,7 @@ impl Told {
         let words = match self {
             Told::Run(start) => [1, start as i32, (start >> 32) as i32, 0],
             Told::Signal(number) => [2, number, 0, 0],
+            Told::All(number) => [3, number, 0, 0],
         };
         rustix::net::send(to, &bytes(words), SendFlags::NOSIGNAL).map(drop).map_err(Call::Send.with())
     }
@@ -142,6 +149,7 @@ impl Told {
         match words(&bytes) {
             [1, low, high, _] => Some(Told::Run(u64::from(low as u32) | u64::from(high as u32) << 32)),
             [2, number, ..] => Some(Told::Signal(number)),
+            [3, number, ..] => Some(Told::All(number)),
             _ => None,
         }
     }
@@ -169,6 +177,7 @@ mod tests {
             Said::Started,
             Said::NotStarted(refused),
             Said::Exited(0x0900),
+            Said::Empty,
         ] {
             said.send(one.as_fd(), None).unwrap();
             let (got, fd) = Said::receive(&other).unwrap();
@@ -177,7 +186,7 @@ mod tests {
         }
         Said::Tun.send(one.as_fd(), Some(one.as_fd())).unwrap();
         assert!(Said::receive(&other).unwrap().1.is_some());
-        for told in [Told::Run(0x8123_4567_89ab_cdef), Told::Signal(15)] {
+        for told in [Told::Run(0x8123_4567_89ab_cdef), Told::Signal(15), Told::All(15)] {
             told.send(&other).unwrap();
             assert_eq!(Told::receive(one.as_fd()), Some(told));
         }

@@ -23,8 +23,8 @@ use std::sync::Arc;
 
 /// How long a program may take to end after it was asked to (SIGTERM), before it is killed.
 const GRACE: Span = Span::from_secs(5);
-/// The same for the program at the far end, once the other has ended.
-const FAR_GRACE: Span = Span::from_secs(2);
+/// The same for what still runs at an end once the program has ended: what it left, and all at the far end.
+const REST_GRACE: Span = Span::from_secs(2);
 /// How long the far program may take until it waits for connections.
 const LISTEN: Span = Span::from_secs(1);
 
@@ -99,6 +99,8 @@ impl fmt::Display for Status {
 pub struct Ended<R> {
     /// When the path's clock began, in nanoseconds since 1970.
     pub start: u64,
+    /// When the program began, on the path's clock.
+    pub began: Time,
     /// What the emulator measured.
     pub measured: R,
     /// How the program ended.
@@ -201,8 +203,7 @@ pub fn run<R: Send>(
         host = Some((name, device));
     }
     let open = |side: Side, command: Option<&Command>| {
-        let options =
-            EndOptions { side, path: number, ipv4: plan.ipv4, kind: plan.kind, command, all_end: side == Side::Near };
+        let options = EndOptions { side, path: number, ipv4: plan.ipv4, kind: plan.kind, command };
         End::open(&options, signals).map_err(|error| RunError::End(side, error))
     };
     let far_command = match &plan.far {
@@ -250,6 +251,7 @@ pub fn run<R: Send>(
                     clock,
                     start,
                     far_status: None,
+                    began: Time::ZERO,
                     asked: false,
                 };
                 supervisor.supervise()
@@ -270,9 +272,9 @@ pub fn run<R: Send>(
         };
         // Why the emulator failed says more than that its program then ended.
         let measured = measured?;
-        let (status, limited, far_status) = supervised?;
+        let Supervised { status, limited, far_status, began } = supervised?;
         let lost = [0, 1].map(|end| kernels[end] + counters[end].as_ref().map_or(0, NetDevice::lost));
-        Ok(Ended { start, measured, status, limited, far_status, without: Vec::new(), lost, devices: kinds })
+        Ok(Ended { start, began, measured, status, limited, far_status, without: Vec::new(), lost, devices: kinds })
     });
     terminal.take_back();
     let mut ended = outcome?;
@@ -342,8 +344,19 @@ struct Supervisor<'a> {
     /// When that began, in nanoseconds since 1970.
     start: u64,
     far_status: Option<Status>,
+    /// When the program began.
+    began: Time,
     /// The plan's `ender` has been heeded.
     asked: bool,
+}
+
+/// How the programs ended.
+struct Supervised {
+    status: Status,
+    /// The program was ended because its time was over.
+    limited: bool,
+    far_status: Option<Status>,
+    began: Time,
 }
 
 /// What [`Supervisor::wait`] saw.
@@ -360,18 +373,21 @@ enum Event {
 }
 
 impl Supervisor<'_> {
-    /// The program's status, whether it was ended because its time was over, and the far program's status.
-    fn supervise(&mut self) -> Result<(Status, bool, Option<Status>), RunError> {
+    fn supervise(&mut self) -> Result<Supervised, RunError> {
         if let (Far::Program(line, _), Some(far)) = (&self.plan.far, self.far.end()) {
             self.start(far, Side::Far, line)?;
             self.wait_for_listener(far)?;
         }
         let name = self.plan.command.first().cloned().unwrap_or_default();
         self.start(self.near, Side::Near, &name)?;
+        self.began = self.clock.now();
         let (status, limited) = self.attend()?;
         let far_status = self.far_status;
-        self.end_far()?;
-        Ok((status, limited, far_status))
+        self.end_rest(self.near, Event::Near)?;
+        if let (Far::Program(..), Some(far)) = (&self.plan.far, self.far.end()) {
+            self.end_rest(far, Event::Far)?;
+        }
+        Ok(Supervised { status, limited, far_status, began: self.began })
     }
 
     fn start(&self, end: &End, side: Side, name: &OsString) -> Result<(), RunError> {
@@ -385,7 +401,7 @@ impl Supervisor<'_> {
     fn wait_for_listener(&mut self, far: &End) -> Result<(), RunError> {
         let until = self.clock.now() + LISTEN;
         while self.clock.now() < until && !far.listens() {
-            match self.wait(self.clock.now() + Span::from_millis(10), true)? {
+            match self.wait(self.clock.now() + Span::from_millis(10), [true, true])? {
                 Event::Far => {
                     let status = self.far_ended(far)?;
                     // One that ends well has left something in the background, or was there to prepare.
@@ -404,7 +420,7 @@ impl Supervisor<'_> {
     }
 
     fn far_ended(&mut self, far: &End) -> Result<Status, RunError> {
-        let status = Status::of(far.ended().map_err(|error| RunError::End(Side::Far, error))?);
+        let status = program_status(far, Side::Far)?;
         self.far_status = Some(status);
         Ok(status)
     }
@@ -417,11 +433,8 @@ impl Supervisor<'_> {
         let mut interrupts: Vec<Time> = Vec::new();
         loop {
             let until = if limited { kill } else { kill.min(limit) };
-            match self.wait(until, self.far_status.is_none())? {
-                Event::Near => {
-                    let status = self.near.ended().map_err(|error| RunError::End(Side::Near, error))?;
-                    return Ok((Status::of(status), limited));
-                }
+            match self.wait(until, [true, self.far_status.is_none()])? {
+                Event::Near => return Ok((program_status(self.near, Side::Near)?, limited)),
                 Event::Far => {
                     if let Some(far) = self.far.end() {
                         self.far_ended(far)?;
@@ -468,29 +481,35 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Asks the far program to end, waits for it a little; what is left of it ends with its namespaces.
-    fn end_far(&mut self) -> Result<(), RunError> {
-        let Some(far) = self.far.end().filter(|_| matches!(self.plan.far, Far::Program(..))) else { return Ok(()) };
-        let until = self.clock.now() + FAR_GRACE;
-        far.signal(libc::SIGTERM);
-        while self.far_status.is_none() {
-            match self.wait(until, true)? {
-                Event::Far => {
-                    self.far_ended(far)?;
-                }
+    /// Asks all that runs at an end to end, waits for it a little, and ends what is left. To the program alone it would say
+    /// little: it may be a shell, which does not tell its children.
+    fn end_rest(&mut self, end: &End, whose: Event) -> Result<(), RunError> {
+        let until = self.clock.now() + REST_GRACE;
+        end.signal_all(libc::SIGTERM);
+        loop {
+            match self.wait(until, [Event::Near, Event::Far].map(|event| event == whose))? {
+                Event::Near | Event::Far => match end.ended() {
+                    Ok(Some(_)) => {}
+                    Ok(None) | Err(_) => return Ok(()),
+                },
                 Event::Signal => while self.signals.and_then(Caught::next).is_some() {},
                 Event::Asked => self.asked = true,
                 Event::Emulator | Event::Late => break,
-                Event::Near => {}
             }
         }
+        end.signal_all(libc::SIGKILL);
         Ok(())
     }
 
-    fn wait(&self, until: Time, far: bool) -> Result<Event, Refused> {
-        let mut whose = vec![Event::Near, Event::Emulator];
-        let mut fds = vec![PollFd::new(self.near, PollFlags::IN), PollFd::new(self.done, PollFlags::IN)];
-        // After its program has ended an end has nothing more to say until the path is over.
+    /// The next that happens before `until`; of the near and the far end only if it has something to say: after its program
+    /// has ended, nothing until all of it is to end.
+    fn wait(&self, until: Time, ends: [bool; 2]) -> Result<Event, Refused> {
+        let mut whose = vec![Event::Emulator];
+        let mut fds = vec![PollFd::new(self.done, PollFlags::IN)];
+        if ends[0] {
+            whose.insert(0, Event::Near);
+            fds.insert(0, PollFd::new(self.near, PollFlags::IN));
+        }
         if let Some(signals) = self.signals {
             whose.push(Event::Signal);
             fds.push(PollFd::new(signals, PollFlags::IN));
@@ -499,7 +518,7 @@ impl Supervisor<'_> {
             whose.push(Event::Asked);
             fds.push(PollFd::new(ender, PollFlags::IN));
         }
-        if let Some(end) = self.far.end().filter(|_| far) {
+        if let Some(end) = self.far.end().filter(|_| ends[1]) {
             whose.push(Event::Far);
             fds.push(PollFd::new(end, PollFlags::IN));
         }
@@ -516,6 +535,12 @@ impl Supervisor<'_> {
         let ready = fds.iter().position(|fd| !fd.revents().is_empty());
         Ok(ready.map_or(Event::Late, |at| whose[at]))
     }
+}
+
+/// The status of an end's program, which has ended.
+fn program_status(end: &End, side: Side) -> Result<Status, RunError> {
+    let ended = end.ended().and_then(|status| status.ok_or(EndError::Vanished));
+    ended.map(Status::of).map_err(|error| RunError::End(side, error))
 }
 
 /// The terminal, which a program with job control of its own (a shell) takes for itself.

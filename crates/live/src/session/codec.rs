@@ -9,13 +9,16 @@ use paceline_packet::wire::{rtcp, rtp};
 use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, Stamp, Subflow, TcpOptions, TfrcData, TfrcReport};
 use paceline_units::Time;
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 
 /// So many stamps of ours are known again when they are echoed.
 const STAMPS: usize = 1 << 16;
 /// What was sent so many ticks before the last packet (9 minutes) is not echoed any more: a stamp's 32 bits name it no longer.
 const LONGEST_ECHO: u64 = 1 << 31;
-/// A segment so far beyond the next one expected is no segment of the flow: what a receiver keeps of gaps is bounded.
-const AHEAD: u32 = 1 << 16;
+/// A segment so far beyond the next one expected is no segment of the flow: what a receiver keeps of gaps is bounded. Nor is more
+/// than that in flight, whatever window the other end tells: what a sender keeps of segments is bounded too.
+pub(super) const AHEAD: u32 = 1 << 16;
+const WIDEST: NonZeroU32 = NonZeroU32::new(AHEAD).expect("it is not zero");
 /// Places of connections within a flow that are believed.
 const PLACES: u16 = 256;
 
@@ -55,8 +58,10 @@ pub(super) struct Codec {
     below: u16,
     /// Stamps of data sent, oldest first, each once, and counted on where a stamp's 32 bits go round.
     stamps: VecDeque<u64>,
-    /// One past the last segment that has been acknowledged.
+    /// Of a receiver one past the last segment that it has acknowledged, of a sender one past the highest that it has sent.
     next: u32,
+    /// The payload of a full packet.
+    segment: u16,
     /// By place: connections, and what has come of them.
     arrived: Vec<Arrived>,
     /// The first RTP packet's timestamp, and when it came.
@@ -79,10 +84,10 @@ impl Codec {
             Transport::Tfrc { config, .. } => Kind::Tfrc { several: config.settings.several },
             Transport::Udp(_) => Kind::Udp,
         };
-        let header = transport.header();
+        let (header, segment) = (transport.header(), transport.segment());
         let (stamps, arrived) = (VecDeque::new(), Vec::new());
         let payload_type = RtpData::PAYLOAD_TYPE;
-        Codec { id, kind, payload_type, header, below, stamps, next: 0, arrived, first: None }
+        Codec { id, kind, payload_type, header, below, stamps, next: 0, segment, arrived, first: None }
     }
 
     /// RTP's data packets have another payload type than ours.
@@ -124,6 +129,7 @@ impl Codec {
             }
             (_, Kind::Tcp { bare_syn }) => {
                 self.sent(timestamp);
+                self.next = self.next.max(sequence.saturating_add(1));
                 let payload = if segment.flags.has(Flags::SYN) && bare_syn { 0 } else { payload };
                 let flags = segment.flags;
                 self.put(Message::Segment(tfrc::Segment { sequence, timestamp, flags }), payload, ect, out);
@@ -208,8 +214,14 @@ impl Codec {
         let (seq, echo, flags, extra) = match (message, self.kind) {
             (Message::Ack(ack), Kind::Acks) => (ack.sequence, ack.echo, Flags::NONE, Some(Extra::Ack(ack.hole))),
             (Message::SegmentAck(ack), Kind::Tcp { .. }) => {
-                let plain = ack.options == TcpOptions::NONE;
-                (ack.next, ack.echo, ack.flags, (!plain).then_some(Extra::Tcp(ack.options)))
+                // of what was never sent nothing can have come
+                if ack.next > self.next || ack.options.blocks().any(|b| b.start > b.end || b.end > self.next) {
+                    return Decoded::Incredible;
+                }
+                let mut options = ack.options;
+                options.window = options.window.map(|window| window.min(WIDEST));
+                let plain = options == TcpOptions::NONE;
+                (ack.next, ack.echo, ack.flags, (!plain).then_some(Extra::Tcp(options)))
             }
             (Message::Feedback(feedback), Kind::Tfrc { several }) if feedback.subflow.is_some() == several => {
                 let report = TfrcReport {
@@ -260,6 +272,9 @@ impl Codec {
             (Message::Plain(plain), Kind::Udp) => (plain.sequence, plain.timestamp, Flags::NONE, None),
             _ => return Decoded::Incredible,
         };
+        if payload.len() > usize::from(self.segment) {
+            return Decoded::Incredible;
+        }
         let size = payload.len() + usize::from(self.header) - usize::from(self.below);
         let packet = self.packet(time, seq, stamp, size);
         Decoded::Machine((Packet { flags: flags.with(mark(ecn)), ..packet }, extra))
@@ -275,7 +290,10 @@ impl Codec {
                 Err(_) => Decoded::Garbage,
             };
         }
-        let Ok((data, _)) = rtp::decode(bytes) else { return Decoded::Garbage };
+        let Ok((data, payload)) = rtp::decode(bytes) else { return Decoded::Garbage };
+        if payload.len() > usize::from(self.segment) {
+            return Decoded::Incredible;
+        }
         // The clocks of the two ends have nothing in common: a packet's time of capture is told from the first one's arrival.
         let (timestamp, came) = *self.first.get_or_insert((data.timestamp, time));
         let ticks = i64::from(data.timestamp.wrapping_sub(timestamp) as i32);

@@ -1,5 +1,6 @@
 //! A live flow: a scenario's flow table, checked by the scenario's own rules, with the headers that it really has.
 
+use super::codec::AHEAD;
 use paceline_flow::Transport;
 use paceline_packet::rtp::RtpData;
 use paceline_packet::wire::tfrc::{
@@ -98,6 +99,9 @@ impl FlowSpec {
         if matches!(machine, "tcp" | "tfrc" | "acks") {
             real.push(("ack_size", format!("{answer} B")));
         }
+        if let Transport::Tcp { config, .. } = &asked.transport {
+            real.push(("receive_window", config.receive_window.min(AHEAD).to_string()));
+        }
         self.with(&real)
     }
 
@@ -109,6 +113,25 @@ impl FlowSpec {
             Transport::Tcp { config, .. } => Some((config.segment, config.receive_window)),
             _ => None,
         }
+    }
+
+    /// Payload of a full segment; `None` if there is a mistake.
+    #[must_use]
+    pub fn segment(&self) -> Option<u16> {
+        Some(self.with(&[]).ok()?.transport.segment())
+    }
+
+    /// How often the application writes within a second, as far as its settings say; `None` if they do not, and if there is a mistake.
+    #[must_use]
+    pub fn writes_per_second(&self) -> Option<f64> {
+        let scenario = self.scenario(&[]).ok()?;
+        let segment = f64::from(self.segment()?.max(1));
+        Some(match &scenario.flows().first()?.app {
+            App::Cbr { rate } | App::Pareto { rate, .. } => rate.bps() / 8.0 / segment,
+            App::Web { gap, .. } => 1.0 / gap.as_secs_f64(),
+            App::Stream { heartbeat, .. } => 1.0 / heartbeat.as_secs_f64(),
+            app => 1.0 / app.ticks()?.1.as_secs_f64(),
+        })
     }
 
     /// What a flow without congestion control sends while its application does, datagrams' contents counted; `None` of another,

@@ -119,6 +119,8 @@ pub(super) fn state(state: State) -> u8 {
         State::Ended(End::ReportsCeased) => 13,
         State::Ended(End::NothingArrives) => 14,
         State::Ended(End::Left) => 15,
+        State::Ended(End::TooMuchWork) => 16,
+        State::Ended(End::TooManyWrites) => 17,
     }
 }
 

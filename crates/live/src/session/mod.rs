@@ -17,6 +17,7 @@ mod reports;
 mod sender;
 mod shaper;
 mod times;
+mod work;
 
 pub use flow::{Family, FlowSpec};
 pub use outbox::{Outbox, Outgoing};
@@ -94,6 +95,10 @@ pub enum End {
     Unreachable,
     /// The sender did not keep to the rate that it was granted.
     TooFast,
+    /// Its application makes data faster than they can be worked through.
+    TooMuchWork,
+    /// More of its application's writes wait to be sent or acknowledged than are remembered.
+    TooManyWrites,
     /// A receiver of plain RTP has never reported on the stream.
     NoReports,
     /// Its reports have ceased (RFC 8083 section 4.1).
@@ -127,6 +132,12 @@ impl core::fmt::Display for End {
             }
             End::Unreachable => f.write_str("nobody takes datagrams at the other end any more (port unreachable)"),
             End::TooFast => f.write_str("the sender does not keep to the rate that it was granted"),
+            End::TooMuchWork => {
+                f.write_str("its application makes data faster than its sender's processor works through them")
+            }
+            End::TooManyWrites => {
+                write!(f, "more than {} writes of its application wait to be sent or acknowledged", work::MOST_WAITING)
+            }
             End::NoReports => f.write_str(
                 "no receiver's report on the stream has come: does the receiver send its RTCP to our port for it, and is \
                  UDP let through?",

@@ -2,6 +2,7 @@
 
 use super::codec::{Codec, Decoded};
 use super::times::{MOST, Times};
+use super::work::Work;
 use super::{Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::wire::tfrc::{Accept, Close, Message, RateLimit, Reason};
@@ -227,10 +228,11 @@ impl ReceiverSession {
         }
     }
 
-    /// Lets the machine's timers run up to now, each at the time that it asked for.
+    /// Lets the machine's timers run up to now, each at the time that it asked for, as far as one input may go.
     fn run(&mut self, now: Time, out: &mut Outbox) {
         let to = self.times.machine(now);
-        while self.sink.next_wake() <= to && out.len() < MOST {
+        let mut work = Work::default();
+        while self.sink.next_wake() <= to && out.len() < MOST && work.step() {
             let due = self.times.timer(self.sink.next_wake(), to);
             self.sink.on_timer(due, &mut Port { codec: &mut self.codec, out });
         }

@@ -6,9 +6,10 @@ use super::flow::is_ecn_capable;
 use super::reports::{CAUTIOUS_BPS, Heard, Reported, Reports};
 use super::shaper::Shaper;
 use super::times::{MOST, Times};
+use super::work::{Behind, MOST_WAITING, Work};
 use super::{ASK_AGAIN, Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
 use paceline_control::{GaugeUnit, Gauges};
-use paceline_flow::{Segment, Transmit};
+use paceline_flow::{Segment, Sender, Transmit};
 use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::Ssrc;
 use paceline_packet::wire::tfrc::{Accept, Close, Ecn, Message, RateLimit, Reason, Refuse, Request};
@@ -25,10 +26,10 @@ const CLOSES: u32 = 4;
 const CLOSE_AGAIN: Span = Span::from_millis(250);
 /// What was under way when all was sent gets so long to arrive.
 const LINGER: Span = Span::from_millis(500);
+/// With too much under way the machine looks so often whether it still is.
+const LOOK_AGAIN: Span = Span::from_millis(10);
 /// What was sent before the application's stop is repaired for so long at most.
 const REPAIR: Span = Span::from_secs(5);
-/// Datagrams that the machine makes on account of one input, at most, of which the granted rate drops most.
-const MOST_MADE: u64 = 4096;
 
 /// The sending end of a flow.
 #[derive(Debug)]
@@ -55,6 +56,9 @@ pub struct SenderSession {
     /// How it will have ended.
     end: End,
     counts: Counts,
+    /// What the input that is being taken has cost, and since when inputs end with work left.
+    work: Work,
+    behind: Behind,
     /// Of a flow to a receiver of plain RTP.
     reports: Option<Reports>,
     /// Of a flow of RTP: the name of its stream.
@@ -66,6 +70,11 @@ struct Port<'a> {
     codec: &'a mut Codec,
     shaper: &'a mut Shaper,
     counts: &'a mut Counts,
+    work: &'a Work,
+    /// The machine's time.
+    at: Time,
+    /// As much is under way as is remembered.
+    full: bool,
     reports: Option<&'a mut Reports>,
     stream: &'a mut Option<Ssrc>,
     now: Time,
@@ -81,6 +90,7 @@ impl Transmit for Port<'_> {
         if let Some(Extra::Rtp(data)) = &segment.extra {
             *self.stream = Some(data.ssrc);
         }
+        self.work.made();
         self.fresh.clear();
         self.codec.encode(&segment, &mut self.fresh);
         for datagram in self.fresh.iter() {
@@ -88,6 +98,19 @@ impl Transmit for Port<'_> {
                 self.counts.over_limit += 1;
             }
         }
+    }
+
+    /// What the window opens at once leaves in several inputs if it is very much; with too much under way nothing does before
+    /// something is heard of it.
+    fn full_until(&self) -> Option<Time> {
+        match self.full {
+            true => Some(self.at + LOOK_AGAIN),
+            false => self.work.is_full().then_some(self.at + Span(1)),
+        }
+    }
+
+    fn enough(&self) -> bool {
+        self.work.is_enough()
     }
 }
 
@@ -142,6 +165,8 @@ impl SenderSession {
             closes: Time::NEVER,
             end: End::Done,
             counts: Counts::default(),
+            work: Work::default(),
+            behind: Behind::default(),
             reports,
             stream: None,
             spec: spec.clone(),
@@ -215,6 +240,7 @@ impl SenderSession {
     /// Takes an input; what leaves is added to `out`.
     pub fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox) {
         let now = self.times.input(now);
+        self.work.begin();
         match input {
             Input::Start if self.state == State::Idle => {
                 self.heard = now;
@@ -263,6 +289,9 @@ impl SenderSession {
             Decoded::Machine((packet, extra)) if self.state == State::Running => {
                 self.counts.taken += 1;
                 self.run(now, out);
+                if self.state != State::Running {
+                    return;
+                }
                 if !self.is_heard(now, extra.as_ref(), out) {
                     return;
                 }
@@ -389,19 +418,31 @@ impl SenderSession {
         }
     }
 
-    /// Lets the machine's timers run up to now, each at the time that it asked for.
+    /// Lets the machine's timers run up to now, each at the time that it asked for, as far as one input may go.
     fn run(&mut self, now: Time, out: &mut Outbox) {
         let to = self.times.machine(now);
-        let before = self.counts.over_limit;
-        while self.state == State::Running
-            && self.source.next_wake() <= to
-            && out.len() < MOST
-            && self.counts.over_limit - before < MOST_MADE
-        {
+        while self.state == State::Running && self.source.next_wake() <= to && out.len() < MOST && self.work.step() {
             let due = self.times.timer(self.source.next_wake(), to);
             let (source, mut port) = self.port(now, out);
             source.on_timer(due, &mut port);
         }
+        if self.state != State::Running {
+            return;
+        }
+        let lags = self.behind.look(now, &self.work);
+        let waiting = self.source.sender.remembered_writes() as u64;
+        let end = if lags {
+            End::TooMuchWork
+        } else if waiting.max(self.source.transfers().unfinished) > MOST_WAITING {
+            End::TooManyWrites
+        } else {
+            return;
+        };
+        if self.reports.is_none() {
+            let close = Close { nonce: self.spec.secret(), reason: Reason::BUSY };
+            self.codec.agreement(Message::Close(close), out);
+        }
+        self.state = State::Ended(end);
     }
 
     /// Looks whether all is done.
@@ -444,8 +485,11 @@ impl SenderSession {
 
     fn port<'a>(&'a mut self, now: Time, out: &'a mut Outbox) -> (&'a mut Source, Port<'a>) {
         let (codec, shaper, counts) = (&mut self.codec, &mut self.shaper, &mut self.counts);
-        let (reports, stream) = (self.reports.as_mut(), &mut self.stream);
-        (&mut self.source, Port { codec, shaper, counts, reports, stream, now, out, fresh: Outbox::default() })
+        let (reports, stream, work, at) = (self.reports.as_mut(), &mut self.stream, &self.work, self.times.at());
+        // of the other machines, windows bound it or nothing is remembered
+        let full = matches!(&self.source.sender, Sender::Acks(acks) if u64::from(acks.outstanding()) >= MOST_WAITING);
+        let fresh = Outbox::default();
+        (&mut self.source, Port { codec, shaper, counts, work, at, full, reports, stream, now, out, fresh })
     }
 }
 

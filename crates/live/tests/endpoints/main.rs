@@ -3,11 +3,15 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test of sockets in real time")]
 
 mod bounds;
+mod hostile;
+mod keys;
+mod peers;
 #[path = "../../../../tests/realtime.rs"]
 mod realtime;
 
-use paceline_live::endpoint::control::{self, Ask, Direction, MOST_TOLD, Measure, Offer, Tell, VERSION};
-use paceline_live::endpoint::{LiveRun, SendError, SendOptions, SendWatch, ServeOptions, Server, Wanted, send};
+use paceline_live::endpoint::channel::{Channel, PATIENCE};
+use paceline_live::endpoint::control::{self, Ask, Direction, MOST_TOLD, Measure, Offer, Tell};
+use paceline_live::endpoint::{LiveRun, SendError, SendOptions, SendWatch, ServeOptions, Server, Wanted, Words, send};
 use paceline_live::session::{Family, FlowSpec, replay};
 use paceline_units::{Rate, Span};
 use realtime::conclusive;
@@ -30,14 +34,20 @@ fn options() -> ServeOptions {
         key: None,
         max_rate: Rate::from_bps(20_000_000),
         max_duration: Span::from_secs(60),
-        max_sessions: 16,
+        max_sessions: 24,
+        max_memory: 1 << 30,
         results: None,
     }
 }
 
 impl Served {
     fn new(options: ServeOptions) -> Served {
-        let server = Server::start(options, Box::new(|_| {})).unwrap();
+        Served::telling(options, Box::new(|_| {}))
+    }
+
+    /// With somebody who is told what happens.
+    fn telling(options: ServeOptions, say: Words) -> Served {
+        let server = Server::start(options, say).unwrap();
         let (address, stop) = (server.address(), Arc::new(AtomicBool::new(false)));
         let theirs = Arc::clone(&stop);
         let thread = Some(thread::spawn(move || server.run(&theirs)));
@@ -251,8 +261,8 @@ fn a_client_that_dies_frees_the_server() {
     let busy =
         send(&ask(&server, vec![wanted("tfrc", &[("cc", "tfrc")], 500, Direction::Forward)]), &SendWatch::default());
     assert!(matches!(&busy, Err(SendError::Refused(why)) if why.contains("as many flows")), "{busy:?}");
-    control.shutdown(std::net::Shutdown::Both).unwrap();
-    let _ = control::read::<Tell>(&mut control, MOST_TOLD);
+    control.shutdown();
+    let _ = control.read::<Tell>(MOST_TOLD, PATIENCE);
     let begin = Instant::now();
     loop {
         let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 300, Direction::Forward)];
@@ -265,15 +275,14 @@ fn a_client_that_dies_frees_the_server() {
 }
 
 /// Opens flows as a client would, and does no more.
-fn open(server: &Served, flows: &[Wanted]) -> std::io::Result<(std::net::TcpStream, Vec<(u32, u64)>)> {
-    let mut stream = std::net::TcpStream::connect(server.address)?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-    control::write(&mut stream, &Ask::Hello { version: VERSION })?;
-    assert!(matches!(control::read(&mut stream, MOST_TOLD)?, Tell::Welcome { .. }));
+fn open(server: &Served, flows: &[Wanted]) -> std::io::Result<(Channel, Vec<(u32, u64)>)> {
+    let stream = std::net::TcpStream::connect(server.address)?;
+    let mut channel = Channel::open(stream, None).map_err(|why| std::io::Error::other(format!("{why:?}")))?;
+    assert!(matches!(channel.read(MOST_TOLD, PATIENCE)?, Tell::Welcome { .. }));
     let flows = flows.iter().map(|wanted| wanted.offer.clone()).collect();
-    control::write(&mut stream, &Ask::Open { flows })?;
-    match control::read(&mut stream, MOST_TOLD)? {
-        Tell::Opened { flows, .. } => Ok((stream, flows)),
+    channel.write(&Ask::Open { flows }, PATIENCE)?;
+    match channel.read(MOST_TOLD, PATIENCE)? {
+        Tell::Opened { flows, .. } => Ok((channel, flows)),
         other => Err(std::io::Error::other(format!("{other:?}"))),
     }
 }

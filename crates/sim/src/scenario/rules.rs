@@ -30,6 +30,8 @@ const MOST_AIR_PACKET: u64 = 2304 - 8;
 const MOST_MEDIA_PACKETS: u64 = 1_000_000_000;
 /// The most segments of one transfer: their numbers are 32 bits.
 const MOST_SEGMENTS: u64 = 4_000_000_000;
+/// Flows of a scenario, all instances counted: each takes some 12 kB before it begins.
+const MOST_FLOWS: u64 = 100_000;
 
 /// Collects mistakes.
 pub(super) struct Rules {
@@ -73,6 +75,11 @@ impl Rules {
         let nodes = rules.network(file);
         if file.flow.is_empty() {
             rules.note("flow", "there is no flow: add a table such as `[flow.media]`");
+        }
+        let flows: u64 = file.flow.values().map(|flow| u64::from(flow.count)).sum();
+        if flows > MOST_FLOWS {
+            let tables = file.flow.len();
+            rules.note("flow", format!("{tables} tables have {flows} flows in all (`count`): at most {MOST_FLOWS}"));
         }
         for (name, flow) in &file.flow {
             let path = join("flow", name);

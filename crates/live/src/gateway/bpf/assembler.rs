@@ -102,6 +102,8 @@ pub enum Helper {
     MapLookup = 1,
     /// `bpf_map_update_elem(map, key, value, flags)`.
     MapUpdate = 2,
+    /// `bpf_map_delete_elem(map, key)`.
+    MapDelete = 3,
     /// `bpf_ktime_get_ns()`.
     KtimeGetNs = 5,
     /// `bpf_skb_store_bytes(skb, offset, from, len, flags)`.

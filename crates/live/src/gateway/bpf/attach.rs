@@ -10,13 +10,17 @@ use std::io;
 
 /// Connections that are remembered; beyond, those go of which nothing was heard for longest, and are left alone then.
 pub const FLOWS: u32 = 65_536;
+/// The same of those that nothing vouches for (yet): what anybody can send makes room for itself among these alone.
+pub const STRANGERS: u32 = 16_384;
 const COUNTERS: usize = Counter::ALL.len();
 
 /// The programs and their maps.
 #[derive(Debug)]
 pub struct DataPath {
     /// What the programs know of connections.
-    pub flows: Map<Key, FlowState>,
+    flows: Map<Key, FlowState>,
+    /// The same of those without [`flag::VOUCHED`](crate::gateway::table::flag::VOUCHED).
+    strangers: Map<Key, FlowState>,
     /// Windows of single connections (bytes).
     pub clamps: Map<Key, u32>,
     control: Map<u32, Control>,
@@ -36,6 +40,8 @@ impl DataPath {
         raise_memory_limit();
         let refused = |what: &'static str| move |error| GatewayError::Bpf { what, error };
         let flows = Map::new(MapKind::LruHash, "pl_flows", FLOWS).map_err(refused("make the map of connections"))?;
+        let strangers =
+            Map::new(MapKind::LruHash, "pl_strangers", STRANGERS).map_err(refused("make the map of strangers"))?;
         let clamps = Map::new(MapKind::Hash, "pl_clamps", FLOWS).map_err(refused("make the map of windows"))?;
         let control: Map<u32, Control> =
             Map::new(MapKind::Array, "pl_control", 1).map_err(refused("make the map of settings"))?;
@@ -43,6 +49,7 @@ impl DataPath {
         let setting = Setting {
             link_header,
             flows: flows.descriptor(),
+            strangers: strangers.descriptor(),
             clamps: clamps.descriptor(),
             control: control.descriptor(),
             counters: counters.descriptor(),
@@ -53,7 +60,26 @@ impl DataPath {
         };
         let egress = load("pl_egress", Direction::Egress).map_err(refused("load the program towards stations"))?;
         let ingress = load("pl_ingress", Direction::Ingress).map_err(refused("load the program from stations"))?;
-        Ok(DataPath { flows, clamps, control, counters, egress, ingress })
+        Ok(DataPath { flows, strangers, clamps, control, counters, egress, ingress })
+    }
+
+    /// All connections. One that goes over from the strangers meanwhile is there twice, the later last.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn connections(&self) -> io::Result<Vec<(Key, FlowState)>> {
+        let mut all = self.strangers.all()?;
+        all.extend(self.flows.all()?);
+        Ok(all)
+    }
+
+    /// Forgets a connection.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn forget(&self, key: &Key) -> io::Result<()> {
+        self.strangers.remove(key)?;
+        self.flows.remove(key)
     }
 
     /// Tells the programs what to do until the deadline in it.

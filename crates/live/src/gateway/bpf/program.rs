@@ -6,7 +6,7 @@
 //! there. R6 holds the packet, R7 the connection, R9 the counters.
 
 use super::assembler::{Alu, Assembler, Cond, Helper, Instruction, Label, Reg, Reg::*, Width::*};
-use crate::gateway::table::{Control, Counter, FlowState, Key, LARGEST, SEGMENT, flag};
+use crate::gateway::table::{Control, Counter, FlowState, Key, flag};
 use core::mem::offset_of;
 
 /// Which way packets go that a program sees.
@@ -23,8 +23,10 @@ pub enum Direction {
 pub struct Setting {
     /// Bytes before the IP header: 14 for Ethernet, 0 for a tunnel.
     pub link_header: i32,
-    /// Descriptors of the maps: flows, clamps, control, counters.
+    /// Descriptors of the maps: flows, strangers, clamps, control, counters.
     pub flows: i32,
+    /// [`Key`] to [`FlowState`], as `flows`: connections that nothing vouches for yet.
+    pub strangers: i32,
     /// [`Key`] to a window in bytes.
     pub clamps: i32,
     /// One [`Control`].
@@ -35,8 +37,10 @@ pub struct Setting {
 
 /// Extension headers of IPv6 that are skipped before TCP; a packet with more is left alone.
 pub const EXTENSIONS: usize = 4;
-/// Options of a SYN that are read; the scale of a connection with more is taken as not known.
+/// Options of a segment that are read; one with more is left alone, and so is a connection whose SYN has more.
 pub const OPTIONS: usize = 16;
+/// Kinds of options whose digest covers the window: TCP-MD5 (RFC 2385) and TCP-AO (RFC 5925, section 5.1).
+pub const SIGNED: [u8; 2] = [19, 29];
 /// The largest window scale (RFC 7323, section 2.3).
 pub const LARGEST_SHIFT: i32 = 14;
 
@@ -72,7 +76,8 @@ const FIELD: i16 = -148;
 const PAYLOAD: i16 = -152;
 const END: i16 = -156;
 const SHIFT: i16 = -160;
-const FRESH: i16 = -160 - size_of::<FlowState>() as i16;
+const MODE: i16 = -164;
+const FRESH: i16 = -168 - size_of::<FlowState>() as i16;
 
 const NO_SCALE: i32 = 255;
 
@@ -106,6 +111,8 @@ pub fn program(direction: Direction, setting: Setting) -> Result<Vec<Instruction
 }
 
 mod handshake;
+mod options;
+mod window;
 
 struct Writer {
     a: Assembler,
@@ -270,7 +277,7 @@ impl Writer {
     }
 
     fn tcp(&mut self) {
-        let (syn, known) = (self.a.label(), self.a.label());
+        let (syn, found, known) = (self.a.label(), self.a.label(), self.a.label());
         self.a.place(self.tcp);
         self.a.load(W, R1, R10, LEN);
         self.a.jump_if(R1, Cond::Lt, 20, self.other);
@@ -295,8 +302,14 @@ impl Writer {
         self.count(if self.is_down() { Counter::Down } else { Counter::Up }, 1);
         self.a.call(Helper::KtimeGetNs);
         self.a.store(D, R10, NOW, R0);
-        self.look_up(self.setting.flows, KEY);
-        self.a.mov(R7, R0);
+        // Once more among the first at the end: another processor may have it go over to them just now, which puts it there
+        // before it takes it away here.
+        for map in [self.setting.flows, self.setting.strangers, self.setting.flows] {
+            self.look_up(map, KEY);
+            self.a.mov(R7, R0);
+            self.a.jump_if(R7, Cond::Ne, 0, found);
+        }
+        self.a.place(found);
         self.a.load(B, R1, R10, SEGMENT_HEADER + 13);
         self.a.jump_if(R1, Cond::Set, SYN, syn);
         self.a.jump_if(R7, Cond::Ne, 0, known);
@@ -422,6 +435,8 @@ impl Writer {
         self.a.mov(R2, R1);
         self.a.alu(Alu::And, R2, (flag::BOTH | flag::ODD) as i32);
         self.a.jump_if(R2, Cond::Ne, flag::BOTH as i32, unknown);
+        self.vouch();
+        self.a.load(W, R1, R7, state!(flags));
         self.a.alu(Alu::And, R1, flag::SCALED as i32);
         self.a.mov(R2, 0);
         self.a.jump_if(R1, Cond::Ne, flag::SCALED as i32, scaled);
@@ -443,7 +458,7 @@ impl Writer {
         self.a.load(W, R1, R0, 0);
         self.a.place(fell);
         self.a.jump_if(R1, Cond::Eq, 0, self.pass);
-        self.lower();
+        self.lower(unknown);
         self.a.place(unknown);
         self.count(Counter::Unknown, 1);
         self.a.jump(self.pass);
@@ -495,74 +510,6 @@ impl Writer {
         self.a.store(W, R3, state!(longest), R2);
         self.a.place(same);
         self.a.place(sampled);
-    }
-
-    /// Lowers the window to R1 bytes, within what the sender may be told.
-    fn lower(&mut self) {
-        let (behind, offered, seen, enough, wet) =
-            (self.a.label(), self.a.label(), self.a.label(), self.a.label(), self.a.label());
-        // Never below what the sender has sent already.
-        self.a.load(W, R2, R7, state!(highest));
-        self.network(W, R3, SEGMENT_HEADER + 8);
-        self.a.alu32(Alu::Sub, R2, R3);
-        self.a.jump_if32(R2, Cond::Slt, 0, behind);
-        self.a.jump_if(R2, Cond::Le, R1, behind);
-        self.a.mov(R1, R2);
-        self.a.place(behind);
-        // Nor below two segments.
-        self.a.mov(R3, SEGMENT as i32);
-        self.a.load(W, R2, R7, state!(mss));
-        self.a.jump_if(R2, Cond::Eq, 0, offered);
-        self.a.mov(R3, R2);
-        self.a.jump_if(R3, Cond::Le, LARGEST as i32, offered);
-        self.a.mov(R3, LARGEST as i32);
-        self.a.place(offered);
-        self.a.load(W, R2, R7, state!(segment));
-        self.a.jump_if(R2, Cond::Ge, R3, seen);
-        self.a.mov(R2, R3);
-        self.a.place(seen);
-        self.a.alu(Alu::Lsh, R2, 1);
-        self.a.jump_if(R1, Cond::Ge, R2, enough);
-        self.a.mov(R1, R2);
-        self.a.place(enough);
-        // Rounded up to the scale; never above the station's own.
-        self.a.load(W, R2, R10, SHIFT);
-        self.a.mov(R3, 1);
-        self.a.alu(Alu::Lsh, R3, R2);
-        self.a.alu(Alu::Sub, R3, 1);
-        self.a.alu(Alu::Add, R1, R3);
-        self.a.alu(Alu::Rsh, R1, R2);
-        self.network(H, R3, SEGMENT_HEADER + 14);
-        self.a.jump_if(R1, Cond::Ge, R3, self.pass);
-        self.a.swap(R1, 16);
-        self.a.store(H, R10, FIELD, R1);
-        self.count(Counter::Lowered, 1);
-        self.a.load(D, R1, R7, state!(lowered));
-        self.a.alu(Alu::Add, R1, 1);
-        self.a.store(D, R7, state!(lowered), R1);
-        self.a.load(W, R1, R8, offset_of!(Control, mode) as i16);
-        self.a.alu(Alu::And, R1, Control::DRY as i32);
-        self.a.jump_if(R1, Cond::Eq, 0, wet);
-        self.a.jump(self.pass);
-        self.a.place(wet);
-        // The checksum first: what can be written there can be written before it, so that never only one is.
-        self.a.mov(R1, R6);
-        self.a.load(W, R2, R10, L4);
-        self.a.alu(Alu::Add, R2, 16);
-        self.a.load(H, R3, R10, SEGMENT_HEADER + 14);
-        self.a.load(H, R4, R10, FIELD);
-        self.a.mov(R5, 2);
-        self.a.call(Helper::L4CsumReplace);
-        self.a.jump_if(R0, Cond::Ne, 0, self.pass);
-        self.a.mov(R1, R6);
-        self.a.load(W, R2, R10, L4);
-        self.a.alu(Alu::Add, R2, 14);
-        self.a.mov(R3, R10);
-        self.a.alu(Alu::Add, R3, i32::from(FIELD));
-        self.a.mov(R4, 2);
-        self.a.mov(R5, 0);
-        self.a.call(Helper::SkbStoreBytes);
-        self.a.jump(self.pass);
     }
 
     /// Counts a datagram of R8 bytes; one for each of those that travel together.

@@ -1,29 +1,66 @@
 //! What the programs learn from SYNs: who opens, window scales, MSS.
 
 use super::super::assembler::{Alu, Cond, Helper, Reg::*, Width::*};
-use super::{
-    ACK, END, FRESH, KEY, L4, LARGEST_SHIFT, MSS, NO_SCALE, NOW, ODD, OPTION, OPTIONS, PAYLOAD, SCALE, SEGMENT_HEADER,
-    VALUE, Writer,
-};
+use super::{ACK, FRESH, KEY, MSS, NO_SCALE, NOW, ODD, PAYLOAD, SCALE, SEGMENT_HEADER, Writer};
 use crate::gateway::table::{FlowState, flag};
 use core::mem::offset_of;
 
 impl Writer {
-    /// R7 = the connection, new.
+    /// R7 = the connection, new, and nobody's yet.
     pub(super) fn fresh(&mut self) {
+        self.forget(self.setting.flows);
         for at in (0..size_of::<FlowState>() as i16).step_by(8) {
             self.a.store(D, R10, FRESH + at, 0);
         }
-        self.a.map(R1, self.setting.flows);
-        self.a.mov(R2, R10);
-        self.a.alu(Alu::Add, R2, i32::from(KEY));
         self.a.mov(R3, R10);
         self.a.alu(Alu::Add, R3, i32::from(FRESH));
+        self.remember(self.setting.strangers);
+        self.look_up(self.setting.strangers, KEY);
+        self.a.jump_if(R0, Cond::Eq, 0, self.pass);
+        self.a.mov(R7, R0);
+    }
+
+    /// R0 = 0 if the map has now what R3 points to for the connection.
+    fn remember(&mut self, map: i32) {
+        self.a.map(R1, map);
+        self.a.mov(R2, R10);
+        self.a.alu(Alu::Add, R2, i32::from(KEY));
         self.a.mov(R4, 0);
         self.a.call(Helper::MapUpdate);
+    }
+
+    fn forget(&mut self, map: i32) {
+        self.a.map(R1, map);
+        self.a.mov(R2, R10);
+        self.a.alu(Alu::Add, R2, i32::from(KEY));
+        self.a.call(Helper::MapDelete);
+    }
+
+    /// A connection of known scale whose station acknowledges data that have passed goes over to those that strangers
+    /// do not push out: nobody who sees one direction alone knows what to acknowledge.
+    pub(super) fn vouch(&mut self) {
+        let done = self.a.label();
+        self.a.load(W, R1, R7, state!(flags));
+        self.a.jump_if(R1, Cond::Set, flag::VOUCHED as i32, done);
+        self.a.load(D, R1, R7, state!(bytes));
+        self.a.jump_if(R1, Cond::Eq, 0, done);
+        self.network(W, R1, SEGMENT_HEADER + 8);
+        self.a.load(W, R2, R7, state!(highest));
+        self.a.alu32(Alu::Sub, R2, R1);
+        self.a.jump_if32(R2, Cond::Slt, 0, done);
+        self.a.load(W, R2, R7, state!(remote_isn));
+        self.a.alu32(Alu::Sub, R1, R2);
+        // The SYN takes the first number.
+        self.a.jump_if32(R1, Cond::Slt, 2, done);
+        self.a.mov(R3, R7);
+        self.remember(self.setting.flows);
+        self.a.jump_if(R0, Cond::Ne, 0, done);
+        self.forget(self.setting.strangers);
         self.look_up(self.setting.flows, KEY);
         self.a.jump_if(R0, Cond::Eq, 0, self.pass);
         self.a.mov(R7, R0);
+        self.set_flag(flag::VOUCHED);
+        self.a.place(done);
     }
 
     /// A SYN or SYN-ACK: what the ends offer.
@@ -32,7 +69,7 @@ impl Writer {
         let (mine, theirs) = if down { (flag::REMOTE_SYN, flag::LAN_SYN) } else { (flag::LAN_SYN, flag::REMOTE_SYN) };
         let isn = if down { state!(remote_isn) } else { state!(lan_isn) };
         let scale = if down { flag::REMOTE_SCALE } else { flag::LAN_SCALE };
-        self.options();
+        self.offer();
         let [unseen, another, fresh, set, merge, no_scale, no_odd] = core::array::from_fn(|_| self.a.label());
         let [bare, odd] = core::array::from_fn(|_| self.a.label());
         self.network(W, R8, SEGMENT_HEADER + 4);
@@ -119,68 +156,5 @@ impl Writer {
         self.a.load(D, R1, R10, NOW);
         self.a.store(D, R7, state!(seen), R1);
         self.a.jump(self.pass);
-    }
-
-    /// Reads MSS and window scale of a SYN onto the frame.
-    fn options(&mut self) {
-        let [done, odd] = core::array::from_fn(|_| self.a.label());
-        self.a.store(W, R10, SCALE, NO_SCALE);
-        self.a.store(W, R10, MSS, 0);
-        self.a.store(W, R10, ODD, 0);
-        self.a.store(W, R10, OPTION, 0);
-        self.a.store(W, R10, VALUE, 0);
-        self.a.load(W, R8, R10, L4);
-        self.a.alu(Alu::Add, R8, 20);
-        for _ in 0..OPTIONS {
-            let [next, long, no_mss, no_scale, small] = core::array::from_fn(|_| self.a.label());
-            self.a.load(W, R1, R10, END);
-            self.a.jump_if(R8, Cond::Ge, R1, done);
-            self.read(R8, OPTION, 1, odd);
-            self.a.load(B, R1, R10, OPTION);
-            self.a.jump_if(R1, Cond::Eq, 0, done);
-            self.a.jump_if(R1, Cond::Ne, 1, long);
-            self.a.alu(Alu::Add, R8, 1);
-            self.a.jump(next);
-            self.a.place(long);
-            self.a.mov(R2, R8);
-            self.a.alu(Alu::Add, R2, 1);
-            self.a.load(W, R1, R10, END);
-            self.a.jump_if(R2, Cond::Ge, R1, odd);
-            self.read(R2, OPTION + 1, 1, odd);
-            self.a.load(B, R1, R10, OPTION + 1);
-            self.a.jump_if(R1, Cond::Lt, 2, odd);
-            self.a.mov(R2, R8);
-            self.a.alu(Alu::Add, R2, R1);
-            self.a.load(W, R3, R10, END);
-            self.a.jump_if(R2, Cond::Gt, R3, odd);
-            // Kind and length together, as they lie there.
-            self.network(H, R1, OPTION);
-            self.a.jump_if(R1, Cond::Ne, 0x0204, no_mss);
-            self.a.mov(R2, R8);
-            self.a.alu(Alu::Add, R2, 2);
-            self.read(R2, VALUE, 2, odd);
-            self.network(H, R1, VALUE);
-            self.a.store(W, R10, MSS, R1);
-            self.a.place(no_mss);
-            self.network(H, R1, OPTION);
-            self.a.jump_if(R1, Cond::Ne, 0x0303, no_scale);
-            self.a.mov(R2, R8);
-            self.a.alu(Alu::Add, R2, 2);
-            self.read(R2, VALUE, 1, odd);
-            self.a.load(B, R1, R10, VALUE);
-            self.a.jump_if(R1, Cond::Le, LARGEST_SHIFT, small);
-            self.a.mov(R1, LARGEST_SHIFT);
-            self.a.place(small);
-            self.a.store(W, R10, SCALE, R1);
-            self.a.place(no_scale);
-            self.a.load(B, R1, R10, OPTION + 1);
-            self.a.alu(Alu::Add, R8, R1);
-            self.a.place(next);
-        }
-        self.a.load(W, R1, R10, END);
-        self.a.jump_if(R8, Cond::Ge, R1, done);
-        self.a.place(odd);
-        self.a.store(W, R10, ODD, 1);
-        self.a.place(done);
     }
 }

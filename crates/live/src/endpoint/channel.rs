@@ -1,0 +1,474 @@
+//! The control channel's encryption: the Noise protocol framework (revision 34), as the crate `snow` has it.
+//!
+//! With a key both ends show by the handshake that they have it (pattern `NNpsk0`), without one nobody shows anything (`NN`); in
+//! both cases fresh X25519 keys encrypt what follows, and are forgotten with the connection. The client's half of the handshake
+//! goes in [`Greeting::Hello`], the server's in [`Answer::Hello`]. After it each end writes parts: a length (16 bits,
+//! big-endian) and a transport message of Noise of that many bytes, at most 65,535 (section 3 there), which are the pieces
+//! of the stream that [`control`]'s messages make.
+
+use super::control::{self, Answer, Greeting, MOST_GREETING, VERSION};
+use crate::clock::Clock;
+use paceline_units::{Span, Time};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use snow::{Builder, HandshakeState, StatelessTransportState};
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A key that two hosts share: random, and therefore not to be guessed.
+pub type Key = [u8; 32];
+
+/// How long an end may take to say what it is to say.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of the tag of what is encrypted.
+const TAG: usize = 16;
+/// Bytes of a message in one part.
+const MOST_PART: usize = 65_535 - TAG;
+/// Bytes of the handshake's messages: a public key, and once there is a key for one a tag.
+const PLAIN: usize = 32;
+const TAGGED: usize = PLAIN + TAG;
+
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+/// An end of a handshake that begins.
+fn handshake(key: Option<&Key>, begins: bool) -> io::Result<HandshakeState> {
+    let pattern = if key.is_some() { "NNpsk0" } else { "NN" };
+    // what it is for and of which version it is, so that it is of use nowhere else
+    let prologue = format!("paceline control channel, version {VERSION}");
+    let made = || {
+        let mut builder = Builder::new(format!("Noise_{pattern}_25519_ChaChaPoly_SHA256").parse()?);
+        if let Some(key) = key {
+            builder = builder.psk(0, key)?;
+        }
+        let builder = builder.prologue(prologue.as_bytes())?;
+        if begins { builder.build_initiator() } else { builder.build_responder() }
+    };
+    made().map_err(|error: snow::Error| io::Error::other(format!("the handshake: {error}")))
+}
+
+/// The next message of a handshake, in hexadecimal digits.
+fn next(state: &mut HandshakeState) -> io::Result<String> {
+    let mut bytes = [0; TAGGED];
+    let len = state.write_message(&[], &mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(control::hex(&bytes[..len]))
+}
+
+/// Takes the other end's message of `len` bytes; whether it is one that whoever has the key would have written.
+fn takes(state: &mut HandshakeState, digits: &str, len: usize) -> bool {
+    let bytes = control::unhex(digits).filter(|bytes| bytes.len() == len);
+    bytes.is_some_and(|bytes| state.read_message(&bytes, &mut []).is_ok())
+}
+
+/// Why a client has no channel.
+#[derive(Debug)]
+pub enum Unanswered {
+    /// What the connection says.
+    Io(io::Error),
+    /// The server says no, and why.
+    Refused(String),
+    /// The server wants a key.
+    Key,
+    /// The server has no key.
+    Keyless,
+    /// The server does not have the key.
+    Stranger,
+}
+
+impl From<io::Error> for Unanswered {
+    fn from(error: io::Error) -> Unanswered {
+        Unanswered::Io(error)
+    }
+}
+
+/// What a server's half of the handshake came to.
+pub enum Answered {
+    /// The answer to give, and the channel that there is then.
+    Hello(String, StatelessTransportState),
+    /// Whoever wrote it does not have the key, or it is no handshake at all.
+    WrongKey,
+}
+
+/// A server's half of the handshake, to the digits of [`Greeting::Hello`].
+///
+/// # Errors
+/// If the system has no random bytes.
+pub fn answer(key: Option<&Key>, digits: &str) -> io::Result<Answered> {
+    let mut state = handshake(key, false)?;
+    if !takes(&mut state, digits, if key.is_some() { TAGGED } else { PLAIN }) {
+        return Ok(Answered::WrongKey);
+    }
+    Ok(Answered::Hello(next(&mut state)?, transport(state)?))
+}
+
+/// An encrypted connection.
+pub struct Channel {
+    speaks: Speaks,
+    hears: Hears,
+}
+
+/// The end of a channel that writes.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+pub(super) struct Speaks {
+    stream: Arc<TcpStream>,
+    noise: Arc<StatelessTransportState>,
+    /// Parts written.
+    count: u64,
+}
+
+/// The end of a channel that reads, perhaps in a thread of its own.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+pub(super) struct Hears {
+    stream: Arc<TcpStream>,
+    noise: Arc<StatelessTransportState>,
+    part: Part,
+    /// Bytes of messages that have come, for another thread to look at.
+    pub(super) came: Arc<AtomicU64>,
+}
+
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+impl Channel {
+    /// A client's: greets the server and hears its answer, within [`PATIENCE`].
+    ///
+    /// # Errors
+    /// [`Unanswered`].
+    pub fn open(stream: TcpStream, key: Option<&Key>) -> Result<Channel, Unanswered> {
+        let mut state = handshake(key, true)?;
+        let hello = Greeting::Hello { version: VERSION, keyed: key.is_some(), handshake: next(&mut state)? };
+        // a server that takes nobody in may have said why, and closed the connection already
+        let _ = control::write(&mut Within::of(&stream, PATIENCE), &hello);
+        match control::read(&mut Within::of(&stream, PATIENCE), MOST_GREETING)? {
+            Answer::Refused { why } => Err(Unanswered::Refused(why)),
+            Answer::Key => Err(Unanswered::Key),
+            Answer::Keyless => Err(Unanswered::Keyless),
+            Answer::Hello { handshake } if takes(&mut state, &handshake, TAGGED) => {
+                Ok(Channel::new(stream, transport(state)?))
+            }
+            Answer::Hello { .. } => Err(Unanswered::Stranger),
+        }
+    }
+
+    /// After a handshake.
+    #[must_use]
+    pub fn new(stream: TcpStream, noise: StatelessTransportState) -> Channel {
+        let (stream, noise) = (Arc::new(stream), Arc::new(noise));
+        let speaks = Speaks { stream: Arc::clone(&stream), noise: Arc::clone(&noise), count: 0 };
+        Channel { speaks, hears: Hears { stream, noise, part: Part::default(), came: Arc::default() } }
+    }
+
+    /// Writes a message, which the other end has so long to take.
+    ///
+    /// # Errors
+    /// What the connection says; `TimedOut`.
+    pub fn write(&mut self, message: &impl Serialize, patience: Duration) -> io::Result<()> {
+        self.speaks.write(message, patience)
+    }
+
+    /// Reads a message of `most` bytes at most, which the other end has so long to write.
+    ///
+    /// # Errors
+    /// As [`control::read`]; `InvalidData` of what the other end has not written; `TimedOut`.
+    pub fn read<T: DeserializeOwned>(&mut self, most: usize, patience: Duration) -> io::Result<T> {
+        self.hears.read(most, Some(patience))
+    }
+
+    /// Waits so long for something to be read: as `TcpStream::peek` tells.
+    pub(super) fn wait(&self, patience: Duration) -> io::Result<usize> {
+        if !self.hears.part.rest().is_empty() {
+            return Ok(1);
+        }
+        self.hears.stream.set_read_timeout(Some(patience))?;
+        self.hears.stream.peek(&mut [0])
+    }
+
+    /// Whether anything has come that the other end encrypted.
+    pub(super) fn has_heard(&self) -> bool {
+        self.hears.part.count > 0
+    }
+
+    /// Its two ends.
+    pub(super) fn split(self) -> (Speaks, Hears) {
+        (self.speaks, self.hears)
+    }
+
+    /// Ends the connection.
+    pub fn shutdown(&self) {
+        self.speaks.shutdown();
+    }
+}
+
+impl Speaks {
+    /// As [`Channel::write`].
+    pub(super) fn write(&mut self, message: &impl Serialize, patience: Duration) -> io::Result<()> {
+        let to = Within::of(&self.stream, patience);
+        control::write(&mut Seals { noise: &self.noise, count: &mut self.count, to }, message)
+    }
+
+    /// Ends the connection.
+    pub(super) fn shutdown(&self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+impl Hears {
+    /// As [`Channel::read`]; without a patience for as long as it takes.
+    pub(super) fn read<T: DeserializeOwned>(&mut self, most: usize, patience: Option<Duration>) -> io::Result<T> {
+        let clock = Clock::start();
+        let until = patience.map(|patience| clock.now() + span(patience));
+        let from = Within { stream: &self.stream, clock, until };
+        control::read(&mut Opens { noise: &self.noise, part: &mut self.part, from, came: &self.came }, most)
+    }
+}
+
+fn transport(state: HandshakeState) -> io::Result<StatelessTransportState> {
+    state.into_stateless_transport_mode().map_err(|error| io::Error::other(error.to_string()))
+}
+
+/// Encrypts what is written through it.
+struct Seals<'a, W> {
+    noise: &'a StatelessTransportState,
+    /// Parts written.
+    count: &'a mut u64,
+    to: W,
+}
+
+impl<W: Write> Write for Seals<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = &bytes[..bytes.len().min(MOST_PART)];
+        let mut part = vec![0; 2 + bytes.len() + TAG];
+        let len = u16::try_from(bytes.len() + TAG).map_err(io::Error::other)?;
+        part[..2].copy_from_slice(&len.to_be_bytes());
+        self.noise
+            .write_message(*self.count, bytes, &mut part[2..])
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        *self.count += 1;
+        self.to.write_all(&part)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// What has been decrypted of one end's stream.
+#[derive(Default)]
+struct Part {
+    /// Parts read.
+    count: u64,
+    bytes: Vec<u8>,
+    /// How much of it has been taken.
+    taken: usize,
+}
+
+impl Part {
+    fn rest(&self) -> &[u8] {
+        &self.bytes[self.taken..]
+    }
+}
+
+/// Decrypts what is read through it.
+struct Opens<'a, R> {
+    noise: &'a StatelessTransportState,
+    part: &'a mut Part,
+    from: R,
+    came: &'a AtomicU64,
+}
+
+impl<R: Read> Read for Opens<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let part = &mut *self.part;
+        if part.rest().is_empty() {
+            let mut len = [0; 2];
+            self.from.read_exact(&mut len)?;
+            let len = usize::from(u16::from_be_bytes(len));
+            if len <= TAG {
+                // a part of nothing would keep its reader here
+                return Err(invalid("an empty part of a message"));
+            }
+            let mut sealed = vec![0; len];
+            self.from.read_exact(&mut sealed)?;
+            part.bytes.resize(len - TAG, 0);
+            part.taken = part.bytes.len();
+            self.noise
+                .read_message(part.count, &sealed, &mut part.bytes)
+                .map_err(|_| invalid("what came is not what the other end has written"))?;
+            part.count += 1;
+            part.taken = 0;
+            self.came.fetch_add(len as u64, Ordering::Relaxed);
+        }
+        let rest = part.rest();
+        let len = rest.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&rest[..len]);
+        part.taken += len;
+        Ok(len)
+    }
+}
+
+/// Reads from a peer, or writes to one, who has until then for a message, in however many pieces it goes.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+pub(super) struct Within<'a> {
+    stream: &'a TcpStream,
+    clock: Clock,
+    until: Option<Time>,
+}
+
+/// What a socket says whose time is up, in words.
+fn late(error: io::Error, why: &str) -> io::Error {
+    if error.kind() == io::ErrorKind::WouldBlock { io::Error::new(io::ErrorKind::TimedOut, why) } else { error }
+}
+
+fn span(time: Duration) -> Span {
+    Span(time.as_nanos() as u64)
+}
+
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+impl<'a> Within<'a> {
+    /// From now on so long.
+    pub(super) fn of(stream: &'a TcpStream, patience: Duration) -> Within<'a> {
+        let clock = Clock::start();
+        Within { stream, clock, until: Some(clock.now() + span(patience)) }
+    }
+
+    /// What is left of the time; `None` is without end.
+    fn left(&self, over: &str) -> io::Result<Option<Duration>> {
+        match self.until.map(|until| until.since(self.clock.now())) {
+            Some(Span::ZERO) => Err(io::Error::new(io::ErrorKind::TimedOut, over)),
+            left => Ok(left.map(|left| Duration::from_nanos(left.0))),
+        }
+    }
+}
+
+impl Read for Within<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left("it took too long to speak")?)?;
+        let mut stream = self.stream;
+        stream.read(buffer).map_err(|error| late(error, "it took too long to speak"))
+    }
+}
+
+impl Write for Within<'_> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left("it took too long to read")?)?;
+        let mut stream = self.stream;
+        stream.write(buffer).map_err(|error| late(error, "it took too long to read"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::control::MOST_ASKED;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Both ends after a handshake.
+    fn joined(client: Option<&Key>, server: Option<&Key>) -> Option<[StatelessTransportState; 2]> {
+        let mut state = handshake(client, true).unwrap();
+        let hello = next(&mut state).unwrap();
+        let Answered::Hello(said, server) = answer(server, &hello).unwrap() else { return None };
+        takes(&mut state, &said, TAGGED).then(|| [transport(state).unwrap(), server])
+    }
+
+    fn sealed(noise: &StatelessTransportState, messages: &[&str]) -> Vec<u8> {
+        let (mut bytes, mut count) = (Vec::new(), 0);
+        for message in messages {
+            control::write(&mut Seals { noise, count: &mut count, to: &mut bytes }, message).unwrap();
+        }
+        bytes
+    }
+
+    fn opened(noise: &StatelessTransportState, mut bytes: &[u8], most: usize) -> io::Result<String> {
+        let from = &mut bytes;
+        control::read(&mut Opens { noise, part: &mut Part::default(), from, came: &AtomicU64::new(0) }, most)
+    }
+
+    #[test]
+    fn a_handshake_takes_the_same_key_at_both_ends() {
+        let (key, other) = ([7; 32], [8; 32]);
+        assert!(joined(Some(&key), Some(&key)).is_some() && joined(None, None).is_some());
+        for (client, server) in [(Some(&key), Some(&other)), (Some(&key), None), (None, Some(&key))] {
+            assert!(joined(client, server).is_none());
+        }
+        // nor is a server believed that does not have it: what it answers was written for another greeting
+        let (mut mine, mut another) = (handshake(Some(&key), true).unwrap(), handshake(Some(&key), true).unwrap());
+        let (_, theirs) = (next(&mut mine).unwrap(), next(&mut another).unwrap());
+        let Answered::Hello(said, _) = answer(Some(&key), &theirs).unwrap() else { panic!("the same key") };
+        assert!(!takes(&mut mine, &said, TAGGED) && takes(&mut another, &said, TAGGED));
+    }
+
+    #[test]
+    fn a_long_message_goes_in_parts() {
+        let [client, server] = joined(None, None).unwrap();
+        let long = "x".repeat(3 * MOST_PART);
+        let bytes = sealed(&client, &[&long, "short"]);
+        assert_eq!(bytes.len(), 3 * MOST_PART + 2 + 4 + 5 * (2 + TAG) + 7 + 4);
+        let (mut from, mut part, came) = (&bytes[..], Part::default(), AtomicU64::new(0));
+        for meant in [&long, "short"] {
+            let mut opens = Opens { noise: &server, part: &mut part, from: &mut from, came: &came };
+            assert_eq!(control::read::<String>(&mut opens, 1 << 20).unwrap(), meant);
+        }
+        assert!(from.is_empty() && part.rest().is_empty());
+        assert_eq!(came.into_inner() as usize, bytes.len() - 2 * 5);
+        let error = opened(&server, &bytes, MOST_ASKED).unwrap_err();
+        assert!(error.to_string().contains("65536 at most"), "{error}");
+    }
+
+    /// What is secret of a flow is not in what an observer sees, and the same is never written twice.
+    #[test]
+    fn an_observer_sees_nothing_of_it() {
+        let [client, _] = joined(None, None).unwrap();
+        let bytes = sealed(&client, &["1311768467463790320", "1311768467463790320"]);
+        assert!(!bytes.windows(6).any(|six| b"1311768467463790320".windows(6).any(|secret| secret == six)));
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        assert_ne!(first, second);
+    }
+
+    #[test]
+    fn empty_parts_are_not_waited_through() {
+        let [client, server] = joined(None, None).unwrap();
+        let mut empty = [0; 2 + TAG];
+        empty[1] = TAG as u8;
+        client.write_message(0, &[], &mut empty[2..]).unwrap();
+        assert!(opened(&server, &empty.repeat(3), MOST_ASKED).unwrap_err().to_string().contains("empty part"));
+    }
+
+    proptest! {
+        /// Cut off, changed in any bit, written by the reader itself, out of order or twice: it is no message.
+        #[test]
+        fn what_is_not_as_it_was_written_is_no_message(at in 0..1000usize, bit in 0..8u8, cut in 0..1000usize) {
+            let [client, server] = joined(Some(&[3; 32]), Some(&[3; 32])).unwrap();
+            let bytes = sealed(&client, &["a message"]);
+            prop_assert_eq!(opened(&server, &bytes, MOST_ASKED).unwrap(), "a message");
+            let mut changed = bytes.clone();
+            changed[at % bytes.len()] ^= 1u8 << bit;
+            prop_assert!(opened(&server, &changed, MOST_ASKED).is_err());
+            let end = opened(&server, &bytes[..cut % bytes.len()], MOST_ASKED).unwrap_err();
+            prop_assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+            prop_assert!(opened(&client, &bytes, MOST_ASKED).is_err(), "it is the other's");
+            let second = &sealed(&client, &["a message", "a message"])[bytes.len()..];
+            prop_assert!(opened(&server, second, MOST_ASKED).is_err(), "it is not the first");
+            let [_, another] = joined(Some(&[3; 32]), Some(&[3; 32])).unwrap();
+            prop_assert!(opened(&another, &bytes, MOST_ASKED).is_err(), "it is of another connection");
+        }
+
+        #[test]
+        fn any_bytes_get_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..300), digits: String) {
+            let [_, server] = joined(None, None).unwrap();
+            prop_assert!(opened(&server, &bytes, MOST_ASKED).is_err());
+            for key in [None, Some(&[1; 32])] {
+                prop_assert!(matches!(answer(key, &digits).unwrap(), Answered::WrongKey));
+                let _ = answer(key, &control::hex(&bytes)).unwrap();
+            }
+        }
+    }
+}

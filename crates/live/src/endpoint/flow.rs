@@ -1,0 +1,261 @@
+//! A flow that a driver runs: its session, what it records, and its way to the sockets.
+
+use super::budget::Net;
+use super::driver::{NewFlow, Outcome, View};
+use super::half::{Before, EVERY, Half, Recorder, epoch};
+use super::udp::UdpPort;
+use crate::clock::{Clock, histogram};
+use crate::session::is_rtcp;
+use crate::session::log::LogWriter;
+use crate::session::{End, Input, Outbox, Session, State};
+use hdrhistogram::Histogram;
+use paceline_packet::wire::tfrc::{self, Message};
+use paceline_sim::model::FlowModel;
+use paceline_sim::scenario::ScenarioError;
+use paceline_units::{Span, Time};
+use std::io::{self, BufWriter};
+use std::net::SocketAddr;
+
+#[expect(clippy::disallowed_types, reason = "the crate that writes files")]
+type Log = LogWriter<BufWriter<std::fs::File>>;
+
+/// A flow.
+pub(super) struct Flow {
+    pub(super) new: NewFlow,
+    /// Whom its visits are charged to.
+    pub(super) client: Net,
+    model: FlowModel,
+    pub(super) session: Session,
+    recorder: Recorder,
+    log: Option<Log>,
+    /// How late datagrams left that a timer sent.
+    late: Histogram<u64>,
+    refused_before: u64,
+    /// Until then a sender waits for the peer that is to show itself.
+    pub(super) shows: Time,
+    /// Datagrams for it that were not looked at: its client was over its share of the driver's time.
+    pub(super) dropped: u64,
+    before: Before,
+    /// The next instant at which measuring begins or ends.
+    bounds: Bounds,
+}
+
+/// How far the measuring of a flow is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bounds {
+    /// It begins later.
+    Ahead,
+    /// It has begun.
+    Within,
+    /// It is over.
+    Behind,
+}
+
+impl Flow {
+    /// One that waits.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn new(new: NewFlow) -> Result<Flow, String> {
+        let model = new.spec.flow.model().map_err(|error: ScenarioError| error.to_string())?;
+        let session = Session::new(&new.spec).map_err(|error| error.to_string())?;
+        let log = match &new.log {
+            None => None,
+            Some(path) => {
+                let say = |error: io::Error| format!("{}: {error}", path.display());
+                #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
+                let file = std::fs::File::create(path).map_err(say)?;
+                Some(LogWriter::new(BufWriter::new(file), &new.spec).map_err(say)?)
+            }
+        };
+        let every = new.measure.map_or(EVERY, |measure| measure.every());
+        let recorder = Recorder::new(&session, &model, every);
+        let bounds = match new.measure {
+            Some(measure) if measure.from_ms > 0 => Bounds::Ahead,
+            _ => Bounds::Within,
+        };
+        Ok(Flow {
+            client: Net::of(new.only),
+            new,
+            model,
+            session,
+            recorder,
+            log,
+            late: histogram(),
+            refused_before: 0,
+            shows: Time::NEVER,
+            dropped: 0,
+            before: Before::default(),
+            bounds,
+        })
+    }
+
+    /// When it is to be visited next.
+    pub(super) fn next(&self) -> Time {
+        let shows = if self.session.state() == State::Idle { self.shows } else { Time::NEVER };
+        self.session.next_wake().min(self.recorder.next(&self.session)).min(self.next_bound()).min(shows)
+    }
+
+    /// Does what is due.
+    pub(super) fn visit(&mut self, now: Time, clock: &Clock, out: &mut Outbox, ports: &mut [UdpPort]) {
+        let due = self.session.next_wake();
+        if due <= now {
+            let before = self.sent_packets();
+            self.input(now, Input::Timer, out, ports);
+            if self.sent_packets() > before {
+                self.late.saturating_record(clock.now().since(due).0.max(1));
+            }
+        }
+        if self.session.state() == State::Idle && self.shows <= now {
+            // whoever asked for it never came: its place is another's
+            self.input(now, Input::Unreachable, out, ports);
+        }
+        self.recorder.sample(now, &mut self.session);
+        self.pass_bounds(now, out, ports);
+    }
+
+    /// When measuring begins or ends next, by the time of the session; never before data flow.
+    fn next_bound(&self) -> Time {
+        let epoch = epoch(&self.session);
+        match (self.new.measure, self.bounds) {
+            _ if epoch == Time::ZERO => Time::NEVER,
+            (Some(measure), Bounds::Ahead) => epoch + measure.from(),
+            (Some(measure), Bounds::Within) => epoch + measure.to(),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// Begins or ends measuring where that is due. At its end the other end is told, and not waited for.
+    fn pass_bounds(&mut self, now: Time, out: &mut Outbox, ports: &mut [UdpPort]) {
+        while self.next_bound() <= now {
+            if self.bounds == Bounds::Ahead {
+                self.bounds = Bounds::Within;
+                self.before = Before::take(&mut self.session, now);
+            } else {
+                self.bounds = Bounds::Behind;
+                self.input(now, Input::Stop, out, ports);
+            }
+        }
+    }
+
+    /// Gives the session an input, writes it down, and sends what leaves.
+    pub(super) fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox, ports: &mut [UdpPort]) {
+        out.clear();
+        self.session.input(now, input, out);
+        if let Some(log) = &mut self.log
+            && log.write(now, input, out, &self.session).is_err()
+        {
+            // a full disk ends the log, not the flow: what was written is whole up to there
+            self.log = None;
+        }
+        let Some(peer) = self.new.peer else { return };
+        if let Some((port, to)) = self.new.rtcp {
+            let reports = out.take(is_rtcp);
+            // that nobody reads the sender's reports is no reason to end: the receiver's say whether the data arrive
+            let _ = if reports.is_empty() { Ok(()) } else { ports[port].send(&reports, to) };
+        }
+        if out.is_empty() {
+            return;
+        }
+        if let Err(error) = ports[self.new.port].send(out, peer)
+            && error.kind() == io::ErrorKind::ConnectionRefused
+            && input != Input::Unreachable
+        {
+            self.input(now, Input::Unreachable, out, ports);
+        }
+    }
+
+    /// Whether a datagram is this flow's: from its peer, or, before that is known, the message with its secret by which it
+    /// shows itself.
+    pub(super) fn is_for(&self, port: usize, from: SocketAddr, bytes: &[u8]) -> bool {
+        if let Some((rtcp, _)) = self.new.rtcp
+            && rtcp == port
+        {
+            // a receiver may send its reports from any port
+            return from.ip() == self.new.only;
+        }
+        if self.new.port != port {
+            return false;
+        }
+        if let Some(peer) = self.new.peer {
+            return peer == from;
+        }
+        let Ok((datagram, _)) = tfrc::decode(bytes) else { return false };
+        let nonce = match datagram.message {
+            Message::Request(request) => request.nonce,
+            Message::Accept(accept) => accept.nonce,
+            _ => return false,
+        };
+        from.ip() == self.new.only
+            && datagram.connection.0 == self.new.spec.connection
+            && nonce.0 == self.new.spec.nonce
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.bounds == Bounds::Behind || matches!(self.session.state(), State::Ended(_))
+    }
+
+    fn sent_packets(&self) -> u64 {
+        match &self.session {
+            Session::Sender(sender) => sender.source().sender.stats().packets_sent,
+            Session::Receiver(_) => 0,
+        }
+    }
+
+    pub(super) fn view(&self, now: Time) -> View {
+        let running = matches!(self.session.state(), State::Running | State::Closing);
+        let (epoch, packets, bytes, rtt, loss) = match &self.session {
+            Session::Sender(sender) => {
+                let stats = sender.source().sender.stats();
+                let mut gauges = Shows::default();
+                sender.source().sender.gauges(&mut gauges);
+                let rtt = gauges.rtt.or(sender.round_trip().map(Span::as_secs_f64));
+                let again = stats.retransmitted as f64 / stats.packets_sent.max(1) as f64;
+                (sender.epoch(), stats.packets_sent, stats.bytes_sent(), rtt, gauges.loss.or(Some(again)))
+            }
+            Session::Receiver(receiver) => {
+                let stats = receiver.sink().receiver.stats();
+                (receiver.epoch(), stats.packets, stats.wire_bytes, None, None)
+            }
+        };
+        let time_s = if running { now.since(epoch).as_secs_f64() } else { 0.0 };
+        View { time_s, packets, bytes, rtt_s: rtt, loss, figure: self.session.figure(), running, over: self.is_over() }
+    }
+
+    pub(super) fn outcome(mut self, now: Time, ports: &[UdpPort]) -> Outcome {
+        if let Some(log) = &mut self.log {
+            let _ = log.flush();
+        }
+        let end = match self.session.state() {
+            _ if self.bounds == Bounds::Behind => End::Done,
+            State::Ended(end) => end,
+            _ => End::Stopped,
+        };
+        let mut half = Half::of(&mut self.session, &self.model, self.recorder, now, &self.before);
+        half.dropped.2 += ports[self.new.port].refused().saturating_sub(self.refused_before) + self.dropped;
+        half.ended = end.to_string();
+        half.well = matches!(end, End::Done | End::Stopped);
+        if !self.late.is_empty() {
+            let at = |quantile| self.late.value_at_quantile(quantile) as f64 / 1e9;
+            half.late = Some((at(0.5), at(0.99), self.late.len()));
+        }
+        Outcome { id: self.new.id, half, end }
+    }
+}
+
+/// Takes what a view shows out of the gauges.
+#[derive(Default)]
+struct Shows {
+    rtt: Option<f64>,
+    loss: Option<f64>,
+}
+
+impl paceline_control::Gauges for Shows {
+    fn gauge(&mut self, name: &'static str, _: paceline_control::GaugeUnit, value: f64) {
+        match name {
+            "srtt" | "rtt" if value > 0.0 => self.rtt = Some(value),
+            "loss_event_rate" | "reported_loss" => self.loss = Some(value),
+            _ => {}
+        }
+    }
+}

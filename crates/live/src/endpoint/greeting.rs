@@ -1,0 +1,81 @@
+//! How a server takes in who connects: the first message, the handshake, the key.
+
+use super::channel::{Answered, Channel, PATIENCE, Within, answer};
+use super::control::{self, Answer, Greeting, MOST_GREETING, VERSION};
+use super::server::{Shared, locked};
+use std::io;
+use std::net::IpAddr;
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+use std::net::TcpStream;
+
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+impl Shared {
+    /// Hears a client's greeting. Gives the channel to one whose half of a handshake is of the key, if there is one here: that he has
+    /// the key himself, and does not repeat what he saw another send, shows the first thing he says in it
+    /// ([`Shared::first_heard`]). None if he was sent away, or the connection is one that a flow waited for.
+    pub(super) fn greet(&self, stream: TcpStream, ip: IpAddr) -> io::Result<Option<Channel>> {
+        let greeting = control::read(&mut Within::of(&stream, PATIENCE), MOST_GREETING)?;
+        let no = |answer: &Answer| {
+            control::write(&mut Within::of(&stream, PATIENCE), answer)?;
+            Ok(None)
+        };
+        let (keyed, handshake) = match greeting {
+            Greeting::Attach { ticket } => {
+                // the ticket shows who it is
+                let mut tickets = locked(&self.tickets);
+                if tickets.get(&ticket).is_some_and(|ticket| ticket.only == ip)
+                    && let Some(found) = tickets.remove(&ticket)
+                {
+                    let _ = found.stream.send(stream);
+                }
+                return Ok(None);
+            }
+            Greeting::Hello { version: VERSION, keyed, handshake } => (keyed, handshake),
+            Greeting::Hello { version, .. } => {
+                let why =
+                    format!("this server speaks version {VERSION} and not {version}: both ends need the same Paceline");
+                return no(&Answer::Refused { why });
+            }
+        };
+        let key = self.options.key.as_ref();
+        match (key, keyed) {
+            (Some(_), false) => return no(&Answer::Key),
+            (None, true) => return no(&Answer::Keyless),
+            _ => {}
+        }
+        if let Some(wait) = key.and_then(|_| locked(&self.tries).wait(ip, self.clock.now())) {
+            let why = format!("too many wrong keys from your address: try again in {:.0} s", wait.as_secs_f64().ceil());
+            return no(&Answer::Refused { why });
+        }
+        match answer(key, &handshake)? {
+            Answered::WrongKey if key.is_none() => no(&Answer::Refused { why: "that is no handshake".to_owned() }),
+            Answered::WrongKey => {
+                self.wrong_key(ip);
+                no(&Answer::Refused { why: "the key is not the server's".to_owned() })
+            }
+            Answered::Hello(handshake, noise) => {
+                control::write(&mut Within::of(&stream, PATIENCE), &Answer::Hello { handshake })?;
+                Ok(Some(Channel::new(stream, noise)))
+            }
+        }
+    }
+
+    /// What a client first said in its channel: to encrypt that takes the key.
+    pub(super) fn first_heard<T>(&self, channel: &Channel, heard: &io::Result<T>, ip: IpAddr) {
+        match heard {
+            _ if self.options.key.is_none() => {}
+            _ if channel.has_heard() => locked(&self.tries).right(ip),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => self.wrong_key(ip),
+            _ => {}
+        }
+    }
+
+    fn wrong_key(&self, ip: IpAddr) {
+        let now = self.clock.now();
+        locked(&self.tries).wrong(ip, now);
+        let said = locked(&self.of_keys).again(now);
+        if let Some(more) = said {
+            (self.say)(&format!("{ip}: a wrong key{more}"));
+        }
+    }
+}

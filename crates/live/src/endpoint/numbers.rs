@@ -1,0 +1,95 @@
+//! Numbers as they go over the control channel, and how much of what the other end says is taken in.
+
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A column. What is not a number is null.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Numbers(pub Vec<f64>);
+
+impl Serialize for Numbers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|value| value.is_finite().then_some(*value)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Numbers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Numbers, D::Error> {
+        struct Column;
+        impl<'de> Visitor<'de> for Column {
+            type Value = Numbers;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("numbers and nulls")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Numbers, A::Error> {
+                let mut numbers = Vec::new();
+                while let Some(value) = from.next_element::<Option<f64>>()? {
+                    numbers.push(value.unwrap_or(f64::NAN));
+                }
+                Ok(Numbers(numbers))
+            }
+        }
+        deserializer.deserialize_seq(Column)
+    }
+}
+
+/// A list of `MOST` things at most. A list of empty things is twelve times as large in memory as it is as text: of what has no
+/// more than a few places, no more are taken.
+///
+/// # Errors
+/// If there are more.
+pub(super) fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    struct Few<T, const MOST: usize>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Few<T, MOST> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of {MOST} at most")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Vec<T>, A::Error> {
+            let mut few = Vec::new();
+            while let Some(one) = from.next_element()? {
+                if few.len() == MOST {
+                    return Err(A::Error::custom(format!("a list of more than {MOST}")));
+                }
+                few.push(one);
+            }
+            Ok(few)
+        }
+    }
+    deserializer.deserialize_seq(Few::<T, MOST>(PhantomData))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::half::Half;
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_and_what_is_none_is_null() {
+        let text = serde_json::to_string(&Numbers(vec![1.5, f64::NAN, f64::INFINITY, -0.1])).unwrap();
+        assert_eq!(text, "[1.5,null,null,-0.1]");
+        let Numbers(back) = serde_json::from_str(&text).unwrap();
+        assert!(back.len() == 4 && back[0] == 1.5 && back[1].is_nan() && back[2].is_nan() && back[3] == -0.1);
+        assert!(serde_json::from_str::<Numbers>("[\"1\"]").is_err());
+    }
+
+    #[test]
+    fn lists_of_nothing_are_not_taken() {
+        let of = |tables: usize, columns: usize| {
+            let columns = vec!["[\"\",[]]"; columns].join(",");
+            let tables = vec![format!("{{\"table\":\"\",\"columns\":[{columns}]}}"); tables].join(",");
+            serde_json::from_str::<Half>(&format!("{{\"tables\":[{tables}]}}"))
+        };
+        assert_eq!(of(16, 64).unwrap().tables.len(), 16);
+        assert!(of(17, 0).unwrap_err().to_string().contains("more than 16"));
+        assert!(of(1, 65).unwrap_err().to_string().contains("more than 64"));
+    }
+}

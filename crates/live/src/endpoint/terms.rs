@@ -1,0 +1,44 @@
+//! What a server agrees to: each flow for itself. What all have together is [`super::budget`]'s.
+
+use super::control::{Direction, Offer};
+use super::server::ServeOptions;
+use crate::peer_text::peer_text;
+use paceline_units::Rate;
+
+/// Writes of an application in a second, at most: of one that makes more, a processor does nothing else. (Whatever passes here, what
+/// a flow costs is bounded where it runs.)
+const MOST_WRITES: f64 = 1e6;
+/// Payload of a full segment, at least: with less, all is headers.
+const LEAST_SEGMENT: u16 = 16;
+
+/// Why these flows are refused, if they are.
+pub(super) fn refusal(options: &ServeOptions, flows: &[Offer]) -> Option<String> {
+    let max_duration_ms = options.max_duration.0 / 1_000_000;
+    let longest = flows.iter().map(Offer::lasts_ms).max().unwrap_or(0);
+    if longest > max_duration_ms {
+        return Some(format!("{longest} ms is longer than this server's --max-duration, {max_duration_ms} ms"));
+    }
+    // a name of the kernel's (TCP_CA_NAME_MAX), which goes to it and to the log
+    let is_name =
+        |name: &&String| name.len() < 16 && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c));
+    if let Some(name) = flows.iter().filter_map(|offer| offer.kernel.as_ref()).find(|name| !is_name(name)) {
+        return Some(format!("\"{}\" is no congestion control of the kernel's TCP", peer_text(name)));
+    }
+    flows.iter().filter(|offer| offer.kernel.is_none()).find_map(|offer| absurd(options.max_rate, offer))
+}
+
+/// Why a flow is not sent from here, or received.
+fn absurd(most: Rate, offer: &Offer) -> Option<String> {
+    if let Some(segment) = offer.spec.segment().filter(|segment| *segment < LEAST_SEGMENT) {
+        return Some(format!("a segment of {segment} B; {LEAST_SEGMENT} B at least"));
+    }
+    if offer.direction == Direction::Forward {
+        return None;
+    }
+    if let Some(writes) = offer.spec.writes_per_second().filter(|writes| *writes > MOST_WRITES) {
+        return Some(format!("the application would write {writes:.0} times a second; {MOST_WRITES:.0} at most"));
+    }
+    // it would make datagrams that the granted rate drops
+    let made = offer.spec.uncontrolled().filter(|made| *made > most)?;
+    Some(format!("the flow would send {made}, its headers in UDP counted; this server's --max-rate is {most}"))
+}

@@ -1,0 +1,152 @@
+//! What a server told of its end of a flow, checked before anything is made of it.
+
+use super::half::{Half, Table, is_column};
+use super::numbers::Numbers;
+use crate::peer_text::peer_text;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Numbers go so far either way: as far as all whole ones are numbers of 64 bits in a table.
+const FURTHEST: f64 = (1u64 << 53) as f64;
+/// Columns that a table has of its own.
+const OWN: [&str; 5] = ["flow", "instance", "link", "direction", "seed"];
+
+/// A half as it was told, its texts cleaned; or in its place one that says what is wrong with it.
+#[must_use]
+pub fn checked(mut half: Half) -> Half {
+    if let Err(why) = sensible(&mut half) {
+        let ended = format!("the server's results make no sense: {why}");
+        return Half { ended, ..Half::default() };
+    }
+    half.ended = peer_text(&half.ended);
+    let (row, stream) = (&mut half.row, half.stream.as_mut().map(|stream| &mut stream.flow));
+    let names = [&mut row.flow, &mut row.group, &mut row.cc, &mut row.profile, &mut row.from, &mut row.to];
+    for text in names.into_iter().chain(stream).chain(row.ended.as_mut()).chain(row.program.as_mut()) {
+        *text = peer_text(text);
+    }
+    half
+}
+
+/// What is wrong with a half.
+fn sensible(half: &mut Half) -> Result<(), String> {
+    half.tables.iter().try_for_each(sound)?;
+    // what is left is a number of fields
+    let tables = std::mem::take(&mut half.tables);
+    let fields = serde_json::to_value(&*half).map_err(|error| error.to_string());
+    half.tables = tables;
+    bounded("", &fields?)
+}
+
+fn sound(table: &Table) -> Result<(), String> {
+    let (name, columns) = (peer_text(&table.table), &table.columns);
+    let mut seen = BTreeSet::new();
+    for (column, Numbers(values)) in columns {
+        let whose = || format!("table {name}, column {}", peer_text(column));
+        // one-way delays are known, and left out
+        if OWN.contains(&column.as_str()) || !(is_column(column) || column.starts_with("owd_")) {
+            return Err(format!("{}: there is no such column", whose()));
+        }
+        if !seen.insert(column) {
+            return Err(format!("{} stands there twice", whose()));
+        }
+        if values.len() != columns[0].1.0.len() {
+            return Err(format!("{} has {} rows, the first column {}", whose(), values.len(), columns[0].1.0.len()));
+        }
+        // what is no number was null
+        if let Some(value) = values.iter().find(|value| value.abs() > FURTHEST) {
+            return Err(format!("{}: {value:e}", whose()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether all numbers in it are within bounds.
+fn bounded(name: &str, value: &Value) -> Result<(), String> {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(number) if (-FURTHEST..=FURTHEST).contains(&number) => Ok(()),
+            _ => Err(format!("{name} is {number}")),
+        },
+        Value::Array(values) => values.iter().try_for_each(|value| bounded(name, value)),
+        Value::Object(fields) => fields.iter().try_for_each(|(name, value)| bounded(name, value)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::FlowRow;
+    use crate::session::Reported;
+
+    fn with(table: &str, columns: &[(&str, &[f64])]) -> Half {
+        let column = |(name, values): &(&str, &[f64])| ((*name).to_owned(), Numbers(values.to_vec()));
+        let table = Table { table: table.to_owned(), columns: columns.iter().map(column).collect() };
+        Half { tables: vec![table], ended: "time is up".to_owned(), well: true, ..Half::default() }
+    }
+
+    /// What is said in place of a half.
+    fn refused(half: Half) -> String {
+        let half = checked(half);
+        assert!(!half.well && half.tables.is_empty(), "{half:?}");
+        half.ended.strip_prefix("the server's results make no sense: ").expect(&half.ended).to_owned()
+    }
+
+    #[test]
+    fn an_honest_half_stays_as_it_is() {
+        let mut half =
+            with("rate", &[("time_s", &[0.1, 0.2]), ("goodput_bps", &[1e9, 0.0]), ("owd_mean_s", &[0.1; 2])]);
+        half.tables[0].columns[1].1.0[0] = f64::NAN;
+        half.late = Some((0.1, 0.2, 3));
+        half.row = FlowRow { cc: "tfrc".to_owned(), packets_sent: Some(7), ..FlowRow::default() };
+        half.reported = Some(Reported { reports: 1, expected: 2, lost: -1, jitter_s: Some(0.1) });
+        let said = |half: &Half| serde_json::to_string(half).unwrap();
+        assert_eq!(said(&checked(half.clone())), said(&half));
+    }
+
+    #[test]
+    fn tables_that_are_none_are_refused() {
+        let two = &[0.1, 0.2][..];
+        let uneven = with("rate", &[("time_s", two), ("goodput_bps", &[1.0])]);
+        assert_eq!(refused(uneven), "table rate, column goodput_bps has 1 rows, the first column 2");
+        assert!(refused(with("rate", &[("time_s", two), ("time_s", two)])).contains("time_s stands there twice"));
+        for column in ["flow", "instance", "seed", "", "_lasts", "a b", "\x1b[2J", "größe", &"x".repeat(100)] {
+            let said = refused(with("\x1b[2J", &[("time_s", two), (column, two)]));
+            assert!(said.contains("no such column") && said.starts_with(r"table \u{1b}[2J, "), "{said}");
+            assert!(!said.contains(char::is_control), "{said}");
+        }
+        for beyond in [f64::INFINITY, 1e17, -1e300] {
+            assert!(refused(with("rate", &[("time_s", &[beyond])])).contains("column time_s: "));
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_reason_are_refused() {
+        let half = || with("rate", &[]);
+        let row = |row: FlowRow| Half { row, ..half() };
+        for (told, name) in [
+            (row(FlowRow { packets_sent: Some(u64::MAX), ..FlowRow::default() }), "packets_sent"),
+            (row(FlowRow { rtt_mean_s: Some(1e300), ..FlowRow::default() }), "rtt_mean_s"),
+            (Half { end_s: -1e300, ..half() }, "end_s"),
+            (Half { dropped: (0, u64::MAX, 0), ..half() }, "dropped"),
+            (Half { late: Some((1e20, 0.0, 0)), ..half() }, "late"),
+        ] {
+            assert!(refused(told).starts_with(name));
+        }
+    }
+
+    #[test]
+    fn texts_are_cleaned() {
+        let hostile = || "a\x1b[2J\n\u{202e}".to_owned();
+        let mut half = with("rate", &[]);
+        half.ended = hostile();
+        half.row =
+            FlowRow { flow: hostile(), group: hostile(), cc: hostile(), profile: hostile(), ..FlowRow::default() };
+        (half.row.from, half.row.to) = (hostile(), hostile());
+        (half.row.ended, half.row.program) = (Some(hostile()), Some(hostile()));
+        half.stream = Some(paceline_sim::summary::StreamSummary { flow: hostile(), ..Default::default() });
+        let half = checked(half);
+        assert_eq!(half.ended, r"a\u{1b}[2J\n\u{202e}");
+        assert_eq!(format!("{half:?}").matches(r"a\\u{1b}[2J\\n\\u{202e}").count(), 10, "{half:?}");
+    }
+}

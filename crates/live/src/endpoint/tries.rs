@@ -1,0 +1,140 @@
+//! What wrong keys cost: whoever shows several waits, longer each time, and the log tells of them seldom.
+
+use super::budget::Net;
+use paceline_units::{Span, Time};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// Wrong keys in a row that cost nothing: a user takes the wrong file.
+const FREE: u32 = 3;
+/// The first wait, which each further wrong key doubles, and the longest.
+const WAITS: (Span, Span) = (Span::from_secs(1), Span::from_secs(60));
+/// So long after its wait is over an address is as any other.
+const FORGOTTEN: Span = Span::from_secs(600);
+/// Addresses that are remembered, at most.
+const MOST: usize = 4096;
+/// How often a thing that anybody can cause is said in the log.
+const SAID: Span = Span::from_secs(10);
+
+/// Wrong keys, by the address that they came from: of IPv6 its first 64 bits, since who has one has all of them.
+#[derive(Debug, Default)]
+pub(super) struct Tries(BTreeMap<Net, Tried>);
+
+#[derive(Debug)]
+struct Tried {
+    wrong: u32,
+    until: Time,
+}
+
+impl Tries {
+    /// How long an address has to wait now.
+    pub(super) fn wait(&self, ip: IpAddr, now: Time) -> Option<Span> {
+        let left = self.0.get(&Net::of(ip))?.until.since(now);
+        (left > Span::ZERO).then_some(left)
+    }
+
+    /// It has shown a wrong key.
+    pub(super) fn wrong(&mut self, ip: IpAddr, now: Time) {
+        let ip = Net::of(ip);
+        if self.0.len() >= MOST && !self.0.contains_key(&ip) {
+            // whose wait is over first, and so of those that are to be forgotten any
+            let first = self.0.iter().min_by_key(|(_, tried)| tried.until).map(|(ip, _)| *ip);
+            first.map(|first| self.0.remove(&first));
+        }
+        let tried = self.0.entry(ip).or_insert(Tried { wrong: 0, until: now });
+        if tried.until + FORGOTTEN < now {
+            tried.wrong = 0;
+        }
+        tried.wrong = tried.wrong.saturating_add(1);
+        let doubled = tried.wrong.checked_sub(FREE + 1).map(|times| WAITS.0.0 << times.min(30));
+        tried.until = now + doubled.map_or(Span::ZERO, |wait| Span(wait).min(WAITS.1));
+    }
+
+    /// It has shown the right one.
+    pub(super) fn right(&mut self, ip: IpAddr) {
+        self.0.remove(&Net::of(ip));
+    }
+}
+
+/// Says a thing that anybody can cause as often as he likes once in a while.
+#[derive(Debug, Default)]
+pub(super) struct Seldom {
+    last: Option<Time>,
+    unsaid: u64,
+}
+
+impl Seldom {
+    /// It is so once more: if it is to be said, what to add to it.
+    pub(super) fn again(&mut self, now: Time) -> Option<String> {
+        if self.last.is_some_and(|last| now.since(last) < SAID) {
+            self.unsaid += 1;
+            return None;
+        }
+        self.last = Some(now);
+        let unsaid = std::mem::take(&mut self.unsaid);
+        Some(if unsaid > 0 { format!("; {unsaid} more like this since the last time") } else { String::new() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: f64) -> Time {
+        Time::from_secs_f64(seconds)
+    }
+
+    #[test]
+    fn each_wrong_key_waits_longer_and_a_right_one_ends_it() {
+        let (mut tries, ip) = (Tries::default(), "192.0.2.1".parse().unwrap());
+        let mut waits = Vec::new();
+        for _ in 0..12 {
+            tries.wrong(ip, at(5.0));
+            waits.push(tries.wait(ip, at(5.0)).map_or(0, |wait| wait.0 / 1_000_000_000));
+        }
+        assert_eq!(waits, [0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        assert_eq!(tries.wait(ip, at(64.0)), Some(Span::from_secs(1)));
+        assert_eq!(tries.wait(ip, at(65.0)), None);
+        assert_eq!(tries.wait("192.0.2.2".parse().unwrap(), at(5.0)), None);
+        // the wait is over, and it is still remembered
+        tries.wrong(ip, at(100.0));
+        assert!(tries.wait(ip, at(100.0)).is_some());
+        tries.wrong(ip, at(1000.0));
+        assert_eq!(tries.wait(ip, at(1000.0)), None, "long ago");
+        (0..3).for_each(|_| tries.wrong(ip, at(1000.0)));
+        assert!(tries.wait(ip, at(1000.0)).is_some());
+        tries.right(ip);
+        assert_eq!(tries.wait(ip, at(1000.0)), None);
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_address() {
+        let mut tries = Tries::default();
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        for n in 0..=FREE {
+            tries.wrong(ip(&format!("2001:db8:0:1::{n}")), at(1.0));
+        }
+        assert!(tries.wait(ip("2001:db8:0:1:ffff::1"), at(1.0)).is_some());
+        assert!(tries.wait(ip("2001:db8:0:2::1"), at(1.0)).is_none());
+    }
+
+    #[test]
+    fn many_addresses_take_no_more_memory() {
+        let (mut tries, long) = (Tries::default(), "192.0.2.1".parse().unwrap());
+        (0..12).for_each(|_| tries.wrong(long, at(0.0)));
+        for n in 0..3 * MOST as u32 {
+            tries.wrong(std::net::Ipv4Addr::from_bits(n).into(), at(1.0));
+        }
+        assert_eq!(tries.0.len(), MOST);
+        assert!(tries.wait(long, at(1.0)).is_some(), "who waits longest stays");
+    }
+
+    #[test]
+    fn the_log_is_told_seldom() {
+        let mut seldom = Seldom::default();
+        assert_eq!(seldom.again(at(1.0)), Some(String::new()));
+        assert!((0..500).all(|_| seldom.again(at(10.9)).is_none()));
+        assert_eq!(seldom.again(at(11.0)).unwrap(), "; 500 more like this since the last time");
+        assert_eq!(seldom.again(at(30.0)), Some(String::new()));
+    }
+}

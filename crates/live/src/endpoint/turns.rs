@@ -1,0 +1,135 @@
+//! Whose turn it is: no client's flows keep a driver from those of others, whatever they cost.
+//!
+//! What a visit of a flow takes is charged to its client (an address, or a /64 of IPv6). As time passes each is credited its
+//! equal share of it; what nobody used, as the driver slept, all of it. A client that is in debt by more than [`CREDIT`] is
+//! passed over until it has come down: its timers wait, and datagrams for it are dropped, as a host does that is too slow for
+//! them. One client alone has all there is, and is never in debt for long.
+
+use super::budget::Net;
+use paceline_units::{Span, Time};
+use std::collections::BTreeMap;
+
+/// So much of the driver's time a client may have used beyond its share.
+const CREDIT: Span = Span::from_millis(10);
+/// A debt is no longer than this: who was far too much once is not shut out for good.
+const LONGEST: Span = Span::from_millis(500);
+
+/// The clients of a driver, and what they owe.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// Nanoseconds that each owes, and its flows.
+    clients: BTreeMap<Net, (u64, usize)>,
+    settled: Time,
+    idle: Span,
+}
+
+impl Turns {
+    /// A flow of this client comes.
+    pub(super) fn enters(&mut self, client: Net) {
+        self.clients.entry(client).or_default().1 += 1;
+    }
+
+    /// One of its flows is over. What it owes goes with its last one, and at once: another may come for it.
+    pub(super) fn leaves(&mut self, client: Net) {
+        if let Some((_, flows)) = self.clients.get_mut(&client) {
+            *flows -= 1;
+            if *flows == 0 {
+                self.clients.remove(&client);
+            }
+        }
+    }
+
+    /// A visit of one of its flows took so long.
+    pub(super) fn charge(&mut self, client: Net, took: Span) {
+        if let Some((owed, _)) = self.clients.get_mut(&client) {
+            *owed = (*owed + took.0).min(LONGEST.0);
+        }
+    }
+
+    /// The driver has slept for so long.
+    pub(super) fn slept(&mut self, time: Span) {
+        self.idle += time;
+    }
+
+    /// It is `now`: all are credited.
+    pub(super) fn settle(&mut self, now: Time) {
+        let passed = now.since(self.settled).0;
+        self.settled = now;
+        let idle = std::mem::take(&mut self.idle).0.min(passed);
+        let credit = idle + (passed - idle) / self.clients.len().max(1) as u64;
+        for (owed, _) in self.clients.values_mut() {
+            *owed = owed.saturating_sub(credit);
+        }
+    }
+
+    /// Whether a client is passed over.
+    pub(super) fn is_over(&self, client: Net) -> bool {
+        self.wait(client) > Span::ZERO
+    }
+
+    /// How long a client is passed over for yet, if the driver sleeps meanwhile.
+    pub(super) fn wait(&self, client: Net) -> Span {
+        Span(self.clients.get(&client).map_or(0, |(owed, _)| owed.saturating_sub(CREDIT.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::IpAddr;
+
+    fn client(name: &str) -> Net {
+        Net::of(name.parse::<IpAddr>().unwrap())
+    }
+
+    /// `wants` of the driver's time, in shares, each client by visits of a millisecond; gives what they had of ten seconds.
+    fn served(wants: &[f64]) -> Vec<f64> {
+        let clients: Vec<Net> = (0..wants.len()).map(|n| client(&format!("192.0.2.{n}"))).collect();
+        let mut turns = Turns::default();
+        clients.iter().for_each(|client| turns.enters(*client));
+        let mut had = vec![0.0; wants.len()];
+        let mut now = Time::ZERO;
+        while now < Time::from_secs_f64(10.0) {
+            turns.settle(now);
+            let before = now;
+            for (n, client) in clients.iter().enumerate() {
+                if had[n] < wants[n] * now.as_secs_f64() && !turns.is_over(*client) {
+                    now += Span::from_millis(1);
+                    had[n] += 1e-3;
+                    turns.charge(*client, Span::from_millis(1));
+                }
+            }
+            if now == before {
+                now += Span::from_micros(100);
+                turns.slept(Span::from_micros(100));
+            }
+        }
+        had.iter().map(|had| had / 10.0).collect()
+    }
+
+    #[test]
+    fn shares_are_equal_where_there_is_too_little_and_nobody_is_bound_where_there_is_enough() {
+        let alone = served(&[5.0]);
+        assert!(alone[0] > 0.99, "{alone:?}");
+        let both = served(&[5.0, 5.0]);
+        assert!((0.45..0.55).contains(&both[0]) && (0.45..0.55).contains(&both[1]), "{both:?}");
+        let modest = served(&[5.0, 0.1, 0.2]);
+        assert!(modest[0] > 0.4 && (modest[1] - 0.1).abs() < 0.01 && (modest[2] - 0.2).abs() < 0.01, "{modest:?}");
+        let enough = served(&[0.3, 0.3, 0.3]);
+        assert!(enough.iter().all(|had| (had - 0.3).abs() < 0.01), "{enough:?}");
+    }
+
+    #[test]
+    fn what_is_owed_goes_with_the_last_flow_and_is_bounded() {
+        let (mut turns, one, two) = (Turns::default(), client("192.0.2.1"), client("2001:db8::1"));
+        [one, one, two].into_iter().for_each(|client| turns.enters(client));
+        turns.charge(one, Span::from_secs(60));
+        assert_eq!(turns.wait(one), Span(LONGEST.0 - CREDIT.0));
+        assert!(!turns.is_over(two));
+        assert_eq!(client("2001:db8::ffff:1"), two, "of one network");
+        turns.leaves(one);
+        assert!(turns.is_over(one));
+        turns.leaves(one);
+        assert!(!turns.is_over(one));
+    }
+}

@@ -1,0 +1,35 @@
+"""`paceline key`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from paceline import keys
+from paceline.cli import layout
+
+
+def key(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="[FILE]", help="Where it goes. Default: paceline.key.", show_default=False),
+    ] = Path("paceline.key"),
+) -> None:
+    """Make a key that `serve` and `send` share.
+
+    The file holds 32 random bytes as text, and its owner alone may read it. Whoever has a copy is let in, and sure
+    of the server: take it to the other host by a safe way, scp say. A file that is there is not replaced.
+
+    \b
+    Examples:
+      paceline key
+      paceline key there.key
+    """
+    keys.new_key(file)
+    layout.say(
+        layout.stdout(),
+        f"Written to {file}. With a copy on each host: paceline serve --key-file {file}, and paceline send HOST "
+        f"--cc tfrc --key-file {file}",
+    )
