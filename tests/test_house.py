@@ -200,7 +200,16 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 
 def test_everything_executable_says_how_it_is_run() -> None:
-    for name in ("paceline", "check", ".ci/run", ".ci/versions", ".ci/wheel", "bench/vs_ns2", "bench/costs"):
+    for name in (
+        "paceline",
+        "check",
+        ".ci/run",
+        ".ci/versions",
+        ".ci/wheel",
+        "bench/vs_ns2",
+        "bench/costs",
+        "fuzz/run",
+    ):
         path = ROOT / name
         assert os.access(path, os.X_OK), f"{name} is not executable"
         assert path.read_text().startswith("#!"), f"{name} has no #! line"

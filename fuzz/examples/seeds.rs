@@ -1,33 +1,37 @@
-//! Writes first inputs for the fuzz targets whose formats are hard to guess: `cargo +nightly run --example seeds` in `fuzz/`. They are made
-//! by the code that sends them in earnest.
+//! Writes first inputs for the fuzz targets whose formats are hard to guess: `cargo run --example seeds FOLDER` in `fuzz/`. They are made by
+//! the code that sends them in earnest.
 
+#[path = "../parts/flow.rs"]
+mod flow;
+
+use paceline_control::registry::schemes;
 use paceline_live::endpoint::control::{Answer, Ask, Direction, Greeting, Offer, Tell, VERSION};
 use paceline_live::endpoint::half::{Half, Table};
 use paceline_live::session::log::LogWriter;
-use paceline_live::session::{EcnBits, Family, FlowSpec, Input, Outbox, Session, SessionSpec, Side};
+use paceline_live::session::{EcnBits, FlowSpec, Input, Outbox, Session, SessionSpec, Side};
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-const SCHEMES: [&str; 11] =
-    ["newreno", "sack", "vegas", "cubic", "tfrc", "tfrc-veno", "multfrc", "rap", "tfrcp", "lda-plus", "nada"];
+use std::path::Path;
 
 type Written = std::io::Result<()>;
 
 fn write(target: &str, name: &str, bytes: &[u8]) -> Written {
-    let folder = Path::new("corpus").join(target);
+    let folder = Path::new(target);
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join(format!("seed-{name}")), bytes)
 }
 
-fn flow(scheme: &str) -> FlowSpec {
-    let mut settings = vec![("cc".to_owned(), scheme.to_owned())];
-    match scheme {
-        "nada" => settings.push(("app.kind".to_owned(), "encoder".to_owned())),
-        "lda-plus" => settings.push(("rtp.report_interval".to_owned(), "200 ms".to_owned())),
-        _ => {}
+/// A flow of two seconds, as the target `session` draws it.
+fn flow_of(number: u8, scheme: &str) -> Vec<u8> {
+    let mut bytes = vec![number, 0, 20, 2, u8::from(scheme == "lda-plus")];
+    if scheme == "lda-plus" {
+        bytes.extend(flow::setting("rtp.report_interval", 2, 2));
     }
-    FlowSpec { settings, for_ms: 2000, seed: 1, family: Family::V4 }
+    bytes
+}
+
+fn spec_of(number: u8, scheme: &str) -> FlowSpec {
+    flow::drawn(&mut &flow_of(number, scheme)[..]).expect("a flow")
 }
 
 /// One end, its log, and what it is told as the target `session` reads it.
@@ -40,11 +44,19 @@ struct End {
 
 impl End {
     fn new(scheme: &str, number: u8, side: Side) -> End {
-        let spec =
-            SessionSpec { side, flow: flow(scheme), connection: 1, nonce: 2, limit: None, announces: false, rtp: None };
+        let spec = SessionSpec {
+            side,
+            flow: spec_of(number, scheme),
+            connection: 1,
+            nonce: 2,
+            limit: None,
+            announces: false,
+            rtp: None,
+        };
         let session = Session::new(&spec).expect("a flow");
         let log = LogWriter::new(Vec::new(), &spec).expect("a log in memory");
-        End { session, log, told: vec![number, u8::from(side == Side::Receiver)], last: Time::ZERO }
+        let told = [vec![u8::from(side == Side::Receiver), 0], flow_of(number, scheme)].concat();
+        End { session, log, told, last: Time::ZERO }
     }
 
     fn give(&mut self, now: Time, input: Input<'_>) -> Vec<Vec<u8>> {
@@ -111,17 +123,29 @@ fn session(scheme: &str, number: u8, seen: &mut BTreeMap<(u8, u8), Vec<u8>>) -> 
         write("session", &format!("{scheme}-{name}"), told)?;
         if (scheme, name) == ("lda-plus", "sender") {
             // the same reports, as those of a receiver of plain RTP
-            told[1] = 2;
+            told[0] = 2;
             write("session", "plain-rtp", told)?;
         }
-        write("session", &format!("{scheme}-{name}-log"), end.log.get_ref())?;
+        let log = end.log.get_ref();
+        write("session", &format!("{scheme}-{name}-log"), &log[..log.len().min(4000)])?;
+    }
+    // both ends, their timers, and all that comes; then so with one datagram lost, one twice, one damaged
+    let whole = [4, 0, 5, 0, 0x10, 9, 0x11, 9].repeat(20);
+    let odd = [8, 0, 0x14, 1, 10, 2, 0x30, 3, 0x31, 3, 0x9c, 0].repeat(10);
+    for (name, steps) in [("both", whole), ("both-odd", odd)] {
+        write("session", &format!("{scheme}-{name}"), &[&[3, 0], &flow_of(number, scheme)[..], &steps].concat())?;
     }
     Ok(())
 }
 
 fn control() -> Written {
-    let offer =
-        Offer { spec: flow("tfrc"), direction: Direction::Reverse, kernel: Some("reno".to_owned()), measure: None };
+    let (number, tfrc) = schemes().enumerate().find(|(_, scheme)| scheme.name == "tfrc").expect("it is there");
+    let offer = Offer {
+        spec: spec_of(number as u8, tfrc.name),
+        direction: Direction::Reverse,
+        kernel: Some("reno".to_owned()),
+        measure: None,
+    };
     let greetings = [
         Greeting::Hello { version: VERSION, keyed: true, handshake: "09".repeat(48) },
         Greeting::Hello { version: VERSION, keyed: false, handshake: "09".repeat(32) },
@@ -227,12 +251,85 @@ fn gateway() -> Written {
     Ok(())
 }
 
+/// Quantities, options of a gateway, keys of a scenario.
+fn words() -> Written {
+    for (n, text) in [
+        "1.5 ms",
+        "10 Mbit/s",
+        "64 KiB",
+        "12 %",
+        "3 Seconds",
+        "voap,beta=20ms,alpha=1ms,growth=used",
+        "sap-law,capacity=8Mbit/s,rtt=50ms",
+        "window=30kB",
+        "lan=lan0 rate=8Mbit/s algorithm=sap-law queue=30kB interval=1s for=9min delay-from=shaper hook=tcx dry-run",
+        "flow.a.app.kind=stream\nflow.a.app.media_rate=3 Mbit/s\nflow.a.count=3\nlink.bottleneck.queue.limit=50 ms",
+        "flow.a.cc=cubic\nflow.a.params.beta=0.5\nflow.\"a\".rtt=[\"1 ms\", \"9 ms\"]\nflow.a.rtt[0]=2 ms",
+    ]
+    .iter()
+    .enumerate()
+    {
+        write("words", &n.to_string(), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What routing netlink says of an interface, of a queue and of a filter, each in a message of its own, and why it refuses.
+fn kernel() -> Written {
+    let attribute = |kind: u16, value: &[u8]| {
+        let mut bytes = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    };
+    let message = |kind: u16, flags: u16, body: &[u8]| {
+        let mut bytes = ((16 + body.len()) as u32).to_ne_bytes().to_vec();
+        bytes.extend([kind.to_ne_bytes(), flags.to_ne_bytes()].concat());
+        bytes.extend([0; 8]);
+        bytes.extend(body);
+        bytes
+    };
+    let interface = [vec![0; 16], attribute(3, b"lan0\0"), attribute(4, &1500_u32.to_ne_bytes())].concat();
+    let counts = [attribute(1, &[1; 16]), attribute(3, &[2; 20])].concat();
+    let queue = [vec![1; 20], attribute(1, b"fq_codel\0"), attribute(7, &counts)].concat();
+    let filter = [vec![1; 20], attribute(1, b"bpf\0"), attribute(2, &attribute(7, b"paceline-gateway\0"))].concat();
+    let refused = [vec![0xff; 4], vec![0; 16], attribute(1, b"no such thing\0")].concat();
+    let all =
+        [message(16, 0, &interface), message(36, 0, &queue), message(44, 0, &filter), message(2, 0x200, &refused)];
+    for (n, one) in all.iter().enumerate() {
+        write("kernel", &format!("route-{n}"), one)?;
+    }
+    write("kernel", "route-all", &all.concat())?;
+    for (n, words) in [[2_i32, 7, 0x0102_0304, 0x0506], [4, 3, 13, 0], [7, 9, 0, 0]].iter().enumerate() {
+        write("kernel", &format!("init-{n}"), &words.map(i32::to_ne_bytes).concat())?;
+    }
+    Ok(())
+}
+
+/// A download past the gateway's programs: SYNs with their options, segments, acknowledgements; over IPv4 and IPv6.
+fn program() -> Written {
+    for six in [0, 2] {
+        let scale = [2, 4, 5, 0xb4, 1, 3, 3, 7];
+        let syns = [
+            [&[six, 2, 20, 0, 255, 0x20], &scale[..]].concat(),
+            [&[six | 1, 18, 20, 21, 255, 0x20], &scale[..]].concat(),
+        ];
+        let data = [six | 1, 16, 30, 21, 9, 7, six, 16, 21, 29, 255, 0];
+        let clamped = [8 | six, 16, 21, 31, 255, 0, 4 | six, 16, 21, 31, 255, 0, 33, 0xff];
+        let all = [&[100][..], &syns.concat(), &data.repeat(3), &clamped].concat();
+        write("program", if six == 0 { "ipv4" } else { "ipv6" }, &all)?;
+    }
+    Ok(())
+}
+
 fn main() -> Written {
-    // beside fuzz/Cargo.toml, where cargo fuzz looks
-    std::env::set_current_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))?;
+    let folder = std::env::args_os().nth(1).unwrap_or_else(|| "target/corpus".into());
+    std::fs::create_dir_all(&folder)?;
+    std::env::set_current_dir(folder)?;
     let mut seen = BTreeMap::new();
-    for (number, scheme) in SCHEMES.iter().enumerate() {
-        session(scheme, number as u8, &mut seen)?;
+    for (number, scheme) in schemes().enumerate() {
+        session(scheme.name, number as u8, &mut seen)?;
     }
     for ((rtp, kind), bytes) in seen {
         let target = match (rtp, kind) {
@@ -244,5 +341,8 @@ fn main() -> Written {
     }
     control()?;
     frames()?;
+    words()?;
+    kernel()?;
+    program()?;
     gateway()
 }

@@ -20,7 +20,10 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = control::read::<Ask>(&mut &bytes[..], MOST_ASKED);
     let whole = framed(bytes);
     if let Ok(Greeting::Hello { handshake, .. }) = control::read(&mut &whole[..], MOST_GREETING) {
-        assert!(matches!(channel::answer(Some(b"a key that nobody knows, or does"), &handshake), Ok(Answered::WrongKey)));
+        assert!(matches!(
+            channel::answer(Some(b"a key that nobody knows, or does"), &handshake),
+            Ok(Answered::WrongKey)
+        ));
         let _ = channel::answer(None, &handshake);
     }
     let _ = control::read::<Answer>(&mut &whole[..], MOST_GREETING);

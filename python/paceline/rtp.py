@@ -40,13 +40,21 @@ class Receiver:
         )
         try:
             parts = urlsplit(address)
-            options = dict(parse_qsl(parts.query, strict_parsing=True) if parts.query else [])
-            numbers = {name: int(value) for name, value in options.items()}
+            options = parse_qsl(parts.query, strict_parsing=True) if parts.query else []
+            numbers = {name: int(value) for name, value in options}
             host, port = parts.hostname, parts.port
         except ValueError:
             raise mistaken from None
         known = {*_OPTIONS, "pt"}
-        if not host or not port or parts.path or parts.username is not None or not known.issuperset(numbers):
+        is_more = "#" in address or len(options) > len(numbers)
+        if (
+            is_more
+            or not host
+            or not port
+            or parts.path
+            or parts.username is not None
+            or not known.issuperset(numbers)
+        ):
             raise mistaken
         local = numbers.get("localrtpport", port)
         ports = {

@@ -13,6 +13,9 @@ pub mod clock;
 #[cfg(target_os = "linux")]
 pub mod endpoint;
 #[cfg(target_os = "linux")]
+#[doc(hidden)]
+pub mod fuzz;
+#[cfg(target_os = "linux")]
 pub mod gateway;
 #[cfg(target_os = "linux")]
 pub mod host;

@@ -157,6 +157,15 @@ fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
+/// The messages of a datagram, with their headers. What is damaged ends them.
+fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let message = bytes.get(..word(bytes, 0) as usize).filter(|message| message.len() >= 16)?;
+        bytes = bytes.get(message.len().next_multiple_of(4)..).unwrap_or(&[]);
+        Some(message)
+    })
+}
+
 fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()
 }
@@ -217,11 +226,7 @@ impl Netlink {
                 Err(rustix::io::Errno::INTR) => continue,
                 other => other.map_err(|error| failed(error.into(), String::new()))?,
             };
-            let mut rest = &self.buffer[..len];
-            while rest.len() >= 16 {
-                let len = word(rest, 0) as usize;
-                let Some(message) = rest.get(..len).filter(|m| m.len() >= 16) else { break };
-                rest = rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+            for message in messages(&self.buffer[..len]) {
                 if word(message, 8) != self.sequence {
                     continue;
                 }
@@ -246,19 +251,8 @@ impl Netlink {
     /// If there is none.
     pub fn interface(&mut self, name: &str) -> Result<Interface, GatewayError> {
         let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP).interface(0);
-        let found: Vec<Interface> = self
-            .ask("list the interfaces", request)?
-            .iter()
-            .filter_map(|message| {
-                let of = |wanted| attributes(message.get(16..)?).find(|(kind, _)| *kind == wanted).map(|(_, v)| v);
-                Some(Interface {
-                    name: text(of(IFLA_IFNAME)?),
-                    index: word(message, 4),
-                    kind: u16::from_ne_bytes([message[2], message[3]]),
-                    mtu: of(IFLA_MTU).map_or(0, |value| word(value, 0)),
-                })
-            })
-            .collect();
+        let found: Vec<Interface> =
+            self.ask("list the interfaces", request)?.iter().filter_map(|message| interface(message)).collect();
         let there = found.iter().map(|i| i.name.as_str()).filter(|name| *name != "lo").collect::<Vec<_>>().join(", ");
         let there = if there.is_empty() { "none but lo".to_owned() } else { there };
         found
@@ -439,6 +433,16 @@ fn said(message: &[u8]) -> String {
     words.map_or_else(String::new, |(_, value)| format!(": {}", text(value)))
 }
 
+fn interface(message: &[u8]) -> Option<Interface> {
+    let of = |wanted| attributes(message.get(16..)?).find(|(kind, _)| *kind == wanted).map(|(_, v)| v);
+    Some(Interface {
+        name: text(of(IFLA_IFNAME)?),
+        index: word(message, 4),
+        kind: u16::from_ne_bytes([message[2], message[3]]),
+        mtu: of(IFLA_MTU).map_or(0, |value| word(value, 0)),
+    })
+}
+
 fn discipline(message: &[u8], interface: u32) -> Option<Discipline> {
     if word(message, 4) != interface {
         return None;
@@ -484,4 +488,14 @@ fn filter(message: &[u8]) -> Option<Filter> {
     }
     // The head of a chain has no handle.
     (found.handle != 0).then_some(found)
+}
+
+/// Reads all that the messages of a datagram may be taken for; how many were something.
+pub(crate) fn read(datagram: &[u8]) -> usize {
+    let something = |message: &[u8]| {
+        let body = &message[16..];
+        let known = [interface(body).is_some(), discipline(body, word(body, 4)).is_some(), filter(body).is_some()];
+        known.contains(&true) || !said(message).is_empty()
+    };
+    messages(datagram).filter(|message| something(message)).count()
 }

@@ -155,6 +155,11 @@ impl Told {
     }
 }
 
+/// Whether what these bytes of init's say, if anything, is the same once it is written again.
+pub(crate) fn is_kept(bytes: &[u8; 16]) -> bool {
+    Said::decode(words(bytes)).is_none_or(|said| Said::decode(said.encode()) == Some(said))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

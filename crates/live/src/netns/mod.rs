@@ -12,7 +12,7 @@ mod device;
 mod end;
 mod init;
 mod interface;
-mod message;
+pub(crate) mod message;
 mod program;
 mod run;
 mod signals;
