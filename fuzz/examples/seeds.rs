@@ -5,6 +5,7 @@
 mod flow;
 
 use paceline_control::registry::schemes;
+use paceline_live::endpoint::Numbers;
 use paceline_live::endpoint::control::{Answer, Ask, Direction, Greeting, Offer, Tell, VERSION};
 use paceline_live::endpoint::half::{Half, Table};
 use paceline_live::session::log::LogWriter;
@@ -153,7 +154,7 @@ fn control() -> Written {
     ];
     let answers = [Answer::Hello { handshake: "09".repeat(48) }, Answer::Refused { why: "no".to_owned() }];
     let asks = [Ask::Open { flows: vec![offer] }, Ask::Stop];
-    let table = Table { table: "rate".to_owned(), columns: vec![("time_s".to_owned(), vec![Some(0.1), None])] };
+    let table = Table { table: "rate".to_owned(), columns: vec![("time_s".to_owned(), Numbers(vec![0.1, f64::NAN]))] };
     let half = Half { tables: vec![table], late: Some((0.1, 0.2, 3)), ..Half::default() };
     let tells = [
         Tell::Welcome { max_rate_bps: 1, max_duration_ms: 2 },
