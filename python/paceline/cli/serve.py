@@ -82,7 +82,9 @@ def serve(
     ):
         if not right:
             raise PacelineError(f"{option} {value}: {allowed}")
-    server = listen(bind, port, int(rate), longest, max_sessions, key, strangers=everybody, memory=int(memory))
+    server = listen(
+        bind, port, int(rate), longest, max_sessions, key, strangers=everybody, memory=int(memory)
+    )
     until = span(duration, "--for") if duration else None
     print(f"paceline: serves on {server.address}, TCP and UDP; Ctrl-C ends", file=sys.stderr, flush=True)
     if key is None and not everybody:
