@@ -169,7 +169,7 @@ fn the_event_log_of_an_emulated_run_replays_bit_for_bit() {
     let links = format!("{PATH}loss = {{ kind = \"uniform\", rate = \"1 %\" }}\n");
     let schemes = ["newreno", "vegas", "cubic", "tfrc", "tfrc-veno", "multfrc", "rap", "lda-plus"];
     let flows = schemes.map(|cc| format!("cc={cc}")).join(";");
-    let rows = over_with(&links, &flows, 5000, Some(&folder)).unwrap_or_else(|error| panic!("{error}"));
+    let rows = over_with(&links, &flows, 8000, Some(&folder)).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(rows.len(), schemes.len());
     for cc in schemes {
         let mut log = std::fs::read(folder.join(format!("{cc}-0.events"))).unwrap();

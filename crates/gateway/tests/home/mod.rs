@@ -13,7 +13,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, sleep};
+use std::time::Duration;
 
 /// The servers' addresses.
 pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 2, 2));
@@ -114,12 +115,19 @@ impl Home {
         })
     }
 
-    /// The gateway's program, started in its namespace.
+    /// The gateway's program, started in its namespace: it has both its programs in the kernel, or has ended. How long the
+    /// verifier takes is the machine's affair.
     pub fn gateway(&self, words: &str) -> Running {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", self.name(Place::Gateway), env!("CARGO_BIN_EXE_paceline-gateway")]);
         command.args(["--lan", "lan0", "--wan", "wan0", "--json"]).args(words.split_ascii_whitespace());
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        for _ in 0..200 {
+            if child.try_wait().unwrap().is_some() || programs(child.id()) == 2 {
+                break;
+            }
+            sleep(Duration::from_millis(50));
+        }
         Running(Some(child))
     }
 
@@ -148,6 +156,13 @@ impl Home {
         let done = command.output().unwrap();
         String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned()
     }
+}
+
+/// How many programs of the kernel a process holds.
+fn programs(process: u32) -> usize {
+    let Ok(files) = std::fs::read_dir(format!("/proc/{process}/fdinfo")) else { return 0 };
+    let texts = files.flatten().filter_map(|file| std::fs::read_to_string(file.path()).ok());
+    texts.filter(|text| text.contains("prog_type:") && !text.contains("link_type:")).count()
 }
 
 impl Drop for Home {
