@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -17,6 +18,26 @@ TRIES = 3
 
 
 T = TypeVar("T")
+
+
+class Steal:
+    """The time that others had of the processors while a test ran, or another of its module since the module's fixtures
+    were made: what those measured may be what a later test looks at."""
+
+    def __init__(self) -> None:
+        self._module: Path | None = None
+        self._worst = 0.0
+
+    def begin(self, module: Path | None) -> None:
+        """A test of `module` begins; of None, fixtures are made anew."""
+        if module != self._module:
+            self._module, self._worst = module, 0.0
+        self._watch = _core.HostWatch()
+
+    def share(self) -> float:
+        """The largest share of the processors' time."""
+        self._worst = max(self._worst, json.loads(self._watch.report())["steal_share"])
+        return self._worst
 
 
 def conclusive(measure: Callable[[], tuple[T, float]], check: Callable[[T], None]) -> None:

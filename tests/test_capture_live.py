@@ -144,7 +144,8 @@ def test_reports_say_what_the_capture_shows(captured: Captured) -> None:
         # a jitter of less than 100 ms, in ticks of 90 kHz; a report is held for less than 6 s
         assert 0 <= int(jitter) < 9000
         assert int(dlsr) < 6 * 65536
-        assert (int(lsr) == 0) == (int(dlsr) == 0)
+        # without a sender report there is nothing to wait since; one may be answered within 1/65536 s
+        assert int(lsr) != 0 or int(dlsr) == 0
     checks = seen(capture, "rtcp", "rtcp.length_check")
     assert {value for (value,) in checks} <= {"1", "True"}
     assert {tuple(row) for row in seen(capture, "rtcp.app.name", "rtcp.app.name")} >= {("PCLN",)}

@@ -26,7 +26,7 @@ fn write(target: &str, name: &str, bytes: &[u8]) -> Written {
 fn flow_of(number: u8, scheme: &str) -> Vec<u8> {
     let mut bytes = vec![number, 0, 20, 2, u8::from(scheme == "lda-plus")];
     if scheme == "lda-plus" {
-        bytes.extend(flow::setting("rtp.report_interval", 2, 2));
+        bytes.extend(flow::setting("rtp.report_interval", 2, 8));
     }
     bytes
 }

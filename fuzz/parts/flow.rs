@@ -4,11 +4,6 @@ use paceline_control::registry::schemes;
 use paceline_control::{Kind, Parameter};
 use paceline_live::session::{Family, FlowSpec};
 
-/// Whether a flow may have all that a scenario's rules allow it: 100 Gbit/s, segments of a byte, gaps of a microsecond. As long as one
-/// input of a session may cost as much as its application wants, only what costs milliseconds is drawn. Once it may not, this is to be
-/// `true`.
-const ABSURD: bool = false;
-
 /// What a key takes.
 #[derive(Clone, Copy)]
 enum Takes {
@@ -134,14 +129,11 @@ fn number(digits: u8, zeros: u32) -> u64 {
 fn value(takes: Takes, [digits, power]: [u8; 2]) -> String {
     let power = u32::from(power);
     match takes {
-        // up to 100 Gbit/s and more; else to 25 Mbit/s
-        Rate => format!("{} bit/s", number(digits, if ABSURD { power % 12 } else { power % 6 })),
-        // from a nanosecond on; else from a millisecond on
-        Span if ABSURD => format!("{} ns", number(digits, power % 16)),
-        Span => format!("{} ms", number(digits.max(1), power % 5)),
-        Size => format!("{} B", number(digits, if ABSURD { power % 14 } else { power % 5 })),
-        Segment if ABSURD => format!("{} B", number(digits, power % 3)),
-        Segment => format!("{} B", 200 + 20 * u32::from(digits)),
+        // past what a scenario's rules allow: 100 Gbit/s, segments of a byte, gaps of a nanosecond
+        Rate => format!("{} bit/s", number(digits, power % 12)),
+        Span => format!("{} ns", number(digits, power % 16)),
+        Size => format!("{} B", number(digits, power % 14)),
+        Segment => format!("{} B", number(digits, power % 3)),
         Number => (f64::from(digits) * 10_f64.powi((power % 14) as i32 - 5)).to_string(),
         Switch => (digits % 2 == 0).to_string(),
         One(names) => names[usize::from(digits) % names.len()].to_owned(),

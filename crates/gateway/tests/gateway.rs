@@ -4,7 +4,7 @@
 
 mod home;
 
-use home::traffic::{ALONE, Download, check, number, rate, ready, undisturbed};
+use home::traffic::{ALONE, Download, check, number, rate, ready, realtime, undisturbed};
 use home::{Home, Place, Running, SERVER, SERVER6, STATION};
 use paceline_live::clock::Clock;
 use paceline_units::Span;
@@ -116,128 +116,134 @@ fn stopped_it_lets_go() {
 
 #[test]
 fn nothing_is_left_on_the_interface() {
-    if !ready() {
-        return;
-    }
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let home = Home::new(1);
-    for hook in ["tcx", "cls_bpf"] {
-        let gateway = home.gateway(&format!("--rate 10Mbit/s --hook {hook}"));
+    realtime::tried(|| {
+        if !ready() {
+            return;
+        }
+        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let home = Home::new(1);
+        for hook in ["tcx", "cls_bpf"] {
+            let gateway = home.gateway(&format!("--rate 10Mbit/s --hook {hook}"));
+            sleep(Duration::from_millis(600));
+            let shaped = home.said("tc qdisc show dev lan0");
+            assert!(shaped.contains("tbf 7061: root") && shaped.contains("rate 10Mbit"), "{shaped}");
+            gateway.end();
+            let left = home.said("tc qdisc show dev lan0");
+            assert!(!left.contains("tbf") && !left.contains("clsact"), "{left}");
+        }
+        // What a killed one leaves, the next clears.
+        let gateway = home.gateway("--rate 10Mbit/s");
         sleep(Duration::from_millis(600));
-        let shaped = home.said("tc qdisc show dev lan0");
-        assert!(shaped.contains("tbf 7061: root") && shaped.contains("rate 10Mbit"), "{shaped}");
-        gateway.end();
-        let left = home.said("tc qdisc show dev lan0");
-        assert!(!left.contains("tbf") && !left.contains("clsact"), "{left}");
-    }
-    // What a killed one leaves, the next clears.
-    let gateway = home.gateway("--rate 10Mbit/s");
-    sleep(Duration::from_millis(600));
-    gateway.signal(libc::SIGKILL);
-    drop(gateway);
-    assert!(home.said("tc qdisc show dev lan0").contains("tbf"));
-    let next = home.gateway("--for 300ms");
-    sleep(Duration::from_millis(700));
-    let (said, _) = next.end();
-    assert_eq!(number(said.lines().last().unwrap(), "cleared"), Some(1.0), "{said}");
-    assert!(!home.said("tc qdisc show dev lan0").contains("tbf"));
-    // A discipline of somebody's is not replaced.
-    home.said("tc qdisc add dev lan0 root handle 5: pfifo limit 100");
-    let (code, text) = home.gateway("--rate 10Mbit/s").refused();
-    assert!(code == Some(1) && text.contains("somebody set (pfifo, handle 5:)"), "{code:?} {text}");
+        gateway.signal(libc::SIGKILL);
+        drop(gateway);
+        assert!(home.said("tc qdisc show dev lan0").contains("tbf"));
+        let next = home.gateway("--for 300ms");
+        sleep(Duration::from_millis(700));
+        let (said, _) = next.end();
+        assert_eq!(number(said.lines().last().unwrap(), "cleared"), Some(1.0), "{said}");
+        assert!(!home.said("tc qdisc show dev lan0").contains("tbf"));
+        // A discipline of somebody's is not replaced.
+        home.said("tc qdisc add dev lan0 root handle 5: pfifo limit 100");
+        let (code, text) = home.gateway("--rate 10Mbit/s").refused();
+        assert!(code == Some(1) && text.contains("somebody set (pfifo, handle 5:)"), "{code:?} {text}");
+    });
 }
 
 #[test]
 fn refusals_say_what_to_do() {
-    if !ready() {
-        return;
-    }
-    let home = Home::new(1);
-    let refused = |words: &str| home.gateway(words).refused();
-    let kept = std::env::temp_dir().join(format!("paceline-gateway-{}.jsonl", std::process::id()));
-    std::fs::write(&kept, "an earlier run\n").unwrap();
-    let (code, text) = refused(&format!("--lan lan7 --out {}", kept.display()));
-    assert_eq!(code, Some(2));
-    assert!(text.contains("no interface `lan7`") && text.contains("there are") && text.contains("lan0"), "{text}");
-    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "an earlier run\n");
-    let (code, text) = refused(&format!("--for 400ms --out {}", kept.display()));
-    assert_eq!(code, Some(0), "{text}");
-    let written = std::fs::read_to_string(&kept).unwrap();
-    assert!(written.starts_with('{') && !written.contains("earlier"), "{written}");
-    std::fs::remove_file(&kept).unwrap();
-    let (code, text) = refused("--delay-from queue");
-    assert!(code == Some(1) && text.contains("give --rate"), "{text}");
-    let (code, text) = refused("--beta 1ms");
-    assert!(code == Some(2) && text.contains("--alpha 5 ms must be at most"), "{text}");
-    let (code, text) = refused("--wan lan0");
-    assert!(code == Some(2) && text.contains("both lan0"), "{text}");
-    // A full disk ends the file, not the gateway; a reader that has gone away before --help is no defect.
-    let (code, text) = refused("--for 700ms --out /dev/full");
-    assert!(code == Some(1) && text.contains("writing --out: No space left"), "{code:?} {text}");
-    assert!(text.contains("the gateway goes on") && !text.contains("panicked"), "{text}");
-    let program = env!("CARGO_BIN_EXE_paceline-gateway");
-    let text = home.said(&format!("sh -c (sleep%0.2;%{program}%--help;%{program}%--version)|:"));
-    assert_eq!(text, "");
-    let (code, text) = refused("--lan lo");
-    assert!(code == Some(1) && text.contains("`lo` is of type 772"), "{code:?} {text}");
-    // A user of a namespace of their own has no say over this one's interfaces.
-    let user = "unshare --user --map-user=1000 --map-group=1000 ";
-    let text = home.said(&format!("{user}{program} --lan lan0"));
-    assert!(text.contains("bpf(2): ") && text.contains("CAP_BPF and CAP_NET_ADMIN: run it with sudo"), "{text}");
+    realtime::tried(|| {
+        if !ready() {
+            return;
+        }
+        let home = Home::new(1);
+        let refused = |words: &str| home.gateway(words).refused();
+        let kept = std::env::temp_dir().join(format!("paceline-gateway-{}.jsonl", std::process::id()));
+        std::fs::write(&kept, "an earlier run\n").unwrap();
+        let (code, text) = refused(&format!("--lan lan7 --out {}", kept.display()));
+        assert_eq!(code, Some(2));
+        assert!(text.contains("no interface `lan7`") && text.contains("there are") && text.contains("lan0"), "{text}");
+        assert_eq!(std::fs::read_to_string(&kept).unwrap(), "an earlier run\n");
+        let (code, text) = refused(&format!("--for 400ms --out {}", kept.display()));
+        assert_eq!(code, Some(0), "{text}");
+        let written = std::fs::read_to_string(&kept).unwrap();
+        assert!(written.starts_with('{') && !written.contains("earlier"), "{written}");
+        std::fs::remove_file(&kept).unwrap();
+        let (code, text) = refused("--delay-from queue");
+        assert!(code == Some(1) && text.contains("give --rate"), "{text}");
+        let (code, text) = refused("--beta 1ms");
+        assert!(code == Some(2) && text.contains("--alpha 5 ms must be at most"), "{text}");
+        let (code, text) = refused("--wan lan0");
+        assert!(code == Some(2) && text.contains("both lan0"), "{text}");
+        // A full disk ends the file, not the gateway; a reader that has gone away before --help is no defect.
+        let (code, text) = refused("--for 700ms --out /dev/full");
+        assert!(code == Some(1) && text.contains("writing --out: No space left"), "{code:?} {text}");
+        assert!(text.contains("the gateway goes on") && !text.contains("panicked"), "{text}");
+        let program = env!("CARGO_BIN_EXE_paceline-gateway");
+        let text = home.said(&format!("sh -c (sleep%0.2;%{program}%--help;%{program}%--version)|:"));
+        assert_eq!(text, "");
+        let (code, text) = refused("--lan lo");
+        assert!(code == Some(1) && text.contains("`lo` is of type 772"), "{code:?} {text}");
+        // A user of a namespace of their own has no say over this one's interfaces.
+        let user = "unshare --user --map-user=1000 --map-group=1000 ";
+        let text = home.said(&format!("{user}{program} --lan lan0"));
+        assert!(text.contains("bpf(2): ") && text.contains("CAP_BPF and CAP_NET_ADMIN: run it with sudo"), "{text}");
+    });
 }
 
 #[test]
 fn what_others_do_to_the_interface_is_noticed_and_left() {
-    if !ready() {
-        return;
-    }
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let home = Home::new(1);
-    let started = |words: &str| {
-        let gateway = home.gateway(words);
-        sleep(Duration::from_millis(500));
-        gateway
-    };
-    // Where filters of one direction alone have a place, there is none for the gateway's.
-    home.said("tc qdisc add dev lan0 ingress");
-    let (code, text) = home.gateway("--hook cls_bpf --for 5s").refused();
-    assert!(code == Some(1) && text.contains("tc qdisc del dev IF ingress"), "{code:?} {text}");
-    assert!(home.said("tc qdisc show dev lan0").contains("qdisc ingress ffff:"));
-    home.said("tc qdisc del dev lan0 ingress");
-    // A second gateway takes nothing from the first.
-    let first = started("--rate 10Mbit/s --hook cls_bpf");
-    let (code, text) = home.gateway("--rate 20Mbit/s --for 5s").refused();
-    let expected = format!("a gateway runs on interface `lan0` already (process {}): end it first", first.id());
-    assert!(code == Some(1) && text.contains(&expected), "{code:?} {text}");
-    assert!(home.said("tc qdisc show dev lan0").contains("rate 10Mbit"));
-    // A filter that somebody adds meanwhile stays.
-    home.said("tc filter add dev lan0 ingress pref 7 bpf bytecode 1,6%0%0%4294967295");
-    first.end();
-    let left = home.said("tc filter show dev lan0 ingress");
-    assert!(left.contains("pref 7 ") && !left.contains("paceline"), "{left}");
-    assert!(!home.said("tc qdisc show dev lan0").contains("tbf"));
-    // A queue that somebody puts in the shaper's place stays, and ends the gateway.
-    let gateway = started("--rate 10Mbit/s --for 9s");
-    home.said("tc qdisc replace dev lan0 root handle 9: pfifo limit 100");
-    let (code, text) = gateway.refused();
-    assert!(
-        code == Some(1) && text.contains("shaper on interface `lan0` is gone, and pfifo is in its place"),
-        "{text}"
-    );
-    assert!(home.said("tc qdisc show dev lan0").contains("pfifo 9: root"));
-    // An interface that goes ends it too, wherever the delay is measured.
-    for words in ["--delay-from queue", ""] {
-        home.said("ip link add other0 type veth peer name other1");
-        home.said("ip link set other0 up");
-        home.said("tc qdisc add dev other0 root pfifo limit 100");
-        let gateway = started(&format!("--lan other0 --for 9s {words}"));
-        home.said("ip link set other0 down");
-        home.said("ip link set other0 name other2");
-        sleep(Duration::from_millis(300));
-        home.said("ip link del other2");
+    realtime::tried(|| {
+        if !ready() {
+            return;
+        }
+        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let home = Home::new(1);
+        let started = |words: &str| {
+            let gateway = home.gateway(words);
+            sleep(Duration::from_millis(500));
+            gateway
+        };
+        // Where filters of one direction alone have a place, there is none for the gateway's.
+        home.said("tc qdisc add dev lan0 ingress");
+        let (code, text) = home.gateway("--hook cls_bpf --for 5s").refused();
+        assert!(code == Some(1) && text.contains("tc qdisc del dev IF ingress"), "{code:?} {text}");
+        assert!(home.said("tc qdisc show dev lan0").contains("qdisc ingress ffff:"));
+        home.said("tc qdisc del dev lan0 ingress");
+        // A second gateway takes nothing from the first.
+        let first = started("--rate 10Mbit/s --hook cls_bpf");
+        let (code, text) = home.gateway("--rate 20Mbit/s --for 5s").refused();
+        let expected = format!("a gateway runs on interface `lan0` already (process {}): end it first", first.id());
+        assert!(code == Some(1) && text.contains(&expected), "{code:?} {text}");
+        assert!(home.said("tc qdisc show dev lan0").contains("rate 10Mbit"));
+        // A filter that somebody adds meanwhile stays.
+        home.said("tc filter add dev lan0 ingress pref 7 bpf bytecode 1,6%0%0%4294967295");
+        first.end();
+        let left = home.said("tc filter show dev lan0 ingress");
+        assert!(left.contains("pref 7 ") && !left.contains("paceline"), "{left}");
+        assert!(!home.said("tc qdisc show dev lan0").contains("tbf"));
+        // A queue that somebody puts in the shaper's place stays, and ends the gateway.
+        let gateway = started("--rate 10Mbit/s --for 9s");
+        home.said("tc qdisc replace dev lan0 root handle 9: pfifo limit 100");
         let (code, text) = gateway.refused();
-        assert!(code == Some(1) && text.contains("interface `other0` is gone"), "{words}: {code:?} {text}");
-    }
+        assert!(
+            code == Some(1) && text.contains("shaper on interface `lan0` is gone, and pfifo is in its place"),
+            "{text}"
+        );
+        assert!(home.said("tc qdisc show dev lan0").contains("pfifo 9: root"));
+        // An interface that goes ends it too, wherever the delay is measured.
+        for words in ["--delay-from queue", ""] {
+            home.said("ip link add other0 type veth peer name other1");
+            home.said("ip link set other0 up");
+            home.said("tc qdisc add dev other0 root pfifo limit 100");
+            let gateway = started(&format!("--lan other0 --for 9s {words}"));
+            home.said("ip link set other0 down");
+            home.said("ip link set other0 name other2");
+            sleep(Duration::from_millis(300));
+            home.said("ip link del other2");
+            let (code, text) = gateway.refused();
+            assert!(code == Some(1) && text.contains("interface `other0` is gone"), "{words}: {code:?} {text}");
+        }
+    });
 }
 
 #[test]

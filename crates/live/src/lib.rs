@@ -32,3 +32,9 @@ pub mod results;
 pub mod scenario;
 #[cfg(target_os = "linux")]
 pub mod session;
+
+#[cfg(test)]
+extern crate self as paceline_live;
+#[cfg(test)]
+#[path = "../../../tests/realtime.rs"]
+mod realtime;

@@ -161,26 +161,26 @@ fn a_flow_fills_the_path_it_is_given() {
 /// One object, three worlds: what a controller decided on an emulated path, it decides again from its event log.
 #[test]
 fn the_event_log_of_an_emulated_run_replays_bit_for_bit() {
-    if !needs::have("namespaces") {
-        return;
-    }
-    let folder = std::env::temp_dir().join(format!("paceline-path-events-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let links = format!("{PATH}loss = {{ kind = \"uniform\", rate = \"1 %\" }}\n");
-    let schemes = ["newreno", "vegas", "cubic", "tfrc", "tfrc-veno", "multfrc", "rap", "lda-plus"];
-    let flows = schemes.map(|cc| format!("cc={cc}")).join(";");
-    let rows = over_with(&links, &flows, 8000, Some(&folder)).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(rows.len(), schemes.len());
-    for cc in schemes {
-        let mut log = std::fs::read(folder.join(format!("{cc}-0.events"))).unwrap();
-        let replayed = replay(&log).unwrap_or_else(|error| panic!("{cc}: {error}"));
-        assert!(replayed.inputs > 50 && replayed.datagrams > 50 && replayed.unread == 0, "{cc}: {replayed:?}");
-        // the last figure is what the controller had come to: another one is noticed
-        let last = log.len() - 1;
-        log[last] ^= 1;
-        assert!(matches!(replay(&log), Err(ReplayError::Diverged(_))), "{cc}");
-    }
-    std::fs::remove_dir_all(folder).unwrap();
+    conclusive(|| {
+        let folder = std::env::temp_dir().join(format!("paceline-path-events-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let links = format!("{PATH}loss = {{ kind = \"uniform\", rate = \"1 %\" }}\n");
+        let schemes = ["newreno", "vegas", "cubic", "tfrc", "tfrc-veno", "multfrc", "rap", "lda-plus"];
+        let flows = schemes.map(|cc| format!("cc={cc}")).join(";");
+        let rows = over_with(&links, &flows, 8000, Some(&folder))?;
+        assert_eq!(rows.len(), schemes.len());
+        for cc in schemes {
+            let mut log = std::fs::read(folder.join(format!("{cc}-0.events"))).unwrap();
+            let replayed = replay(&log).unwrap_or_else(|error| panic!("{cc}: {error}"));
+            assert!(replayed.inputs > 50 && replayed.datagrams > 50 && replayed.unread == 0, "{cc}: {replayed:?}");
+            // the last figure is what the controller had come to: another one is noticed
+            let last = log.len() - 1;
+            log[last] ^= 1;
+            assert!(matches!(replay(&log), Err(ReplayError::Diverged(_))), "{cc}");
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+        Ok(())
+    });
 }
 
 #[test]

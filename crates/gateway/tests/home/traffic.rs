@@ -3,11 +3,12 @@
 
 #[path = "../../../../tests/needs.rs"]
 pub mod needs;
+#[path = "../../../../tests/realtime.rs"]
+pub mod realtime;
 
 use super::{Home, Place};
 use paceline_live::clock::Clock;
 use paceline_live::gateway::bpf::attach::DataPath;
-use paceline_live::host::{HostReport, HostState};
 use paceline_live::kernel::flow::{Receiving, Sending, Sent, receive, send};
 use paceline_units::Span;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -35,14 +36,7 @@ pub fn undisturbed(what: &str, test: impl Fn() -> Result<(), String>) {
         return;
     }
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    for _ in 0..3 {
-        let before = HostState::now().unwrap();
-        let Err(why) = test() else { return };
-        let report = HostReport::since(before).unwrap();
-        eprintln!("{what}: {why} (steal {:.3}, load {:.1})", report.steal_share, report.after.load_1min);
-        assert!(report.is_disturbed(), "{what}: {why}");
-    }
-    eprintln!("{what}: inconclusive: the host stole more than 1 % of the processors' time, three times");
+    realtime::conclusive(|| test().map_err(|why| format!("{what}: {why}")));
 }
 
 pub fn check(holds: bool, why: String) -> Result<(), String> {

@@ -87,48 +87,54 @@ mod tests {
     /// Whoever asks for flows and is gone before he is told of them leaves nothing behind.
     #[test]
     fn a_client_that_is_gone_at_once_leaves_nothing() {
-        let options = ServeOptions {
-            bind: "127.0.0.1:0".parse().unwrap(),
-            key: None,
-            max_rate: Rate::from_bps(20_000_000),
-            max_duration: Span::from_secs(60),
-            max_sessions: 100,
-            max_memory: 1 << 30,
-            results: None,
-        };
-        let server = Server::start(options, Box::new(|_| {})).unwrap();
-        let (shared, address, stop) = (Arc::clone(&server.shared), server.address(), Arc::new(AtomicBool::new(false)));
-        let theirs = Arc::clone(&stop);
-        let serving = thread::spawn(move || server.run(&theirs));
-        let spec = FlowSpec {
-            settings: vec![("cc".to_owned(), "tfrc".to_owned())],
-            for_ms: 50_000,
-            seed: 1,
-            family: Family::V4,
-        };
-        let kernel = |n| (n % 3 == 2).then(|| "reno".to_owned());
-        let direction = |n| if n % 2 == 0 { Direction::Forward } else { Direction::Reverse };
-        let offer = |n| Offer { spec: spec.clone(), direction: direction(n), kernel: kernel(n), measure: None };
-        for _ in 0..5 {
-            let stream = TcpStream::connect(address).unwrap();
-            // it is reset as soon as it is closed
-            rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
-            let mut channel = Channel::open(stream, None).unwrap();
-            assert!(matches!(channel.read(MOST_ASKED, PATIENCE), Ok(Tell::Welcome { .. })));
-            channel.write(&Ask::Open { flows: (0..18).map(offer).collect() }, PATIENCE).unwrap();
-        }
-        let nothing = || {
-            let of_flows = shared.budget.taken().sessions as usize + shared.handle.views().len();
-            of_flows + locked(&shared.waiting).len() + locked(&shared.tickets).len() + locked(&shared.strangers).len()
-        };
-        // those that have come by now are shown within a tenth of a second, and those that wait for their peer would be for ever
-        rest(Duration::from_millis(500));
-        let clock = Clock::start();
-        while nothing() > 0 && clock.now() < Time::from_secs_f64(5.0) {
-            rest(Duration::from_millis(100));
-        }
-        assert_eq!(nothing(), 0);
-        stop.store(true, Ordering::Relaxed);
-        serving.join().unwrap().unwrap();
+        crate::realtime::tried(|| {
+            let options = ServeOptions {
+                bind: "127.0.0.1:0".parse().unwrap(),
+                key: None,
+                max_rate: Rate::from_bps(20_000_000),
+                max_duration: Span::from_secs(60),
+                max_sessions: 100,
+                max_memory: 1 << 30,
+                results: None,
+            };
+            let server = Server::start(options, Box::new(|_| {})).unwrap();
+            let (shared, address, stop) =
+                (Arc::clone(&server.shared), server.address(), Arc::new(AtomicBool::new(false)));
+            let theirs = Arc::clone(&stop);
+            let serving = thread::spawn(move || server.run(&theirs));
+            let spec = FlowSpec {
+                settings: vec![("cc".to_owned(), "tfrc".to_owned())],
+                for_ms: 50_000,
+                seed: 1,
+                family: Family::V4,
+            };
+            let kernel = |n| (n % 3 == 2).then(|| "reno".to_owned());
+            let direction = |n| if n % 2 == 0 { Direction::Forward } else { Direction::Reverse };
+            let offer = |n| Offer { spec: spec.clone(), direction: direction(n), kernel: kernel(n), measure: None };
+            for _ in 0..5 {
+                let stream = TcpStream::connect(address).unwrap();
+                // it is reset as soon as it is closed
+                rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
+                let mut channel = Channel::open(stream, None).unwrap();
+                assert!(matches!(channel.read(MOST_ASKED, PATIENCE), Ok(Tell::Welcome { .. })));
+                channel.write(&Ask::Open { flows: (0..18).map(offer).collect() }, PATIENCE).unwrap();
+            }
+            let nothing = || {
+                let of_flows = shared.budget.taken().sessions as usize + shared.handle.views().len();
+                of_flows
+                    + locked(&shared.waiting).len()
+                    + locked(&shared.tickets).len()
+                    + locked(&shared.strangers).len()
+            };
+            // those that have come by now are shown within a tenth of a second, and those that wait for their peer would be for ever
+            rest(Duration::from_millis(500));
+            let clock = Clock::start();
+            while nothing() > 0 && clock.now() < Time::from_secs_f64(5.0) {
+                rest(Duration::from_millis(100));
+            }
+            assert_eq!(nothing(), 0);
+            stop.store(true, Ordering::Relaxed);
+            serving.join().unwrap().unwrap();
+        });
     }
 }

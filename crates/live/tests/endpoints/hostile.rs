@@ -118,56 +118,63 @@ fn hostile_flows_beside_another() -> Result<(), String> {
 
 #[test]
 fn no_flow_keeps_a_driver_from_others_or_from_its_end() {
-    let (done, comes) = channel();
-    let runs = thread::spawn(move || {
-        let _ = done.send(hostile_flows_beside_another());
+    realtime::tried(|| {
+        let (done, comes) = channel();
+        let runs = thread::spawn(move || {
+            let _ = done.send(hostile_flows_beside_another());
+        });
+        match comes.recv_timeout(Duration::from_secs(120)) {
+            Ok(result) => result.unwrap(),
+            Err(RecvTimeoutError::Timeout) => panic!("the driver does not come back"),
+            Err(RecvTimeoutError::Disconnected) => runs.join().unwrap(),
+        }
     });
-    match comes.recv_timeout(Duration::from_secs(120)) {
-        Ok(result) => result.unwrap(),
-        Err(RecvTimeoutError::Timeout) => panic!("the driver does not come back"),
-        Err(RecvTimeoutError::Disconnected) => runs.join().unwrap(),
-    }
 }
 
 #[test]
 fn what_is_absurd_is_refused_with_words() {
-    let server = Served::new(options());
-    let refused = |settings: &[(&str, &str)]| {
-        let flow = vec![wanted("x", settings, 1000, Direction::Reverse)];
-        match send(&ask(&server, flow), &SendWatch::default()) {
-            Err(SendError::Refused(why)) => why,
-            other => panic!("{other:?}"),
-        }
-    };
-    let cbr = "{ kind = \"cbr\", rate = \"100 Gbit/s\" }";
-    assert!(refused(&[("segment", "1 B"), ("app", cbr)]).contains("a segment of 1 B; 16 B at least"));
-    assert!(refused(&[("app", cbr)]).contains("times a second; 1000000 at most"));
-    let web = "{ kind = \"web\", gap = \"900 ns\", arrivals = \"open\" }";
-    let said = send(&ask(&server, vec![wanted("w", &[("app", web)], 1000, Direction::Reverse)]), &SendWatch::default());
-    assert!(said.is_err(), "{said:?}");
+    realtime::tried(|| {
+        let server = Served::new(options());
+        let refused = |settings: &[(&str, &str)]| {
+            let flow = vec![wanted("x", settings, 1000, Direction::Reverse)];
+            match send(&ask(&server, flow), &SendWatch::default()) {
+                Err(SendError::Refused(why)) => why,
+                other => panic!("{other:?}"),
+            }
+        };
+        let cbr = "{ kind = \"cbr\", rate = \"100 Gbit/s\" }";
+        assert!(refused(&[("segment", "1 B"), ("app", cbr)]).contains("a segment of 1 B; 16 B at least"));
+        assert!(refused(&[("app", cbr)]).contains("times a second; 1000000 at most"));
+        let web = "{ kind = \"web\", gap = \"900 ns\", arrivals = \"open\" }";
+        let said =
+            send(&ask(&server, vec![wanted("w", &[("app", web)], 1000, Direction::Reverse)]), &SendWatch::default());
+        assert!(said.is_err(), "{said:?}");
+    });
 }
 
 /// Recordings are charged with all others', before they are made, and given back.
 #[test]
 fn memory_is_one_budget() {
-    let server = Served::new(ServeOptions { max_memory: 256 << 20, ..options() });
-    let flows = |count: usize, every_us: u64| {
-        let mut flow = wanted("t", &[("cc", "tfrc")], 50_000, Direction::Reverse);
-        flow.offer.measure = Some(Measure { from_ms: 0, to_ms: 50_000, every_us });
-        vec![flow; count]
-    };
-    let refused = |count, every_us| match send(&ask(&server, flows(count, every_us)), &SendWatch::default()) {
-        Err(SendError::Refused(why)) => why,
-        other => panic!("{other:?}"),
-    };
-    // four times 50,000 samples of 1 kB, and 8 MB each
-    assert!(refused(4, 1000).contains("223 MB; one client has 192 MB of this server's --max-memory"));
-    let held = open(&server, &flows(2, 1000)).unwrap();
-    assert!(refused(2, 1000).contains("--max-memory"), "of one client");
-    drop(held);
-    let begin = Instant::now();
-    while open(&server, &flows(3, 1000)).is_err() {
-        assert!(begin.elapsed() < Duration::from_secs(5), "it is not given back");
-        thread::sleep(Duration::from_millis(100));
-    }
+    realtime::tried(|| {
+        let server = Served::new(ServeOptions { max_memory: 256 << 20, ..options() });
+        let flows = |count: usize, every_us: u64| {
+            let mut flow = wanted("t", &[("cc", "tfrc")], 50_000, Direction::Reverse);
+            flow.offer.measure = Some(Measure { from_ms: 0, to_ms: 50_000, every_us });
+            vec![flow; count]
+        };
+        let refused = |count, every_us| match send(&ask(&server, flows(count, every_us)), &SendWatch::default()) {
+            Err(SendError::Refused(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        // four times 50,000 samples of 1 kB, and 8 MB each
+        assert!(refused(4, 1000).contains("223 MB; one client has 192 MB of this server's --max-memory"));
+        let held = open(&server, &flows(2, 1000)).unwrap();
+        assert!(refused(2, 1000).contains("--max-memory"), "of one client");
+        drop(held);
+        let begin = Instant::now();
+        while open(&server, &flows(3, 1000)).is_err() {
+            assert!(begin.elapsed() < Duration::from_secs(5), "it is not given back");
+            thread::sleep(Duration::from_millis(100));
+        }
+    });
 }

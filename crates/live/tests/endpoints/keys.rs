@@ -26,30 +26,35 @@ fn with(server: &Served, key: Option<Key>) -> Result<LiveRun, SendError> {
 
 #[test]
 fn both_ends_have_the_key_or_neither() {
-    let (guarded, all) = (guarded(), Served::new(options()));
-    assert!(matches!(with(&guarded, None), Err(SendError::Key)));
-    assert!(
-        matches!(with(&guarded, Some(OTHER)), Err(SendError::Refused(why)) if why == "the key is not the server's")
-    );
-    assert!(matches!(with(&all, Some(KEY)), Err(SendError::Keyless)));
-    assert!(with(&guarded, Some(KEY)).unwrap().notes.flows[0].well);
-    assert!(with(&all, None).unwrap().notes.flows[0].well);
+    realtime::tried(|| {
+        let (guarded, all) = (guarded(), Served::new(options()));
+        assert!(matches!(with(&guarded, None), Err(SendError::Key)));
+        assert!(
+            matches!(with(&guarded, Some(OTHER)), Err(SendError::Refused(why)) if why == "the key is not the server's")
+        );
+        assert!(matches!(with(&all, Some(KEY)), Err(SendError::Keyless)));
+        assert!(with(&guarded, Some(KEY)).unwrap().notes.flows[0].well);
+        assert!(with(&all, None).unwrap().notes.flows[0].well);
+    });
 }
 
 /// Whoever stands in the server's place without the key is not told what flows there are to be.
 #[test]
 fn a_server_without_the_key_is_not_believed() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let options = |port| SendOptions { host: "127.0.0.1".to_owned(), port, key: Some(KEY), flows: short(), ..nobody() };
-    let port = listener.local_addr().unwrap().port();
-    let sending = thread::spawn(move || send(&options(port), &SendWatch::default()));
-    let mut stream = listener.accept().unwrap().0;
-    assert!(matches!(control::read(&mut stream, MOST_GREETING), Ok(Greeting::Hello { keyed: true, .. })));
-    control::write(&mut stream, &Answer::Hello { handshake: "09".repeat(48) }).unwrap();
-    assert!(matches!(sending.join().unwrap(), Err(SendError::Stranger)));
-    let mut more = Vec::new();
-    stream.read_to_end(&mut more).unwrap();
-    assert!(more.is_empty());
+    realtime::tried(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let options =
+            |port| SendOptions { host: "127.0.0.1".to_owned(), port, key: Some(KEY), flows: short(), ..nobody() };
+        let port = listener.local_addr().unwrap().port();
+        let sending = thread::spawn(move || send(&options(port), &SendWatch::default()));
+        let mut stream = listener.accept().unwrap().0;
+        assert!(matches!(control::read(&mut stream, MOST_GREETING), Ok(Greeting::Hello { keyed: true, .. })));
+        control::write(&mut stream, &Answer::Hello { handshake: "09".repeat(48) }).unwrap();
+        assert!(matches!(sending.join().unwrap(), Err(SendError::Stranger)));
+        let mut more = Vec::new();
+        stream.read_to_end(&mut more).unwrap();
+        assert!(more.is_empty());
+    });
 }
 
 fn nobody() -> SendOptions {
@@ -92,99 +97,109 @@ fn opened_observed(server: &Served, key: Option<&Key>) -> ((u32, u64), [Vec<u8>;
 
 #[test]
 fn an_observer_learns_no_flow() {
-    for key in [Some(KEY), None] {
-        let server = Served::new(ServeOptions { key, ..options() });
-        let ((connection, secret), seen) = opened_observed(&server, key.as_ref());
-        let has = |bytes: &[u8]| seen.iter().any(|seen| seen.windows(bytes.len()).any(|some| some == bytes));
-        assert!(has(br#"{"say":"hello","version":"#), "it does see what goes in the clear");
-        for secret in [secret.to_string().as_bytes(), &secret.to_be_bytes(), &secret.to_le_bytes()] {
-            assert!(!has(secret));
+    realtime::tried(|| {
+        for key in [Some(KEY), None] {
+            let server = Served::new(ServeOptions { key, ..options() });
+            let ((connection, secret), seen) = opened_observed(&server, key.as_ref());
+            let has = |bytes: &[u8]| seen.iter().any(|seen| seen.windows(bytes.len()).any(|some| some == bytes));
+            assert!(has(br#"{"say":"hello","version":"#), "it does see what goes in the clear");
+            for secret in [secret.to_string().as_bytes(), &secret.to_be_bytes(), &secret.to_le_bytes()] {
+                assert!(!has(secret));
+            }
+            for clear in [connection.to_string().as_bytes(), b"tfrc", b"opened", b"welcome", b"direction"] {
+                assert!(!has(clear), "{}", String::from_utf8_lossy(clear));
+            }
         }
-        for clear in [connection.to_string().as_bytes(), b"tfrc", b"opened", b"welcome", b"direction"] {
-            assert!(!has(clear), "{}", String::from_utf8_lossy(clear));
-        }
-    }
+    });
 }
 
 /// What was seen of one connection opens nothing on another.
 #[test]
 fn a_handshake_said_again_opens_nothing() {
-    let said = Arc::new(Mutex::new(Vec::new()));
-    let theirs = Arc::clone(&said);
-    let say: Words = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
-    let server = Served::telling(ServeOptions { key: Some(KEY), ..options() }, say);
-    let (_, [client, _]) = opened_observed(&server, Some(&KEY));
-    let opened = |said: &[String]| said.iter().filter(|line| line.contains("tfrc to")).count();
-    assert_eq!(opened(&said.lock().unwrap()), 1);
-    let mut again = connected_from("127.0.0.2", server.address);
-    again.write_all(&client).unwrap();
-    again.shutdown(Shutdown::Write).unwrap();
-    let mut answers = Vec::new();
-    // closed with something unread is reset
-    let _ = again.read_to_end(&mut answers);
-    assert!(matches!(control::read(&mut &answers[..], MOST_GREETING), Ok(Answer::Hello { .. })));
-    let said = said.lock().unwrap();
-    assert!(opened(&said) == 1 && said.iter().any(|line| line.contains("127.0.0.2: a wrong key")), "{said:?}");
+    realtime::tried(|| {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let theirs = Arc::clone(&said);
+        let say: Words = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
+        let server = Served::telling(ServeOptions { key: Some(KEY), ..options() }, say);
+        let (_, [client, _]) = opened_observed(&server, Some(&KEY));
+        let opened = |said: &[String]| said.iter().filter(|line| line.contains("tfrc to")).count();
+        assert_eq!(opened(&said.lock().unwrap()), 1);
+        let mut again = connected_from("127.0.0.2", server.address);
+        again.write_all(&client).unwrap();
+        again.shutdown(Shutdown::Write).unwrap();
+        let mut answers = Vec::new();
+        // closed with something unread is reset
+        let _ = again.read_to_end(&mut answers);
+        assert!(matches!(control::read(&mut &answers[..], MOST_GREETING), Ok(Answer::Hello { .. })));
+        let said = said.lock().unwrap();
+        assert!(opened(&said) == 1 && said.iter().any(|line| line.contains("127.0.0.2: a wrong key")), "{said:?}");
+    });
 }
 
 /// Wrong keys are soon not even looked at, and said in the log once; from elsewhere the right one works at once.
 #[test]
 fn wrong_keys_cost_whoever_shows_them() {
-    let said = Arc::new(Mutex::new(Vec::new()));
-    let theirs = Arc::clone(&said);
-    let say: Words = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
-    let server = Served::telling(ServeOptions { key: Some(KEY), ..options() }, say);
-    let shown = |key: &Key, from: &str| Channel::open(connected_from(from, server.address), Some(key)).map(|_| ());
-    let waits = |tried: Result<(), Unanswered>| match tried {
-        Err(Unanswered::Refused(why)) if why.contains("too many wrong keys from your address: try again in") => true,
-        Err(Unanswered::Refused(why)) if why == "the key is not the server's" => false,
-        other => panic!("{other:?}"),
-    };
-    let waited = (0..40).filter(|_| waits(shown(&OTHER, "127.0.0.2"))).count();
-    assert!((30..=36).contains(&waited), "{waited} of 40 were not looked at");
-    assert!(waits(shown(&KEY, "127.0.0.2")), "neither is the right one now");
-    let tries = || said.lock().unwrap().iter().filter(|line| line.contains("a wrong key")).count();
-    assert_eq!(tries(), 1);
-    // while others go on
-    let over = Arc::new(AtomicBool::new(false));
-    let (address, theirs) = (server.address, Arc::clone(&over));
-    let trying = thread::spawn(move || {
-        while !theirs.load(Ordering::Relaxed) {
-            let _ = Channel::open(connected_from("127.0.0.3", address), Some(&OTHER));
-        }
+    realtime::tried(|| {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let theirs = Arc::clone(&said);
+        let say: Words = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
+        let server = Served::telling(ServeOptions { key: Some(KEY), ..options() }, say);
+        let shown = |key: &Key, from: &str| Channel::open(connected_from(from, server.address), Some(key)).map(|_| ());
+        let waits = |tried: Result<(), Unanswered>| match tried {
+            Err(Unanswered::Refused(why)) if why.contains("too many wrong keys from your address: try again in") => {
+                true
+            }
+            Err(Unanswered::Refused(why)) if why == "the key is not the server's" => false,
+            other => panic!("{other:?}"),
+        };
+        let waited = (0..40).filter(|_| waits(shown(&OTHER, "127.0.0.2"))).count();
+        assert!((30..=36).contains(&waited), "{waited} of 40 were not looked at");
+        assert!(waits(shown(&KEY, "127.0.0.2")), "neither is the right one now");
+        let tries = || said.lock().unwrap().iter().filter(|line| line.contains("a wrong key")).count();
+        assert_eq!(tries(), 1);
+        // while others go on
+        let over = Arc::new(AtomicBool::new(false));
+        let (address, theirs) = (server.address, Arc::clone(&over));
+        let trying = thread::spawn(move || {
+            while !theirs.load(Ordering::Relaxed) {
+                let _ = Channel::open(connected_from("127.0.0.3", address), Some(&OTHER));
+            }
+        });
+        thread::sleep(Duration::from_millis(200));
+        let begin = Instant::now();
+        let mut channel = Channel::open(TcpStream::connect(server.address).unwrap(), Some(&KEY)).unwrap();
+        assert!(matches!(channel.read(MOST_TOLD, PATIENCE), Ok(Tell::Welcome { .. })));
+        channel.write(&Ask::Open { flows: short().into_iter().map(|one| one.offer).collect() }, PATIENCE).unwrap();
+        assert!(matches!(channel.read(MOST_TOLD, PATIENCE), Ok(Tell::Opened { .. })));
+        assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+        over.store(true, Ordering::Relaxed);
+        trying.join().unwrap();
+        assert!(tries() <= 2, "{:?}", said.lock().unwrap());
     });
-    thread::sleep(Duration::from_millis(200));
-    let begin = Instant::now();
-    let mut channel = Channel::open(TcpStream::connect(server.address).unwrap(), Some(&KEY)).unwrap();
-    assert!(matches!(channel.read(MOST_TOLD, PATIENCE), Ok(Tell::Welcome { .. })));
-    channel.write(&Ask::Open { flows: short().into_iter().map(|one| one.offer).collect() }, PATIENCE).unwrap();
-    assert!(matches!(channel.read(MOST_TOLD, PATIENCE), Ok(Tell::Opened { .. })));
-    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
-    over.store(true, Ordering::Relaxed);
-    trying.join().unwrap();
-    assert!(tries() <= 2, "{:?}", said.lock().unwrap());
 }
 
 /// Ends of different versions tell each other so.
 #[test]
 fn another_version_is_refused_in_words_that_it_reads() {
-    let server = guarded();
-    let mut old = TcpStream::connect(server.address).unwrap();
-    let hello = br#"{"say":"hello","version":2}"#;
-    old.write_all(&[&(hello.len() as u32).to_be_bytes(), &hello[..]].concat()).unwrap();
-    let mut all = Vec::new();
-    old.read_to_end(&mut all).unwrap();
-    let why = "this server speaks version 3 and not 2: both ends need the same Paceline";
-    assert_eq!(String::from_utf8_lossy(&all[4..]), format!(r#"{{"say":"refused","why":"{why}"}}"#));
-    // as version 2 answered
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let asked = SendOptions { host: "127.0.0.1".to_owned(), port, flows: short(), ..nobody() };
-    let sending = thread::spawn(move || send(&asked, &SendWatch::default()));
-    let mut stream = listener.accept().unwrap().0;
-    let hello: serde_json::Value = control::read(&mut stream, MOST_TOLD).unwrap();
-    assert_eq!((&hello["say"], &hello["version"]), (&"hello".into(), &3.into()));
-    let refused = br#"{"say":"refused","why":"this server speaks version 2, not 3"}"#;
-    stream.write_all(&[&(refused.len() as u32).to_be_bytes(), &refused[..]].concat()).unwrap();
-    assert!(matches!(sending.join().unwrap(), Err(SendError::Refused(why)) if why.contains("version 2, not 3")));
+    realtime::tried(|| {
+        let server = guarded();
+        let mut old = TcpStream::connect(server.address).unwrap();
+        let hello = br#"{"say":"hello","version":2}"#;
+        old.write_all(&[&(hello.len() as u32).to_be_bytes(), &hello[..]].concat()).unwrap();
+        let mut all = Vec::new();
+        old.read_to_end(&mut all).unwrap();
+        let why = "this server speaks version 3 and not 2: both ends need the same Paceline";
+        assert_eq!(String::from_utf8_lossy(&all[4..]), format!(r#"{{"say":"refused","why":"{why}"}}"#));
+        // as version 2 answered
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let asked = SendOptions { host: "127.0.0.1".to_owned(), port, flows: short(), ..nobody() };
+        let sending = thread::spawn(move || send(&asked, &SendWatch::default()));
+        let mut stream = listener.accept().unwrap().0;
+        let hello: serde_json::Value = control::read(&mut stream, MOST_TOLD).unwrap();
+        assert_eq!((&hello["say"], &hello["version"]), (&"hello".into(), &3.into()));
+        let refused = br#"{"say":"refused","why":"this server speaks version 2, not 3"}"#;
+        stream.write_all(&[&(refused.len() as u32).to_be_bytes(), &refused[..]].concat()).unwrap();
+        assert!(matches!(sending.join().unwrap(), Err(SendError::Refused(why)) if why.contains("version 2, not 3")));
+    });
 }

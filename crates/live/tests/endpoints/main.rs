@@ -86,44 +86,46 @@ const CBR: &str = "{ kind = \"cbr\", rate = \"2 Mbit/s\" }";
 
 #[test]
 fn every_machine_both_ways() {
-    let server = Served::new(options());
-    let schemes: [&[(&str, &str)]; 8] = [
-        &[("cc", "newreno"), ("receive_window", "50")],
-        &[("cc", "cubic"), ("profile", "linux"), ("receive_window", "50")],
-        &[("cc", "tfrc")],
-        &[("cc", "multfrc")],
-        &[("cc", "rap")],
-        &[("cc", "udp"), ("app", CBR)],
-        &[("cc", "lda-plus"), ("rtp.report_interval", "200 ms")],
-        &[("cc", "nada"), ("app", "{ kind = \"encoder\" }")],
-    ];
-    let flows = |direction| schemes.iter().map(move |settings| wanted(settings[0].1, settings, 2500, direction));
-    let all: Vec<Wanted> = flows(Direction::Forward).chain(flows(Direction::Reverse)).collect();
-    let run = send(&ask(&server, all), &SendWatch::default()).unwrap();
-    assert_eq!(run.output.summary.flows.len(), 16);
-    for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
-        assert!(notes.well, "{} to {}: {notes:?}", row.cc, row.to);
-        assert!(
-            row.goodput_bps > 50e3 && row.goodput_bps < 21e6,
-            "{} to {}: {} bit/s",
-            row.cc,
-            row.to,
-            row.goodput_bps
-        );
-        assert!(row.packets_sent >= row.packets_delivered, "{row:?}");
-        assert!(row.rtt_min_s.is_some_and(|rtt| rtt > 0.0), "{}: {row:?}", row.cc);
-        assert_eq!((notes.garbage, notes.disregarded), (0, 0), "{}", row.cc);
-        assert!(["here", "127.0.0.1"].contains(&row.from.as_str()) && row.from != row.to);
-    }
-    let tables: Vec<&str> = run.output.series.iter().map(|series| series.table).collect();
-    for table in ["cwnd", "rate", "sequence", "losses", "tfrc", "acks", "rtcp"] {
-        assert!(tables.contains(&table), "{table} of {tables:?}");
-    }
-    for rate in run.output.series.iter().filter(|series| series.table == "rate") {
-        let names: Vec<&str> = rate.columns.iter().map(|(name, _)| name.as_ref()).collect();
-        assert_eq!(names, ["time_s", "goodput_bps", "send_rate_bps"]);
-        assert!(rate.columns.iter().all(|(_, values)| values.len() == rate.columns[0].1.len()));
-    }
+    realtime::tried(|| {
+        let server = Served::new(options());
+        let schemes: [&[(&str, &str)]; 8] = [
+            &[("cc", "newreno"), ("receive_window", "50")],
+            &[("cc", "cubic"), ("profile", "linux"), ("receive_window", "50")],
+            &[("cc", "tfrc")],
+            &[("cc", "multfrc")],
+            &[("cc", "rap")],
+            &[("cc", "udp"), ("app", CBR)],
+            &[("cc", "lda-plus"), ("rtp.report_interval", "200 ms")],
+            &[("cc", "nada"), ("app", "{ kind = \"encoder\" }")],
+        ];
+        let flows = |direction| schemes.iter().map(move |settings| wanted(settings[0].1, settings, 2500, direction));
+        let all: Vec<Wanted> = flows(Direction::Forward).chain(flows(Direction::Reverse)).collect();
+        let run = send(&ask(&server, all), &SendWatch::default()).unwrap();
+        assert_eq!(run.output.summary.flows.len(), 16);
+        for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
+            assert!(notes.well, "{} to {}: {notes:?}", row.cc, row.to);
+            assert!(
+                row.goodput_bps > 50e3 && row.goodput_bps < 21e6,
+                "{} to {}: {} bit/s",
+                row.cc,
+                row.to,
+                row.goodput_bps
+            );
+            assert!(row.packets_sent >= row.packets_delivered, "{row:?}");
+            assert!(row.rtt_min_s.is_some_and(|rtt| rtt > 0.0), "{}: {row:?}", row.cc);
+            assert_eq!((notes.garbage, notes.disregarded), (0, 0), "{}", row.cc);
+            assert!(["here", "127.0.0.1"].contains(&row.from.as_str()) && row.from != row.to);
+        }
+        let tables: Vec<&str> = run.output.series.iter().map(|series| series.table).collect();
+        for table in ["cwnd", "rate", "sequence", "losses", "tfrc", "acks", "rtcp"] {
+            assert!(tables.contains(&table), "{table} of {tables:?}");
+        }
+        for rate in run.output.series.iter().filter(|series| series.table == "rate") {
+            let names: Vec<&str> = rate.columns.iter().map(|(name, _)| name.as_ref()).collect();
+            assert_eq!(names, ["time_s", "goodput_bps", "send_rate_bps"]);
+            assert!(rate.columns.iter().all(|(_, values)| values.len() == rate.columns[0].1.len()));
+        }
+    });
 }
 
 #[test]
@@ -166,112 +168,128 @@ fn nothing_is_sent_again_where_nothing_is_lost() {
 
 #[test]
 fn a_log_of_a_real_run_replays() {
-    let folder = std::env::temp_dir().join(format!("paceline-events-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let server = Served::new(options());
-    let flows = ["newreno", "tfrc", "rap", "lda-plus"].map(|cc| {
-        let settings = [("cc", cc), ("receive_window", "20")];
-        wanted(cc, &settings[..if cc == "newreno" { 2 } else { 1 }], 1500, Direction::Forward)
+    realtime::tried(|| {
+        let folder = std::env::temp_dir().join(format!("paceline-events-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let server = Served::new(options());
+        let flows = ["newreno", "tfrc", "rap", "lda-plus"].map(|cc| {
+            let settings = [("cc", cc), ("receive_window", "20")];
+            wanted(cc, &settings[..if cc == "newreno" { 2 } else { 1 }], 1500, Direction::Forward)
+        });
+        let reverse = wanted("back", &[("cc", "tfrc")], 1500, Direction::Reverse);
+        let flows = flows.into_iter().chain([reverse]).collect();
+        let run =
+            send(&SendOptions { logs: Some(folder.clone()), ..ask(&server, flows) }, &SendWatch::default()).unwrap();
+        for notes in &run.notes.flows {
+            let log = std::fs::read(folder.join(format!("{}-0.events", notes.flow))).unwrap();
+            let replayed = replay(&log).unwrap_or_else(|error| panic!("{}: {error}", notes.flow));
+            assert!(replayed.inputs > 10 && replayed.unread == 0, "{}: {replayed:?}", notes.flow);
+        }
+        std::fs::remove_dir_all(folder).unwrap();
     });
-    let reverse = wanted("back", &[("cc", "tfrc")], 1500, Direction::Reverse);
-    let flows = flows.into_iter().chain([reverse]).collect();
-    let run = send(&SendOptions { logs: Some(folder.clone()), ..ask(&server, flows) }, &SendWatch::default()).unwrap();
-    for notes in &run.notes.flows {
-        let log = std::fs::read(folder.join(format!("{}-0.events", notes.flow))).unwrap();
-        let replayed = replay(&log).unwrap_or_else(|error| panic!("{}: {error}", notes.flow));
-        assert!(replayed.inputs > 10 && replayed.unread == 0, "{}: {replayed:?}", notes.flow);
-    }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn kernel_tcp_beside() {
-    let server = Served::new(options());
-    let flows = [Direction::Forward, Direction::Reverse].map(|direction| {
-        let mut flow = wanted("reno", &[], 1500, direction);
-        flow.offer.kernel = Some("reno".to_owned());
-        flow
+    realtime::tried(|| {
+        let server = Served::new(options());
+        let flows = [Direction::Forward, Direction::Reverse].map(|direction| {
+            let mut flow = wanted("reno", &[], 1500, direction);
+            flow.offer.kernel = Some("reno".to_owned());
+            flow
+        });
+        let run = send(&ask(&server, flows.into()), &SendWatch::default()).unwrap();
+        for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
+            assert!(notes.well, "{notes:?}");
+            assert_eq!((row.cc.as_str(), row.profile.as_str()), ("reno", "kernel"));
+            // the server's cap is a pace of 20 Mbit/s
+            assert!((5e6..25e6).contains(&row.goodput_bps), "{}", row.goodput_bps);
+        }
+        assert!(run.output.series.iter().any(|series| series.table == "kernel"));
     });
-    let run = send(&ask(&server, flows.into()), &SendWatch::default()).unwrap();
-    for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
-        assert!(notes.well, "{notes:?}");
-        assert_eq!((row.cc.as_str(), row.profile.as_str()), ("reno", "kernel"));
-        // the server's cap is a pace of 20 Mbit/s
-        assert!((5e6..25e6).contains(&row.goodput_bps), "{}", row.goodput_bps);
-    }
-    assert!(run.output.series.iter().any(|series| series.table == "kernel"));
 }
 
 #[test]
 fn both_versions_of_ip() {
-    if UdpSocket::bind("[::1]:0").is_err() {
-        eprintln!("skipped: no IPv6 here");
-        return;
-    }
-    for (bind, host) in [("[::1]:0", "::1"), ("[::]:0", "::1"), ("[::]:0", "127.0.0.1")] {
-        let server = Served::new(ServeOptions { bind: bind.parse().unwrap(), ..options() });
-        let schemes = [("tfrc", Direction::Forward), ("newreno", Direction::Reverse), ("lda-plus", Direction::Forward)];
-        let flows = schemes.map(|(cc, way)| wanted(cc, &[("cc", cc)], 800, way)).into();
-        let asked = SendOptions { host: host.to_owned(), ..ask(&server, flows) };
-        let run = send(&asked, &SendWatch::default()).unwrap();
-        for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
-            assert!(notes.well && row.bytes_delivered > Some(0), "{bind} from {host}: {notes:?}");
+    realtime::tried(|| {
+        if UdpSocket::bind("[::1]:0").is_err() {
+            eprintln!("skipped: no IPv6 here");
+            return;
         }
-    }
+        for (bind, host) in [("[::1]:0", "::1"), ("[::]:0", "::1"), ("[::]:0", "127.0.0.1")] {
+            let server = Served::new(ServeOptions { bind: bind.parse().unwrap(), ..options() });
+            let schemes =
+                [("tfrc", Direction::Forward), ("newreno", Direction::Reverse), ("lda-plus", Direction::Forward)];
+            let flows = schemes.map(|(cc, way)| wanted(cc, &[("cc", cc)], 800, way)).into();
+            let asked = SendOptions { host: host.to_owned(), ..ask(&server, flows) };
+            let run = send(&asked, &SendWatch::default()).unwrap();
+            for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
+                assert!(notes.well && row.bytes_delivered > Some(0), "{bind} from {host}: {notes:?}");
+            }
+        }
+    });
 }
 
 #[test]
 fn ctrl_c_keeps_what_is_done() {
-    let server = Served::new(options());
-    let flows = [Direction::Forward, Direction::Reverse].map(|way| wanted("tfrc", &[("cc", "tfrc")], 50_000, way));
-    let (options, watch) = (ask(&server, flows.into()), Arc::new(SendWatch::default()));
-    let theirs = Arc::clone(&watch);
-    let running = thread::spawn(move || send(&options, &theirs));
-    let begin = Instant::now();
-    thread::sleep(Duration::from_millis(1500));
-    let shown = watch.shown();
-    assert_eq!(shown.len(), 2);
-    assert!(shown.iter().all(|one| one.view.running && one.view.packets > 0), "{shown:?}");
-    watch.stop();
-    let run = running.join().unwrap().unwrap();
-    assert!(begin.elapsed() < Duration::from_secs(6), "{:?}", begin.elapsed());
-    for row in &run.output.summary.flows {
-        assert!(row.bytes_delivered > Some(0) && (0.5..4.0).contains(&row.active_s), "{row:?}");
-    }
+    realtime::tried(|| {
+        let server = Served::new(options());
+        let flows = [Direction::Forward, Direction::Reverse].map(|way| wanted("tfrc", &[("cc", "tfrc")], 50_000, way));
+        let (options, watch) = (ask(&server, flows.into()), Arc::new(SendWatch::default()));
+        let theirs = Arc::clone(&watch);
+        let running = thread::spawn(move || send(&options, &theirs));
+        let begin = Instant::now();
+        thread::sleep(Duration::from_millis(1500));
+        let shown = watch.shown();
+        assert_eq!(shown.len(), 2);
+        assert!(shown.iter().all(|one| one.view.running && one.view.packets > 0), "{shown:?}");
+        watch.stop();
+        let run = running.join().unwrap().unwrap();
+        assert!(begin.elapsed() < Duration::from_secs(6), "{:?}", begin.elapsed());
+        for row in &run.output.summary.flows {
+            assert!(row.bytes_delivered > Some(0) && (0.5..4.0).contains(&row.active_s), "{row:?}");
+        }
+    });
 }
 
 #[test]
 fn a_server_that_dies_ends_the_flow_in_seconds() {
-    let mut server = Served::new(options());
-    let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 50_000, Direction::Forward)];
-    let options = ask(&server, flows);
-    let running = thread::spawn(move || send(&options, &SendWatch::default()));
-    thread::sleep(Duration::from_millis(1000));
-    let begin = Instant::now();
-    server.end();
-    let run = running.join().unwrap().unwrap();
-    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
-    assert!(!run.notes.flows[0].sender_ended.is_empty());
+    realtime::tried(|| {
+        let mut server = Served::new(options());
+        let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 50_000, Direction::Forward)];
+        let options = ask(&server, flows);
+        let running = thread::spawn(move || send(&options, &SendWatch::default()));
+        thread::sleep(Duration::from_millis(1000));
+        let begin = Instant::now();
+        server.end();
+        let run = running.join().unwrap().unwrap();
+        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+        assert!(!run.notes.flows[0].sender_ended.is_empty());
+    });
 }
 
 #[test]
 fn a_client_that_dies_frees_the_server() {
-    let server = Served::new(ServeOptions { max_sessions: 1, ..options() });
-    let mut control = open(&server, &[wanted("tfrc", &[("cc", "tfrc")], 50_000, Direction::Reverse)]).unwrap().0;
-    let busy =
-        send(&ask(&server, vec![wanted("tfrc", &[("cc", "tfrc")], 500, Direction::Forward)]), &SendWatch::default());
-    assert!(matches!(&busy, Err(SendError::Refused(why)) if why.contains("as many flows")), "{busy:?}");
-    control.shutdown();
-    let _ = control.read::<Tell>(MOST_TOLD, PATIENCE);
-    let begin = Instant::now();
-    loop {
-        let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 300, Direction::Forward)];
-        match send(&ask(&server, flows), &SendWatch::default()) {
-            Ok(run) => break assert!(run.notes.flows[0].well),
-            Err(_) => assert!(begin.elapsed() < Duration::from_secs(5), "the session is not given back"),
+    realtime::tried(|| {
+        let server = Served::new(ServeOptions { max_sessions: 1, ..options() });
+        let mut control = open(&server, &[wanted("tfrc", &[("cc", "tfrc")], 50_000, Direction::Reverse)]).unwrap().0;
+        let busy = send(
+            &ask(&server, vec![wanted("tfrc", &[("cc", "tfrc")], 500, Direction::Forward)]),
+            &SendWatch::default(),
+        );
+        assert!(matches!(&busy, Err(SendError::Refused(why)) if why.contains("as many flows")), "{busy:?}");
+        control.shutdown();
+        let _ = control.read::<Tell>(MOST_TOLD, PATIENCE);
+        let begin = Instant::now();
+        loop {
+            let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 300, Direction::Forward)];
+            match send(&ask(&server, flows), &SendWatch::default()) {
+                Ok(run) => break assert!(run.notes.flows[0].well),
+                Err(_) => assert!(begin.elapsed() < Duration::from_secs(5), "the session is not given back"),
+            }
+            thread::sleep(Duration::from_millis(100));
         }
-        thread::sleep(Duration::from_millis(100));
-    }
+    });
 }
 
 /// Opens flows as a client would, and does no more.

@@ -63,137 +63,145 @@ fn half(columns: &[(&str, usize)]) -> Box<Half> {
 
 #[test]
 fn results_that_make_no_sense_leave_those_of_others() {
-    let run = told_by(3, |_| {
-        let honest = half(&[("time_s", 2), ("goodput_bps", 2)]);
-        vec![
-            Tell::Result { flow: 0, half: half(&[("time_s", 2), ("goodput_bps", 3)]) },
-            Tell::Result { flow: 1, half: honest },
-            Tell::Result { flow: 2, half: half(&[("time_s", 1), ("flow", 1)]) },
-        ]
+    realtime::tried(|| {
+        let run = told_by(3, |_| {
+            let honest = half(&[("time_s", 2), ("goodput_bps", 2)]);
+            vec![
+                Tell::Result { flow: 0, half: half(&[("time_s", 2), ("goodput_bps", 3)]) },
+                Tell::Result { flow: 1, half: honest },
+                Tell::Result { flow: 2, half: half(&[("time_s", 1), ("flow", 1)]) },
+            ]
+        });
+        let run = run.unwrap();
+        let said: Vec<&str> = run.notes.flows.iter().map(|notes| notes.receiver_ended.as_str()).collect();
+        let no_sense = "the server's results make no sense: table rate, column";
+        assert_eq!(said[0], format!("{no_sense} goodput_bps has 3 rows, the first column 2"));
+        assert_eq!(said[1], "peer closed");
+        assert_eq!(said[2], format!("{no_sense} flow: there is no such column"));
+        assert_eq!(run.notes.flows.iter().map(|notes| notes.well).collect::<Vec<_>>(), [false, true, false]);
+        let delivered: Vec<_> = run.output.summary.flows.iter().map(|row| row.bytes_delivered).collect();
+        assert_eq!(delivered, [Some(0), Some(1000), Some(0)]);
+        for series in &run.output.series {
+            assert!(series.columns.iter().all(|(_, values)| values.len() == series.columns[0].1.len()), "{series:?}");
+        }
     });
-    let run = run.unwrap();
-    let said: Vec<&str> = run.notes.flows.iter().map(|notes| notes.receiver_ended.as_str()).collect();
-    let no_sense = "the server's results make no sense: table rate, column";
-    assert_eq!(said[0], format!("{no_sense} goodput_bps has 3 rows, the first column 2"));
-    assert_eq!(said[1], "peer closed");
-    assert_eq!(said[2], format!("{no_sense} flow: there is no such column"));
-    assert_eq!(run.notes.flows.iter().map(|notes| notes.well).collect::<Vec<_>>(), [false, true, false]);
-    let delivered: Vec<_> = run.output.summary.flows.iter().map(|row| row.bytes_delivered).collect();
-    assert_eq!(delivered, [Some(0), Some(1000), Some(0)]);
-    for series in &run.output.series {
-        assert!(series.columns.iter().all(|(_, values)| values.len() == series.columns[0].1.len()), "{series:?}");
-    }
 }
 
 #[test]
 fn a_server_that_tells_nonsense_is_not_listened_to_any_more() {
-    let honest = || Tell::Result { flow: 0, half: half(&[("time_s", 2), ("goodput_bps", 2)]) };
-    let cases = [
-        (
-            Tell::Result { flow: usize::MAX, half: half(&[]) },
-            "the server told of flow 18446744073709551615; there are 2",
-        ),
-        (
-            Tell::Welcome { max_rate_bps: 1, max_duration_ms: 1 },
-            "the server said what is not to be said while flows run",
-        ),
-        (Tell::Refused { why: HOSTILE.to_owned() }, &format!("the server refused: {SHOWN}")),
-    ];
-    for (nonsense, said) in cases {
-        let run = told_by(2, move |_| vec![honest(), nonsense.clone(), honest()]).unwrap();
-        assert_eq!(run.notes.flows[0].receiver_ended, "peer closed");
-        assert_eq!(run.notes.flows[1].receiver_ended, said);
-    }
+    realtime::tried(|| {
+        let honest = || Tell::Result { flow: 0, half: half(&[("time_s", 2), ("goodput_bps", 2)]) };
+        let cases = [
+            (
+                Tell::Result { flow: usize::MAX, half: half(&[]) },
+                "the server told of flow 18446744073709551615; there are 2",
+            ),
+            (
+                Tell::Welcome { max_rate_bps: 1, max_duration_ms: 1 },
+                "the server said what is not to be said while flows run",
+            ),
+            (Tell::Refused { why: HOSTILE.to_owned() }, &format!("the server refused: {SHOWN}")),
+        ];
+        for (nonsense, said) in cases {
+            let run = told_by(2, move |_| vec![honest(), nonsense.clone(), honest()]).unwrap();
+            assert_eq!(run.notes.flows[0].receiver_ended, "peer closed");
+            assert_eq!(run.notes.flows[1].receiver_ended, said);
+        }
+    });
 }
 
 /// Nothing that a server says reaches a user's terminal or files as it is.
 #[test]
 fn a_servers_texts_are_cleaned() {
-    let run = told_by(1, |_| {
-        let mut half = half(&[]);
-        half.ended = HOSTILE.to_owned();
-        half.well = false;
-        (half.row.cc, half.row.profile) = (HOSTILE.to_owned(), HOSTILE.to_owned());
-        half.row.ended = Some(HOSTILE.to_owned());
-        vec![Tell::Result { flow: 0, half }]
+    realtime::tried(|| {
+        let run = told_by(1, |_| {
+            let mut half = half(&[]);
+            half.ended = HOSTILE.to_owned();
+            half.well = false;
+            (half.row.cc, half.row.profile) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+            half.row.ended = Some(HOSTILE.to_owned());
+            vec![Tell::Result { flow: 0, half }]
+        });
+        let run = run.unwrap();
+        assert_eq!(run.notes.flows[0].receiver_ended, SHOWN);
+        let all = format!(
+            "{}{}",
+            serde_json::to_string(&run.output.summary).unwrap(),
+            serde_json::to_string(&run.notes).unwrap()
+        );
+        // JSON would have escaped them itself
+        assert!(!all.contains(r"\u001b") && !all.contains('\u{202e}'), "{all}");
+        assert_eq!(run.output.summary.flows[0].ended.as_deref(), Some(SHOWN));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let flows = || vec![wanted("t", &[("cc", "tfrc")], 300, Direction::Forward)];
+        let asked = || SendOptions {
+            host: "127.0.0.1".to_owned(),
+            port,
+            key: None,
+            flows: flows(),
+            logs: None,
+            results: None,
+            ports: None,
+        };
+        let sending = || {
+            thread::spawn({
+                let asked = asked();
+                move || send(&asked, &SendWatch::default()).unwrap_err().to_string()
+            })
+        };
+        // in the clear
+        let said = sending();
+        let mut stream = listener.accept().unwrap().0;
+        control::write(&mut stream, &Answer::Refused { why: HOSTILE.repeat(100) }).unwrap();
+        drop(stream);
+        let said = said.join().unwrap();
+        assert!(said.starts_with(&format!("the server refused: {SHOWN}no")) && said.chars().count() <= 521, "{said}");
+        assert!(!said.contains(|c: char| c.is_control() || c == '\u{202e}'));
+        // encrypted; and as what no message is
+        let said = sending();
+        let mut channel = accepted(&listener);
+        channel.write(&Tell::Refused { why: HOSTILE.to_owned() }, PATIENCE).unwrap();
+        assert_eq!(said.join().unwrap(), format!("the server refused: {SHOWN}"));
+        let said = sending();
+        let mut channel = accepted(&listener);
+        channel.write(&serde_json::json!({ "say": HOSTILE }), PATIENCE).unwrap();
+        let said = said.join().unwrap();
+        assert!(said.contains(SHOWN) && !said.contains(|c: char| c.is_control() || c == '\u{202e}'), "{said}");
     });
-    let run = run.unwrap();
-    assert_eq!(run.notes.flows[0].receiver_ended, SHOWN);
-    let all = format!(
-        "{}{}",
-        serde_json::to_string(&run.output.summary).unwrap(),
-        serde_json::to_string(&run.notes).unwrap()
-    );
-    // JSON would have escaped them itself
-    assert!(!all.contains(r"\u001b") && !all.contains('\u{202e}'), "{all}");
-    assert_eq!(run.output.summary.flows[0].ended.as_deref(), Some(SHOWN));
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let flows = || vec![wanted("t", &[("cc", "tfrc")], 300, Direction::Forward)];
-    let asked = || SendOptions {
-        host: "127.0.0.1".to_owned(),
-        port,
-        key: None,
-        flows: flows(),
-        logs: None,
-        results: None,
-        ports: None,
-    };
-    let sending = || {
-        thread::spawn({
-            let asked = asked();
-            move || send(&asked, &SendWatch::default()).unwrap_err().to_string()
-        })
-    };
-    // in the clear
-    let said = sending();
-    let mut stream = listener.accept().unwrap().0;
-    control::write(&mut stream, &Answer::Refused { why: HOSTILE.repeat(100) }).unwrap();
-    drop(stream);
-    let said = said.join().unwrap();
-    assert!(said.starts_with(&format!("the server refused: {SHOWN}no")) && said.chars().count() <= 521, "{said}");
-    assert!(!said.contains(|c: char| c.is_control() || c == '\u{202e}'));
-    // encrypted; and as what no message is
-    let said = sending();
-    let mut channel = accepted(&listener);
-    channel.write(&Tell::Refused { why: HOSTILE.to_owned() }, PATIENCE).unwrap();
-    assert_eq!(said.join().unwrap(), format!("the server refused: {SHOWN}"));
-    let said = sending();
-    let mut channel = accepted(&listener);
-    channel.write(&serde_json::json!({ "say": HOSTILE }), PATIENCE).unwrap();
-    let said = said.join().unwrap();
-    assert!(said.contains(SHOWN) && !said.contains(|c: char| c.is_control() || c == '\u{202e}'), "{said}");
 }
 
 /// Nor does anything that a client says reach the server's log so, or come back to another.
 #[test]
 fn a_clients_texts_are_cleaned() {
-    let said = Arc::new(Mutex::new(Vec::new()));
-    let theirs = Arc::clone(&said);
-    let say: Words = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
-    let mut server = Served::telling(options(), say);
-    let hostile = |settings: &[(&str, &str)], kernel: Option<&str>| {
-        let mut flow = wanted("t", settings, 300, Direction::Forward);
-        flow.offer.kernel = kernel.map(str::to_owned);
-        let _ = open(&server, &[flow]);
-    };
-    hostile(&[("cc", HOSTILE)], None);
-    // what is named first is told, what is named last is run
-    hostile(&[("cc", HOSTILE), ("cc", "tfrc")], None);
-    hostile(&[("cc", "tfrc"), (HOSTILE, HOSTILE)], None);
-    hostile(&[], Some(HOSTILE));
-    let framed = |text: &str| [&(text.len() as u32).to_be_bytes(), text.as_bytes()].concat();
-    let mut stream = TcpStream::connect(server.address).unwrap();
-    stream.write_all(&framed(&serde_json::json!({ "say": HOSTILE }).to_string())).unwrap();
-    let _ = std::io::copy(&mut stream, &mut std::io::sink());
-    let mut channel = Channel::open(TcpStream::connect(server.address).unwrap(), None).unwrap();
-    channel.write(&serde_json::json!({ "say": HOSTILE }), PATIENCE).unwrap();
-    let _ = channel.read::<Tell>(MOST_TOLD, PATIENCE);
-    let _ = channel.read::<Tell>(MOST_TOLD, PATIENCE);
-    server.end();
-    let said = said.lock().unwrap();
-    assert!(said.iter().any(|line| line.contains(SHOWN)), "{said:?}");
-    for line in said.iter() {
-        assert!(!line.contains(|c: char| c.is_control() || c == '\u{202e}'), "{line:?}");
-    }
+    realtime::tried(|| {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let theirs = Arc::clone(&said);
+        let say: Words = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
+        let mut server = Served::telling(options(), say);
+        let hostile = |settings: &[(&str, &str)], kernel: Option<&str>| {
+            let mut flow = wanted("t", settings, 300, Direction::Forward);
+            flow.offer.kernel = kernel.map(str::to_owned);
+            let _ = open(&server, &[flow]);
+        };
+        hostile(&[("cc", HOSTILE)], None);
+        // what is named first is told, what is named last is run
+        hostile(&[("cc", HOSTILE), ("cc", "tfrc")], None);
+        hostile(&[("cc", "tfrc"), (HOSTILE, HOSTILE)], None);
+        hostile(&[], Some(HOSTILE));
+        let framed = |text: &str| [&(text.len() as u32).to_be_bytes(), text.as_bytes()].concat();
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.write_all(&framed(&serde_json::json!({ "say": HOSTILE }).to_string())).unwrap();
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+        let mut channel = Channel::open(TcpStream::connect(server.address).unwrap(), None).unwrap();
+        channel.write(&serde_json::json!({ "say": HOSTILE }), PATIENCE).unwrap();
+        let _ = channel.read::<Tell>(MOST_TOLD, PATIENCE);
+        let _ = channel.read::<Tell>(MOST_TOLD, PATIENCE);
+        server.end();
+        let said = said.lock().unwrap();
+        assert!(said.iter().any(|line| line.contains(SHOWN)), "{said:?}");
+        for line in said.iter() {
+            assert!(!line.contains(|c: char| c.is_control() || c == '\u{202e}'), "{line:?}");
+        }
+    });
 }

@@ -1,0 +1,63 @@
+"""How `conftest.py` tries tests in real time again: on a host whose processors others have, and on a quiet one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+CONFTEST = """
+import sys
+sys.path.insert(0, {here!r})
+import realtime
+realtime.Steal.begin = lambda self, module: None
+realtime.Steal.share = lambda self: {steal}
+exec(open({here!r} + "/conftest.py").read())
+"""
+
+TESTS = """
+import pytest
+made, runs = [], []
+
+@pytest.fixture(scope="module")
+def number():
+    made.append(None)
+    return len(made)
+
+@pytest.mark.realtime
+def test_fine():
+    pass
+
+@pytest.mark.realtime
+def test_later(number, tmp_path):
+    assert number == 3
+
+@pytest.mark.realtime
+def test_never():
+    runs.append(None)
+    assert len(runs) > 5
+
+def test_other():
+    assert len(runs) == {runs}
+    assert False
+"""
+
+
+@pytest.mark.parametrize(
+    ("steal", "runs", "said"), [(0.5, 3, "1 failed, 2 passed, 1 skipped"), (0.0, 1, "3 failed, 1 passed")]
+)
+def test_a_failure_counts_where_the_host_was_ones_own(
+    tmp_path: Path, steal: float, runs: int, said: str
+) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST.format(here=str(HERE), steal=steal))
+    (tmp_path / "test_it.py").write_text(TESTS.format(runs=runs))
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = realtime\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert said in ended.stdout, ended.stdout + ended.stderr
+    assert "assert False" in ended.stdout
+    assert ("inconclusive: others took 50.0%" in ended.stdout) == (steal > 0)
