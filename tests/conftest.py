@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import pytest
 from _pytest.runner import runtestprotocol
 
-from realtime import MOST_STEAL, TRIES, Steal
+from realtime import MOST_STEAL, MUCH_STEAL, TRIES, Steal
 
 _steal = Steal()
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """A test in real time that failed is tried again, from its module's fixtures on, if the processors were given to
-    others meanwhile. If so each time it is inconclusive, a skip even where skips are forbidden: the host has all that
-    the test needs."""
+    others meanwhile. If they had much of them each time it is inconclusive, a skip even where skips are forbidden: the
+    host has all that the test needs."""
     if item.get_closest_marker("realtime") is None:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -28,12 +28,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 def _tried(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
     _steal.begin(item.path)
+    least = 1.0
     for _ in range(TRIES):
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         steal = _steal.share()
+        least = min(least, steal)
         if steal <= MOST_STEAL or not any(report.failed for report in reports):
-            yield from reports
-            return
+            break
         # all fixtures anew
         item.session._setupstate.teardown_exact(None)
         _steal.begin(None)
@@ -42,9 +43,9 @@ def _tried(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.T
             item._initrequest()
     path, line, _ = item.location
     for report in reports:
-        if report.failed:
+        if report.failed and least > MUCH_STEAL:
             report.outcome = "skipped"
-            why = f"inconclusive: others took {steal:.1%} of the processors' time"
+            why = f"inconclusive: others took {least:.1%} of the processors' time or more"
             report.longrepr = (
                 path,
                 line or 0,

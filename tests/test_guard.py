@@ -1,0 +1,103 @@
+"""`paceline serve` as a process, under flows that are meant to stop it: others are served, its memory is bounded, and
+SIGINT ends it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from paceline.sending import send
+
+pytestmark = pytest.mark.realtime
+
+HOSTILE = (
+    # more than a processor makes, in segments of 16 bytes
+    ("newreno", ("app.kind=cbr", "app.rate=100 Gbit/s", "segment=16 B")),
+    ("cubic", ("app.kind=ftp", "segment=16 B", "receive_window=65536")),
+    ("newreno", ("app.kind=web", "app.gap=1 us", "app.mean_size=1 B", "app.arrivals=open")),
+    ("newreno", ("app.kind=pareto", "app.rate=100 Gbit/s", "app.burst=1000000 s", "app.idle=0 s")),
+)
+"""Flows that a server sends: controllers with settings."""
+
+MEMORY = 200e6
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server on loopback, and its port."""
+    command = [sys.executable, "-m", "paceline", "serve", "--bind", "127.0.0.1", "--port", "0", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr is not None
+            found = re.search(r":(\d+),", server.stderr.readline())
+            assert found is not None
+            yield server, int(found[1])
+        finally:
+            if server.poll() is None:
+                server.kill()
+
+
+def hostile(port: int, cc: str, settings: tuple[str, ...]) -> subprocess.Popen[str]:
+    """A client that asks for such a flow, in a process of its own."""
+    words = [word for setting in settings for word in ("--set", setting)]
+    command = [sys.executable, "-m", "paceline", "send", "127.0.0.1", "--port", str(port), "--reverse"]
+    return subprocess.Popen(
+        [*command, "--cc", cc, "--for", "50s", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+
+
+def resident(process: int) -> int:
+    """Bytes of memory that a process has."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def test_a_server_outlives_hostile_flows_and_ends_when_told() -> None:
+    with serving("--max-memory", f"{MEMORY:.0f} B", "--max-duration", "60s") as (server, port):
+        send("127.0.0.1", "tfrc", duration_s=0.5, port=port)
+        before = resident(server.pid)
+        clients = [hostile(port, cc, settings) for cc, settings in HOSTILE]
+        try:
+            time.sleep(4)
+            assert [client.poll() for client in clients] == [None] * len(HOSTILE), "all of them run"
+            for _ in range(3):
+                began = time.monotonic()
+                row = send("127.0.0.1", "tfrc", duration_s=1.0, port=port).flows.row(0, named=True)
+                # of a second's flow; the rest is the agreement and the end
+                assert row["packets_delivered"] > 10, row
+                assert time.monotonic() - began < 4
+            assert resident(server.pid) - before < MEMORY
+            began = time.monotonic()
+            server.send_signal(signal.SIGINT)
+            server.wait(timeout=10)
+            assert time.monotonic() - began < 2
+        finally:
+            for client in clients:
+                client.kill()
+                client.communicate()
+
+
+def test_recordings_count_in_sum_and_memory_comes_back() -> None:
+    """Flows one after the other take no more than those of one moment, and what they had goes with them."""
+    with serving("--max-memory", "64 MB", "--max-duration", "60s") as (server, port):
+        send("127.0.0.1", "tfrc", duration_s=0.5, port=port)
+        before = resident(server.pid)
+        most = 0
+        for _ in range(4):
+            send("127.0.0.1", "newreno", duration_s=2.0, direction="both", flows=2, port=port)
+            most = max(most, resident(server.pid))
+        assert most - before < 64e6
+        time.sleep(1)
+        assert resident(server.pid) - before < 16e6
