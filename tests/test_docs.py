@@ -40,6 +40,10 @@ def test_every_measure_is_defined() -> None:
     assert not missing, f"docs/measures.md does not define {missing}"
 
 
+# Most of the time is the compiler's.
+QUICK = {"CARGO_PROFILE_DEV_OPT_LEVEL": "1", "CARGO_PROFILE_DEV_DEBUG": "none"}
+
+
 def test_the_documented_controller_is_one_file_and_two_lines(tmp_path: Path) -> None:
     """Does what docs/write-your-own-controller.md says, in a copy of the sources, and runs the tests there."""
     text = (ROOT / "docs/write-your-own-controller.md").read_text()
@@ -65,7 +69,7 @@ def test_the_documented_controller_is_one_file_and_two_lines(tmp_path: Path) -> 
         run = subprocess.run(
             ["cargo", "test", "--quiet", "--offline", "-p", *part],
             cwd=tmp_path,
-            env={**os.environ, "CARGO_TARGET_DIR": str(tmp_path / "target")},
+            env={**os.environ, "CARGO_TARGET_DIR": str(tmp_path / "target"), **QUICK},
             capture_output=True,
             text=True,
             check=False,

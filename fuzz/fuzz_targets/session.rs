@@ -18,7 +18,7 @@ const CONNECTION: ConnectionId = ConnectionId(1);
 const NONCE: Nonce = Nonce(2);
 /// What an input of the fuzzer may make a session do: inputs of its own, and datagrams.
 const MOST_INPUTS: usize = 2000;
-const MOST_DATAGRAMS: usize = 20_000;
+const MOST_DATAGRAMS: usize = 4_000;
 /// Datagrams that the network holds each way.
 const MOST_UNDER_WAY: usize = 512;
 
