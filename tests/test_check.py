@@ -115,6 +115,10 @@ def test_check_takes_campaigns_and_standard_input(odd: Path, tmp_path: Path) -> 
     done = paceline_("check", campaign)
     assert done.returncode == 2
     assert "did you mean `cubic`?" in done.stdout
+    # that of the package, where there is none here
+    command = [sys.executable, "-m", "paceline", "check", "examples/campaigns/wide-area.toml"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "1 file: 0 errors, 0 warnings\n"), done.stdout
     command = [sys.executable, "-m", "paceline", "check", "-"]
     done = subprocess.run(command, input=ODD, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0
@@ -218,6 +222,12 @@ def test_an_ascii_terminal_gets_ascii(sound: Path) -> None:
     done = paceline_("run", sound, "--runs", "2", LC_ALL="C", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "mean +- half" in done.stdout
+    # cells are measured as they are printed: the bars of a table stand below each other
+    lines = done.stdout.splitlines()
+    rows = [line for line in lines if "+-" in line and " |" in line]
+    rules = {tuple(i for i, c in enumerate(line) if c == "+") for line in lines if line.startswith("-----")}
+    assert len(rows) > 3
+    assert {tuple(i for i, c in enumerate(row) if c == "|") for row in rows} <= rules, done.stdout
     named = paceline_("run", sound, "--set", "name=Köln", "--json", LC_ALL="C", PYTHONIOENCODING="ascii")
     assert json.loads(named.stdout)["name"] == "Köln"
 

@@ -379,10 +379,11 @@ def test_absurd_options_are_refused(here: Command, small: Path) -> None:
     )
 
 
-def test_full_standard_output(small: Path) -> None:
+@pytest.mark.parametrize("words", [["run", "FILE", "--json"], ["--help"], ["--version"], ["run", "--help"]])
+def test_full_standard_output(small: Path, words: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "paceline", "run", small, "--json"],
+            [sys.executable, "-m", "paceline", *(str(small) if word == "FILE" else word for word in words)],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -503,7 +504,7 @@ def test_a_run_that_heeds_nothing_does_not_keep_the_command_from_ending(tmp_path
     finally:
         process.kill()
     assert process.returncode == 130
-    assert stderr == "paceline: Stopped. 0 of 1 runs had finished; nothing was kept.\n"
+    assert stderr == "paceline: Stopped before a run had finished.\n"
 
 
 def test_a_defect_asks_for_a_report(here: Command, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,7 +118,7 @@ def test_runs_that_were_stopped_are_kept_and_gone_on_with(
 def test_ctrl_c_is_a_keyboard_interrupt(scenario: paceline.Scenario) -> None:
     """A loop over scenarios that goes on after errors does not go on after it."""
     assert not issubclass(Interrupted, Exception)
-    with pytest.raises(KeyboardInterrupt, match=r"Stopped\. [1-3] of 4 runs had finished; nothing was kept"):
+    with pytest.raises(KeyboardInterrupt, match=r"Stopped\. [1-3] of 4 runs had finished; they are not kept"):
         paceline.run(scenario, runs=4, progress=stop_at(1))
 
 

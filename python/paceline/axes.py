@@ -95,7 +95,12 @@ def _paths(vary: Vary) -> list[str]:
 
 
 def _check_paths(paths: Sequence[str]) -> None:
-    for path in paths:
+    for place, path in enumerate(paths):
+        for later in paths[place + 1 :]:
+            if path.startswith(f"{later}."):
+                raise PacelineError(
+                    f"{path} is varied before {later}, which replaces it: give {later} first, or leave one of them out"
+                )
         if paths.count(path) > 1:
             raise PacelineError(f"{path} is varied twice: give its values in one option")
         if path == "seed":

@@ -58,9 +58,6 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, finished: int, total: int, kept: str | None = None) -> None:
         self.finished = finished
         self.total = total
-        where = (
-            f"they are kept in {kept}. Give the same command again, without --fresh, to go on."
-            if kept
-            else "nothing was kept."
-        )
-        super().__init__(f"Stopped. {finished} of {total} runs had finished; {where}")
+        where = f"kept in {kept}. Give the same command again to go on." if kept else "not kept."
+        some = f"Stopped. {finished} of {total} runs had finished; they are {where}"
+        super().__init__(some if finished else "Stopped before a run had finished.")

@@ -45,7 +45,6 @@ _LOSSES = frozenset(["loss_rate", "packets_lost", "packets_retransmitted", "rece
 SHARES = frozenset(
     [
         "loss_rate",
-        "receiving_ratio",
         "loss_event_rate",
         "late_share",
         "stall_share",

@@ -306,7 +306,7 @@ class Results:
         results = cls([], files.read_json(path / "manifest.json"))
         if not (path / "runs.parquet").is_file():
             raise PacelineError(
-                f"{path} holds no results yet: a sweep writes its tables when all of its runs are done"
+                f"{path} holds no results yet: tables are written when all runs are done; the same command goes on"
             )
         for name in TABLES:
             # Directories of versions that did not know them have no such tables.

@@ -50,11 +50,12 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
 
 
 def is_campaign(path: str | Path) -> bool:
-    """Whether a file is a campaign, not a scenario."""
-    if not Path(path).is_file():
+    """Whether a file is a campaign, not a scenario: an example of the package's too, where no such file is here."""
+    file = Path(find(str(path)))
+    if not file.is_file():
         return False
     try:
-        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return False
     return "scheme" in values and "flow" not in values

@@ -224,6 +224,11 @@ def main() -> None:
         _leave(fail("Stopped.", 130).exit_code)
     except SystemExit as end:
         _leave(end.code)
+    except OSError as error:
+        # help and version are printed before a command begins
+        _abandon_stdout()
+        done = isinstance(error, BrokenPipeError)
+        _leave(0 if done else fail(f"writing the output: {error.strerror or error}", 1).exit_code)
 
 
 def _leave(code: str | int | None) -> NoReturn:

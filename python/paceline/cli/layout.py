@@ -7,6 +7,7 @@ is ever cut: a word that does not fit goes on in the next line.
 from __future__ import annotations
 
 import os
+import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -54,6 +55,12 @@ def note(console: Console, notices: Iterable[str]) -> None:
         say(console, "\n" + notice)
 
 
+def _printed(text: str) -> str:
+    """Text as a terminal shows it that lacks some characters: "+-" for a plus-minus sign."""
+    encoding, errors = getattr(sys.stdout, "encoding", None) or "utf-8", getattr(sys.stdout, "errors", None)
+    return text if text.isascii() else text.encode(encoding, errors or "replace").decode(encoding)
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of text."""
@@ -64,6 +71,11 @@ class Column:
     """Numbers stand at the right."""
     repeat: bool = False
     """It says what a row is of, and stands in each of the tables that a wide one is split into."""
+
+    def __post_init__(self) -> None:
+        # measured as it will be printed
+        object.__setattr__(self, "head", _printed(self.head))
+        object.__setattr__(self, "cells", [_printed(cell) for cell in self.cells])
 
     @property
     def width(self) -> int:

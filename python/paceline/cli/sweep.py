@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -134,10 +133,14 @@ def sweep(
             progress=show_progress,
         )
     if shard.parts > 1:
+        if as_json:
+            documents.say(
+                {"shard": shard.part, "shards": shard.parts, "runs": len(results.runs), "out": str(directory)}
+            )
+            return
         print(
             f"Shard {shard.part} of {shard.parts}: {len(results.runs)} runs are in {directory}. When all shards are "
-            "done:\n    paceline merge DIR1 DIR2 ... --out DIR",
-            file=sys.stderr if as_json else sys.stdout,
+            "done:\n    paceline merge DIR1 DIR2 ... --out DIR"
         )
         return
     show_sweep(results, directory, as_json=as_json)

@@ -20,7 +20,7 @@ const KERNEL_EVERY_MS: u64 = 10;
 const KERNEL_READINGS: u64 = 131_072;
 
 /// Samples that an end takes of a flow at most: its recorder's, or readings of the kernel's TCP.
-fn samples(offer: &Offer) -> u64 {
+pub(super) fn samples(offer: &Offer) -> u64 {
     match offer.kernel {
         Some(_) => (offer.lasts_ms() / KERNEL_EVERY_MS).min(KERNEL_READINGS),
         None => offer.samples(),

@@ -6,13 +6,13 @@ use super::control::{self, Ask, Direction, Greeting, MOST_ASKED, Offer, Tell};
 use super::driver::{Driver, Handle, NewFlow, Running, View};
 use super::half::{Half, joined, recordings};
 use super::kernel;
-use super::told::checked;
+use super::told::checked_of;
 use super::udp::UdpPort;
 use crate::clock::Clock;
 use crate::host::{HostReport, HostState};
 use crate::results::{LiveOutput, LiveSummary};
 use crate::session::{Family, Reported, SessionSpec, Side};
-use paceline_units::Time;
+use paceline_units::{Span, Time};
 use serde::Serialize;
 use std::io;
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
@@ -25,8 +25,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long its results are waited for when the flows are over here, since something of them last came.
+/// How long its results are waited for when the flows are over here, since something of them last came, and in all.
 const RESULTS: u64 = 15;
+const ALL_RESULTS: u64 = 120;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A flow that is asked for, and what it is called in the results.
@@ -137,13 +138,21 @@ pub struct Shown {
 #[derive(Debug, Default)]
 pub struct SendWatch {
     stop: Arc<AtomicBool>,
+    hurried: AtomicBool,
     running: Mutex<Option<(Handle, Vec<Shown>)>>,
 }
 
 impl SendWatch {
-    /// Ends the flows; what they have measured is kept.
+    /// Ends the flows; what they have measured is kept. Called again, the server's results are not waited for.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        if self.stop.swap(true, Ordering::Relaxed) {
+            self.hurried.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The user has said so twice.
+    fn is_hurried(&self) -> bool {
+        self.hurried.load(Ordering::Relaxed)
     }
 
     /// The user wants an end.
@@ -347,6 +356,7 @@ struct Run {
     outcomes: std::sync::mpsc::Receiver<super::driver::Outcome>,
     halves: std::sync::mpsc::Receiver<(usize, Half)>,
     stop: Arc<AtomicBool>,
+    offers: Vec<Offer>,
     near: Vec<Option<Half>>,
     far: Vec<Option<Half>>,
     results: Option<PathBuf>,
@@ -362,7 +372,7 @@ impl Run {
             let text = std::fs::read(folder.join(control::result_file(flow)));
             // What is half written is no JSON yet.
             if let Some(half) = text.ok().and_then(|text| serde_json::from_slice(&text).ok()) {
-                *far = Some(checked(half));
+                *far = Some(checked_of(half, &self.offers[flow]));
             }
         }
     }
@@ -428,14 +438,15 @@ impl Run {
         }
         let none = || offers.iter().map(|_| None).collect();
         let (near, far, results) = (none(), none(), options.results.clone());
-        Ok(Run { handle, driver, outcomes, halves, stop, near, far, results, unheard: None })
+        let offers = offers.to_vec();
+        Ok(Run { handle, driver, outcomes, halves, stop, offers, near, far, results, unheard: None })
     }
 
     /// What the server said while the flows ran; whether more is to be heard of it.
     fn hears(&mut self, message: io::Result<Tell>) -> bool {
         let why = match message {
             Ok(Tell::Result { flow, half }) if flow < self.far.len() => {
-                self.far[flow] = Some(checked(*half));
+                self.far[flow] = Some(checked_of(*half, &self.offers[flow]));
                 return true;
             }
             Ok(Tell::Result { flow, .. }) => format!("the server told of flow {flow}; there are {}", self.far.len()),
@@ -476,7 +487,7 @@ impl Run {
         })?;
         let clock = Clock::start();
         let (mut stopped, mut gone) = (false, false);
-        let (mut until, mut known) = (Time::NEVER, 0);
+        let (mut until, mut known, mut last) = (Time::NEVER, 0, Time::NEVER);
         loop {
             while let Ok(outcome) = self.outcomes.try_recv() {
                 self.near[outcome.id as usize] = Some(outcome.half);
@@ -495,9 +506,15 @@ impl Run {
                 break;
             }
             let bytes = came.load(Ordering::Relaxed);
+            if ended && last == Time::NEVER {
+                last = clock.now() + Span::from_secs(ALL_RESULTS);
+            }
             if ended && (until == Time::NEVER || bytes != known) {
-                until = clock.now() + paceline_units::Span::from_secs(RESULTS);
+                until = last.min(clock.now() + Span::from_secs(RESULTS));
                 known = bytes;
+            }
+            if ended && watch.is_hurried() {
+                break;
             }
             if ended && (gone || clock.now() >= until) {
                 break;

@@ -2,7 +2,7 @@
 
 use super::budget::Net;
 use super::control::MOST_FLOWS;
-use super::server::{Shared, locked};
+use super::server::{LOOK, Shared, locked};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -41,6 +41,40 @@ impl Drop for Stranger {
             Some(1) | None => drop(strangers.remove(&self.from)),
             Some(count) => *count -= 1,
         }
+    }
+}
+
+/// Requests that are looked at at once; it takes some milliseconds a flow.
+const MOST_LOOKS: usize = 2;
+
+/// A look at what a client asks for: one at a time of each client, so that who asks for much waits for himself.
+pub(super) struct Look<'a> {
+    shared: &'a Shared,
+    from: Net,
+}
+
+impl Look<'_> {
+    /// When it is this client's turn; none if the server ends before.
+    pub(super) fn begins(shared: &Shared, ip: IpAddr) -> Option<Look<'_>> {
+        let from = Net::of(ip);
+        let mut looks = locked(&shared.looks);
+        while looks.len() >= MOST_LOOKS || looks.contains(&from) {
+            if shared.over.load(Ordering::Relaxed) {
+                return None;
+            }
+            let waited = shared.looked.wait_timeout(looks, LOOK);
+            looks = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+        }
+        looks.insert(from);
+        drop(looks);
+        Some(Look { shared, from })
+    }
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        locked(&self.shared.looks).remove(&self.from);
+        self.shared.looked.notify_all();
     }
 }
 

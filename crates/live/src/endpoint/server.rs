@@ -9,7 +9,7 @@ use super::channel::{Channel, Key, PATIENCE};
 use super::control::{self, Answer, Ask, Direction, MOST_ASKED, MOST_FLOWS, Offer, Tell};
 use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
-use super::held::{Open, Stranger};
+use super::held::{Look, Open, Stranger};
 use super::tries::{Seldom, Tries};
 use super::{Words, kernel, terms};
 use crate::clock::Clock;
@@ -18,7 +18,7 @@ use crate::peer_text::peer_text;
 use crate::session::{Family, SessionSpec, Side};
 use paceline_units::{Rate, Span, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 use std::net::TcpStream;
@@ -26,14 +26,14 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 /// How long a client may take to read what came of a flow.
 const READS: Duration = Duration::from_secs(60);
 /// How often somebody who waits looks up.
-const LOOK: Duration = Duration::from_millis(100);
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 const LOOK_TIMESPEC: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// A flow may take so much longer than it was to send.
 const GRACE: Duration = Duration::from_secs(30);
@@ -74,7 +74,10 @@ pub(super) struct Shared {
     pub(super) tries: Mutex<Tries>,
     pub(super) of_keys: Mutex<Seldom>,
     of_strangers: Mutex<Seldom>,
-    over: AtomicBool,
+    /// Whose requests are looked at just now, and a call when one has been.
+    pub(super) looks: Mutex<BTreeSet<Net>>,
+    pub(super) looked: Condvar,
+    pub(super) over: AtomicBool,
     pub(super) say: Words,
 }
 
@@ -129,6 +132,8 @@ impl Server {
             tries: Mutex::default(),
             of_keys: Mutex::default(),
             of_strangers: Mutex::default(),
+            looks: Mutex::default(),
+            looked: Condvar::new(),
             over: AtomicBool::new(false),
             say,
         });
@@ -219,13 +224,19 @@ impl Shared {
         if flows.is_empty() || flows.len() > MOST_FLOWS {
             return refuse(&mut stream, &format!("{} flows; 1 to {MOST_FLOWS} at a time", flows.len()));
         }
-        if let Some(why) = terms::refusal(&self.options, &flows) {
+        if let Some(why) = terms::refused_at_once(&self.options, &flows) {
             return refuse(&mut stream, &why);
         }
         let charge = match self.budget.charge(Net::of(ip), Portion::of(&flows)) {
             Ok(charge) => Arc::new(charge),
             Err(why) => return refuse(&mut stream, &why),
         };
+        let Some(look) = Look::begins(self, ip) else { return Ok(()) };
+        let refused = terms::refused(&self.options, &flows);
+        drop(look);
+        if let Some(why) = refused {
+            return refuse(&mut stream, &why);
+        }
         let longest = flows.iter().map(Offer::lasts_ms).max().unwrap_or(0);
         drop(stranger);
         let served = self.serve(&mut stream, ip, &flows, &charge, Duration::from_millis(longest) + GRACE);
@@ -288,7 +299,8 @@ impl Shared {
             {
                 return refuse(stream, &why);
             }
-            let cc = offer.spec.settings.iter().find(|(key, _)| key == "cc").map_or("newreno", |(_, cc)| cc);
+            // of two the last counts
+            let cc = offer.spec.settings.iter().rfind(|(key, _)| key == "cc").map_or("newreno", |(_, cc)| cc);
             let cc = peer_text(cc);
             (self.say)(&format!("{ip}: {cc} {words} {ip} for {} s", offer.spec.for_ms as f64 / 1e3));
         }

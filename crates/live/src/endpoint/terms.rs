@@ -11,8 +11,8 @@ const MOST_WRITES: f64 = 1e6;
 /// Payload of a full segment, at least: with less, all is headers.
 const LEAST_SEGMENT: u16 = 16;
 
-/// Why these flows are refused, if they are.
-pub(super) fn refusal(options: &ServeOptions, flows: &[Offer]) -> Option<String> {
+/// Why these flows are refused without a look at what they are, if they are.
+pub(super) fn refused_at_once(options: &ServeOptions, flows: &[Offer]) -> Option<String> {
     let max_duration_ms = options.max_duration.0 / 1_000_000;
     let longest = flows.iter().map(Offer::lasts_ms).max().unwrap_or(0);
     if longest > max_duration_ms {
@@ -24,6 +24,11 @@ pub(super) fn refusal(options: &ServeOptions, flows: &[Offer]) -> Option<String>
     if let Some(name) = flows.iter().filter_map(|offer| offer.kernel.as_ref()).find(|name| !is_name(name)) {
         return Some(format!("\"{}\" is no congestion control of the kernel's TCP", peer_text(name)));
     }
+    None
+}
+
+/// Why they are refused after it, if they are. That reads each flow as a scenario.
+pub(super) fn refused(options: &ServeOptions, flows: &[Offer]) -> Option<String> {
     flows.iter().filter(|offer| offer.kernel.is_none()).find_map(|offer| absurd(options.max_rate, offer))
 }
 

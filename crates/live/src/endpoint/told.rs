@@ -1,8 +1,12 @@
 //! What a server told of its end of a flow, checked before anything is made of it.
 
-use super::half::{Half, Table, is_column};
+use super::budget::samples as rows;
+use super::control::{Direction, Offer};
+use super::half::{EVERY, Half, Recorder, Table, is_column};
 use super::numbers::Numbers;
+use crate::kernel::log::{KERNEL, RATE, WINDOW};
 use crate::peer_text::peer_text;
+use crate::session::{Session, SessionSpec, Side};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -25,6 +29,66 @@ pub fn checked(mut half: Half) -> Half {
         *text = peer_text(text);
     }
     half
+}
+
+/// The same of a server's end of this flow, whose tables are those that such an end records.
+#[must_use]
+pub(super) fn checked_of(half: Half, offer: &Offer) -> Half {
+    let half = checked(half);
+    match if half.tables.is_empty() { Ok(()) } else { fit(&half.tables, offer) } {
+        Ok(()) => half,
+        Err(why) => Half { ended: format!("the server's results make no sense: {why}"), ..Half::default() },
+    }
+}
+
+/// Names of tables, each with the columns that it has at least: there are gauges that come later.
+type Shapes = Vec<(String, Vec<String>)>;
+
+/// The tables of a server's end of a flow.
+fn shapes(offer: &Offer) -> Result<Shapes, String> {
+    let owned = |(table, columns): (&str, &[&str])| {
+        (table.to_owned(), columns.iter().map(|column| (*column).to_owned()).collect())
+    };
+    let side = if offer.direction == Direction::Forward { Side::Receiver } else { Side::Sender };
+    if offer.kernel.is_some() {
+        let all = [("rate", RATE), ("kernel", KERNEL), ("cwnd", WINDOW)];
+        let many = if side == Side::Sender { all.len() } else { 1 };
+        return Ok(all[..many].iter().copied().map(owned).collect());
+    }
+    let model = offer.spec.model().map_err(|error| error.to_string())?;
+    let (connection, nonce, limit, announces, rtp) = (0, 0, None, false, None);
+    let spec = SessionSpec { side, flow: offer.spec.clone(), connection, nonce, limit, announces, rtp };
+    let session = Session::new(&spec).map_err(|error| error.to_string())?;
+    let tables = Recorder::new(&session, &model, EVERY).into_series().into_iter().map(Table::of);
+    Ok(tables.map(|table| (table.table, table.columns.into_iter().map(|(name, _)| name).collect())).collect())
+}
+
+/// What is wrong with tables that came of a flow.
+fn fit(tables: &[Table], offer: &Offer) -> Result<(), String> {
+    let mut shapes = shapes(offer)?;
+    // an end may go on for a while after the flow's time
+    let most = rows(offer).saturating_mul(2).saturating_add(1000);
+    for table in tables {
+        let name = peer_text(&table.table);
+        let Some(at) = shapes.iter().position(|(shape, _)| *shape == table.table) else {
+            return Err(format!("table {name} is none of this flow's, or stands there twice"));
+        };
+        let (_, columns) = shapes.swap_remove(at);
+        // one-way delays are left out where they are none
+        let there =
+            |column: &String| column.starts_with("owd_") || table.columns.iter().any(|(name, _)| name == column);
+        if let Some(column) = columns.iter().find(|column| !there(column)) {
+            return Err(format!("table {name} is without {column}"));
+        }
+        if table.columns.first().is_some_and(|(_, Numbers(values))| values.len() as u64 > most) {
+            return Err(format!("table {name} has more rows than such a flow can have, {most}"));
+        }
+        let time = table.columns.iter().find(|(column, _)| column == "time_s");
+        if time.is_some_and(|(_, Numbers(values))| values.iter().any(|value| value.is_nan())) {
+            return Err(format!("table {name}: a row without a time"));
+        }
+    }
+    Ok(())
 }
 
 /// What is wrong with a half.
@@ -77,7 +141,7 @@ fn bounded(name: &str, value: &Value) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::results::FlowRow;
-    use crate::session::Reported;
+    use crate::session::{Family, FlowSpec, Reported};
 
     fn with(table: &str, columns: &[(&str, &[f64])]) -> Half {
         let column = |(name, values): &(&str, &[f64])| ((*name).to_owned(), Numbers(values.to_vec()));
@@ -102,6 +166,35 @@ mod tests {
         half.reported = Some(Reported { reports: 1, expected: 2, lost: -1, jitter_s: Some(0.1) });
         let said = |half: &Half| serde_json::to_string(half).unwrap();
         assert_eq!(said(&checked(half.clone())), said(&half));
+    }
+
+    /// Tables are those that such an end records, whole, once, and no longer than the flow.
+    #[test]
+    fn tables_of_another_flow_are_refused() {
+        let settings = vec![("cc".to_owned(), "udp".to_owned()), ("app".to_owned(), "{ kind = \"cbr\" }".to_owned())];
+        let spec = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4 };
+        let offer = Offer { spec, direction: Direction::Forward, kernel: None, measure: None };
+        let of = |half: Half, offer: &Offer| {
+            let half = checked_of(half, offer);
+            half.ended.strip_prefix("the server's results make no sense: ").unwrap_or("").to_owned()
+        };
+        let (two, many) = (&[0.1, 0.2][..], &vec![0.5; 1100][..]);
+        assert_eq!(of(with("rate", &[("time_s", two), ("goodput_bps", two)]), &offer), "");
+        assert_eq!(of(with("rate", &[("time_s", two)]), &offer), "table rate is without goodput_bps");
+        assert!(of(with("kernel", &[("time_s", two)]), &offer).starts_with("table kernel is none of this flow's"));
+        let mut twice = with("rate", &[("time_s", two), ("goodput_bps", two)]);
+        twice.tables.push(twice.tables[0].clone());
+        assert!(of(twice, &offer).contains("or stands there twice"));
+        assert!(of(with("rate", &[("time_s", many), ("goodput_bps", many)]), &offer).contains("more rows"));
+        let timeless = with("rate", &[("time_s", &[f64::NAN]), ("goodput_bps", &[1.0])]);
+        assert_eq!(of(timeless, &offer), "table rate: a row without a time");
+        // of the kernel's TCP the receiver has a rate alone
+        let kernel = Offer { kernel: Some("reno".to_owned()), ..offer.clone() };
+        let all = || with("rate", &[("time_s", two), ("goodput_bps", two), ("send_rate_bps", two)]);
+        assert_eq!(of(all(), &kernel), "");
+        assert!(of(with("cwnd", &[("time_s", two)]), &kernel).starts_with("table cwnd is none"));
+        let sends = Offer { direction: Direction::Reverse, ..kernel };
+        assert_eq!(of(with("cwnd", &[("time_s", two)]), &sends), "table cwnd is without cwnd_packets");
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! ```
 
 use super::bucket::Bucket;
-use super::log::{Log, Sample, Way};
+use super::log::{Log, RATE, Sample, Way};
 use super::tcp_info::{self, CcInfo, State, TcpInfo};
 use crate::clock::{Clock, Waiter};
 use crate::results::FlowRow;
@@ -392,7 +392,7 @@ impl Received {
     #[must_use]
     pub fn series(&self, flow: &str, instance: u32) -> Vec<Series> {
         let labels = vec![("flow", flow.to_owned()), ("instance", instance.to_string())];
-        let mut rate = Series::new("rate", labels, &["time_s", "goodput_bps", "send_rate_bps"]);
+        let mut rate = Series::new("rate", labels, RATE);
         let mut before = self.start;
         for &(time, bytes) in &self.intervals {
             let length = time.since(before).as_secs_f64();

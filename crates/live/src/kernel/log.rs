@@ -46,6 +46,12 @@ pub const KERNEL: &[&str] = &[
     "cc_cwnd_gain",
 ];
 
+/// Columns of the recording `cwnd` of a flow of the kernel's.
+pub const WINDOW: &[&str] = &["time_s", "cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"];
+
+/// Columns of the recording `rate` of a flow of the kernel's.
+pub const RATE: &[&str] = &["time_s", "goodput_bps", "send_rate_bps"];
+
 /// One reading.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
@@ -272,9 +278,8 @@ impl Log {
     pub fn series(&self, flow: &str, instance: u32, way: Way) -> Vec<Series> {
         let labels = || vec![("flow", flow.to_owned()), ("instance", instance.to_string())];
         let mut kernel = Series::new("kernel", labels(), KERNEL);
-        let window = ["time_s", "cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"];
-        let mut cwnd = Series::new("cwnd", labels(), &window);
-        let mut rate = Series::new("rate", labels(), &["time_s", "goodput_bps", "send_rate_bps"]);
+        let mut cwnd = Series::new("cwnd", labels(), WINDOW);
+        let mut rate = Series::new("rate", labels(), RATE);
         let mut before = &self.start;
         for sample in &self.samples {
             let row = sample.row();

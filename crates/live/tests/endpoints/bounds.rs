@@ -116,7 +116,7 @@ fn a_ticket_is_good_from_its_own_address_and_once() {
             let mut all = vec![0; 1 << 16];
             stream.read(&mut all).unwrap_or(0)
         };
-        assert_eq!(got(connected_from("127.0.0.2", server.address)), 0, "from another address");
+        assert_eq!(got(connected_from("127.0.0.2", server.address).unwrap()), 0, "from another address");
         assert!(got(std::net::TcpStream::connect(server.address).unwrap()) > 1000);
         assert_eq!(got(std::net::TcpStream::connect(server.address).unwrap()), 0, "a second time");
         assert!(matches!(control.read(MOST_TOLD, Duration::from_secs(15)), Ok(Tell::Result { .. })));
@@ -212,7 +212,7 @@ fn strangers_that_only_connect_leave_room_for_others() {
         let said = matches!(&refused, Err(SendError::Refused(why)) if why.contains("as many clients"));
         assert!(said || matches!(refused, Err(SendError::Closed | SendError::System(_))), "{refused:?}");
         // from another address there is room
-        let mut other = Channel::open(connected_from("127.0.0.2", server.address), None).unwrap();
+        let mut other = Channel::open(connected_from("127.0.0.2", server.address).unwrap(), None).unwrap();
         assert!(matches!(other.read(MOST_TOLD, PATIENCE), Ok(Tell::Welcome { .. })));
         idle.truncate(80);
         thread::sleep(Duration::from_millis(300));
@@ -221,12 +221,12 @@ fn strangers_that_only_connect_leave_room_for_others() {
 }
 
 /// A connection from one of this host's other addresses.
-pub fn connected_from(from: &str, to: SocketAddr) -> std::net::TcpStream {
+pub fn connected_from(from: &str, to: SocketAddr) -> std::io::Result<std::net::TcpStream> {
     use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
-    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    bind(&socket, &SocketAddr::new(from.parse().unwrap(), 0)).unwrap();
-    connect(&socket, &to).unwrap();
-    socket.into()
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    bind(&socket, &SocketAddr::new(from.parse().unwrap(), 0))?;
+    connect(&socket, &to)?;
+    Ok(socket.into())
 }
 
 /// A client that does not keep to the rate is held to it by the window of its connection: nothing is lost, it only takes its time.

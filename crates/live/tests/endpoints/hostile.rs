@@ -152,6 +152,55 @@ fn what_is_absurd_is_refused_with_words() {
     });
 }
 
+/// Requests that take long to look at, from one address on many connections at once, keep neither another client nor the end waiting.
+#[test]
+fn requests_are_looked_at_in_turn() {
+    realtime::tried(|| {
+        let mut server = Served::new(options());
+        let mut long: Vec<Wanted> =
+            (0..18).map(|_| wanted("w", &[("cc", "cubic"); 40], 1000, Direction::Reverse)).collect();
+        long[17].offer.spec.settings.push(("segment".to_owned(), "1 B".to_owned()));
+        let flows: Vec<Offer> = long.into_iter().map(|wanted| wanted.offer).collect();
+        let (address, over) = (server.address, Arc::new(AtomicBool::new(false)));
+        let threads: Vec<_> = (0..40)
+            .map(|_| {
+                let (flows, over) = (flows.clone(), Arc::clone(&over));
+                thread::spawn(move || {
+                    let mut refused = 0;
+                    while !over.load(Ordering::Relaxed) {
+                        let Ok(stream) = bounds::connected_from("127.0.0.2", address) else { continue };
+                        let Ok(mut channel) = Channel::open(stream, None) else { continue };
+                        let Ok(Tell::Welcome { .. }) = channel.read(MOST_TOLD, PATIENCE) else { continue };
+                        let asked = channel.write(&Ask::Open { flows: flows.clone() }, PATIENCE);
+                        if asked.is_ok() && matches!(channel.read(MOST_TOLD, PATIENCE), Ok(Tell::Refused { .. })) {
+                            refused += 1;
+                        }
+                    }
+                    refused
+                })
+            })
+            .collect();
+        thread::sleep(Duration::from_millis(500));
+        let mut longest = Duration::ZERO;
+        for _ in 0..5 {
+            let begin = Instant::now();
+            drop(open(&server, &[wanted("t", &[("cc", "tfrc")], 1000, Direction::Reverse)]).unwrap());
+            longest = longest.max(begin.elapsed());
+            thread::sleep(Duration::from_millis(200));
+        }
+        let begin = Instant::now();
+        server.end();
+        let took = begin.elapsed();
+        over.store(true, Ordering::Relaxed);
+        let refused: u32 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        assert!(refused > 10, "{refused} refused");
+        assert!(
+            longest < Duration::from_secs(1) && took < Duration::from_secs(2),
+            "{longest:?} waited, {took:?} to end"
+        );
+    });
+}
+
 /// Recordings are charged with all others', before they are made, and given back.
 #[test]
 fn memory_is_one_budget() {

@@ -124,7 +124,7 @@ fn a_handshake_said_again_opens_nothing() {
         let (_, [client, _]) = opened_observed(&server, Some(&KEY));
         let opened = |said: &[String]| said.iter().filter(|line| line.contains("tfrc to")).count();
         assert_eq!(opened(&said.lock().unwrap()), 1);
-        let mut again = connected_from("127.0.0.2", server.address);
+        let mut again = connected_from("127.0.0.2", server.address).unwrap();
         again.write_all(&client).unwrap();
         again.shutdown(Shutdown::Write).unwrap();
         let mut answers = Vec::new();
@@ -144,7 +144,8 @@ fn wrong_keys_cost_whoever_shows_them() {
         let theirs = Arc::clone(&said);
         let say: Words = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
         let server = Served::telling(ServeOptions { key: Some(KEY), ..options() }, say);
-        let shown = |key: &Key, from: &str| Channel::open(connected_from(from, server.address), Some(key)).map(|_| ());
+        let shown =
+            |key: &Key, from: &str| Channel::open(connected_from(from, server.address).unwrap(), Some(key)).map(|_| ());
         let waits = |tried: Result<(), Unanswered>| match tried {
             Err(Unanswered::Refused(why)) if why.contains("too many wrong keys from your address: try again in") => {
                 true
@@ -162,7 +163,7 @@ fn wrong_keys_cost_whoever_shows_them() {
         let (address, theirs) = (server.address, Arc::clone(&over));
         let trying = thread::spawn(move || {
             while !theirs.load(Ordering::Relaxed) {
-                let _ = Channel::open(connected_from("127.0.0.3", address), Some(&OTHER));
+                let _ = Channel::open(connected_from("127.0.0.3", address).unwrap(), Some(&OTHER));
             }
         });
         thread::sleep(Duration::from_millis(200));
