@@ -28,12 +28,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 def _tried(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
     _steal.begin(item.path)
-    least = 1.0
+    least, said = 1.0, []
     for _ in range(TRIES):
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         steal = _steal.share()
         least = min(least, steal)
-        if steal <= MOST_STEAL or not any(report.failed for report in reports):
+        said.append([str(getattr(report.longrepr, "reprcrash", "")) for report in reports if report.failed])
+        if steal <= MOST_STEAL or not said[-1]:
             break
         # all fixtures anew
         item.session._setupstate.teardown_exact(None)
@@ -43,7 +44,8 @@ def _tried(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.T
             item._initrequest()
     path, line, _ = item.location
     for report in reports:
-        if report.failed and least > MUCH_STEAL:
+        # what fails with the same words each time is no matter of time
+        if report.failed and least > MUCH_STEAL and any(words != said[0] for words in said):
             report.outcome = "skipped"
             why = f"inconclusive: others took {least:.1%} of the processors' time or more"
             report.longrepr = (

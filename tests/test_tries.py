@@ -41,6 +41,10 @@ def test_never():
     runs.append(None)
     assert len(runs) > 5
 
+@pytest.mark.realtime
+def test_same():
+    assert "this" == "that"
+
 def test_other():
     assert len(runs) == {runs}
     assert False
@@ -50,9 +54,9 @@ def test_other():
 @pytest.mark.parametrize(
     ("steal", "runs", "said"),
     [
-        (0.5, 3, "1 failed, 2 passed, 1 skipped"),
-        (0.05, 3, "2 failed, 2 passed"),
-        (0.0, 1, "3 failed, 1 passed"),
+        (0.5, 3, "2 failed, 2 passed, 1 skipped"),
+        (0.05, 3, "3 failed, 2 passed"),
+        (0.0, 1, "4 failed, 1 passed"),
     ],
 )
 def test_a_failure_counts_where_the_host_was_ones_own(

@@ -61,14 +61,18 @@ fn half(columns: &[(&str, usize)]) -> Box<Half> {
     Box::new(half)
 }
 
+/// What an end of the kernel's TCP that receives has.
+fn honest() -> Box<Half> {
+    half(&[("time_s", 2), ("goodput_bps", 2), ("send_rate_bps", 2)])
+}
+
 #[test]
 fn results_that_make_no_sense_leave_those_of_others() {
     realtime::tried(|| {
         let run = told_by(3, |_| {
-            let honest = half(&[("time_s", 2), ("goodput_bps", 2)]);
             vec![
                 Tell::Result { flow: 0, half: half(&[("time_s", 2), ("goodput_bps", 3)]) },
-                Tell::Result { flow: 1, half: honest },
+                Tell::Result { flow: 1, half: honest() },
                 Tell::Result { flow: 2, half: half(&[("time_s", 1), ("flow", 1)]) },
             ]
         });
@@ -90,7 +94,7 @@ fn results_that_make_no_sense_leave_those_of_others() {
 #[test]
 fn a_server_that_tells_nonsense_is_not_listened_to_any_more() {
     realtime::tried(|| {
-        let honest = || Tell::Result { flow: 0, half: half(&[("time_s", 2), ("goodput_bps", 2)]) };
+        let told = || Tell::Result { flow: 0, half: honest() };
         let cases = [
             (
                 Tell::Result { flow: usize::MAX, half: half(&[]) },
@@ -103,7 +107,7 @@ fn a_server_that_tells_nonsense_is_not_listened_to_any_more() {
             (Tell::Refused { why: HOSTILE.to_owned() }, &format!("the server refused: {SHOWN}")),
         ];
         for (nonsense, said) in cases {
-            let run = told_by(2, move |_| vec![honest(), nonsense.clone(), honest()]).unwrap();
+            let run = told_by(2, move |_| vec![told(), nonsense.clone(), told()]).unwrap();
             assert_eq!(run.notes.flows[0].receiver_ended, "peer closed");
             assert_eq!(run.notes.flows[1].receiver_ended, said);
         }
@@ -115,7 +119,7 @@ fn a_server_that_tells_nonsense_is_not_listened_to_any_more() {
 fn a_servers_texts_are_cleaned() {
     realtime::tried(|| {
         let run = told_by(1, |_| {
-            let mut half = half(&[]);
+            let mut half = honest();
             half.ended = HOSTILE.to_owned();
             half.well = false;
             (half.row.cc, half.row.profile) = (HOSTILE.to_owned(), HOSTILE.to_owned());
