@@ -5,10 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
 
 from realtime import MOST_STEAL, MUCH_STEAL, TRIES, Steal
+
+# an example may take its time where others have the processors
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 _steal = Steal()
 

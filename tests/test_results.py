@@ -71,8 +71,9 @@ def test_statistics_leave_out_what_is_missing_and_count() -> None:
     table = made().statistics("streams", measures=["fill_s"])
     (row,) = table.to_dicts()
     assert (row["n"], row["mean"], row["unit"]) == (2, 3.0, "s")
-    # t(0.975, 1) = 12.7062, sd of 2 and 4 is sqrt(2): the half width is t * sd / sqrt(2) = t.
-    assert row["high"] - row["mean"] == pytest.approx(12.7062, rel=1e-5)
+    (row,) = made().statistics("flows", measures=["goodput_bps"]).to_dicts()
+    # t(0.975, 2) = 4.30265, sd of 1, 2 and 3 is 1: the half width is t * sd / sqrt(3)
+    assert row["high"] - row["mean"] == pytest.approx(4.30265e6 / 3**0.5, rel=1e-5)
     empty = made().statistics("flows", measures=["rtt_mean_s"]).to_dicts()[0]
     assert (empty["n"], empty["mean"], empty["low"]) == (0, None, None)
 

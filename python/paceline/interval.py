@@ -32,16 +32,24 @@ SKEWED = frozenset(
         "freeze_s",
         "timeouts",
         "timeout_series",
+        "fast_retransmits",
+        "window_cuts",
         "transfers_unfinished",
         "given_up",
         "frame_errors",
         "jitter_s",
+        "fill_s",
+        "duration_s",
+        "loss_rate",
+        "packets_lost",
+        "packets_retransmitted",
+        "receiving_ratio",
+        "flow_goodput_sd_bps",
     ]
 )
 """Measures that a few rare events make, or of which most is lost at once: their distributions have far outliers. So
-have greatest values, with `max` in their names."""
-_LOSSES = frozenset(["loss_rate", "packets_lost", "packets_retransmitted", "receiving_ratio"])
-"""Those of a single transfer are of a handful of packets."""
+have extremes and what lies near them, with one of `EXTREMES` in their names, and drops."""
+EXTREMES = frozenset(["max", "min", "p95", "p99"])
 SHARES = frozenset(
     [
         "loss_rate",
@@ -73,7 +81,8 @@ class Kind(enum.StrEnum):
     T = "t"
     """Student's t interval of the mean, cut at what the measure cannot exceed."""
     RUNS = "runs"
-    """More than half of the runs have the same value: how many have another, and a bound on the share of such runs."""
+    """Four runs of five or more have the same value (below six runs, more than half): how many have another, and a
+    bound on the share of such runs."""
     MEDIAN = "median"
     """No interval of the mean; one of the median, by order statistics."""
     NONE = "none"
@@ -121,13 +130,11 @@ def steady(measure: str, transfers: int = 0) -> bool:
     """Whether means of few runs of a measure have a t interval that holds, as tests/test_coverage.py measures it.
 
     It does of averages over many packets or a long time. `transfers`: the most that one flow of it began in a run. Of
-    several, whose sizes differ by orders of magnitude, only delays are steady; of one all but its few losses.
+    several, whose sizes differ by orders of magnitude, only delays are steady.
     """
-    if measure in SKEWED or "max" in measure.split("_"):
+    if measure in SKEWED or measure.startswith("drop") or EXTREMES.intersection(measure.split("_")):
         return False
-    if transfers > 1:
-        return measure.startswith(("rtt_", "owd_"))
-    return transfers == 0 or measure not in _LOSSES
+    return transfers < 2 or measure.startswith(("rtt_", "owd_"))
 
 
 def interval(
@@ -145,12 +152,14 @@ def interval(
     if e.n == 1 or e.low is None or e.high is None:
         return found
     usual, others = _usual(measure, x)
-    if 2 * others < e.n or set(x) == {0.0, 1.0}:
+    # below six runs there is nothing else to say
+    alike = 5 * others <= e.n if low is not None else 2 * others < e.n
+    if alike or set(x) == {0.0, 1.0}:
         bounds = share_interval(others, e.n, confidence)
         return replace(
             found, kind=Kind.RUNS, usual=usual, others=others, others_low=bounds[0], others_high=bounds[1]
         )
-    if not steady(measure, transfers):
+    if 2 * others < e.n or not steady(measure, transfers):
         return found if low is None else replace(found, kind=Kind.MEDIAN)
     least = 0.0 if float(x.min()) >= 0 else -math.inf
     most = 1.0 if measure in SHARES else math.inf

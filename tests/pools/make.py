@@ -1,8 +1,8 @@
-"""Makes `pools.parquet`: what measures are in 1600 runs each of five short scenarios, for the test of coverage.
+"""Makes `pools.parquet`: what measures are in 1600 runs each of seven short scenarios, for the test of coverage.
 
     .venv/bin/python tests/pools/make.py
 
-Run it again when simulations change so much that the pools are no longer of this program; it takes a minute.
+Run it again when simulations change so much that the pools are no longer of this program; it takes some minutes.
 """
 
 from __future__ import annotations
@@ -90,6 +90,42 @@ count = 2
 start = { uniform = ["0 s", "5 s"] }
 app = { kind = "web", gap = "3 s", mean_size = "60 kB", max_size = "1 MB" }
 """,
+    # A film that a download catches up with.
+    "sofa": """
+duration = "60 s"
+[link.bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = { limit = "60 packets" }
+[flow.film]
+cc = "vegas"
+app = { kind = "stream", media_rate = "3 Mbit/s", length = "50 s", buffer = "5 %" }
+[flow.download]
+cc = "cubic"
+start = { uniform = ["8 s", "12 s"] }
+""",
+    # All kinds of media over a link that loses a packet now and then.
+    "mixed": """
+duration = "30 s"
+[link.bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = { limit = "60 packets" }
+loss = { kind = "uniform", rate = "0.05 %" }
+[flow.film]
+cc = "vegas"
+app = { kind = "stream", media_rate = "2 Mbit/s", length = "20 s" }
+[flow.call]
+cc = "nada"
+app = { kind = "encoder", frame_rate = 30, max_rate = "1.5 Mbit/s" }
+[flow.voice]
+cc = "udp"
+delays = true
+app = { kind = "voice" }
+[flow.download]
+cc = "newreno"
+start = { uniform = ["0 s", "3 s"] }
+""",
     # A file over a link with random loss.
     "file": """
 duration = "60 s"
@@ -135,6 +171,23 @@ POOLS = {
     "call's delay 95 %": ("call", "flows", "call", "owd_p95_s"),
     "call's RTT 50 %": ("call", "flows", "call", "rtt_p50_s"),
     "call's loss": ("call", "flows", "call", "loss_rate"),
+    "fill time beside much": ("mixed", "streams", "film", "fill_s"),
+    "film's time": ("sofa", "streams", "film", "duration_s"),
+    "film's RTT": ("sofa", "flows", "film", "rtt_mean_s"),
+    "film's RTT 95 %": ("sofa", "flows", "film", "rtt_p95_s"),
+    "film's RTT 99 %": ("sofa", "flows", "film", "rtt_p99_s"),
+    "film's goodput": ("mixed", "flows", "film", "goodput_bps"),
+    "timeouts of a download": ("sofa", "flows", "download", "timeouts"),
+    "resent beside media": ("mixed", "flows", "download", "packets_retransmitted"),
+    "loss beside media": ("mixed", "flows", "download", "loss_rate"),
+    "RTT beside media": ("mixed", "flows", "download", "rtt_mean_s"),
+    "drops": ("mixed", "queues", "bottleneck", "drops_overflow"),
+    "voice's loss": ("mixed", "flows", "voice", "packets_lost"),
+    "voice's goodput": ("mixed", "flows", "voice", "goodput_bps"),
+    "voice's delay 99 %": ("mixed", "flows", "voice", "owd_p99_s"),
+    "least delay": ("mixed", "flows", "voice", "owd_min_s"),
+    "call's RTT 99 %": ("mixed", "flows", "call", "rtt_p99_s"),
+    "receiving ratio": ("sofa", "flows", "film", "receiving_ratio"),
     "completion time": ("file", "flows", "file", "transfer_time_mean_s"),
     "file's goodput": ("file", "flows", "file", "goodput_bps"),
     "file's loss": ("file", "flows", "file", "loss_rate"),
