@@ -47,9 +47,22 @@ def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 
 def hostile(port: int, cc: str, settings: tuple[str, ...]) -> subprocess.Popen[str]:
-    """A client that asks for such a flow, in a process of its own."""
+    """A client that asks for such a flow, in a process of its own, which takes no processor from the server: it would
+    have a host of its own."""
     words = [word for setting in settings for word in ("--set", setting)]
-    command = [sys.executable, "-m", "paceline", "send", "127.0.0.1", "--port", str(port), "--reverse"]
+    command = [
+        "nice",
+        "-n",
+        "19",
+        sys.executable,
+        "-m",
+        "paceline",
+        "send",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--reverse",
+    ]
     return subprocess.Popen(
         [*command, "--cc", cc, "--for", "50s", *words],
         stdout=subprocess.PIPE,
