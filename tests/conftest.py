@@ -32,9 +32,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def _tried(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
-    _steal.begin(item.path)
     least, said = 1.0, []
-    for _ in range(TRIES):
+    for attempt in range(TRIES):
+        _steal.begin(item.path, anew=attempt > 0)
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         steal = _steal.share()
         least = min(least, steal)
@@ -43,14 +43,13 @@ def _tried(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.T
             break
         # all fixtures anew
         item.session._setupstate.teardown_exact(None)
-        _steal.begin(None)
-        _steal.begin(item.path)
         if hasattr(item, "_initrequest"):
             item._initrequest()
     path, line, _ = item.location
     for report in reports:
-        # what fails with the same words each time is no matter of time
-        if report.failed and least > MUCH_STEAL and any(words != said[0] for words in said):
+        # what fails with the same words each time is no matter of time, unless they are of an object and its address
+        timely = any(words != said[0] or " at 0x" in str(words) for words in said)
+        if report.failed and least > MUCH_STEAL and timely:
             report.outcome = "skipped"
             why = f"inconclusive: others took {least:.1%} of the processors' time or more"
             report.longrepr = (

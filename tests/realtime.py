@@ -31,9 +31,9 @@ class Steal:
         self._module: Path | None = None
         self._worst = 0.0
 
-    def begin(self, module: Path | None) -> None:
-        """A test of `module` begins; of None, fixtures are made anew."""
-        if module != self._module:
+    def begin(self, module: Path, anew: bool) -> None:
+        """A test of `module` begins, whose fixtures are those of an earlier test unless they are made anew."""
+        if anew or module != self._module:
             self._module, self._worst = module, 0.0
         self._watch = _core.HostWatch()
 

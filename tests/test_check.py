@@ -224,7 +224,7 @@ def test_an_ascii_terminal_gets_ascii(sound: Path) -> None:
     assert "mean +- half" in done.stdout
     # cells are measured as they are printed: the bars of a table stand below each other
     lines = done.stdout.splitlines()
-    rows = [line for line in lines if "+-" in line and " |" in line]
+    rows = [line for line in lines if " |" in line]
     rules = {tuple(i for i, c in enumerate(line) if c == "+") for line in lines if line.startswith("-----")}
     assert len(rows) > 3
     assert {tuple(i for i, c in enumerate(row) if c == "|") for row in rows} <= rules, done.stdout

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,16 +32,25 @@ HOSTILE = (
 MEMORY = 200e6
 
 
+ENDS = (
+    "its application makes data faster than its sender's processor works through them",
+    "more than 65536 writes of its application wait",
+)
+"""Why a server ends such a flow itself."""
+
+
 @contextmanager
-def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A server on loopback, and its port."""
+def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], int, list[str]]]:
+    """A server on loopback, its port, and the lines of its log, which grow."""
     command = [sys.executable, "-m", "paceline", "serve", "--bind", "127.0.0.1", "--port", "0", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         try:
             assert server.stderr is not None
             found = re.search(r":(\d+),", server.stderr.readline())
             assert found is not None
-            yield server, int(found[1])
+            log: list[str] = []
+            threading.Thread(target=log.extend, args=(server.stderr,), daemon=True).start()
+            yield server, int(found[1]), log
         finally:
             if server.poll() is None:
                 server.kill()
@@ -78,12 +88,15 @@ def resident(process: int) -> int:
 
 
 def test_a_server_outlives_hostile_flows_and_ends_when_told() -> None:
-    with serving("--max-memory", f"{MEMORY:.0f} B", "--max-duration", "60s") as (server, port):
+    with serving("--max-memory", f"{MEMORY:.0f} B", "--max-duration", "60s") as (server, port, log):
         send("127.0.0.1", "tfrc", duration_s=0.5, port=port)
         before = resident(server.pid)
         clients = [hostile(port, cc, settings) for cc, settings in HOSTILE]
         try:
-            time.sleep(4)
+            end = time.monotonic() + 40
+            while sum("to 127.0.0.1 for 50 s" in line for line in log) < len(HOSTILE):
+                assert time.monotonic() < end, log
+                time.sleep(0.1)
             for _ in range(3):
                 began = time.monotonic()
                 row = send("127.0.0.1", "tfrc", duration_s=1.0, port=port).flows.row(0, named=True)
@@ -91,6 +104,10 @@ def test_a_server_outlives_hostile_flows_and_ends_when_told() -> None:
                 assert row["packets_delivered"] > 10, row
                 assert time.monotonic() - began < 4
             assert resident(server.pid) - before < MEMORY
+            for client in clients:
+                if client.poll() is not None:
+                    text = " ".join(client.communicate()[0].split())
+                    assert any(why in text for why in ENDS), text
             began = time.monotonic()
             server.send_signal(signal.SIGINT)
             server.wait(timeout=10)
@@ -98,12 +115,12 @@ def test_a_server_outlives_hostile_flows_and_ends_when_told() -> None:
         finally:
             for client in clients:
                 client.kill()
-                client.communicate()
+                client.wait()
 
 
 def test_recordings_count_in_sum_and_memory_comes_back() -> None:
     """Flows one after the other take no more than those of one moment, and what they had goes with them."""
-    with serving("--max-memory", "64 MB", "--max-duration", "60s") as (server, port):
+    with serving("--max-memory", "64 MB", "--max-duration", "60s") as (server, port, _):
         send("127.0.0.1", "tfrc", duration_s=0.5, port=port)
         before = resident(server.pid)
         most = 0

@@ -14,7 +14,7 @@ CONFTEST = """
 import sys
 sys.path.insert(0, {here!r})
 import realtime
-realtime.Steal.begin = lambda self, module: None
+realtime.Steal.begin = lambda self, module, anew: None
 realtime.Steal.share = lambda self: {steal}
 exec(open({here!r} + "/conftest.py").read())
 """
@@ -42,6 +42,10 @@ def test_never():
     assert len(runs) > 5
 
 @pytest.mark.realtime
+def test_of_an_object():
+    assert not iter([])
+
+@pytest.mark.realtime
 def test_same():
     assert "this" == "that"
 
@@ -54,9 +58,9 @@ def test_other():
 @pytest.mark.parametrize(
     ("steal", "runs", "said"),
     [
-        (0.5, 3, "2 failed, 2 passed, 1 skipped"),
-        (0.05, 3, "3 failed, 2 passed"),
-        (0.0, 1, "4 failed, 1 passed"),
+        (0.5, 3, "2 failed, 2 passed, 2 skipped"),
+        (0.05, 3, "4 failed, 2 passed"),
+        (0.0, 1, "5 failed, 1 passed"),
     ],
 )
 def test_a_failure_counts_where_the_host_was_ones_own(

@@ -8,7 +8,7 @@ class SendWatch:
 
     def __init__(self) -> None: ...
     def stop(self) -> None:
-        """Ends the flows; what they have measured is kept."""
+        """Ends the flows; what they have measured is kept. Called again, the server's results are not waited for."""
     def shown_json(self) -> str:
         """What the flows show now: a list of objects."""
 

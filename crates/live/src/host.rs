@@ -76,12 +76,6 @@ impl HostReport {
         let after = HostState::now()?;
         Ok(HostReport { steal_share: after.steal_share_since(&before), before, after })
     }
-
-    /// Whether so much time was stolen that what was measured in real time is inconclusive.
-    #[must_use]
-    pub fn is_disturbed(&self) -> bool {
-        self.steal_share > HostReport::MOST_STEAL
-    }
 }
 
 #[cfg(test)]

@@ -117,14 +117,8 @@ class Guarded(TyperGroup):
             raise fail(str(error), error.exit_code) from None
         except KeyboardInterrupt as stop:
             raise fail(str(stop) or "Stopped.", 130) from None
-        except BrokenPipeError:
-            # Whoever read the output has had enough, as in `paceline schema | head`.
-            _abandon_stdout()
-            raise typer.Exit(0) from None
         except OSError as error:
-            _abandon_stdout()
-            name = f"{error.filename}: " if error.filename else "writing the output: "
-            raise fail(f"{name}{error.strerror or error}", 1) from None
+            raise refused(error) from None
         return result
 
 
@@ -154,10 +148,15 @@ def fail(message: str, code: int) -> typer.Exit:
     return typer.Exit(code)
 
 
-def _abandon_stdout() -> None:
+def refused(error: OSError) -> typer.Exit:
+    """Says what the system refused, unless whoever read the output has had enough (`paceline schema | head`)."""
     # What is still buffered cannot be written; without this the interpreter would complain about it at its end.
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return typer.Exit(0)
+    name = f"{error.filename}: " if error.filename else "writing the output: "
+    return fail(f"{name}{error.strerror or error}", 1)
 
 
 def _version(wanted: bool) -> None:
@@ -226,9 +225,7 @@ def main() -> None:
         _leave(end.code)
     except OSError as error:
         # help and version are printed before a command begins
-        _abandon_stdout()
-        done = isinstance(error, BrokenPipeError)
-        _leave(0 if done else fail(f"writing the output: {error.strerror or error}", 1).exit_code)
+        _leave(refused(error).exit_code)
 
 
 def _leave(code: str | int | None) -> NoReturn:

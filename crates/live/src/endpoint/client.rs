@@ -513,10 +513,7 @@ impl Run {
                 until = last.min(clock.now() + Span::from_secs(RESULTS));
                 known = bytes;
             }
-            if ended && watch.is_hurried() {
-                break;
-            }
-            if ended && (gone || clock.now() >= until) {
+            if ended && (gone || watch.is_hurried() || clock.now() >= until) {
                 break;
             }
             let asked = watch.is_stopped();

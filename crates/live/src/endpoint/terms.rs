@@ -5,13 +5,13 @@ use super::server::ServeOptions;
 use crate::peer_text::peer_text;
 use paceline_units::Rate;
 
-/// Writes of an application in a second, at most: of one that makes more, a processor does nothing else. (Whatever passes here, what
-/// a flow costs is bounded where it runs.)
+/// Writes of an application in a second, at most: with more, a processor would do nothing else. This is a courtesy to
+/// whoever asked by mistake; what a flow may cost is bounded where it runs.
 const MOST_WRITES: f64 = 1e6;
 /// Payload of a full segment, at least: with less, all is headers.
 const LEAST_SEGMENT: u16 = 16;
 
-/// Why these flows are refused without a look at what they are, if they are.
+/// Why these flows are refused, if they are, as far as the request alone says: no scenario is read.
 pub(super) fn refused_at_once(options: &ServeOptions, flows: &[Offer]) -> Option<String> {
     let max_duration_ms = options.max_duration.0 / 1_000_000;
     let longest = flows.iter().map(Offer::lasts_ms).max().unwrap_or(0);
@@ -27,12 +27,12 @@ pub(super) fn refused_at_once(options: &ServeOptions, flows: &[Offer]) -> Option
     None
 }
 
-/// Why they are refused after it, if they are. That reads each flow as a scenario.
+/// Why they are refused, if they are, for what they would send: each flow is read as a scenario, which takes time.
 pub(super) fn refused(options: &ServeOptions, flows: &[Offer]) -> Option<String> {
     flows.iter().filter(|offer| offer.kernel.is_none()).find_map(|offer| absurd(options.max_rate, offer))
 }
 
-/// Why a flow is not sent from here, or received.
+/// Why this flow is refused, if it is.
 fn absurd(most: Rate, offer: &Offer) -> Option<String> {
     if let Some(segment) = offer.spec.segment().filter(|segment| *segment < LEAST_SEGMENT) {
         return Some(format!("a segment of {segment} B; {LEAST_SEGMENT} B at least"));

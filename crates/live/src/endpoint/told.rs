@@ -19,8 +19,7 @@ const OWN: [&str; 5] = ["flow", "instance", "link", "direction", "seed"];
 #[must_use]
 pub fn checked(mut half: Half) -> Half {
     if let Err(why) = sensible(&mut half) {
-        let ended = format!("the server's results make no sense: {why}");
-        return Half { ended, ..Half::default() };
+        return senseless(&why);
     }
     half.ended = peer_text(&half.ended);
     let (row, stream) = (&mut half.row, half.stream.as_mut().map(|stream| &mut stream.flow));
@@ -35,10 +34,15 @@ pub fn checked(mut half: Half) -> Half {
 #[must_use]
 pub(super) fn checked_of(half: Half, offer: &Offer) -> Half {
     let half = checked(half);
-    match if half.tables.is_empty() { Ok(()) } else { fit(&half.tables, offer) } {
+    match fit(&half.tables, offer) {
         Ok(()) => half,
-        Err(why) => Half { ended: format!("the server's results make no sense: {why}"), ..Half::default() },
+        Err(why) => senseless(&why),
     }
+}
+
+/// What stands in place of a half.
+fn senseless(why: &str) -> Half {
+    Half { ended: format!("the server's results make no sense: {why}"), ..Half::default() }
 }
 
 /// Names of tables, each with the columns that it has at least: there are gauges that come later.
@@ -63,8 +67,11 @@ fn shapes(offer: &Offer) -> Result<Shapes, String> {
     Ok(tables.map(|table| (table.table, table.columns.into_iter().map(|(name, _)| name).collect())).collect())
 }
 
-/// What is wrong with tables that came of a flow.
+/// What is wrong with tables that came of a flow; one that never ran has none.
 fn fit(tables: &[Table], offer: &Offer) -> Result<(), String> {
+    if tables.is_empty() {
+        return Ok(());
+    }
     let mut shapes = shapes(offer)?;
     // an end may go on for a while after the flow's time
     let most = rows(offer).saturating_mul(2).saturating_add(1000);
