@@ -178,6 +178,11 @@ impl Channel {
         self.hears.read(most, Some(patience))
     }
 
+    /// Reads the text of such a message.
+    pub(super) fn text(&mut self, most: usize, patience: Duration) -> io::Result<Vec<u8>> {
+        self.hears.text(most, Some(patience))
+    }
+
     /// Waits so long for something to be read: as `TcpStream::peek` tells.
     pub(super) fn wait(&self, patience: Duration) -> io::Result<usize> {
         if !self.hears.part.rest().is_empty() {
@@ -219,10 +224,14 @@ impl Speaks {
 impl Hears {
     /// As [`Channel::read`]; without a patience for as long as it takes.
     pub(super) fn read<T: DeserializeOwned>(&mut self, most: usize, patience: Option<Duration>) -> io::Result<T> {
+        control::parse(&self.text(most, patience)?)
+    }
+
+    fn text(&mut self, most: usize, patience: Option<Duration>) -> io::Result<Vec<u8>> {
         let clock = Clock::start();
         let until = patience.map(|patience| clock.now() + span(patience));
         let from = Within { stream: &self.stream, clock, until };
-        control::read(&mut Opens { noise: &self.noise, part: &mut self.part, from, came: &self.came }, most)
+        control::text(&mut Opens { noise: &self.noise, part: &mut self.part, from, came: &self.came }, most)
     }
 }
 

@@ -8,6 +8,7 @@
 //! none before the client's own with the flow's secret have come.
 
 use super::half::{EVERY, Half};
+use super::numbers::few;
 use crate::peer_text::peer_text;
 use crate::session::FlowSpec;
 use paceline_units::Span;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::io::{self, Read, Write};
 
 /// The version of the messages.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// The longest greeting and answer.
 pub const MOST_GREETING: usize = 4 << 10;
 /// The longest message that a server takes, and a client before its flows begin.
@@ -141,22 +142,24 @@ pub enum Answer {
     },
 }
 
-/// What a client says.
+/// What a client says. (A message stands under its name, not beside a tag, which may come last: all before it would be kept, and is
+/// many times as large as its text.)
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "say", rename_all = "lowercase")]
+#[serde(rename_all = "lowercase")]
 pub enum Ask {
     /// These flows, please. They begin when the data do.
     Open {
-        /// The flows.
+        /// The flows. One too many is heard, and told why it is not served.
+        #[serde(deserialize_with = "few::<_, _, { MOST_FLOWS + 1 }>")]
         flows: Vec<Offer>,
     },
     /// No more.
     Stop,
 }
 
-/// What a server says.
+/// What a server says, each under its name as in [`Ask`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "say", rename_all = "lowercase")]
+#[serde(rename_all = "lowercase")]
 pub enum Tell {
     /// These are the bounds.
     Welcome {
@@ -216,6 +219,14 @@ pub fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
 /// # Errors
 /// What the connection says; `InvalidData` of what is too long or no message; `UnexpectedEof` at its end.
 pub fn read<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Result<T> {
+    parse(&text(from, most)?)
+}
+
+/// The text of a message of `most` bytes at most.
+///
+/// # Errors
+/// What the connection says; `InvalidData` of what is too long; `UnexpectedEof` at its end.
+pub(super) fn text(from: &mut impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut len = [0; 4];
     from.read_exact(&mut len)?;
     let len = u32::from_be_bytes(len) as usize;
@@ -227,9 +238,17 @@ pub fn read<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Resul
     if text.len() < len {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
+    Ok(text)
+}
+
+/// What a message says.
+///
+/// # Errors
+/// `InvalidData` of what is none.
+pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> io::Result<T> {
     // what is wrong with it may be quoted
     let no_message = |error: serde_json::Error| format!("no message: {}", peer_text(&error.to_string()));
-    serde_json::from_slice(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, no_message(error)))
+    serde_json::from_slice(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, no_message(error)))
 }
 
 /// Random bytes of the system.
@@ -296,9 +315,22 @@ mod tests {
         assert!(hello[4..].starts_with(br#"{"say":"hello","version":3,"#));
     }
 
+    /// What is in excess is found where it begins: nothing is kept of a message before it is known what it is.
+    #[test]
+    fn no_more_than_the_bound_is_taken_in() {
+        let tables = vec![r#"{"table":"","columns":[]}"#; 10_000].join(",");
+        let many = format!(r#"{{"result":{{"flow":0,"half":{{"tables":[{tables}]}}}}}}"#);
+        let said = parse::<Tell>(many.as_bytes()).unwrap_err().to_string();
+        assert!(said.contains("a list of more than 16") && said.contains("line 1 column 4"), "{said}");
+        let flow = r#"{"spec":{"settings":[],"for_ms":1,"seed":1,"family":"v4"},"direction":"forward"}"#;
+        let many = format!(r#"{{"open":{{"flows":[{}]}}}}"#, vec![flow; 700].join(","));
+        let said = parse::<Ask>(many.as_bytes()).unwrap_err().to_string();
+        assert!(said.contains("a list of more than 65") && many.len() < MOST_ASKED, "{said}");
+    }
+
     #[test]
     fn what_is_quoted_of_a_message_is_cleaned() {
-        for hostile in [r#"{"say":"\u001b[2J\n\u202e"}"#, r#"{"say":"refused","why":"\u001b[2J\n\u202e"}"#] {
+        for hostile in [r#"{"\u001b[2J\n\u202e":{}}"#, r#"{"refused":{"why":"\u001b[2J\n\u202e"}}"#] {
             let bytes = [&(hostile.len() as u32).to_be_bytes(), hostile.as_bytes()].concat();
             let said = match read::<Tell>(&mut &bytes[..], MOST_TOLD) {
                 Ok(Tell::Refused { why }) => why,

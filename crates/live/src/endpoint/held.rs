@@ -4,7 +4,9 @@ use super::budget::Net;
 use super::control::MOST_FLOWS;
 use super::server::{LOOK, Shared, locked};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+use std::net::TcpStream;
+use std::net::{IpAddr, Shutdown};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,35 +14,62 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// flows at once. Each of them is cut off after a while. Who has agreed has flows, whose number the server's options bound.
 const MOST_STRANGERS: (usize, usize) = (256, MOST_FLOWS + 32);
 
+/// The connections that have not agreed on anything yet, by their numbers: of two the later has the higher.
+#[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+#[derive(Default)]
+pub(super) struct Strangers {
+    next: u64,
+    there: BTreeMap<u64, (Net, TcpStream)>,
+}
+
+impl Strangers {
+    /// How many there are.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.there.len()
+    }
+
+    /// Takes one in where there is room, or where another client has more of it: then that one's oldest goes.
+    #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+    fn enters(&mut self, from: Net, stream: &TcpStream) -> Option<u64> {
+        let mut of: BTreeMap<Net, usize> = BTreeMap::new();
+        self.there.values().for_each(|(net, _)| *of.entry(*net).or_default() += 1);
+        let of_it = of.get(&from).copied().unwrap_or(0);
+        if of_it >= MOST_STRANGERS.1 {
+            return None;
+        }
+        let stream = stream.try_clone().ok()?;
+        if self.there.len() >= MOST_STRANGERS.0 {
+            let most = of.values().copied().max().filter(|most| *most > of_it)?;
+            let oldest = *self.there.iter().find(|(_, (net, _))| of[net] == most)?.0;
+            let (_, gone) = self.there.remove(&oldest)?;
+            // its thread sees the end, and ends
+            let _ = gone.shutdown(Shutdown::Both);
+        }
+        self.next += 1;
+        self.there.insert(self.next, (from, stream));
+        Some(self.next)
+    }
+}
+
 /// A connection that has not agreed on anything yet, as long as this is there.
 pub(super) struct Stranger {
     shared: Arc<Shared>,
-    from: Net,
+    number: u64,
 }
 
 impl Stranger {
     /// One more; none if there are too many.
-    pub(super) fn enters(shared: &Arc<Shared>, ip: IpAddr) -> Option<Stranger> {
-        let from = Net::of(ip);
-        let mut strangers = locked(&shared.strangers);
-        let all: usize = strangers.values().sum();
-        let of_it = strangers.get(&from).copied().unwrap_or(0);
-        if all >= MOST_STRANGERS.0 || of_it >= MOST_STRANGERS.1 {
-            return None;
-        }
-        strangers.insert(from, of_it + 1);
-        drop(strangers);
-        Some(Stranger { shared: Arc::clone(shared), from })
+    #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+    pub(super) fn enters(shared: &Arc<Shared>, ip: IpAddr, stream: &TcpStream) -> Option<Stranger> {
+        let number = locked(&shared.strangers).enters(Net::of(ip), stream)?;
+        Some(Stranger { shared: Arc::clone(shared), number })
     }
 }
 
 impl Drop for Stranger {
     fn drop(&mut self) {
-        let mut strangers = locked(&self.shared.strangers);
-        match strangers.get_mut(&self.from) {
-            Some(1) | None => drop(strangers.remove(&self.from)),
-            Some(count) => *count -= 1,
-        }
+        locked(&self.shared.strangers).there.remove(&self.number);
     }
 }
 
@@ -114,7 +143,6 @@ mod tests {
     use crate::clock::Clock;
     use crate::session::{Family, FlowSpec};
     use paceline_units::{Rate, Span, Time};
-    use std::net::TcpStream;
     use std::thread;
     use std::time::Duration;
 

@@ -9,7 +9,7 @@ use super::channel::{Channel, Key, PATIENCE};
 use super::control::{self, Answer, Ask, Direction, MOST_ASKED, MOST_FLOWS, Offer, Tell};
 use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
-use super::held::{Look, Open, Stranger};
+use super::held::{Look, Open, Stranger, Strangers};
 use super::tries::{Seldom, Tries};
 use super::{Words, kernel, terms};
 use crate::clock::Clock;
@@ -37,6 +37,9 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 const LOOK_TIMESPEC: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// A flow may take so much longer than it was to send.
 const GRACE: Duration = Duration::from_secs(30);
+
+/// Lines of the log in ten seconds, at most, of flows that begin and end.
+const FLOW_LINES: u32 = 200;
 
 /// What a server allows.
 #[derive(Clone, Debug)]
@@ -68,12 +71,13 @@ pub(super) struct Shared {
     pub(super) tickets: Mutex<BTreeMap<u64, Ticket>>,
     next: AtomicU64,
     pub(super) budget: Arc<Budget>,
-    /// Connections that have not agreed yet, by client.
-    pub(super) strangers: Mutex<BTreeMap<Net, usize>>,
-    /// Wrong keys, and when they were last told of; when connections that came to nothing were.
+    /// Connections that have not agreed yet.
+    pub(super) strangers: Mutex<Strangers>,
     pub(super) tries: Mutex<Tries>,
+    /// What the log has been told: of wrong keys, of connections that came to nothing, of flows.
     pub(super) of_keys: Mutex<Seldom>,
     of_strangers: Mutex<Seldom>,
+    of_flows: Mutex<Seldom>,
     /// Whose requests are looked at just now, and a call when one has been.
     pub(super) looks: Mutex<BTreeSet<Net>>,
     pub(super) looked: Condvar,
@@ -130,8 +134,9 @@ impl Server {
             budget,
             strangers: Mutex::default(),
             tries: Mutex::default(),
-            of_keys: Mutex::default(),
-            of_strangers: Mutex::default(),
+            of_keys: Mutex::new(Seldom::than(1)),
+            of_strangers: Mutex::new(Seldom::than(1)),
+            of_flows: Mutex::new(Seldom::than(FLOW_LINES)),
             looks: Mutex::default(),
             looked: Condvar::new(),
             over: AtomicBool::new(false),
@@ -188,7 +193,7 @@ impl Server {
     fn accept(&self, mut stream: TcpStream, from: SocketAddr) {
         let shared = Arc::clone(&self.shared);
         let ip = from.ip().to_canonical();
-        let Some(stranger) = Stranger::enters(&self.shared, ip) else {
+        let Some(stranger) = Stranger::enters(&self.shared, ip, &stream) else {
             // said if there is room for it: nobody is waited for here
             if stream.set_nonblocking(true).is_ok() {
                 let why = "the server has as many clients as it listens to at once; try again later".to_owned();
@@ -213,14 +218,19 @@ impl Shared {
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
-        let known = self.asked(stream, ip);
-        if let Err(error) = &known
-            && error.kind() != io::ErrorKind::UnexpectedEof
-            && let Some(more) = locked(&self.of_strangers).again(self.clock.now())
-        {
-            (self.say)(&format!("{ip}: {error}{more}"));
-        }
-        let Ok(Some((mut stream, flows))) = known else { return Ok(()) };
+        let (mut stream, text) = match self.asked(stream, ip) {
+            Ok(Some(asked)) => asked,
+            Ok(None) => return Ok(()),
+            Err(error) => return self.came_to_nothing(ip, &error),
+        };
+        // what it says is many times as large as its text
+        let Some(look) = Look::begins(self, ip) else { return Ok(()) };
+        let flows = match control::parse(&text) {
+            Ok(Ask::Open { flows }) => flows,
+            Ok(Ask::Stop) => return Ok(()),
+            Err(error) => return self.came_to_nothing(ip, &error),
+        };
+        drop(text);
         if flows.is_empty() || flows.len() > MOST_FLOWS {
             return refuse(&mut stream, &format!("{} flows; 1 to {MOST_FLOWS} at a time", flows.len()));
         }
@@ -231,7 +241,6 @@ impl Shared {
             Ok(charge) => Arc::new(charge),
             Err(why) => return refuse(&mut stream, &why),
         };
-        let Some(look) = Look::begins(self, ip) else { return Ok(()) };
         let refused = terms::refused(&self.options, &flows);
         drop(look);
         if let Some(why) = refused {
@@ -244,18 +253,32 @@ impl Shared {
         served
     }
 
-    /// What a client asks for, once it is known to be one; none of whom there is no more to hear of.
+    /// Says so in the log, once in a while: anybody can have it said.
+    fn came_to_nothing(&self, ip: IpAddr, error: &io::Error) -> io::Result<()> {
+        if error.kind() != io::ErrorKind::UnexpectedEof
+            && let Some(more) = locked(&self.of_strangers).again(self.clock.now())
+        {
+            (self.say)(&format!("{ip}: {error}{more}"));
+        }
+        Ok(())
+    }
+
+    /// Says of a flow that it begins or ends, of as many as a log has room for.
+    fn say_of_flow(&self, line: &str) {
+        if let Some(more) = locked(&self.of_flows).again(self.clock.now()) {
+            (self.say)(&format!("{line}{more}"));
+        }
+    }
+
+    /// What a client asks for, as its text, once it is known to be one; none of whom there is no more to hear of.
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    fn asked(&self, stream: TcpStream, ip: IpAddr) -> io::Result<Option<(Channel, Vec<Offer>)>> {
+    fn asked(&self, stream: TcpStream, ip: IpAddr) -> io::Result<Option<(Channel, Vec<u8>)>> {
         let Some(mut stream) = self.greet(stream, ip)? else { return Ok(None) };
         let max_duration_ms = self.options.max_duration.0 / 1_000_000;
         stream.write(&Tell::Welcome { max_rate_bps: self.options.max_rate.0, max_duration_ms }, PATIENCE)?;
-        let heard = stream.read(MOST_ASKED, PATIENCE);
+        let heard = stream.text(MOST_ASKED, PATIENCE);
         self.first_heard(&stream, &heard, ip);
-        match heard? {
-            Ask::Open { flows } => Ok(Some((stream, flows))),
-            Ask::Stop => Ok(None),
-        }
+        Ok(Some((stream, heard?)))
     }
 
     fn serve(
@@ -277,7 +300,7 @@ impl Shared {
             let nonce = u64::from_ne_bytes(control::random()?);
             opened.push((connection, nonce));
             if let Some(name) = &offer.kernel {
-                (self.say)(&format!("{ip}: the kernel's {name} for {} s", offer.spec.for_ms as f64 / 1e3));
+                self.say_of_flow(&format!("{ip}: the kernel's {name} for {} s", offer.spec.for_ms as f64 / 1e3));
                 let stream = self.ticket(nonce, ip);
                 open.tickets.push(nonce);
                 kernel::serve(index, name.clone(), offer.clone(), limit, stream, half.clone(), Arc::clone(&stop));
@@ -302,7 +325,7 @@ impl Shared {
             // of two the last counts
             let cc = offer.spec.settings.iter().rfind(|(key, _)| key == "cc").map_or("newreno", |(_, cc)| cc);
             let cc = peer_text(cc);
-            (self.say)(&format!("{ip}: {cc} {words} {ip} for {} s", offer.spec.for_ms as f64 / 1e3));
+            self.say_of_flow(&format!("{ip}: {cc} {words} {ip} for {} s", offer.spec.for_ms as f64 / 1e3));
         }
         stream.write(&Tell::Opened { flows: opened, limit }, PATIENCE)?;
         self.until_done(stream, &mut Waiting { open, left: offers.len(), outcomes, halves, longest })
@@ -324,7 +347,7 @@ impl Shared {
                 Ok(outcome) => {
                     waiting.left -= 1;
                     if let Some(flow) = waiting.open.ids.remove(&outcome.id) {
-                        (self.say)(&format!("flow {}: {}", outcome.id, outcome.half.ended));
+                        self.say_of_flow(&format!("flow {}: {}", outcome.id, outcome.half.ended));
                         gone |= self.tell(stream, flow, outcome.half).is_err();
                     }
                     continue;

@@ -56,21 +56,32 @@ impl Tries {
     }
 }
 
-/// Says a thing that anybody can cause as often as he likes once in a while.
-#[derive(Debug, Default)]
+/// Says a thing that anybody can cause as often as he likes so often in a while.
+#[derive(Debug)]
 pub(super) struct Seldom {
-    last: Option<Time>,
+    most: u32,
+    /// When the while began, and what has been said in it.
+    since: Option<Time>,
+    said: u32,
     unsaid: u64,
 }
 
 impl Seldom {
+    /// `most` times in [`SAID`].
+    pub(super) fn than(most: u32) -> Seldom {
+        Seldom { most, since: None, said: 0, unsaid: 0 }
+    }
+
     /// It is so once more: if it is to be said, what to add to it.
     pub(super) fn again(&mut self, now: Time) -> Option<String> {
-        if self.last.is_some_and(|last| now.since(last) < SAID) {
+        if self.since.is_none_or(|since| now.since(since) >= SAID) {
+            (self.since, self.said) = (Some(now), 0);
+        }
+        if self.said == self.most {
             self.unsaid += 1;
             return None;
         }
-        self.last = Some(now);
+        self.said += 1;
         let unsaid = std::mem::take(&mut self.unsaid);
         Some(if unsaid > 0 { format!("; {unsaid} more like this since the last time") } else { String::new() })
     }
@@ -131,10 +142,14 @@ mod tests {
 
     #[test]
     fn the_log_is_told_seldom() {
-        let mut seldom = Seldom::default();
+        let mut seldom = Seldom::than(1);
         assert_eq!(seldom.again(at(1.0)), Some(String::new()));
         assert!((0..500).all(|_| seldom.again(at(10.9)).is_none()));
         assert_eq!(seldom.again(at(11.0)).unwrap(), "; 500 more like this since the last time");
         assert_eq!(seldom.again(at(30.0)), Some(String::new()));
+        let mut more = Seldom::than(3);
+        let said = (0..10).filter(|_| more.again(at(5.0)).is_some()).count();
+        assert_eq!((said, more.again(at(15.0)).as_deref()), (3, Some("; 7 more like this since the last time")));
+        assert!(more.again(at(16.0)).is_some_and(|more| more.is_empty()));
     }
 }

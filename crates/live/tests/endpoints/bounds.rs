@@ -220,6 +220,36 @@ fn strangers_that_only_connect_leave_room_for_others() {
     });
 }
 
+/// Who holds all places with connections that say nothing loses one of them to each newcomer.
+#[test]
+fn strangers_of_many_addresses_leave_room_for_others() {
+    realtime::tried(|| {
+        let server = Served::new(options());
+        let idle: Vec<_> = (0..3)
+            .flat_map(|n| (0..96).map(move |_| format!("127.0.0.{}", 10 + n)))
+            .filter_map(|from| connected_from(&from, server.address).ok())
+            .collect();
+        assert!(idle.len() > 256);
+        thread::sleep(Duration::from_millis(300));
+        let mut flow = wanted("k", &[], 300, Direction::Forward);
+        flow.offer.kernel = Some("reno".to_owned());
+        let run = send(
+            &ask(&server, vec![wanted("t", &[("cc", "tfrc")], 300, Direction::Reverse), flow]),
+            &SendWatch::default(),
+        );
+        assert!(run.unwrap().notes.flows.iter().all(|flow| flow.well));
+        // from as many addresses as there are places
+        let many: Vec<_> = (0..300u32)
+            .filter_map(|n| connected_from(&format!("127.0.{}.{}", 1 + n / 200, 1 + n % 200), server.address).ok())
+            .collect();
+        thread::sleep(Duration::from_millis(300));
+        let run =
+            send(&ask(&server, vec![wanted("t", &[("cc", "tfrc")], 300, Direction::Forward)]), &SendWatch::default());
+        assert!(run.unwrap().notes.flows[0].well);
+        drop((idle, many));
+    });
+}
+
 /// A connection from one of this host's other addresses.
 pub fn connected_from(from: &str, to: SocketAddr) -> std::io::Result<std::net::TcpStream> {
     use rustix::net::{AddressFamily, SocketType, bind, connect, socket};

@@ -189,7 +189,7 @@ fn another_version_is_refused_in_words_that_it_reads() {
         old.write_all(&[&(hello.len() as u32).to_be_bytes(), &hello[..]].concat()).unwrap();
         let mut all = Vec::new();
         old.read_to_end(&mut all).unwrap();
-        let why = "this server speaks version 3 and not 2: both ends need the same Paceline";
+        let why = "this server speaks version 4 and not 2: both ends need the same Paceline";
         assert_eq!(String::from_utf8_lossy(&all[4..]), format!(r#"{{"say":"refused","why":"{why}"}}"#));
         // as version 2 answered
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -198,9 +198,9 @@ fn another_version_is_refused_in_words_that_it_reads() {
         let sending = thread::spawn(move || send(&asked, &SendWatch::default()));
         let mut stream = listener.accept().unwrap().0;
         let hello: serde_json::Value = control::read(&mut stream, MOST_TOLD).unwrap();
-        assert_eq!((&hello["say"], &hello["version"]), (&"hello".into(), &3.into()));
-        let refused = br#"{"say":"refused","why":"this server speaks version 2, not 3"}"#;
+        assert_eq!((&hello["say"], &hello["version"]), (&"hello".into(), &4.into()));
+        let refused = br#"{"say":"refused","why":"this server speaks version 2, not 4"}"#;
         stream.write_all(&[&(refused.len() as u32).to_be_bytes(), &refused[..]].concat()).unwrap();
-        assert!(matches!(sending.join().unwrap(), Err(SendError::Refused(why)) if why.contains("version 2, not 3")));
+        assert!(matches!(sending.join().unwrap(), Err(SendError::Refused(why)) if why.contains("version 2, not 4")));
     });
 }

@@ -169,7 +169,7 @@ fn a_servers_texts_are_cleaned() {
         assert_eq!(said.join().unwrap(), format!("the server refused: {SHOWN}"));
         let said = sending();
         let mut channel = accepted(&listener);
-        channel.write(&serde_json::json!({ "say": HOSTILE }), PATIENCE).unwrap();
+        channel.write(&serde_json::json!({ HOSTILE: {} }), PATIENCE).unwrap();
         let said = said.join().unwrap();
         assert!(said.contains(SHOWN) && !said.contains(|c: char| c.is_control() || c == '\u{202e}'), "{said}");
     });
@@ -198,7 +198,7 @@ fn a_clients_texts_are_cleaned() {
         stream.write_all(&framed(&serde_json::json!({ "say": HOSTILE }).to_string())).unwrap();
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
         let mut channel = Channel::open(TcpStream::connect(server.address).unwrap(), None).unwrap();
-        channel.write(&serde_json::json!({ "say": HOSTILE }), PATIENCE).unwrap();
+        channel.write(&serde_json::json!({ HOSTILE: {} }), PATIENCE).unwrap();
         let _ = channel.read::<Tell>(MOST_TOLD, PATIENCE);
         let _ = channel.read::<Tell>(MOST_TOLD, PATIENCE);
         server.end();
