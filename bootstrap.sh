@@ -1,5 +1,5 @@
 # Shared by ./paceline and ./check, which source it from the root of the clone: a virtual environment in .venv with
-# Paceline installed from these sources. Nothing outside the clone is changed.
+# Paceline installed from these sources, a release or with cargo's dev profile. Nothing outside the clone is changed.
 
 stop() {
     printf '%s: %s\n' "${0##*/}" "$1" >&2
@@ -40,20 +40,22 @@ make_venv() {
     "$python" -m venv --clear .venv || stop "the virtual environment .venv could not be made."
 }
 
-# install [EXTRA]: makes .venv hold these sources, with the optional dependencies EXTRA; returns at once if it does.
+# install release: makes .venv hold a release of these sources; returns at once if it does.
+# install dev test: the same with cargo's dev profile, and the optional dependencies `test`.
 install() {
-    stamp=".venv/installed${1:+-$1}"
+    stamp=".venv/installed-$1"
     now=$(fingerprint)
     [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$now" ] && return
 
     find_cargo
     make_venv
     quiet=''
-    [ -f .venv/installed ] && quiet='--quiet'
+    [ -f .venv/installed-release ] || [ -f .venv/installed-dev ] && quiet='--quiet'
     echo "Building Paceline into .venv (some minutes the first time) ..." >&2
-    .venv/bin/python -m pip install --disable-pip-version-check $quiet ".${1:+[$1]}" >&2 ||
+    # one of the two is there at a time
+    rm -f .venv/installed-release .venv/installed-dev
+    MATURIN_PEP517_ARGS="--profile $1" .venv/bin/python -m pip install --disable-pip-version-check $quiet ".${2:+[$2]}" >&2 ||
         stop "the build failed; what pip and cargo said stands above."
-    printf '%s\n' "$now" >.venv/installed
     printf '%s\n' "$now" >"$stamp"
 }
 

@@ -46,7 +46,7 @@ def clone(tmp_path: Path) -> Path:
     stamp = subprocess.run(
         ["sh", "-c", ". ./bootstrap.sh; fingerprint"], cwd=root, check=True, capture_output=True, text=True
     )
-    (root / ".venv/installed").write_text(stamp.stdout)
+    (root / ".venv/installed-release").write_text(stamp.stdout)
     return root
 
 
