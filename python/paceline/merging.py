@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline import files
+from paceline.arguments import checked
 from paceline.axes import combinations, short, varied
 from paceline.errors import PacelineError
 from paceline.results import Results, RunRecord
@@ -17,6 +18,7 @@ _Runs = dict[tuple[str, int], tuple[Store, str]]
 """Of each point, its labels as JSON, and seed: where the finished run is, and its key."""
 
 
+@checked()
 def merge(directories: Sequence[str | Path], out: str | Path, *, fresh: bool = False) -> Results:
     """Makes one sweep in `out` of directories of the same sweep, with all its tables; they stay as they are.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paceline import _core, files, linux
+from paceline.arguments import checked
 from paceline.errors import PacelineError
 from paceline.live import live_record, live_results
 from paceline.results import Results
@@ -62,6 +63,7 @@ def profiles() -> dict[str, tuple[str, str]]:
     return {name: (summary, text) for name, summary, text in _core.path_profiles()}
 
 
+@checked()
 def path(
     path: str | Path,
     command: Sequence[str],

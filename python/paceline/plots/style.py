@@ -10,6 +10,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from paceline.arguments import checked
 from paceline.errors import PacelineError
 from paceline.files import write_whole
 
@@ -56,6 +57,7 @@ def line_of(index: int) -> dict[str, Any]:
     return {"color": PALETTE[index % len(PALETTE)], "linestyle": STYLES[index // len(PALETTE) % len(STYLES)]}
 
 
+@checked()
 def save(
     figure: Figure,
     path: str | Path,
