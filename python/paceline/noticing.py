@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -22,14 +23,33 @@ OLDER = (
 )
 
 
-def noticed(said: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """The table of notices: equal texts are one, their cases are summed up."""
+_COUNTED = {"streams-cut": "streams", "transfers-cut": "flows"}
+"""The table of a run that has a row for each of what a kind of notice counts, of the flow that it names first."""
+
+
+def noticed(summaries: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """The table of notices of these runs: equal texts are one. Cases are summed up, and are of those of all runs."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for notice in said:
-        key = (notice["kind"], notice["text"])
-        row = found.setdefault(key, {"kind": key[0], "text": key[1], "runs": 0, "cases": None, "of": None})
-        row["runs"] += 1
-        for count in ("cases", "of"):
-            if notice.get(count) is not None:
-                row[count] = (row[count] or 0) + notice[count]
+    told: dict[tuple[str, str], set[int]] = {}
+    for k, summary in enumerate(summaries):
+        for notice in summary.get("notices", []):
+            key = (notice["kind"], notice["text"])
+            row = found.setdefault(
+                key, {"kind": key[0], "text": key[1], "runs": 0, "cases": None, "of": None}
+            )
+            row["runs"] += 1
+            told.setdefault(key, set()).add(k)
+            for count in ("cases", "of"):
+                if notice.get(count) is not None:
+                    row[count] = (row[count] or 0) + notice[count]
+    for key, row in found.items():
+        if row["of"] is not None:
+            row["of"] += sum(_there(*key, summaries[k]) for k in range(len(summaries)) if k not in told[key])
     return pl.DataFrame(list(found.values()), schema=SCHEMA)
+
+
+def _there(kind: str, text: str, summary: Mapping[str, Any]) -> int:
+    """How many of what a notice counts a run has that does not say it."""
+    name = re.search(r"`([^`]+)`", text)
+    rows = summary.get(_COUNTED.get(kind, ""), [])
+    return sum(row["flow"] == name[1] for row in rows) if name else 0

@@ -430,11 +430,9 @@ class Results:
     @property
     def notices(self) -> pl.DataFrame:
         """What a reader of the numbers should know and none of them says, each once: kind, text, how many runs say it
-        (runs), and of what is counted how many it is true of in these runs (cases, of)."""
+        (runs), and of what is counted in all runs how many it is true of (cases, of)."""
         if self._notices is None:
-            self._notices = noticed(
-                notice for record in self.records for notice in record.summary.get("notices", [])
-            )
+            self._notices = noticed([record.summary for record in self.records])
         return self._notices
 
     @checked()
@@ -521,7 +519,7 @@ class Results:
         x: str | None = None,
         by: str | Sequence[str] | None = None,
         flow: str | Sequence[str] | None = None,
-        width: Literal["column", "page"] = "column",
+        width: str = "column",
     ) -> Figure:
         """A figure of a sweep: the measure `y` ("goodput_bps", "queues.mean_packets") with its intervals, over what was
         varied.
@@ -529,7 +527,8 @@ class Results:
         `x` lies along the axis, each value of `by` has a curve: varied paths, or as much of their ends as tells them
         apart, or what rows are of (flow, link, group). What is left has a panel each, unless `flow` names one of
         several. By default `x` is the first path with quantities, `by` the other paths. `width` is a column of a paper
-        (3.5 in) or both (7.16 in). `paceline.plots.save` writes the figure. Raises PacelineError for what is not there.
+        (3.5 in), both ("page", 7.16 in), or a length ("4in", "10cm"). `paceline.plots.save` writes the figure. Raises
+        PacelineError for what is not there.
         """
         from paceline.plots import chart, sweeps  # noqa: PLC0415 (matplotlib, which few calls need)
 
