@@ -152,6 +152,10 @@ MISTAKES: list[tuple[str, Callable[[Any], Any]]] = [
     ("port = '80': .* a whole number, or a list of such", lambda p: p.watch(port="80")),
     ("command = 'ping': .* a list of words", lambda p: p.path("wide-area", "ping")),
     ("ipv4 = 4: .* True or False", lambda p: p.path("wide-area", ["true"], ipv4=4)),
+    (
+        r"path has no argument access_point \(did you mean algorithm\?\)",
+        lambda p: p.path("wide-area", ["true"], access_point="voap"),
+    ),
     ("path = None: .* a path", lambda p: p.fit(None)),
     ("rates = .*: .* a Polars table", lambda p: p.cov({"time_s": [1]}, 0.5)),
     ("bin_s = '1 s'", lambda p: p.cov(RATES, "1 s")),

@@ -95,7 +95,7 @@ TABLE = Kind("a Polars table (polars.DataFrame)", lambda v: hasattr(v, "partitio
 ARRAY = Kind("a number, or an array of numbers", _is_array)
 
 KINDS: dict[str, Kind] = {
-    "access_point": TEXT,
+    "algorithm": TEXT,
     "app": TEXT,
     "base_dir": PLACE,
     "bin_s": SECONDS,
