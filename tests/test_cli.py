@@ -101,6 +101,35 @@ def test_a_scenario_may_come_from_standard_input(small: Path) -> None:
     refused(piped(b""), "standard input", "duration")
 
 
+@pytest.mark.parametrize("command", ["sweep", "compare"])
+def test_standard_input_is_swept_and_compared(command: str, small: Path, tmp_path: Path) -> None:
+    vary = ["--vary", "flow.bulk.cc=newreno,vegas", "--runs", "2", "--json"]
+    if command == "sweep":
+        vary += ["--out", str(tmp_path / "out")]
+    words = [sys.executable, "-m", "paceline", command, "-", *vary]
+    done = subprocess.run(words, input=small.read_bytes(), capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"flow.bulk.cc" in done.stdout or b"newreno" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("run", "x.toml", "--controller", "vegas"), "--set flow.NAME.cc=vegas"),
+        (("run", "x.toml", "--controller=lda-plus"), "--set flow.NAME.cc=lda-plus"),
+        (("run", "x.toml", "--cc"), "--set flow.NAME.cc=vegas"),
+        (("emulate", "x.toml", "--cc", "vegas"), "--set flow.NAME.cc=vegas"),
+        (("compare", "x.toml", "--cc", "vegas,cubic"), "--vary flow.NAME.cc=vegas,cubic"),
+        (("send", "localhost", "--controller", "vegas"), "--cc"),
+        (("path", "lte", "--access-point", "voap"), "--algorithm"),
+    ],
+)
+def test_an_option_of_another_command_is_answered_with_this_ones(
+    words: tuple[str, ...], meant: str, here: Command
+) -> None:
+    refused(here(*words), f"(did you mean {meant}?)")
+
+
 def test_json_is_one_document_and_nothing_else(small: Path) -> None:
     done = paceline("run", small, "--json")
     assert done.returncode == 0, done.stderr

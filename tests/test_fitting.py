@@ -152,6 +152,28 @@ def test_ping(tmp_path: Path) -> None:
     assert (found["delay"], share(found["loss"])) == ("14.25 ms", 0.01)
 
 
+BUSYBOX = """PING 10.0.0.1 (10.0.0.1): 56 data bytes
+64 bytes from 10.0.0.1: seq=0 ttl=64 time=0.123 ms
+64 bytes from 10.0.0.1: seq=1 ttl=64 time=20.410 ms
+
+--- 10.0.0.1 ping statistics ---
+4 packets transmitted, 2 packets received, 50% packet loss
+round-trip min/avg/max = 12.500/16.455/20.410 ms
+"""
+
+
+def test_the_ping_of_busybox(tmp_path: Path) -> None:
+    file = tmp_path / "ping.txt"
+    file.write_text(BUSYBOX)
+    text = paceline.fit(file)
+    found = link(text, tmp_path)
+    assert (found["delay"], share(found["loss"])) == ("6.25 ms", 0.5)
+    assert "Round trips took 12.5 ms at least, 16.45 ms in the mean, 20.41 ms at most" in text
+    file.write_text(BUSYBOX[: BUSYBOX.index("round-trip")])
+    with pytest.raises(PacelineError, match="the ping was cut off"):
+        paceline.fit(file)
+
+
 IRTT: dict[str, Any] = {
     "stats": {
         "rtt": {"min": 30_000_000, "mean": 31_000_000, "max": 40_000_000},

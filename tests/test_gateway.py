@@ -117,12 +117,12 @@ def test_an_access_point_on_a_path_keeps_its_queue_short() -> None:
     require("namespaces", "iperf3")
     download = ["sh", "-c", "sleep 0.5; exec iperf3 -c 198.18.0.2 -C cubic -R -t 5 >/dev/null"]
 
-    def backward(access_point: str | None) -> tuple[float, float]:
-        ran = paths.path("wide-area", download, far="iperf3 -s -1 >/dev/null", access_point=access_point)
+    def backward(algorithm: str | None) -> tuple[float, float]:
+        ran = paths.path("wide-area", download, far="iperf3 -s -1 >/dev/null", algorithm=algorithm)
         assert ran.status == 0
         (row,) = (row for row in ran.report["directions"] if row["direction"] == "backward")
         point = ran.report.get("access_point")
-        assert (point is None) == (access_point is None)
+        assert (point is None) == (algorithm is None)
         assert point is None or point["lowered"] > 20
         return row["delay"]["p50_s"], row["delivered_bytes"]
 

@@ -190,12 +190,14 @@ def test_a_run_in_which_nothing_arrived_is_among_those_that_did() -> None:
 
 def test_cases_of_notices_are_summed_up() -> None:
     def said(seed: int, cases: int) -> RunRecord:
-        notice = {"kind": "streams-cut", "text": "Cut.", "cases": cases, "of": 4}
-        return RunRecord(seed, {"name": "x", "notices": [notice] if cases else []})
+        notice = {"kind": "streams-cut", "text": "`film` is cut.", "cases": cases, "of": 4}
+        streams = [{"flow": "film", "instance": i} for i in range(4)] + [{"flow": "other", "instance": 0}]
+        return RunRecord(seed, {"name": "x", "streams": streams, "notices": [notice] if cases else []})
 
-    assert show.notices(Results([said(1, 3)], {})) == ["Note: Cut. (3 of 4)"]
-    assert show.notices(Results([said(1, 3), said(2, 1)], {})) == ["Note: Cut. (4 of 8)"]
-    assert show.notices(Results([said(1, 3), said(2, 0)], {})) == ["Note: Cut. (3 of 4, in 1 of 2 runs)"]
+    assert show.notices(Results([said(1, 3)], {})) == ["Note: `film` is cut. (3 of 4)"]
+    assert show.notices(Results([said(1, 3), said(2, 1)], {})) == ["Note: `film` is cut. (4 of 8)"]
+    many = show.notices(Results([said(1, 3), *(said(n, 0) for n in range(2, 11))], {}))
+    assert many == ["Note: `film` is cut. (3 of 40, in 1 of 10 runs)"], "of the streams of all runs"
 
 
 def test_runs_tell_what_their_end_cuts_off(tmp_path: Path) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 import paceline
-from paceline import notebook
+import paceline.campaign
+import paceline.plots
+from paceline import models, notebook
 from paceline.cli.layout import Column, Layout
 from paceline.errors import PacelineError
 
@@ -97,12 +104,104 @@ def test_text_and_dicts_are_scenarios() -> None:
         paceline.load({"duration": None})
 
 
-@pytest.mark.parametrize("seed", [[1, 2, 3], "1", 1.0])
+@pytest.mark.parametrize("seed", [[1, 2, 3], "1", 1.0, True])
 def test_a_seed_is_one_number(seed: Any) -> None:
-    with pytest.raises(PacelineError, match=r"the seed is one whole number, the first, and runs=K takes K"):
+    with pytest.raises(PacelineError, match=r"seed = .* one whole number, the first, and runs=K takes K"):
         paceline.run(TEXT, seed=seed)
-    with pytest.raises(PacelineError, match="the seed is one whole number"):
+    with pytest.raises(PacelineError, match=r"runs = .*: it must be a whole number"):
         paceline.run(TEXT, runs=seed)
+
+
+RATES = pl.DataFrame({"seed": [1], "time_s": [0.1]})
+MISTAKES: list[tuple[str, Callable[[Any], Any]]] = [
+    (
+        r"set = \['flow.media.cc=vegas'\]: .* a dict of TOML paths",
+        lambda p: p.run(TEXT, set=["flow.media.cc=vegas"]),
+    ),
+    (r"set = \{1: 2\}: .* a dict of TOML paths", lambda p: p.sweep(TEXT, {}, set={1: 2})),
+    ("changes = 3: .* a dict of TOML paths", lambda p: p.load(TEXT, 3)),
+    ("record_every_s = '20 ms': .* a number, in seconds", lambda p: p.run(TEXT, record_every_s="20 ms")),
+    ("record = 'cwnd': .* a list of names", lambda p: p.run(TEXT, record="cwnd")),
+    ("record = None: .* a list of names", lambda p: p.run(TEXT, record=None)),
+    ("workers = '2': .* a whole number from 1", lambda p: p.run(TEXT, workers="2")),
+    ("workers must be at least 1, not 0", lambda p: p.run(TEXT, workers=0)),
+    ("progress = True: .* a function", lambda p: p.run(TEXT, progress=True)),
+    ("out = 3: .* a path", lambda p: p.run(TEXT, out=3)),
+    ("pcap_at = 'sink': .* a list of names", lambda p: p.run(TEXT, pcap="x", pcap_at="sink")),
+    ("scenario = None: .* the path of a file, TOML text, a dict", lambda p: p.run(None)),
+    ("scenario = None", lambda p: p.sweep(None, {"flow.media.cc": ["vegas"]})),
+    ("scenario = None", lambda p: p.compare(None, {"flow.media.cc": ["vegas", "newreno"]})),
+    ("scenario = None", lambda p: p.emulate(None)),
+    ("scenario = 3", lambda p: p.load(3)),
+    (
+        r"text = \{'duration': '2 s'\}.*`paceline.load` also takes a dict",
+        lambda p: p.parse({"duration": "2 s"}),
+    ),
+    (
+        r"vary = \['flow.media.cc'\]: .* a dict of TOML paths and lists",
+        lambda p: p.sweep(TEXT, ["flow.media.cc"]),
+    ),
+    ("vary = {'flow.media.cc': 3}: .* a dict of TOML", lambda p: p.compare(TEXT, {"flow.media.cc": 3})),
+    (r"shard = 2: .* as \(1, 4\) for", lambda p: p.sweep(TEXT, {"seed": [1]}, shard=2)),
+    ("fresh = 'yes': .* True or False", lambda p: p.merge(["a"], "b", fresh="yes")),
+    ("directories = 'a': .* a list of directories", lambda p: p.merge("a", "b")),
+    ("metrics = 'jain': .* a list of names", lambda p: p.compare(TEXT, {}, metrics="jain")),
+    ("cc = None: .* text", lambda p: p.send("localhost", None)),
+    ("duration_s = '2 s': .* a number, in seconds", lambda p: p.send("localhost", duration_s="2 s")),
+    ("rate = 2000000.0: .* text with a unit", lambda p: p.send("localhost", "udp", rate=2e6)),
+    ("port = '80': .* a whole number, or a list of such", lambda p: p.watch(port="80")),
+    ("command = 'ping': .* a list of words", lambda p: p.path("wide-area", "ping")),
+    ("ipv4 = 4: .* True or False", lambda p: p.path("wide-area", ["true"], ipv4=4)),
+    (
+        r"path has no argument access_point \(did you mean algorithm\?\)",
+        lambda p: p.path("wide-area", ["true"], access_point="voap"),
+    ),
+    ("path = None: .* a path", lambda p: p.fit(None)),
+    ("rates = .*: .* a Polars table", lambda p: p.cov({"time_s": [1]}, 0.5)),
+    ("bin_s = '1 s'", lambda p: p.cov(RATES, "1 s")),
+    ("flows = 'film': .* a list of names", lambda p: p.jain_over_time(RATES, 0.5, "film")),
+    ("by = 'flow': .* a list of names", lambda p: p.summarise(RATES, "flow")),
+    ("directory = None", lambda p: p.Results.read(None)),
+    (r"name = \['flows'\]: .* text", lambda p: p.Results([], {}).table(["flows"])),
+    ("y = 3: .* text", lambda p: p.Results([], {}).plot(3)),
+    ("rtt_s = -1: it must be in", lambda p: p.models.tfrc(0.1, rtt_s=-1)),
+    ("rtt_s = '50 ms': it must be a number, or an array", lambda p: p.models.reno(0.1, "50 ms")),
+    ("p = None: it must be a number, or an array", lambda p: p.models.veno_window(None, 0.5)),
+    (r"timeout_term = \[\]: it must be plain or", lambda p: p.models.tfrc(0.1, 0.1, timeout_term=[])),
+    (r"shapes \(2,\), \(3,\) cannot be broadcast", lambda p: p.models.tfrc([0.1, 0.2], [0.1, 0.2, 0.3])),
+    (
+        r"run has no argument sets \(did you mean set\?\); it has scenario, seed",
+        lambda p: p.run(TEXT, sets={}),
+    ),
+    ("run: missing a required argument: 'scenario'; its arguments are", lambda p: p.run()),
+    ("campaign = 'x.toml': .* as `paceline.campaign.read` gives", lambda p: p.campaign.run("x.toml")),
+    ("figure = 'f.svg': .* a figure", lambda p: p.plots.save("f.svg", "f.svg")),
+]
+
+
+@pytest.mark.parametrize(("said", "call"), MISTAKES, ids=[said for said, _ in MISTAKES])
+def test_a_mistake_in_a_call_names_the_argument_and_what_it_may_be(
+    said: str, call: Callable[[Any], Any]
+) -> None:
+    with pytest.raises(PacelineError, match=said):
+        call(paceline)
+
+
+def test_every_public_function_with_arguments_is_checked() -> None:
+    for place, names in ((paceline, paceline.__all__), (models, dir(models))):
+        for name in names:
+            found = getattr(place, name)
+            if name.startswith("_") or name == "checked" or not inspect.isfunction(found):
+                continue
+            ours = found.__module__.startswith("paceline")
+            assert not ours or hasattr(found, "__wrapped__") or not inspect.signature(found).parameters, name
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    seed: Any = np.int64(3)
+    every_s: Any = np.float32(0.5)
+    results = paceline.run(TEXT, seed=seed, record_every_s=every_s, out=tmp_path / "out")
+    assert results.seeds == [3]
 
 
 def test_pandas_alone_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

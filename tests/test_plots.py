@@ -70,6 +70,15 @@ def test_every_kind_has_labels_units_a_legend_and_axes_from_zero(kind: str, tmp_
     assert all(p.stat().st_size > 1000 for p in paths)
 
 
+def test_a_name_with_another_ending_is_told_which_there_are(tmp_path: Path) -> None:
+    made = figure(KINDS["cwnd"], [Panel("one", recorded("cwnd"))])
+    for name in ("x.jpg", "x.jpg2", "x.Svgz"):
+        with pytest.raises(PacelineError, match=r"figures are \.svg, \.png, \.pdf; a name without an ending"):
+            save(made, tmp_path / name)
+    assert [path.name for path in save(made, tmp_path / "v1.2")] == ["v1.2.svg", "v1.2.png"]
+    assert [path.name for path in save(made, tmp_path / "gate.log", ["pdf"])] == ["gate.log.pdf"]
+
+
 def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
         save(figure(KINDS["cwnd"], [Panel("one", recorded("cwnd"))]), tmp_path / name)

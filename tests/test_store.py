@@ -168,6 +168,31 @@ def test_shards_make_the_sweep_of_one_machine(scenario: paceline.Scenario, tmp_p
     assert len(more.runs) == 16
 
 
+def test_shards_are_not_merged_into_one_of_them(scenario: paceline.Scenario, tmp_path: Path) -> None:
+    places = [tmp_path / f"shard{k}" for k in (1, 2)]
+    for k, place in enumerate(places, 1):
+        paceline.sweep(scenario, VARY, runs=1, out=place, shard=(k, 2))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for fresh in (False, True):
+        with pytest.raises(PacelineError, match=r"shard2 is one of the shards, .* give another directory"):
+            paceline.merge(places, tmp_path / "shard1" / ".." / "shard2", fresh=fresh)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("x.jpg", r"paceline plot DIR --out FILE.*\.svg, \.png or \.pdf"), ("x.csv", "--json")]
+)
+def test_a_directory_of_results_has_no_name_of_a_file(
+    scenario: paceline.Scenario, tmp_path: Path, name: str, said: str
+) -> None:
+    for runs in (1, 2):
+        with pytest.raises(PacelineError, match=f"{name}: results are a directory.*{said}"):
+            paceline.run(scenario, runs=runs, out=tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / name).mkdir()
+    paceline.run(scenario, out=tmp_path / name)
+
+
 def test_a_missing_or_foreign_shard_is_named(scenario: paceline.Scenario, tmp_path: Path) -> None:
     first, second, other = (tmp_path / name for name in ("first", "second", "other"))
     paceline.sweep(scenario, VARY, runs=2, out=first, shard=(1, 2))

@@ -399,8 +399,41 @@ def test_measures_in_words(measure: str, label: str) -> None:
     assert words.what(sweeps.chart(swept(GRID, measure=measure), measure)) == label
 
 
-@pytest.mark.parametrize(("width", "inches"), [("column", 3.5), ("page", 7.16)])
-def test_figures_are_as_wide_as_a_column_or_a_page(width: Any, inches: float, tmp_path: Path) -> None:
+def test_panels_have_one_scale_unless_they_are_far_apart() -> None:
+    def rates(film: float, web: float) -> Callable[..., float]:
+        return lambda delay, cc, flow, seed: (film if flow == "film" else web) * (1 + seed / 100)
+
+    for web, alike in ((1e6, True), (0.0, True), (0.2e6, True), (0.1e6, False)):
+        results = swept(GRID, ("film", "web"), value=rates(3e6, web))
+        figure = results.plot("goodput_bps", by="cc", width="page")
+        film, other = (axes.get_ylim()[1] for axes in figure.axes)
+        assert bool(film == other) is alike, web
+        notes = words.notes(sweeps.chart(results, "goodput_bps", by=["cc"]))
+        said = "Panels differ by more than 20 times: each has its own scale."
+        assert (said in notes) is not alike
+        assert ("each panel has its own scale" in figure.axes[0].get_ylabel().replace("\n", " ")) is not alike
+
+
+def test_the_legend_says_what_the_curves_are_by() -> None:
+    assert titles(swept(GRID).plot("goodput_bps")) == ["film cc"]
+    assert entries(swept(GRID).plot("goodput_bps"))[0] == ["newreno", "vegas"]
+    figure = swept(GRID, ("film", "web")).plot("goodput_bps", by=["cc", "flow"])
+    assert titles(figure) == ["film cc, flow"]
+    assert entries(figure)[0][:2] == ["newreno, film", "newreno, web"]
+    assert titles(swept([{DELAY: d} for d in ("5 ms", "9 ms")], ("film", "web")).plot("goodput_bps")) == [
+        "flow"
+    ]
+
+
+def titles(figure: Figure) -> list[str]:
+    """What stands over the entries of the legends."""
+    return [legend.get_title().get_text() for legend in figure.legends]
+
+
+@pytest.mark.parametrize(
+    ("width", "inches"), [("column", 3.5), ("page", 7.16), ("4in", 4.0), ("12.7 cm", 5.0), ("127mm", 5.0)]
+)
+def test_figures_are_as_wide_as_is_said(width: Any, inches: float, tmp_path: Path) -> None:
     figure = swept(GRID, ("film", "web")).plot("goodput_bps", width=width)
     assert figure.get_figwidth() == inches
     save(figure, tmp_path / "f.svg")
@@ -422,7 +455,7 @@ def test_nothing_is_drawn_beyond_the_figure() -> None:
     )
     for width in style.WIDTHS:
         for x in (CC, DELAY):
-            figure = results.plot("frame_delay_p99_s", x=x, width=width)  # type: ignore[arg-type]
+            figure = results.plot("frame_delay_p99_s", x=x, width=width)
             figure.canvas.draw()
             across, up = figure.get_size_inches() * figure.dpi
             texts = [
@@ -464,7 +497,11 @@ def test_letters_in_a_pdf_are_fonts_of_type_42_and_its_bytes_are_the_same_again(
         ({"x": "delay", "by": ["delay"]}, "lies along the axis"),
         ({"flow": ["movie"]}, "no flow movie has goodput_bps; there are film, web"),
         ({"flow": "movie", "by": "cc"}, "no flow movie has goodput_bps; there are film, web"),
-        ({"width": "slide"}, 'as wide as a column or a page, not "slide"'),
+        (
+            {"width": "slide"},
+            'width = "slide": a figure is as wide as a column or a page, or as a length, 4in',
+        ),
+        ({"width": "1in"}, "width = 1in: a figure is 2in to 20in wide"),
         ({"y": "runs.duration_s", "flow": ["film"]}, "runs.duration_s is not of single flows"),
     ],
 )
@@ -515,7 +552,7 @@ def test_the_command_draws_a_sweep(tmp_path: Path) -> None:
         (("--y", "goodput_bps", "--kind", "cwnd"), "--y MEASURE draws"),
         (("--y", "goodput_bps", "--seed", "1"), "--y MEASURE draws"),
         (("--y", "goodput"), 'no metric "goodput"'),
-        (("--y", "goodput_bps", "--width", "slide"), "--width"),
+        (("--y", "goodput_bps", "--width", "slide"), "width = "),
         ((), "or draw a measure of"),
     ],
 )

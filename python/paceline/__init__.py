@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from paceline import _core
 from paceline._core import Scenario
 from paceline.errors import (
+    ArgumentError,
     Cancelled,
     InternalError,
     Interrupted,
@@ -98,6 +99,7 @@ def controllers() -> list[dict[str, Any]]:
 
 
 __all__ = [
+    "ArgumentError",
     "Cancelled",
     "Comparison",
     "InternalError",

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline import _core
+from paceline.arguments import checked
 from paceline.axes import combinations, named, short
 from paceline.carried import find
 from paceline.errors import PacelineError
@@ -63,6 +64,7 @@ class Campaign:
         return once * (self.tests if tests is None else tests)
 
 
+@checked()
 def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Campaign:
     """Reads a campaign and every scenario it names; `changes` are set in all of them, last. Raises ScenarioError, and
     PacelineError that names the file and the key."""
@@ -127,6 +129,7 @@ def _rest(where: str, text: str) -> float:
         raise PacelineError(f"{where}.rest: {error}") from None
 
 
+@checked()
 def run(
     campaign: Campaign,
     *,

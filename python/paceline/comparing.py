@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from paceline import _core, files
+from paceline.arguments import checked
 from paceline.axes import Vary, combinations
 from paceline.errors import PacelineError
 from paceline.interval import Kind
@@ -223,6 +224,7 @@ def _named(axes: Sequence[str], point: Sequence[Any]) -> str:
     return ", ".join(f"{axis}={value}" for axis, value in zip(axes, point, strict=True))
 
 
+@checked()
 def compare(
     scenario: ScenarioLike,
     vary: Vary,

@@ -12,6 +12,10 @@ class PacelineError(Exception):
     exit_code = 2
 
 
+class ArgumentError(PacelineError, ValueError):
+    """A mistake in a Python call: the message names the argument, what it is, and what it may be."""
+
+
 class PacelineWarning(UserWarning):
     """What is said to no effect, or hardly the one that is meant; what is measured is sound."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline import files
+from paceline.arguments import checked
 from paceline.axes import combinations, short, varied
 from paceline.errors import PacelineError
 from paceline.results import Results, RunRecord
@@ -17,6 +18,7 @@ _Runs = dict[tuple[str, int], tuple[Store, str]]
 """Of each point, its labels as JSON, and seed: where the finished run is, and its key."""
 
 
+@checked()
 def merge(directories: Sequence[str | Path], out: str | Path, *, fresh: bool = False) -> Results:
     """Makes one sweep in `out` of directories of the same sweep, with all its tables; they stay as they are.
 
@@ -26,6 +28,10 @@ def merge(directories: Sequence[str | Path], out: str | Path, *, fresh: bool = F
     if not directories:
         raise PacelineError("there is nothing to merge: name the directories of the shards")
     places = [Path(one) for one in directories]
+    if any(place.resolve() == Path(out).resolve() for place in places):
+        raise PacelineError(
+            f"{out} is one of the shards, which stay as they are: give another directory for the whole sweep"
+        )
     manifest, runs = _read(places[0])
     for place in places[1:]:
         other, more = _read(place)
@@ -86,10 +92,9 @@ def _take(
         raise PacelineError(
             f"{store.runs / key}.json is damaged: remove it, and give the command of its shard again"
         )
-    if store.directory.resolve() != to.directory.resolve():
-        # The summary comes last: a run is there when it is.
-        for path in [*store.runs.glob(f"{key}-*.parquet"), store.runs / f"{key}.json"]:
-            files.copy_whole(path, to.runs / path.name)
+    # The summary comes last: a run is there when it is.
+    for path in [*store.runs.glob(f"{key}-*.parquet"), store.runs / f"{key}.json"]:
+        files.copy_whole(path, to.runs / path.name)
     kept = to.get(key, seed, manifest["record"])
     assert kept is not None
     return RunRecord(seed, kept.summary, kept.series, dict(labels))

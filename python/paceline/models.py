@@ -8,9 +8,9 @@
 
 Every argument is a number or an array; they are broadcast against each other as NumPy does, and the result has the
 common shape, () if all are numbers. Of masked arrays the result is masked where any of them is, and what is masked
-there may be anything. An argument outside of its domain raises ValueError, which names it, its value and what is
-allowed. Times are in seconds, sizes in bytes, windows in packets. The functions are those of the simulator's core:
-TFRC's controllers use the same.
+there may be anything. An argument outside of its domain raises ArgumentError (a PacelineError, and a ValueError), which
+names it, its value and what is allowed. Times are in seconds, sizes in bytes, windows in packets. The functions are
+those of the simulator's core: TFRC's controllers use the same.
 """
 
 from __future__ import annotations
@@ -22,9 +22,34 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paceline import _core
+from paceline.arguments import ARRAY, checked
+from paceline.errors import ArgumentError
 
 Array = NDArray[np.float64]
 TimeoutTerm = Literal["plain", "at-most-one"]
+
+
+ARRAYS = dict.fromkeys(
+    (
+        "backlog_packets",
+        "base_rtt_s",
+        "beta_packets",
+        "capacity_packets_per_s",
+        "gamma",
+        "p",
+        "packets_per_ack",
+        "rate_bytes_per_s",
+        "rto_s",
+        "rtt_s",
+        "segment_bytes",
+        "theta1",
+        "theta2",
+        "total_backlog_packets",
+        "w_max_packets",
+    ),
+    ARRAY,
+)
+"""All arguments of models but words."""
 
 
 class Equilibrium(NamedTuple):
@@ -38,6 +63,7 @@ class Equilibrium(NamedTuple):
     """What the queue adds to the round-trip time; the same for all flows."""
 
 
+@checked(**ARRAYS)
 def reno(
     p: ArrayLike,
     rtt_s: ArrayLike,
@@ -50,11 +76,12 @@ def reno(
 
     p: loss event rate, in (0, 1]. rtt_s: round-trip time, above 0. rto_s: first timeout, above 0 (default 4 rtt_s).
     packets_per_ack: b, at least 1; 2 with delayed ACKs. w_max_packets: the receiver's window, at least 1.
-    Source: Padhye, Firoiu, Towsley, Kurose, SIGCOMM 1998. Raises ValueError outside of the domains.
+    Source: Padhye, Firoiu, Towsley, Kurose, SIGCOMM 1998. Raises ArgumentError outside of the domains.
     """
     return _one("reno", p, rtt_s, _timeout(rto_s, rtt_s), packets_per_ack, w_max_packets)
 
 
+@checked(**ARRAYS)
 def reno_approximate(
     p: ArrayLike,
     rtt_s: ArrayLike,
@@ -67,6 +94,7 @@ def reno_approximate(
     return _one("reno-approximate", p, rtt_s, _timeout(rto_s, rtt_s), packets_per_ack, w_max_packets)
 
 
+@checked(**ARRAYS)
 def veno(
     p: ArrayLike,
     rtt_s: ArrayLike,
@@ -85,6 +113,7 @@ def veno(
     return _one("veno", p, rtt_s, gamma, _timeout(rto_s, rtt_s), packets_per_ack, w_max_packets)
 
 
+@checked(**ARRAYS)
 def veno_approximate(
     p: ArrayLike,
     rtt_s: ArrayLike,
@@ -98,6 +127,7 @@ def veno_approximate(
     return _one("veno-approximate", p, rtt_s, gamma, _timeout(rto_s, rtt_s), packets_per_ack, w_max_packets)
 
 
+@checked(**ARRAYS)
 def veno_duplicates(
     p: ArrayLike, rtt_s: ArrayLike, gamma: ArrayLike, *, packets_per_ack: ArrayLike = 1
 ) -> Array:
@@ -105,6 +135,7 @@ def veno_duplicates(
     return _one("veno-duplicates", p, rtt_s, gamma, packets_per_ack)
 
 
+@checked(**ARRAYS)
 def veno_square_root(
     p: ArrayLike, rtt_s: ArrayLike, gamma: ArrayLike, *, packets_per_ack: ArrayLike = 1
 ) -> Array:
@@ -112,11 +143,13 @@ def veno_square_root(
     return _one("veno-square-root", p, rtt_s, gamma, packets_per_ack)
 
 
+@checked(**ARRAYS)
 def veno_window(p: ArrayLike, gamma: ArrayLike, *, packets_per_ack: ArrayLike = 1) -> Array:
     """Veno's mean window at a loss in packets, without timeouts and window limit: equation (11), repaired."""
     return _one("veno-window", p, gamma, packets_per_ack)
 
 
+@checked(**ARRAYS)
 def gamma(
     rtt_s: ArrayLike,
     base_rtt_s: ArrayLike,
@@ -131,11 +164,12 @@ def gamma(
     base_rtt_s: least round-trip time, at most rtt_s; equal to it gives theta1. w_max_packets: largest window, at
     least 1. theta1: factor at a random loss (0.95 for TFRC Veno), in [theta2, 1). theta2: factor at a loss by
     congestion. beta_packets: fewer than this in the queue tell of a random loss.
-    Source: Zhou, Fu, Li, "TFRC Veno", equation (20). Raises ValueError outside of the domains.
+    Source: Zhou, Fu, Li, "TFRC Veno", equation (20). Raises ArgumentError outside of the domains.
     """
     return _one("gamma", rtt_s, base_rtt_s, w_max_packets, theta1, theta2, beta_packets)
 
 
+@checked(**ARRAYS)
 def tfrc(
     p: ArrayLike,
     rtt_s: ArrayLike,
@@ -150,11 +184,12 @@ def tfrc(
     p: loss event rate, in (0, 1]. rtt_s: R. segment_bytes: s. rto_s: t_RTO (default 4 R). packets_per_ack: b.
     timeout_term: "plain" as in the RFC, or "at-most-one": the share of losses that end in timeouts, 3 sqrt(3bp/8), is
     at most 1, as in ns-2 and PFTK.
-    Source: RFC 5348, section 3.1. Raises ValueError outside of the domains.
+    Source: RFC 5348, section 3.1. Raises ArgumentError outside of the domains.
     """
     return _one(_tfrc("tfrc", timeout_term), p, rtt_s, segment_bytes, _timeout(rto_s, rtt_s), packets_per_ack)
 
 
+@checked(**ARRAYS)
 def tfrc_veno(
     p: ArrayLike,
     rtt_s: ArrayLike,
@@ -173,6 +208,7 @@ def tfrc_veno(
     return _one(name, p, rtt_s, gamma, segment_bytes, _timeout(rto_s, rtt_s), packets_per_ack)
 
 
+@checked(**ARRAYS)
 def tfrc_loss_rate(
     rate_bytes_per_s: ArrayLike,
     rtt_s: ArrayLike,
@@ -186,7 +222,7 @@ def tfrc_loss_rate(
     """The loss event rate at which `tfrc_veno` (with gamma 1/2: `tfrc`) gives the rate: the inverse, to 13 digits.
 
     rate_bytes_per_s: above 0 and not below the equation's least value, that at p = 1. Other arguments: as `tfrc_veno`.
-    RFC 5348, section 6.3.1, makes TFRC's first loss interval from it. Raises ValueError outside of the domains.
+    RFC 5348, section 6.3.1, makes TFRC's first loss interval from it. Raises ArgumentError outside of the domains.
     """
     name = _tfrc("tfrc-veno", timeout_term)
     timeout = _timeout(rto_s, rtt_s)
@@ -194,6 +230,7 @@ def tfrc_loss_rate(
     return _evaluate(name, columns, inverse=True)[0]
 
 
+@checked(**ARRAYS)
 def vegas(
     capacity_packets_per_s: ArrayLike,
     base_rtt_s: ArrayLike,
@@ -205,7 +242,7 @@ def vegas(
     capacity_packets_per_s: the bottleneck's rate. base_rtt_s: the flow's round-trip time without a queue.
     backlog_packets: what it keeps in the queue, from its alpha to its beta. total_backlog_packets: what all flows
     keep there, at least that; of N equal flows N times backlog_packets. Rates are in proportion to backlogs.
-    Source: Low, Peterson, Wang, JACM 49(2), 2002. Raises ValueError outside of the domains.
+    Source: Low, Peterson, Wang, JACM 49(2), 2002. Raises ArgumentError outside of the domains.
     """
     columns = (capacity_packets_per_s, base_rtt_s, backlog_packets, total_backlog_packets)
     return Equilibrium(*_evaluate("vegas", columns))
@@ -217,8 +254,8 @@ def _timeout(rto_s: ArrayLike | None, rtt_s: ArrayLike) -> ArrayLike:
 
 def _tfrc(name: str, timeout_term: TimeoutTerm) -> str:
     suffixes = {"plain": "", "at-most-one": "-ns2"}
-    if timeout_term not in suffixes:
-        raise ValueError(f'timeout_term = "{timeout_term}": it must be {" or ".join(suffixes)}')
+    if timeout_term not in list(suffixes):  # which need not be hashed
+        raise ArgumentError(f"timeout_term = {timeout_term!r}: it must be {' or '.join(suffixes)}")
     return name + suffixes[timeout_term]
 
 
@@ -227,11 +264,19 @@ def _one(name: str, *arguments: ArrayLike) -> Array:
 
 
 def _evaluate(name: str, arguments: tuple[ArrayLike, ...], *, inverse: bool = False) -> list[Array]:
-    columns = np.broadcast_arrays(*(np.asarray(a, dtype="<f8") for a in arguments))
+    arrays = [np.asarray(a, dtype="<f8") for a in arguments]
+    try:
+        columns = np.broadcast_arrays(*arrays)
+    except ValueError:
+        shapes = ", ".join(dict.fromkeys(str(array.shape) for array in arrays if array.shape))
+        raise ArgumentError(f"the arguments' shapes {shapes} cannot be broadcast to a common one") from None
     shape = columns[0].shape
     if any(isinstance(a, np.ma.MaskedArray) for a in arguments):
         return _masked(name, columns, _mask(arguments, shape), inverse=inverse)
-    found = _core.model(name, [column.tobytes() for column in columns], inverse=inverse)
+    try:
+        found = _core.model(name, [column.tobytes() for column in columns], inverse=inverse)
+    except ValueError as error:
+        raise ArgumentError(str(error)) from None
     return [np.frombuffer(column, dtype="<f8").reshape(shape).astype(np.float64) for column in found]
 
 

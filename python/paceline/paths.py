@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paceline import _core, files, linux
+from paceline.arguments import checked
 from paceline.errors import PacelineError
 from paceline.live import live_record, live_results
 from paceline.results import Results
@@ -62,6 +63,7 @@ def profiles() -> dict[str, tuple[str, str]]:
     return {name: (summary, text) for name, summary, text in _core.path_profiles()}
 
 
+@checked()
 def path(
     path: str | Path,
     command: Sequence[str],
@@ -75,7 +77,7 @@ def path(
     record_every_s: float | None = None,
     out: str | Path | None = None,
     pcap: str | Path | None = None,
-    access_point: str | None = None,
+    algorithm: str | None = None,
     ports: int | None = None,
     stop: _core.PathStop | None = None,
 ) -> PathRun:
@@ -86,10 +88,10 @@ def path(
     `device` is "tun" or "packet" (veth and packet sockets), or either. With `ipv4` the ends have IPv4 alone. After
     `for_s` seconds the command is ended. With `record_every_s`, queues and delays are recorded over time; with `out`,
     a directory, every 20 ms if nothing else is said, and tables and recordings are written there, and what the far
-    command writes. `pcap` is a capture file. `access_point` puts one before the queue towards the command: "voap",
-    "voap,beta=20ms", "sap-law,capacity=8Mbit/s" or "window=30kB". If the command sends and receives the flows of
-    `path`, a scenario, `ports` is its port of the first of them, of which each other one has the next: then those
-    with an `rtt` have it.
+    command writes. `pcap` is a capture file. `algorithm` is that of an access point before the queue towards the
+    command: "voap", "voap,beta=20ms", "sap-law,capacity=8Mbit/s" or "window=30kB". If the command sends and receives
+    the flows of `path`, a scenario, `ports` is its port of the first of them, of which each other one has the next:
+    then those with an `rtt` have it.
 
     The command has this process's standard input, output and errors, and PACELINE_PEER and PACELINE_START in its
     environment. Signals to this process are passed on to it meanwhile; not so with `stop`, which ends it from another
@@ -124,7 +126,7 @@ def path(
                     record_every_s=record_every_s,
                     capture=None if pcap is None else (str(pcap), SNAP),
                     stop=stop,
-                    access_point=access_point,
+                    access_point=algorithm,
                 )
             except ValueError as error:
                 raise PacelineError(str(error)) from None
@@ -138,7 +140,7 @@ def path(
             "command": list(command),
             "far": far,
             "ipv4": ipv4,
-            "access_point": access_point,
+            "algorithm": algorithm,
             "report": report,
         }
         results = live_results([record], KIND, loaded.name, more)

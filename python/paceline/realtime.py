@@ -27,6 +27,7 @@ import numpy.typing as npt
 import polars as pl
 
 from paceline import _core, files, linux, paths
+from paceline.arguments import checked
 from paceline.errors import LiveError, PacelineError, PathError, ScenarioError
 from paceline.live import live_record
 from paceline.results import ALL_SERIES, Results, RunRecord
@@ -136,6 +137,7 @@ class Emulator:
         self._stop.stop()
 
 
+@checked()
 def run(
     scenario: ScenarioLike,
     seed: int | None = None,

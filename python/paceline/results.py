@@ -7,7 +7,7 @@ import functools
 import importlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import polars as pl
 
 from paceline import _core, files, quantities
+from paceline.arguments import TABLE, TEXT, checked
 from paceline.errors import PacelineError
 from paceline.interval import COLUMNS, Kind, interval
+from paceline.noticing import OLDER, noticed
 from paceline.series import series_tables
 from paceline.statistics import CONFIDENCE
 
@@ -147,34 +149,6 @@ class RunRecord:
         )
 
 
-_NOTICES: dict[str, Any] = {
-    "kind": pl.String,
-    "text": pl.String,
-    "runs": pl.Int64,
-    "cases": pl.Int64,
-    "of": pl.Int64,
-}
-_OLDER = (
-    "older-measures",
-    "These results are of a version of Paceline that counted late packets by the whole medium, whatever was due, and "
-    "gave streams that never began to play no late packets: late_share and stall_s mean something "
-    "else in them than now. Run them again.",
-)
-
-
-def _notices(said: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """The table of notices: equal texts are one, their cases are summed up."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for notice in said:
-        key = (notice["kind"], notice["text"])
-        row = found.setdefault(key, {"kind": key[0], "text": key[1], "runs": 0, "cases": None, "of": None})
-        row["runs"] += 1
-        for count in ("cases", "of"):
-            if notice.get(count) is not None:
-                row[count] = (row[count] or 0) + notice[count]
-    return pl.DataFrame(list(found.values()), schema=_NOTICES)
-
-
 def _rows(table: str, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     if table == "runs":
         whole = {
@@ -240,6 +214,7 @@ def transfers_in(rows: pl.DataFrame) -> int:
     return math.ceil(most) if isinstance(most, int | float) else 0
 
 
+@checked(table=TABLE)
 def summarise(
     table: pl.DataFrame,
     by: Sequence[str],
@@ -293,6 +268,7 @@ class Results:
         self._transfers: dict[str, dict[str, int]] = {}
 
     @classmethod
+    @checked()
     def read(cls, directory: str | Path) -> Results:
         """The results in a run directory or a finished sweep's, as `write` left them; without `records`.
 
@@ -314,14 +290,14 @@ class Results:
                 results._tables[name] = files.read_parquet(path / f"{name}.parquet")
         # Older ones have the text of varied values alone.
         results._tables = {name: results._with_numbers(table) for name, table in results._tables.items()}
-        results._notices = _notices([])
+        results._notices = noticed([])
         if (path / "notices.parquet").is_file():
             # Older ones count no cases.
             kept = files.read_parquet(path / "notices.parquet")
             results._notices = pl.concat([results._notices, kept], how="diagonal")
         streams = results._tables["streams"]
         if len(streams) and "due_packets" not in streams.columns:
-            kind, text = _OLDER
+            kind, text = OLDER
             older = {"kind": [kind], "text": [text], "runs": [len(results.runs)]}
             results._notices = pl.concat([results._notices, pl.DataFrame(older)], how="diagonal")
         for kind in ALL_SERIES:
@@ -379,6 +355,7 @@ class Results:
         """Each run's summary as the core gave it; empty for results read from a directory."""
         return [record.summary for record in self.records]
 
+    @checked()
     def table(self, name: str) -> pl.DataFrame:
         """The table of that name, one of flows, streams, queues, link_flows, interfaces, groups, runs."""
         if name not in IDENTITY:
@@ -419,6 +396,7 @@ class Results:
         """A row per run and group: jain, goodput_bps, flow_goodput_mean_bps and flow_goodput_sd_bps, share."""
         return self.table("groups")
 
+    @checked()
     def friendliness(self, of: str, to: str) -> pl.DataFrame:
         """F of one group of flows toward another: the mean goodput of a flow of `of` by that of a flow of `to`.
 
@@ -452,13 +430,12 @@ class Results:
     @property
     def notices(self) -> pl.DataFrame:
         """What a reader of the numbers should know and none of them says, each once: kind, text, how many runs say it
-        (runs), and of what is counted how many it is true of in these runs (cases, of)."""
+        (runs), and of what is counted in all runs how many it is true of (cases, of)."""
         if self._notices is None:
-            self._notices = _notices(
-                notice for record in self.records for notice in record.summary.get("notices", [])
-            )
+            self._notices = noticed([record.summary for record in self.records])
         return self._notices
 
+    @checked()
     def series(self, kind: str) -> pl.DataFrame:
         """What was recorded over time, one of `ALL_SERIES`; varied paths and seed first."""
         if kind not in ALL_SERIES:
@@ -500,6 +477,7 @@ class Results:
         there = set(self._series).union(*(record.series for record in self.records))
         return [kind for kind in ALL_SERIES if kind in there]
 
+    @checked()
     def statistics(
         self, table: str, by: Sequence[str] | None = None, measures: Sequence[str] | None = None
     ) -> pl.DataFrame:
@@ -533,6 +511,7 @@ class Results:
                 return max((self._transfers[name].get(who, 0) for who in rows[name].unique()), default=0)
         return transfers_in(rows)
 
+    @checked(by=TEXT.or_several())
     def plot(
         self,
         y: str,
@@ -540,7 +519,7 @@ class Results:
         x: str | None = None,
         by: str | Sequence[str] | None = None,
         flow: str | Sequence[str] | None = None,
-        width: Literal["column", "page"] = "column",
+        width: str = "column",
     ) -> Figure:
         """A figure of a sweep: the measure `y` ("goodput_bps", "queues.mean_packets") with its intervals, over what was
         varied.
@@ -548,13 +527,15 @@ class Results:
         `x` lies along the axis, each value of `by` has a curve: varied paths, or as much of their ends as tells them
         apart, or what rows are of (flow, link, group). What is left has a panel each, unless `flow` names one of
         several. By default `x` is the first path with quantities, `by` the other paths. `width` is a column of a paper
-        (3.5 in) or both (7.16 in). `paceline.plots.save` writes the figure. Raises PacelineError for what is not there.
+        (3.5 in), both ("page", 7.16 in), or a length ("4in", "10cm"). `paceline.plots.save` writes the figure. Raises
+        PacelineError for what is not there.
         """
         from paceline.plots import chart, sweeps  # noqa: PLC0415 (matplotlib, which few calls need)
 
         several = [[names] if isinstance(names, str) else names for names in (by, flow)]
         return chart.figure(sweeps.chart(self, y, x, *several), width)
 
+    @checked()
     def write(self, directory: str | Path) -> None:
         """Writes a run directory: the tables and series as Parquet, then manifest.json. Recordings that an earlier run
         left there are removed. Raises StorageError."""
@@ -566,6 +547,7 @@ class Results:
         self.write_series(path)
         files.write_json(path / "manifest.json", self.manifest)
 
+    @checked()
     def to_pandas(self, name: str) -> Any:
         """The table of that name as a pandas.DataFrame, for which pandas alone is needed. A missing number is NaN, a
         missing word None. Raises PacelineError without pandas."""

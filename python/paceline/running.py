@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from paceline.arguments import checked
 from paceline.errors import PacelineError
 from paceline.results import Recording, Results
 from paceline.scenario import ScenarioLike, load, written
@@ -13,6 +14,7 @@ from paceline.store import Kept, claim
 from paceline.sweeping import RECORD_EVERY_S, Pcap, Point, Progress, check_recordings, run_points, seeds_from
 
 
+@checked()
 def run(
     scenario: ScenarioLike,
     seed: int | None = None,

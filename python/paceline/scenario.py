@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline._core import Scenario
+from paceline.arguments import checked
 from paceline.carried import find
 from paceline.errors import PacelineError, PacelineWarning, ScenarioError
 
@@ -19,6 +20,7 @@ ScenarioLike = Scenario | str | Path | Mapping[str, Any]
 """A loaded one, a file, TOML text (of more than one line), or the same as a dict."""
 
 
+@checked()
 def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Scenario:
     """The scenario of a TOML file (or one already loaded, or TOML text, or a dict of it) with the values at some TOML
     paths replaced.
@@ -86,6 +88,7 @@ def _traces(scenario: Scenario) -> list[str]:
     ]
 
 
+@checked()
 def parse(text: str, base_dir: str | Path = ".", name: str = "scenario") -> Scenario:
     """The scenario of TOML text; trace files are looked up from `base_dir`. Raises ScenarioError, and
     warns as `load` does."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline import _core, files, linux, rtp
+from paceline.arguments import checked
 from paceline.errors import LiveError, PacelineError, ScenarioError
 from paceline.keys import read_key
 from paceline.live import live_record, live_results
@@ -77,6 +78,7 @@ def controller_of(cc: str) -> str:
     )
 
 
+@checked()
 def send(
     host: str,
     cc: str = "newreno",

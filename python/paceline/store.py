@@ -28,6 +28,8 @@ def alone_in(directory: Path, kind: str | None = None) -> Iterator[None]:
     results of this kind, and while another command writes there; StorageError."""
     from filelock import FileLock, Timeout  # noqa: PLC0415 (only where there is a directory)
 
+    if kind is not None:
+        _refuse_file(directory)
     files.make_directory(directory)
     if kind is not None:
         check_kind(directory, kind)
@@ -48,6 +50,23 @@ def alone_in(directory: Path, kind: str | None = None) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+_FIGURES = (".svg", ".png", ".pdf", ".eps", ".gif", ".jpeg", ".jpg", ".ps", ".tif", ".tiff", ".webp")
+_TABLES = (".csv", ".json", ".parquet")
+
+
+def _refuse_file(directory: Path) -> None:
+    """Raises PacelineError for a directory that is not there yet and has the name of a figure, or of a table."""
+    ending = directory.suffix.lower()
+    if directory.is_dir() or ending not in (*_FIGURES, *_TABLES):
+        return
+    instead = (
+        "`paceline plot DIR --out FILE` then draws what lies there, as .svg, .png or .pdf"
+        if ending in _FIGURES
+        else "in it are all tables (Parquet); `--json > FILE` makes one JSON document"
+    )
+    raise PacelineError(f"{directory}: results are a directory, and this is the name of a file: {instead}")
 
 
 @contextmanager

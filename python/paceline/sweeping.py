@@ -8,7 +8,6 @@ the order of the request, so that the number of workers changes nothing.
 from __future__ import annotations
 
 import itertools
-import operator
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from paceline import _core, files, notebook
+from paceline.arguments import checked
 from paceline.axes import Vary, check_set, combinations, recorded
 from paceline.errors import Cancelled, Interrupted, PacelineError, PacelineWarning
 from paceline.results import SERIES, Recording, Results, RunRecord
@@ -108,8 +108,6 @@ def check_recordings(
         raise PacelineError(
             f"the interval of recordings must lie between 1e-6 and 1e6 seconds, not at {every_s}"
         )
-    if isinstance(record, str):
-        raise PacelineError(f'what to record is a list of names: record=["{record}"]')
     unknown = [kind for kind in record if kind not in known]
     if unknown:
         raise PacelineError(f'cannot record "{unknown[0]}"; there are {", ".join(known)}')
@@ -146,13 +144,6 @@ NEEDS = {
 
 def seeds_from(first: int, runs: int) -> list[int]:
     """`runs` seeds: first, first + 1, ... Raises PacelineError."""
-    try:
-        first, runs = operator.index(first), operator.index(runs)
-    except TypeError:
-        raise PacelineError(
-            f"the seed is one whole number, the first, and runs=K takes K of them from there on; not seed={first!r}, "
-            f"runs={runs!r}"
-        ) from None
     if not 1 <= runs <= MOST_RUNS:
         raise PacelineError(f"the number of runs must be from 1 to {MOST_RUNS}, not {runs}")
     if first < 0 or first + runs > 2**63:
@@ -266,6 +257,7 @@ def run_points(
     return [done[i] for i in range(len(jobs))]
 
 
+@checked()
 def sweep(
     scenario: ScenarioLike,
     vary: Vary,

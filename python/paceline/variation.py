@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from paceline.arguments import NAMES, checked
 from paceline.errors import PacelineError
 
 _OF_A_BIN = {"time_s", "goodput_bps", "send_rate_bps"}
 
 
+@checked()
 def cov(
     rates: pl.DataFrame,
     bin_s: float,
@@ -38,6 +40,7 @@ def cov(
     )
 
 
+@checked(flows=NAMES)
 def jain_over_time(rates: pl.DataFrame, bin_s: float, flows: Sequence[str] | None = None) -> pl.DataFrame:
     """Jain's index (sum x)^2 / (n sum x^2) of the flows' goodputs in bins of `bin_s` seconds.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline import _core, linux
+from paceline.arguments import WHOLE, checked
 from paceline.errors import PacelineError, StorageError
 from paceline.live import live_record, live_results
 from paceline.results import Results
@@ -38,6 +39,7 @@ class CommandError(PacelineError):
         super().__init__(f"cannot run {command[0]}: {error.strerror or error}")
 
 
+@checked(port=WHOLE.or_several())
 def watch(
     port: int | Sequence[int] | None = None,
     pid: int | Sequence[int] | None = None,

@@ -14,6 +14,7 @@ from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import File, Seed, Set, Vary, Workers
 from paceline.cli.progress import progress
+from paceline.cli.run import read
 from paceline.comparing import Comparison
 from paceline.comparing import compare as run_comparison
 from paceline.quantities import scale
@@ -80,10 +81,11 @@ def compare(
       paceline compare examples/coffee-shop.toml --runs 5 --metric late_share \\
           --vary flow.film.cc=newreno,vegas,cubic
     """
+    scenario = read(file)
     with claim(out, "comparison"):
         with progress(file.stem) as show_progress:
             comparison = run_comparison(
-                file,
+                scenario,
                 axes(vary),
                 runs=runs,
                 metrics=metric,

@@ -10,7 +10,7 @@ from paceline import realtime
 from paceline.cli import layout
 from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, recorded, span
 from paceline.cli.progress import progress
-from paceline.cli.run import say
+from paceline.cli.run import read, say
 from paceline.results import ALL_SERIES, Results
 from paceline.scenario import assignments
 from paceline.turns import is_disturbed
@@ -39,9 +39,10 @@ def emulate(
     """
     every_s = span(record_every, "--record-every")
     wanted = recorded(record, every_s, out, ALL_SERIES)
+    scenario = read(file)
     with progress(file.stem, "s") as show_progress:
         results = realtime.run(
-            file,
+            scenario,
             seed=seed,
             runs=runs,
             set=assignments(set_ or []),

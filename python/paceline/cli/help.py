@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import typer
@@ -14,7 +15,7 @@ WIDTH = 80
 USAGE_ERROR: Any = typer.BadParameter.__base__
 
 
-RENAMED = {"--controller": "--cc", "schemes": "controllers"}
+RENAMED = {"--access-point": "--algorithm", "--controller": "--cc", "schemes": "controllers"}
 """What words of a command line were called once."""
 
 
@@ -29,11 +30,28 @@ class Command(TyperCommand):
         except USAGE_ERROR as error:
             if "--" not in words and any("-- " in metavar(p) for p in arguments(self, ctx)):
                 error.message += '; what is to be run stands after "--", with its options'
-            if (now := RENAMED.get(getattr(error, "option_name", ""))) is not None:
-                error.possibilities = [now]
+            if meant := self._meant(ctx, getattr(error, "option_name", ""), words):
+                error.possibilities = []
+                error.message += f" (did you mean {meant}?)"
             if "valid integer" in error.message:  # in the words of typer's versions
                 error.message = "it must be a whole number, such as 10"
             raise
+
+    def _meant(self, ctx: Any, name: str, words: list[str]) -> str | None:
+        """What this command has in the place of an option that it has not."""
+        there = {word for p in self.get_params(ctx) for word in p.opts}
+        if RENAMED.get(name) in there:
+            return RENAMED[name]
+        of_scenario = any(metavar(p) == "FILE" for p in arguments(self, ctx)) and "--set" in there
+        if name not in ("--cc", "--controller") or not of_scenario:
+            return None
+        # A scenario has flows, each with a controller of its own.
+        after = next((word for before, word in itertools.pairwise(words) if before == name), "")
+        value = next((w.partition("=")[2] for w in words if w.startswith(f"{name}=")), after)
+        if not value or value.startswith("-"):
+            value = "vegas"
+        option = "--vary" if "," in value and "--vary" in there else "--set"
+        return f"{option} flow.NAME.cc={value}"
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The words of the usage line after the command. A command of the user's comes last, after "--"."""

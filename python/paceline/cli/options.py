@@ -13,7 +13,10 @@ from paceline.errors import PacelineError
 from paceline.results import SERIES
 from paceline.sweeping import check_recordings
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario file (TOML).", show_default=False)]
+File = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="Scenario file (TOML), or - for standard input.", show_default=False),
+]
 Seed = Annotated[
     int | None,
     typer.Option(

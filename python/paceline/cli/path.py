@@ -85,13 +85,13 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
             show_default=False,
         ),
     ] = None,
-    access_point: Annotated[
+    algorithm: Annotated[
         str | None,
         typer.Option(
-            "--access-point",
-            metavar="LAW",
-            help="Lower TCP's windows before the queue towards COMMAND: voap, sap-law,capacity=RATE or "
-            "window=SIZE; with settings, as voap,beta=20ms.",
+            "--algorithm",
+            metavar="NAME",
+            help="Lower TCP's windows before the queue towards COMMAND, as an access point: voap, "
+            "sap-law,capacity=RATE or window=SIZE; with settings, as voap,beta=20ms.",
             show_default=False,
         ),
     ] = None,
@@ -177,7 +177,7 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
         set=assignments(set_ or []),
         out=out,
         pcap=pcap,
-        access_point=access_point,
+        algorithm=algorithm,
     )
     _report(ran, as_json=as_json, out=out, pcap=pcap)
     failure = ran.report.get("failure")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
@@ -90,11 +90,12 @@ def plot(
         typer.Option("--flow", metavar="NAME,...", help="These flows alone.", show_default=False),
     ] = None,
     width: Annotated[
-        Literal["column", "page"] | None,
+        str | None,
         typer.Option(
             "--width",
-            metavar="column|page",
-            help="Within a column of a paper (3.5 in) or across both (7.16 in). Default: column.",
+            metavar="WIDTH",
+            help="How wide: a column of a paper (3.5 in), the page (both, 7.16 in), or a length, as 4in or 10cm. "
+            "Default: column.",
             show_default=False,
         ),
     ] = None,
@@ -124,12 +125,12 @@ def plot(
         return
 
     from paceline.plots import KINDS, figure, gateway, gauges, occupancy, save
-    from paceline.plots.style import target
+    from paceline.plots.style import FORMATS, target
 
     files = [path for path in runs if path.is_file()]
     for path in files:
-        named = out if out and len(runs) == 1 else path.with_suffix("")
-        for written in save(gateway.figure(gateway.read(path), path.name), named):
+        named, forms = target(out) if out and len(runs) == 1 else (path.with_suffix(""), FORMATS[:2])
+        for written in save(gateway.figure(gateway.read(path), path.name), named, forms):
             print(written)
     runs = [path for path in runs if path not in files]
     if not runs:

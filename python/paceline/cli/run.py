@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from paceline.cli import documents, layout, show
-from paceline.cli.options import AsJson, Out, Record, RecordEvery, Seed, Set, Workers, recorded, span
+from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, Workers, recorded, span
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
 from paceline.results import Results
@@ -18,12 +18,7 @@ from paceline.scenario import ScenarioLike, assignments, parse
 
 
 def run(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="Scenario file (TOML), or - for standard input.", show_default=False
-        ),
-    ],
+    file: File,
     seed: Seed = None,
     runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs, each with a seed of its own.")] = 1,
     set_: Set = None,

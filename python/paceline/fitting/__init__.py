@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline import files
+from paceline.arguments import checked
 from paceline.errors import PacelineError
 from paceline.fitting import reports, tcp
 from paceline.fitting.measured import Measured
@@ -18,6 +19,7 @@ MOST_BYTES = 64 << 20
 """Of a report; captures may be longer."""
 
 
+@checked()
 def fit(path: str | Path) -> str:
     """The path file (TOML) of the network that a recording was made over, with comments that say what was measured and
     what is assumed: a capture of TCP at one end (pcap, pcapng), JSON of `iperf3 -J` or irtt, or what `ping` printed.

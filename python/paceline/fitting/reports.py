@@ -18,7 +18,8 @@ COARSE_BPS = 10 * 8 * 131_072
 
 _COUNTS = re.compile(r"^(\d{1,12}) packets transmitted, (\d{1,12}) (?:packets )?received", re.MULTILINE)
 _TIMES = re.compile(
-    r"^(?:rtt|round-trip) min/avg/max/(?:mdev|stddev) = ([\d.]{1,20})/([\d.]{1,20})/([\d.]{1,20})/",
+    # BusyBox has three numbers.
+    r"^(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev))? = ([\d.]{1,20})/([\d.]{1,20})/([\d.]{1,20})[/ ]",
     re.MULTILINE,
 )
 
@@ -32,7 +33,7 @@ def of_ping(text: str) -> Measured:
     try:
         times = [[float(word) / 1e3 for word in words] for words in _TIMES.findall(text)]
     except ValueError:
-        raise PacelineError("its line `rtt min/avg/max/mdev` is not four numbers") from None
+        raise PacelineError("its line `rtt min/avg/max/mdev` has something else than numbers") from None
     if not times:
         raise PacelineError("its line `rtt min/avg/max/mdev` is missing: the ping was cut off")
     least, most = min(row[0] for row in times), max(row[2] for row in times)

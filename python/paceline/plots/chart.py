@@ -16,17 +16,17 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullFormatter, NullLocator
 
-from paceline.comparing import SUBJECT
-from paceline.errors import PacelineError
 from paceline.files import unit_of
 from paceline.interval import Kind
 from paceline.plots import style
 from paceline.plots.sweeps import Chart, Curve
-from paceline.plots.words import of_path, said, what
+from paceline.plots.words import of_path, said, texts, what
 from paceline.quantities import scale
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 """One a curve, as colours and dashes: curves differ in grey too."""
+PANEL_IN = 2.3
+"""The least width of a panel beside others, in inches."""
 FIRST_IN, NEXT_IN = 2.0, 1.5
 """Heights of the first row of panels and of others, in inches."""
 LETTERS_AN_INCH = 13
@@ -55,45 +55,38 @@ _DOTS = (0, (1, 1.5))
 
 
 def figure(chart: Chart, width: str) -> Figure:
-    """The figure, as wide as `style.WIDTHS` has it. Raises PacelineError for another width."""
-    if width not in style.WIDTHS:
-        raise PacelineError(f'a figure is as wide as a {" or a ".join(style.WIDTHS)}, not "{width}"')
-    across = style.WIDTHS[width]
-    per_row = 1 if width == "column" else min(3, len(chart.panels))
+    """The figure, as wide as `style.inches` reads it. Raises PacelineError for another width."""
+    across = style.inches(width)
+    per_row = min(max(1, int(across / PANEL_IN)), 3, len(chart.panels))
     rows = math.ceil(len(chart.panels) / per_row)
     with mpl.rc_context(_RC):
         made = Figure(figsize=(across, FIRST_IN + NEXT_IN * (rows - 1)), layout="constrained")
         FigureCanvasAgg(made)  # which measures the legends
-        # What is of different things need not be of one size.
-        alike = not set(SUBJECT[chart.table]) & set(chart.rest)
-        grid = made.subplots(rows, per_row, sharey=alike, squeeze=False)
+        grid = made.subplots(rows, per_row, sharey=chart.alike, squeeze=False)
         spots: list[Axes] = list(grid.flatten())
         for axes in spots[len(chart.panels) :]:
             axes.set_axis_off()
-        factor, unit = scale(chart.measure, _reach(chart.data))
+        factor, unit = scale(chart.measure, chart.reach)
         curves = list(dict.fromkeys(curve.values for panel in chart.panels for curve in panel.curves))
         for i, (panel, axes) in enumerate(zip(chart.panels, spots, strict=False)):
             for curve in panel.curves:
                 _draw(axes, chart, curve, factor, curves.index(curve.values), len(curves))
             if len(chart.panels) > 1:
                 axes.set_title(said(chart, chart.rest, panel.values))
-            _up(axes, chart, _reach(chart.data if alike else panel.data) / factor)
+            _up(axes, chart, (chart if chart.alike else panel).reach / factor)
             _across(axes, chart, across / per_row, named=i + per_row >= len(chart.panels))
         label = _labelled(what(chart), unit or unit_of(chart.measure))
+        if not chart.alike:
+            label += "; each panel has its own scale"
         label = textwrap.fill(label, int(LETTERS_AN_INCH * made.get_figheight()))
         if rows == 1:
             grid[0, 0].set_ylabel(label)
         else:
             made.supylabel(label, fontsize=8)
-        _legend(made, _curves_of(chart, curves), "outside upper center", _title(chart))
+        title = textwrap.fill(", ".join(map(of_path, chart.by)), int(LETTERS_AN_INCH * across))
+        _legend(made, _curves_of(chart, curves), "outside upper center", title)
         _legend(made, _kinds_of(chart), "outside lower center")
     return made
-
-
-def _reach(data: pl.DataFrame) -> float:
-    """The greatest value that is drawn."""
-    most = data.select("mean", "high", "median_high").max_horizontal().max()
-    return float(most) if isinstance(most, int | float) else 0.0
 
 
 def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, many: int) -> None:
@@ -224,15 +217,10 @@ def _is_geometric_up(chart: Chart) -> bool:
     return isinstance(least, float) and least > 0 and all(wide)
 
 
-def _title(chart: Chart) -> str | None:
-    """What stands over the names of curves that are bare quantities."""
-    return of_path(chart.by[0]) if len(chart.by) == 1 and chart.by[0] in chart.numeric else None
-
-
 def _curves_of(chart: Chart, curves: Sequence[tuple[Any, ...]]) -> list[Line2D]:
     """The entries of the curves, if there are several."""
     joined = {} if chart.number is not None else {"linestyle": "none"}
-    names = [str(values[0]) if _title(chart) else said(chart, chart.by, values) for values in curves]
+    names = [", ".join(texts(chart, chart.by, values)) for values in curves]
     handles = [Line2D([], [], label=name, **{**_look(i), **joined}) for i, name in enumerate(names)]
     return handles if len(handles) > 1 else []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from paceline.arguments import checked
 from paceline.errors import PacelineError
 from paceline.files import write_whole
 
@@ -45,10 +47,25 @@ RC: Any = {
 DOTS_PER_INCH = 160
 PRINT_DOTS_PER_INCH = 300
 FORMATS = ("svg", "png", "pdf")
-_OTHERS = ("bmp", "eps", "gif", "jpeg", "jpg", "ps", "tif", "tiff", "webp")
-"""What a name of a figure may end with by mistake."""
 WIDTHS = {"column": 3.5, "page": 7.16}
 """Of figures in a paper of two columns, in inches: within one, across both (IEEE's template)."""
+WIDEST_IN, NARROWEST_IN = 20.0, 2.0
+_LENGTH = re.compile(r"(\d{1,4}(?:\.\d{1,4})?) ?(in|cm|mm)")
+
+
+def inches(width: str) -> float:
+    """The width of a figure: one of `WIDTHS`, or a length, "4in", "10 cm" or "89mm". Raises PacelineError."""
+    if width in WIDTHS:
+        return WIDTHS[width]
+    found = _LENGTH.fullmatch(width.strip())
+    if found is None:
+        raise PacelineError(
+            f'width = "{width}": a figure is as wide as a {" or a ".join(WIDTHS)}, or as a length, 4in, 10cm or 89mm'
+        )
+    wide = float(found[1]) / {"in": 1.0, "cm": 2.54, "mm": 25.4}[found[2]]
+    if not NARROWEST_IN <= wide <= WIDEST_IN:
+        raise PacelineError(f"width = {width}: a figure is {NARROWEST_IN:g}in to {WIDEST_IN:g}in wide")
+    return wide
 
 
 def line_of(index: int) -> dict[str, Any]:
@@ -56,6 +73,7 @@ def line_of(index: int) -> dict[str, Any]:
     return {"color": PALETTE[index % len(PALETTE)], "linestyle": STYLES[index // len(PALETTE) % len(STYLES)]}
 
 
+@checked()
 def save(
     figure: Figure,
     path: str | Path,
@@ -63,10 +81,10 @@ def save(
     dots_per_inch: int = DOTS_PER_INCH,
 ) -> list[Path]:
     """Writes the figure in the format that the path ends in (.svg, .png, .pdf), else as path.svg and path.png;
-    `formats` says others. Raises StorageError."""
-    base, by_name = target(Path(path))
+    `formats` says others, and then all of the path is the name. Raises StorageError."""
+    base, wanted = (Path(path), formats) if formats else target(Path(path))
     written = []
-    for form in formats or by_name:
+    for form in wanted:
         buffer = io.BytesIO()
         undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
         with mpl.rc_context(RC):
@@ -81,6 +99,9 @@ def target(path: Path) -> tuple[Path, tuple[str, ...]]:
     """The name of a figure without its format, and the formats that the name asks for. Raises PacelineError for one
     that there is not."""
     form = path.suffix.lstrip(".").lower()
-    if form in _OTHERS:
-        raise PacelineError(f"{path}: figures are {', '.join(f'.{known}' for known in FORMATS)}")
+    if form not in FORMATS and form[:1].isalpha():  # "v1.2" is a name, "x.jpg" and "x.jpg2" would be formats
+        raise PacelineError(
+            f"{path}: figures are {', '.join(f'.{known}' for known in FORMATS)}; a name without an ending makes "
+            f"{' and '.join(known.upper() for known in FORMATS[:2])}"
+        )
     return (path.with_suffix(""), (form,)) if form in FORMATS else (path, FORMATS[:2])

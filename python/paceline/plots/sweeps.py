@@ -19,6 +19,8 @@ from paceline.results import Results
 MOST_CURVES = 7
 """So many colours there are."""
 MOST_PANELS = 12
+MOST_APART = 20.0
+"""Panels whose greatest values differ by more have scales of their own: in a common one the least would lie flat."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,12 @@ class Panel:
     def data(self) -> pl.DataFrame:
         """All points."""
         return pl.concat(curve.data for curve in self.curves)
+
+    @property
+    def reach(self) -> float:
+        """The greatest value that is drawn."""
+        most = self.data.select("mean", "high", "median_high").max_horizontal().max()
+        return float(most) if isinstance(most, int | float) else 0.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,17 @@ class Chart:
     def data(self) -> pl.DataFrame:
         """All points."""
         return pl.concat(panel.data for panel in self.panels)
+
+    @property
+    def reach(self) -> float:
+        """The greatest value that is drawn."""
+        return max(panel.reach for panel in self.panels)
+
+    @property
+    def alike(self) -> bool:
+        """Whether the panels have one scale, by which they can be compared by eye."""
+        some = [panel.reach for panel in self.panels if panel.reach > 0]
+        return not some or max(some) <= MOST_APART * min(some)
 
 
 def chart(

@@ -10,7 +10,7 @@ import polars as pl
 
 from paceline.files import UNITS
 from paceline.interval import Kind
-from paceline.plots.sweeps import Chart
+from paceline.plots.sweeps import MOST_APART, Chart
 
 _STATISTICS = {"mean": "mean {}", "min": "least {}", "max": "greatest {}", "sd": "{}, standard deviation"}
 _STATISTICS |= {"p50": "median {}", "p95": "{}, 95th percentile", "p99": "{}, 99th percentile"}
@@ -44,11 +44,18 @@ def what(chart: Chart) -> str:
 def said(chart: Chart, columns: Sequence[str], values: Sequence[Any]) -> str:
     """Values for people: those of words as they stand, quantities and truths with the name of what they are of."""
     parts = []
-    for column, value in zip(columns, values, strict=True):
+    for column, value, text in zip(columns, values, texts(chart, columns, values), strict=True):
         plain = column not in chart.numeric and str(value).lower() not in ("true", "false")
-        text = _short(chart.data[column].unique().to_list()).get(value, str(value))
         parts.append(text if plain else f"{of_path(column)} {text}")
     return ", ".join(parts)
+
+
+def texts(chart: Chart, columns: Sequence[str], values: Sequence[Any]) -> list[str]:
+    """Values as they stand, tables by what tells them apart."""
+    return [
+        _short(chart.data[column].unique().to_list()).get(value, str(value))
+        for column, value in zip(columns, values, strict=True)
+    ]
 
 
 def _short(values: Sequence[Any]) -> dict[Any, str]:
@@ -90,6 +97,8 @@ def notes(chart: Chart) -> list[str]:
         )
     some = data.filter(pl.col("values") > 0, pl.col("values") < pl.col("rows"))
     none = data.filter(pl.col("values") == 0)
+    if not chart.alike:
+        said.append(f"Panels differ by more than {MOST_APART:g} times: each has its own scale.")
     if len(some):
         said.append(f"Note: {len(some)} of {len(data)} points are means over those that have a value.")
     if len(none):

@@ -1,0 +1,233 @@
+"""What the arguments of Python's calls may be, said in one place: `checked` holds each call against it.
+
+The same name means the same in all functions; where it does not, the function says so in its `checked`. What only the
+function can know, such as a range or the names that are there, it checks itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import operator
+import os
+import reprlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ParamSpec, TypeVar
+
+from paceline._core import Scenario
+from paceline.errors import ArgumentError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an argument may be, in words, whether a value is that, and what makes a number of NumPy's Python's."""
+
+    words: str
+    holds: Callable[[Any], bool]
+    plain: Callable[[Any], Any] | None = None
+
+    def or_several(self) -> Kind:
+        """One of these, or a list of them."""
+        return Kind(
+            f"{self.words}, or a list of such",
+            lambda v: self.holds(v) or (_is_list(v) and all(map(self.holds, v))),
+        )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str | os.PathLike)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list_of(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: _is_list(value) and all(map(holds, value))
+
+
+def _is_vary(value: Any) -> bool:
+    def is_key(key: Any) -> bool:
+        return isinstance(key, str) or (isinstance(key, tuple) and all(map(_is_text, key)))
+
+    return isinstance(value, Mapping) and all(
+        is_key(key) and isinstance(values, Sequence) for key, values in value.items()
+    )
+
+
+def _is_array(value: Any) -> bool:
+    import numpy as np  # noqa: PLC0415 (what a model takes; --help does without)
+
+    try:
+        np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return value is not None and not isinstance(value, str | bytes)
+
+
+TEXT = Kind("text", _is_text)
+WHOLE = Kind("a whole number", _is_whole, operator.index)
+NUMBER = Kind("a number", _is_number, float)
+SECONDS = Kind("a number, in seconds", _is_number, float)
+FLAG = Kind("True or False", lambda v: isinstance(v, bool))
+PLACE = Kind("a path: text or a Path", _is_path)
+NAMES = Kind('a list of names, as ["name"]', _is_list_of(_is_text))
+CALL = Kind("a function", callable)
+TABLE = Kind("a Polars table (polars.DataFrame)", lambda v: hasattr(v, "partition_by"))
+ARRAY = Kind("a number, or an array of numbers", _is_array)
+
+KINDS: dict[str, Kind] = {
+    "algorithm": TEXT,
+    "app": TEXT,
+    "base_dir": PLACE,
+    "bin_s": SECONDS,
+    "by": NAMES,
+    "campaign": Kind("a campaign, as `paceline.campaign.read` gives it", lambda v: hasattr(v, "points")),
+    "cc": TEXT,
+    "changes": Kind(
+        'a dict of TOML paths and their values, as {"flow.media.cc": "vegas"}',
+        lambda v: isinstance(v, Mapping) and all(map(_is_text, v)),
+    ),
+    "column": TEXT,
+    "command": Kind('a list of words, as ["ping", "-c", "3", "198.18.0.2"]', _is_list_of(_is_path)),
+    "confidence": NUMBER,
+    "device": TEXT,
+    "direction": TEXT,
+    "directories": Kind('a list of directories, as ["first", "second"]', _is_list_of(_is_path)),
+    "directory": PLACE,
+    "dots_per_inch": NUMBER,
+    "duration_s": SECONDS,
+    "every_s": SECONDS,
+    "far": TEXT,
+    "figure": Kind("a figure of matplotlib", lambda v: hasattr(v, "savefig")),
+    "flow": TEXT.or_several(),
+    "flows": WHOLE,
+    "formats": NAMES,
+    "for_s": SECONDS,
+    "fresh": FLAG,
+    "from_s": SECONDS,
+    "host": TEXT,
+    "ipv4": FLAG,
+    "key_file": PLACE,
+    "log_events": PLACE,
+    "max_rate": Kind('text with a unit, as "2 Mbit/s"', _is_text),
+    "measures": NAMES,
+    "metrics": NAMES,
+    "kind": TEXT,
+    "name": TEXT,
+    "of": TEXT,
+    "out": PLACE,
+    "over": TEXT,
+    "path": PLACE,
+    "pcap": PLACE,
+    "pcap_at": NAMES,
+    "pid": WHOLE.or_several(),
+    "port": WHOLE,
+    "ports": WHOLE,
+    "progress": CALL,
+    "rate": Kind('text with a unit, as "2 Mbit/s"', _is_text),
+    "rates": TABLE,
+    "record": Kind('a list of names, as ["cwnd", "queue"]', _is_list_of(_is_text)),
+    "record_every_s": Kind("a number, in seconds, as 0.02", _is_number, float),
+    "runs": Kind("a whole number from 1; they take the seeds from `seed` on", _is_whole, operator.index),
+    "scenario": Kind(
+        "a scenario: the path of a file, TOML text, a dict of it, or a loaded one",
+        lambda v: _is_path(v) or isinstance(v, Scenario | Mapping),
+    ),
+    "search_every_s": SECONDS,
+    "seed": Kind(
+        "one whole number, the first, and runs=K takes K of them from there on", _is_whole, operator.index
+    ),
+    "shard": Kind(
+        "two whole numbers, as (1, 4) for the first of four",
+        lambda v: isinstance(v, tuple | list) and len(v) == 2 and all(map(_is_whole, v)),
+    ),
+    "table": TEXT,
+    "tests": WHOLE,
+    "text": Kind("TOML text; `paceline.load` also takes a dict, or the path of a file", _is_text),
+    "to": TEXT,
+    "to_s": SECONDS,
+    "transfers": CALL,
+    "vary": Kind(
+        'a dict of TOML paths and lists of values, as {"flow.media.cc": ["newreno", "vegas"]}', _is_vary
+    ),
+    "view": CALL,
+    "width": TEXT,
+    "workers": Kind("a whole number from 1", _is_whole, operator.index),
+    "x": TEXT,
+    "y": TEXT,
+}
+"""By the argument's name, in all functions but those that say something else. Where None is the default it may be None.
+"""
+KINDS["set"] = KINDS["changes"]
+
+RENAMED = {"access_point": "algorithm"}
+"""What arguments were called once."""
+
+
+def checked(**others: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Has a function refuse arguments that are not what they may be, with an ArgumentError: those of `KINDS`, or of
+    `others`, by name. A function with an argument that neither names cannot be defined."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        signature = inspect.signature(function)
+        names = [name for name in signature.parameters if name not in ("self", "cls")]
+        kinds = {name: others.get(name) or KINDS[name] for name in names if name not in _UNCHECKED}
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise ArgumentError(_unfit(function.__name__, names, kwargs, str(error))) from None
+            for name, kind in kinds.items():
+                if name not in bound.arguments:
+                    continue
+                value = bound.arguments[name]
+                if not ((value is None and signature.parameters[name].default is None) or kind.holds(value)):
+                    raise ArgumentError(f"{name} = {_shown(value)}: it must be {kind.words}")
+                if kind.plain is not None and not isinstance(value, int | float | None):
+                    bound.arguments[name] = kind.plain(value)
+            return function(*bound.args, **bound.kwargs)
+
+        return call
+
+    return decorate
+
+
+_UNCHECKED = frozenset(["runner", "stop", "timeout_term"])
+"""What nobody writes by hand, or has few values that its function tells."""
+
+
+def _unfit(function: str, names: Sequence[str], given: Mapping[str, Any], why: str) -> str:
+    """What to say of a call with too few arguments, too many, or unknown ones."""
+    for name in given:
+        if name not in names:
+            near = (
+                [RENAMED[name]] if RENAMED.get(name) in names else difflib.get_close_matches(name, names, 1)
+            )
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            return f"{function} has no argument {name}{hint}; it has {', '.join(names)}"
+    return f"{function}: {why}; its arguments are {', '.join(names)}"
+
+
+def _shown(value: Any) -> str:
+    return " ".join(reprlib.repr(value).split())
