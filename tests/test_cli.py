@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 from needs import require
-from paceline.cli.show import quantity
 from paceline.errors import InternalError
+from paceline.quantities import quantity
 
 SMALL = """
 name = "small"

@@ -62,6 +62,32 @@ def test_a_run_is_written_and_told(tmp_path: Path) -> None:
     assert all(line["flows"] == [] for line in lines[:-1])
 
 
+def test_it_keeps_the_privileges_alone_that_it_needs() -> None:
+    """In all its threads."""
+    require("root", "netns")
+    command = f"{sys.executable} -m paceline gateway --lan lan0 --for 20s"
+    made = "ip link add lan0 type veth peer name sta0; ip link set lan0 up"
+    with subprocess.Popen(
+        ["unshare", "--net", "sh", "-c", f"{made}; exec {command}"], stderr=subprocess.PIPE, text=True
+    ) as running:
+        try:
+            assert running.stderr is not None
+            said = running.stderr.readline()
+            threads = [
+                dict(
+                    line.split(":\t") for line in (task / "status").read_text().splitlines() if ":\t" in line
+                )
+                for task in Path(f"/proc/{running.pid}/task").iterdir()
+            ]
+            # CAP_NET_ADMIN, CAP_BPF
+            needed = f"{1 << 12 | 1 << 39:016x}"
+            kept = [tuple(thread[name] for name in ("CapEff", "CapPrm", "NoNewPrivs")) for thread in threads]
+            assert kept == [(needed, needed, "1")] * len(threads), said
+            assert len(threads) > 1
+        finally:
+            running.terminate()
+
+
 def test_the_table_goes_without_columns_before_it_cuts_addresses(capsys: pytest.CaptureFixture[str]) -> None:
     status = {**json.loads(INTERVAL), "left_alone": 2}
     status["flows"][0]["station"] = "192.168.100.200:50000"

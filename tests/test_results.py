@@ -14,8 +14,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import paceline
-from paceline import files
 from paceline.errors import PacelineError, StorageError
+from paceline.quantities import unit_of
 from paceline.results import TABLES, Results, RunRecord, summarise
 from paceline.scenario import toml_value
 from paceline.series import series_tables
@@ -155,7 +155,7 @@ def test_series_become_columns() -> None:
     ],
 )
 def test_units_come_from_names(column: str, unit: str) -> None:
-    assert files.unit_of(column) == unit
+    assert unit_of(column) == unit
 
 
 def test_values_become_toml() -> None:

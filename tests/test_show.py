@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from paceline.cli.show import explained, quantity, said
+from paceline.cli.show import explained, said
 from paceline.interval import Kind, interval
+from paceline.quantities import quantity
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,10 @@ class Server:
     def lines(self) -> list[str]:
         """What has happened since this was last asked."""
 
+def keep_gateway_privileges() -> None:
+    """Gives up, for good, all privileges of the calling thread that a gateway does not need (all but CAP_NET_ADMIN and
+    CAP_BPF), and of those that it starts afterwards. Raises LiveError where the system refuses it."""
+
 class Gateway:
     """A gateway of its options as they are written (a JSON object). Raises ValueError for a mistake in them."""
 

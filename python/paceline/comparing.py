@@ -12,11 +12,12 @@ from typing import Any
 
 import polars as pl
 
-from paceline import _core, files
+from paceline import _core
 from paceline.arguments import checked
 from paceline.axes import Vary, combinations
 from paceline.errors import PacelineError
 from paceline.interval import Kind
+from paceline.quantities import unit_of
 from paceline.results import IDENTITY, TABLES, Results, is_measure
 from paceline.scenario import ScenarioLike
 from paceline.statistics import CONFIDENCE, Estimate, holm, paired_difference
@@ -168,7 +169,7 @@ def differences(
                     "second": _named(axes, b),
                     "metric": f"{table}.{measure}",
                     "subject": " ".join(map(str, who)),
-                    "unit": files.unit_of(measure),
+                    "unit": unit_of(measure),
                     "n": d.estimate.n,
                     "first_mean": d.first.mean,
                     "second_mean": d.second.mean,

@@ -22,19 +22,7 @@ import polars as pl
 from paceline import _core
 from paceline.arrow import FieldUnits
 from paceline.errors import StorageError
-
-UNITS = {
-    "_s": "s",
-    "_bps": "bit/s",
-    "_packets": "packets",
-    "_bytes": "B",
-}
-"""Unit by the end of a column's name. Counts, shares, ratios and indices have none."""
-
-
-def unit_of(column: str) -> str:
-    """The unit of a column or measure, from its name: "goodput_bps" is in "bit/s"; "" for numbers without one."""
-    return next((unit for end, unit in UNITS.items() if column.endswith(end)), "")
+from paceline.quantities import unit_of
 
 
 def refused(path: Path, error: OSError, deed: str = "write") -> StorageError:

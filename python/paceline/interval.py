@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paceline import beta
+from paceline.quantities import SHARES
 from paceline.statistics import CONFIDENCE, Number, estimate, present
 
 SKEWED = frozenset(
@@ -50,27 +51,6 @@ SKEWED = frozenset(
 """Measures that a few rare events make, or of which most is lost at once: their distributions have far outliers. So
 have extremes and what lies near them, with one of `EXTREMES` in their names, and drops."""
 EXTREMES = frozenset(["max", "min", "p95", "p99"])
-SHARES = frozenset(
-    [
-        "loss_rate",
-        "loss_event_rate",
-        "late_share",
-        "stall_share",
-        "undelivered_share",
-        "began",
-        "completed",
-        "utilisation",
-        "share",
-        "complete_share",
-        "airtime_share",
-        "collision_rate",
-        "queue_share",
-        "drop_share",
-        "jain",
-        *(f"occupancy_{tenth}" for tenth in range(10)),
-    ]
-)
-"""Measures that lie between 0 and 1."""
 RESOLUTION = 0.002
 """Values of percentiles that differ by less are equal: so fine are the histograms that they come from."""
 

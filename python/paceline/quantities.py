@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from paceline import _core
 from paceline.axes import number
-from paceline.files import UNITS, unit_of
-from paceline.interval import SHARES
+
+UNITS = {
+    "_s": "s",
+    "_bps": "bit/s",
+    "_packets": "packets",
+    "_bytes": "B",
+}
+"""Unit by the end of a column's name. Counts, shares, ratios and indices have none."""
+
+SHARES = frozenset(
+    [
+        "loss_rate",
+        "loss_event_rate",
+        "late_share",
+        "stall_share",
+        "undelivered_share",
+        "began",
+        "completed",
+        "utilisation",
+        "share",
+        "complete_share",
+        "airtime_share",
+        "collision_rate",
+        "queue_share",
+        "drop_share",
+        "jain",
+        *(f"occupancy_{tenth}" for tenth in range(10)),
+    ]
+)
+"""Measures that lie between 0 and 1."""
 
 SHARE = "_share"
 """The end of columns that hold what was given in per cent."""
@@ -18,6 +47,11 @@ _SCALES = {
     "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
     "B": [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
 }
+
+
+def unit_of(column: str) -> str:
+    """The unit of a column or measure, from its name: "goodput_bps" is in "bit/s"; "" for numbers without one."""
+    return next((unit for end, unit in UNITS.items() if column.endswith(end)), "")
 
 
 def scale(measure: str, reach: float) -> tuple[float, str]:
@@ -30,6 +64,35 @@ def scale(measure: str, reach: float) -> tuple[float, str]:
             return next((f, u) for f, u in _SCALES[unit] if f == 1.0)
         return next(((f, u) for f, u in _SCALES[unit] if reach >= f), _SCALES[unit][-1])
     return 1.0, "" if unit == "packets" else unit
+
+
+def quantity(measure: str, mean: float | None, half_width: float | None = None) -> str:
+    """A value for people: ("goodput_bps", 3.948e6, 1.2e5) is "3.95 ± 0.12 Mbit/s". A missing one is "-"."""
+    if mean is None or math.isnan(mean):
+        return "-"
+    factor, unit = scale(measure, max(abs(mean), half_width or 0.0))
+    text = digits(mean / factor, None if half_width is None else half_width / factor)
+    return f"{text} {unit}".rstrip()
+
+
+def digits(value: float, half: float | None = None) -> str:
+    """A number with three digits, or with those that its half width deserves."""
+    if half is None:
+        return _alone(value)
+    if half < 5e-5:
+        return f"{value:.4f} ± < 0.0001" if half > 0 and abs(value) >= 5e-5 else _alone(value)
+    # The half width to two digits, the mean to the same place.
+    decimals = min(4, max(0, 1 - math.floor(math.log10(half))))
+    return f"{value:.{decimals}f} ± {half:.{decimals}f}"
+
+
+def _alone(value: float) -> str:
+    if value == int(value) and abs(value) < 1e7:
+        return str(int(value))
+    if 0 < abs(value) < 1e-4:
+        return "< 0.0001" if value > 0 else "> -0.0001"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(decimals, 5)}f}"
 
 
 def numbers(values: Sequence[Any]) -> tuple[str, dict[Any, float]] | None:

@@ -19,6 +19,7 @@ from paceline.arguments import TABLE, TEXT, checked
 from paceline.errors import PacelineError
 from paceline.interval import COLUMNS, Kind, interval
 from paceline.noticing import OLDER, noticed
+from paceline.quantities import unit_of
 from paceline.series import series_tables
 from paceline.statistics import CONFIDENCE
 
@@ -244,7 +245,7 @@ def summarise(
             found = interval(measure, group[measure].to_list(), most, confidence)
             numbers = {column: getattr(found, column) for column in COLUMNS}
             numbers |= {"kind": found.kind.value, "values": found.n, "rows": len(group)}
-            rows.append(head | {"measure": measure, "unit": files.unit_of(measure)} | numbers)
+            rows.append(head | {"measure": measure, "unit": unit_of(measure)} | numbers)
     schema: dict[str, Any] = {name: table.schema[name] for name in by}
     schema |= {"measure": pl.String, "unit": pl.String, "n": pl.Int64}
     schema |= dict.fromkeys(("mean", "sd", "low", "high"), pl.Float64)

@@ -25,6 +25,13 @@ fn refused(error: &GatewayError) -> PyErr {
     }
 }
 
+/// Gives up, for good, all privileges of the calling thread that a gateway does not need, and of those that it starts
+/// afterwards.
+#[pyfunction]
+pub fn keep_gateway_privileges() -> PyResult<()> {
+    gateway::privileges::keep_needed().map_err(|error| refused(&error))
+}
+
 fn defect(what: &str) -> PyErr {
     InternalError::new_err(format!("Paceline has a defect: {what}. Please report it."))
 }

@@ -56,6 +56,7 @@ fn in_real_time(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<endpoint::SendWatch>()?;
     module.add_class::<endpoint::Server>()?;
     module.add_class::<gateway::Gateway>()?;
+    module.add_function(wrap_pyfunction!(gateway::keep_gateway_privileges, module)?)?;
     module.add_class::<path::Path>()?;
     module.add_class::<path::PathOutput>()?;
     module.add_class::<path::PathStop>()?;

@@ -17,7 +17,7 @@ from paceline.cli.progress import progress
 from paceline.cli.run import read
 from paceline.comparing import Comparison
 from paceline.comparing import compare as run_comparison
-from paceline.quantities import scale
+from paceline.quantities import digits, scale, unit_of
 from paceline.scenario import assignments
 from paceline.store import claim
 
@@ -155,16 +155,16 @@ def _row(row: dict[str, Any], runs: int) -> tuple[str, ...]:
     measure = row["metric"].partition(".")[2]
     numbers = [row[k] for k in ("first_mean", "second_mean", "difference")]
     factor, unit = scale(measure, max((abs(v) for v in numbers if v is not None), default=0.0))
-    before, after, change = ("-" if v is None else show.digits(v / factor) for v in numbers)
+    before, after, change = ("-" if v is None else digits(v / factor) for v in numbers)
     if row["kind"] == "runs":
         change += f", all {row['n']}"
     elif row["kind"] == "t":
-        change = show.digits(row["difference"] / factor, (row["high"] - row["low"]) / 2 / factor)
+        change = digits(row["difference"] / factor, (row["high"] - row["low"]) / 2 / factor)
     p = "-" if row["p_holm"] is None else "< 0.001" if row["p_holm"] < 0.001 else f"{row['p_holm']:.3f}"
     answer = "too few runs" if row["real"] is None else "yes" if row["real"] else "not shown"
     if row["n"] < runs:
         answer += f" ({row['n']} of {runs})"
-    unit = unit or files.unit_of(measure)
+    unit = unit or unit_of(measure)
     return (
         _label(row["metric"]),
         row["subject"].removesuffix(" forward"),

@@ -8,9 +8,9 @@ import typer
 
 from paceline import realtime
 from paceline.cli import layout
-from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, recorded, span
+from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, span
 from paceline.cli.progress import progress
-from paceline.cli.run import read, say
+from paceline.cli.run import read, recorded, say
 from paceline.results import ALL_SERIES, Results
 from paceline.scenario import assignments
 from paceline.turns import is_disturbed

@@ -17,9 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from paceline import _core, linux
-from paceline.cli import layout, show
+from paceline.cli import layout
 from paceline.cli.options import AsJson
 from paceline.errors import PacelineError
+from paceline.quantities import quantity
 
 MOST_ROWS = 20
 STEP_S = 0.2
@@ -132,6 +133,8 @@ def _run(words: dict[str, Any], out: Path | None, *, quiet: bool) -> tuple[dict[
     try:
         core = _core.Gateway(json.dumps(words))
         with _file(out) as write, _view(quiet) as view, ThreadPoolExecutor(1, "paceline-gateway") as threads:
+            # before there is another thread, which would keep them
+            _core.keep_gateway_privileges()
             done = threads.submit(core.run)
             last = None
             try:
@@ -208,9 +211,9 @@ def head(status: dict[str, Any]) -> str:
     """An interval in a line."""
     flows, alone = status["flows"], status["left_alone"]
     limited = sum(flow["window_bytes"] is not None for flow in flows)
-    rate = show.quantity("rate_bps", sum(flow["rate_bps"] for flow in flows))
-    delay = show.quantity("delay_s", status["delay_s"])
-    udp = show.quantity("rate_bps", status["udp_bps"])
+    rate = quantity("rate_bps", sum(flow["rate_bps"] for flow in flows))
+    delay = quantity("delay_s", status["delay_s"])
+    udp = quantity("rate_bps", status["udp_bps"])
     return (
         f"{status['time_s']:.0f} s: delay {delay}, TCP {rate} in {len(flows)} flows ({limited} limited)"
         + (f" beside {alone} that began before the gateway" if alone else "")
@@ -247,11 +250,11 @@ def cells(flow: dict[str, Any]) -> dict[str, str]:
     texts = (
         flow["station"],
         flow["remote"],
-        show.quantity("rate_bps", flow["rate_bps"]),
+        quantity("rate_bps", flow["rate_bps"]),
         "" if window is None else f"{window / 1e3:.1f} kB",
         f"{flow['advertised_bytes'] / 1e3:.0f} kB",
         f"{flow['outstanding_bytes'] / 1e3:.1f} kB",
-        "" if rtt is None else show.quantity("rtt_s", rtt),
+        "" if rtt is None else quantity("rtt_s", rtt),
     )
     return dict(zip(COLUMNS, texts, strict=True))
 
@@ -259,7 +262,7 @@ def cells(flow: dict[str, Any]) -> dict[str, str]:
 def summary(report: dict[str, Any]) -> list[str]:
     """The run in a few lines."""
     did = "would have been lowered" if report["dry_run"] else "lowered"
-    mean, most = (show.quantity("delay_s", report[f"delay_{of}_s"]) for of in ("mean", "max"))
+    mean, most = (quantity("delay_s", report[f"delay_{of}_s"]) for of in ("mean", "max"))
     lines = [
         f"{report['duration_s']:.1f} s on {report['lan']} ({report['algorithm']}, {report['attached']}, delay from "
         f"{report['delay_from']}): longest waits {mean} in the mean, {most} at most; {report['lowered']} windows {did}."

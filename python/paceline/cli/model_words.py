@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from paceline import _core
-from paceline.cli import show
 from paceline.errors import PacelineError
+from paceline.quantities import quantity
 
 BITS = 8
 MOST_ROWS = 100_000
@@ -132,5 +132,5 @@ def text_of(key: str, value: float) -> str:
     if key.endswith("_bytes"):
         return f"{value:g} B"
     if key.endswith("_bps") or (key.endswith("_s") and not key.endswith("_per_s")):
-        return show.quantity(key, value)
+        return quantity(key, value)
     return f"{value:.4g}"

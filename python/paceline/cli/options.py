@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,8 +9,6 @@ import typer
 
 from paceline import _core
 from paceline.errors import PacelineError
-from paceline.results import SERIES
-from paceline.sweeping import check_recordings
 
 File = Annotated[
     Path,
@@ -76,14 +73,6 @@ Out = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
-
-
-def recorded(record: str, every_s: float, out: Path | None, known: Sequence[str] = SERIES) -> list[Any]:
-    """What is to be recorded. Raises PacelineError for what is not known, and if it would go nowhere."""
-    wanted = check_recordings(kinds(record), every_s, known)
-    if wanted and out is None:
-        raise PacelineError("--record without --out would throw the recording away: add --out DIR")
-    return wanted
 
 
 def kinds(text: str) -> list[Any]:

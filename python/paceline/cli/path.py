@@ -16,6 +16,7 @@ from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Set, span
 from paceline.errors import PacelineError, PathError
+from paceline.quantities import quantity
 from paceline.scenario import assignments
 
 REASONS = (
@@ -228,7 +229,7 @@ def _report(ran: paths.PathRun, *, as_json: bool, out: Path | None, pcap: Path |
 
 def headline(report: Mapping[str, Any]) -> str:
     """One line that says what ran."""
-    lasted = show.quantity("duration_s", report["duration_s"])
+    lasted = quantity("duration_s", report["duration_s"])
     how = "ended after its time" if report["limited"] else f"exit code {report['status']}"
     return f"{report['name']}: seed {report['seed']}, {lasted}, {how}"
 
@@ -244,7 +245,7 @@ def directions(report: Mapping[str, Any]) -> list[Layout]:
         Column("packets", [str(row["entered"]) for row in rows]),
         Column("delivered", [str(row["delivered"]) for row in rows]),
         *(Column(reason, [str(row["drops"].get(reason, 0)) for row in rows]) for reason in reasons),
-        Column("rate", [show.quantity("rate_bps", rate) for rate in rates]),
+        Column("rate", [quantity("rate_bps", rate) for rate in rates]),
         Column("delay", [_delay(row, "p50_s") for row in rows]),
         Column("delay 99 %", [_delay(row, "p99_s") for row in rows]),
     ]
@@ -253,7 +254,7 @@ def directions(report: Mapping[str, Any]) -> list[Layout]:
 
 def _delay(row: Mapping[str, Any], measure: str) -> str:
     """A direction's delay; none where nothing was delivered."""
-    return show.quantity(measure, row["delay"][measure] if row["delivered"] else None)
+    return quantity(measure, row["delay"][measure] if row["delivered"] else None)
 
 
 def emulator(report: Mapping[str, Any]) -> Layout:
@@ -261,8 +262,8 @@ def emulator(report: Mapping[str, Any]) -> Layout:
     lag = report["lag"]
     names = (("lag", "p50_s"), ("lag 99 %", "p99_s"), ("lag worst", "max_s"))
     columns = [
-        *(Column(name, [show.quantity(key, lag[key] if lag["count"] else None)]) for name, key in names),
-        Column("steal", [show.quantity("share", report["host"]["steal_share"])]),
+        *(Column(name, [quantity(key, lag[key] if lag["count"] else None)]) for name, key in names),
+        Column("steal", [quantity("share", report["host"]["steal_share"])]),
         Column("devices", ["/".join(dict.fromkeys(report["devices"]))]),
     ]
     return Layout("Emulator (lag: how late packets left, median)", columns)
@@ -289,7 +290,7 @@ def notes(report: Mapping[str, Any]) -> list[str]:
         found.append(f"Note: the capture is not whole: {capture['failure']}.")
     point = report.get("access_point")
     if point:
-        mean = show.quantity("delay_s", point["delay_mean_s"])
+        mean = quantity("delay_s", point["delay_mean_s"])
         found.append(
             f"The access point lowered {point['lowered']} windows of {point['most_flows']} flows; longest waits {mean} "
             "in the mean."
@@ -301,13 +302,13 @@ def notes(report: Mapping[str, Any]) -> list[str]:
     lag = report["lag"]
     if lag["count"] and lag["p50_s"] > paths.LATE_S:
         found.append(
-            f"Note: half of the packets left more than {show.quantity('p50_s', lag['p50_s'])} late: this host is too "
+            f"Note: half of the packets left more than {quantity('p50_s', lag['p50_s'])} late: this host is too "
             "busy for the path, or idle states wake it late."
         )
     elif lag["count"] and lag["p99_s"] > max(paths.LATE_S, paths.LATE_SHARE * _unloaded(report)):
         found.append(
-            f"Note: 1 % of the packets left more than {show.quantity('p99_s', lag['p99_s'])} late, on a path that "
-            f"takes {show.quantity('delay_min_s', _unloaded(report))} without load: delays and their variation are "
+            f"Note: 1 % of the packets left more than {quantity('p99_s', lag['p99_s'])} late, on a path that "
+            f"takes {quantity('delay_min_s', _unloaded(report))} without load: delays and their variation are "
             "this host's too. End what else runs here, or begin as root with `chrt -f 1` before `paceline`."
         )
     return found

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from paceline.cli import documents, layout, show
-from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, Workers, recorded, span
+from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, Workers, kinds, span
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
-from paceline.results import Results
+from paceline.quantities import quantity
+from paceline.results import SERIES, Results
 from paceline.running import run as run_scenario
 from paceline.scenario import ScenarioLike, assignments, parse
+from paceline.sweeping import check_recordings
 
 
 def run(
@@ -120,8 +123,16 @@ def headline(results: Results) -> str:
     seeds = results.seeds
     summary = results.summaries[0]
     span = summary.get("measured_s", summary.get("duration_s"))
-    measured = "" if span is None else f", {show.quantity('measured_s', span)} measured"
+    measured = "" if span is None else f", {quantity('measured_s', span)} measured"
     if len(seeds) == 1:
         return f"{summary['name']}: seed {seeds[0]}{measured}"
     head = f"{summary['name']}: {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}{measured}"
     return f"{head}; mean ± half of the 95 % interval"
+
+
+def recorded(record: str, every_s: float, out: Path | None, known: Sequence[str] = SERIES) -> list[Any]:
+    """What is to be recorded. Raises PacelineError for what is not known, and if it would go nowhere."""
+    wanted = check_recordings(kinds(record), every_s, known)
+    if wanted and out is None:
+        raise PacelineError("--record without --out would throw the recording away: add --out DIR")
+    return wanted

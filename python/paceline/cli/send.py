@@ -16,6 +16,7 @@ from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import AsJson, Out, span
 from paceline.errors import PacelineError
+from paceline.quantities import quantity
 from paceline.scenario import assignments
 from paceline.sending import PORT, View
 
@@ -182,10 +183,10 @@ def now(rows: list[dict[str, Any]], before: dict[tuple[str, int], tuple[float, i
     columns = [
         Column("flow", [f"{row['flow']}[{row['instance']}]" for row in rows], right=False),
         Column("", ["to" if row["forward"] else "from" for row in rows], right=False),
-        Column("rate", [show.quantity("rate_bps", rate) for rate in rates]),
+        Column("rate", [quantity("rate_bps", rate) for rate in rates]),
         Column("packets", [str(row["packets"]) for row in rows]),
-        Column("loss", [show.quantity("loss_rate", row["loss"]) for row in rows]),
-        Column("RTT", [show.quantity("rtt_s", row["rtt_s"]) for row in rows]),
+        Column("loss", [quantity("loss_rate", row["loss"]) for row in rows]),
+        Column("RTT", [quantity("rtt_s", row["rtt_s"]) for row in rows]),
         Column(
             "", ["over" if row["over"] else "" if row["running"] else "waits" for row in rows], right=False
         ),

@@ -9,7 +9,7 @@ import polars as pl
 
 from paceline.cli.layout import Column, Layout
 from paceline.interval import Interval, Kind, interval
-from paceline.quantities import scale
+from paceline.quantities import quantity, scale
 from paceline.results import IDENTITY, Results
 
 MOST_ROWS = 30
@@ -120,35 +120,6 @@ _ALWAYS = {
     "frame_delay_p95_s",
     "freezes",
 }
-
-
-def quantity(measure: str, mean: float | None, half_width: float | None = None) -> str:
-    """A value for people: ("goodput_bps", 3.948e6, 1.2e5) is "3.95 ± 0.12 Mbit/s". A missing one is "-"."""
-    if mean is None or math.isnan(mean):
-        return "-"
-    factor, unit = scale(measure, max(abs(mean), half_width or 0.0))
-    text = digits(mean / factor, None if half_width is None else half_width / factor)
-    return f"{text} {unit}".rstrip()
-
-
-def digits(value: float, half: float | None = None) -> str:
-    """A number with three digits, or with those that its half width deserves."""
-    if half is None:
-        return _alone(value)
-    if half < 5e-5:
-        return f"{value:.4f} ± < 0.0001" if half > 0 and abs(value) >= 5e-5 else _alone(value)
-    # The half width to two digits, the mean to the same place.
-    decimals = min(4, max(0, 1 - math.floor(math.log10(half))))
-    return f"{value:.{decimals}f} ± {half:.{decimals}f}"
-
-
-def _alone(value: float) -> str:
-    if value == int(value) and abs(value) < 1e7:
-        return str(int(value))
-    if 0 < abs(value) < 1e-4:
-        return "< 0.0001" if value > 0 else "> -0.0001"
-    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(decimals, 5)}f}"
 
 
 def tables(results: Results) -> list[Layout]:

@@ -12,10 +12,11 @@ import typer
 from rich.console import Console
 
 from paceline import files
-from paceline.cli import documents, layout, show
+from paceline.cli import documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Out, span
 from paceline.errors import PacelineError
+from paceline.quantities import quantity
 from paceline.watching import View
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def report(console: Console, results: Results) -> None:
     many = "connection" if len(flows) == 1 else "connections"
     layout.say(
         console,
-        f"{results.manifest['name']}: {len(flows)} {many} in {show.quantity('end_s', summary['end_s'])}",
+        f"{results.manifest['name']}: {len(flows)} {many} in {quantity('end_s', summary['end_s'])}",
     )
     if flows:
         layout.say(console, "")
@@ -180,8 +181,8 @@ def table(flows: list[dict[str, Any]]) -> Layout:
 def _cell(measure: str, row: dict[str, Any]) -> str:
     value = row[measure]
     if measure == "bytes_delivered" and value is not None:
-        return show.quantity("bytes_delivered_bytes", value)
-    return show.quantity(measure, value)
+        return quantity("bytes_delivered_bytes", value)
+    return quantity(measure, value)
 
 
 @contextmanager
@@ -204,11 +205,11 @@ def _now(view: dict[str, Any]) -> Layout:
         Column("program", [line["program"] or "-" for line in shown], right=False),
         Column("peer", [line["peer"] for line in shown], right=False),
         Column("cc", [line["cc"] or "-" for line in shown], right=False),
-        Column("out", [show.quantity("out_bps", line["out_bps"]) for line in shown]),
-        Column("in", [show.quantity("in_bps", line["in_bps"]) for line in shown]),
-        Column("srtt", [show.quantity("srtt_s", line["srtt_s"]) for line in shown]),
-        Column("cwnd", [show.quantity("cwnd_packets", line["cwnd_packets"]) for line in shown]),
-        Column("resent", [show.quantity("retransmits", line["retransmits"]) for line in shown]),
+        Column("out", [quantity("out_bps", line["out_bps"]) for line in shown]),
+        Column("in", [quantity("in_bps", line["in_bps"]) for line in shown]),
+        Column("srtt", [quantity("srtt_s", line["srtt_s"]) for line in shown]),
+        Column("cwnd", [quantity("cwnd_packets", line["cwnd_packets"]) for line in shown]),
+        Column("resent", [quantity("retransmits", line["retransmits"]) for line in shown]),
         Column("state", [line["state"] or "-" for line in shown], right=False),
     ]
     title = f"{view['time_s']:.0f} s: {len(lines)} open, {view['ended']} ended; Ctrl-C ends"

@@ -16,12 +16,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullFormatter, NullLocator
 
-from paceline.files import unit_of
 from paceline.interval import Kind
 from paceline.plots import style
 from paceline.plots.sweeps import Chart, Curve
 from paceline.plots.words import of_path, said, texts, what
-from paceline.quantities import scale
+from paceline.quantities import scale, unit_of
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 """One a curve, as colours and dashes: curves differ in grey too."""

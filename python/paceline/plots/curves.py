@@ -9,8 +9,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from paceline.files import unit_of
 from paceline.plots import style
+from paceline.quantities import unit_of
 
 DECADE = 10.0
 SCALES = {"bit/s": ((1e6, "Mbit/s"), (1e3, "kbit/s")), "s": ((1.0, "s"), (1e-3, "ms"))}

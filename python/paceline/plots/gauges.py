@@ -15,10 +15,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paceline.errors import PacelineError
-from paceline.files import UNITS, unit_of
 from paceline.plots import style
 from paceline.plots.curves import SCALES
 from paceline.plots.timeline import Kind, Line, Panel, draw_panel, end_of
+from paceline.quantities import UNITS, unit_of
 
 MOST_RUNS = 4
 """Columns of a figure."""

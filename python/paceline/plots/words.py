@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from paceline.files import UNITS
 from paceline.interval import Kind
 from paceline.plots.sweeps import MOST_APART, Chart
+from paceline.quantities import UNITS
 
 _STATISTICS = {"mean": "mean {}", "min": "least {}", "max": "greatest {}", "sd": "{}, standard deviation"}
 _STATISTICS |= {"p50": "median {}", "p95": "{}, 95th percentile", "p99": "{}, 99th percentile"}
