@@ -78,7 +78,7 @@ def _is_array(value: Any) -> bool:
 
     try:
         np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return value is not None and not isinstance(value, str | bytes)
 

@@ -17,7 +17,7 @@ from paceline.live import live_record, live_results
 from paceline.results import Results
 from paceline.scenario import toml_value
 from paceline.store import claim
-from paceline.sweeping import RECORD_EVERY_S
+from paceline.sweeping import RECORD_EVERY_S, seeds_from
 
 KIND = "path"
 """What the manifest of such a run directory says."""
@@ -101,6 +101,10 @@ def path(
     linux.needed("an emulated path")
     if not command:
         raise PacelineError("there is no command to run over the path")
+    if seed is not None:
+        seeds_from(seed, 1)
+    if ports is not None and not 1 <= ports <= 65_535:
+        raise PacelineError(f"ports = {ports}: it must be from 1 to 65535")
     values = [(key, toml_value(value)) for key, value in (set or {}).items()]
     loaded = _core.Path.load(str(path), values, seed, ports)
     if out is not None:
@@ -129,7 +133,7 @@ def path(
                     access_point=algorithm,
                 )
             except ValueError as error:
-                raise PacelineError(str(error)) from None
+                raise PacelineError(str(error).replace("limit_s", "for_s")) from None
         record = live_record(output, loaded.seed)
         report = record.summary["path"]
         known = profiles().get(str(path))

@@ -236,6 +236,10 @@ def summarise(
         raise PacelineError(f"no column {', '.join(unknown)}; there are {', '.join(table.columns)}")
     if measures is None:
         measures = [c for c in table.columns if c not in by and c != "seed" and is_measure(table.schema[c])]
+    if words := [name for name in measures if not is_measure(table.schema[name])]:
+        raise PacelineError(f"measures: {', '.join(words)} has no numbers, of which there are means")
+    if not 0 < confidence < 1:
+        raise PacelineError(f"confidence = {confidence}: it must lie between 0 and 1")
     rows: list[dict[str, Any]] = []
     groups = table.partition_by(by, maintain_order=True) if by else [table] if len(table) else []
     for group in groups:
