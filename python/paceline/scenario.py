@@ -13,7 +13,7 @@ from typing import Any
 
 from paceline._core import Scenario
 from paceline.carried import find
-from paceline.errors import PacelineError, PacelineWarning, ScenarioError
+from paceline.errors import CutShortWarning, PacelineError, PacelineWarning, ScenarioError
 
 ScenarioLike = Scenario | str | Path | Mapping[str, Any]
 """A loaded one, a file, TOML text (of more than one line), or the same as a dict."""
@@ -65,6 +65,8 @@ def _warned(scenario: Scenario) -> Scenario:
     # From this one line, whoever loads: Python shows a text once for each place that it comes from.
     for text in scenario.warnings:
         warnings.warn(text, PacelineWarning, stacklevel=1)
+    for text in scenario.cut_short:
+        warnings.warn(text, CutShortWarning, stacklevel=1)
     return scenario
 
 
