@@ -119,6 +119,15 @@ def test_what_a_run_is_too_short_for_is_said_once(tmp_path: Path) -> None:
     assert done.stdout.count("The run ends before streams of `a`") == 1
 
 
+def test_what_a_run_in_real_time_is_too_short_for_is_said(tmp_path: Path) -> None:
+    require("netns")
+    path = tmp_path / "short.toml"
+    path.write_text(SOUND + 'app = { kind = "ftp", size = "10 MB" }\n')
+    done = paceline_("emulate", path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("flow.a.app.size: `10 MB` cannot arrive before the run's end, 2 s") == 1
+
+
 def test_check_takes_campaigns_and_standard_input(odd: Path, tmp_path: Path) -> None:
     campaign = tmp_path / "campaign.toml"
     campaign.write_text('scenario = "odd.toml"\n[scheme.a]\n[scheme.b]\nset = { "flow.a.cc" = "cubic" }\n')
@@ -137,6 +146,23 @@ def test_check_takes_campaigns_and_standard_input(odd: Path, tmp_path: Path) -> 
     done = subprocess.run(command, input=ODD, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0
     assert done.stdout.startswith("warning: standard input:7: flow.a.ecn: ")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="paths are emulated on Linux")
+def test_check_takes_paths(tmp_path: Path) -> None:
+    path = tmp_path / "path.toml"
+    path.write_text(SOUND.partition("[link")[1] + SOUND.partition("[link")[2].replace("[flow.a]\n", ""))
+    done = paceline_("check", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, last = done.stdout.splitlines()
+    assert first.startswith(f"{path}: a path, for `paceline path`")
+    assert last == "1 file: 0 errors, 0 warnings"
+    path.write_text(path.read_text().replace("10 Mbit/s", "10 mbit/s"))
+    done = paceline_("check", path, "--json")
+    assert done.returncode == 2
+    (found,) = json.loads(done.stdout)["files"]
+    assert found["kind"] == "path"
+    assert found["errors"][0].startswith(f"{path}:2: link.bottleneck.rate: ")
 
 
 @pytest.mark.parametrize(

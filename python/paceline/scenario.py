@@ -51,14 +51,25 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
 
 def is_campaign(path: str | Path) -> bool:
     """Whether a file is a campaign, not a scenario: an example of the package's too, where no such file is here."""
+    keys = _keys(path)
+    return "scheme" in keys and "flow" not in keys
+
+
+def is_path(path: str | Path) -> bool:
+    """Whether a file is a path alone, which `paceline path` takes: it has links, and neither flows nor a duration."""
+    keys = _keys(path)
+    return "link" in keys and not keys & {"flow", "duration"}
+
+
+def _keys(path: str | Path) -> set[str]:
+    """The keys of a TOML file; none if it cannot be read as such."""
     file = Path(find(str(path)))
     if not file.is_file():
-        return False
+        return set()
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
+        return set(tomllib.loads(file.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return False
-    return "scheme" in values and "flow" not in values
+        return set()
 
 
 def _warned(scenario: Scenario) -> Scenario:
