@@ -105,6 +105,29 @@ def test_check_tells_errors_and_warnings(odd: Path, sound: Path, tmp_path: Path)
     assert "missing.toml: cannot be read" in third["errors"][0]
 
 
+def test_what_a_run_is_too_short_for_is_said_once(tmp_path: Path) -> None:
+    path = tmp_path / "short.toml"
+    path.write_text(SOUND + 'app = { kind = "stream", media_rate = "1 Mbit/s", length = "1 min" }\n')
+    said = "flow.a.app.length: a medium of 60 s cannot arrive before the run's end, 2 s"
+    done = paceline_("check", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"warning: {path}:7: {said}")
+    with pytest.warns(paceline.PacelineWarning, match=said):
+        paceline.load(path)
+    done = paceline_("run", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("The run ends before streams of `a`") == 1
+
+
+def test_what_a_run_in_real_time_is_too_short_for_is_said(tmp_path: Path) -> None:
+    require("netns")
+    path = tmp_path / "short.toml"
+    path.write_text(SOUND + 'app = { kind = "ftp", size = "10 MB" }\n')
+    done = paceline_("emulate", path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("flow.a.app.size: `10 MB` cannot arrive before the run's end, 2 s") == 1
+
+
 def test_check_takes_campaigns_and_standard_input(odd: Path, tmp_path: Path) -> None:
     campaign = tmp_path / "campaign.toml"
     campaign.write_text('scenario = "odd.toml"\n[scheme.a]\n[scheme.b]\nset = { "flow.a.cc" = "cubic" }\n')
@@ -125,6 +148,23 @@ def test_check_takes_campaigns_and_standard_input(odd: Path, tmp_path: Path) -> 
     assert done.stdout.startswith("warning: standard input:7: flow.a.ecn: ")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="paths are emulated on Linux")
+def test_check_takes_paths(tmp_path: Path) -> None:
+    path = tmp_path / "path.toml"
+    path.write_text(SOUND.partition("[link")[1] + SOUND.partition("[link")[2].replace("[flow.a]\n", ""))
+    done = paceline_("check", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, last = done.stdout.splitlines()
+    assert first.startswith(f"{path}: a path, for `paceline path`")
+    assert last == "1 file: 0 errors, 0 warnings"
+    path.write_text(path.read_text().replace("10 Mbit/s", "10 mbit/s"))
+    done = paceline_("check", path, "--json")
+    assert done.returncode == 2
+    (found,) = json.loads(done.stdout)["files"]
+    assert found["kind"] == "path"
+    assert found["errors"][0].startswith(f"{path}:2: link.bottleneck.rate: ")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -136,8 +176,12 @@ def test_check_takes_campaigns_and_standard_input(odd: Path, tmp_path: Path) -> 
             SOUND.replace("[flow.a]", 'queue = { limit = "60 pkts" }\n[flow.a]'),
             ["did you mean `60 packets`?"],
         ),
-        (SOUND + "[flow.a]\n", [":7: ", "a second time"]),
-        ("seed = 9223372036854775808\n" + SOUND, [":1: seed: ", "9223372036854775807"]),
+        (
+            SOUND.replace("10 Mbit/s", "10 Mbits/s"),
+            [":4: link.bottleneck.rate: ", "did you mean `10 Mbit/s`?"],
+        ),
+        (SOUND + "[flow.a]\n", [":7: flow.a: ", "a second time, after line 6"]),
+        ("seed = 9223372036854775808\n" + SOUND, [":1: seed: ", "from 0 to 9223372036854775807"]),
         ("seed = -1\n" + SOUND, [":1: seed: `-1` must be from 0 to 9223372036854775807"]),
         ("seed = 28446744073709551616\n" + SOUND, [":1: seed: ", "9223372036854775807"]),
         (

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,9 +15,15 @@ import jsonschema
 import pytest
 
 import paceline
+from paceline import campaign
 
 ROOT = Path(__file__).resolve().parent.parent
 VALIDATOR = jsonschema.Draft202012Validator(paceline.schema())
+CAMPAIGN = jsonschema.Draft202012Validator(paceline.schema("campaign"))
+CAMPAIGNS = sorted(
+    file for file in ROOT.glob("examples/campaigns/*.toml") if "scheme" in tomllib.loads(file.read_text())
+)
+PATHS = sorted((ROOT / "crates/live/profiles").glob("*.toml"))
 SCENARIOS = sorted([*ROOT.glob("examples/*.toml"), *ROOT.glob("bench/scenarios/*.toml")])
 MISTAKES = sorted((ROOT / "crates/sim/tests/mistakes").glob("*.toml"))
 
@@ -34,8 +44,66 @@ def mistakes(file: Path) -> list[str]:
     return [error.message for error in VALIDATOR.iter_errors(document)]
 
 
-def test_it_is_a_schema() -> None:
-    VALIDATOR.check_schema(VALIDATOR.schema)
+@pytest.mark.parametrize("kind", ["scenario", "campaign", "path"])
+def test_it_is_a_schema(kind: str) -> None:
+    schema = paceline.schema(kind)
+    VALIDATOR.check_schema(schema)
+    assert schema["$id"] == f"urn:paceline:schema:{kind}:{paceline.__version__.rsplit('.', 1)[0]}"
+    done = subprocess.run(
+        [sys.executable, "-m", "paceline", "schema", kind], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == schema
+
+
+def test_there_is_no_other_schema() -> None:
+    with pytest.raises(paceline.PacelineError, match="there are scenario, campaign, path"):
+        paceline.schema("sweep")
+
+
+@pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)
+def test_every_campaign_of_ours_is_valid(file: Path) -> None:
+    assert list(CAMPAIGN.iter_errors(tomllib.loads(file.read_text()))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ('scenario = "one.toml"\n[scheme.a]', True),
+        ('[scheme.a]\n[case.b]\nscenario = "one.toml"\n[case.b.vary]\n"x,y" = [[1, 2]]', True),
+        ("[scheme.a]", False),
+        ('scenario = "one.toml"', False),
+        ('scenario = "one.toml"\nscheme = {}', False),
+        ('scenario = "one.toml"\n[scheme.a]\nsets = {}', False),
+        ('scenario = "one.toml"\ntest = 3\n[scheme.a]', False),
+        ('scenario = "one.toml"\ntests = 0\n[scheme.a]', False),
+        ('scenario = "one.toml"\ntests = "3"\n[scheme.a]', False),
+        ('scenario = "one.toml"\nrest = "5 sec"\n[scheme.a]', False),
+        ('scenario = "one.toml"\n[scheme.a]\nset = "flow.media.cc=vegas"', False),
+        ('scenario = "one.toml"\n[scheme.a]\n[case.b]\nvary = { "flow.media.cc" = [] }', False),
+        ('scenario = "one.toml"\n[scheme.a]\n[case.b]\nvary = { seed = [1, 2] }', False),
+        ('[scheme.a]\n[case.b]\nscenario = "one.toml"\n[case.c]', False),
+    ],
+)
+def test_campaigns_are_valid_if_they_are_read(text: str, good: bool, tmp_path: Path) -> None:
+    assert CAMPAIGN.is_valid(tomllib.loads(text)) == good
+    shutil.copy(ROOT / "examples/campaigns/one-flow.toml", tmp_path / "one.toml")
+    file = tmp_path / "campaign.toml"
+    steps = '"link.bottleneck.rate,link.bottleneck.delay" = [["1 Mbit/s", "5 ms"]]'
+    file.write_text(text.replace('"x,y" = [[1, 2]]', steps))
+    if good:
+        campaign.read(file)
+    else:
+        with pytest.raises(paceline.PacelineError):
+            campaign.read(file)
+
+
+@pytest.mark.parametrize("file", PATHS, ids=lambda file: file.stem)
+def test_every_path_of_ours_is_valid(file: Path) -> None:
+    validator = jsonschema.Draft202012Validator(paceline.schema("path"))
+    document = tomllib.loads(file.read_text())
+    assert list(validator.iter_errors(document)) == []
+    assert not validator.is_valid({**document, "topology": "graph"})
+    assert not validator.is_valid({**document, "links": {}})
 
 
 @pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.stem)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from paceline.results import Results, summarise
     from paceline.running import run
     from paceline.scenario import load, parse
+    from paceline.schemas import schema
     from paceline.sending import send
     from paceline.sweeping import sweep
     from paceline.variation import cov, jain_over_time
@@ -62,6 +63,7 @@ _LATER = {
     "parse": "scenario",
     "path": "paths",
     "run": "running",
+    "schema": "schemas",
     "send": "sending",
     "summarise": "results",
     "sweep": "sweeping",
@@ -84,12 +86,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema of scenario files."""
-    found: dict[str, Any] = json.loads(_core.schema_json())
-    return found
 
 
 def controllers() -> list[dict[str, Any]]:

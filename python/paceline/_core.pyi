@@ -126,6 +126,9 @@ class Scenario:
     def warnings(self) -> list[str]:
         """What it says to no effect, or hardly the one that is meant: a line each, with file, line and key."""
     @property
+    def cut_short(self) -> list[str]:
+        """Streams and transfers that the end of each of its runs cuts off, likewise."""
+    @property
     def recordable(self) -> list[str]:
         """The series that a run of it can record."""
     def flow_names(self) -> list[str]: ...

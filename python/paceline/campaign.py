@@ -39,12 +39,12 @@ from paceline.reproduce.paper import Settings
 from paceline.reproduce.reading import Table, read_toml, settings
 from paceline.results import Results
 from paceline.scenario import load, toml_value, written
+from paceline.schemas import MOST_TESTS
 from paceline.store import Kept
 from paceline.sweeping import Point, Progress, check_recordings, run_points, seeds_from
 from paceline.turns import RATE_EVERY_S, Runner, in_turn
 
 AXES = ("case", "scheme")
-MOST_TESTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,10 @@ def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Campaign
         raise PacelineError(f"{file.name}.tests: must be 1 to {MOST_TESTS}, not {tests}")
     common = table.take("scenario", str, None)
     rest_s = _rest(file.name, table.take("rest", str, "0 s"))
-    schemes = {key: settings(entry) for key, entry in _tables(table, "scheme", ...)}
+    schemes = {}
+    for key, entry in _tables(table, "scheme", ...):
+        schemes[key] = settings(entry)
+        entry.end()
     cases = []
     for key, entry in _tables(table, "case", {"": {}}):
         scenario = entry.take("scenario", str, common)

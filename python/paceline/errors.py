@@ -20,6 +20,10 @@ class PacelineWarning(UserWarning):
     """What is said to no effect, or hardly the one that is meant; what is measured is sound."""
 
 
+class CutShortWarning(PacelineWarning):
+    """A stream or a transfer that no run can wait for. Notices of the run say so too."""
+
+
 class ScenarioError(PacelineError):
     """A mistake in a scenario; the message names the file, the key, the value, and what is allowed."""
 

@@ -153,6 +153,12 @@ def path(
         return PathRun(output.status, results, report)
 
 
+def check(path: str | Path) -> None:
+    """Reads a path file as a run over it would. Raises NeedsLinux, ScenarioError."""
+    linux.needed("an emulated path")
+    _core.Path.load(str(path))
+
+
 def _text(path: str | Path) -> str:
     # The file was read a moment ago; traces have no text of their own.
     return files.read_text(Path(path)) if Path(path).is_file() else str(path)

@@ -14,7 +14,7 @@ from typing import Any
 from paceline._core import Scenario
 from paceline.arguments import checked
 from paceline.carried import find
-from paceline.errors import PacelineError, PacelineWarning, ScenarioError
+from paceline.errors import CutShortWarning, PacelineError, PacelineWarning, ScenarioError
 
 ScenarioLike = Scenario | str | Path | Mapping[str, Any]
 """A loaded one, a file, TOML text (of more than one line), or the same as a dict."""
@@ -53,20 +53,33 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
 
 def is_campaign(path: str | Path) -> bool:
     """Whether a file is a campaign, not a scenario: an example of the package's too, where no such file is here."""
+    keys = _keys(path)
+    return "scheme" in keys and "flow" not in keys
+
+
+def is_path(path: str | Path) -> bool:
+    """Whether a file is a path alone, which `paceline path` takes: it has links, and neither flows nor a duration."""
+    keys = _keys(path)
+    return "link" in keys and not keys & {"flow", "duration"}
+
+
+def _keys(path: str | Path) -> set[str]:
+    """The keys of a TOML file; none if it cannot be read as such."""
     file = Path(find(str(path)))
     if not file.is_file():
-        return False
+        return set()
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
+        return set(tomllib.loads(file.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return False
-    return "scheme" in values and "flow" not in values
+        return set()
 
 
 def _warned(scenario: Scenario) -> Scenario:
     # From this one line, whoever loads: Python shows a text once for each place that it comes from.
     for text in scenario.warnings:
         warnings.warn(text, PacelineWarning, stacklevel=1)
+    for text in scenario.cut_short:
+        warnings.warn(text, CutShortWarning, stacklevel=1)
     return scenario
 
 

@@ -19,6 +19,8 @@ pub struct Scenario {
     traces: Vec<(String, String)>,
     /// What it says to no effect.
     warnings: Vec<String>,
+    /// What the end of each of its runs cuts off.
+    cut_short: Vec<String>,
     /// What a run of it can record.
     recordable: Vec<&'static str>,
     pub checked: Arc<core::Scenario>,
@@ -38,15 +40,16 @@ impl Scenario {
         };
         let checked = tried(|| core::Scenario::check(&document, &mut read))?;
         // What only the expanded scenario shows is an error now too: nothing of a sweep starts with a bad point in it.
-        let (warnings, recordable) = tried(|| {
+        let (warnings, cut_short, recordable) = tried(|| {
             let wrong = |error: &dyn std::fmt::Display| format!("{file}: {error}");
             let model = paceline_sim::expand(&checked, checked.seed()).map_err(|error| wrong(&error))?;
             paceline_sim::run::check(&model).map_err(|error| wrong(&error))?;
             let warnings = checked.warnings(&document, &model).map_err(|error| wrong(&error))?;
-            Ok::<_, String>((warnings, Recording::possible(&model)))
+            let cut_short = checked.cut_short(&document, &model).map_err(|error| wrong(&error))?;
+            Ok::<_, String>((warnings, cut_short, Recording::possible(&model)))
         })?;
         traces.dedup();
-        Ok(Scenario { document, file, base, traces, warnings, recordable, checked: Arc::new(checked) })
+        Ok(Scenario { document, file, base, traces, warnings, cut_short, recordable, checked: Arc::new(checked) })
     }
 }
 
@@ -180,6 +183,12 @@ impl Scenario {
     #[getter]
     fn warnings(&self) -> Vec<&str> {
         self.warnings.iter().map(String::as_str).collect()
+    }
+
+    /// Streams and transfers that the end of each of its runs cuts off, likewise.
+    #[getter]
+    fn cut_short(&self) -> Vec<&str> {
+        self.cut_short.iter().map(String::as_str).collect()
     }
 
     /// The series that a run of it can record.

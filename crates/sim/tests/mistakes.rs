@@ -55,7 +55,10 @@ fn messages() {
 fn warnings() {
     hold("warnings", 5, |name, text| {
         let (document, scenario) = checked(name, text).unwrap();
-        scenario.warnings(&document, &expand(&scenario, 1).unwrap()).unwrap().join("\n")
+        let model = expand(&scenario, 1).unwrap();
+        let mut said = scenario.warnings(&document, &model).unwrap();
+        said.extend(scenario.cut_short(&document, &model).unwrap());
+        said.join("\n")
     });
 }
 

@@ -92,31 +92,58 @@ pub(crate) const SIZE: Kind = Kind {
 };
 
 /// Names that are no units, and the units that they stand for.
-const OTHER_NAMES: [(&str, &str); 14] = [
+const OTHER_NAMES: [(&str, &str); 15] = [
     ("sec", "s"),
-    ("secs", "s"),
     ("second", "s"),
-    ("seconds", "s"),
     ("msec", "ms"),
-    ("msecs", "ms"),
+    ("millisecond", "ms"),
     ("usec", "us"),
-    ("usecs", "us"),
+    ("microsecond", "us"),
+    ("nsec", "ns"),
+    ("nanosecond", "ns"),
+    ("min", "min"),
     ("minute", "min"),
-    ("minutes", "min"),
     ("hour", "h"),
-    ("hours", "h"),
+    ("hr", "h"),
     ("byte", "B"),
+    ("kilobyte", "kB"),
+    ("megabyte", "MB"),
+];
+/// What units are spelt with in full, and what stands for it in theirs; the first that a text has is replaced.
+const IN_FULL: [(&str, &str); 12] = [
+    ("per", "/"),
+    ("seconds", "s"),
+    ("second", "s"),
+    ("secs", "s"),
+    ("sec", "s"),
+    ("kilo", "k"),
+    ("mega", "M"),
+    ("giga", "G"),
+    ("bits", "bit"),
     ("bytes", "B"),
+    ("byte", "B"),
+    (" ", ""),
 ];
 
 impl Kind {
-    /// The unit that `unit` was probably meant to be: the case is wrong, `/s` is missing, or it is another name.
+    /// The unit that `unit` was probably meant to be: the case is wrong, `/s` is missing, or it is another name, or one in
+    /// full.
     fn meant(&self, unit: &str) -> Option<&'static str> {
-        let like =
-            |wanted: &str| self.units.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(name, _)| *name);
-        let other =
-            || OTHER_NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).and_then(|(_, unit)| like(unit));
-        like(unit).or_else(|| like(&format!("{unit}/s"))).or_else(other)
+        let lower = unit.to_ascii_lowercase();
+        let one = lower.strip_suffix('s').unwrap_or(&lower);
+        let other = OTHER_NAMES.iter().find(|(name, _)| [&lower, one].contains(name)).map(|(_, unit)| *unit);
+        let short = IN_FULL.iter().fold(lower.clone(), |text, (full, short)| text.replace(full, short));
+        // A byte is told from a bit by its letter, in whatever case the rest is.
+        let has_bytes = short.contains('B') || ["B", "Bps", "B/s"].iter().any(|end| unit.ends_with(end));
+        let like = |wanted: &str| {
+            let names = || self.units.iter().map(|(name, _)| *name).filter(|name| name.eq_ignore_ascii_case(wanted));
+            names().find(|name| name.contains('B') == has_bytes).or_else(|| names().next())
+        };
+        let per_second =
+            short.strip_suffix("Bps").or_else(|| unit.strip_suffix("Bps")).map(|prefix| format!("{prefix}B/s"));
+        let tried = [per_second.as_deref(), other, Some(&short), Some(unit)];
+        let with_time = |wanted: &str| like(wanted).or_else(|| like(&format!("{wanted}/s")));
+        tried.into_iter().flatten().find_map(with_time)
     }
 }
 
@@ -308,7 +335,28 @@ mod tests {
         assert_eq!(span("3 Seconds").as_deref(), Some("3 s"));
         assert_eq!(span("3 parsecs"), None);
         assert_eq!(span("3"), None);
-        assert_eq!("5 kb".parse::<Size>().map_err(meant).unwrap_err().as_deref(), Some("5 kB"));
+        let size = |text: &str| text.parse::<Size>().map_err(meant).unwrap_err();
+        assert_eq!(size("5 kb").as_deref(), Some("5 kB"));
+        for (text, meant) in [
+            ("10 Mbits/s", "10 Mbit/s"),
+            ("10 mbits", "10 Mbit/s"),
+            ("10 Mbit/sec", "10 Mbit/s"),
+            ("10 megabits per second", "10 Mbit/s"),
+            ("10 MBps", "10 MB/s"),
+            ("10 MB", "10 MB/s"),
+            ("10 mb", "10 Mb/s"),
+            ("10 kbytes/s", "10 kB/s"),
+        ] {
+            assert_eq!(rate(text).as_deref(), Some(meant), "{text}");
+        }
+        for (text, meant) in [("20 msec", "20 ms"), ("20 milliseconds", "20 ms"), ("2 mins", "2 min"), ("2 hrs", "2 h")]
+        {
+            assert_eq!(span(text).as_deref(), Some(meant), "{text}");
+        }
+        for (text, meant) in [("5 kbytes", "5 kB"), ("5 Megabytes", "5 MB"), ("5 kib", "5 KiB"), ("5 bytes", "5 B")] {
+            assert_eq!(size(text).as_deref(), Some(meant), "{text}");
+        }
+        assert_eq!((span("3 m"), size("3 packets"), rate("3 Mbit/min")), (None, None, None));
     }
 
     #[test]

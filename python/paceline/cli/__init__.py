@@ -27,7 +27,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from paceline import _core
 from paceline.cli.help import RENAMED, WIDTH, Command
-from paceline.errors import PacelineError
+from paceline.errors import CutShortWarning, PacelineError
 from paceline.threads import THREADS
 
 COMMANDS: dict[str, str] = {
@@ -207,6 +207,8 @@ def main() -> None:
     hangup = getattr(signal, "SIGHUP", None)  # not on Windows
     if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
         signal.signal(hangup, _terminated)
+    # notices of the runs say it; `check`, which runs nothing, hears of it nevertheless
+    warnings.simplefilter("ignore", CutShortWarning)
     warnings.formatwarning = lambda message, *_, **__: f"paceline: warning: {message}\n"
     codecs.register_error(_PLAIN, _plain)
     for stream in (sys.stdout, sys.stderr):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import socket
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from paceline.cli import documents, layout, show
 from paceline.cli.options import AsJson, Set, Workers
 from paceline.cli.progress import progress
 from paceline.cli.sweep import Shown, tables
-from paceline.errors import PacelineError
+from paceline.errors import CutShortWarning, PacelineError
 from paceline.keys import read_key
 from paceline.results import Results
 from paceline.scenario import assignments
@@ -78,6 +79,9 @@ def campaign(
       paceline campaign examples/campaigns/wide-area.toml --over emulator \\
           --tests 1 --set "duration=3 s"
     """
+    if over != "simulator":
+        # runs in real time have no notices that would say it
+        warnings.simplefilter("default", CutShortWarning)
     read = campaigns.read(file, assignments(set_ or []))
     directory = out or Path("out") / _directory(read.name, over)
     runner = _runner(over, key_file)

@@ -1,4 +1,4 @@
-"""`paceline check`."""
+"""`paceline check`: scenarios, campaigns, and the files of `paceline path`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from paceline import campaign, files
+from paceline import campaign, files, paths
 from paceline.cli.options import AsJson
 from paceline.cli.run import read
 from paceline.errors import PacelineError, PacelineWarning
-from paceline.scenario import is_campaign, load
+from paceline.scenario import is_campaign, is_path, load
 
 
 @dataclass
@@ -23,6 +23,7 @@ class Found:
     """What is to be said of a file, a line each."""
 
     file: str
+    kind: str
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     exit_code: int = 0
@@ -33,16 +34,17 @@ def check(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Scenario or campaign files (TOML), or - for a scenario on standard input.",
+            help="Scenario, campaign or path files (TOML), or - for a scenario on standard input.",
             show_default=False,
         ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Check scenario and campaign files without running them.
+    """Check scenario, campaign and path files without running them.
 
     An error is what a run would refuse. A warning is of what has no effect, or hardly the one that is meant: a run goes
-    on. With errors the exit code is that of a run, 2; with warnings alone it is 0.
+    on. With errors the exit code is that of a run, 2; with warnings alone it is 0. A file of links without `flow` and
+    `duration` is a path, as `paceline path` takes it.
 
     \b
     Examples:
@@ -51,7 +53,10 @@ def check(
     """
     found = [look(path) for path in paths]
     if as_json:
-        told = [{"file": one.file, "errors": one.errors, "warnings": one.warnings} for one in found]
+        told = [
+            {"file": one.file, "kind": one.kind, "errors": one.errors, "warnings": one.warnings}
+            for one in found
+        ]
         print(json.dumps({"files": told, "versions": files.versions()}, indent=2, ensure_ascii=False))
     else:
         for one in found:
@@ -59,6 +64,9 @@ def check(
                 for text in texts:
                     print(f"{kind}: {text}")
         errors, warned = sum(len(one.errors) for one in found), sum(len(one.warnings) for one in found)
+        for one in found:
+            if one.kind == "path":
+                print(f"{one.file}: a path, for `paceline path`; a scenario has `duration` and `flow` too")
         print(f"{_many(len(found), 'file')}: {_many(errors, 'error')}, {_many(warned, 'warning')}")
     if code := max(one.exit_code for one in found):
         sys.stdout.flush()
@@ -67,14 +75,18 @@ def check(
 
 def look(path: Path) -> Found:
     """Reads a file as a run of it would."""
-    found = Found(str(path))
+    kind = "campaign" if is_campaign(path) else "path" if is_path(path) else "scenario"
+    found = Found(str(path), kind)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PacelineWarning)
         try:
-            if is_campaign(path):
-                campaign.read(path)
-            else:
-                load(read(path))
+            match kind:
+                case "campaign":
+                    campaign.read(path)
+                case "path":
+                    paths.check(path)
+                case _:
+                    load(read(path))
         except PacelineError as error:
             found.errors = str(error).splitlines()
             found.exit_code = getattr(error, "exit_code", 2)

@@ -9,19 +9,24 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from paceline import _core
+from paceline import _core, schemas
 from paceline.cli import layout
 from paceline.errors import PacelineError
 
 
-def schema() -> None:
-    """Print the JSON Schema of scenario files.
+def schema(
+    of: Annotated[
+        str, typer.Argument(metavar="[KIND]", help="Of which files: scenario (default), campaign or path.")
+    ] = "scenario",
+) -> None:
+    """Print the JSON Schema of scenario, campaign or path files.
 
     \b
-    Example, for completion and checks in an editor:
+    Examples, for completion and checks in an editor:
       paceline schema > paceline.schema.json
+      paceline schema campaign > campaign.schema.json
     """
-    print(_core.schema_json().rstrip())
+    print(json.dumps(schemas.schema(of), indent=2, ensure_ascii=False))
 
 
 def controllers(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from paceline.cli import layout
 from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, span
 from paceline.cli.progress import progress
 from paceline.cli.run import read, recorded, say
+from paceline.errors import CutShortWarning
 from paceline.results import ALL_SERIES, Results
 from paceline.scenario import assignments
 from paceline.turns import is_disturbed
@@ -37,6 +39,8 @@ def emulate(
       paceline emulate examples/campaigns/one-flow.toml --set "duration=5 s" \\
           --set flow.media.kernel=true --record rate,kernel --out out/real
     """
+    # a run in real time has no notices that would say it
+    warnings.simplefilter("default", CutShortWarning)
     every_s = span(record_every, "--record-every")
     wanted = recorded(record, every_s, out, ALL_SERIES)
     scenario = read(file)

@@ -1,7 +1,7 @@
 //! A scenario as TOML, before it is checked: it can still be changed key by key.
 
 use super::error::{Mistake, ScenarioError, hint, join};
-use super::walk::{Node, listed};
+use super::walk::{Node, listed, number_text};
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
@@ -37,7 +37,9 @@ impl Document {
         };
         let (spanned, errors) = DeTable::parse_recoverable(text);
         let starts = LineStarts::new(text);
-        let twice: Vec<Mistake> = errors.iter().filter_map(|error| twice(error, text, &starts)).collect();
+        let mut places = BTreeMap::new();
+        note_places(spanned.get_ref(), "", &mut places);
+        let twice: Vec<Mistake> = errors.iter().filter_map(|error| twice(error, text, &starts, &places)).collect();
         // After an error of another kind the parser guesses: only the first of those is told.
         if let Some(error) = errors.first().filter(|_| twice.len() < errors.len()) {
             return Err(fail(error));
@@ -45,10 +47,9 @@ impl Document {
         if !twice.is_empty() {
             return Err(ScenarioError { file: file.into(), mistakes: twice });
         }
-        let mut lines = BTreeMap::new();
-        note_lines(spanned.get_ref(), "", &starts, &mut lines);
+        let lines = places.into_iter().map(|(key, at)| (key, starts.line(at))).collect();
         let mut beyond = Vec::new();
-        beyond_numbers(spanned.get_ref(), "", &mut beyond);
+        beyond_numbers(spanned.get_ref(), Some(Node::root()), "", &mut beyond);
         if !beyond.is_empty() {
             let document = Document { file: file.into(), table: Table::new(), lines, set: Vec::new() };
             return Err(document.error(beyond));
@@ -148,53 +149,102 @@ impl LineStarts {
     }
 }
 
-fn note_lines(table: &DeTable<'_>, path: &str, starts: &LineStarts, lines: &mut BTreeMap<String, usize>) {
+/// Where in the text each key stands.
+fn note_places(table: &DeTable<'_>, path: &str, places: &mut BTreeMap<String, usize>) {
     for (key, value) in table {
         let here = join(path, key.get_ref());
-        note_value(value, &here, starts, lines);
-        lines.insert(here, starts.line(key.span().start));
+        note_places_in(value, &here, places);
+        places.insert(here, key.span().start);
     }
 }
 
-fn note_value(value: &Spanned<DeValue<'_>>, path: &str, starts: &LineStarts, lines: &mut BTreeMap<String, usize>) {
+fn note_places_in(value: &Spanned<DeValue<'_>>, path: &str, places: &mut BTreeMap<String, usize>) {
     match value.get_ref() {
-        DeValue::Table(table) => note_lines(table, path, starts, lines),
+        DeValue::Table(table) => note_places(table, path, places),
         DeValue::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 let here = format!("{path}[{index}]");
-                note_value(item, &here, starts, lines);
-                lines.insert(here, starts.line(item.span().start));
+                note_places_in(item, &here, places);
+                places.insert(here, item.span().start);
             }
         }
         _ => {}
     }
 }
 
-/// A key, or a table, that stands in the file a second time.
-fn twice(error: &toml::de::Error, text: &str, starts: &LineStarts) -> Option<Mistake> {
+/// A key, or a table, that stands in the file a second time; `places` has the first.
+fn twice(
+    error: &toml::de::Error,
+    text: &str,
+    starts: &LineStarts,
+    places: &BTreeMap<String, usize>,
+) -> Option<Mistake> {
     let span = error.span().filter(|_| error.message().contains("duplicate key"))?;
-    let line = Some(starts.line(span.start));
-    let problem = "stands here a second time: leave one out".to_owned();
-    Some(Mistake { line, column: None, key: text.get(span)?.trim().to_owned(), problem })
+    let (at, line, name) = (span.start, starts.line(span.start), text.get(span)?.trim());
+    let above: Vec<(usize, String)> = headers(text).filter(|(header, _)| *header < line).collect();
+    let (key, first) = match headers(text).find(|(header, _)| *header == line) {
+        // of a table twice the parser keeps the second
+        Some((_, table)) => {
+            let first = above.iter().find(|(_, earlier)| *earlier == table).map(|(line, _)| *line);
+            (table, first)
+        }
+        None => {
+            let table = above.last().map_or("", |(_, table)| table.as_str());
+            let last = join_written(name);
+            let is_like = |key: &str| {
+                let rest = key.strip_prefix(table).map(|rest| rest.trim_start_matches('.'));
+                rest.and_then(|rest| rest.strip_suffix(last.as_str())).is_some_and(|r| r.is_empty() || r.ends_with('.'))
+            };
+            let like = places.iter().filter(|(key, place)| **place < at && is_like(key));
+            let first = like.max_by_key(|(_, place)| **place);
+            (first.map_or(last.clone(), |(key, _)| key.clone()), first.map(|(_, place)| starts.line(*place)))
+        }
+    };
+    let earlier = first.map(|first| format!(", after line {first}")).unwrap_or_default();
+    let problem = format!("stands here a second time{earlier}: leave one out");
+    Some(Mistake { line: Some(line), column: None, key, problem })
+}
+
+/// The lines that seem to be headers of tables, and the tables' paths.
+fn headers(text: &str) -> impl Iterator<Item = (usize, String)> {
+    let of_line = |(index, line): (usize, &str)| {
+        let path = line.trim_start().strip_prefix('[')?.trim_start_matches('[').split_once(']')?.0;
+        Some((index + 1, join_written(path)))
+    };
+    text.lines().enumerate().filter_map(of_line)
+}
+
+/// A path as the user has written it, as messages write it.
+fn join_written(path: &str) -> String {
+    let steps = split(path).unwrap_or_default();
+    steps.iter().fold(String::new(), |path, step| if let Step::Key(key) = step { join(&path, key) } else { path })
 }
 
 /// Whole numbers that no key can have, since TOML's have 64 bits.
-fn beyond_numbers(table: &DeTable<'_>, path: &str, found: &mut Vec<Mistake>) {
+fn beyond_numbers(table: &DeTable<'_>, node: Option<Node<'_>>, path: &str, found: &mut Vec<Mistake>) {
     for (key, value) in table {
-        beyond_number(value.get_ref(), &join(path, key.get_ref()), found);
+        let name: &str = key.get_ref();
+        let child = node.and_then(|node| {
+            let kinds = node.variants().map(|kinds| kinds.into_iter().map(|(_, kind)| kind).collect());
+            kinds.unwrap_or_else(|| vec![node]).iter().find_map(|kind| kind.child(name))
+        });
+        beyond_number(value.get_ref(), child, &join(path, name), found);
     }
 }
 
-fn beyond_number(value: &DeValue<'_>, path: &str, found: &mut Vec<Mistake>) {
+fn beyond_number(value: &DeValue<'_>, node: Option<Node<'_>>, path: &str, found: &mut Vec<Mistake>) {
     match value {
-        DeValue::Table(table) => beyond_numbers(table, path, found),
+        DeValue::Table(table) => beyond_numbers(table, node, path, found),
         DeValue::Array(items) => {
+            let item_node = node.and_then(|node| node.get("items")).map(Node::new);
             for (index, item) in items.iter().enumerate() {
-                beyond_number(item.get_ref(), &format!("{path}[{index}]"), found);
+                beyond_number(item.get_ref(), item_node, &format!("{path}[{index}]"), found);
             }
         }
         DeValue::Integer(number) if i64::from_str_radix(number.as_str(), number.radix()).is_err() => {
-            let (least, most) = (i64::MIN, i64::MAX);
+            let bound = |key: &str| node.and_then(|node| node.get(key)).map(number_text);
+            let least = bound("minimum").unwrap_or_else(|| i64::MIN.to_string());
+            let most = bound("maximum").unwrap_or_else(|| i64::MAX.to_string());
             found.push(Mistake::new(path, format!("`{number}` must be a number from {least} to {most}")));
         }
         _ => {}
@@ -217,7 +267,7 @@ fn split(path: &str) -> Result<Vec<Step>, String> {
                 return Err(format!("the quote {quote} is not closed"));
             };
             steps.push(Step::Key(key.into()));
-            rest = after;
+            rest = after.trim_start();
         } else {
             let end = rest.find(['.', '[']).unwrap_or(rest.len());
             let key = rest[..end].trim();
@@ -234,7 +284,7 @@ fn split(path: &str) -> Result<Vec<Step>, String> {
             rest = after;
         }
         match rest.strip_prefix('.') {
-            Some(after) => rest = after,
+            Some(after) => rest = after.trim_start(),
             None if rest.trim().is_empty() => return Ok(steps),
             None => return Err(format!("`{rest}` follows where a dot is expected")),
         }

@@ -27,6 +27,7 @@ mod rules_network;
 pub mod values;
 mod walk;
 mod warnings;
+mod warnings_cut;
 mod warnings_late;
 pub mod windows;
 

@@ -16,6 +16,8 @@ static SCHEMA: LazyLock<Json> = LazyLock::new(|| {
     let mut schema = schemars::schema_for!(File).to_value();
     optional_kinds(&mut schema);
     parameters::describe(&mut schema);
+    let (version, _) = env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap_or_default();
+    schema["$id"] = format!("urn:paceline:schema:scenario:{version}").into();
     schema
 });
 

@@ -64,8 +64,7 @@ impl Scenario {
         for (name, flow) in &self.file.flow {
             warnings.flow(&join("flow", name), name, flow, model, &paths);
         }
-        let located = document.error(warnings.found);
-        Ok(located.mistakes.iter().map(|warning| warning.said(&located.file)).collect())
+        Ok(warnings.said())
     }
 }
 
@@ -118,6 +117,12 @@ fn queues(file: &File) -> Vec<(String, Queue)> {
 }
 
 impl Warnings<'_> {
+    /// A line each, with file, line and key.
+    pub(super) fn said(self) -> Vec<String> {
+        let located = self.document.error(self.found);
+        located.mistakes.iter().map(|warning| warning.said(&located.file)).collect()
+    }
+
     pub(super) fn note(&mut self, key: impl Into<String>, problem: impl Into<String>) {
         self.found.push(Mistake::new(key, problem));
     }
@@ -129,6 +134,15 @@ impl Warnings<'_> {
         }
     }
 
+    /// A key that `switch` beside it would give an effect, if its value is not the default, or is the default spelt out by who
+    /// has not heard of the switch.
+    fn waits<T: PartialEq>(&mut self, path: &str, key: &str, (value, default): (&T, &T), switch: &str, why: &str) {
+        let says = |key: &str| self.document.says(&join(path, key));
+        if value != default || says(key) && !says(switch) {
+            self.note(join(path, key), format!("has no effect {why}"));
+        }
+    }
+
     fn queue(&mut self, path: &str, queue: &Queue, model: &Model) {
         self.late_in_queue(path, queue);
         let without = "without `ecn = true` beside it: set that, or leave it out";
@@ -136,7 +150,7 @@ impl Warnings<'_> {
             Queue::Droptail { .. } | Queue::Unlimited {} => None,
             Queue::Red { ecn, mark_below, .. } | Queue::Pie { ecn, mark_below, .. } => {
                 if !ecn {
-                    self.idle(path, "mark_below", mark_below, &Ratio(0.1), without);
+                    self.waits(path, "mark_below", (mark_below, &Ratio(0.1)), "ecn", without);
                 }
                 ecn.then_some("ecn")
             }
@@ -272,12 +286,12 @@ impl Warnings<'_> {
         match &flow.app {
             App::Voice { spurts: false, talk, pause, .. } => {
                 let why = "without `spurts = true`: set that, or leave it out";
-                self.idle(&app, "talk", talk, &super::flow::talk_spurt(), why);
-                self.idle(&app, "pause", pause, &super::flow::pause(), why);
+                self.waits(&app, "talk", (talk, &super::flow::talk_spurt()), "spurts", why);
+                self.waits(&app, "pause", (pause, &super::flow::pause()), "spurts", why);
             }
             App::VideoTrace { format: FrameFormat::Times, frame_rate, .. } => {
                 let why = "with `format = \"times\"`, whose frames have times of their own";
-                self.idle(&app, "frame_rate", frame_rate, &super::flow::thirty(), why);
+                self.waits(&app, "frame_rate", (frame_rate, &super::flow::thirty()), "format", why);
             }
             _ => {}
         }
