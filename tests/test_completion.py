@@ -68,6 +68,6 @@ def test_other_shells_get_what_each_command_does(
     }
     said = output(["paceline"], environment | asked, tmp_path)
     assert "schema" in said
-    assert "Print the JSON Schema of scenario files." in said
+    assert "Print the JSON Schema of a kind of file." in said
     script = output(["paceline"], environment | {"_PACELINE_COMPLETE": f"source_{shell}"}, tmp_path)
     assert f"complete_{shell}" in script

@@ -19,7 +19,7 @@ def schema(
         str, typer.Argument(metavar="[KIND]", help="Of which files: scenario (default), campaign or path.")
     ] = "scenario",
 ) -> None:
-    """Print the JSON Schema of scenario, campaign or path files.
+    """Print the JSON Schema of a kind of file.
 
     \b
     Examples, for completion and checks in an editor:
