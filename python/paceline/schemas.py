@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from paceline import _core
+from paceline.arguments import checked
 from paceline.errors import PacelineError
 
 KINDS = ("scenario", "campaign", "path")
@@ -15,6 +16,7 @@ MOST_TESTS = 10_000
 """The most tests of a campaign."""
 
 
+@checked()
 def schema(of: str = "scenario") -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of scenario files; of campaigns ("campaign") and of the files of `paceline path`
     ("path") likewise. Raises PacelineError."""
