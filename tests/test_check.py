@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ import pytest
 
 import paceline
 from needs import require
+from paceline import paths
 
 SOUND = """
 duration = "2 s"
@@ -163,6 +165,12 @@ def test_check_takes_paths(tmp_path: Path) -> None:
     (found,) = json.loads(done.stdout)["files"]
     assert found["kind"] == "path"
     assert found["errors"][0].startswith(f"{path}:2: link.bottleneck.rate: ")
+    # as a run over it says too
+    path.write_text('[link.bottleneck]\nrate = "10 Mbit/s"\nqueue = { kind = "pie", mark_below = 0.2 }\n')
+    said = f"{path}:3: link.bottleneck.queue.mark_below: has no effect without `ecn = true`"
+    assert paceline_("check", path).stdout.startswith(f"warning: {said}")
+    with pytest.warns(paceline.PacelineWarning, match=re.escape(said)):
+        paths.check(path)
 
 
 @pytest.mark.parametrize(

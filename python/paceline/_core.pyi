@@ -234,6 +234,9 @@ class Path:
     def description(self) -> str: ...
     @property
     def seed(self) -> int: ...
+    @property
+    def warnings(self) -> list[str]:
+        """What its links say to no effect, or hardly the one that is meant: a line each, with file, line and key."""
 
 @final
 class PathStop:

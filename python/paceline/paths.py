@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, Literal
 
 from paceline import _core, files, linux
 from paceline.arguments import checked
-from paceline.errors import PacelineError
+from paceline.errors import PacelineError, PacelineWarning
 from paceline.live import live_record, live_results
 from paceline.results import Results
 from paceline.scenario import toml_value
@@ -107,6 +108,8 @@ def path(
         raise PacelineError(f"ports = {ports}: it must be from 1 to 65535")
     values = [(key, toml_value(value)) for key, value in (set or {}).items()]
     loaded = _core.Path.load(str(path), values, seed, ports)
+    if ports is None:  # a scenario whose flows go over it has been warned of
+        _warn(loaded)
     if out is not None:
         record_every_s = RECORD_EVERY_S if record_every_s is None else record_every_s
     with claim(out, KIND):
@@ -154,9 +157,14 @@ def path(
 
 
 def check(path: str | Path) -> None:
-    """Reads a path file as a run over it would. Raises NeedsLinux, ScenarioError."""
+    """Reads a path file as a run over it would, and warns of what has no effect. Raises NeedsLinux, ScenarioError."""
     linux.needed("an emulated path")
-    _core.Path.load(str(path))
+    _warn(_core.Path.load(str(path)))
+
+
+def _warn(path: _core.Path) -> None:
+    for text in path.warnings:
+        warnings.warn(text, PacelineWarning, stacklevel=1)
 
 
 def _text(path: str | Path) -> str:

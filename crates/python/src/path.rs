@@ -59,6 +59,12 @@ impl Path {
     fn seed(&self) -> u64 {
         self.spec.seed
     }
+
+    /// What its links say to no effect, or hardly the one that is meant: a line each, with file, line and key.
+    #[getter]
+    fn warnings(&self) -> Vec<&str> {
+        self.spec.warnings.iter().map(String::as_str).collect()
+    }
 }
 
 /// Ends paths from another thread.

@@ -132,6 +132,8 @@ pub struct PathSpec {
     pub back: Vec<LinkDirection>,
     /// What flows have of their own before and after the links.
     pub own: OwnDelays,
+    /// What its links say to no effect, or hardly the one that is meant: a line each, with file, line and key.
+    pub warnings: Vec<String>,
 }
 
 impl PathSpec {
@@ -194,6 +196,7 @@ impl PathSpec {
             there: way("forward").collect(),
             back: way("backward").rev().collect(),
             own: ports.map(|first| OwnDelays::of(&scenario, &model, first)).unwrap_or_default(),
+            warnings: scenario.warnings_of_links(&document, &model),
         })
     }
 
@@ -262,6 +265,17 @@ mod tests {
         assert_eq!(error, "`umtz` is neither a profile (wide-area, umts, lte, wifi) nor a file, nor `trace:UP,DOWN`");
         assert!(PathSpec::load("./nowhere.toml").unwrap_err().to_string().contains("cannot be read"));
         assert!(PathSpec::load("trace:/nowhere/up,/nowhere/down").unwrap_err().to_string().contains("/nowhere/up"));
+    }
+
+    #[test]
+    fn links_that_say_what_has_no_effect_are_warned_of() {
+        let of = |queue: &str| {
+            let text = format!("[link.bottleneck]\nrate = \"1 Mbit/s\"\nqueue = {queue}\n");
+            spec(&text).unwrap().warnings
+        };
+        assert_eq!(of("{ kind = \"pie\", ecn = true }"), [""; 0]);
+        let said = of("{ kind = \"pie\", mark_below = 0.2 }");
+        assert!(said.len() == 1 && said[0].starts_with("path.toml:3: link.bottleneck.queue.mark_below: "), "{said:?}");
     }
 
     #[test]

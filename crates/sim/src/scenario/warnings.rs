@@ -49,13 +49,7 @@ impl Scenario {
     pub fn warnings(&self, document: &Document, model: &Model) -> Result<Vec<String>, ExpandError> {
         let mut warnings = Warnings { document, file: &self.file, found: Vec::new() };
         let paths = routes(model)?;
-        for (key, queue) in queues(&self.file) {
-            warnings.queue(&key, &queue, model);
-        }
-        for (key, way) in ways(&self.file) {
-            warnings.late_on_links(&key, &way);
-            warnings.loss(&join(&key, "loss"), way.loss.as_ref());
-        }
+        warnings.links(model);
         let at_receivers = self.file.access.as_ref().and_then(|access| access.receiver.as_ref());
         warnings.loss("access.receiver.loss", at_receivers.and_then(|receiver| receiver.loss.as_ref()));
         for (name, cell) in &self.file.cell {
@@ -65,6 +59,14 @@ impl Scenario {
             warnings.flow(&join("flow", name), name, flow, model, &paths);
         }
         Ok(warnings.said())
+    }
+
+    /// The same of its links alone, for who runs no flows of it.
+    #[must_use]
+    pub fn warnings_of_links(&self, document: &Document, model: &Model) -> Vec<String> {
+        let mut warnings = Warnings { document, file: &self.file, found: Vec::new() };
+        warnings.links(model);
+        warnings.said()
     }
 }
 
@@ -140,6 +142,16 @@ impl Warnings<'_> {
         let says = |key: &str| self.document.says(&join(path, key));
         if value != default || says(key) && !says(switch) {
             self.note(join(path, key), format!("has no effect {why}"));
+        }
+    }
+
+    fn links(&mut self, model: &Model) {
+        for (key, queue) in queues(self.file) {
+            self.queue(&key, &queue, model);
+        }
+        for (key, way) in ways(self.file) {
+            self.late_on_links(&key, &way);
+            self.loss(&join(&key, "loss"), way.loss.as_ref());
         }
     }
 
