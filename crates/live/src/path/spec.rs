@@ -196,7 +196,7 @@ impl PathSpec {
             there: way("forward").collect(),
             back: way("backward").rev().collect(),
             own: ports.map(|first| OwnDelays::of(&scenario, &model, first)).unwrap_or_default(),
-            warnings: scenario.warnings_of_links(&document, &model),
+            warnings: scenario.warnings_of_links(&document),
         })
     }
 

@@ -49,7 +49,7 @@ impl Scenario {
     pub fn warnings(&self, document: &Document, model: &Model) -> Result<Vec<String>, ExpandError> {
         let mut warnings = Warnings { document, file: &self.file, found: Vec::new() };
         let paths = routes(model)?;
-        warnings.links(model);
+        warnings.links(model.flows.iter().any(|flow| is_capable(&flow.transport)));
         let at_receivers = self.file.access.as_ref().and_then(|access| access.receiver.as_ref());
         warnings.loss("access.receiver.loss", at_receivers.and_then(|receiver| receiver.loss.as_ref()));
         for (name, cell) in &self.file.cell {
@@ -61,11 +61,11 @@ impl Scenario {
         Ok(warnings.said())
     }
 
-    /// The same of its links alone, for who runs no flows of it.
+    /// The same of its links alone, for who sends others' packets over them.
     #[must_use]
-    pub fn warnings_of_links(&self, document: &Document, model: &Model) -> Vec<String> {
+    pub fn warnings_of_links(&self, document: &Document) -> Vec<String> {
         let mut warnings = Warnings { document, file: &self.file, found: Vec::new() };
-        warnings.links(model);
+        warnings.links(true);
         warnings.said()
     }
 }
@@ -145,9 +145,10 @@ impl Warnings<'_> {
         }
     }
 
-    fn links(&mut self, model: &Model) {
+    /// `capable`: some packet that crosses them may be marked.
+    fn links(&mut self, capable: bool) {
         for (key, queue) in queues(self.file) {
-            self.queue(&key, &queue, model);
+            self.queue(&key, &queue, capable);
         }
         for (key, way) in ways(self.file) {
             self.late_on_links(&key, &way);
@@ -155,7 +156,7 @@ impl Warnings<'_> {
         }
     }
 
-    fn queue(&mut self, path: &str, queue: &Queue, model: &Model) {
+    fn queue(&mut self, path: &str, queue: &Queue, capable: bool) {
         self.late_in_queue(path, queue);
         let without = "without `ecn = true` beside it: set that, or leave it out";
         let marks = match queue {
@@ -171,7 +172,7 @@ impl Warnings<'_> {
             Queue::Codel { mark_above, .. } | Queue::FqCodel { mark_above, .. } => mark_above.map(|_| "mark_above"),
         };
         if let Some(key) = marks
-            && !model.flows.iter().any(|flow| is_capable(&flow.transport))
+            && !capable
         {
             self.note(
                 join(path, key),
