@@ -217,13 +217,24 @@ def test_a_skewed_measure_has_the_interval_of_its_median_in_another_line() -> No
     ends = [ends for found in bars(axes).values() for ends in found]
     wanted = list(table.select("median_low", "median_high").iter_rows())
     assert np.array(sorted(ends)) == pytest.approx(np.array(sorted(wanted)), rel=1e-9)
-    # The mean lies above the median's interval in this sample of few large values, and is drawn where it is.
-    assert [y for _, y, _ in marks(axes)] == pytest.approx(table["mean"].to_list(), rel=1e-9)
+    assert [y for _, y, _ in marks(axes)] == pytest.approx(table["median"].to_list(), rel=1e-9)
     (collection,) = axes.collections
     assert isinstance(collection, LineCollection)
     dashes: Any = collection.get_linestyle()[0]
     assert dashes[1] is not None, "it is drawn as the interval of a mean is"
-    assert entries(figure) == [["interval of the median"]]
+    assert entries(figure) == [["median and its interval"]]
+
+
+def test_a_mean_beyond_the_medians_interval_has_a_mark_of_its_own() -> None:
+    figure, axes, table = kinds_of("jitter_s", lambda delay, _cc, _flow, seed: len(delay) * 1e-3 * 64**seed)
+    assert (table["mean"] > table["median_high"]).sum() == len(table)
+    means = [line for line in axes.lines if line.get_marker() == "x"]
+    assert [list(np.asarray(line.get_ydata())) for line in means] == [
+        pytest.approx(table["mean"].to_list(), rel=1e-9)
+    ]
+    hollow = [y for _, y, hollow in marks(axes) if hollow]
+    assert hollow == pytest.approx(table["median"].to_list(), rel=1e-9)
+    assert entries(figure) == [["median and its interval", "mean beyond it"]]
 
 
 @pytest.mark.parametrize(

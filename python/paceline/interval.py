@@ -101,6 +101,13 @@ class Interval:
     others_high: float | None = None
     """Upper end."""
 
+    @property
+    def apart(self) -> bool:
+        """Whether the mean lies outside the median's interval where that is all there is (`Kind.MEDIAN`)."""
+        if self.kind is not Kind.MEDIAN or self.mean is None:
+            return False
+        return not (self.median_low or 0.0) <= self.mean <= (self.median_high or 0.0)
+
 
 COLUMNS = tuple(f.name for f in fields(Interval) if f.name != "half_width")
 """What tables and JSON have of an interval."""

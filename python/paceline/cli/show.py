@@ -279,7 +279,9 @@ def said(measure: str, found: Interval) -> str:
             return quantity(measure, found.mean, found.half_width)
         return _between(measure, found.mean, found.low, found.high, "()")
     if found.kind is Kind.MEDIAN:
-        return _between(measure, found.mean, found.median_low, found.median_high, "[]")
+        return _between(measure, found.median, found.median_low, found.median_high, "[]") + (
+            f", mean {quantity(measure, found.mean)}" if found.apart else ""
+        )
     text = quantity(measure, found.mean)
     if found.kind is Kind.RUNS:
         return f"{text}, {_of_runs(measure, found)}"
@@ -298,15 +300,15 @@ def _of_runs(measure: str, found: Interval) -> str:
     return f"{found.n - others} of {found.n} {at}"
 
 
-def _between(measure: str, mean: float | None, low: float | None, high: float | None, brackets: str) -> str:
-    """A mean beside an interval of which it is not the middle: "0.52 (0 to 1.30) %"."""
-    mean, low, high = (value or 0.0 for value in (mean, low, high))
-    factor, unit = scale(measure, max(abs(mean), abs(high)))
+def _between(measure: str, middle: float | None, low: float | None, high: float | None, brackets: str) -> str:
+    """A mean or a median beside its interval, in the middle of which it is not: "0.52 (0 to 1.30) %"."""
+    middle, low, high = (value or 0.0 for value in (middle, low, high))
+    factor, unit = scale(measure, max(abs(middle), abs(high)))
     # Two digits of the interval's length, as where there is a half width.
     decimals = min(4, max(0, 1 - math.floor(math.log10((high - low) / factor)))) if high > low else 4
-    middle, first, last = (f"{value / factor:.{decimals}f}" for value in (mean, low, high))
+    between, first, last = (f"{value / factor:.{decimals}f}" for value in (middle, low, high))
     first = "0" if low == 0 else first
-    return f"{middle} {brackets[0]}{first} to {last}{brackets[1]} {unit}".rstrip()
+    return f"{between} {brackets[0]}{first} to {last}{brackets[1]} {unit}".rstrip()
 
 
 def explained(found: Sequence[Interval]) -> list[str]:
@@ -323,7 +325,7 @@ def explained(found: Sequence[Interval]) -> list[str]:
         lines.append("(a to b): the 95 % interval of the mean, cut at what cannot be")
     if any(i.kind is Kind.MEDIAN for i in found):
         lines.append(
-            "[a to b]: too skewed for an interval of the mean; the median lies there, at 95 % or more"
+            "m [a to b]: the median, and where it lies at 95 % or more; too skewed for an interval of the mean"
         )
     if any(i.kind is Kind.NONE and i.n > 1 for i in found):
         lines.append("no interval: too skewed for one of the mean; 6 runs or more bound the median")

@@ -18,7 +18,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullForm
 
 from paceline.interval import Kind
 from paceline.plots import style
-from paceline.plots.sweeps import Chart, Curve
+from paceline.plots.sweeps import APART, POINT, Chart, Curve
 from paceline.plots.words import of_path, said, texts, what
 from paceline.quantities import scale, unit_of
 
@@ -94,12 +94,12 @@ def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, man
     rows = curve.data.with_columns(pl.col("x") / _unit_of_x(chart)[0])
     if chart.number is None:
         rows = rows.with_columns(pl.col("x") + (index - (many - 1) / 2) * min(0.16, 0.7 / many))
-    rows = rows.with_columns(pl.col("mean", "low", "high", "median_low", "median_high") / factor)
+    rows = rows.with_columns(pl.col("mean", "low", "high", "median", "median_low", "median_high") / factor)
+    rows = rows.with_columns(point=POINT)
     if chart.number is not None:
-        axes.plot(rows["x"], rows["mean"].fill_null(math.nan), zorder=2, **{**look, "marker": ""})
+        axes.plot(rows["x"], rows["point"].fill_null(math.nan), zorder=2, **{**look, "marker": ""})
     for kind, (low, high) in _BOUNDS.items():
         own = rows.filter(pl.col("kind") == kind.value)
-        # Around their middle: the mean of what is skewed may lie outside of the median's interval.
         middle, half = (own[low] + own[high]) / 2, (own[high] - own[low]) / 2
         dots = _DOTS if kind is Kind.MEDIAN else "-"
         _bars(axes, own["x"].to_list(), middle.to_list(), half.to_list(), look["color"], dots)
@@ -108,10 +108,14 @@ def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, man
         face = "white" if hollow else look["color"]
         points = {**look, "linestyle": "none", "markerfacecolor": face}
         if len(own):  # matplotlib would leave room for the points that are not there
-            axes.plot(own["x"], own["mean"], zorder=3, clip_on=False, **points)
+            axes.plot(own["x"], own["point"], zorder=3, clip_on=False, **points)
+    apart = rows.filter(APART)
+    if len(apart):
+        axes.plot(apart["x"], apart["mean"], zorder=3, clip_on=False, color=look["color"], **_MEAN)
 
 
 _BOUNDS = {Kind.T: ("low", "high"), Kind.MEDIAN: ("median_low", "median_high")}
+_MEAN: dict[str, Any] = {"marker": "x", "linestyle": "none"}
 _HOLLOW = (pl.col("kind") != Kind.T.value) & (pl.col("n") > 1)
 """Whether a point of several runs has no interval of its mean."""
 
@@ -230,7 +234,9 @@ def _kinds_of(chart: Chart) -> list[Line2D]:
     kinds = set(chart.data.filter(_HOLLOW)["kind"])
     found = []
     if Kind.MEDIAN in kinds:
-        found.append(Line2D([], [], label="interval of the median", linestyle=_DOTS, **hollow))
+        found.append(Line2D([], [], label="median and its interval", linestyle=_DOTS, **hollow))
+    if not chart.data.filter(APART).is_empty():
+        found.append(Line2D([], [], label="mean beyond it", color=_GREY, **_MEAN))
     if kinds - {Kind.MEDIAN}:
         found.append(Line2D([], [], label="no interval", linestyle="none", **hollow))
     return found

@@ -14,6 +14,7 @@ import polars as pl
 from paceline.axes import short
 from paceline.comparing import SUBJECT, alone, metrics_in
 from paceline.errors import PacelineError
+from paceline.interval import Kind
 from paceline.results import Results
 
 MOST_CURVES = 7
@@ -21,6 +22,13 @@ MOST_CURVES = 7
 MOST_PANELS = 12
 MOST_APART = 20.0
 """Panels whose greatest values differ by more have scales of their own: in a common one the least would lie flat."""
+
+
+_OF_MEDIAN = pl.col("kind") == Kind.MEDIAN.value
+POINT = pl.when(_OF_MEDIAN).then("median").otherwise("mean")
+"""What is drawn of a row of `Results.statistics`: what its interval is of."""
+APART = _OF_MEDIAN & ~pl.col("mean").is_between("median_low", "median_high")
+"""Whether the mean is drawn beside the median, since it lies outside the median's interval."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from paceline.interval import Kind
-from paceline.plots.sweeps import MOST_APART, Chart
+from paceline.plots.sweeps import APART, MOST_APART, Chart
 from paceline.quantities import UNITS
 
 _STATISTICS = {"mean": "mean {}", "min": "least {}", "max": "greatest {}", "sd": "{}, standard deviation"}
@@ -86,9 +86,11 @@ def notes(chart: Chart) -> list[str]:
         said.append(f"Bars: 95 % intervals of the mean over {many} runs.")
     if Kind.MEDIAN in kinds:
         said.append(
-            f"Hollow, dotted bars: means over {many} runs, too skewed for an interval; the median lies there, at "
-            "95 % or more."
+            f"Hollow, dotted bars: medians over {many} runs, and where they lie at 95 % or more; the values are "
+            "too skewed for an interval of the mean."
         )
+    if not data.filter(APART).is_empty():
+        said.append("Crosses: means that lie beyond the interval of the median.")
     if Kind.RUNS in kinds:
         said.append("Hollow without bars: most runs have one value; the tables say how many have another.")
     if Kind.NONE in kinds:
