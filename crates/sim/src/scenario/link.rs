@@ -29,7 +29,7 @@ macro_rules! with_direction {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub rate_trace: Option<RateTrace>,
-            /// One-way propagation delay.
+            /// One-way propagation delay. On the way there and back some link must have one.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "0 s; backward: as forward", "x-max" = "60 s"))]
             pub delay: Option<Span>,
