@@ -258,6 +258,31 @@ def test_holm_counts_all_comparisons() -> None:
     assert table["p_holm"].min() == pytest.approx(3 * float(table["p"].min()))  # type: ignore[arg-type]
 
 
+def test_a_flow_and_its_group_of_one_are_one_comparison() -> None:
+    rows = []
+    for cc, shift in (("a", 0.0), ("b", 1.0)):
+        for seed, noise in enumerate((0.0, 0.3, -0.2, 0.1)):
+            rate = shift + noise * (1 + shift)
+            flows = [
+                {"flow": flow, "instance": k, "goodput_bps": rate}
+                for flow, k in (("f", 0), ("g", 0), ("g", 1))
+            ]
+            groups = [
+                {"group": flow, "flows": many, "goodput_bps": rate * many}
+                for flow, many in (("f", 1), ("g", 2))
+            ]
+            rows.append(RunRecord(seed, {"flows": flows, "groups": groups}, {}, {"cc": cc}))
+    results = Results(rows, {"vary": {"cc": ["a", "b"]}})
+
+    def compared(*metrics: str) -> list[tuple[str, str]]:
+        return differences(results, metrics).select("metric", "subject").rows()
+
+    of_flows = [("flows.goodput_bps", "f"), ("flows.goodput_bps", "g")]
+    assert compared("goodput_bps") == of_flows
+    assert compared("flows.goodput_bps", "groups.goodput_bps") == [*of_flows, ("groups.goodput_bps", "g")]
+    assert compared("groups.goodput_bps") == [("groups.goodput_bps", "f"), ("groups.goodput_bps", "g")]
+
+
 def test_an_unknown_metric_is_named(scenario: _core.Scenario, calls: list[Any]) -> None:
     results = paceline.sweep(scenario, {"flow.media.cc": ["vegas"]}, runs=1)
     with pytest.raises(PacelineError, match=r'no metric "speed".*flows: goodput_bps'):

@@ -53,7 +53,8 @@ def compare(
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="What to compare, as goodput_bps or streams.late_share; repeatable.",
+            help="What to compare, as goodput_bps (of flows, the first table that has it) or streams.late_share; "
+            "repeatable.",
             show_default=False,
         ),
     ] = None,
