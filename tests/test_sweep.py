@@ -17,7 +17,8 @@ from polars.testing import assert_frame_equal
 
 import paceline
 from paceline import _core
-from paceline.comparing import differences, metrics_in
+from paceline.cli.compare import verdict as words_of
+from paceline.comparing import Comparison, differences, metrics_in
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.results import TABLES, Results, RunRecord
 from paceline.store import Store
@@ -117,7 +118,9 @@ def test_another_sweep_is_not_resumed(scenario: _core.Scenario, calls: list[Any]
     changed = scenario.set("duration", "11 s")
     with pytest.raises(PacelineError, match="the scenario has changed"):
         paceline.sweep(changed, vary, runs=2, out=tmp_path)
-    with pytest.raises(PacelineError, match=r"resume: it was over flow\.media\.cc, not flow\.media\.count,"):
+    with pytest.raises(
+        PacelineError, match=r"resume: it was over flow\.media\.cc, not flow\.media\.count\. Use"
+    ):
         paceline.sweep(scenario, {"flow.media.count": [1]}, runs=2, out=tmp_path)
     with pytest.raises(PacelineError, match="other recordings"):
         paceline.sweep(scenario, vary, runs=2, out=tmp_path, record=["cwnd"])
@@ -256,6 +259,23 @@ def test_holm_counts_all_comparisons() -> None:
     assert table.select("first", "second").rows() == [("a", "b"), ("a", "c"), ("b", "c")]
     assert (table["p_holm"] >= table["p"]).all()
     assert table["p_holm"].min() == pytest.approx(3 * float(table["p"].min()))  # type: ignore[arg-type]
+
+
+def test_the_verdict_speaks_of_what_is_not_shown_if_there_is_any() -> None:
+    def verdict(shift: float, *flows: str) -> str:
+        rows = []
+        for cc, step in (("a", 0.0), ("b", shift)):
+            for seed, noise in enumerate((0.0, 0.3, -0.2, 0.1)):
+                rates = [{"flow": f, "instance": 0, "goodput_bps": step + noise * (1 + step)} for f in flows]
+                rows.append(RunRecord(seed, {"flows": rates}, {}, {"cc": cc}))
+        results = Results(rows, {"vary": {"cc": ["a", "b"]}})
+        return words_of(Comparison(differences(results, ["goodput_bps"]), results))
+
+    assert verdict(1.0, "f") == (
+        "1 of 1 difference is shown at 5 % after Holm's correction for their number, with 4 runs each."
+    )
+    assert "2 of 2 differences are shown" in verdict(1.0, "f", "g")
+    assert verdict(0.0, "f").endswith(" One that is not shown may be there.")
 
 
 def test_a_flow_and_its_group_of_one_are_one_comparison() -> None:

@@ -150,8 +150,10 @@ def _reproduce(
     writing.check_whole(out, whole, figure, runs, real=real_time is not None, full=form is Form.FULL)
     layout.say(
         console,
-        f"{whole.key}: {len(planned.points)} points, {runs} run{'' if runs == 1 else 's'} each: about {takes} with {at_a_time} at a time,"
-        " and some more to draw.\n" + (_real_words(planned, workers) if real_time else "") + "\n",
+        f"{whole.key}: {len(planned.points)} points, {runs} {'run' if runs == 1 else 'runs'} each: about {takes} "
+        f"with {at_a_time} at a time, and some more to draw.\n"
+        + (_real_words(planned, workers) if real_time else "")
+        + "\n",
     )
     with alone_in(out):
         with progress(whole.key, "s" if real_time else "runs") as show:
