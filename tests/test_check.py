@@ -148,6 +148,50 @@ def test_check_takes_campaigns_and_standard_input(odd: Path, tmp_path: Path) -> 
     done = subprocess.run(command, input=ODD, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0
     assert done.stdout.startswith("warning: standard input:7: flow.a.ecn: ")
+    # a campaign there names scenarios of the current folder
+    done = subprocess.run(
+        command,
+        input=campaign.read_text(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2
+    assert done.stdout.startswith("error: odd.toml: flow.a.cc: `cubi`"), done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"campaign.toml", "odd.toml"}
+
+
+def test_check_takes_the_files_of_papers(tmp_path: Path) -> None:
+    clone = Path(__file__).parents[1]
+    done = paceline_("check", *sorted((clone / "papers" / "vegas-streaming").glob("*.toml")))
+    assert done.returncode == 0, done.stdout
+    for name in ("figures.toml", "published.toml", "default.toml"):
+        text = (clone / "papers" / "tfrc-veno" / name.replace("default", "validation")).read_text()
+        (tmp_path / name.replace("default", "validation")).write_text(text)
+    (tmp_path / "figures.toml").write_text((tmp_path / "figures.toml").read_text() + "\nthis = 1\n")
+    done = paceline_("check", tmp_path / "figures.toml", "--json")
+    assert done.returncode == 2
+    (found,) = json.loads(done.stdout)["files"]
+    assert found["kind"] == "paper"
+    assert len(found["errors"]) == 1
+    assert "figures.toml" in found["errors"][0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="paths are emulated on Linux")
+def test_a_path_is_told_from_a_scenario(tmp_path: Path) -> None:
+    path = tmp_path / "path.toml"
+    path.write_text(SOUND.partition("[link")[1] + SOUND.partition("[link")[2].replace("[flow.a]\n", ""))
+    refused(paceline_("run", path), f"{path}: this is a path", f"`paceline path {path} -- COMMAND...`")
+    command = [sys.executable, "-m", "paceline", "check", "-"]
+    for wrong, said in (
+        ("10 Mbit/s", "a path, for `paceline path`"),
+        ("10 mbit/s", "error: standard input:2: link"),
+    ):
+        text = path.read_text().replace("10 Mbit/s", wrong)
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+        assert said in done.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="paths are emulated on Linux")

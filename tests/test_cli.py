@@ -470,7 +470,7 @@ def test_compare_says_which_differences_are_real(here: Command, small: Path, tmp
     assert "after Holm's correction" in done.stdout
     assert (tmp_path / "out" / "differences.csv").exists()
     found = json.loads(here("compare", small, *vary, "--json", "--metric", "goodput_bps").stdout)
-    assert {d["metric"] for d in found["differences"]} == {"flows.goodput_bps", "groups.goodput_bps"}
+    assert {d["metric"] for d in found["differences"]} == {"flows.goodput_bps"}
     assert all(d["n"] == 4 for d in found["differences"])
 
 

@@ -68,6 +68,11 @@ def test_a_command_takes_examples_from_anywhere(installed: Installed) -> None:
     installed("run", "examples/rate-trace.toml", "--set", "duration=2 s")
     installed("campaign", "examples/campaigns/wide-area.toml", "--tests", "1", "--set", "duration=2 s")
     assert "no such" in installed("run", "examples/nothing.toml", code=2).stderr.lower()
+    # A message names the file as it was asked for, not where the package lies.
+    wrong = installed("run", "examples/loss.toml", "--set", "flow.film.cc=vegsa", code=2).stderr
+    assert wrong.startswith("paceline: examples/loss.toml: ")
+    wrong = installed("campaign", "examples/campaigns/wide-area.toml", "--set", "duration=2 x", code=2).stderr
+    assert wrong.startswith("paceline: examples/")
 
 
 def test_what_the_user_has_comes_before_what_the_package_has(installed: Installed) -> None:

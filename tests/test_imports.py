@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from paceline import cli
 
+ROOT = Path(__file__).parent.parent
 HEAVY = ("polars", "matplotlib", "plotly", "numpy", "jinja2", "rich.console")
 
 
@@ -52,6 +55,25 @@ def test_the_list_of_commands_says_what_each_one_says_of_itself(name: str) -> No
     command = cli.Commands()[name]
     assert command.name == name
     assert cli.first_sentence(name) == " ".join(command.help.split("\n\n")[0].split())
+
+
+def test_what_the_pages_name_is_there_after_the_import_alone() -> None:
+    """Modules too, as `paceline.campaign.run`, and none of them makes the import slow."""
+    docs = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "papers").rglob("*.md")]
+    named = {
+        name
+        for page in docs
+        for name in re.findall(r"(?<![\w./-])paceline((?:\.[A-Za-z]\w*)+)\b(?!/)", page.read_text())
+        if not re.search(r"\.(toml|key|json|lua|1|md|py|html|pcapng|pid|conf)$", name)
+    }
+    assert {".campaign.run", ".realtime.Emulator"} <= named
+    code = (
+        "import operator, paceline, sys\n"
+        "assert 'polars' not in sys.modules\n"
+        f"for name in {sorted(named)}:\n    operator.attrgetter(name[1:])(paceline)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_the_package_has_what_it_says() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,7 +21,8 @@ import paceline.campaign
 import paceline.plots
 from paceline import models, notebook
 from paceline.cli.layout import Column, Layout
-from paceline.errors import PacelineError
+from paceline.errors import ArgumentError, PacelineError
+from paceline.results import SERIES
 
 TEXT = """
 duration = "2 s"
@@ -141,7 +143,17 @@ MISTAKES: list[tuple[str, Callable[[Any], Any]]] = [
         r"vary = \['flow.media.cc'\]: .* a dict of TOML paths and lists",
         lambda p: p.sweep(TEXT, ["flow.media.cc"]),
     ),
-    ("vary = {'flow.media.cc': 3}: .* a dict of TOML", lambda p: p.compare(TEXT, {"flow.media.cc": 3})),
+    (r"flow.media.cc are a list, as \[1, 2\], not 3", lambda p: p.compare(TEXT, {"flow.media.cc": 3})),
+    (r"flow.media.cc are a list: \[.vegas.\]", lambda p: p.sweep(TEXT, {"flow.media.cc": "vegas"})),
+    ("flow.media.cc: None is not a value", lambda p: p.run(TEXT, set={"flow.media.cc": None})),
+    ("flow.media.cc: None is not a value", lambda p: p.parse(TEXT).set("flow.media.cc", None)),
+    ("flow.media.cc: <object.* is not a value", lambda p: p.parse(TEXT).set_all({"flow.media.cc": object()})),
+    ("runs must be from 1 to", lambda p: p.run(TEXT, runs=0)),
+    ("must lie between 1e-6 and 1e6", lambda p: p.run(TEXT, record=["cwnd"], record_every_s=0)),
+    ('direction "up" is not', lambda p: p.send("localhost", direction="up")),
+    ("say what to watch: one of port, pid, command, or everything=True", lambda p: p.watch(duration_s=1)),
+    ("two lists of one length", lambda p: p.statistics.ratio_of_means([1.0], [1.0, 2.0])),
+    ("which are not negative", lambda p: p.statistics.jain([-1.0])),
     (r"shard = 2: .* as \(1, 4\) for", lambda p: p.sweep(TEXT, {"seed": [1]}, shard=2)),
     ("fresh = 'yes': .* True or False", lambda p: p.merge(["a"], "b", fresh="yes")),
     ("directories = 'a': .* a list of directories", lambda p: p.merge("a", "b")),
@@ -192,7 +204,7 @@ MISTAKES: list[tuple[str, Callable[[Any], Any]]] = [
 def test_a_mistake_in_a_call_names_the_argument_and_what_it_may_be(
     said: str, call: Callable[[Any], Any]
 ) -> None:
-    with pytest.raises(PacelineError, match=said):
+    with pytest.raises(ArgumentError, match=said):
         call(paceline)
 
 
@@ -211,6 +223,50 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     every_s: Any = np.float32(0.5)
     results = paceline.run(TEXT, seed=seed, record_every_s=every_s, out=tmp_path / "out")
     assert results.seeds == [3]
+
+
+def test_values_of_numpy_polars_and_lists_are_values() -> None:
+    count, delay = "flow.media.count", "link.bottleneck.delay"
+    wanted = paceline.load(TEXT, {count: 2})
+    assert paceline.load(TEXT, {count: np.int64(2)}) == wanted
+    loaded = paceline.parse(TEXT)
+    assert loaded.set(count, 2) == loaded.set(count, np.int64(2)) == loaded.set(count, "2")
+    assert loaded.set_all({count: 2}) == loaded.set_all([(count, 2)]) == loaded.set(count, 2)
+    assert loaded.set("flow.media.ecn", np.bool_(True)) == loaded.set("flow.media.ecn", "true")
+    several: list[Any] = [np.arange(1, 3), (1, 2), pl.Series([1, 2]), range(1, 3), [np.int64(1), 2]]
+    for values in several:
+        results = paceline.sweep(TEXT, {count: values}, runs=1)
+        assert results.runs[count].to_list() == [1, 2]
+    pairs = np.array([[1, 5], [2, 6]])
+    together = paceline.sweep(TEXT, {(count, "flow.media.initial_window"): pairs}, runs=1)
+    assert together.runs["flow.media.initial_window"].to_list() == [5, 6]
+    assert paceline.sweep(TEXT, {delay: np.array(["10 ms", "20 ms"])}, runs=1).runs[delay].to_list() == [
+        "10 ms",
+        "20 ms",
+    ]
+
+
+def test_a_warning_points_at_the_users_line() -> None:
+    odd = TEXT.replace("[flow.media]", "[flow.media]\necn = true")
+    calls: list[Callable[[], Any]] = [
+        lambda: paceline.load(odd),
+        lambda: paceline.parse(odd),
+        lambda: paceline.run(odd, record=["playout"]),
+        lambda: paceline.sweep(odd, {"flow.media.cc": ["vegas", "newreno"]}, runs=1),
+    ]
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            call()
+        assert caught
+        assert {warning.filename for warning in caught} == {__file__}
+        texts = [str(warning.message) for warning in caught]
+        assert len(texts) == len(set(texts)), "once for a line"
+
+
+def test_every_recording_stands_in_the_words_of_run() -> None:
+    words = re.findall(r"\w+", paceline.run.__doc__ or "")
+    assert [kind for kind in SERIES if kind not in words] == []
 
 
 def test_pandas_alone_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,6 +118,36 @@ def test_an_absolute_path_writes_nothing_into_the_paper(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
 
 
+def test_a_smaller_page_does_not_take_a_larger_ones_place(folder: Path) -> None:
+    out = folder.parents[1] / "out" / "my paper"
+    assert here("reproduce", folder).exit_code == 0
+    whole = (out / "index.html").read_text()
+    for words, lost in {
+        ("--figure", "1"): "all figures",
+        ("--runs", "1"): "2 runs per point",
+        ("--figure", "1", "--runs", "1"): "all figures and 2 runs per point",
+    }.items():
+        done = here("reproduce", folder, *words)
+        assert done.exit_code == 2, done.output
+        assert f"holds a page with {lost}" in done.output
+        assert "another --out" in done.output
+        assert "about" not in done.output, "it is refused before anything is said of times"
+        assert (out / "index.html").read_text() == whole
+    assert here("reproduce", folder, "--figure", "1", "--out", "one").exit_code == 0
+    assert "figure 1" in here("reproduce", folder, "--figure", "2", "--out", "one").output
+    assert here("reproduce", folder, "--runs", "3", "--out", "one").exit_code == 0
+    assert {p.name for p in Path("one/figures").glob("*.svg")} == {
+        p.name for p in (out / "figures").glob("*.svg")
+    }
+
+
+def test_a_page_takes_no_other_things_place(folder: Path) -> None:
+    assert here("run", folder / "one.toml", "--out", "run").exit_code == 0
+    done = here("reproduce", folder, "--out", "run")
+    assert done.exit_code == 2
+    assert "run is the directory of a run" in done.output
+
+
 def test_it_is_listed(folder: Path) -> None:
     done = here("reproduce", "--list", "work/my paper")
     assert "A paper of mine" in done.output

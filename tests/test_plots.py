@@ -116,7 +116,7 @@ def test_empty_queues_are_named_below_and_the_warm_up_is_shaded() -> None:
     )
     drawn = figure(KINDS["queue"], [Panel("one", none, warmup_s=3.0)]).axes[0]
     assert len(drawn.lines) == 1
-    assert drawn.get_xlabel() == "time (s)\nempty throughout, not drawn: b backward"
+    assert drawn.get_xlabel() == "time (s)\nempty in every sample, not drawn: b backward"
     legend = drawn.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["b forward", "warm-up"]

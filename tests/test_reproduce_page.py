@@ -381,6 +381,7 @@ def test_the_command_line_names_what_there_is() -> None:
         failed = runner.invoke(app, list(words))
         assert failed.exit_code == 2, failed.output
         assert said in failed.output
+        assert "runs each" not in failed.output, "what is refused has no estimate"
 
 
 def test_the_page_draws_every_plot_in_a_browser(out: Path, tmp_path: Path) -> None:

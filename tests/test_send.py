@@ -109,7 +109,7 @@ def test_a_stream_is_played(port: int) -> None:
 
 
 def test_mistakes_are_said_before_anything_is_sent(port: int, tmp_path: Path) -> None:
-    with pytest.raises(PacelineError, match=r"--cc tfrx is not known \(did you mean tfrc\?\)"):
+    with pytest.raises(PacelineError, match=r"no controller tfrx \(did you mean tfrc\?\)"):
         send("127.0.0.1", "tfrx", port=port)
     with pytest.raises(ScenarioError, match=r"^--set params.phi: "):
         send("127.0.0.1", "newreno", set={"params.phi": 2}, port=port)
@@ -163,7 +163,7 @@ def test_schemes_have_the_names_that_papers_give_them() -> None:
     for given in ("vegas", "tcp-vegas", "TCP/Vegas", "tcp_vegas"):
         assert controller_of(given) == "vegas"
     assert [controller_of(given) for given in ("LDA-Plus", "kernel:BBR")] == ["lda-plus", "kernel:BBR"]
-    with pytest.raises(PacelineError, match=r"--cc tcp-bbr is not known.*kernel:NAME"):
+    with pytest.raises(PacelineError, match=r"no controller tcp-bbr.*kernel:NAME"):
         controller_of("tcp-bbr")
 
 

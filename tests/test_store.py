@@ -196,6 +196,8 @@ def test_a_directory_of_results_has_no_name_of_a_file(
 def test_a_missing_or_foreign_shard_is_named(scenario: paceline.Scenario, tmp_path: Path) -> None:
     first, second, other = (tmp_path / name for name in ("first", "second", "other"))
     paceline.sweep(scenario, VARY, runs=2, out=first, shard=(1, 2))
+    with pytest.raises(PacelineError, match=r"first holds shard 1 of 2 of a sweep: `paceline merge DIR1"):
+        paceline.Results.read(first)
     with pytest.raises(Interrupted):
         paceline.sweep(scenario, VARY, runs=2, out=second, shard=(2, 2), workers=1, progress=stop_at(2))
     left = 4 - len(list((second / "runs").glob("*.json")))

@@ -17,7 +17,8 @@ from polars.testing import assert_frame_equal
 
 import paceline
 from paceline import _core
-from paceline.comparing import differences, metrics_in
+from paceline.cli.compare import verdict as words_of
+from paceline.comparing import Comparison, differences, metrics_in
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.results import TABLES, Results, RunRecord
 from paceline.store import Store
@@ -117,7 +118,9 @@ def test_another_sweep_is_not_resumed(scenario: _core.Scenario, calls: list[Any]
     changed = scenario.set("duration", "11 s")
     with pytest.raises(PacelineError, match="the scenario has changed"):
         paceline.sweep(changed, vary, runs=2, out=tmp_path)
-    with pytest.raises(PacelineError, match=r"resume: it was over flow\.media\.cc, not flow\.media\.count,"):
+    with pytest.raises(
+        PacelineError, match=r"resume: it was over flow\.media\.cc, not flow\.media\.count\. Use"
+    ):
         paceline.sweep(scenario, {"flow.media.count": [1]}, runs=2, out=tmp_path)
     with pytest.raises(PacelineError, match="other recordings"):
         paceline.sweep(scenario, vary, runs=2, out=tmp_path, record=["cwnd"])
@@ -256,6 +259,48 @@ def test_holm_counts_all_comparisons() -> None:
     assert table.select("first", "second").rows() == [("a", "b"), ("a", "c"), ("b", "c")]
     assert (table["p_holm"] >= table["p"]).all()
     assert table["p_holm"].min() == pytest.approx(3 * float(table["p"].min()))  # type: ignore[arg-type]
+
+
+def test_the_verdict_speaks_of_what_is_not_shown_if_there_is_any() -> None:
+    def verdict(shift: float, *flows: str) -> str:
+        rows = []
+        for cc, step in (("a", 0.0), ("b", shift)):
+            for seed, noise in enumerate((0.0, 0.3, -0.2, 0.1)):
+                rates = [{"flow": f, "instance": 0, "goodput_bps": step + noise * (1 + step)} for f in flows]
+                rows.append(RunRecord(seed, {"flows": rates}, {}, {"cc": cc}))
+        results = Results(rows, {"vary": {"cc": ["a", "b"]}})
+        return words_of(Comparison(differences(results, ["goodput_bps"]), results))
+
+    assert verdict(1.0, "f") == (
+        "1 of 1 difference is shown at 5 % after Holm's correction for their number, with 4 runs each."
+    )
+    assert "2 of 2 differences are shown" in verdict(1.0, "f", "g")
+    assert verdict(0.0, "f").endswith(" One that is not shown may be there.")
+
+
+def test_a_flow_and_its_group_of_one_are_one_comparison() -> None:
+    rows = []
+    for cc, shift in (("a", 0.0), ("b", 1.0)):
+        for seed, noise in enumerate((0.0, 0.3, -0.2, 0.1)):
+            rate = shift + noise * (1 + shift)
+            flows = [
+                {"flow": flow, "instance": k, "goodput_bps": rate}
+                for flow, k in (("f", 0), ("g", 0), ("g", 1))
+            ]
+            groups = [
+                {"group": flow, "flows": many, "goodput_bps": rate * many}
+                for flow, many in (("f", 1), ("g", 2))
+            ]
+            rows.append(RunRecord(seed, {"flows": flows, "groups": groups}, {}, {"cc": cc}))
+    results = Results(rows, {"vary": {"cc": ["a", "b"]}})
+
+    def compared(*metrics: str) -> list[tuple[str, str]]:
+        return differences(results, metrics).select("metric", "subject").rows()
+
+    of_flows = [("flows.goodput_bps", "f"), ("flows.goodput_bps", "g")]
+    assert compared("goodput_bps") == of_flows
+    assert compared("flows.goodput_bps", "groups.goodput_bps") == [*of_flows, ("groups.goodput_bps", "g")]
+    assert compared("groups.goodput_bps") == [("groups.goodput_bps", "f"), ("groups.goodput_bps", "g")]
 
 
 def test_an_unknown_metric_is_named(scenario: _core.Scenario, calls: list[Any]) -> None:

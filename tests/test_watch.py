@@ -271,7 +271,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     assert (done.returncode, "no-such-program-here" in done.stderr) == (127, True)
     with pytest.raises(CommandError):
         paceline.watch(command=[str(tmp_path)])
-    with pytest.raises(PacelineError, match="one of them"):
+    with pytest.raises(PacelineError, match="say what to watch: one of port"):
         paceline.watch(port=1, pid=1)
 
 

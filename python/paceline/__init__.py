@@ -31,7 +31,13 @@ from paceline.errors import (
 )
 
 if TYPE_CHECKING:
+    from paceline import axes as axes
+    from paceline import campaign as campaign
+    from paceline import interval as interval
     from paceline import models
+    from paceline import plots as plots
+    from paceline import realtime as realtime
+    from paceline import statistics as statistics
     from paceline.comparing import Comparison, compare
     from paceline.fitting import fit
     from paceline.merging import merge
@@ -47,24 +53,31 @@ if TYPE_CHECKING:
     from paceline.watching import watch
 
 # Where the names above are, for those that are asked for: with Polars and NumPy they take a second to import, and
-# the command line's `--help` needs none of them. No module here is called as a function is: its import would hide it.
+# the command line's `--help` needs none of them. A name with "" is a module itself. No module here is called as a
+# function is: its import would hide it.
 _LATER = {
     "Comparison": "comparing",
     "PathRun": "paths",
     "Results": "results",
+    "axes": "",
+    "campaign": "",
     "compare": "comparing",
     "cov": "variation",
     "emulate": "realtime.run",
     "fit": "fitting",
+    "interval": "",
     "jain_over_time": "variation",
     "load": "scenario",
     "merge": "merging",
     "models": "",
     "parse": "scenario",
     "path": "paths",
+    "plots": "",
+    "realtime": "",
     "run": "running",
     "schema": "schemas",
     "send": "sending",
+    "statistics": "",
     "summarise": "results",
     "sweep": "sweeping",
     "watch": "watching",

@@ -1,5 +1,6 @@
 """The extension module: scenarios, runs, models. Use `paceline.run` and its kin, which stand on it."""
 
+from collections.abc import Mapping, Sequence
 from typing import final
 
 @final
@@ -95,10 +96,11 @@ class Scenario:
     @staticmethod
     def parse(text: str, base_dir: str, name: str, values: list[tuple[str, str]] = ...) -> Scenario:
         """Reads TOML text; trace files are looked up from `base_dir`. Raises ScenarioError."""
-    def set(self, path: str, value: str) -> Scenario:
-        """A copy with the value at the TOML path replaced, read as TOML, else taken as text. Raises ScenarioError."""
-    def set_all(self, values: list[tuple[str, str]]) -> Scenario:
-        """A copy with several values replaced, checked when all are. Raises ScenarioError."""
+    def set(self, path: str, value: object) -> Scenario:
+        """A copy with the value at the TOML path replaced: a number, a list, ..., or text, read as TOML, else taken as
+        text. Raises ScenarioError, ArgumentError for what no scenario can hold."""
+    def set_all(self, values: Mapping[str, object] | Sequence[tuple[str, object]]) -> Scenario:
+        """A copy with several values replaced, checked when all are. Raises as `set` does."""
     def __new__(cls, text: str, base_dir: str, name: str, traces: list[tuple[str, str]]) -> Scenario:
         """What `__getnewargs__` gives, for pickles. Raises ScenarioError."""
     def __getnewargs__(self) -> tuple[str, str, str, list[tuple[str, str]]]: ...

@@ -18,7 +18,7 @@ from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
 from paceline._core import Scenario
-from paceline.errors import ArgumentError
+from paceline.errors import ArgumentError, PacelineError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -68,9 +68,16 @@ def _is_vary(value: Any) -> bool:
     def is_key(key: Any) -> bool:
         return isinstance(key, str) or (isinstance(key, tuple) and all(map(_is_text, key)))
 
-    return isinstance(value, Mapping) and all(
-        is_key(key) and isinstance(values, Sequence) for key, values in value.items()
-    )
+    # What is wrong with the values, `axes.read` can tell.
+    return isinstance(value, Mapping) and all(map(is_key, value))
+
+
+def plain(value: Any) -> Any:
+    """What NumPy, Polars and pandas make of numbers, texts and lists, as Python's own; other values as they are."""
+    for name in ("tolist", "to_list"):
+        if callable(method := getattr(value, name, None)):
+            return method()
+    return value
 
 
 def _is_array(value: Any) -> bool:
@@ -116,6 +123,7 @@ KINDS: dict[str, Kind] = {
     "dots_per_inch": NUMBER,
     "duration_s": SECONDS,
     "every_s": SECONDS,
+    "everything": FLAG,
     "far": TEXT,
     "figure": Kind("a figure of matplotlib", lambda v: hasattr(v, "savefig")),
     "flow": TEXT.or_several(),
@@ -185,7 +193,8 @@ RENAMED = {"access_point": "algorithm"}
 
 def checked(**others: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Has a function refuse arguments that are not what they may be, with an ArgumentError: those of `KINDS`, or of
-    `others`, by name. A function with an argument that neither names cannot be defined."""
+    `others`, by name; a PacelineError that is no more than that becomes one. A function with an argument that neither
+    names cannot be defined."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         signature = inspect.signature(function)
@@ -206,7 +215,13 @@ def checked(**others: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
                     raise ArgumentError(f"{name} = {_shown(value)}: it must be {kind.words}")
                 if kind.plain is not None and not isinstance(value, int | float | None):
                     bound.arguments[name] = kind.plain(value)
-            return function(*bound.args, **bound.kwargs)
+            try:
+                return function(*bound.args, **bound.kwargs)
+            except PacelineError as error:
+                if type(error) is not PacelineError:
+                    raise
+                # A mistake of the request is one of the arguments.
+                raise ArgumentError(*error.args).with_traceback(error.__traceback__) from error.__cause__
 
         return call
 

@@ -18,12 +18,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paceline.errors import PacelineError
+from paceline.arguments import plain
+from paceline.errors import ArgumentError, PacelineError
 from paceline.scenario import assignment
 
-Vary = Mapping[Any, Sequence[Any]]
-"""Paths, or tuples of paths that go together, and their values: see above. (Keys of a mapping are invariant: a type of
-both would refuse a mapping of one.)"""
+Vary = Mapping[Any, Any]
+"""Paths, or tuples of paths that go together, and their values, a list, a tuple or an array: see above. (Keys of a
+mapping are invariant: a type of both would refuse a mapping of one.)"""
 
 Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 """Paths that go together, and for each step a value for each of them."""
@@ -127,10 +128,14 @@ def read(vary: Vary) -> list[Axis]:
         if not paths:
             raise PacelineError("no path is varied over values: give one")
         if isinstance(values, str):
-            raise PacelineError(f'the values of {what} are a list: ["{values}"]')
-        if not values:
+            raise ArgumentError(f'the values of {what} are a list: ["{values}"]')
+        listed = plain(values)
+        if not isinstance(listed, Sequence) or isinstance(listed, bytes):
+            raise ArgumentError(f"the values of {what} are a list, as [1, 2], not {values!r}")
+        if not listed:
             raise PacelineError(f"{what} is varied over no value")
-        steps = [(value,) if isinstance(names, str) else value for value in values]
+        own = map(plain, listed)
+        steps = [(value,) if isinstance(names, str) else value for value in own]
         for step in steps:
             if not isinstance(step, list | tuple) or len(step) != len(paths):
                 raise PacelineError(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import math
 
+from paceline.errors import ArgumentError
+
 _EPSILON = 2.0**-53
 _TINY = 1e-300
 _MOST_STEPS = 100_000
@@ -55,7 +57,7 @@ def _log_beta(a: float, b: float) -> float:
 def inverse(a: float, b: float, p: float) -> float:
     """The x at which I_x(a, b) is p: Newton's steps, halved where they leave what is known to hold it."""
     if not 0 < p < 1:
-        raise ValueError(f"p must lie between 0 and 1, not {p}")
+        raise ArgumentError(f"p must lie between 0 and 1, not {p}")
     low, high, x = 0.0, 1.0, a / (a + b)
     for _ in range(2000):
         error = incomplete(a, b, x) - p

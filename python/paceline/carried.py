@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from paceline.errors import StorageError
@@ -18,6 +19,10 @@ def folder(name: str) -> Path:
     raise StorageError(f"the folder {name} is not installed: install Paceline again, or work in a clone")
 
 
+_FOUND: dict[str, str] = {}
+"""The folders whose files were asked for by name, and which name that is."""
+
+
 def find(path: str) -> str:
     """The file that "examples/NAME.toml" or "papers/KEY/NAME.toml" means: as it stands if there is such a file, else
     the package's."""
@@ -25,9 +30,18 @@ def find(path: str) -> str:
     top, *below = given.parts or ("",)
     if top in _OF_SCENARIOS and not given.exists():
         try:
-            carried = folder(top).joinpath(*below)
+            root = folder(top)
         except StorageError:
             return path
+        carried = root.joinpath(*below)
         if carried.is_file():
+            _FOUND[f"{root}{os.sep}"] = f"{top}/"
             return str(carried)
     return path
+
+
+def told(text: str) -> str:
+    """A message with the package's files named as they were asked for."""
+    for root, name in _FOUND.items():
+        text = text.replace(root, name)
+    return text

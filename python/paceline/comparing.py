@@ -90,7 +90,8 @@ def check_metrics(metrics: Sequence[str]) -> None:
 
 
 def _matches(name: str, there: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """Table and measure of a metric, given as TABLE.MEASURE or MEASURE. Raises PacelineError if there is none."""
+    """Each table with a metric, given as TABLE.MEASURE or MEASURE, and the measure. Raises PacelineError if there is
+    none."""
     pairs = [(table, measure) for table, measures in there.items() for measure in measures]
     found = [(table, measure) for table, measure in pairs if name in (measure, f"{table}.{measure}")]
     if not found:
@@ -104,7 +105,8 @@ def _matches(name: str, there: Mapping[str, Sequence[str]]) -> list[tuple[str, s
 
 
 def metrics_in(results: Results, metrics: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Table and measure of each metric, given as TABLE.MEASURE or MEASURE. Raises PacelineError for an unknown one."""
+    """Table and measure of each metric, given as TABLE.MEASURE, or MEASURE of the first table that has it. Raises
+    PacelineError for an unknown one."""
     there = {
         table: [
             c
@@ -118,7 +120,8 @@ def metrics_in(results: Results, metrics: Sequence[str] | None) -> list[tuple[st
     if metrics is None:
         pairs = [tuple(name.split(".", 1)) for name in DEFAULT_METRICS]
         return [(table, measure) for table, measure in pairs if measure in there.get(table, [])]
-    return list(dict.fromkeys(pair for name in metrics for pair in _matches(name, there)))
+    # As `plot --y`: a measure that several tables have is that of the first.
+    return list(dict.fromkeys(_matches(name, there)[0] for name in metrics))
 
 
 def differences(
@@ -133,7 +136,8 @@ def differences(
     axes = results.axes
     points = results.runs.select(axes).unique(maintain_order=True).rows()
     rows: list[dict[str, Any]] = []
-    for table, measure in metrics_in(results, metrics):
+    pairs = metrics_in(results, metrics)
+    for table, measure in pairs:
         subject = list(SUBJECT[table])
         means = (
             results.table(table)
@@ -148,6 +152,9 @@ def differences(
             # A flow that never has the measure, such as the frames of a download, is no subject unless none has it.
             having = means.filter(pl.col(measure).is_not_null().any().over(subject))
             means = having if metrics is None or len(having) else means
+        if table == "groups" and ("flows", measure) in pairs:
+            # What is of a group of one flow is that flow's: counted twice, it would make the correction stricter.
+            means = means.filter(~pl.col("group").is_in(alone(results)))
         if metrics is None:
             means = _worth_comparing(results, table, measure, means)
         values: dict[tuple[Any, ...], dict[tuple[Any, ...], dict[int, float | None]]] = {}
@@ -239,7 +246,8 @@ def compare(
 ) -> Comparison:
     """Runs alternatives with the same seeds and compares them pair by pair: see `Comparison`.
 
-    Holm's correction covers all comparisons of the table. Raises as `sweep` does, and PacelineError if there is
+    `metrics` are TABLE.MEASURE, or MEASURE of the first table that has it. Holm's correction covers all comparisons of
+    the table; a group of one flow has none beside that flow. Raises as `sweep` does, and PacelineError if there is
     nothing to compare.
     """
     if runs < 2:

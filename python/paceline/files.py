@@ -21,13 +21,17 @@ import polars as pl
 
 from paceline import _core
 from paceline.arrow import FieldUnits
-from paceline.errors import StorageError
+from paceline.errors import PacelineError, StorageError
 from paceline.quantities import unit_of
 
 
 def refused(path: Path, error: OSError, deed: str = "write") -> StorageError:
-    """The error for a system's refusal to `deed` the path."""
-    return StorageError(f"cannot {deed} {path}: {error.strerror or error}")
+    """The error for a system's refusal to `deed` the path. To name a file that is not there is a mistake of the
+    request, as with scenarios."""
+    told = StorageError(f"cannot {deed} {path}: {error.strerror or error}")
+    if deed == "read" and isinstance(error, FileNotFoundError):
+        told.exit_code = PacelineError.exit_code
+    return told
 
 
 def make_directory(path: Path) -> None:

@@ -127,7 +127,7 @@ def steady(measure: str, transfers: int = 0) -> bool:
 def interval(
     measure: str, values: Iterable[Number], transfers: int = 0, confidence: float = CONFIDENCE
 ) -> Interval:
-    """What the values of independent runs say of a measure. Raises ValueError for an infinite value."""
+    """What the values of independent runs say of a measure. Raises ArgumentError for an infinite value."""
     x = present(values)
     e = estimate(x, confidence)
     if e.mean is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +12,14 @@ from typing import Any, Literal
 
 from paceline import _core, files, linux
 from paceline.arguments import checked
-from paceline.errors import PacelineError, PacelineWarning
+from paceline.carried import find, told
+from paceline.errors import PacelineError, ScenarioError
 from paceline.live import live_record, live_results
 from paceline.results import Results
-from paceline.scenario import toml_value
+from paceline.scenario import toml_values
 from paceline.store import claim
 from paceline.sweeping import RECORD_EVERY_S, seeds_from
+from paceline.warned import warn
 
 KIND = "path"
 """What the manifest of such a run directory says."""
@@ -106,8 +107,9 @@ def path(
         seeds_from(seed, 1)
     if ports is not None and not 1 <= ports <= 65_535:
         raise PacelineError(f"ports = {ports}: it must be from 1 to 65535")
-    values = [(key, toml_value(value)) for key, value in (set or {}).items()]
-    loaded = _core.Path.load(str(path), values, seed, ports)
+    values = toml_values(set or {})
+    file = find(str(path))
+    loaded = _load(file, values, seed, ports)
     if ports is None:  # a scenario whose flows go over it has been warned of
         _warn(loaded)
     if out is not None:
@@ -142,7 +144,7 @@ def path(
         known = profiles().get(str(path))
         more = {
             "path": str(path),
-            "scenario": known[1] if known else _text(path),
+            "scenario": known[1] if known else _text(file),
             "set": dict(values),
             "command": list(command),
             "far": far,
@@ -159,17 +161,27 @@ def path(
 def check(path: str | Path) -> None:
     """Reads a path file as a run over it would, and warns of what has no effect. Raises NeedsLinux, ScenarioError."""
     linux.needed("an emulated path")
-    _warn(_core.Path.load(str(path)))
+    _warn(_load(find(str(path))))
+
+
+def _load(
+    file: str, values: Sequence[tuple[str, str]] = (), seed: int | None = None, ports: int | None = None
+) -> _core.Path:
+    """A path, whose mistakes name the package's files as they were asked for. Raises ScenarioError."""
+    try:
+        return _core.Path.load(file, list(values), seed, ports)
+    except ScenarioError as error:
+        raise ScenarioError(told(str(error))) from None
 
 
 def _warn(path: _core.Path) -> None:
     for text in path.warnings:
-        warnings.warn(text, PacelineWarning, stacklevel=1)
+        warn(told(text))
 
 
-def _text(path: str | Path) -> str:
+def _text(path: str) -> str:
     # The file was read a moment ago; traces have no text of their own.
-    return files.read_text(Path(path)) if Path(path).is_file() else str(path)
+    return files.read_text(Path(path)) if Path(path).is_file() else path
 
 
 @contextlib.contextmanager

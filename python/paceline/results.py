@@ -286,8 +286,14 @@ class Results:
             )
         results = cls([], files.read_json(path / "manifest.json"))
         if not (path / "runs.parquet").is_file():
+            if shard := results.manifest.get("shard"):
+                raise PacelineError(
+                    f"{path} holds shard {shard[0]} of {shard[1]} of a sweep: `paceline merge DIR1 DIR2 ... --out DIR` "
+                    "or paceline.merge makes one sweep of all when they are done"
+                )
             raise PacelineError(
-                f"{path} holds no results yet: tables are written when all runs are done; the same command goes on"
+                f"{path} holds no results yet: tables are written when all runs are done; what began it, command or "
+                "call, goes on there when it is given again"
             )
         for name in TABLES:
             # Directories of versions that did not know them have no such tables.

@@ -6,15 +6,15 @@ import hashlib
 import json
 import math
 import tomllib
-import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from paceline._core import Scenario
-from paceline.arguments import checked
-from paceline.carried import find
-from paceline.errors import CutShortWarning, PacelineError, PacelineWarning, ScenarioError
+from paceline.arguments import checked, plain
+from paceline.carried import find, told
+from paceline.errors import ArgumentError, CutShortWarning, PacelineError, ScenarioError
+from paceline.warned import warn
 
 ScenarioLike = Scenario | str | Path | Mapping[str, Any]
 """A loaded one, a file, TOML text (of more than one line), or the same as a dict."""
@@ -30,7 +30,14 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
     "papers/KEY/NAME.toml" are the package's where there is no such file. Raises ScenarioError for a mistake, and warns
     (PacelineWarning) of what has no effect.
     """
-    values = [(path, toml_value(value)) for path, value in (changes or {}).items()]
+    values = toml_values(changes or {})
+    try:
+        return _loaded(scenario, values)
+    except ScenarioError as error:
+        raise ScenarioError(told(str(error))) from None
+
+
+def _loaded(scenario: ScenarioLike, values: list[tuple[str, str]]) -> Scenario:
     if isinstance(scenario, Scenario):
         return _warned(scenario.set_all(values)) if values else scenario
     if isinstance(scenario, Mapping):
@@ -46,7 +53,12 @@ def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Sc
     except ScenarioError:
         if is_campaign(path):
             raise PacelineError(
-                f"{path}: this is a campaign, which names scenarios: `paceline campaign {path}` runs it"
+                f"{scenario}: this is a campaign, which names scenarios: `paceline campaign {scenario}` runs it"
+            ) from None
+        if is_path(path):
+            raise PacelineError(
+                f"{scenario}: this is a path, which has no flows: `paceline path {scenario} -- COMMAND...` runs a "
+                "program over it; a scenario has `duration` and `flow` too"
             ) from None
         raise
 
@@ -75,11 +87,10 @@ def _keys(path: str | Path) -> set[str]:
 
 
 def _warned(scenario: Scenario) -> Scenario:
-    # From this one line, whoever loads: Python shows a text once for each place that it comes from.
     for text in scenario.warnings:
-        warnings.warn(text, PacelineWarning, stacklevel=1)
+        warn(told(text))
     for text in scenario.cut_short:
-        warnings.warn(text, CutShortWarning, stacklevel=1)
+        warn(told(text), CutShortWarning)
     return scenario
 
 
@@ -109,13 +120,23 @@ def parse(text: str, base_dir: str | Path = ".", name: str = "scenario") -> Scen
 
 
 def toml_value(value: Any) -> str:
-    """A value in the notation that `Scenario.set` takes: TOML, or bare text."""
-    if isinstance(value, str):
-        return value
-    return _toml(value)
+    """A value in the notation of files: TOML, or bare text. Raises ArgumentError."""
+    return value if isinstance(value, str) else _toml(value)
+
+
+def toml_values(changes: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
+    """TOML paths and values, as `toml_value` has them. Raises ArgumentError that names the path."""
+    found = []
+    for path, value in changes.items() if isinstance(changes, Mapping) else changes:
+        try:
+            found.append((path, toml_value(value)))
+        except ArgumentError as error:
+            raise ArgumentError(f"{path}: {error}") from None
+    return found
 
 
 def _toml(value: Any) -> str:
+    value = plain(value)
     match value:
         case bool():
             return "true" if value else "false"
@@ -131,7 +152,10 @@ def _toml(value: Any) -> str:
         case Mapping():
             return "{ " + ", ".join(f"{json.dumps(str(k))} = {_toml(v)}" for k, v in value.items()) + " }"
         case _:
-            raise PacelineError(f"{value!r} is not a value that a scenario can hold")
+            raise ArgumentError(
+                f'{value!r} is not a value that a scenario can hold: write text, as "50 ms", a number, True or False, '
+                "a list or a dict"
+            )
 
 
 def assignment(text: str) -> tuple[str, str]:

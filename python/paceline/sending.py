@@ -73,7 +73,7 @@ def controller_of(cc: str) -> str:
     near = difflib.get_close_matches(plain, known, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     raise PacelineError(
-        f"--cc {cc} is not known{hint}; `paceline controllers` lists those there are, and kernel:NAME is a "
+        f"there is no controller {cc}{hint}; `paceline controllers` lists those there are, and kernel:NAME is a "
         "congestion control of the kernel's TCP"
     )
 

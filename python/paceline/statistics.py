@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paceline import beta
+from paceline.errors import ArgumentError
 
 Number = float | int | None
 
@@ -84,19 +85,19 @@ class Trend:
 
 
 def present(values: Iterable[Number]) -> NDArray[np.float64]:
-    """The values that are there, in order. Raises ValueError for an infinite one."""
+    """The values that are there, in order. Raises ArgumentError for an infinite one."""
     array = np.array([math.nan if v is None else float(v) for v in values], dtype=np.float64)
     if np.isinf(array).any():
-        raise ValueError("an infinite value has no place in a mean")
+        raise ArgumentError("an infinite value has no place in a mean")
     return array[~np.isnan(array)]
 
 
 def t_quantile(confidence: float, degrees: float) -> float:
     """The two-sided quantile of Student's t: a t-distributed value lies within plus or minus it with `confidence`."""
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
+        raise ArgumentError(f"confidence must lie between 0 and 1, not {confidence}")
     if degrees < 1:
-        raise ValueError(f"degrees of freedom must be at least 1, not {degrees}")
+        raise ArgumentError(f"degrees of freedom must be at least 1, not {degrees}")
     return beta.t_within(confidence, degrees)
 
 
@@ -138,10 +139,10 @@ def paired_difference(
 ) -> Difference:
     """Mean of second - first over pairs (runs with a common seed), with a t interval and a t test.
 
-    A pair with a missing value is left out whole. Raises ValueError if the lengths differ.
+    A pair with a missing value is left out whole. Raises ArgumentError if the lengths differ.
     """
     if len(first) != len(second):
-        raise ValueError(f"pairs need two lists of one length, not {len(first)} and {len(second)}")
+        raise ArgumentError(f"pairs need two lists of one length, not {len(first)} and {len(second)}")
     pairs = [
         (float(a), float(b))
         for a, b in zip(first, second, strict=True)
@@ -202,7 +203,7 @@ def ratio_of_means(
     by a paired t test; unlike the delta method it holds for few and noisy pairs too. TCP friendliness is this ratio: of
     the throughput T2 that flows have beside others by T1, what they have among their own.
 
-    A pair with a missing value is left out whole. Raises ValueError if the lengths differ.
+    A pair with a missing value is left out whole. Raises ArgumentError if the lengths differ.
     """
     difference = paired_difference(first, second, confidence)
     a, b, n = difference.first, difference.second, difference.estimate.n
@@ -244,13 +245,13 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 def jain(values: Iterable[Number]) -> float | None:
     """Jain's fairness index (sum x)^2 / (n sum x^2), from 1/n to 1 (Jain, Chiu, Hawe 1984).
 
-    None if there is no value or all are zero. Raises ValueError for a negative value.
+    None if there is no value or all are zero. Raises ArgumentError for a negative value.
     """
     x = present(values)
     if len(x) == 0 or (float(x.max(initial=0.0)) == 0 and float(x.min(initial=0.0)) == 0):
         return None
     if float(x.min()) < 0:
-        raise ValueError("Jain's index is of shares, which are not negative")
+        raise ArgumentError("Jain's index is of shares, which are not negative")
     x = x / x.max()
     return min(1.0, math.fsum(x) ** 2 / (len(x) * math.fsum(x * x)))
 
@@ -258,10 +259,10 @@ def jain(values: Iterable[Number]) -> float | None:
 def trend(x: Sequence[Number], y: Sequence[Number], confidence: float = CONFIDENCE) -> Trend:
     """Least-squares slope of y over x with its t interval; points with a missing value are left out.
 
-    Raises ValueError if the lengths differ.
+    Raises ArgumentError if the lengths differ.
     """
     if len(x) != len(y):
-        raise ValueError(f"points need two lists of one length, not {len(x)} and {len(y)}")
+        raise ArgumentError(f"points need two lists of one length, not {len(x)} and {len(y)}")
     points = [
         (float(a), float(b))
         for a, b in zip(x, y, strict=True)

@@ -183,7 +183,7 @@ class Kept:
         changed = old and unlike(old, self.manifest)
         if changed and not self._fresh and not self._over:
             raise PacelineError(
-                f"{directory} holds a {self.manifest['kind']} that this one cannot resume: {changed} since then. "
+                f"{directory} holds a {self.manifest['kind']} that this one cannot resume: {changed}. "
                 "Use another --out, or --fresh to start over (the finished runs there are then deleted)."
             )
         store = Store(directory)
@@ -207,7 +207,7 @@ def unlike(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
     """Why runs of the one manifest are of no use to the other; None if they are."""
     what = {
         "identity": "the scenario has changed",
-        "build": "Paceline is another version, or was built anew from changed sources,",
+        "build": "Paceline is another version, or was built anew from changed sources",
         "record": "other recordings are asked for",
         "record_every_s": "recordings are at another interval",
         "over": "it runs over something else",
@@ -216,7 +216,7 @@ def unlike(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
         if old.get(key) != new.get(key):
             return reason
     before, now = list(old.get("vary", {})), list(new.get("vary", {}))
-    return None if before == now else f"it was over {', '.join(before)}, not {', '.join(now)},"
+    return None if before == now else f"it was over {', '.join(before)}, not {', '.join(now)}"
 
 
 def write_tables(results: Results, directory: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -20,11 +19,12 @@ from typing import Any, TypeVar
 from paceline import _core, files, notebook
 from paceline.arguments import checked
 from paceline.axes import Vary, check_set, combinations, recorded
-from paceline.errors import Cancelled, Interrupted, PacelineError, PacelineWarning
+from paceline.errors import Cancelled, Interrupted, PacelineError
 from paceline.results import SERIES, Recording, Results, RunRecord
 from paceline.scenario import ScenarioLike, identity, load, written
 from paceline.store import Kept, Store
 from paceline.threads import THREADS
+from paceline.warned import warn
 
 RECORD_EVERY_S = 0.02
 MOST_RUNS = 1_000_000
@@ -90,8 +90,7 @@ def grid(scenario: ScenarioLike, vary: Vary) -> list[Point]:
         first = known.setdefault(point.identity, point)
         if first is not point:
             raise PacelineError(
-                f"{_words(first.labels)} and {_words(point.labels)} are one and the same scenario: leave one out; "
-                "of two paths one of which lies in the other, the outer one comes first"
+                f"{_words(first.labels)} and {_words(point.labels)} are one and the same scenario: leave one out"
             )
     return points
 
@@ -124,8 +123,7 @@ def check_recorded(scenarios: Sequence[_core.Scenario], record: Sequence[str], e
     possible = {kind for scenario in scenarios for kind in scenario.recordable}
     for kind in record:
         if kind in NEEDS and kind not in possible:
-            # stacklevel 1, as in `load`: once, whoever asks
-            warnings.warn(f"no {kind} is recorded: it needs {NEEDS[kind]}", PacelineWarning, stacklevel=1)
+            warn(f"no {kind} is recorded: it needs {NEEDS[kind]}")
 
 
 NEEDS = {
@@ -298,6 +296,7 @@ def sweep(
         "seeds": seeds,
         "record": check_recordings(record, record_every_s),
         "record_every_s": record_every_s,
+        **({"shard": list(shard)} if part.parts > 1 else {}),
     }
     with Kept(what, out, fresh=fresh) as kept:
         records = run_points(

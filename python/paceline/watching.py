@@ -45,6 +45,7 @@ def watch(
     pid: int | Sequence[int] | None = None,
     command: Sequence[str] | None = None,
     *,
+    everything: bool = False,
     every_s: float = EVERY_S,
     search_every_s: float = SEARCH_EVERY_S,
     duration_s: float | None = None,
@@ -52,7 +53,7 @@ def watch(
     view: View | None = None,
 ) -> Results:
     """Follows the kernel-TCP connections with a port at either end, those of processes and their descendants, or those
-    of a command that it runs; without any of these all of the network namespace.
+    of a command that it runs; with `everything` all of the network namespace.
 
     It ends after `duration_s` (and then ends the command), when the processes or the command have ended, or with a
     KeyboardInterrupt, which it keeps to itself: what has been read by then is the result, and the manifest's
@@ -62,8 +63,8 @@ def watch(
     Raises NeedsLinux, PacelineError, StorageError, CommandError.
     """
     linux.needed("watching the kernel's TCP")
-    if sum(what is not None for what in (port, pid, command)) > 1:
-        raise PacelineError("watch a port, a process or a command: one of them")
+    if sum((port is not None, pid is not None, command is not None, everything)) != 1:
+        raise PacelineError("say what to watch: one of port, pid, command, or everything=True")
     if command is not None and not command:
         raise PacelineError("the command is empty")
     with claim(out, "watch"):

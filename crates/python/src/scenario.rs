@@ -115,13 +115,14 @@ impl Scenario {
     }
 
     /// A copy with the value at a TOML path replaced.
-    fn set(&self, path: &str, value: &str) -> PyResult<Scenario> {
-        self.set_all(vec![(path.to_owned(), value.to_owned())])
+    fn set(&self, path: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Scenario> {
+        self.set_all((vec![(path, value)]).into_pyobject(path.py())?.as_any())
     }
 
-    /// A copy with several values replaced, checked when all are.
-    #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
-    fn set_all(&self, values: Vec<(String, String)>) -> PyResult<Scenario> {
+    /// A copy with several values replaced, checked when all are: what `paceline.load` takes as `changes`, or pairs of it.
+    fn set_all(&self, values: &Bound<'_, PyAny>) -> PyResult<Scenario> {
+        let written = values.py().import("paceline.scenario")?.call_method1("toml_values", (values,))?;
+        let values: Vec<(String, String)> = written.extract()?;
         let mut document = self.document.clone();
         put(&mut document, &values)?;
         Scenario::check(document, self.file.clone(), self.base.clone(), &self.traces)

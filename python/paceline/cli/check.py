@@ -1,10 +1,13 @@
-"""`paceline check`: scenarios, campaigns, and the files of `paceline path`."""
+"""`paceline check`: scenarios, campaigns, the files of `paceline path`, and those of a paper."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+import tempfile
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -12,10 +15,12 @@ from typing import Annotated
 import typer
 
 from paceline import campaign, files, paths
+from paceline.carried import find, told
 from paceline.cli.options import AsJson
-from paceline.cli.run import read
-from paceline.errors import PacelineError, PacelineWarning
-from paceline.scenario import is_campaign, is_path, load
+from paceline.cli.run import NAME, text_of_input
+from paceline.errors import PacelineError, PacelineWarning, StorageError
+from paceline.reproduce.where import FIGURES, PUBLISHED
+from paceline.scenario import is_campaign, is_path, load, parse
 
 
 @dataclass
@@ -34,13 +39,14 @@ def check(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Scenario, campaign or path files (TOML), or - for a scenario on standard input.",
+            help="Scenario, campaign or path files (TOML), figures.toml and published.toml of papers, or - for "
+            "standard input.",
             show_default=False,
         ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Check scenario, campaign and path files without running them.
+    """Check scenario, campaign, path and paper files without running them.
 
     An error is what a run would refuse. A warning is of what has no effect, or hardly the one that is meant: a run goes
     on. With errors the exit code is that of a run, 2; with warnings alone it is 0. A file of links without `flow` and
@@ -74,25 +80,78 @@ def check(
 
 
 def look(path: Path) -> Found:
-    """Reads a file as a run of it would."""
-    kind = "campaign" if is_campaign(path) else "path" if is_path(path) else "scenario"
-    found = Found(str(path), kind)
+    """Reads a file as a run of it would; - is what stands on standard input. Raises PacelineError if nothing does."""
+    if str(path) != "-":
+        return _look(path)
+    text = text_of_input()
+    with _file_of(text) as file:
+        kind = _kind(file)
+        found = (
+            _look(file)
+            if kind in ("campaign", "path")
+            else _read("scenario", NAME, lambda: parse(text, name=NAME))
+        )
+    found.file = "-"
+    for said in (found.errors, found.warnings):
+        said[:] = [line.replace(file.name, NAME) for line in said]
+    return found
+
+
+def _look(path: Path) -> Found:
+    kind = _kind(path)
+    reads = {
+        "campaign": lambda: campaign.read(path),
+        "path": lambda: paths.check(path),
+        "paper": lambda: _paper(Path(find(str(path)))),
+        "scenario": lambda: load(path),
+    }
+    return _read(kind, str(path), reads[kind])
+
+
+def _kind(path: Path) -> str:
+    if path.name in (FIGURES, PUBLISHED):
+        return "paper"
+    return "campaign" if is_campaign(path) else "path" if is_path(path) else "scenario"
+
+
+def _read(kind: str, name: str, reads: Callable[[], object]) -> Found:
+    """What is to be said of a file that is so read."""
+    found = Found(name, kind)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PacelineWarning)
         try:
-            match kind:
-                case "campaign":
-                    campaign.read(path)
-                case "path":
-                    paths.check(path)
-                case _:
-                    load(read(path))
+            reads()
         except PacelineError as error:
-            found.errors = str(error).splitlines()
+            found.errors = told(str(error)).splitlines()
             found.exit_code = getattr(error, "exit_code", 2)
     # the scenarios of a campaign say it for each of its schemes
     found.warnings = list(dict.fromkeys(str(warning.message) for warning in caught))
     return found
+
+
+def _paper(file: Path) -> None:
+    """Reads a paper's files, and every point of its figures."""
+    from paceline.reproduce import loading, reproduction  # the page's libraries are not for `check --help`
+
+    paper = loading.load(str(file.parent))
+    if file.name == FIGURES:
+        reproduction.plan(paper, 1)
+
+
+@contextlib.contextmanager
+def _file_of(text: str) -> Iterator[Path]:
+    """A file with this text, for what is read from files alone: in the current folder, from which it names others."""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=".", prefix=".paceline-", suffix=".toml", encoding="utf-8"
+        ) as file:
+            file.write(text)
+            file.flush()
+            yield Path(Path(file.name).name)
+    except OSError as error:
+        raise StorageError(
+            f"cannot keep standard input in this folder meanwhile: {error.strerror or error}"
+        ) from error
 
 
 def _many(number: int, what: str) -> str:

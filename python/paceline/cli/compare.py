@@ -53,7 +53,8 @@ def compare(
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="What to compare, as goodput_bps or streams.late_share; repeatable.",
+            help="What to compare, as goodput_bps (of flows, the first table that has it) or streams.late_share; "
+            "repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -209,7 +210,9 @@ def verdict(comparison: Comparison) -> str:
     """What the tables say, in words."""
     rows = comparison.table
     tested, real = rows["real"].is_not_null().sum(), rows["real"].sum()
+    what = "difference is" if tested == 1 else "differences are"
+    hidden = " One that is not shown may be there." if real < tested else ""
     return (
-        f"{real} of {tested} differences are shown at 5 % after Holm's correction for their number,"
-        f" with {len(comparison.results.seeds)} runs each. One that is not shown may be there."
+        f"{real} of {tested} {what} shown at 5 % after Holm's correction for their number,"
+        f" with {len(comparison.results.seeds)} runs each.{hidden}"
     )

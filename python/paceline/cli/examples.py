@@ -78,13 +78,13 @@ def init(
     path = shelf.begin(name, force=force)
     console = layout.stdout()
     layout.say(console, f"Written to {path}. Next:\n\n")
-    file = shlex.quote(str(path))
+    file, schema = (shlex.quote(str(one)) for one in (path, path.with_name("paceline.schema.json")))
     commands = {
         f"paceline run {file}": "",
         f"paceline run {file} --runs 10": "with 95 % intervals",
         f"paceline compare {file} --vary flow.film.cc=vegas,cubic": "",
         f"paceline emulate {file}": "in real time, on Linux",
-        "paceline schema > paceline.schema.json": "an editor completes keys with it",
+        f"paceline schema > {schema}": "an editor completes keys with it",
     }
     for command, why in commands.items():
         # A command that is longer than a line stays whole.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Set, span
 from paceline.errors import PacelineError, PathError
+from paceline.examples import free
 from paceline.quantities import quantity
 from paceline.scenario import assignments
 
@@ -114,11 +116,17 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
             show_default=False,
         ),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --fit: replace the file that is there.")
+    ] = False,
     ipv4: Annotated[
         bool, typer.Option("--ipv4", help="IPv4 alone, for programs that try IPv6 first.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of tables, on stderr too.")
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON document instead of tables, on stderr too but for --list."
+        ),
     ] = False,
     listing: Annotated[bool, typer.Option("--list", help="List the profiles.")] = False,
     shown: Annotated[
@@ -146,19 +154,32 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
       paceline path wide-area -- ping -c 3 198.18.0.2 > ping.txt
       paceline path --fit ping.txt --out fitted.toml
     """
+    of_run = {
+        "PROFILE": path,
+        "COMMAND": command,
+        "--far": far,
+        "--for": for_,
+        "--seed": seed,
+        "--set": set_,
+        "--pcap": pcap,
+        "--algorithm": algorithm,
+        "--device": device != "any",
+        "--ipv4": ipv4,
+    }
     if listing:
-        _list()
+        _alone("--list", of_run | {"--out": out, "--fit": fit, "--force": force, "--show": shown})
+        _list(as_json=as_json)
         return
     if shown is not None:
+        _alone("--show", of_run | {"--out": out, "--fit": fit, "--force": force, "--json": as_json})
         print(_profile(shown), end="")
         return
     if fit is not None:
-        text = fitting.fit(fit)
-        if out is None:
-            print(text, end="")
-        else:
-            files.write_whole(out, text)
+        _alone("--fit", of_run | {"--json": as_json})
+        _fit(fit, out, force=force)
         return
+    if force:
+        raise PacelineError("--force is of --fit: leave it out")
     if path is None:
         raise PacelineError("which path? `paceline path --list` has the profiles")
     if not command:
@@ -189,7 +210,30 @@ def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
         raise typer.Exit(code)
 
 
-def _list() -> None:
+def _alone(option: str, others: Mapping[str, object]) -> None:
+    """Refuses what an option has no use for. Raises PacelineError."""
+    given = [name for name, value in others.items() if value is not None and value is not False]
+    if given:
+        raise PacelineError(f"{option} runs nothing over a path: leave out {', '.join(given)}")
+
+
+def _fit(recording: Path, out: Path | None, *, force: bool) -> None:
+    """Prints the path file of a recording, or writes it."""
+    if out is not None:
+        free(out, force=force)
+    text = fitting.fit(recording)
+    if out is None:
+        print(text, end="")
+        return
+    files.write_whole(out, text)
+    layout.say(layout.stdout(), f"Written to {out}.")
+
+
+def _list(*, as_json: bool) -> None:
+    if as_json:
+        listed = [{"name": name, "summary": summary} for name, (summary, _) in paths.profiles().items()]
+        print(json.dumps(listed, indent=2, ensure_ascii=False))
+        return
     console = layout.stdout()
     table = layout.plain()
     for head in ("profile", "what"):

@@ -87,7 +87,7 @@ def reproduce(
     """Re-run a paper: its figures, ours with 95 % intervals beside what it published, and a verdict per claim.
 
     Each finished run is kept at once. A reproduction that was stopped goes on where it was when the same command is
-    given again; other figures, or more runs, use what is there.
+    given again; more figures, or more runs, use what is there. A page with less than the one there is refused.
 
     \b
     Examples:
@@ -142,21 +142,25 @@ def _reproduce(
     chosen = whole if figure is None else whole.only(figure)
     chosen = chosen.full() if form is Form.FULL else chosen
     runs = chosen.runs if runs is None else runs
+    reproduction.check_runs(runs)
     real_time = _real_time(chosen, form)
     planned = reproduction.plan(chosen, runs)
     at_a_time = workers if workers is not None else workers_of_machine()
     takes = duration(reproduction.seconds_on(planned.seconds, at_a_time))
+    writing.check_whole(out, whole, figure, runs, real=real_time is not None, full=form is Form.FULL)
     layout.say(
         console,
-        f"{whole.key}: {len(planned.points)} points, {runs} runs each: about {takes} with {at_a_time} at a time,"
-        " and some more to draw.\n" + (_real_words(planned, workers) if real_time else "") + "\n",
+        f"{whole.key}: {len(planned.points)} points, {runs} {'run' if runs == 1 else 'runs'} each: about {takes} "
+        f"with {at_a_time} at a time, and some more to draw.\n"
+        + (_real_words(planned, workers) if real_time else "")
+        + "\n",
     )
     with alone_in(out):
         with progress(whole.key, "s" if real_time else "runs") as show:
             done = reproduction.run(
                 chosen, runs=runs, workers=workers, store=Store(out), progress=show, real_time=real_time
             )
-        done.figure = figure
+        done.figure, done.full = figure, form is Form.FULL
         page = writing.write(done, out)
     counts = done.counts()
     rows = []

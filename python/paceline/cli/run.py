@@ -19,6 +19,9 @@ from paceline.running import run as run_scenario
 from paceline.scenario import ScenarioLike, assignments, parse
 from paceline.sweeping import check_recordings
 
+NAME = "standard input"
+"""What a scenario is called that is read from there."""
+
 
 def run(
     file: File,
@@ -90,17 +93,19 @@ def read(file: Path) -> ScenarioLike:
 
     Raises PacelineError.
     """
-    if str(file) != "-":
-        return file
+    return file if str(file) != "-" else parse(text_of_input(), name=NAME)
+
+
+def text_of_input() -> str:
+    """What stands on standard input. Raises PacelineError."""
     if sys.stdin is None or sys.stdin.isatty():
         raise PacelineError(
             "- reads a scenario from standard input, which is the terminal here: add < FILE, or name one"
         )
     try:
-        text = sys.stdin.buffer.read().decode()
+        return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
         raise PacelineError(f"standard input is no text: {error}") from None
-    return parse(text, name="standard input")
 
 
 def say(results: Results, as_json: bool, out: Path | None, pcap: Path | None = None) -> None:

@@ -14,7 +14,7 @@ from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import AsJson, File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds, span
 from paceline.cli.progress import progress
-from paceline.cli.run import read
+from paceline.cli.run import NAME, read
 from paceline.errors import PacelineError
 from paceline.interval import Interval, interval
 from paceline.results import Results
@@ -118,7 +118,8 @@ def sweep(
     every_s = span(record_every, "--record-every")
     changes, varied = assignments(set_ or []), axes(vary)
     scenario = read(file)
-    directory = out or Path("out") / f"sweep-{load(scenario, changes).name}"
+    name = load(scenario, changes).name
+    directory = out or Path("out") / f"sweep-{name if name != NAME else 'stdin'}"
     with progress(file.stem) as show_progress:
         results = run_sweep(
             scenario,

@@ -98,6 +98,7 @@ def watch(
             port=port or None,
             pid=pid or None,
             command=command or None,
+            everything=everything,
             every_s=span(every, "--every"),
             search_every_s=span(search_every, "--search-every"),
             duration_s=span(duration, "--for") if duration else None,

@@ -104,7 +104,7 @@ def figure(kind: Kind, panels: Sequence[Panel]) -> Figure:
         left_out: list[str] = []
         for axes, panel in zip(grid[:, 0], panels, strict=True):
             left_out += draw_panel(axes, kind, panel, span, named)
-        caption = f"\nempty throughout, not drawn: {_listed(left_out)}" if left_out else ""
+        caption = f"\nempty in every sample, not drawn: {_listed(left_out)}" if left_out else ""
         grid[-1, 0].set_xlabel(f"time (s){caption}")
         grid[0, 0].set_xlim(0, max(end_of(panel.data) for panel in panels))
         grid[0, 0].set_ylim(bottom=0)

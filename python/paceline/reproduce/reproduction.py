@@ -62,6 +62,8 @@ class Reproduction:
     results: list[measure.Result]
     provenance: dict[str, Any]
     figure: str | None = None
+    full: bool = False
+    """Whether runs in real time were as long and as many as the paper's."""
     seconds: float = 0.0
     workers: int = 1
     real: RealTime | None = None
@@ -215,6 +217,12 @@ def seconds_on(core_seconds: float, workers: int) -> float:
     return core_seconds / max(1, min(workers, workers_of_machine()))
 
 
+def check_runs(runs: int) -> None:
+    """Raises PacelineError for a number of runs that is none."""
+    if runs < 1:
+        raise PacelineError(f"the number of runs must be at least 1, not {runs}")
+
+
 def run(
     paper: Paper,
     *,
@@ -231,8 +239,7 @@ def run(
 
     Raises PaperError before anything runs, Interrupted on Ctrl-C (what had finished is in the store), StorageError.
     """
-    if runs < 1:
-        raise PacelineError(f"the number of runs must be at least 1, not {runs}")
+    check_runs(runs)
     began = time.monotonic()
     planned = plan(paper, runs)
     seeds = seeds_from(points.FIRST_SEED, runs)

@@ -6,8 +6,41 @@ from dataclasses import asdict
 from pathlib import Path
 
 from paceline import files
+from paceline.errors import PacelineError
 from paceline.reproduce import figures, page, tables
+from paceline.reproduce.paper import Paper
 from paceline.reproduce.reproduction import Reproduction
+
+KIND = "reproduction"
+"""What the manifest of such a folder says."""
+
+
+def check_whole(out: Path, paper: Paper, figure: str | None, runs: int, *, real: bool, full: bool) -> None:
+    """Refuses a page, of one figure or all, that would take the place of one with more: other figures, more runs, or
+    runs in real time that this one has not, or in short (not `full`). Raises PacelineError, StorageError."""
+    path = out / "manifest.json"
+    if not path.exists():
+        return
+    there = files.read_json(path)
+    if there.get("kind") != KIND:
+        raise PacelineError(f"{out} is the directory of a {there.get('kind', '?')}: use another --out")
+    if there["paper"] != paper.key:
+        raise PacelineError(f"{out} holds the page of {there['paper']}: use another --out")
+    held, known = there["figure"], paper.figures()
+    lost = []
+    if figure not in (None, held) and (held is None or held in known) and known != [figure]:
+        lost.append("all figures" if held is None else f"figure {held}")
+    if len(there["seeds"]) > runs:
+        lost.append(f"{len(there['seeds'])} runs per point")
+    if there["real_time"] and not real:
+        lost.append("runs in real time")
+    elif there["real_time"] and there.get("full") and not full:
+        lost.append("runs in real time as long as the paper's")
+    if lost:
+        raise PacelineError(
+            f"{out} holds a page with {' and '.join(lost)}, which this one has not, and would take its place: "
+            "give this one another --out"
+        )
 
 
 def write(reproduction: Reproduction, out: Path) -> Path:
@@ -20,9 +53,10 @@ def write(reproduction: Reproduction, out: Path) -> Path:
     files.write_json(
         out / "manifest.json",
         {
-            "kind": "reproduction",
+            "kind": KIND,
             "paper": reproduction.paper.key,
             "figure": reproduction.figure,
+            "full": reproduction.full,
             "seeds": reproduction.seeds,
             "seconds": round(reproduction.seconds, 1),
             "workers": reproduction.workers,
