@@ -246,9 +246,8 @@ def test_nothing_is_wider_than_the_terminal_or_cut(columns: int, tmp_path: Path)
             f"cc: {flow}.cc",
         ],
         f"compare wide.toml {vary} --runs 3": ["not shown", "fill time", "difference"],
-        f"compare wide.toml --vary {flow}.cc=newreno,vegas --runs 3 --metric goodput_bps": [
-            "groups.goodput_bps"
-        ],
+        f"compare wide.toml --vary {flow}.cc=newreno,vegas --runs 3"
+        " --metric flows.goodput_bps --metric groups.goodput_bps": ["groups.goodput_bps"],
         "model --list": ["veno-square-root", "--total-backlog", "4 round trips"],
         "model veno --p 1% --rtt 120ms --base-rtt 100ms --w-max 20,40 --rto 1s,2s": [
             "packets/s",
