@@ -55,6 +55,7 @@ def test_quantities_have_units_and_sensible_digits(
         ("late_share", [0.0] * 10, "0 %, all 10"),
         ("late_share", [0.01 * k for k in range(10)], "4.5 [1.0 to 8.0] %"),
         ("late_share", [0.001, 0.002] * 8 + [0.7, 0.8, 0.9], "0.20 [0.10 to 0.20] %, mean 12.8 %"),
+        ("max_packets", [1e-5 * k for k in range(10)], "< 0.0001 [< 0.0001 to 0.0001]"),
         ("late_share", [0.01, 0.02, 0.03], "2 %, no interval"),
         ("late_share", [0.02], "2 %"),
         ("max_packets", [60.0] * 9 + [50.0], "59, 9 of 10 at 60"),

@@ -306,9 +306,16 @@ def _between(measure: str, middle: float | None, low: float | None, high: float 
     factor, unit = scale(measure, max(abs(middle), abs(high)))
     # Two digits of the interval's length, as where there is a half width.
     decimals = min(4, max(0, 1 - math.floor(math.log10((high - low) / factor)))) if high > low else 4
-    between, first, last = (f"{value / factor:.{decimals}f}" for value in (middle, low, high))
-    first = "0" if low == 0 else first
+    between, first, last = (_rounded(value / factor, decimals) for value in (middle, low, high))
     return f"{between} {brackets[0]}{first} to {last}{brackets[1]} {unit}".rstrip()
+
+
+def _rounded(value: float, decimals: int) -> str:
+    """A number that does not read as zero if it is none."""
+    text = f"{value:.{decimals}f}"
+    if value == 0:
+        return "0"
+    return text if float(text) else f"< {10.0**-decimals:.{decimals}f}"
 
 
 def explained(found: Sequence[Interval]) -> list[str]:
