@@ -48,6 +48,12 @@ impl Clock {
         (0..5).map(|_| reading()).min().map_or(0, |(_, unix)| unix)
     }
 
+    /// What CLOCK_MONOTONIC showed at zero of this one, in nanoseconds.
+    #[must_use]
+    pub fn monotonic_at_zero(&self) -> u64 {
+        self.zero
+    }
+
     /// The instant of this clock at which CLOCK_MONOTONIC showed `nanoseconds`.
     #[must_use]
     pub fn of_monotonic(&self, nanoseconds: u64) -> Time {
