@@ -259,7 +259,7 @@ impl paceline_control::Gauges for Shows {
     fn gauge(&mut self, name: &'static str, _: paceline_control::GaugeUnit, value: f64) {
         match name {
             "srtt" | "rtt" if value > 0.0 => self.rtt = Some(value),
-            "loss_event_rate" | "reported_loss" => self.loss = Some(value),
+            "loss_event_rate" | "reported_loss" if !value.is_nan() => self.loss = Some(value),
             _ => {}
         }
     }
