@@ -160,6 +160,17 @@ def test_each_direction_has_its_own_rate(tmp_path: Path) -> None:
     conclusive(measure, check)
 
 
+def test_of_no_packets_no_delay_is_known(link: str) -> None:
+    require("namespaces")
+    report = paceline.path(link, ["true"], ipv4=True).report
+    empty = [
+        each for each in (report["lag"], *(way["delay"] for way in report["directions"])) if not each["count"]
+    ]
+    assert empty
+    for lateness in empty:
+        assert {value for key, value in lateness.items() if key != "count"} == {None}
+
+
 def test_the_commands_own_code_and_output(link: str) -> None:
     require("namespaces")
     for line, code in {"exit 0": 0, "exit 7": 7, "kill -9 $$": 137, "kill -TERM $$": 143}.items():

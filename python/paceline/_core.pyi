@@ -262,6 +262,9 @@ class PathOutput:
     @property
     def status(self) -> int:
         """The command's exit code, or 128 and the number of the signal that ended it."""
+    def lost(self, port: int, from_near: bool, from_s: float, to_s: float) -> int:
+        """Packets of data of the flow with `port` at the near end, sent from there or else to there, that the path
+        dropped from `from_s` to `to_s`, times of `time.monotonic`."""
 
 def path_profiles() -> list[tuple[str, str, str]]:
     """The paths that have names: name, a sentence, TOML text."""

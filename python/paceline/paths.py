@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -55,6 +55,9 @@ class PathRun:
     """Its exit code; 128 and the number of the signal that ended it."""
     results: Results
     """The links' queues (`queues`), and `queue` and `delay` over time if they were recorded."""
+    lost: Callable[[int, bool, float, float], int]
+    """Of the flow with this port at the near end, sent from there or else to there, the packets of data that were
+    dropped from one instant to another by `time.monotonic`; of flows that `ports` told of."""
     report: Mapping[str, Any]
     """What the emulator says of itself and of each direction: docs/path-emulator.md."""
 
@@ -155,7 +158,7 @@ def path(
         results = live_results([record], KIND, loaded.name, more)
         if out is not None:
             results.write(out)
-        return PathRun(output.status, results, report)
+        return PathRun(output.status, results, output.lost, report)
 
 
 def check(path: str | Path) -> None:

@@ -325,10 +325,32 @@ def _whole(
     """Flows and path together, as one run."""
     (path,) = ran.results.summaries
     summary = {**path, **kept.summary, "queues": path["queues"], "seed": kept.seed}
+    measured = warmup_s(scenario), scenario.duration_s
+    summary["flows"] = [
+        flow | _lost(flow, notes, port, ran, measured)
+        for port, (flow, notes) in enumerate(
+            zip(kept.summary["flows"], kept.summary["notes"]["flows"], strict=True), _FIRST_PORT
+        )
+    ]
     run = _measured(kept, summary, scenario, record, record_every_s)
     if "queue" not in record:
         return run
     return replace(run, series={**run.series, "queue": ran.results.series("queue").drop("seed")})
+
+
+def _lost(
+    flow: Mapping[str, Any],
+    notes: Mapping[str, Any],
+    port: int,
+    ran: paths.PathRun,
+    measured: tuple[float, float],
+) -> dict[str, float | None]:
+    """What the path dropped of a flow meanwhile; nothing is known of one that never began."""
+    began = notes.get("began_s")
+    if began is None:
+        return {}
+    lost = ran.lost(port, flow["from"] == "here", *(began + at for at in measured))
+    return {"packets_lost": lost, "loss_rate": lost / flow["packets_sent"] if flow["packets_sent"] else None}
 
 
 def _measured(
@@ -340,7 +362,11 @@ def _measured(
 ) -> RunRecord:
     """The run with what the scenario's `rate_bin` asks for, and the recordings that were asked for."""
     table, warm = _table(scenario), warmup_s(scenario)
+    notes = summary["notes"]
+    # an instant of a clock that says nothing to anybody else
+    ends = [{key: value for key, value in flow.items() if key != "began_s"} for flow in notes["flows"]]
     summary |= {
+        "notes": notes | {"flows": ends},
         "name": scenario.name,
         "duration_s": scenario.duration_s,
         "warmup_s": warm,

@@ -84,9 +84,11 @@ def expected_s(point: Point) -> float:
 
 def disturbance(run: RunRecord) -> tuple[float, float, float] | None:
     """Of a run over an emulated path: the median and the 99th percentile of the emulator's lag (s), and the share of
-    the processors' time that others took; None of a run over another path."""
+    the processors' time that others took; None of a run over another path, or if nothing crossed it."""
     path = run.summary.get("path")
-    return path and (path["lag"]["p50_s"], path["lag"]["p99_s"], path["host"]["steal_share"])
+    if not path or path["lag"]["p50_s"] is None:
+        return None
+    return path["lag"]["p50_s"], path["lag"]["p99_s"], path["host"]["steal_share"]
 
 
 def is_disturbed(run: RunRecord) -> bool:

@@ -10,7 +10,7 @@ mod linux;
 mod ns2_linux;
 
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
-use crate::{TcpEvent, Threshold, WindowController};
+use crate::{TcpEvent, Threshold, WindowController, known};
 use linux::Linux;
 use ns2_linux::Ns2Linux;
 use paceline_units::Time;
@@ -196,8 +196,8 @@ impl Controller for Cubic {
     fn gauges(&self, to: &mut dyn Gauges) {
         to.packets("cwnd", self.cwnd);
         to.packets("ssthresh", self.ssthresh);
-        to.packets("w_max", self.w_max);
-        to.packets("w_est", self.w_est);
+        to.packets("w_max", known(self.w_max));
+        to.packets("w_est", known(self.w_est));
     }
 }
 

@@ -172,7 +172,7 @@ impl Build for LdaPlus {
             rate: 1.0,
             increase: values[1] / 8.0,
             rtt: None,
-            loss: 0.0,
+            loss: f64::NAN,
             tcp: None,
         }
     }

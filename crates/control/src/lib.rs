@@ -95,6 +95,12 @@ impl GaugeUnit {
     }
 }
 
+/// A reading that is zero, or infinite, until it is known: from then on itself, before that not a number.
+#[must_use]
+pub fn known(value: f64) -> f64 {
+    if value > 0.0 && value.is_finite() { value } else { f64::NAN }
+}
+
 /// Receives what a plot of a controller should show.
 pub trait Gauges {
     /// One reading: a name such as `"cwnd"`, its unit, and its value, not a number while it is not known.

@@ -79,7 +79,8 @@ pub struct Nada {
     signal: f64,
     /// rtt; zero before the first.
     rtt: f64,
-    /// p_loss and p_mark.
+    /// Whether feedback has come; p_loss and p_mark.
+    heard: bool,
     loss: f64,
     mark: f64,
     /// buffer_len in bytes, as the last feedback found it.
@@ -101,6 +102,7 @@ impl Nada {
         }
         self.backlog = arrivals.backlog.bytes() as f64;
         let shares = self.window.feedback(&arrivals.packets, self.rtt, path.now);
+        self.heard = true;
         self.loss += ALPHA * (shares.loss - self.loss);
         self.mark += ALPHA * (shares.mark - self.mark);
         let Some(queueing) = self.window.queueing() else { return };
@@ -192,6 +194,7 @@ impl Build for Nada {
             rate: values[0],
             signal: 0.0,
             rtt: 0.0,
+            heard: false,
             loss: 0.0,
             mark: 0.0,
             backlog: 0.0,
@@ -214,7 +217,7 @@ impl Controller for Nada {
     fn gauges(&self, to: &mut dyn Gauges) {
         let queueing = self.window.queueing();
         to.bits_per_second("allowed", self.rate);
-        to.number("reported_loss", self.loss);
+        to.number("reported_loss", if self.heard { self.loss } else { f64::NAN });
         to.seconds("signal", queueing.map_or(f64::NAN, |_| self.signal));
         to.seconds("queueing", queueing.unwrap_or(f64::NAN));
     }

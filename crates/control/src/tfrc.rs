@@ -256,7 +256,7 @@ pub struct Tfrc<E = Plain> {
     state: State,
     damping: Damping,
     pub(crate) equation: E,
-    /// Last seen, for plots.
+    /// Last seen, for plots; not a number before the first report.
     p: f64,
     receive_rate: f64,
     /// A segment in t_mbi, in bytes a second.
@@ -274,7 +274,7 @@ impl<E: Equation> Tfrc<E> {
         };
         let damping = Damping { on: values[1] >= 0.5, keep, mean: None, factor: 1.0 };
         let settings = Settings { several: equation.connections().is_some(), ..settings };
-        Tfrc { settings, state, damping, equation, p: 0.0, receive_rate: 0.0, floor: 0.0 }
+        Tfrc { settings, state, damping, equation, p: f64::NAN, receive_rate: f64::NAN, floor: 0.0 }
     }
 
     fn report(&mut self, report: &TfrcReport, path: &PathView) {

@@ -129,7 +129,7 @@ impl Build for Tfrcp {
             began: Time::ZERO,
             ends: Time::NEVER,
             round: Round::default(),
-            p: 0.0,
+            p: f64::NAN,
         }
     }
 }

@@ -8,7 +8,7 @@
 mod linux;
 
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
-use crate::{TcpEvent, Threshold, WindowController, reno};
+use crate::{TcpEvent, Threshold, WindowController, known, reno};
 use paceline_units::{Span, Time};
 
 const PARAMETERS: &[Parameter] = &[
@@ -61,7 +61,7 @@ pub struct Vegas {
     increment: f64,
     /// Slow start grows in every other epoch only.
     growing: Alternate,
-    /// Difference of the last epoch, for the plot.
+    /// Difference of the last epoch, for the plot; not a number before the first.
     difference: f64,
     /// Linux: samples count only while nothing is being repaired.
     sampling: Sampling,
@@ -288,7 +288,7 @@ impl Build for Vegas {
             epoch_window: 0.0,
             increment: 0.0,
             growing: Alternate::Grow,
-            difference: 0.0,
+            difference: f64::NAN,
             sampling: Sampling::Unborn,
             count: 0,
         }
@@ -364,7 +364,7 @@ impl Controller for Vegas {
         to.packets("ssthresh", self.ssthresh);
         to.packets("diff", self.difference);
         let unit = if matches!(self.profile, Profile::Ns2Linux | Profile::Linux) { 1e-6 } else { 1.0 };
-        to.seconds("base_rtt", self.base_rtt * unit);
+        to.seconds("base_rtt", known(self.base_rtt * unit));
     }
 }
 

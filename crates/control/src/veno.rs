@@ -11,7 +11,7 @@ mod tcp_veno;
 
 use crate::reno::Reno;
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
-use crate::{TcpEvent, WindowController};
+use crate::{TcpEvent, WindowController, known};
 use paceline_units::Span;
 use tcp_veno::TcpVeno;
 
@@ -61,7 +61,7 @@ pub struct Veno {
     /// Least round-trip time since the connection began or the last loss, in seconds (`ns2-linux`, `linux`:
     /// microseconds); infinite before the first.
     base_rtt: f64,
-    /// N: segments in the queue, as last estimated.
+    /// N: segments in the queue, as last estimated; not a number, and not at least beta, before it is.
     backlog: f64,
     /// Whether the next acknowledgement, or under Linux the next window of them, may grow the window while N >= beta.
     turn: Turn,
@@ -98,7 +98,7 @@ impl Veno {
 
     /// Equation (3).
     fn factor(&self) -> f64 {
-        if self.backlog < self.beta { self.theta1 } else { self.theta2 }
+        if self.backlog >= self.beta { self.theta2 } else { self.theta1 }
     }
 
     /// That of `base_rtt` in seconds.
@@ -146,7 +146,7 @@ impl Build for Veno {
             base: if values[4] > 0.0 { Base::Reset } else { Base::Kept },
             reno: Reno::build(profile, &[]),
             base_rtt: f64::INFINITY,
-            backlog: 0.0,
+            backlog: f64::NAN,
             turn: Turn::Grow,
             tcp_veno: TcpVeno::default(),
         }
@@ -179,7 +179,7 @@ impl Controller for Veno {
     fn gauges(&self, to: &mut dyn Gauges) {
         self.reno.gauges(to);
         to.packets("backlog", self.backlog);
-        to.seconds("base_rtt", self.base_rtt * self.unit());
+        to.seconds("base_rtt", known(self.base_rtt * self.unit()));
     }
 }
 

@@ -177,7 +177,8 @@ fn linux_cuts_the_window() {
     cubic.on_feedback(&LOST, &path(2.0, 100, 10)); // 70 * 1741 / 2048 = 59.5
     assert_eq!(state(&cubic), (49.0, 49.0, 59.0));
     cubic.on_feedback(&TcpEvent::Timeout(Threshold::Cut), &path(3.0, 100, 10));
-    assert_eq!(state(&cubic), (1.0, 34.0, 0.0));
+    let (window, threshold, most) = state(&cubic);
+    assert!((window, threshold) == (1.0, 34.0) && most.is_nan(), "{most}");
     let mut least = open(Profile::Linux, 2.0);
     least.on_feedback(&LOST, &path(1.0, 100, 2));
     assert_eq!(state(&least), (2.0, 2.0, 2.0));

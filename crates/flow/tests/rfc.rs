@@ -419,7 +419,8 @@ fn gauges_tell_window_and_round_trip() {
     struct Names(Vec<&'static str>);
     impl Gauges for Names {
         fn gauge(&mut self, name: &'static str, _: GaugeUnit, value: f64) {
-            assert!(!value.is_nan());
+            // the controller's window, and what is under way, are known from the first moment on
+            assert!(!value.is_nan() || !["cwnd", "ssthresh", "in_flight"].contains(&name), "{name}");
             self.0.push(name);
         }
     }

@@ -48,6 +48,12 @@ impl Clock {
         (0..5).map(|_| reading()).min().map_or(0, |(_, unix)| unix)
     }
 
+    /// What CLOCK_MONOTONIC showed at zero of this one, in nanoseconds.
+    #[must_use]
+    pub fn monotonic_at_zero(&self) -> u64 {
+        self.zero
+    }
+
     /// The instant of this clock at which CLOCK_MONOTONIC showed `nanoseconds`.
     #[must_use]
     pub fn of_monotonic(&self, nanoseconds: u64) -> Time {
@@ -203,8 +209,8 @@ pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("these bounds make a histogram")
 }
 
-/// How late things happened that were to happen at an instant.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+/// How late things happened that were to happen at an instant. All but `count` is not a number (in JSON null) where nothing did.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Lateness {
     /// How many there were.
     pub count: u64,
@@ -216,6 +222,12 @@ pub struct Lateness {
     pub p99_s: f64,
     /// The worst.
     pub max_s: f64,
+}
+
+impl Default for Lateness {
+    fn default() -> Lateness {
+        Lateness { count: 0, p50_s: f64::NAN, p95_s: f64::NAN, p99_s: f64::NAN, max_s: f64::NAN }
+    }
 }
 
 impl Lateness {
@@ -233,6 +245,16 @@ impl Lateness {
 mod tests {
     use super::*;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    #[test]
+    fn of_nothing_no_percentile_is_known() {
+        let mut late = histogram();
+        let json = |late: &Histogram<u64>| serde_json::to_value(Lateness::of(late)).unwrap();
+        let none = serde_json::json!({ "count": 0, "p50_s": null, "p95_s": null, "p99_s": null, "max_s": null });
+        assert_eq!(json(&late), none);
+        late.record(2000).unwrap();
+        assert!(json(&late)["p99_s"].as_f64().is_some_and(|late| (late - 2e-6).abs() < 1e-8));
+    }
 
     #[test]
     fn an_instant_is_met_and_a_descriptor_comes_first() {

@@ -81,6 +81,7 @@ fn spec(model: &Model) -> PathSpec {
         there: way("forward").collect(),
         back: way("backward").rev().collect(),
         own: OwnDelays::default(),
+        ports: 0..0,
         warnings: Vec::new(),
     }
 }

@@ -4,7 +4,7 @@ use crate::run::{Series, of_series};
 use crate::{InternalError, PathError, ScenarioError, panics};
 use paceline_live::gateway::Words;
 use paceline_live::netns::{self, EndError, Ended, Far, Kind, Plan, RunError};
-use paceline_live::path::{self, PathCapture, PathReport, PathSpec, RelayOptions};
+use paceline_live::path::{self, Lost, PathCapture, PathReport, PathSpec, RelayOptions, Side};
 use paceline_live::results::LiveSummary;
 use paceline_units::{Span, Time};
 use pyo3::exceptions::PyValueError;
@@ -101,6 +101,17 @@ pub struct PathOutput {
     series: Vec<Py<Series>>,
     #[pyo3(get)]
     status: i32,
+    lost: Lost,
+}
+
+#[pymethods]
+impl PathOutput {
+    /// Packets of data that the flow with `port` at the near end sent from there, or to there, and that were dropped from
+    /// `from_s` to `to_s`, times of CLOCK_MONOTONIC.
+    fn lost(&self, port: u16, from_near: bool, from_s: f64, to_s: f64) -> u64 {
+        let side = if from_near { Side::Near } else { Side::Far };
+        self.lost.count(port, side, Time::from_secs_f64(from_s)..Time::from_secs_f64(to_s))
+    }
 }
 
 /// Runs a command over a path until it ends, without the interpreter lock.
@@ -167,6 +178,7 @@ pub fn run_path(
         summary_json: summary(&ended).map_err(|error| defect(&error.to_string()))?.to_string(),
         series: of_series(py, series)?,
         status: ended.status.code(),
+        lost: ended.measured.lost,
     })
 }
 

@@ -47,3 +47,51 @@ fn the_gauges_of_every_scheme_are_the_columns_of_its_recording() {
         }
     }
 }
+
+/// What a controller begins with is known from the first row on; what comes from the network is not, before anything has come
+/// back from there: no gauge begins with a value that nobody has measured.
+#[test]
+fn before_anything_has_come_back_nothing_is_known_of_the_network() {
+    let own = [
+        "time_s",
+        "cwnd_packets",
+        "ssthresh_packets",
+        "in_flight_packets",
+        "allowed_bps",
+        "gap_s",
+        "timeout_s",
+        "fine_grain",
+        "gamma",
+        "increase_bps",
+        "target_bps",
+        "n",
+    ];
+    let kinds = ["cwnd", "acks", "tfrc", "rtcp"];
+    for scheme in registry::schemes().filter(|scheme| scheme.machine != Machine::Udp) {
+        for profile in ["rfc", "linux", "ns2", "ns2-linux"] {
+            let text = format!(
+                "duration = \"20 s\"\nprofile = \"{profile}\"\n[link.bottleneck]\nrate = \"1 Mbit/s\"\ndelay = \"100 ms\"\n\
+                 queue = {{ kind = \"droptail\", limit = \"10 packets\" }}\n[flow.f]\ncc = \"{}\"\n",
+                scheme.name
+            );
+            let document = Document::parse(&text, "gauges.toml").unwrap();
+            // not every scheme is in every profile
+            let Ok(scenario) = Scenario::check(&document, &mut |_| Err("none".into())) else { continue };
+            let recording = Recording::of(&kinds, Span::from_millis(50)).unwrap();
+            let output =
+                run(&expand(&scenario, 1).unwrap(), &RunOptions { recording, ..RunOptions::default() }).unwrap();
+            let columns = &output.series[0].columns;
+            let times = &columns[0].1;
+            let early = times.iter().filter(|time| **time > 0.0 && **time < 0.19).count();
+            assert!(early > 1);
+            for (name, values) in columns.iter().filter(|(name, _)| !own.contains(&name.as_ref())) {
+                for (time, value) in times.iter().zip(values).filter(|(time, _)| **time < 0.19) {
+                    assert!(value.is_nan(), "{} under {profile}: {name} is {value} at {time} s", scheme.name);
+                }
+                assert!(values.iter().all(|value| !value.is_infinite()), "{} under {profile}: {name}", scheme.name);
+            }
+            let (_, trip) = columns.iter().find(|(name, _)| ["srtt_s", "rtt_s"].contains(&name.as_ref())).unwrap();
+            assert!(trip.last().is_some_and(|trip| *trip >= 0.2), "{} under {profile}", scheme.name);
+        }
+    }
+}

@@ -6,7 +6,7 @@ use super::rtt::Rtt;
 use crate::pacer::Pacer;
 use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
-use paceline_control::{AckController, AckEvent, AcksController, Controller, Gauges, Pacing, PathView};
+use paceline_control::{AckController, AckEvent, AcksController, Controller, Gauges, Pacing, PathView, known};
 use paceline_packet::{Extra, Flags, LastHole, Packet, Stamp};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
@@ -303,9 +303,9 @@ impl AcksSender {
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
         to.bits_per_second("allowed", self.controller.rate() * 8.0 * f64::from(self.config.segment));
-        to.seconds("srtt", self.rtt.smoothed().as_secs_f64());
+        to.seconds("srtt", known(self.rtt.smoothed().as_secs_f64()));
         to.seconds("timeout", self.rtt.timeout().as_secs_f64());
-        to.packets("window", self.window());
+        to.packets("window", known(self.window()));
         to.packets("in_flight", f64::from(self.history.outstanding()));
     }
 }

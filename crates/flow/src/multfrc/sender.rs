@@ -289,8 +289,14 @@ impl MultfrcSender {
         }
         self.connections().for_each(|sender| sender.gauges(&mut all));
         for part in all.0 {
-            let mean = if part.count > 0.0 { part.sum / part.count } else { 0.0 };
-            to.gauge(part.name, part.unit, if part.unit.adds_up() { part.sum } else { mean });
+            let value = match part.count > 0.0 {
+                true if part.unit.adds_up() => part.sum,
+                true => part.sum / part.count,
+                // no connections have no rate and no window
+                false if part.unit.adds_up() && self.open.is_empty() => 0.0,
+                false => f64::NAN,
+            };
+            to.gauge(part.name, part.unit, value);
         }
         to.number("n", self.n());
     }
@@ -305,7 +311,7 @@ struct Part {
     name: &'static str,
     unit: GaugeUnit,
     sum: f64,
-    /// Connections that know it; a time of zero is not known yet.
+    /// Connections that know it.
     count: f64,
 }
 
@@ -315,7 +321,7 @@ impl Gauges for Together {
             self.0.push(Part { name, unit, sum: 0.0, count: 0.0 });
             self.0.len() - 1
         });
-        if !value.is_nan() && (unit != GaugeUnit::Seconds || value > 0.0) {
+        if !value.is_nan() {
             self.0[place].sum += value;
             self.0[place].count += 1.0;
         }

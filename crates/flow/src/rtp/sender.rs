@@ -11,7 +11,7 @@ use crate::pacer::{MOST_AT_ONCE, Pacer};
 use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::{
-    Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession,
+    Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession, known,
 };
 use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::RtpData;
@@ -386,8 +386,8 @@ impl RtpSender {
     /// and `window`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
-        to.seconds("rtt", if self.rtt > Span::ZERO { self.rtt.as_secs_f64() } else { f64::NAN });
+        to.seconds("rtt", known(self.rtt.as_secs_f64()));
         to.bits_per_second("target", self.target().map_or(f64::NAN, Rate::bps));
-        to.packets("window", self.window());
+        to.packets("window", known(self.window()));
     }
 }

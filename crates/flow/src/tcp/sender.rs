@@ -5,7 +5,7 @@ use super::connection::{Connection, ENDLESS, FastPath};
 use super::repair::Repair;
 use crate::{SenderStats, Transmit};
 use core::num::NonZeroU32;
-use paceline_control::{Controller, Gauges, Profile, TcpController, TcpEvent, WindowController};
+use paceline_control::{Controller, Gauges, Profile, TcpController, TcpEvent, WindowController, known};
 use paceline_packet::{Flags, Packet, TcpOptions};
 use paceline_random as random;
 use paceline_units::{Span, Time};
@@ -248,7 +248,7 @@ impl TcpSender {
     /// What a plot should show: the controller's gauges, `srtt` and `in_flight`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.conn.controller.gauges(to);
-        to.seconds("srtt", self.srtt().as_secs_f64());
+        to.seconds("srtt", known(self.srtt().as_secs_f64()));
         to.packets("in_flight", f64::from(self.in_flight()));
     }
 }

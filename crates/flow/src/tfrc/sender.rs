@@ -9,7 +9,7 @@ use crate::pacer::{MOST_AT_ONCE, Pacer};
 use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::tfrc::MAX_BACKOFF;
-use paceline_control::{Controller, Gauges, Law, PathView, RateController, TfrcController, TfrcEvent};
+use paceline_control::{Controller, Gauges, Law, PathView, RateController, TfrcController, TfrcEvent, known};
 use paceline_packet::{Extra, Flags, Ns2Data, Stamp, Subflow, TfrcData, TfrcReport};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
@@ -347,7 +347,7 @@ impl TfrcSender {
     /// What a plot should show: the controller's gauges, `srtt` and `window`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
-        to.seconds("srtt", self.rtt.smoothed().as_secs_f64());
-        to.packets("window", self.window());
+        to.seconds("srtt", known(self.rtt.smoothed().as_secs_f64()));
+        to.packets("window", known(self.window()));
     }
 }

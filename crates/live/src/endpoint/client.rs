@@ -225,6 +225,9 @@ pub struct FlowNotes {
     pub disregarded: u64,
     /// Datagrams that the granted rate, or the kernel, had no room for.
     pub no_room: u64,
+    /// When its data began at its sender by CLOCK_MONOTONIC there (s), of a flow that is measured from an instant to an instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began_s: Option<f64>,
     /// What a receiver of plain RTP has reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<Reported>,
@@ -245,6 +248,7 @@ impl FlowNotes {
             garbage: both(|half| half.dropped.0),
             disregarded: both(|half| half.dropped.1),
             no_room: both(|half| half.dropped.2),
+            began_s: sender.began_s,
             reported: sender.reported,
         }
     }
@@ -386,9 +390,7 @@ impl Run {
         local: SocketAddr,
     ) -> Result<Run, SendError> {
         let clock = Clock::start();
-        let mut ports = Vec::new();
-        let mut news = Vec::new();
-        let mut kernels = Vec::new();
+        let (mut ports, mut news, mut kernels) = (Vec::new(), Vec::new(), Vec::new());
         for (index, (offer, (connection, nonce))) in offers.iter().zip(opened).enumerate() {
             if let Some(name) = &offer.kernel {
                 kernels.push((index, name.clone(), offer.clone(), nonce, options.bound(local, index)));

@@ -373,7 +373,7 @@ impl Driver {
             self.turns.leaves(flow.client);
             self.views.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().over = true;
             // whoever waited for it may be gone
-            let _ = self.outcomes.send(flow.outcome(now, &self.ports));
+            let _ = self.outcomes.send(flow.outcome(now, &self.clock, &self.ports));
         }
     }
 

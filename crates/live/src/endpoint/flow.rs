@@ -222,7 +222,7 @@ impl Flow {
         View { time_s, packets, bytes, rtt_s: rtt, loss, figure: self.session.figure(), running, over: self.is_over() }
     }
 
-    pub(super) fn outcome(mut self, now: Time, ports: &[UdpPort]) -> Outcome {
+    pub(super) fn outcome(mut self, now: Time, clock: &Clock, ports: &[UdpPort]) -> Outcome {
         if let Some(log) = &mut self.log {
             let _ = log.flush();
         }
@@ -231,9 +231,14 @@ impl Flow {
             State::Ended(end) => end,
             _ => End::Stopped,
         };
+        let epoch = epoch(&self.session);
         let mut half = Half::of(&mut self.session, &self.model, self.recorder, now, &self.before);
         half.dropped.2 += ports[self.new.port].refused().saturating_sub(self.refused_before) + self.dropped;
         half.ended = end.to_string();
+        let measured = self.new.measure.filter(|_| epoch > Time::ZERO);
+        half.began_s = measured.map(|_| clock.monotonic_at_zero() as f64 / 1e9 + epoch.as_secs_f64());
+        half.whole =
+            end == End::Done && self.bounds != Bounds::Behind && self.new.measure.is_none_or(|it| it.from_ms == 0);
         half.well = matches!(end, End::Done | End::Stopped);
         if !self.late.is_empty() {
             let at = |quantile| self.late.value_at_quantile(quantile) as f64 / 1e9;
@@ -254,7 +259,7 @@ impl paceline_control::Gauges for Shows {
     fn gauge(&mut self, name: &'static str, _: paceline_control::GaugeUnit, value: f64) {
         match name {
             "srtt" | "rtt" if value > 0.0 => self.rtt = Some(value),
-            "loss_event_rate" | "reported_loss" => self.loss = Some(value),
+            "loss_event_rate" | "reported_loss" if !value.is_nan() => self.loss = Some(value),
             _ => {}
         }
     }

@@ -113,6 +113,12 @@ pub struct Half {
     pub wire_bytes: u64,
     /// Whether a sender's application came to its end by itself.
     pub finished: bool,
+    /// When the data began by CLOCK_MONOTONIC, in seconds, of a flow that is measured from an instant to an instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began_s: Option<f64>,
+    /// Of a receiver: that it has counted from the first packet, and the sender's word that there are no more has come behind
+    /// the last one. What was sent and is not counted here was lost; otherwise it may have been under way.
+    pub whole: bool,
     /// The medium that a receiver played.
     pub stream: Option<StreamSummary>,
     /// What it recorded.
@@ -287,7 +293,8 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
     let until = stop.max(receiver.last_s).min(receiver.end_s.max(receiver.last_s));
     let active_s = (until - from_s).max(0.0);
     let per_second = |bytes: u64| if active_s > 0.0 { bytes as f64 * 8.0 / active_s } else { 0.0 };
-    let lost = out.packets_sent.zip(came.packets_delivered).map(|(sent, came)| sent.saturating_sub(came));
+    let lost = out.packets_sent.zip(came.packets_delivered).filter(|_| receiver.whole);
+    let lost = lost.map(|(sent, came)| sent.saturating_sub(came));
     let of_sent = |packets: u64| out.packets_sent.filter(|sent| *sent > 0).map(|sent| packets as f64 / sent as f64);
     FlowRow {
         goodput_bps: per_second(came.bytes_delivered.unwrap_or(0)),
@@ -363,4 +370,19 @@ pub fn recordings(sender: &Half, receiver: &Half, flow: &str, instance: u32) -> 
         rate.columns.push(("send_rate_bps".into(), sending));
     }
     series
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_under_way_is_not_lost() {
+        let row = |sent, delivered| FlowRow { packets_sent: sent, packets_delivered: delivered, ..FlowRow::default() };
+        let sender = Half { row: row(Some(100), None), ..Half::default() };
+        let receiver = |whole| Half { row: row(None, Some(90)), whole, ..Half::default() };
+        let of = |row: FlowRow| (row.packets_lost, row.loss_rate, row.receiving_ratio);
+        assert_eq!(of(joined(&sender, &receiver(true), 0.0, 1.0)), (Some(10), Some(0.1), Some(0.9)));
+        assert_eq!(of(joined(&sender, &receiver(false), 0.0, 1.0)), (None, None, Some(0.9)));
+    }
 }

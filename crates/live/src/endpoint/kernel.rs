@@ -153,15 +153,18 @@ pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, lim
                 at_latest: offer.measure.map(|measure| measure.to()),
                 ..Sending::lasting(length)
             };
-            match flow::send(stream, &options, Clock::start(), &mut |_| go_on()) {
+            let clock = Clock::start();
+            match flow::send(stream, &options, clock, &mut |_| go_on()) {
                 Err(error) => failed(&error.to_string()),
                 Ok(sent) => {
                     let row = sent.row();
                     let ended = row.ended.clone().unwrap_or_default();
                     let end_s = sent.end.since(sent.log.start()).as_secs_f64();
+                    let zero_s = clock.monotonic_at_zero() as f64 / 1e9;
+                    let began_s = offer.measure.map(|_| zero_s + sent.log.start().as_secs_f64());
                     let tables = sent.log.series("flow", 0, Way::Out).into_iter().map(Table::of).collect();
                     let well = matches!(sent.ended, flow::Ended::Time | flow::Ended::Bytes | flow::Ended::Stopped);
-                    Half { row, end_s, tables, ended, well, ..Half::default() }
+                    Half { row, end_s, began_s, tables, ended, well, ..Half::default() }
                 }
             }
         }

@@ -29,10 +29,10 @@ pub struct PathAccessPoint {
 pub struct AccessPointReport {
     /// Intervals.
     pub intervals: u64,
-    /// Mean of the intervals' longest waits, above the least.
-    pub delay_mean_s: f64,
+    /// Mean of the intervals' longest waits, above the least; `None` before the first interval is over.
+    pub delay_mean_s: Option<f64>,
     /// The longest wait.
-    pub delay_max_s: f64,
+    pub delay_max_s: Option<f64>,
     /// Acknowledgements whose window was lowered.
     pub lowered: u64,
     /// The most connections at a time.
@@ -102,8 +102,9 @@ impl PathAccessPoint {
         }
         let report = &mut self.report;
         report.intervals += 1;
-        report.delay_mean_s += (wait.as_secs_f64() - report.delay_mean_s) / report.intervals as f64;
-        report.delay_max_s = report.delay_max_s.max(wait.as_secs_f64());
+        let (mean, wait_s) = (report.delay_mean_s.unwrap_or(0.0), wait.as_secs_f64());
+        report.delay_mean_s = Some(mean + (wait_s - mean) / report.intervals as f64);
+        report.delay_max_s = Some(report.delay_max_s.unwrap_or(0.0).max(wait_s));
         report.most_flows = report.most_flows.max(taken.reports.len());
     }
 

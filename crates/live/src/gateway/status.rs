@@ -63,10 +63,10 @@ pub struct GatewayReport {
     pub duration_s: f64,
     /// Intervals.
     pub intervals: u64,
-    /// Mean of the intervals' longest waits.
-    pub delay_mean_s: f64,
+    /// Mean of the intervals' longest waits; `None` before the first interval is over.
+    pub delay_mean_s: Option<f64>,
     /// The longest wait.
-    pub delay_max_s: f64,
+    pub delay_max_s: Option<f64>,
     /// Acknowledgements whose window was lowered (with `dry_run`: would have been).
     pub lowered: u64,
     /// The most connections at a time.
@@ -97,8 +97,8 @@ impl GatewayReport {
             cleared,
             duration_s: 0.0,
             intervals: 0,
-            delay_mean_s: 0.0,
-            delay_max_s: 0.0,
+            delay_mean_s: None,
+            delay_max_s: None,
             lowered: 0,
             most_flows: 0,
             queue_drops: None,
@@ -108,8 +108,9 @@ impl GatewayReport {
 
     pub(super) fn take_in(&mut self, status: &Status) {
         self.intervals += 1;
-        self.delay_mean_s += (status.delay_s - self.delay_mean_s) / self.intervals as f64;
-        self.delay_max_s = self.delay_max_s.max(status.delay_s);
+        let mean = self.delay_mean_s.unwrap_or(0.0);
+        self.delay_mean_s = Some(mean + (status.delay_s - mean) / self.intervals as f64);
+        self.delay_max_s = Some(self.delay_max_s.unwrap_or(0.0).max(status.delay_s));
         self.lowered = status.lowered;
         self.most_flows = self.most_flows.max(status.flows.len());
     }

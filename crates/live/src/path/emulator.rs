@@ -6,6 +6,7 @@
 
 use super::frame::{Shape, damage, mark};
 use super::frames::Frames;
+use super::lost::Lost;
 use super::own::OwnDelays;
 use super::spec::PathSpec;
 use paceline_packet::{Flags, FlowId, Packet, Stamp};
@@ -174,6 +175,7 @@ struct Event {
 pub struct Emulator {
     ways: [Way; 2],
     own: OwnDelays,
+    lost: Lost,
     events: BinaryHeap<Reverse<Event>>,
     /// Events beyond the last link whose time has come, in order of time.
     out: VecDeque<Event>,
@@ -182,6 +184,8 @@ pub struct Emulator {
     latest: u64,
     /// The frame of the last release, until the next poll.
     released: Option<u32>,
+    /// Whether that is damaged.
+    spoilt: bool,
 }
 
 impl Emulator {
@@ -202,12 +206,14 @@ impl Emulator {
         Emulator {
             ways: [way(&spec.there, Side::Near), way(&spec.back, Side::Far)],
             own: spec.own.clone(),
+            lost: Lost::of(spec.ports.clone()),
             events: BinaryHeap::new(),
             out: VecDeque::new(),
             frames: Frames::new(memory),
             number: 0,
             latest: 0,
             released: None,
+            spoilt: false,
         }
     }
 
@@ -223,6 +229,7 @@ impl Emulator {
         };
         let Some(slot) = self.frames.keep(&frame[..usize::from(shape.size)], now) else {
             way.counts.memory += 1;
+            self.lost.dropped(side, frame, Time(now));
             return;
         };
         way.counts.in_flight += 1;
@@ -256,8 +263,11 @@ impl Emulator {
             let packet = self.frames.bytes(event.frame);
             let Some(shape) = Shape::of(packet) else { unreachable!("it was a packet when it came in") };
             let flags = Flags(event.flags);
-            if flags.has(Flags::CORRUPT) {
+            self.spoilt = flags.has(Flags::CORRUPT);
+            if self.spoilt {
                 way.damaged += 1;
+                // its checksum is wrong, wherever it goes: nobody gets it
+                self.lost.dropped(Side::BOTH[usize::from(event.way)], packet, Time(event.time));
                 if !damage(packet, shape.header, way.damage.bits(way.damaged)) {
                     way.counts.links[DropReason::Corrupt] += 1;
                     self.frames.release(event.frame);
@@ -283,6 +293,9 @@ impl Emulator {
     /// The frame that [`Emulator::poll`] gave last, which came out at `side`, was not taken there.
     pub fn not_taken(&mut self, side: Side) {
         let Some(slot) = self.released.take() else { return };
+        if !self.spoilt {
+            self.lost.dropped(side.other(), self.frames.bytes(slot), Time(self.latest));
+        }
         let counts = &mut self.ways[side.other() as usize].counts;
         counts.delivered -= 1;
         counts.delivered_bytes -= self.frames.bytes(slot).len() as u64;
@@ -304,6 +317,12 @@ impl Emulator {
     #[must_use]
     pub fn counts(&self, side: Side) -> Counts {
         self.ways[side as usize].counts
+    }
+
+    /// What flows have lost so far, which is forgotten here.
+    #[must_use]
+    pub fn take_lost(&mut self) -> Lost {
+        std::mem::take(&mut self.lost)
     }
 
     /// Closes the books at `end`: both directions, that from the near end first.
@@ -371,31 +390,31 @@ impl Emulator {
             managed.advance(Time(time.0 + 1), &mut |fate, packet, _| settled.push((fate, packet)));
         }
         for (fate, packet) in settled {
-            self.settle(fate, packet, way, link);
+            self.settle(fate, packet, way, link, time);
         }
     }
 
     /// A frame reaches a link.
     fn cross(&mut self, event: Event) {
         let (way, link) = (usize::from(event.way), usize::from(event.link));
-        let mut packet = packet(event);
+        let (mut packet, at) = (packet(event), Time(event.time));
         match &mut self.ways[way].links[link] {
             AnyLink::Plain(plain) => {
                 let fate = plain.admit(&mut packet);
-                self.settle(fate, packet, way, link);
+                self.settle(fate, packet, way, link, at);
             }
             AnyLink::Managed(managed) => {
                 let mut settled = Vec::new();
                 managed.arrive(packet, &mut |fate, packet, _| settled.push((fate, packet)));
                 for (fate, packet) in settled {
-                    self.settle(fate, packet, way, link);
+                    self.settle(fate, packet, way, link, at);
                 }
             }
         }
     }
 
-    /// What a link says of a frame.
-    fn settle(&mut self, fate: Fate, packet: Packet, way: usize, link: usize) {
+    /// What a link says of a frame `at` that time.
+    fn settle(&mut self, fate: Fate, packet: Packet, way: usize, link: usize, at: Time) {
         let onward = Event {
             time: packet.time.0,
             number: 0,
@@ -406,12 +425,13 @@ impl Emulator {
             frame: packet.seq,
             flow: packet.flow.0,
         };
-        let way = &mut self.ways[way];
+        let (side, way) = (Side::BOTH[way], &mut self.ways[way]);
         match fate {
             Fate::Pass => self.send(onward),
             Fate::Drop(reason) => {
                 way.counts.links[reason] += 1;
                 way.counts.in_flight -= 1;
+                self.lost.dropped(side, self.frames.bytes(onward.frame), at);
                 self.frames.release(onward.frame);
             }
             Fate::Twice(time) => {
@@ -422,7 +442,10 @@ impl Emulator {
                         let flags = packet.flags.with(Flags::DUPLICATE).0;
                         self.send(Event { time: time.0, flags, frame, ..onward });
                     }
-                    None => way.counts.memory += 1,
+                    None => {
+                        way.counts.memory += 1;
+                        self.lost.dropped(side, self.frames.bytes(onward.frame), at);
+                    }
                 }
                 self.send(onward);
             }

@@ -4,8 +4,8 @@
 
 use paceline_packet::Flags;
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
 
 /// The basis of FNV-1a of 32 bits (Fowler, Noll, Vo; draft-eastlake-fnv).
 const HASHED: u32 = 0x811c_9dc5;

@@ -2,6 +2,7 @@
 
 use super::capture::{Capturing, PathCapture};
 use super::emulator::{Counts, LinkResult, Release, Side, WayResult};
+use super::lost::Lost;
 use crate::clock::{Clock, Lateness, histogram};
 use crate::gateway::AccessPointReport;
 use crate::host::HostReport;
@@ -44,6 +45,9 @@ pub struct PathReport {
     /// What was recorded over time: tables `queue` (a link's), as a simulated run has them, and `delay` (a direction's).
     #[serde(skip)]
     pub series: Vec<Series>,
+    /// What flows have lost, by CLOCK_MONOTONIC.
+    #[serde(skip)]
+    pub lost: Lost,
 }
 
 /// One direction of an emulated path.

@@ -126,6 +126,7 @@ pub fn run(
         capture: None,
         access_point: relay.access_point.as_ref().map(PathAccessPoint::report),
         series: Vec::new(),
+        lost: relay.emulator.take_lost().in_monotonic(&clock),
     };
     Ok(relay.recorder.finish(relay.emulator.finish(end), end, report))
 }

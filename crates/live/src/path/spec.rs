@@ -11,6 +11,7 @@ use paceline_sim::expand::{ExpandError, expand};
 use paceline_sim::model::LinkDirection;
 use paceline_sim::scenario::loss::Loss;
 use paceline_sim::scenario::{Document, Link, Scenario, ScenarioError};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A path inside this crate.
@@ -132,6 +133,8 @@ pub struct PathSpec {
     pub back: Vec<LinkDirection>,
     /// What flows have of their own before and after the links.
     pub own: OwnDelays,
+    /// Of the flows that go over it, the ports at the near end.
+    pub ports: Range<u16>,
     /// What its links say to no effect, or hardly the one that is meant: a line each, with file, line and key.
     pub warnings: Vec<String>,
 }
@@ -196,6 +199,7 @@ impl PathSpec {
             there: way("forward").collect(),
             back: way("backward").rev().collect(),
             own: ports.map(|first| OwnDelays::of(&scenario, &model, first)).unwrap_or_default(),
+            ports: ports.map_or(0..0, |first| first..first.saturating_add(model.flows.len() as u16)),
             warnings: scenario.warnings_of_links(&document),
         })
     }

@@ -27,7 +27,7 @@ pub(crate) use reports::is_rtcp;
 pub use reports::{CAUTIOUS_BPS, Reported, RtpPeer};
 pub use sender::SenderSession;
 
-use paceline_packet::wire::tfrc::{ConnectionId, Nonce, RateLimit, Reason};
+use paceline_packet::wire::tfrc::{self, ConnectionId, Message, Nonce, RateLimit, Reason};
 use paceline_sim::scenario::ScenarioError;
 use paceline_units::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,17 @@ impl EcnBits {
             3 => EcnBits::Ce,
             _ => EcnBits::Ect,
         }
+    }
+}
+
+/// Whether a datagram of a flow carries its data: it is none of the agreement, and no report.
+#[must_use]
+pub(crate) fn is_data(datagram: &[u8]) -> bool {
+    match tfrc::decode(datagram) {
+        Ok((found, _)) => {
+            matches!(found.message, Message::Data(_) | Message::Single(_) | Message::Segment(_) | Message::Plain(_))
+        }
+        Err(_) => !datagram.starts_with(&tfrc::MAGIC) && !is_rtcp(datagram),
     }
 }
 
