@@ -250,14 +250,18 @@ fn line(status: &Status) -> String {
 }
 
 fn summary(report: &GatewayReport) -> String {
+    let waits = match (report.delay_mean_s, report.delay_max_s) {
+        (Some(mean), Some(most)) => {
+            format!("longest waits {:.1} ms in the mean, {:.1} ms at most; ", mean * 1e3, most * 1e3)
+        }
+        _ => String::new(),
+    };
     format!(
-        "{:.1} s on {} ({}, delay from {}): longest waits {:.1} ms in the mean, {:.1} ms at most; {} windows {}",
+        "{:.1} s on {} ({}, delay from {}): {waits}{} windows {}",
         report.duration_s,
         report.lan,
         report.attached,
         report.delay_from,
-        report.delay_mean_s * 1e3,
-        report.delay_max_s * 1e3,
         report.lowered,
         if report.dry_run { "would have been lowered" } else { "lowered" }
     )
