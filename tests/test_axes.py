@@ -159,7 +159,7 @@ def test_a_stopped_sweep_goes_on_where_it_was(scenario: _core.Scenario, tmp_path
     resumed = paceline.sweep(scenario, TOGETHER, runs=2, out=tmp_path / "cut")
     for name in TABLES:
         assert_frame_equal(resumed.table(name), whole.table(name), check_exact=True)
-    with pytest.raises(PacelineError, match="Use another --out"):
+    with pytest.raises(PacelineError, match=r"Use another out, or fresh=True to start over"):
         paceline.sweep(scenario, {RATE: ["1 Mbit/s"]}, runs=2, out=tmp_path / "cut")
 
 

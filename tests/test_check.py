@@ -177,6 +177,9 @@ def test_check_takes_the_files_of_papers(tmp_path: Path) -> None:
     assert found["kind"] == "paper"
     assert len(found["errors"]) == 1
     assert "figures.toml" in found["errors"][0]
+    for name in ("figures.toml", "published.toml"):
+        folder = clone / "papers" / "voap"
+        refused(paceline_("run", folder / name), "this is of a paper", f"`paceline reproduce {folder}` runs")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="paths are emulated on Linux")

@@ -23,6 +23,7 @@ from paceline.errors import LiveError, PacelineError, ScenarioError
 from paceline.keys import new_key
 from paceline.results import Results
 from paceline.sending import controller_of, place, send
+from paceline.spoken import by_command
 
 pytestmark = pytest.mark.realtime
 
@@ -111,18 +112,23 @@ def test_a_stream_is_played(port: int) -> None:
 def test_mistakes_are_said_before_anything_is_sent(port: int, tmp_path: Path) -> None:
     with pytest.raises(PacelineError, match=r"no controller tfrx \(did you mean tfrc\?\)"):
         send("127.0.0.1", "tfrx", port=port)
-    with pytest.raises(ScenarioError, match=r"^--set params.phi: "):
+    with pytest.raises(ScenarioError, match=r"^set params.phi: "):
         send("127.0.0.1", "newreno", set={"params.phi": 2}, port=port)
-    with pytest.raises(ScenarioError, match=r"^--app: "):
+    with pytest.raises(ScenarioError, match=r"^app: "):
         send("127.0.0.1", "tfrc", app="wev", port=port)
-    with pytest.raises(ScenarioError, match=r"^--rate: "):
+    with pytest.raises(ScenarioError, match=r"^rate: "):
         send("127.0.0.1", "udp", rate="2 apples", port=port)
     with pytest.raises(PacelineError, match="one of them"):
         send(f"127.0.0.1:{port}", "tfrc", port=port - 1)
-    with pytest.raises(PacelineError, match="--rate 2Mbit/s"):
+    with pytest.raises(PacelineError, match='rate="2Mbit/s"'):
         send("127.0.0.1", "udp", port=port)
-    with pytest.raises(PacelineError, match="others find theirs"):
+    with pytest.raises(PacelineError, match=r'^rate is the rate of cc="udp"; others find theirs'):
         send("127.0.0.1", "tfrc", rate="1 Mbit/s", port=port)
+    with by_command():
+        with pytest.raises(ScenarioError, match=r"^--set params.phi: "):
+            send("127.0.0.1", "newreno", set={"params.phi": 2}, port=port)
+        with pytest.raises(PacelineError, match=r"^--rate is the rate of --cc udp; others find theirs"):
+            send("127.0.0.1", "tfrc", rate="1 Mbit/s", port=port)
     with pytest.raises(PacelineError, match="bulk transfer"):
         send("127.0.0.1", "kernel:reno", app="web", port=port)
     with pytest.raises(LiveError, match="--max-duration"):

@@ -250,8 +250,12 @@ def test_no_bar_where_there_is_no_interval(value: Callable[..., float], seeds: i
     assert set(table["kind"]) == {kind}
     assert bars(axes) == {}
     assert len(marks(axes)) == 2
-    assert all(hollow for _, _, hollow in marks(axes))
-    assert entries(figure) == [["no interval"]]
+    faces = {line.get_markerfacecolor() for line in axes.lines if line.get_linestyle() == "None"}
+    assert faces == {"white" if kind == "runs" else "#bbbbbb"}, (
+        "they are told apart, and from points with an interval"
+    )
+    said = {"runs": "most runs equal: no interval", "none": "too few runs for an interval"}
+    assert entries(figure) == [[said[kind]]]
 
 
 def test_one_run_has_no_interval_and_says_so_once() -> None:

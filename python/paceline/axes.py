@@ -21,6 +21,7 @@ from typing import Any
 from paceline.arguments import plain
 from paceline.errors import ArgumentError, PacelineError
 from paceline.scenario import assignment
+from paceline.spoken import option
 
 Vary = Mapping[Any, Any]
 """Paths, or tuples of paths that go together, and their values, a list, a tuple or an array: see above. (Keys of a
@@ -105,7 +106,9 @@ def _check_paths(paths: Sequence[str]) -> None:
         if paths.count(path) > 1:
             raise PacelineError(f"{path} is varied twice: give its values in one option")
         if path == "seed":
-            raise PacelineError("seed is not varied: --runs K takes K seeds, --seed N says from which on")
+            raise PacelineError(
+                f"seed is not varied: {option('runs', 10)} takes 10 seeds, {option('seed', 1)} says from which on"
+            )
 
 
 def check_set(changes: Mapping[str, Any], vary: Vary) -> None:

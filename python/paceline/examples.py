@@ -12,6 +12,7 @@ from typing import Any
 from paceline import files
 from paceline.carried import folder
 from paceline.errors import PacelineError
+from paceline.spoken import option
 
 
 def examples() -> dict[str, str]:
@@ -88,7 +89,7 @@ def begin(name: str, *, force: bool = False) -> Path:
 def free(path: Path, *, force: bool) -> None:
     """Raises PacelineError if a file is there that is not to be replaced."""
     if path.exists() and not force:
-        raise PacelineError(f"{path} is there already: --force replaces it")
+        raise PacelineError(f"{path} is there already: {option('force', True)} replaces it")
 
 
 def dissector() -> str:

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from paceline import _core
 from paceline.errors import PacelineError
+from paceline.spoken import option
 
 SCHEME = "rtp://"
 PAYLOAD_TYPE = 96
@@ -40,13 +41,13 @@ class Receiver:
         )
         try:
             parts = urlsplit(address)
-            options = parse_qsl(parts.query, strict_parsing=True) if parts.query else []
-            numbers = {name: int(value) for name, value in options}
+            more = parse_qsl(parts.query, strict_parsing=True) if parts.query else []
+            numbers = {name: int(value) for name, value in more}
             host, port = parts.hostname, parts.port
         except ValueError:
             raise mistaken from None
         known = {*_OPTIONS, "pt"}
-        is_more = "#" in address or len(options) > len(numbers)
+        is_more = "#" in address or len(more) > len(numbers)
         if (
             is_more
             or not host
@@ -95,20 +96,21 @@ def limits(
     for what is not `plain`: such a receiver takes one flow from here, and knows no key."""
     if not plain or controller.startswith("kernel:"):
         raise PacelineError(
-            "to a receiver of plain RTP goes one flow from here: leave out --reverse, --both, --flows, --port, "
-            "--key-file and kernel:NAME"
+            "to a receiver of plain RTP goes one flow of one of our controllers, from here, without a key; its "
+            "port is in rtp://HOST:PORT"
         )
     if controller != "lda-plus":
         return dict(changes or {})
     if max_rate is None:
         raise PacelineError(
-            "a receiver of plain RTP does not measure the bottleneck: how fast may the flow become? --max-rate 2Mbit/s"
+            "a receiver of plain RTP does not measure the bottleneck: how fast may the flow become? "
+            f"{option('max_rate', '2Mbit/s')}"
         )
     try:
         rate = _core.quantity(max_rate, "bit/s")
     except ValueError as error:
-        raise PacelineError(f"--max-rate {max_rate}: {error}") from None
+        raise PacelineError(f"{option('max_rate', max_rate)}: {error}") from None
     if not 1e3 <= rate <= 1e12:
-        raise PacelineError(f"--max-rate {max_rate}: at least 1 kbit/s, at most 1000 Gbit/s")
+        raise PacelineError(f"{option('max_rate', max_rate)}: at least 1 kbit/s, at most 1000 Gbit/s")
     own = {"params.max_rate": rate, "params.bottleneck": rate, "params.initial_rate": INITIAL_RATE}
     return {**own, **(changes or {})}

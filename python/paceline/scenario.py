@@ -14,6 +14,7 @@ from paceline._core import Scenario
 from paceline.arguments import checked, plain
 from paceline.carried import find, told
 from paceline.errors import ArgumentError, CutShortWarning, PacelineError, ScenarioError
+from paceline.reproduce.where import FIGURES, PUBLISHED
 from paceline.warned import warn
 
 ScenarioLike = Scenario | str | Path | Mapping[str, Any]
@@ -60,6 +61,10 @@ def _loaded(scenario: ScenarioLike, values: list[tuple[str, str]]) -> Scenario:
                 f"{scenario}: this is a path, which has no flows: `paceline path {scenario} -- COMMAND...` runs a "
                 "program over it; a scenario has `duration` and `flow` too"
             ) from None
+        if is_of_a_paper(path):
+            raise PacelineError(
+                f"{scenario}: this is of a paper: `paceline reproduce {Path(path).parent}` runs its figures"
+            ) from None
         raise
 
 
@@ -73,6 +78,11 @@ def is_path(path: str | Path) -> bool:
     """Whether a file is a path alone, which `paceline path` takes: it has links, and neither flows nor a duration."""
     keys = _keys(path)
     return "link" in keys and not keys & {"flow", "duration"}
+
+
+def is_of_a_paper(path: str | Path) -> bool:
+    """Whether a file has the name of those that make a folder a paper, and is no scenario."""
+    return Path(path).name in {FIGURES, PUBLISHED} and not _keys(path) & {"flow", "link"}
 
 
 def _keys(path: str | Path) -> set[str]:

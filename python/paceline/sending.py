@@ -19,6 +19,7 @@ from paceline.keys import read_key
 from paceline.live import live_record, live_results
 from paceline.results import Results
 from paceline.scenario import toml_value
+from paceline.spoken import option
 from paceline.store import claim
 
 PORT = 5050
@@ -47,7 +48,7 @@ def place(host: str, port: int = PORT) -> tuple[str, int]:
     name, within = (host, None) if found is None else (found["six"] or found["name"], found["port"])
     number = port if within is None else int(within)
     if within is not None and port not in {PORT, number}:
-        raise PacelineError(f"{host} and --port {port}: one of them")
+        raise PacelineError(f"{host} and {option('port', port)}: one of them")
     if not 1 <= number <= 65_535:
         raise PacelineError(f"{host}: there is no port {number}; ports are 1 to 65535")
     return name, number
@@ -174,25 +175,27 @@ def _sent(
 
 def _server(host: str, port: int, max_rate: str | None) -> tuple[str, int]:
     if max_rate is not None:
-        raise PacelineError("--max-rate is for rtp://HOST:PORT; `paceline serve --max-rate` sets a server's")
+        raise PacelineError(
+            f"{option('max_rate')} is for rtp://HOST:PORT; `paceline serve --max-rate` sets a server's"
+        )
     return place(host, port)
 
 
 def _at_options(text: str, app: str | None, rate: str | None) -> str:
     """Mistakes in a flow's table, at the options that its keys come from."""
-    options = {"cc": "--cc", "for": "--for", "": ""}
+    options = {"cc": option("cc"), "for": option("duration_s"), "": ""}
     if app is not None:
-        options |= {"app": "--app", "app.kind": "--app"}
+        options |= dict.fromkeys(("app", "app.kind"), option("app"))
     if rate is not None:
-        options |= {"app": "--rate", "app.rate": "--rate"}
+        options |= dict.fromkeys(("app", "app.rate"), option("rate"))
 
-    def option(found: re.Match[str]) -> str:
+    def said(found: re.Match[str]) -> str:
         key = found["key"] or found["own"] or ""
-        where = options.get(key, f"--set {key}")
+        where = options.get(key, f"{option('set')} {key}")
         return f"{where}: " if where else ""
 
     keys = r"(?:(?:flow\.live(?:\.(?P<key>[^:\s]+))?|(?P<own>cc|for|profile|count|app)): )?"
-    return re.sub(rf"^live(?::\d+)*: {keys}", option, text, flags=re.MULTILINE)
+    return re.sub(rf"^live(?::\d+)*: {keys}", said, text, flags=re.MULTILINE)
 
 
 def _work(
@@ -216,14 +219,15 @@ def _settings(
     if controller.startswith(KERNEL):
         if changes or app or rate:
             raise PacelineError(
-                "a flow of the kernel's TCP is a bulk transfer: leave out --set, --app and --rate"
+                "a flow of the kernel's TCP is a bulk transfer: leave out "
+                f"{option('set')}, {option('app')} and {option('rate')}"
             )
         return []
     if (rate is not None) != (controller == "udp" and app is None):
         raise PacelineError(
-            "datagrams without a controller need a rate: --rate 2Mbit/s"
+            f"datagrams without a controller need a rate: {option('rate', '2Mbit/s')}"
             if rate is None
-            else "--rate is the rate of --cc udp; others find theirs"
+            else f"{option('rate')} is the rate of {option('cc', 'udp')}; others find theirs"
         )
     settings = [("cc", controller)]
     if app is not None:

@@ -18,6 +18,7 @@ from typing import Any
 from paceline import _core, files
 from paceline.errors import PacelineError, StorageError
 from paceline.results import TABLES, OnDisk, Results, RunRecord
+from paceline.spoken import option
 
 _LOCK = ".lock"
 
@@ -39,7 +40,7 @@ def alone_in(directory: Path, kind: str | None = None) -> Iterator[None]:
     except Timeout:
         raise PacelineError(
             f"{directory} is in use: another paceline command writes there. Wait until it has ended, or give another "
-            "--out"
+            f"{option('out')}"
         ) from None
     except NotImplementedError:
         # A file system without locks: nothing can be known there.
@@ -90,11 +91,11 @@ def check_kind(directory: Path, kind: str) -> dict[str, Any] | None:
         there = manifest.get("kind", "?")
         if there != kind:
             raise PacelineError(
-                f"{directory} is the directory of a {there}, not of a {kind}: use another --out"
+                f"{directory} is the directory of a {there}, not of a {kind}: use another {option('out')}"
             )
         return manifest
     if any(entry.name != _LOCK for entry in directory.iterdir()):
-        raise PacelineError(f"{directory} is not empty and holds no {kind}: use another --out")
+        raise PacelineError(f"{directory} is not empty and holds no {kind}: use another {option('out')}")
     return None
 
 
@@ -184,7 +185,8 @@ class Kept:
         if changed and not self._fresh and not self._over:
             raise PacelineError(
                 f"{directory} holds a {self.manifest['kind']} that this one cannot resume: {changed}. "
-                "Use another --out, or --fresh to start over (the finished runs there are then deleted)."
+                f"Use another {option('out')}, or {option('fresh', True)} to start over (the finished runs there are "
+                "then deleted)."
             )
         store = Store(directory)
         if self._fresh or changed:

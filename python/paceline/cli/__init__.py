@@ -28,6 +28,7 @@ from typer.core import TyperCommand, TyperGroup
 from paceline import _core
 from paceline.cli.help import RENAMED, WIDTH, Command
 from paceline.errors import CutShortWarning, PacelineError
+from paceline.spoken import by_command
 from paceline.threads import THREADS
 
 COMMANDS: dict[str, str] = {
@@ -110,7 +111,8 @@ class Guarded(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            result = super().invoke(ctx)
+            with by_command():
+                result = super().invoke(ctx)
             if sys.stdout is not None:
                 sys.stdout.flush()
         except PacelineError as error:

@@ -19,8 +19,8 @@ from paceline.carried import find, told
 from paceline.cli.options import AsJson
 from paceline.cli.run import NAME, text_of_input
 from paceline.errors import PacelineError, PacelineWarning, StorageError
-from paceline.reproduce.where import FIGURES, PUBLISHED
-from paceline.scenario import is_campaign, is_path, load, parse
+from paceline.reproduce.where import FIGURES
+from paceline.scenario import is_campaign, is_of_a_paper, is_path, load, parse
 
 
 @dataclass
@@ -109,7 +109,7 @@ def _look(path: Path) -> Found:
 
 
 def _kind(path: Path) -> str:
-    if path.name in (FIGURES, PUBLISHED):
+    if is_of_a_paper(path):
         return "paper"
     return "campaign" if is_campaign(path) else "path" if is_path(path) else "scenario"
 

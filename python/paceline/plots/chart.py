@@ -103,10 +103,9 @@ def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, man
         middle, half = (own[low] + own[high]) / 2, (own[high] - own[low]) / 2
         dots = _DOTS if kind is Kind.MEDIAN else "-"
         _bars(axes, own["x"].to_list(), middle.to_list(), half.to_list(), look["color"], dots)
-    for hollow in (False, True):
-        own = rows.filter(hollow == _HOLLOW, pl.col("mean").is_not_null())
-        face = "white" if hollow else look["color"]
-        points = {**look, "linestyle": "none", "markerfacecolor": face}
+    for face, which in _FACES.items():
+        own = rows.filter(which, pl.col("mean").is_not_null())
+        points = {**look, "linestyle": "none", "markerfacecolor": face or look["color"]}
         if len(own):  # matplotlib would leave room for the points that are not there
             axes.plot(own["x"], own["point"], zorder=3, clip_on=False, **points)
     apart = rows.filter(APART)
@@ -118,6 +117,14 @@ _BOUNDS = {Kind.T: ("low", "high"), Kind.MEDIAN: ("median_low", "median_high")}
 _MEAN: dict[str, Any] = {"marker": "x", "linestyle": "none"}
 _HOLLOW = (pl.col("kind") != Kind.T.value) & (pl.col("n") > 1)
 """Whether a point of several runs has no interval of its mean."""
+_FEW = "#bbbbbb"
+"""What fills points of too few runs for any interval."""
+_FACES = {
+    None: ~_HOLLOW,
+    "white": _HOLLOW & (pl.col("kind") != Kind.NONE.value),
+    _FEW: _HOLLOW & (pl.col("kind") == Kind.NONE.value),
+}
+"""What fills which points: None is the curve's colour."""
 
 
 def _bars(axes: Axes, x: list[float], middle: list[float], half: list[float], colour: str, dots: Any) -> None:
@@ -237,8 +244,11 @@ def _kinds_of(chart: Chart) -> list[Line2D]:
         found.append(Line2D([], [], label="median and its interval", linestyle=_DOTS, **hollow))
     if not chart.data.filter(APART).is_empty():
         found.append(Line2D([], [], label="mean beyond it", color=_GREY, **_MEAN))
-    if kinds - {Kind.MEDIAN}:
-        found.append(Line2D([], [], label="no interval", linestyle="none", **hollow))
+    if Kind.RUNS in kinds:
+        found.append(Line2D([], [], label="most runs equal: no interval", linestyle="none", **hollow))
+    if Kind.NONE in kinds:
+        few = {**hollow, "linestyle": "none", "markerfacecolor": _FEW}
+        found.append(Line2D([], [], label="too few runs for an interval", **few))
     return found
 
 

@@ -10,6 +10,7 @@ from paceline.errors import PacelineError
 from paceline.reproduce import figures, page, tables
 from paceline.reproduce.paper import Paper
 from paceline.reproduce.reproduction import Reproduction
+from paceline.spoken import option
 
 KIND = "reproduction"
 """What the manifest of such a folder says."""
@@ -23,9 +24,11 @@ def check_whole(out: Path, paper: Paper, figure: str | None, runs: int, *, real:
         return
     there = files.read_json(path)
     if there.get("kind") != KIND:
-        raise PacelineError(f"{out} is the directory of a {there.get('kind', '?')}: use another --out")
+        raise PacelineError(
+            f"{out} is the directory of a {there.get('kind', '?')}: use another {option('out')}"
+        )
     if there["paper"] != paper.key:
-        raise PacelineError(f"{out} holds the page of {there['paper']}: use another --out")
+        raise PacelineError(f"{out} holds the page of {there['paper']}: use another {option('out')}")
     held, known = there["figure"], paper.figures()
     lost = []
     if figure not in (None, held) and (held is None or held in known) and known != [figure]:
@@ -39,7 +42,7 @@ def check_whole(out: Path, paper: Paper, figure: str | None, runs: int, *, real:
     if lost:
         raise PacelineError(
             f"{out} holds a page with {' and '.join(lost)}, which this one has not, and would take its place: "
-            "give this one another --out"
+            f"give this one another {option('out')}"
         )
 
 

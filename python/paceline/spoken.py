@@ -1,0 +1,33 @@
+"""How a message names an argument: as whoever made the mistake has it, an option of the command or an argument."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+_OF_THE_COMMAND = {"duration_s": "--for"}
+_by_command = False
+
+
+@contextlib.contextmanager
+def by_command() -> Iterator[None]:
+    """While it lasts, messages name options of the command line."""
+    global _by_command  # noqa: PLW0603 (a process is one command, or none)
+    before, _by_command = _by_command, True
+    try:
+        yield
+    finally:
+        _by_command = before
+
+
+def option(argument: str, value: object = None) -> str:
+    """The argument, with a value that it has or could have: "--max-rate 2Mbit/s" of the command, max_rate="2Mbit/s" in
+    Python. True is what a switch is given."""
+    if _by_command:
+        name = _OF_THE_COMMAND.get(argument, f"--{argument.replace('_', '-')}")
+        return name if value in {None, True} else f"{name} {value}"
+    return argument if value is None else f"{argument}={value if value is True else _quoted(value)}"
+
+
+def _quoted(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
