@@ -210,5 +210,6 @@ def test_no_point_is_another_under_other_labels(scenario: _core.Scenario) -> Non
     with pytest.raises(PacelineError, match=r"limit is varied before .*, which replaces it"):
         grid(scenario, {inner: limits, outer: queues})
     assert len(grid(scenario, {outer: queues, inner: limits})) == 4
-    with pytest.raises(PacelineError, match="one and the same"):
-        grid(scenario, {"link.bottleneck.rate": ["1 Mbit/s", "1000 kbit/s"]})
+    rate = "link.bottleneck.rate"
+    with pytest.raises(PacelineError, match=rf"^{rate}=1 Mbit/s and {rate}=1000 kbit/s are one and the same"):
+        grid(scenario, {"link.bottleneck.delay": ["5 ms"], rate: ["1 Mbit/s", "1000 kbit/s"]})

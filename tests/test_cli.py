@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -104,11 +105,11 @@ def test_a_scenario_may_come_from_standard_input(small: Path) -> None:
 @pytest.mark.parametrize("command", ["sweep", "compare"])
 def test_standard_input_is_swept_and_compared(command: str, small: Path, tmp_path: Path) -> None:
     vary = ["--vary", "flow.bulk.cc=newreno,vegas", "--runs", "2", "--json"]
-    if command == "sweep":
-        vary += ["--out", str(tmp_path / "out")]
     words = [sys.executable, "-m", "paceline", command, "-", *vary]
-    done = subprocess.run(words, input=small.read_bytes(), capture_output=True, timeout=60, check=False)
+    nameless = re.sub(rb"^name = .*\n", b"", small.read_bytes(), flags=re.MULTILINE)
+    done = subprocess.run(words, input=nameless, capture_output=True, timeout=60, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out/sweep-stdin/manifest.json").is_file() == (command == "sweep")
     assert b"flow.bulk.cc" in done.stdout or b"newreno" in done.stdout
 
 

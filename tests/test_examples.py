@@ -160,6 +160,10 @@ def test_a_scenario_to_begin_with_runs_as_it_is_and_as_it_could_be(installed: In
     assert file.read_text() == text
     installed("init")
     assert (installed.here / "scenario.toml").read_text() == text
+    (installed.here / "deep").mkdir()
+    below = installed("init", "deep/two words").stdout
+    assert "paceline run 'deep/two words.toml'" in below
+    assert "paceline schema > deep/paceline.schema.json" in below, "where the file looks for it"
     # What stands there as a comment is right as well, alone and together.
     offered = re.compile(r"^# (?=\w+ = )", flags=re.MULTILINE)
     assert len(offered.findall(text)) >= 4

@@ -90,13 +90,15 @@ def grid(scenario: ScenarioLike, vary: Vary) -> list[Point]:
         first = known.setdefault(point.identity, point)
         if first is not point:
             raise PacelineError(
-                f"{_words(first.labels)} and {_words(point.labels)} are one and the same scenario: leave one out"
+                f"{_words(first.labels, point.labels)} and {_words(point.labels, first.labels)} are one and the same "
+                "scenario: leave one out"
             )
     return points
 
 
-def _words(labels: Mapping[str, Any]) -> str:
-    return ", ".join(f"{path}={value}" for path, value in labels.items())
+def _words(labels: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """The labels that another point has not."""
+    return ", ".join(f"{path}={value}" for path, value in labels.items() if other[path] != value)
 
 
 def check_recordings(
