@@ -4,7 +4,7 @@
 
 mod home;
 
-use home::traffic::{ALONE, Download, check, number, rate, ready, realtime, undisturbed};
+use home::traffic::{Download, check, number, rate, ready, realtime, undisturbed};
 use home::{Home, Place, Running, SERVER, SERVER6, STATION};
 use paceline_live::clock::Clock;
 use paceline_units::Span;
@@ -120,7 +120,6 @@ fn nothing_is_left_on_the_interface() {
         if !ready() {
             return;
         }
-        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let home = Home::new(1);
         for hook in ["tcx", "cls_bpf"] {
             let gateway = home.gateway(&format!("--rate 10Mbit/s --hook {hook}"));
@@ -196,7 +195,6 @@ fn what_others_do_to_the_interface_is_noticed_and_left() {
         if !ready() {
             return;
         }
-        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let home = Home::new(1);
         let started = |words: &str| {
             let gateway = home.gateway(words);

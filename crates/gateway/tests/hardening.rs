@@ -3,7 +3,7 @@
 
 mod home;
 
-use home::traffic::{ALONE, needs, number, ready, realtime};
+use home::traffic::{needs, number, ready, realtime};
 use home::{Home, Place, SERVER, STATION};
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::net::{AddressFamily, SocketType};
@@ -45,7 +45,6 @@ fn a_signed_connection_lives() {
         if !ready() {
             return;
         }
-        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let home = Home::new(2);
         // The shaper is there before the programs, and lets all through.
         let gateway = home.gateway("--window 30kB --rate 1Gbit/s");
@@ -87,7 +86,6 @@ fn a_user_cannot_take_the_gateways_place() {
         if !ready() {
             return;
         }
-        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let home = Home::new(1);
         let squatter = home.inside(Place::Gateway, || {
             let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).unwrap();
@@ -138,7 +136,6 @@ fn it_keeps_the_capabilities_that_it_needs() {
         }
         // CAP_NET_ADMIN is number 12, CAP_BPF 39 (linux/capability.h).
         const NEEDED: u64 = 1 << 12 | 1 << 39;
-        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let home = Home::new(1);
         for hook in ["tcx", "cls_bpf"] {
             let gateway = home.gateway(&format!("--rate 10Mbit/s --hook {hook}"));

@@ -27,15 +27,11 @@ pub fn ready() -> bool {
         && needs::probed("BPF", DataPath::load(14).is_ok())
 }
 
-/// Tests in real time, one at a time.
-pub static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
 /// Tries a test in real time again if others disturbed it: at most three times, then it says nothing.
 pub fn undisturbed(what: &str, test: impl Fn() -> Result<(), String>) {
     if !ready() {
         return;
     }
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     realtime::conclusive(|| test().map_err(|why| format!("{what}: {why}")));
 }
 
