@@ -165,7 +165,7 @@ def _reproduce(
     counts = done.counts()
     rows = []
     for name in chosen.figures():
-        own = [r.verdict.outcome for r in done.results if chosen.studies[r.claim.study].figure == name]
+        own = [r.verdict.outcome for r in done.counted if chosen.studies[r.claim.study].figure == name]
         if own:
             rows.append((name, *(str(own.count(o)) for o in Outcome)))
     if rows:
@@ -180,8 +180,8 @@ def _reproduce(
         for o, word in list(COUNTED.items())[1:]
         if counts[o]
     ]
-    agree = f"{counts['agrees']} of {len(done.results)} published statements agree"
-    if not done.results:
+    agree = f"{counts['agrees']} of {len(done.counted)} published statements agree"
+    if not done.counted:
         agree = "Nothing is published about this figure"
     layout.say(
         console,

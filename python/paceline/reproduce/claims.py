@@ -63,6 +63,7 @@ def _claim(where: str, value: Any, studies: Mapping[str, Study], metrics: Mappin
             None if last_digit is None else float(last_digit),
             None if sign is None else 1 if sign == "+" else -1,
             None if margin is None else float(margin),
+            table.take("runs", int, None),
         )
     except ValueError as error:
         raise PaperError(f"{where}: {error}") from None
@@ -93,6 +94,7 @@ def _claim(where: str, value: Any, studies: Mapping[str, Study], metrics: Mappin
         if_differs=table.take("if_differs", str, ""),
         bound=None if bound is None else float(bound),
         needs_s=float(table.take("needs", (int, float), 0.0)),
+        beside=table.take("beside", str, ""),
     )
     table.end()
     if claim.ours is not None:

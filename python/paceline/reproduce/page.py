@@ -20,7 +20,7 @@ from markupsafe import Markup
 from paceline.reproduce import figures, measure, points, scatter
 from paceline.reproduce.paper import Level, Plot, Series, Study, World
 from paceline.reproduce.reproduction import RealTime, Reproduction
-from paceline.reproduce.verdict import FEW_RUNS, Kind, Outcome
+from paceline.reproduce.verdict import ABOUT_SHARE, Kind, Outcome
 from paceline.statistics import Estimate, independent_difference
 from paceline.turns import TRIES
 
@@ -98,7 +98,7 @@ def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]
         "unit": claim.unit,
         "ours": _ours(result),
         "outcome": str(result.verdict.outcome),
-        "verdict": result.verdict.outcome.text,
+        "beside": claim.beside,
         "because": result.verdict.because
         if claim.bound is None
         else result.verdict.because.replace("zero", f"{claim.bound:g}"),
@@ -336,7 +336,7 @@ def _study_view(reproduction: Reproduction, study: Study) -> dict[str, Any]:
         "scenario": study.scenario,
         "plots": [plot_data(reproduction, study, plot) for plot in study.plots],
         "claims": claims,
-        "counts": {o: sum(c["outcome"] == o for c in claims) for o in Outcome},
+        "counts": {o: sum(c["outcome"] == o and not c["beside"] for c in claims) for o in Outcome},
         "axis": study.axis_label,
         "metrics": [
             f"{metrics[k].label}{f', {metrics[k].unit}' if metrics[k].unit else ''}"
@@ -413,8 +413,9 @@ def render(reproduction: Reproduction) -> str:
         runs=reproduction.runs,
         seeds=reproduction.seeds,
         counts=reproduction.counts(),
-        total=len(reproduction.results),
-        few_runs=FEW_RUNS,
+        total=len(reproduction.counted),
+        about=f"{ABOUT_SHARE:.0%}".replace("%", " %"),
+        others=len(reproduction.results) - len(reproduction.counted),
         studies=studies,
         toggles={
             s.key: s.label

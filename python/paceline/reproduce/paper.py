@@ -247,6 +247,8 @@ class Claim:
     bound: float | None
     needs_s: float = 0.0
     """The least duration of a run in real time that can say something of it."""
+    beside: str = ""
+    """Why it is shown and not counted: set by construction, fitted to what it is held against, another reading."""
 
 
 @dataclass(frozen=True)

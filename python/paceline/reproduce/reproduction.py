@@ -81,8 +81,13 @@ class Reproduction:
         return list(self.paper.studies.values())
 
     def counts(self) -> dict[str, int]:
-        """How many claims agree, differ, are undecided, are open."""
-        return {str(outcome): sum(r.verdict.outcome is outcome for r in self.results) for outcome in Outcome}
+        """How many claims agree, differ, are undecided, are open; without those that are shown beside them."""
+        return {str(outcome): sum(r.verdict.outcome is outcome for r in self.counted) for outcome in Outcome}
+
+    @property
+    def counted(self) -> list[measure.Result]:
+        """The claims that verdicts are counted of."""
+        return [result for result in self.results if not result.claim.beside]
 
 
 @dataclass(frozen=True)

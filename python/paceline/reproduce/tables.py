@@ -84,6 +84,7 @@ def verdicts(reproduction: Reproduction) -> pl.DataFrame:
             "runs": r.ours.n if r.ours else 0,
             "verdict": str(r.verdict.outcome),
             "because": r.verdict.because,
+            "beside": r.claim.beside,
             "if_differs": r.claim.if_differs if r.verdict.outcome == "differs" else "",
         }
         for r in reproduction.results

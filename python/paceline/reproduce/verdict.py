@@ -1,18 +1,26 @@
 """Whether a reproduction agrees with what a paper published.
 
-- **printed**, a number as it stands there: ours is off by at most half its last digit plus our 95 % half width;
-- **within**, a number that is held to a margin of its own: ours is off by at most that plus our 95 % half width;
-- **about**, a number that the text calls approximate: off by at most 15 % of it plus our half width;
-- **ordering**, one thing above another, or above or below a bound: the interval of the paired difference has the sign
-  and excludes zero;
-- **trend**, a rise or a fall along a sweep: the interval of the slope has the sign and excludes zero.
+Of a number our whole 95 % interval must lie within what is allowed for it to agree, and wholly beyond it to differ:
 
-A wide interval thus makes a number easy to agree with and an order hard: the half width stands beside every verdict.
-With few runs an order or a trend whose interval includes zero is undecided; only from `FEW_RUNS` on does it differ.
+- **printed**, a number as it stands there: half its last digit is allowed;
+- **within**, a number that is held to a margin of its own: that margin;
+- **about**, a number that the text calls approximate: 15 % of it.
+
+A number that is the mean of some runs of the paper's has a sampling error of its own. Where `runs` says of how many,
+the half width that as many of our runs have is allowed besides.
+
+Of a direction the interval must exclude zero, on the side that was published to agree, on the other to differ:
+
+- **ordering**, one thing above another, or above or below a bound: the interval of the paired difference;
+- **trend**, a rise or a fall along a sweep: the interval of the slope.
+
+Whatever else is undecided: more runs would tell. Noise is thus never rewarded. Nor does a number agree that says
+little: where the paper's own runs scatter by more than 15 % of it, it is undecided unless it differs.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -30,36 +38,30 @@ class Kind(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What came out: `UNDECIDED` where there are too few runs to tell, `OPEN` where our side has no number."""
+    """What came out: `UNDECIDED` where the runs do not tell, `OPEN` where our side has no number."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
     UNDECIDED = "undecided"
     OPEN = "open"
 
-    @property
-    def text(self) -> str:
-        """As the page has it."""
-        return "undecided (too few runs)" if self is Outcome.UNDECIDED else str(self)
-
-
-FEW_RUNS = 10
-"""With fewer runs than these an interval that includes zero says nothing against an order or a trend."""
 
 ABOUT_SHARE = 0.15
-"""How far from a number called approximate ours may lie, as a share of it, our half width apart."""
+"""How far from a number called approximate ours may lie, as a share of it; and how much a number's own runs may scatter
+if it is to be agreed with."""
 
 
 @dataclass(frozen=True)
 class Published:
     """What was published: `value` and `last_digit` (the step of the last printed digit) of a number, or `margin`;
-    `sign` (1 or -1) of an ordering or a trend."""
+    `sign` (1 or -1) of an ordering or a trend; `runs` of the paper's that a number is the mean of."""
 
     kind: Kind
     value: float | None = None
     last_digit: float | None = None
     sign: int | None = None
     margin: float | None = None
+    runs: int | None = None
 
     def __post_init__(self) -> None:
         number = self.kind in (Kind.PRINTED, Kind.WITHIN, Kind.ABOUT)
@@ -75,10 +77,12 @@ class Published:
             raise ValueError(f"{self.kind}: a margin above zero is what within needs, and no other")
         if self.kind is Kind.ABOUT and self.value == 0:
             raise ValueError("about: 15 % of zero is no bound; use printed")
+        if self.runs is not None and not (number and self.runs >= 1):
+            raise ValueError(f"{self.kind}: runs is how many a published number is the mean of, one or more")
 
     @property
     def slack(self) -> float:
-        """How far ours may lie from a published number, our half width apart."""
+        """How far ours may lie from a published number, its sampling error apart."""
         if self.kind is Kind.PRINTED:
             return (self.last_digit or 0.0) / 2
         if self.kind is Kind.WITHIN:
@@ -86,6 +90,12 @@ class Published:
         if self.kind is Kind.ABOUT:
             return ABOUT_SHARE * abs(self.value or 0.0)
         return 0.0
+
+    def scatter(self, ours: Estimate) -> float:
+        """The half width of as many of our runs as the published number is the mean of; 0 if that is not known."""
+        if self.runs is None or ours.half_width is None:
+            return 0.0
+        return ours.half_width * math.sqrt(ours.n / self.runs)
 
 
 @dataclass(frozen=True)
@@ -104,19 +114,33 @@ def judge(published: Published, ours: Estimate | None) -> Verdict:
     if ours.half_width is None:
         return Verdict(Outcome.UNDECIDED, "an interval needs at least two runs")
     if published.value is not None:
-        off = abs(ours.mean - published.value)
-        # The last part forgives rounding alone: 0.5 printed and 0.55 ours are not exactly 0.05 apart in binary.
-        within = off <= (published.slack + ours.half_width) * (1 + 1e-9)
-        return Verdict(
-            Outcome.AGREES if within else Outcome.DIFFERS,
-            f"off by {off:.3g}, allowed {published.slack:.3g} + {ours.half_width:.3g}",
-        )
+        return _number(published, ours.mean, ours.half_width, published.scatter(ours))
     sign = published.sign or 1
     sides = {1: "above", -1: "below"}
-    if ours.mean * sign - ours.half_width > 0:
-        return Verdict(Outcome.AGREES, f"the interval lies {sides[sign]} zero")
-    if ours.mean * sign + ours.half_width < 0:
-        return Verdict(Outcome.DIFFERS, f"the interval lies {sides[-sign]} zero")
-    outcome = Outcome.UNDECIDED if ours.n < FEW_RUNS and ours.half_width > 0 else Outcome.DIFFERS
+    for side, outcome in ((sign, Outcome.AGREES), (-sign, Outcome.DIFFERS)):
+        if ours.mean * side - ours.half_width > 0:
+            return Verdict(outcome, f"the interval lies {sides[side]} zero")
+    if ours.half_width == 0:
+        return Verdict(Outcome.DIFFERS, "it is zero in every run")
     right = ours.mean * sign > 0
-    return Verdict(outcome, f"{'the sign is right, but ' if right else ''}the interval includes zero")
+    return Verdict(
+        Outcome.UNDECIDED, f"{'the sign is right, but ' if right else ''}the interval includes zero"
+    )
+
+
+def _number(published: Published, mean: float, half: float, scatter: float) -> Verdict:
+    value = published.value or 0.0
+    off, allowed = abs(mean - value), published.slack + scatter
+    # Rounding alone: 0.5 printed and 0.55 ours are not exactly 0.05 apart in binary.
+    edge = 1e-9 * max(abs(mean), abs(value), allowed)
+    says = f"off by {off:.3g} ± {half:.3g}, allowed {published.slack:.3g}"
+    if scatter:
+        runs = f"{published.runs} run" + ("s" if published.runs != 1 else "")
+        says += f" and the {scatter:.3g} by which {runs} as the paper's scatter"
+    if off - half > allowed + edge:
+        return Verdict(Outcome.DIFFERS, says)
+    if off + half > allowed + edge:
+        return Verdict(Outcome.UNDECIDED, says)
+    if scatter > max(published.slack, ABOUT_SHARE * abs(value)):
+        return Verdict(Outcome.UNDECIDED, f"{says}, which is more than {ABOUT_SHARE:.0%} of the number")
+    return Verdict(Outcome.AGREES, says)
