@@ -13,12 +13,16 @@ use paceline_live::session::{EcnBits, Input, Outbox, RtpPeer, Session, SessionSp
 use paceline_packet::wire::tfrc::{Accept, ConnectionId, Datagram, Ecn, Message, Nonce, RateLimit, Request};
 use paceline_units::Time;
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 const CONNECTION: ConnectionId = ConnectionId(1);
 const NONCE: Nonce = Nonce(2);
 /// What an input of the fuzzer may make a session do: inputs of its own, and datagrams.
 const MOST_INPUTS: usize = 2000;
 const MOST_DATAGRAMS: usize = 4_000;
+/// An application that makes data as fast as it may makes thousands of pieces a call, which take 25 ms here: an end that has had this
+/// long has had enough.
+const MOST_TIME: Duration = Duration::from_secs(2);
 /// Datagrams that the network holds each way.
 const MOST_UNDER_WAY: usize = 512;
 
@@ -29,18 +33,19 @@ struct End {
     out: Outbox,
     inputs: usize,
     datagrams: usize,
+    began: Instant,
 }
 
 impl End {
     fn new(spec: &SessionSpec) -> Option<End> {
         let session = Session::new(spec).ok()?;
         let log = LogWriter::new(Vec::new(), spec).ok()?;
-        Some(End { session, log, out: Outbox::default(), inputs: 0, datagrams: 0 })
+        Some(End { session, log, out: Outbox::default(), inputs: 0, datagrams: 0, began: Instant::now() })
     }
 
     fn give(&mut self, now: Time, input: Input<'_>) {
         self.out.clear();
-        if self.inputs == MOST_INPUTS || self.datagrams > MOST_DATAGRAMS {
+        if self.inputs == MOST_INPUTS || self.datagrams > MOST_DATAGRAMS || self.began.elapsed() > MOST_TIME {
             return;
         }
         self.session.input(now, input, &mut self.out);
