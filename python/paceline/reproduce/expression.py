@@ -115,6 +115,7 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
     "coalesce": _coalesce,
     "between": _between,
     "lower": lambda y, other: np.asarray(np.minimum(y, other)),
+    "greater": lambda y, other: np.asarray(np.maximum(y, other)),
     "mean_known": _mean_known,
     "veno_gamma": _modelled(models.gamma),
     "veno_rate": _modelled(
@@ -124,8 +125,8 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
     ),
 }
 """Name -> function of the expressions: slope(y, x), crossing(y, x, level), mean, least, most, abs, log2;
-coalesce(y, other): other where y has no value; between(y, low, high): 1 where y lies there, else 0; lower(y, other);
-mean_known, of what has a value; and of
+coalesce(y, other): other where y has no value; between(y, low, high): 1 where y lies there, else 0; lower(y, other)
+and greater(y, other); mean_known, of what has a value; and of
 `paceline.models` veno_gamma(rtt, base_rtt, w_max) and veno_rate(p, rtt, gamma, rto, w_max), the paper's equations (20)
 and (16), in seconds, packets and packets/s."""
 
