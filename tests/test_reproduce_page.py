@@ -364,10 +364,14 @@ def test_the_command_line_names_what_there_is() -> None:
     listed = runner.invoke(app, ["reproduce", "--list"])
     assert listed.exit_code == 0, listed.output
     assert "vegas-streaming" in listed.output
-    assert "fig7a-levels-vegas" not in listed.output, "statements are for --figure"
+    assert "levels off" not in listed.output, "statements are for --figure"
     assert len(listed.output.splitlines()) < 40 * len(where.keys())
     claims = runner.invoke(app, ["reproduce", "--list", "vegas-streaming", "--figure", "7"])
-    assert "fig7a-levels-vegas" in claims.output
+    row = next(
+        line for line in claims.output.splitlines() if line.startswith("Late packets at 8:20 (newreno)")
+    )
+    assert "15 %" in row, "published numbers have their units"
+    assert "levels off" in claims.output
     of_one_paper = runner.invoke(app, ["reproduce", "--list", "--figure", "5"])
     assert of_one_paper.exit_code == 0, of_one_paper.output
     assert "tfrc-veno" not in of_one_paper.output, "it has no figure 5"
@@ -376,7 +380,8 @@ def test_the_command_line_names_what_there_is() -> None:
         ("reproduce", "vegas"): "no paper 'vegas'",
         ("reproduce", "vegas-streaming", "--figure", "9"): "has no figure 9",
         ("reproduce", "--list", "--figure", "99"): "no paper has a figure 99",
-        ("reproduce", "vegas-streaming", "--runs", "0"): "must be at least 1",
+        ("reproduce", "vegas-streaming", "--runs", "0"): "--runs 0: at least 1",
+        ("reproduce", "vegas", "--runs", "0"): "--runs 0: at least 1",
     }.items():
         failed = runner.invoke(app, list(words))
         assert failed.exit_code == 2, failed.output

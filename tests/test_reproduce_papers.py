@@ -259,6 +259,26 @@ def test_one_figure_alone() -> None:
         whole.only("99")
 
 
+@pytest.mark.parametrize(
+    ("key", "name", "studies", "claims"),
+    [
+        ("vegas-streaming", "Figure 4", {"latency"}, {"4"}),
+        ("lda-plus", "I", {"table1"}, {"table-1"}),
+        ("lda-plus", "table II", {"interval"}, {"table-2"}),
+        ("lda-plus", "Table III", {"live-near"}, {"table-3"}),
+        # of these the plots and claims stand in the studies of other figures
+        ("lda-plus", "6", {"live-near", "live-asymmetric"}, {"6"}),
+        ("tcp-vs-tfrc", "14", {"umts"}, {"14"}),
+    ],
+)
+def test_a_papers_own_names_of_its_figures_are_taken(
+    key: str, name: str, studies: set[str], claims: set[str]
+) -> None:
+    chosen = loading.load(key).only(name)
+    assert studies <= set(chosen.studies)
+    assert {claim.figure for claim in chosen.claims} == claims
+
+
 def test_the_command_holds_scenario_settings_and_seeds() -> None:
     found = loading.load("vegas-streaming")
     study = found.studies["latency"]

@@ -15,7 +15,7 @@ from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
 from paceline.reproduce import loading, where
 from paceline.reproduce import paper as papers
-from paceline.reproduce.verdict import Outcome
+from paceline.reproduce.verdict import Kind, Outcome
 from paceline.turns import Budget
 
 if TYPE_CHECKING:
@@ -43,7 +43,10 @@ def reproduce(
     figure: Annotated[
         str | None,
         typer.Option(
-            "--figure", metavar="N", help="One figure alone, as --list names it.", show_default=False
+            "--figure",
+            metavar="N",
+            help="One figure alone: 5, 5c, 14, I, as the paper or --list has it.",
+            show_default=False,
         ),
     ] = None,
     runs: Annotated[
@@ -97,6 +100,8 @@ def reproduce(
       paceline reproduce vegas-streaming --figure 5 --runs 5 --out out/red
       paceline reproduce tcp-vs-tfrc --simulated
     """
+    if runs is not None and runs < 1:
+        raise PacelineError(f"--runs {runs}: at least 1")
     if listing:
         listed = [loading.load(key) for key in ([paper] if paper else where.keys())]
         if paper is None and figure is not None:
@@ -142,7 +147,6 @@ def _reproduce(
     chosen = whole if figure is None else whole.only(figure)
     chosen = chosen.full() if form is Form.FULL else chosen
     runs = chosen.runs if runs is None else runs
-    reproduction.check_runs(runs)
     real_time = _real_time(chosen, form)
     planned = reproduction.plan(chosen, runs)
     at_a_time = workers if workers is not None else workers_of_machine()
@@ -261,8 +265,11 @@ def _claims(paper: papers.Paper) -> None:
         layout.say(console, "Nothing is published about this figure.")
         return
     table = layout.plain()
-    for head in ("claim", "statement", "kind"):
+    for head in ("statement", "published", "where"):
         table.add_column(head, overflow="fold")
     for claim in paper.claims:
-        table.add_row(Text(claim.key), Text(claim.says), Text(str(claim.published.kind)))
+        says = f"{claim.says} [not counted: {claim.beside}]" if claim.beside else claim.says
+        unit = "" if claim.published.kind is Kind.TREND else f" {claim.unit}"
+        published = f"{claim.printed}{unit}"
+        table.add_row(Text(says), Text(published), Text(claim.where))
     console.print(table)

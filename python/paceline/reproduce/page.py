@@ -20,7 +20,7 @@ from markupsafe import Markup
 from paceline.reproduce import figures, measure, points, scatter
 from paceline.reproduce.paper import Level, Plot, Series, Study, World
 from paceline.reproduce.reproduction import RealTime, Reproduction
-from paceline.reproduce.verdict import ABOUT_SHARE, Kind, Outcome
+from paceline.reproduce.verdict import ABOUT_SHARE, Outcome
 from paceline.statistics import Estimate, independent_difference
 from paceline.turns import TRIES
 
@@ -58,18 +58,6 @@ def plus_minus(ours: Estimate | None) -> str:
     return f"{mean} ± {half}"
 
 
-def _published(result: measure.Result) -> str:
-    claim = result.claim
-    if claim.published.value is not None:
-        about = "about " if claim.published.kind is Kind.ABOUT else ""
-        return f"{about}{claim.published.value:g}"
-    if claim.bound is not None:
-        return f"{'above' if (claim.published.sign or 1) > 0 else 'below'} {claim.bound:g}"
-    if claim.published.kind is Kind.TREND:
-        return "rises" if claim.published.sign == 1 else "falls"
-    return "above 0" if claim.published.sign == 1 else "below 0"
-
-
 def _ours(result: measure.Result) -> str:
     ours, bound = result.ours, result.claim.bound
     if bound is not None and ours is not None and ours.mean is not None:
@@ -94,7 +82,7 @@ def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]
         "says": says,
         "where": claim.where,
         "kind": str(claim.published.kind),
-        "published": _published(result),
+        "published": claim.printed,
         "unit": claim.unit,
         "ours": _ours(result),
         "outcome": str(result.verdict.outcome),

@@ -10,13 +10,14 @@ names the file and the entry (`loading`).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
 from paceline.reproduce.expression import Expression
-from paceline.reproduce.verdict import Published
+from paceline.reproduce.verdict import Kind, Published
 from paceline.reproduce.where import PaperError
 from paceline.statistics import Estimate
 
@@ -250,6 +251,27 @@ class Claim:
     beside: str = ""
     """Why it is shown and not counted: set by construction, fitted to what it is held against, another reading."""
 
+    @property
+    def printed(self) -> str:
+        """What was published, in words: "about 8", "above 0.6", "falls"."""
+        published, sign = self.published, self.published.sign or 1
+        if published.value is not None:
+            return f"{'about ' if published.kind is Kind.ABOUT else ''}{published.value:g}"
+        if published.kind is Kind.TREND:
+            return "rises" if sign > 0 else "falls"
+        return f"{'above' if sign > 0 else 'below'} {self.bound or 0:g}"
+
+
+_ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
+
+
+def _plain(figure: str) -> str:
+    """A figure's name as files have it: "Figure 4" is "4", "Table II" and "II" are "table-2"."""
+    word, _, name = figure.strip().rpartition(" ")
+    if name.upper() in _ROMAN:
+        return f"table-{_ROMAN.index(name.upper()) + 1}"
+    return f"table-{name}" if word.lower() == "table" else name
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -291,13 +313,25 @@ class Paper:
         return list(dict.fromkeys(study.figure for study in self.studies.values()))
 
     def has(self, figure: str) -> bool:
-        """Whether there is such a figure, or one of its plots has that name."""
-        return any(s.figure == figure or any(p.key == figure for p in s.plots) for s in self.studies.values())
+        """Whether there is such a figure, by any of its names."""
+        return bool(self._named(figure))
+
+    def _named(self, figure: str) -> set[str]:
+        """The figures that a name means: "4" and "Figure 4", "4c" by one of its plots, "Table I" and "I"; and of one
+        whose plots or claims stand in others, those."""
+        name = _plain(figure)
+        if name in self.figures():
+            return {name}
+        plots = [(s.figure, p.key) for s in self.studies.values() for p in s.plots]
+        exact = {of for of, key in plots if key == name}
+        begins = {of for of, key in plots if re.match(rf"{re.escape(name)}[a-z]?(-|$)", key)}
+        claimed = {self.studies[c.study].figure for c in self.claims if c.figure == name}
+        return exact or begins | claimed
 
     def only(self, figure: str) -> Paper:
-        """The paper with one figure's studies and claims alone: "4" also by the name of one of its plots, "4c".
-        Raises PaperError for a figure that is not there."""
-        wanted = {figure} | {s.figure for s in self.studies.values() for p in s.plots if p.key == figure}
+        """The paper with one figure's studies and claims alone, by any of its names. Raises PaperError if it
+        is not there."""
+        wanted = self._named(figure)
         studies = {k: s for k, s in self.studies.items() if s.figure in wanted}
         if not studies:
             raise PaperError(f"{self.key} has no figure {figure}: there are {', '.join(self.figures())}")
@@ -307,7 +341,9 @@ class Paper:
         claims = tuple(
             c for c in self.claims if c.study in studies and self.studies[c.study].figure in wanted
         )
-        return replace(self, studies=studies, claims=claims)
+        # of one whose claims stand among those of other figures
+        own = tuple(c for c in claims if c.figure == _plain(figure))
+        return replace(self, studies=studies, claims=own or claims)
 
     def full(self) -> Paper:
         """The paper with runs in real time as long and as many as its own: where some of a study's points run in real
