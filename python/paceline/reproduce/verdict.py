@@ -14,8 +14,8 @@ Of a direction the interval must exclude zero, on the side that was published to
 - **ordering**, one thing above another, or above or below a bound: the interval of the paired difference;
 - **trend**, a rise or a fall along a sweep: the interval of the slope.
 
-Whatever else is undecided: more runs would tell. Noise is thus never rewarded. Nor does a number agree that says
-little: where the paper's own runs scatter by more than 15 % of it, it is undecided unless it differs.
+Whatever else is undecided: more runs would tell. Noise is thus never rewarded; a sampling error of more than 15 % of the
+number keeps it from differing, but does not help it to agree.
 """
 
 from __future__ import annotations
@@ -139,8 +139,7 @@ def _number(published: Published, mean: float, half: float, scatter: float) -> V
         says += f" and the {scatter:.3g} by which {runs} as the paper's scatter"
     if off - half > allowed + edge:
         return Verdict(Outcome.DIFFERS, says)
-    if off + half > allowed + edge:
-        return Verdict(Outcome.UNDECIDED, says)
     if scatter > max(published.slack, ABOUT_SHARE * abs(value)):
-        return Verdict(Outcome.UNDECIDED, f"{says}, which is more than {ABOUT_SHARE:.0%} of the number")
-    return Verdict(Outcome.AGREES, says)
+        allowed = published.slack
+        says += f", which is too much of {value:g} to agree by"
+    return Verdict(Outcome.AGREES if off + half <= allowed + edge else Outcome.UNDECIDED, says)
