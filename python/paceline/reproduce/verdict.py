@@ -14,8 +14,8 @@ Of a direction the interval must exclude zero, on the side that was published to
 - **ordering**, one thing above another, or above or below a bound: the interval of the paired difference;
 - **trend**, a rise or a fall along a sweep: the interval of the slope.
 
-Whatever else is undecided: more runs would tell. Noise is thus never rewarded; a sampling error of more than 15 % of the
-number keeps it from differing, but does not help it to agree.
+Whatever else is undecided: more runs would tell. Noise is thus never rewarded; a sampling error of more than 15 % of
+the number keeps it from differing, but does not help it to agree.
 """
 
 from __future__ import annotations
