@@ -186,7 +186,7 @@ def _reproduce(
     ]
     agree = f"{counts['agrees']} of {len(done.counted)} published statements agree"
     if not done.counted:
-        agree = "Nothing is published about this figure"
+        agree = "No statement is counted here" if done.results else "Nothing is published about this figure"
     layout.say(
         console,
         f"\n{agree}" + "".join(f", {other}" for other in others) + f". It took {duration(done.seconds)}.",
