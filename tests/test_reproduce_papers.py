@@ -59,6 +59,19 @@ VOAP: dict[str, set[str]] = {
     "five.toml": _MORE | {f"flow.{name}" for name in ("first", "second", "third", "fourth", "fifth")},
     "upload.toml": {"flow.upload"},
 }
+_OTHER_PATH = {"link", "flow"}
+WIRES: dict[str, set[str]] = {
+    "wide-area-reverse.toml": {"flow.back"},
+    "wide-area-three.toml": {"flow.media.count"},
+    "wide-area-datagrams.toml": {"flow.beside"},
+    "wide-area-udp.toml": {
+        "link.bottleneck.rate",
+        "link.bottleneck.queue",
+        "link.bottleneck.backward.rate",
+    },
+} | dict.fromkeys(["umts.toml", "umts-reverse.toml", "umts-shared.toml"], _OTHER_PATH)
+UMTS: dict[str, set[str]] = {"umts-reverse.toml": {"flow.back"}, "umts-shared.toml": {"flow.other"}}
+UMTS |= dict.fromkeys(["wide-area.toml", *(name for name in WIRES if name not in UMTS)], _OTHER_PATH)
 
 
 def leaves(tree: dict[str, Any], path: str = "") -> dict[str, Any]:
@@ -92,6 +105,8 @@ def test_every_paper_loads_and_has_claims(key: str) -> None:
         ("lda-plus", "mixed.toml", LDA),
         ("lda-plus", "berlin-petersburg.toml", INTERNET),
         ("voap", "home.toml", VOAP),
+        ("tcp-vs-tfrc", "wide-area.toml", WIRES),
+        ("tcp-vs-tfrc", "umts.toml", UMTS),
     ],
 )
 def test_scenarios_differ_only_where_they_say(key: str, first: str, differs: dict[str, set[str]]) -> None:
@@ -114,6 +129,14 @@ def test_scenarios_differ_only_where_they_say(key: str, first: str, differs: dic
             if not any(k == a or k.startswith(a + ".") or a.startswith(k + ".") for a in allowed)
         }
         assert not surplus, f"{path.name} differs from {first} in {sorted(surplus)}"
+
+
+def test_umts_is_held_against_the_wires_that_are_taken() -> None:
+    folder = PAPERS / "tcp-vs-tfrc"
+    studies = tomllib.loads((folder / "figures.toml").read_text())["study"]
+    (wires,) = (x for x in studies["umts-against-wires"]["axis"]["level"] if x["label"] == "wires")
+    taken = tomllib.loads((folder / "wide-area.toml").read_text())
+    assert wires["set"] == {"link.bottleneck": taken["link"]["bottleneck"]}
 
 
 def test_the_validation_dumbbell_is_the_papers() -> None:
