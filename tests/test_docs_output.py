@@ -257,7 +257,7 @@ def test_nothing_is_wider_than_the_terminal_or_cut(columns: int, tmp_path: Path)
         "controllers": ["selective", "RFC 9438"],
         "controllers vegas": ["alpha", "fewer than this", "0 to 1000"],
         "reproduce --list": ["vegas-streaming", "claims", "Streaming without cross traffic"],
-        "reproduce --list --figure 7": ["fig7a-levels-vegas"],
+        "reproduce --list --figure 7": ["another 33 %"],
         "reproduce vegas-streaming --figure 5 --runs 2 --out out/paper": ["agree", "out/paper/index.html"],
     }
     with ThreadPoolExecutor(2) as threads:

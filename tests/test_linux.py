@@ -23,6 +23,8 @@ for name in ("fcntl", "termios", "resource", "pwd", "grp"):
 for module, names in ((signal, ("SIGHUP", "SIGKILL", "SIGCHLD")), (os, ("sched_getaffinity", "geteuid", "fork"))):
     for name in names:
         delattr(module, name)
+# from Python 3.13 on; on Linux it asks for what was taken away
+os.process_cpu_count = os.cpu_count
 import paceline._core
 for name in {left_out}:
     delattr(paceline._core, name)

@@ -297,7 +297,7 @@ def test_one_figure_alone() -> None:
     [
         ("vegas-streaming", "Figure 4", {"latency"}, {"4"}),
         ("lda-plus", "I", {"table1"}, {"table-1"}),
-        ("lda-plus", "table II", {"interval"}, {"table-2"}),
+        ("lda-plus", "table II", {"interval"}, {"table-2", "4"}),
         ("lda-plus", "Table III", {"live-near"}, {"table-3"}),
         # of these the plots and claims stand in the studies of other figures
         ("lda-plus", "6", {"live-near", "live-asymmetric"}, {"6"}),

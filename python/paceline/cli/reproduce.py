@@ -45,7 +45,7 @@ def reproduce(
         typer.Option(
             "--figure",
             metavar="N",
-            help="One figure alone: 5, 5c, 14, I, as the paper or --list has it.",
+            help="One figure alone, as the paper or --list has it: 5, 5c, I.",
             show_default=False,
         ),
     ] = None,

@@ -341,9 +341,10 @@ class Paper:
         claims = tuple(
             c for c in self.claims if c.study in studies and self.studies[c.study].figure in wanted
         )
-        # of one whose claims stand among those of other figures
-        own = tuple(c for c in claims if c.figure == _plain(figure))
-        return replace(self, studies=studies, claims=own or claims)
+        if (name := _plain(figure)) not in self.figures():
+            # its claims stand among those of other figures
+            claims = tuple(c for c in claims if c.figure == name) or claims
+        return replace(self, studies=studies, claims=claims)
 
     def full(self) -> Paper:
         """The paper with runs in real time as long and as many as its own: where some of a study's points run in real
