@@ -507,7 +507,7 @@ return found;
 
 def test_the_page_fits_a_phone_and_is_short(out: Path, tmp_path: Path) -> None:
     require("chromium")
-    real = reproduction.run(loading.load("vegas-streaming").only("5"), runs=1)
+    real = reproduction.run(loading.load("vegas-streaming").only("red-media-rate"), runs=1)
     other = tmp_path / "real.html"
     other.write_text(page.render(real))
     script = """
