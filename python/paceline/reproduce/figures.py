@@ -424,11 +424,11 @@ def _finish(drawn: Picture, axes: Axes, reproduction: Reproduction, study: Study
         axes.set_yscale("log")
         log_ticks(axes, "y")
     elif lying:
-        axes.set_xlim(_floor(drawn, axes.get_xlim()[1], across=True))
+        axes.set_xlim(_floor(drawn, axes.get_xlim()[1], bars=True, across=True))
     elif plot.y_from:
         axes.set_ylim(bottom=plot.y_from)
     else:
-        axes.set_ylim(_floor(drawn, axes.get_ylim()[1], across=False))
+        axes.set_ylim(_floor(drawn, axes.get_ylim()[1], bars=plot.kind == "bars"))
     if published_points(reproduction, plot):
         diamond = Line2D(
             [], [], marker="D", markersize=5, markerfacecolor=PAGE, markeredgecolor=QUIET, linestyle="none",
@@ -438,13 +438,15 @@ def _finish(drawn: Picture, axes: Axes, reproduction: Reproduction, study: Study
     drawn.legend()
 
 
-def _floor(drawn: Picture, top: float, *, across: bool) -> float:
-    """Where an axis from zero begins: a little below, where a published mark at zero would lie on its labels."""
-    values = [mark.x if across else mark.y for mark in drawn.marks if mark.name == PUBLISHED]
-    least = min((mark.x if across else mark.y for mark in drawn.marks), default=0.0)
+def _floor(drawn: Picture, top: float, *, bars: bool, across: bool = False) -> float:
+    """Where an axis from zero begins: a little below, where a point at zero would lie on its labels."""
+    values = [mark.x if across else mark.y for mark in drawn.marks]
+    # A bar's value is its end: it is no point.
+    points = [v for v, mark in zip(values, drawn.marks, strict=True) if mark.name == PUBLISHED or not bars]
+    least = min(values, default=0.0)
     if least < 0:
         return min(least * 1.1, -0.04 * top)
-    return -0.05 * top if any(value < 0.03 * top for value in values) else 0.0
+    return -0.05 * top if any(value < 0.03 * top for value in points) else 0.0
 
 
 def _title(study: Study, plot: Plot, across: float) -> str:
@@ -452,7 +454,7 @@ def _title(study: Study, plot: Plot, across: float) -> str:
     first = plot.title.split(" ", 1)[0]
     word = first.isalpha() and first[1:].islower()
     own = plot.title[0].lower() + plot.title[1:] if word else plot.title
-    return textwrap.fill(f"{study.title}: {own}", width=int(across * 14.5))
+    return textwrap.fill(f"{study.title}: {own}", width=int(across * 13.5))
 
 
 def draw_all(reproduction: Reproduction) -> dict[str, Picture]:
