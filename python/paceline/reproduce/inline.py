@@ -47,7 +47,23 @@ def _rounded(found: re.Match[str]) -> str:
     return text.rstrip("0").rstrip(".") or "0"
 
 
-def svg(drawn: Picture, prefix: str, label: str) -> Markup:
+class Styles:
+    """The styles of all figures of a page, each once: as many as there are looks, not as there are ticks."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def name(self, found: re.Match[str]) -> str:
+        """The class that stands for a style."""
+        return f'class="{self._names.setdefault(found[1], f"z{len(self._names)}")}"'
+
+    def rules(self) -> Markup:
+        """What the page's style sheet says of them."""
+        rules = "\n".join(f".{name} {{ {style} }}" for style, name in self._names.items())
+        return Markup(rules)  # noqa: S704 (of matplotlib's own words)
+
+
+def svg(drawn: Picture, prefix: str, label: str, styles: Styles) -> Markup:
     """The figure without its title, its names with a prefix, its colours the page's, its numbers to a hundredth of a
     point."""
     text = figures.svg(drawn).decode()
@@ -60,7 +76,12 @@ def svg(drawn: Picture, prefix: str, label: str) -> Markup:
     text = re.sub(r"font-family:[^;\"]*;?\s*", "", text)
     text = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", text)
     text = _COLOUR.sub(lambda found: _NAMES[found[0]], text)
+    text = re.sub(r'\bstyle="([^"]*)"', styles.name, text)
+    text = re.sub(r' transform="rotate\(-0[^"]*"', "", text)
+    text = re.sub(r'\bd="[^"]*"', lambda found: re.sub(r"\s*([MLCQz])\s*", r"\1", found[0]), text)
     text = re.sub(r"\n\s*", "\n", text).strip()
+    for _ in range(3):
+        text = re.sub(r"<g>\s*(<(?:use|path)\b[^>]*/>|<text\b[^>]*>[^<]*</text>)\s*</g>", r"\1", text)
     wide, high = drawn.figure.get_size_inches() * POINTS_PER_INCH
     above = _title_points(drawn)
     start = f'<svg viewBox="0 {above:.1f} {wide:.1f} {high - above:.1f}" role="img" aria-label="{html.escape(label)}">'

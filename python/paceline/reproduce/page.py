@@ -16,6 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 from paceline.reproduce import figures, inline, measure, points
+from paceline.reproduce.inline import Styles
 from paceline.reproduce.numbers import number, plus_minus
 from paceline.reproduce.paper import Level, Plot, Series, Study, World
 from paceline.reproduce.picture import Picture
@@ -147,7 +148,7 @@ def _shown_metrics(reproduction: Reproduction, study: Study) -> list[str]:
 
 
 def _figure(
-    reproduction: Reproduction, study: Study, plot: Plot, drawn: Picture, use: str = "plot"
+    reproduction: Reproduction, study: Study, plot: Plot, drawn: Picture, styles: Styles, use: str = "plot"
 ) -> dict[str, Any]:
     """A plot as it stands in the page: `use` tells two of them apart."""
     up, across = figures.y_label(reproduction, plot), figures.x_label(reproduction, study, plot)
@@ -161,7 +162,7 @@ def _figure(
         "title": plot.title,
         "kind": plot.kind,
         "figure": _name(study.figure),
-        "svg": inline.svg(drawn, f"{use}-{plot.key}", label),
+        "svg": inline.svg(drawn, f"{use}-{plot.key}", label, styles),
     }
 
 
@@ -170,7 +171,11 @@ def _counts(claims: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _study_view(
-    reproduction: Reproduction, study: Study, pictures: dict[str, Picture], names: dict[Place, str]
+    reproduction: Reproduction,
+    study: Study,
+    pictures: dict[str, Picture],
+    names: dict[Place, str],
+    styles: Styles,
 ) -> dict[str, Any]:
     labels = {s.key: s.label for s in study.series}
     claims = [_claim_row(r, labels) for r in reproduction.results if r.claim.study == study.key]
@@ -181,7 +186,7 @@ def _study_view(
         "name": _name(study.figure),
         "title": study.title,
         "text": study.text,
-        "plots": [_figure(reproduction, study, plot, pictures[plot.key]) for plot in study.plots],
+        "plots": [_figure(reproduction, study, plot, pictures[plot.key], styles) for plot in study.plots],
         "claims": claims,
         "beside": sum(bool(c["beside"]) for c in claims),
         "counts": _counts(claims),
@@ -211,11 +216,13 @@ def _parted(studies: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[d
     return (main, [s for s in studies if s not in main]) if main else (studies, [])
 
 
-def _key_figure(reproduction: Reproduction, pictures: dict[str, Picture]) -> dict[str, Any] | None:
+def _key_figure(
+    reproduction: Reproduction, pictures: dict[str, Picture], styles: Styles
+) -> dict[str, Any] | None:
     for study in reproduction.studies():
         for plot in study.plots:
             if plot.key == reproduction.paper.key_figure:
-                return _figure(reproduction, study, plot, pictures[plot.key], use="key")
+                return _figure(reproduction, study, plot, pictures[plot.key], styles, use="key")
     return None
 
 
@@ -268,8 +275,10 @@ def render(reproduction: Reproduction, pictures: dict[str, Picture] | None = Non
     paper = reproduction.paper
     drawn = figures.draw_all(reproduction) if pictures is None else pictures
     names = _row_names(reproduction)
-    studies = [_study_view(reproduction, study, drawn, names) for study in reproduction.studies()]
+    styles = inline.Styles()
+    studies = [_study_view(reproduction, study, drawn, names, styles) for study in reproduction.studies()]
     main, others = _parted(studies)
+    key_figure = _key_figure(reproduction, drawn, styles)
     return environment.get_template("page.html.j2").render(
         paper=paper,
         again=shlex.quote(paper.name),
@@ -282,7 +291,7 @@ def render(reproduction: Reproduction, pictures: dict[str, Picture] | None = Non
         studies=main,
         others=others,
         by_figure=_by_figure(studies),
-        key_figure=_key_figure(reproduction, drawn),
+        key_figure=key_figure,
         toggles={
             s.key: s.label
             for study in reproduction.studies()
@@ -296,6 +305,7 @@ def render(reproduction: Reproduction, pictures: dict[str, Picture] | None = Non
         workers=reproduction.workers,
         figure=reproduction.figure,
         css=_verbatim("page.css"),
+        looks=styles.rules(),
         js=_verbatim("page.js"),
         data=_script_json({key: inline.data(picture, names) for key, picture in drawn.items()}),
     )

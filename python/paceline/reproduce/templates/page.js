@@ -22,7 +22,7 @@
     element.querySelectorAll("[data-panel]").forEach((group) => {
       const { from, to, unit } = panels[group.dataset.panel];
       const path = group.querySelector("path");
-      for (const [, x, y] of (path ? path.getAttribute("d") : "").matchAll(/[ML]\s*(\S+)\s+(\S+)/g)) {
+      for (const [, x, y] of (path ? path.getAttribute("d") : "").matchAll(/[ML]\s*([^\sML]+)\s+([^\sMLz]+)/g)) {
         const [t, v] = [x, y].map((at, i) => from[i + 2] + (at - from[i]) / (to[i] - from[i]) * (to[i + 2] - from[i + 2]));
         found.push([Number(x), Number(y), group.dataset.s, group.dataset.l,
           `${group.dataset.label}, ${short(t)} s: ${short(v)} ${unit}`.trim(), ""]);
