@@ -13,7 +13,7 @@ import pytest
 from paceline import cli
 
 ROOT = Path(__file__).parent.parent
-HEAVY = ("polars", "matplotlib", "plotly", "numpy", "jinja2", "rich.console")
+HEAVY = ("polars", "matplotlib", "numpy", "jinja2", "rich.console")
 
 
 def imported(*words: str, **environment: str) -> list[str]:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import html
-import io
+import itertools
 import json
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from needs import require
 from paceline.cli import app
 from paceline.errors import Interrupted
 from paceline.reproduce import figures, loading, measure, page, reproduction, where, writing
+from paceline.reproduce.numbers import plus_minus
 from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import Reproduction
 from paceline.statistics import Estimate
@@ -263,32 +265,45 @@ def test_figures_are_pictures(out: Path) -> None:
         assert start == b"\x89PNG\r\n\x1a\n" if path.suffix == ".png" else start.startswith(b"<?xml")
 
 
-@pytest.mark.parametrize("words", ["TCP", "TFRC Veno, simulated, as short"])
-def test_a_long_legend_lies_within_its_figure(words: str) -> None:
-    figure = Figure(figsize=(5.2, 3.4), layout="constrained")
-    axes = figure.subplots()
-    for i in range(10):
-        axes.plot([0, 1], label=f"{words} {i}")
-    figures._legend_below(figure, axes.get_legend_handles_labels()[1])
-    figure.savefig(io.BytesIO())
-    legend = figure.legends[0].get_window_extent()
-    assert legend.x0 >= 0
-    assert legend.x1 <= figure.bbox.x1
-    assert axes.get_window_extent().height > 0.5 * figure.bbox.height
+def test_published_points_lie_beside_ours_and_each_other(done: Reproduction) -> None:
+    study = done.paper.studies["rate"]
+    drawn = figures.draw(done, study, study.plots[0])
+    figures.svg(drawn)
+    at = [mark for mark in drawn.marks if "2 Mbit/s:" in mark.text]
+    assert [mark.name for mark in at].count("published") == 2
+    across = sorted(drawn.where(mark.axes, mark.x, mark.y)[0] for mark in at)
+    assert len(across) == 4
+    assert all(b - a > 4 for a, b in itertools.pairwise(across)), "points apart, in 1/72 of an inch"
 
 
 def test_the_page_asks_nobody_for_anything(out: Path) -> None:
     text = (out / "index.html").read_text()
-    assert text.count("plotly.js v") == 1, "plotly.js stands in the page once"
-    own = text.replace(page.plotly_source(), "")
-    assert len(own) < len(text) / 10
-    assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""", own)
-    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest", own)
-    assert "default-src 'none'" in own
+    assert len(text) < 400_000
+    assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""", text)
+    assert not re.search(r"url\((?!#)|@import|fetch\(|XMLHttpRequest", text)
+    assert "default-src 'none'" in text
+
+
+def test_the_page_has_the_figures_in_its_own_colours(out: Path) -> None:
+    text = (out / "index.html").read_text()
+    shown = dict(re.findall(r'data-plot="([^"]*)">(<svg.*?</svg>)', text, re.DOTALL))
+    assert set(shown) == {"1a", "1b", "1c", "2a", "3a", "3b", "4a", "5a", "5b"}
+    for key, svg in shown.items():
+        assert 'role="img" aria-label="' in svg
+        ids = re.findall(r'\bid="([^"]*)"', svg)
+        assert all(name.startswith(f"plot-{key}-") for name in ids)
+        assert {name[1:] for name in re.findall(r"#[\w-]+", svg) if name.startswith("#plot")} <= set(ids)
+    looks = re.findall(r"^\.z\d+ (\{.*\})$", text, re.MULTILINE)
+    assert any("var(--c1)" in look for look in looks)
+    assert not [look for look in looks if re.search(r"#[0-9a-f]{6}", look)], (
+        "a colour that stays on a dark page"
+    )
+    every = re.findall(r'\bid="([^"]*)"', text)
+    assert len(every) == len(set(every))
 
 
 def test_the_page_says_what_differs_and_how_to_run_it_again(out: Path, root: Path) -> None:
-    text = (out / "index.html").read_text().replace(page.plotly_source(), "")
+    text = (out / "index.html").read_text()
     assert "<h1>A &lt;small&gt; paper</h1>" in text
     assert "It was &lt;invented&gt;." in text
     assert "Nothing is &lt;wrong&gt;" in text
@@ -297,27 +312,62 @@ def test_the_page_says_what_differs_and_how_to_run_it_again(out: Path, root: Pat
     assert text.count('class="verdict open"') == 1
     assert "not yet run: needs &lt;sockets&gt;" in text
     assert set(re.findall(r'data-toggle="([^"]*)"', text)) == {"newreno", "vegas", "published"}
-    commands = {html.unescape(c) for c in re.findall(r'data-copy="([^"]*)"', text)}
+    rows = dict(re.findall(r'<tr id="(p\d+)">.*?<code>(.*?)</code>', text, re.DOTALL))
+    commands = {html.unescape(c) for c in rows.values()}
     settings = "--set flow.media.cc=vegas --set 'link.bottleneck.rate=2 Mbit/s'"
     assert f"paceline run {root}/little/two.toml {settings} --seed 1 --runs 3" in commands
     assert f"<code>paceline reproduce {root}/little --runs 3</code>" in text
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
-    first = data["plots"][0]
-    assert [p["y"] for p in first["published"]] == [5000.0, 5000.0], (
-        "published values are points, never a curve"
-    )
-    assert [len(s["y"]) for s in first["series"]] == [2, 2]
-    assert all(h >= 0 for s in first["series"] for h in s["half"])
-    plots = {plot["id"]: plot for plot in data["plots"]}
-    spots = plots["plot-1c"]["series"]
-    assert [s["label"] for s in spots] == [
+    assert len(data) == 9
+    marks = data["1a"]["marks"]
+    published = [mark for mark in marks if mark[3] == "published"]
+    assert [mark[4] for mark in published] == [
+        f"{who}, 2 Mbit/s: published 5000 Mbit/s" for who in ("NewReno", "Vegas")
+    ]
+    ours = [mark for mark in marks if mark[3] != "published"]
+    assert len(ours) == 4
+    for mark in ours:
+        assert re.fullmatch(r"\w+, [12] Mbit/s: [\d.]+( ± .*|, all 3) Mbit/s", mark[4])
+        assert f"flow.media.cc={mark[2]}" in rows[mark[5]], "the row of the point itself"
+    spots = data["1c"]["marks"]
+    assert [mark[4].split(":")[0] for mark in spots] == [
         f"{rate} Mbit/s, {who}" for rate in (1, 2) for who in ("NewReno", "Vegas")
     ]
-    assert all(
-        s["y"][0] == pytest.approx(2 * s["x"][0], rel=1e-4) and min(s["across"] + s["up"]) >= 0 for s in spots
+    assert data["5a"]["marks"][-1][4] == "Vegas, 1 Mbit/s: published above 0.5"
+
+
+def test_what_nothing_published_is_held_against_is_folded_away(out: Path) -> None:
+    text = (out / "index.html").read_text()
+    main, _, others = text.partition('<details class="fold part" id="others">')
+    others = others.partition('id="made"')[0]
+    for key, there in {"rate": main, "share": main, "live": main, "again": others, "time": others}.items():
+        assert f'<section id="{key}"' in there
+    folds = re.findall(r"<details[^>]*>", text)
+    assert len(folds) > 10
+    assert not [fold for fold in folds if " open" in fold]
+    assert '<span class="tally differs">2 differ</span>' in main
+
+
+def test_the_first_screen_has_the_answer_and_its_figure(done: Reproduction, tmp_path: Path) -> None:
+    paper = replace(done.paper, answer="Yes & <no>.", key_figure="5a", runs=RUNS)
+    text = page.render(replace(done, paper=paper))
+    head = text[text.index("<header") : text.index("</header>")]
+    assert "Of little." in head
+    assert '<p class="answer">Yes &amp; &lt;no&gt;.</p>' in head
+    assert 'data-plot="5a"' in head
+    assert text.count('data-plot="5a"') == 2
+    every = re.findall(r'\bid="([^"]*)"', text)
+    assert len(every) == len(set(every)), "its names are its own"
+    assert "its numbers are not those of this page" not in text
+    assert "its numbers are not those of this page" in page.render(
+        replace(done, paper=replace(paper, runs=10))
     )
-    index = plots["plot-3b"]["series"]
-    assert [set(line["y"]) for line in index] == [{1.0}, {1.0}], "one flow is equal to itself"
+    path = tmp_path / "index.html"
+    path.write_text(text)
+    # all but the longest answer before the fold
+    script = "return ['.question', '.answer', 'figure.key svg', '.overview'].map(bottom);"
+    assert max(probe(path, tmp_path, script)) <= 900
+    assert max(probe(path, tmp_path, script.replace(", 'figure.key svg', '.overview'", ""), width=400)) <= 800
 
 
 @pytest.mark.parametrize(
@@ -335,7 +385,7 @@ def test_the_page_says_what_differs_and_how_to_run_it_again(out: Path, root: Pat
     ],
 )
 def test_numbers_have_the_digits_that_they_deserve(ours: Estimate | None, text: str) -> None:
-    assert page.plus_minus(ours) == text
+    assert plus_minus(ours) == text
 
 
 def test_an_interrupted_reproduction_goes_on_where_it_was(root: Path, tmp_path: Path) -> None:
@@ -389,18 +439,141 @@ def test_the_command_line_names_what_there_is() -> None:
         assert "runs each" not in failed.output, "what is refused has no estimate"
 
 
-def test_the_page_draws_every_plot_in_a_browser(out: Path, tmp_path: Path) -> None:
+def test_the_page_answers_pointer_keys_and_switches(out: Path, tmp_path: Path) -> None:
     require("chromium")
-    dom = browse(out / "index.html", tmp_path, "--dump-dom")
-    assert re.search(r'<html[^>]* data-drawn="9"', dom), "the script ran to its end, with every plot drawn"
-    for key in ("1a", "1b", "1c", "2a", "3a", "3b", "4a", "5a", "5b"):
-        plot = re.search(rf'id="plot-{key}".*?</figure>', dom, re.DOTALL)
-        assert plot
-        assert "main-svg" in plot[0], f"plot {key} is drawn"
-    figure = re.search(r'id="plot-1a".*?</figure>', dom, re.DOTALL)
-    assert figure
-    assert figure[0].count('class="errorbar"') == 4, "each of our points has its interval"
-    assert ">published<" in figure[0]
+    script = """
+const plot = (key) => document.querySelector(`[data-plot="${key}"]`);
+const data = JSON.parse(document.getElementById("data").textContent);
+const tip = document.getElementById("tip");
+const at = (key, mark) => new DOMPoint(mark[0], mark[1]).matrixTransform(plot(key).querySelector("svg").getScreenCTM());
+const send = (key, kind, p) => plot(key).dispatchEvent(
+  new PointerEvent(kind, { clientX: p.x + 2, clientY: p.y - 2, bubbles: true }));
+const said = () => (tip.hidden ? "" : tip.textContent);
+const shown = (key, series) => [...plot(key).querySelectorAll(`[data-s="${series}"]`)]
+  .filter((part) => part.getClientRects().length).length;
+const ticks = (key) => [...plot(key).querySelectorAll("text")].map((t) => t.textContent).join("|");
+const press = (key, name) => plot(key).dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true }));
+const found = { drawn: document.documentElement.dataset.drawn };
+const mark = data["1a"].marks.find((one) => one[2] === "vegas" && one[3] === "vegas");
+send("1a", "pointermove", at("1a", mark));
+found.text = mark[4];
+found.value = said();
+send("1a", "click", at("1a", mark));
+found.picked = plot("1a").parentElement.querySelector(".picked").textContent;
+send("1a", "pointerleave", { x: 0, y: 0 });
+found.left = said();
+press("1a", "ArrowRight");
+found.first = said();
+press("1a", "ArrowDown");
+found.other = said();
+press("1a", "Escape");
+document.querySelectorAll("details").forEach((part) => { part.open = true; });
+const box = plot("3a").querySelector('[data-s="vegas"] path').getBoundingClientRect();
+send("3a", "pointermove", { x: box.x + box.width / 2, y: box.y + box.height / 2 });
+press("3a", "ArrowRight");
+found.line = said();
+found.before = [shown("1a", "newreno"), shown("1a", "vegas"), shown("1b", "vegas"), ticks("1a"), tip.hidden];
+const where = plot("1a").querySelector('[data-s="newreno"]').getBoundingClientRect().x;
+const toggle = document.querySelector('[data-toggle="vegas"]');
+toggle.click();
+found.off = [shown("1a", "newreno"), shown("1a", "vegas"), shown("1b", "vegas"), ticks("1a")];
+found.moved = plot("1a").querySelector('[data-s="newreno"]').getBoundingClientRect().x - where;
+send("1a", "pointermove", at("1a", mark));
+found.gone = said();
+toggle.click();
+const entry = plot("1a").querySelector('[data-key-l="newreno"][role="button"]');
+entry.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+found.entry = [shown("1a", "newreno"), shown("1a", "vegas"), shown("1b", "newreno") > 0];
+found.pressed = entry.getAttribute("aria-pressed");
+document.querySelector('[data-toggle="published"]').click();
+found.published = [...plot("1a").querySelectorAll('[data-l="published"]')]
+  .filter((part) => part.getClientRects().length).length;
+return found;
+"""
+    found = probe(out / "index.html", tmp_path, script)
+    assert found["drawn"] == "9"
+    assert found["value"] == found["text"]
+    assert re.fullmatch(r"Vegas, 1 Mbit/s: [\d.]+.* Mbit/s", found["value"]), "a value has its unit"
+    assert "paceline run" in found["picked"]
+    assert "flow.media.cc=vegas" in found["picked"]
+    assert "link.bottleneck.rate=1 Mbit/s" in found["picked"]
+    assert found["left"] == ""
+    assert found["first"].startswith("NewReno, 1 Mbit/s: ")
+    assert found["other"] not in ("", found["first"])
+    assert re.fullmatch(r"\w+, .*, [\d.]+ s: [\d.]+ Mbit/s", found["line"]), "read off a line"
+    newreno, vegas, bars, ticks, _ = found["before"]
+    assert min(newreno, vegas, bars) > 0
+    assert found["off"] == [newreno, 0, 0, ticks], "the axes stay as they are"
+    assert found["moved"] == 0
+    assert not found["gone"].startswith("Vegas")
+    assert found["entry"] == [0, vegas, True], "the legend switches one figure"
+    assert found["pressed"] == "false"
+    assert found["published"] == 0
+
+
+def test_the_page_fits_a_phone_and_is_short(out: Path, tmp_path: Path) -> None:
+    require("chromium")
+    real = reproduction.run(loading.load("vegas-streaming").only("red-media-rate"), runs=1)
+    other = tmp_path / "real.html"
+    other.write_text(page.render(real))
+    script = """
+document.querySelectorAll("details").forEach((part) => { part.open = OPEN; });
+const page = document.documentElement;
+return [page.scrollWidth, page.clientWidth, page.scrollHeight];
+"""
+    for path in (out / "index.html", other):
+        for opened in ("false", "true"):
+            wide, room, _ = probe(path, tmp_path, script.replace("OPEN", opened), width=400)
+            assert room == 400
+            assert wide <= room, f"{path.name} flows over, opened: {opened}"
+        assert probe(path, tmp_path, script.replace("OPEN", "false"))[2] < 2600
+        assert path.stat().st_size < 400_000
+
+
+def test_paper_has_all_that_is_folded(out: Path, tmp_path: Path) -> None:
+    require("chromium")
+    text = (out / "index.html").read_text()
+    empty = re.sub(r"</summary>.*?</details>", "</summary></details>", text, flags=re.DOTALL)
+    variants = {
+        "own": text,
+        "open": text.replace('<details class="fold', '<details open class="fold'),
+        "none": empty,
+    }
+    pages = {}
+    for name, variant in variants.items():
+        path, pdf = tmp_path / f"{name}.html", tmp_path / f"{name}.pdf"
+        path.write_text(variant)
+        browse(path, tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={pdf}")
+        pages[name] = len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes()))
+    assert pages["own"] == pages["open"] > pages["none"] >= 1
+
+
+def probe(path: Path, folder: Path, script: str, width: int = 1200) -> Any:
+    """What a script returns that runs in the page, in a window of that width and 900 px high."""
+    require("chromium")
+    own = folder / "probed.html"
+    end = f"""<script>
+const bottom = (what) => document.querySelector(what).getBoundingClientRect().bottom;
+addEventListener("load", () => {{
+  let found;
+  try {{ found = (() => {{ {script} }})(); }} catch (error) {{ found = String(error.stack); }}
+  parent.postMessage(JSON.stringify(found), "*");
+}});
+</script></body>"""
+    own.write_text(path.read_text().replace("</body>", end))
+    # A window of its own is never as narrow as a phone.
+    outer = folder / "outer.html"
+    outer.write_text(
+        f"""<script>addEventListener("message", (event) => {{
+  const found = document.createElement("pre");
+  found.textContent = event.data;
+  document.body.append(found);
+}});</script><iframe src="probed.html" style="border: 0; width: {width}px; height: 900px"></iframe>"""
+    )
+    dom = browse(outer, folder / "profile", "--hide-scrollbars", "--window-size=1300,1000", "--dump-dom")
+    said = re.search(r"<pre>(.*?)</pre>", dom, re.DOTALL)
+    assert said, dom[-2000:]
+    return json.loads(html.unescape(said[1]))
 
 
 def browse(path: Path, profile: Path, *what: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 import paceline
 from paceline import carried
-from paceline.reproduce import figures, loading, points, where
+from paceline.reproduce import colours, loading, points, where
 from paceline.statistics import estimate
 from small_paper import GOODPUT
 
@@ -446,8 +446,41 @@ def test_mistakes_are_named(tmp_path: Path, file: str, old: str, new: str, messa
 def test_series_have_colours_of_their_own(key: str) -> None:
     for study in loading.load(key).studies.values():
         solid = [i for i, series in enumerate(study.series) if not series.dashed]
-        wanted = min(len(solid), len(figures.COLOURS))
-        assert len({figures.colour(study, i) for i in solid}) == wanted, study.key
+        wanted = min(len(solid), len(colours.COLOURS))
+        found = colours.of_series(study)
+        assert len({found[i] for i in solid}) == wanted, study.key
+
+
+def test_a_scheme_has_one_colour_in_all_papers() -> None:
+    seen: dict[str, set[int]] = {}
+    for paper in map(loading.load, where.keys()):
+        for study in paper.studies.values():
+            for series, colour in zip(study.series, colours.of_series(study), strict=True):
+                seen.setdefault(series.label, set()).add(colour)
+    for label in ("NewReno", "Vegas", "TCP", "TFRC", "TFRC Veno", "MULTFRC", "LDA+", "VoAP", "SACK alone"):
+        assert len(seen[label]) == 1, f"{label} has {seen[label]}"
+    assert len({*seen["TFRC"], *seen["TFRC Veno"], *seen["MULTFRC"], *seen["SACK alone"]}) == 4
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ([("a", "TFRC Veno, emulated"), ("b", "TFRC"), ("c", "TFRC of RFC 5348")], [3, 2, 0]),
+        ([("x", "TFRCP, M = 2 s"), ("y", "LDA+, 8 bits"), ("kernel", "beside the kernel's TCP")], [3, 5, 6]),
+        ([("q", "queue of 50"), ("vegas", "V"), ("r", "rapidly")], [0, 1, 2]),
+        ([(str(n), f"reading {n}") for n in range(9)], [*range(8), 0]),
+    ],
+)
+def test_colours_are_given_by_scheme_and_else_in_order(
+    names: list[tuple[str, str]], found: list[int]
+) -> None:
+    assert colours.assign(names) == found
+
+
+def test_a_dashed_series_has_the_colour_of_its_solid_one() -> None:
+    study = loading.load("tfrc-veno").studies["live-alone"]
+    assert colours.of_series(study) == [2, 3, 2, 3, 2, 3]
+    assert colours.dashes(study) == ["-", "-", "--", "--", ":", ":"]
 
 
 def test_an_unknown_paper_names_the_known_ones() -> None:

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from paceline import _core
 from paceline.errors import PacelineError
 from paceline.reproduce import figures, loading, page, points, reproduction, tables
+from paceline.reproduce.numbers import plus_minus
 from paceline.reproduce.paper import Paper, World
+from paceline.reproduce.traces import traces
 from paceline.reproduce.verdict import Outcome
 from paceline.results import RunRecord
 from paceline.statistics import independent_difference
@@ -192,7 +195,7 @@ def test_the_page_sets_both_worlds_side_by_side(paper: Paper) -> None:
     there, here = (
         done.values[points.Place("both", "tcp", w)]["goodput"] for w in (place.level, "emulated, 3 s")
     )
-    gap = page.plus_minus(independent_difference(there, here))
+    gap = plus_minus(independent_difference(there, here))
     assert gap.startswith("−0.3")
     assert gap in text
     assert f"paceline emulate {paper.folder}/one.toml" in text
@@ -226,14 +229,14 @@ def test_a_run_in_real_time_serves_all_that_is_shown_of_it(paper: Paper) -> None
     assert recorded.filter(seed=1)["time_s"].to_list() == pytest.approx([1.0, 2.0, 3.0])
     assert points.Place("both", "tcp", "emulated, 3 s") not in done.recorded
     study = paper.studies["over-time"]
-    lines = figures.traces(done, study, "tcp", study.plots[0])
+    lines = traces(done, study, "tcp", study.plots[0])
     assert [line.label for line in lines] == ["simulated, 3 s", "emulated, 3 s"]
     # second by second the two are the same run
     assert lines[0].time_s == pytest.approx(lines[1].time_s[:2])
     assert lines[0].y == pytest.approx(lines[1].y[:2], rel=1e-6)
     plot = study.plots[0]
     assert plot.trace is not None
-    later = figures.traces(done, study, "tcp", replace(plot, trace=replace(plot.trace, from_s=2.0)))
+    later = traces(done, study, "tcp", replace(plot, trace=replace(plot.trace, from_s=2.0)))
     assert [len(line.time_s) for line in later] == [1, 2]
     assert later[1].y == lines[1].y[1:]
     assert "emulated, 3 s" in page.render(done)
@@ -247,16 +250,12 @@ def test_a_line_may_have_gaps(paper: Paper) -> None:
     paper = loading.load(str(paper.folder))
     done = reproduction.run(paper, runs=2, real_time=Slower(every_s=0.1, known_s=2.0))
     study = paper.studies["over-time"]
-    line = figures.traces(done, study, "tcp", study.plots[0])[1]
+    line = traces(done, study, "tcp", study.plots[0])[1]
     assert [math.isnan(y) for y in line.y] == [False, False, True]
-    (drawn,) = (
-        s
-        for s in page.plot_data(done, study, study.plots[0])["series"]
-        if s["x"] == line.time_s and s["panel"] == 0
-    )
-    assert drawn["y"][2] is None
-    drawn_axes = figures.draw(done, study, study.plots[0]).axes
-    lines = [one for s in ("tcp", "tfrc") for one in figures.traces(done, study, s, study.plots[0])]
+    drawn_axes = figures.draw(done, study, study.plots[0]).figure.axes
+    drawn = [one for one in drawn_axes[0].lines if np.array_equal(one.get_xdata(), line.time_s)]
+    assert [math.isnan(float(np.asarray(one.get_ydata())[2])) for one in drawn] == [True], "a gap is drawn"
+    lines = [one for s in ("tcp", "tfrc") for one in traces(done, study, s, study.plots[0])]
     most = max(y for one in lines for y in one.y if math.isfinite(y))
     assert drawn_axes[0].get_ylim()[1] >= most, "the panels share an axis that has room for all lines"
 
@@ -272,7 +271,7 @@ def test_a_run_in_real_time_that_failed_has_no_line(paper: Paper) -> None:
         done = reproduction.run(paper, runs=2, real_time=fails)
     assert points.Place("over-time", "tcp", "emulated, 3 s") not in done.recorded
     study = paper.studies["over-time"]
-    assert [line.label for line in figures.traces(done, study, "tcp", study.plots[0])] == ["simulated, 3 s"]
+    assert [line.label for line in traces(done, study, "tcp", study.plots[0])] == ["simulated, 3 s"]
 
 
 def test_the_full_form_runs_as_long_and_as_often_as_the_paper(paper: Paper) -> None:

@@ -158,7 +158,7 @@ def _processor() -> str:
 def versions() -> dict[str, str]:
     """Versions of Paceline and of what its numbers pass through."""
     found = {"paceline": _core.version(), "python": platform.python_version()}
-    for library in ("polars", "numpy", "matplotlib", "plotly"):
+    for library in ("polars", "numpy", "matplotlib"):
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[library] = metadata.version(library)
     return found

@@ -291,7 +291,8 @@ def load(name_or_path: str) -> Paper:
         findings.append(Finding(table.take("title", str), table.take("text", str)))
         table.end()
     top.end()
-    check_distinct(name, "plot", [plot.key for study in studies.values() for plot in study.plots])
+    plots = [plot.key for study in studies.values() for plot in study.plots]
+    check_distinct(name, "plot", plots)
     for study in studies.values():
         if study.scenario and not (folder / study.scenario).is_file():
             raise PaperError(f"{name}: study.{study.key}: no scenario file {study.scenario}")
@@ -316,6 +317,12 @@ def load(name_or_path: str) -> Paper:
         findings=tuple(findings),
         runs=about.take("runs", int, 10),
         emulated_runs=about.take("emulated_runs", int, 3),
+        answer=about.take("answer", str, ""),
+        key_figure=about.take("key_figure", str, ""),
     )
+    if paper.key_figure and paper.key_figure not in plots:
+        raise PaperError(
+            f"{about.where}.key_figure: no plot {paper.key_figure!r}; there are {', '.join(plots)}"
+        )
     about.end()
     return paper

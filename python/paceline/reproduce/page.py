@@ -1,61 +1,34 @@
-"""The page of a reproduction: one HTML file with plots, numbers, verdicts and settings, which needs nothing but itself.
+"""The page of a reproduction: one HTML file with figures, numbers, verdicts and settings, which needs nothing else.
 
-plotly.js stands in it once; a content security policy forbids every request. The plots' data are also in tables, so
-that the page can be read without a pointer, without scripts, and on paper.
+Its figures are those of `figures`; a content security policy forbids every request. Their numbers are also in tables,
+so that the page can be read without a pointer, without scripts, and on paper.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import statistics
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import plotly
 from markupsafe import Markup
 
-from paceline.reproduce import figures, measure, points, scatter
+from paceline.reproduce import figures, inline, measure, points
+from paceline.reproduce.inline import Styles
+from paceline.reproduce.numbers import number, plus_minus
 from paceline.reproduce.paper import Level, Plot, Series, Study, World
+from paceline.reproduce.picture import Picture
+from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import RealTime, Reproduction
 from paceline.reproduce.verdict import ABOUT_SHARE, Outcome
 from paceline.statistics import Estimate, independent_difference
 from paceline.turns import TRIES
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_SENSIBLE_DIGITS = 3
-
-
-def number(value: float | None, half_width: float | None = None) -> str:
-    """A number with the decimals that its half width deserves (two digits of that, four of its own at most), else three
-    digits."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    scale = half_width if half_width else abs(value)
-    if scale == 0:
-        return "0"
-    decimals = (1 if half_width else 2) - math.floor(math.log10(scale))
-    if value != 0:
-        decimals = min(decimals, _SENSIBLE_DIGITS - math.floor(math.log10(abs(value))))
-    text = f"{value:.{max(0, min(decimals, 6))}f}"
-    # What rounds to nothing has no sign.
-    return text.replace("-", "−" if float(text) else "")
-
-
-def plus_minus(ours: Estimate | None) -> str:
-    """ "2.49 ± 0.31"; "8.00, all 10" where all runs have one value; a dash where there is nothing."""
-    if ours is None or ours.mean is None:
-        return "–"
-    if not ours.half_width:
-        return number(ours.mean) + ("" if ours.half_width is None else f", all {ours.n}")
-    mean = number(ours.mean, ours.half_width)
-    decimals = len(mean.partition(".")[2])
-    half = f"{ours.half_width:.{decimals}f}"
-    if not float(half):
-        half = f"less than {10.0**-decimals:.{decimals}f}"
-    return f"{mean} ± {half}"
+_READINGS = "readings"
+"""What figures.toml calls the figure of a study that tries other readings."""
 
 
 def _ours(result: measure.Result) -> str:
@@ -95,164 +68,13 @@ def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]
     }
 
 
-def _clean(values: list[float]) -> list[float | None]:
-    return [None if not math.isfinite(v) else round(v, 6) for v in values]
+def _row_names(reproduction: Reproduction) -> dict[Place, str]:
+    """What the page calls a point's row, which holds its command."""
+    places = (place for study in reproduction.studies() for place, _, _ in points.places(study))
+    return {place: f"p{n}" for n, place in enumerate(places) if reproduction.values.get(place)}
 
 
-def _line_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str, Any]:
-    series = []
-    for i, one in enumerate(study.series):
-        rows = []
-        for n, level in enumerate(study.levels):
-            runs = reproduction.values.get(points.Place(study.key, one.key, level.label), {}).get(plot.metric)
-            ours = measure.mean(runs) if runs else None
-            if ours is not None and ours.mean is not None:
-                low, high = reproduction.paper.metrics[plot.metric].reach(ours)
-                rows.append(
-                    (level.x if plot.kind == "line" else n, ours.mean, ours.half_width or 0.0, low, high, n)
-                )
-        series.append(
-            {
-                "key": one.key,
-                "label": one.label,
-                "colour": figures.colour(study, i),
-                "dashed": one.dashed,
-                "x": [r[0] for r in rows],
-                "y": _clean([r[1] for r in rows]),
-                "half": _clean([r[2] for r in rows]),
-                "down": _clean([r[3] for r in rows]),
-                "up": _clean([r[4] for r in rows]),
-                "level": [r[5] for r in rows],
-            }
-        )
-    return {"series": series, "published": _published_data(reproduction, study, plot)}
-
-
-def _curve_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str, Any]:
-    series = []
-    for curve in plot.curves:
-        found = measure.curve_points(reproduction.paper, study, curve, reproduction.values)
-        series.append(
-            {
-                "key": curve.key,
-                "label": curve.label,
-                "colour": curve.colour,
-                "dashed": curve.dashed,
-                "mode": "+".join(["lines"] * curve.joined + ["markers"] * curve.marked),
-                "x": [p.x for p in found],
-                "y": _clean([p.y.mean or 0.0 for p in found]),
-                "half": _clean([(p.y.half_width or 0.0) * curve.marked for p in found]),
-                "level": [p.level for p in found],
-            }
-        )
-    colours = {curve.key: curve.colour for curve in plot.curves}
-    labels = {curve.key: curve.label for curve in plot.curves}
-    published = [
-        {
-            "series": key,
-            "colour": colours[key],
-            "index": 0,
-            "x": study.levels[study.level(level)].x,
-            "y": value,
-            "bound": bound,
-            "text": f"{labels[key]}, {level}: published {f'{bound} ' if bound else ''}{value:g}",
-        }
-        for key, level, value, bound in figures.published_points(reproduction, plot)
-    ]
-    return {"series": series, "published": published, "ownX": bool(plot.x_label)}
-
-
-def _spots(reproduction: Reproduction, study: Study, plot: Plot) -> list[dict[str, Any]]:
-    found = []
-    for spot in scatter.spots(reproduction, study, plot):
-        x, y = spot.x.mean or 0.0, spot.y.mean or 0.0
-        found.append(
-            {
-                "key": study.series[spot.series].key,
-                "label": spot.label,
-                "colour": spot.level % len(figures.COLOURS),
-                "marker": figures.MARKERS.index(figures.marker_of(spot.level)),
-                "open": spot.series > 0,
-                "level": [spot.level],
-                "x": _clean([x]),
-                "y": _clean([y]),
-                "across": _clean(list(spot.across)),
-                "up": _clean(list(spot.up)),
-                "text": f"{plus_minus(spot.y)}, at {plus_minus(spot.x)}",
-            }
-        )
-    return found
-
-
-def _published_data(reproduction: Reproduction, study: Study, plot: Plot) -> list[dict[str, Any]]:
-    keys = [s.key for s in study.series]
-    found = []
-    for key, label, value, bound in figures.published_points(reproduction, plot):
-        i, n = keys.index(key), study.level(label)
-        text = f"{study.series[i].label}, {label}: published {f'{bound} ' if bound else ''}{value:g}"
-        found.append(
-            {
-                "series": key,
-                "colour": figures.colour(study, i),
-                "index": i,
-                "x": study.levels[n].x if plot.kind == "line" else n,
-                "y": value,
-                "bound": bound,
-                "text": text,
-            }
-        )
-    return found
-
-
-def plot_data(reproduction: Reproduction, study: Study, plot: Plot) -> dict[str, Any]:
-    """What the page's script draws a plot from."""
-    data: dict[str, Any] = {
-        "id": f"plot-{plot.key}",
-        "study": study.key,
-        "kind": plot.kind,
-        "title": plot.title,
-        "logX": plot.log_x,
-        "logY": plot.log_y,
-        "from": plot.y_from,
-        "levels": [level.label for level in study.levels],
-        "ticks": [level.x for level in study.levels],
-        "lines": list(plot.lines_at),
-        "x": figures.x_label(reproduction, study, plot),
-        "y": figures.y_label(reproduction, plot),
-    }
-    if plot.kind in ("line", "bars"):
-        return data | _line_data(reproduction, study, plot)
-    if plot.kind == "curves":
-        return data | _curve_data(reproduction, study, plot)
-    if plot.kind == "scatter" and not study.pool:
-        return data | {"kind": "spots", "series": _spots(reproduction, study, plot)}
-    series = []
-    for i, one in enumerate(study.series):
-        if plot.kind == "scatter":
-            xs, ys = scatter.pooled(reproduction, study, one.key, plot)
-            series.append(
-                {
-                    "key": one.key,
-                    "label": one.label,
-                    "colour": figures.colour(study, i),
-                    "x": _clean(xs),
-                    "y": _clean(ys),
-                }
-            )
-            continue
-        columns = max(1, len(plot.trace.columns)) if plot.trace else 1
-        for n, line in enumerate(figures.traces(reproduction, study, one.key, plot)):
-            x, y = _clean(line.time_s), _clean(line.y)
-            pen = {"colour": n // columns, "dashed": line.dashed}
-            series.append({"label": line.label, **pen, "panel": i, "x": x, "y": y})
-    data["series"] = series
-    if plot.kind == "trace":
-        data["x"], data["panels"] = "Time (s)", [s.label for s in study.series]
-        data["named"] = figures.has_names(study, plot, len(series) // len(study.series))
-    return data
-
-
-def _point_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]]:
+def _point_rows(reproduction: Reproduction, study: Study, names: dict[Place, str]) -> list[dict[str, Any]]:
     rows = []
     metrics = _shown_metrics(reproduction, study)
     for place, series, level in points.places(study):
@@ -260,6 +82,7 @@ def _point_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]
         if measured:
             rows.append(
                 {
+                    "name": names[place],
                     "level": level.label,
                     "series": series.label,
                     "cells": [plus_minus(measure.mean(measured[key])) for key in metrics],
@@ -312,27 +135,83 @@ def _shown_metrics(reproduction: Reproduction, study: Study) -> list[str]:
     return [key for key in reproduction.paper.metrics if key in wanted]
 
 
-def _study_view(reproduction: Reproduction, study: Study) -> dict[str, Any]:
+def _figure(
+    reproduction: Reproduction, study: Study, plot: Plot, drawn: Picture, styles: Styles, use: str = "plot"
+) -> dict[str, Any]:
+    """A plot as it stands in the page: `use` tells two of them apart."""
+    up, across = figures.y_label(reproduction, plot), figures.x_label(reproduction, study, plot)
+    across = "Time (s)" if plot.kind == "trace" else across
+    over = f" over {across}" if across else ""
+    label = (
+        f"{plot.title}: {up}{over}. The numbers stand in the tables of {_name(study.figure) or study.title}."
+    )
+    return {
+        "key": plot.key,
+        "title": plot.title,
+        "kind": plot.kind,
+        "figure": _name(study.figure),
+        "svg": inline.svg(drawn, f"{use}-{plot.key}", label, styles),
+    }
+
+
+def _counts(claims: list[dict[str, Any]]) -> dict[str, int]:
+    return {str(o): sum(c["outcome"] == o and not c["beside"] for c in claims) for o in Outcome}
+
+
+def _study_view(
+    reproduction: Reproduction,
+    study: Study,
+    pictures: dict[str, Picture],
+    names: dict[Place, str],
+    styles: Styles,
+) -> dict[str, Any]:
     labels = {s.key: s.label for s in study.series}
     claims = [_claim_row(r, labels) for r in reproduction.results if r.claim.study == study.key]
     metrics = reproduction.paper.metrics
     return {
         "key": study.key,
+        "figure": study.figure,
         "name": _name(study.figure),
         "title": study.title,
         "text": study.text,
-        "scenario": study.scenario,
-        "plots": [plot_data(reproduction, study, plot) for plot in study.plots],
+        "plots": [_figure(reproduction, study, plot, pictures[plot.key], styles) for plot in study.plots],
         "claims": claims,
-        "counts": {o: sum(c["outcome"] == o and not c["beside"] for c in claims) for o in Outcome},
+        "beside": sum(bool(c["beside"]) for c in claims),
+        "counts": _counts(claims),
         "axis": study.axis_label,
         "metrics": [
             f"{metrics[k].label}{f', {metrics[k].unit}' if metrics[k].unit else ''}"
             for k in _shown_metrics(reproduction, study)
         ],
-        "points": _point_rows(reproduction, study),
+        "points": _point_rows(reproduction, study, names),
         "gaps": _gap_rows(reproduction, study),
     }
+
+
+def _by_figure(studies: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Verdicts of each figure that has some, its studies taken together."""
+    found: dict[str, dict[str, Any]] = {}
+    for study in studies:
+        if study["claims"]:
+            row = found.setdefault(study["figure"], {**study, "claims": []})
+            row["claims"] = row["claims"] + study["claims"]
+    return [{**row, "counts": _counts(row["claims"])} for row in found.values()]
+
+
+def _parted(studies: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Studies that something published is held against, and the others; all, where there is nothing to tell apart."""
+    main = [s for s in studies if s["claims"] and s["figure"] != _READINGS]
+    return (main, [s for s in studies if s not in main]) if main else (studies, [])
+
+
+def _key_figure(
+    reproduction: Reproduction, pictures: dict[str, Picture], styles: Styles
+) -> dict[str, Any] | None:
+    for study in reproduction.studies():
+        for plot in study.plots:
+            if plot.key == reproduction.paper.key_figure:
+                return _figure(reproduction, study, plot, pictures[plot.key], styles, use="key")
+    return None
 
 
 def _real_words(real: RealTime | None) -> str:
@@ -362,11 +241,6 @@ def _time(seconds: float) -> str:
     return f"{number(seconds * 1e3)} ms" if seconds >= 1e-3 else f"{number(seconds * 1e6)} us"
 
 
-def plotly_source() -> str:
-    """plotly.js as the installed plotly package carries it."""
-    return (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
-
-
 def _script_json(value: object) -> Markup:
     # A "<" inside a string could end the script element; written as an escape it is the same string.
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -377,8 +251,8 @@ def _verbatim(name: str) -> Markup:
     return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 (a file of this package)
 
 
-def render(reproduction: Reproduction) -> str:
-    """The whole page."""
+def render(reproduction: Reproduction, pictures: dict[str, Picture] | None = None) -> str:
+    """The whole page, with figures that are drawn already or drawn for it."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -387,14 +261,12 @@ def render(reproduction: Reproduction) -> str:
         lstrip_blocks=True,
     )
     paper = reproduction.paper
-    studies = [_study_view(reproduction, study) for study in reproduction.studies()]
-    commands = {
-        study.key: [
-            [row["command"] for row in _point_rows(reproduction, study)],
-            [s.key for s in study.series],
-        ]
-        for study in reproduction.studies()
-    }
+    drawn = figures.draw_all(reproduction) if pictures is None else pictures
+    names = _row_names(reproduction)
+    styles = inline.Styles()
+    studies = [_study_view(reproduction, study, drawn, names, styles) for study in reproduction.studies()]
+    main, others = _parted(studies)
+    key_figure = _key_figure(reproduction, drawn, styles)
     return environment.get_template("page.html.j2").render(
         paper=paper,
         again=shlex.quote(paper.name),
@@ -403,8 +275,11 @@ def render(reproduction: Reproduction) -> str:
         counts=reproduction.counts(),
         total=len(reproduction.counted),
         about=f"{ABOUT_SHARE:.0%}".replace("%", " %"),
-        others=len(reproduction.results) - len(reproduction.counted),
-        studies=studies,
+        beside=len(reproduction.results) - len(reproduction.counted),
+        studies=main,
+        others=others,
+        by_figure=_by_figure(studies),
+        key_figure=key_figure,
         toggles={
             s.key: s.label
             for study in reproduction.studies()
@@ -418,7 +293,7 @@ def render(reproduction: Reproduction) -> str:
         workers=reproduction.workers,
         figure=reproduction.figure,
         css=_verbatim("page.css"),
+        looks=styles.rules(),
         js=_verbatim("page.js"),
-        plotly=Markup(plotly_source()),  # noqa: S704 (a library, not a text of ours)
-        data=_script_json({"plots": [p for s in studies for p in s["plots"]], "commands": commands}),
+        data=_script_json({key: inline.data(picture, names) for key, picture in drawn.items()}),
     )

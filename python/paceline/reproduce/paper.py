@@ -302,6 +302,10 @@ class Paper:
     """Runs of each point, unless more or fewer are asked for: as many as the paper made, if it says."""
     emulated_runs: int = 3
     """Runs of each point in real time, in the short form."""
+    answer: str = ""
+    """What its question's answer is by these runs, in at most three sentences."""
+    key_figure: str = ""
+    """The plot that shows it best."""
 
     @property
     def name(self) -> str:

@@ -13,25 +13,25 @@ from paceline.statistics import Estimate
 
 def pooled(
     reproduction: Reproduction, study: Study, series: str, plot: Plot
-) -> tuple[list[float], list[float]]:
-    """x and y of every point of the pool's studies in one series: means over its runs."""
-    xs: list[float] = []
-    ys: list[float] = []
+) -> list[tuple[Place, float, float]]:
+    """Every point of the pool's studies in one series, with x and y: means over its runs."""
+    found = []
     for key in study.pool:
         for level in reproduction.paper.studies[key].levels:
-            measured = reproduction.values.get(Place(key, series, level.label))
+            place = Place(key, series, level.label)
+            measured = reproduction.values.get(place)
             if measured:
                 x, y = measure.mean(measured[str(plot.over)]).mean, measure.mean(measured[plot.metric]).mean
                 if x is not None and y is not None:
-                    xs.append(x)
-                    ys.append(y)
-    return xs, ys
+                    found.append((place, x, y))
+    return found
 
 
 @dataclass(frozen=True)
 class Spot:
     """A point of a study, its level and series by number, and where it lies."""
 
+    place: Place
     label: str
     series: int
     level: int
@@ -59,5 +59,7 @@ def spots(reproduction: Reproduction, study: Study, plot: Plot) -> list[Spot]:
             continue
         label = level.label if len(study.series) == 1 else f"{level.label}, {series.label}"
         across, up = metric(str(plot.over)).reach(x), metric(plot.metric).reach(y)
-        found.append(Spot(label, study.series.index(series), study.level(level.label), x, y, across, up))
+        found.append(
+            Spot(place, label, study.series.index(series), study.level(level.label), x, y, across, up)
+        )
     return found

@@ -7,7 +7,7 @@ Of a number our whole 95 % interval must lie within what is allowed for it to ag
 - **about**, a number that the text calls approximate: 15 % of it.
 
 A number that is the mean of some runs of the paper's has a sampling error of its own. Where `runs` says of how many,
-the half width that as many of our runs have is allowed besides.
+what the means of as many of our runs scatter by is allowed besides.
 
 Of a direction the interval must exclude zero, on the side that was published to agree, on the other to differ:
 
@@ -49,6 +49,8 @@ class Outcome(StrEnum):
 ABOUT_SHARE = 0.15
 """How far from a number called approximate ours may lie, as a share of it; and how much a number's own runs may scatter
 if it is to be agreed with."""
+NORMAL = 1.96
+"""The 97.5 % quantile of the normal distribution."""
 
 
 @dataclass(frozen=True)
@@ -92,10 +94,11 @@ class Published:
         return 0.0
 
     def scatter(self, ours: Estimate) -> float:
-        """The half width of as many of our runs as the published number is the mean of; 0 if that is not known."""
-        if self.runs is None or ours.half_width is None:
+        """How far the mean of as many runs as the published number is of lies from its own mean, with 95 % (normal, and
+        by our standard deviation: Student's t would allow the more, the fewer runs we have); 0 if that is not known."""
+        if self.runs is None or ours.sd is None:
             return 0.0
-        return ours.half_width * math.sqrt(ours.n / self.runs)
+        return NORMAL * ours.sd / math.sqrt(self.runs)
 
 
 @dataclass(frozen=True)

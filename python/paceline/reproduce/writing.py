@@ -52,7 +52,8 @@ def write(reproduction: Reproduction, out: Path) -> Path:
     for folder in ("figures", "tables"):
         files.make_directory(out / folder)
     tables.write(reproduction, out / "tables")
-    figures.write(reproduction, out / "figures")
+    pictures = figures.draw_all(reproduction)
+    figures.write(pictures, out / "figures")
     files.write_json(
         out / "manifest.json",
         {
@@ -69,5 +70,5 @@ def write(reproduction: Reproduction, out: Path) -> Path:
         },
     )
     path = out / "index.html"
-    files.write_whole(path, page.render(reproduction))
+    files.write_whole(path, page.render(reproduction, pictures))
     return path
