@@ -13,12 +13,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from needs import require
-from paceline.cli import app
 from paceline.errors import Interrupted
-from paceline.reproduce import figures, loading, measure, page, reproduction, where, writing
+from paceline.reproduce import figures, loading, measure, page, reproduction, writing
 from paceline.reproduce.numbers import plus_minus
 from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import Reproduction
@@ -407,36 +405,6 @@ def test_an_interrupted_reproduction_goes_on_where_it_was(root: Path, tmp_path: 
     assert len(list(store.runs.glob("*.json"))) == 6 * RUNS
     fresh = reproduction.run(paper, runs=RUNS, workers=2)
     assert again.values == fresh.values
-
-
-def test_the_command_line_names_what_there_is() -> None:
-    runner = CliRunner()
-    listed = runner.invoke(app, ["reproduce", "--list"])
-    assert listed.exit_code == 0, listed.output
-    assert "vegas-streaming" in listed.output
-    assert "levels off" not in listed.output, "statements are for --figure"
-    assert len(listed.output.splitlines()) < 40 * len(where.keys())
-    claims = runner.invoke(app, ["reproduce", "--list", "vegas-streaming", "--figure", "7"])
-    row = next(
-        line for line in claims.output.splitlines() if line.startswith("Late packets at 8:20 (newreno)")
-    )
-    assert "15 %" in row, "published numbers have their units"
-    assert "levels off" in claims.output
-    of_one_paper = runner.invoke(app, ["reproduce", "--list", "--figure", "5"])
-    assert of_one_paper.exit_code == 0, of_one_paper.output
-    assert "tfrc-veno" not in of_one_paper.output, "it has no figure 5"
-    for words, said in {
-        ("reproduce",): "which paper?",
-        ("reproduce", "vegas"): "no paper 'vegas'",
-        ("reproduce", "vegas-streaming", "--figure", "9"): "has no figure 9",
-        ("reproduce", "--list", "--figure", "99"): "no paper has a figure 99",
-        ("reproduce", "vegas-streaming", "--runs", "0"): "--runs 0: at least 1",
-        ("reproduce", "vegas", "--runs", "0"): "--runs 0: at least 1",
-    }.items():
-        failed = runner.invoke(app, list(words))
-        assert failed.exit_code == 2, failed.output
-        assert said in failed.output
-        assert "runs each" not in failed.output, "what is refused has no estimate"
 
 
 def test_the_page_answers_pointer_keys_and_switches(out: Path, tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import paceline
 from paceline import carried
+from paceline.cli import app
 from paceline.reproduce import colours, loading, points, where
 from paceline.statistics import estimate
 from small_paper import GOODPUT
@@ -486,3 +488,33 @@ def test_a_dashed_series_has_the_colour_of_its_solid_one() -> None:
 def test_an_unknown_paper_names_the_known_ones() -> None:
     with pytest.raises(where.PaperError, match=r"no paper 'vegas': there are .*vegas-streaming"):
         loading.load("vegas")
+
+
+def test_the_command_line_names_what_there_is() -> None:
+    runner = CliRunner()
+    listed = runner.invoke(app, ["reproduce", "--list"])
+    assert listed.exit_code == 0, listed.output
+    assert "vegas-streaming" in listed.output
+    assert "levels off" not in listed.output, "statements are for --figure"
+    assert len(listed.output.splitlines()) < 40 * len(where.keys())
+    claims = runner.invoke(app, ["reproduce", "--list", "vegas-streaming", "--figure", "7"])
+    row = next(
+        line for line in claims.output.splitlines() if line.startswith("Late packets at 8:20 (newreno)")
+    )
+    assert "15 %" in row, "published numbers have their units"
+    assert "levels off" in claims.output
+    of_one_paper = runner.invoke(app, ["reproduce", "--list", "--figure", "5"])
+    assert of_one_paper.exit_code == 0, of_one_paper.output
+    assert "tfrc-veno" not in of_one_paper.output, "it has no figure 5"
+    for words, said in {
+        ("reproduce",): "which paper?",
+        ("reproduce", "vegas"): "no paper 'vegas'",
+        ("reproduce", "vegas-streaming", "--figure", "9"): "has no figure 9",
+        ("reproduce", "--list", "--figure", "99"): "no paper has a figure 99",
+        ("reproduce", "vegas-streaming", "--runs", "0"): "--runs 0: at least 1",
+        ("reproduce", "vegas", "--runs", "0"): "--runs 0: at least 1",
+    }.items():
+        failed = runner.invoke(app, list(words))
+        assert failed.exit_code == 2, failed.output
+        assert said in failed.output
+        assert "runs each" not in failed.output, "what is refused has no estimate"
