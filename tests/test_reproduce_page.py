@@ -388,6 +388,9 @@ def test_numbers_have_the_digits_that_they_deserve(ours: Estimate | None, text: 
 
 def test_an_interrupted_reproduction_goes_on_where_it_was(root: Path, tmp_path: Path) -> None:
     paper = loading.load(str(root / "little"))
+    planned = reproduction.plan(paper, RUNS)
+    assert planned.kept(tmp_path / "nowhere") == (0, 0.0)
+    assert not (tmp_path / "nowhere").exists(), "an estimate makes no folder"
     store = Store(tmp_path)
 
     def stop(done: float, _: float) -> None:
@@ -399,10 +402,18 @@ def test_an_interrupted_reproduction_goes_on_where_it_was(root: Path, tmp_path: 
     kept = len(list(store.runs.glob("*.json")))
     assert 4 <= kept < 6 * RUNS
     assert (caught.value.finished, caught.value.total) == (kept, 6 * RUNS), "those of all studies"
+    many, spared_s = planned.kept(tmp_path)
+    assert many == kept
+    assert spared_s == pytest.approx(planned.seconds * kept / (6 * RUNS)), (
+        "all studies take the same time a run"
+    )
     seen: list[float] = []
     again = reproduction.run(paper, runs=RUNS, workers=1, store=store, progress=lambda d, _: seen.append(d))
     assert seen[0] >= 4, "what was kept counts as done from the start"
     assert len(list(store.runs.glob("*.json"))) == 6 * RUNS
+    many, spared_s = planned.kept(tmp_path)
+    assert many == 6 * RUNS
+    assert spared_s == pytest.approx(planned.seconds)
     fresh = reproduction.run(paper, runs=RUNS, workers=2)
     assert again.values == fresh.values
 

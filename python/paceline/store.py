@@ -99,6 +99,11 @@ def check_kind(directory: Path, kind: str) -> dict[str, Any] | None:
     return None
 
 
+def is_kept(directory: Path, key: str) -> bool:
+    """Whether a store's directory, which need not be there, has the run of that name."""
+    return (directory / "runs" / f"{key}.json").is_file()
+
+
 class Store:
     """A directory that keeps finished runs, each named by what made it: scenario, seed, recording, version."""
 

@@ -150,12 +150,15 @@ def _reproduce(
     real_time = _real_time(chosen, form)
     planned = reproduction.plan(chosen, runs)
     at_a_time = workers if workers is not None else workers_of_machine()
-    takes = duration(reproduction.seconds_on(planned.seconds, at_a_time))
+    kept, spared_s = planned.kept(out)
+    takes = duration(reproduction.seconds_on(planned.seconds - spared_s, at_a_time))
+    of = planned.runs * planned.worlds.count(papers.World.SIMULATED)
     writing.check_whole(out, whole, figure, runs, real=real_time is not None, full=form is Form.FULL)
     layout.say(
         console,
         f"{whole.key}: {len(planned.points)} points, {runs} {'run' if runs == 1 else 'runs'} each: about {takes} "
         f"with {at_a_time} at a time, and some more to draw.\n"
+        + (f"{kept} of {of} simulated runs are there from before.\n" if kept else "")
         + (_real_words(planned, workers) if real_time else "")
         + "\n",
     )

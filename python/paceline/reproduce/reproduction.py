@@ -7,6 +7,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -20,7 +21,7 @@ from paceline.reproduce.verdict import Outcome
 from paceline.reproduce.where import FIGURES
 from paceline.results import RunRecord
 from paceline.series import sparse
-from paceline.store import Store
+from paceline.store import Store, is_kept
 from paceline.sweeping import Point, Progress, run_points, seeds_from, workers_of_machine
 from paceline.turns import Budget, Runner, disturbance, in_turn, is_disturbed
 
@@ -165,12 +166,30 @@ class Plan:
     worlds: list[World]
     """Where each point runs."""
     runs: int
-    seconds: float
-    """Core seconds that the simulated points take on the machine of the paper's README."""
+    each_s: list[float]
+    """Core seconds that a run of each simulated point takes on the machine of the paper's README."""
     real_runs: int
     """How often each point in real time runs."""
     kinds: tuple[str, ...]
     """What is recorded of each of them."""
+
+    @property
+    def seconds(self) -> float:
+        """Core seconds of all simulated runs."""
+        return sum(self.each_s) * self.runs
+
+    def kept(self, directory: Path) -> tuple[int, float]:
+        """How many of the simulated runs are kept in a store's directory, and the core seconds that they take."""
+        many, seconds = 0, 0.0
+        for i in range(len(self.points)):
+            if self.worlds[i] is not World.SIMULATED:
+                continue
+            recorded, identity = self.recorded[i], self.points[i].identity
+            what = ((recorded.kind,), recorded.every_s) if recorded else ((), 0.0)
+            seeds = seeds_from(points.FIRST_SEED, self.runs)
+            there = sum(is_kept(directory, Store.key(identity, seed, *what)) for seed in seeds)
+            many, seconds = many + there, seconds + there * self.each_s[i]
+        return many, seconds
 
     def real_seconds(self, budget: Budget) -> float:
         """How long the points in real time take."""
@@ -186,9 +205,8 @@ class Plan:
 def plan(paper: Paper, runs: int) -> Plan:
     """The points of all studies, those that are the same run merged. Raises PaperError for a bad scenario: nothing
     starts unless every point is valid."""
-    found: dict[tuple[str, Recorded | None, World], tuple[Point, list[Place]]] = {}
+    found: dict[tuple[str, Recorded | None, World], tuple[Point, list[Place], float]] = {}
     kinds = dict.fromkeys(ALWAYS)
-    seconds = 0.0
     for study in paper.studies.values():
         for place, _, level in points.places(study):
             if points.is_left_out(study, place):
@@ -202,16 +220,15 @@ def plan(paper: Paper, runs: int) -> Plan:
                 recorded = None
             key = (point.scenario.to_toml(), recorded, world)
             if key not in found:
-                found[key] = (point, [])
-                seconds += study.seconds * runs if world is World.SIMULATED else 0.0
+                found[key] = (point, [], study.seconds if world is World.SIMULATED else 0.0)
             found[key][1].append(place)
     return Plan(
-        [point for point, _ in found.values()],
-        [where for _, where in found.values()],
+        [point for point, _, _ in found.values()],
+        [where for _, where, _ in found.values()],
         [recorded for _, recorded, _ in found],
         [world for _, _, world in found],
         runs,
-        seconds,
+        [seconds for _, _, seconds in found.values()],
         points.runs_of(paper, World.EMULATED, runs),
         tuple(sorted(kinds)),
     )
