@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -292,6 +294,19 @@ def test_one_figure_alone() -> None:
     assert {c.study for c in whole.only("viable").claims} == {"viable"}
     with pytest.raises(where.PaperError, match="no figure 99: there are 3, 4"):
         whole.only("99")
+
+
+@pytest.mark.parametrize("key", where.keys())
+def test_every_counted_statement_stands_in_the_list_of_the_papers_sentences(key: str) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "papers" / f"{key}.md").read_text()
+    listed = text.partition("\n## Sentence by sentence\n")[2]
+    named = {
+        name for row in listed.splitlines() for name in re.findall(r"`([^`]+)`", row) if row.startswith("|")
+    }
+    claims = loading.load(key).claims
+    unheld = [c.key for c in claims if not c.beside and not any(fnmatch(c.key, name) for name in named)]
+    assert not unheld, "a claim is of a sentence"
+    assert not [name for name in named if not any(fnmatch(c.key, name) for c in claims)], "no claim has it"
 
 
 @pytest.mark.parametrize(
