@@ -99,9 +99,9 @@ def check_kind(directory: Path, kind: str) -> dict[str, Any] | None:
     return None
 
 
-def is_kept(directory: Path, key: str) -> bool:
-    """Whether a store's directory, which need not be there, has the run of that name."""
-    return (directory / "runs" / f"{key}.json").is_file()
+def kept_in(directory: Path) -> set[str]:
+    """The names of the finished runs in a store's directory, which need not be there."""
+    return {path.stem for path in (directory / "runs").glob("*.json")}
 
 
 class Store:

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from paceline import _core, files
-from paceline.errors import Interrupted, PacelineError
+from paceline.errors import Interrupted
 from paceline.reproduce import intervals, measure, points
 from paceline.reproduce.paper import Level, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
@@ -21,7 +21,7 @@ from paceline.reproduce.verdict import Outcome
 from paceline.reproduce.where import FIGURES
 from paceline.results import RunRecord
 from paceline.series import sparse
-from paceline.store import Store, is_kept
+from paceline.store import Store, kept_in
 from paceline.sweeping import Point, Progress, run_points, seeds_from, workers_of_machine
 from paceline.turns import Budget, Runner, disturbance, in_turn, is_disturbed
 
@@ -181,13 +181,16 @@ class Plan:
     def kept(self, directory: Path) -> tuple[int, float]:
         """How many of the simulated runs are kept in a store's directory, and the core seconds that they take."""
         many, seconds = 0, 0.0
+        names = kept_in(directory)
+        if not names:
+            return many, seconds  # the name of a run is a hash, and there are thousands
         for i in range(len(self.points)):
             if self.worlds[i] is not World.SIMULATED:
                 continue
             recorded, identity = self.recorded[i], self.points[i].identity
             what = ((recorded.kind,), recorded.every_s) if recorded else ((), 0.0)
             seeds = seeds_from(points.FIRST_SEED, self.runs)
-            there = sum(is_kept(directory, Store.key(identity, seed, *what)) for seed in seeds)
+            there = sum(Store.key(identity, seed, *what) in names for seed in seeds)
             many, seconds = many + there, seconds + there * self.each_s[i]
         return many, seconds
 
@@ -239,12 +242,6 @@ def seconds_on(core_seconds: float, workers: int) -> float:
     return core_seconds / max(1, min(workers, workers_of_machine()))
 
 
-def check_runs(runs: int) -> None:
-    """Raises PacelineError for a number of runs that is none."""
-    if runs < 1:
-        raise PacelineError(f"the number of runs must be at least 1, not {runs}")
-
-
 def run(
     paper: Paper,
     *,
@@ -261,10 +258,9 @@ def run(
 
     Raises PaperError before anything runs, Interrupted on Ctrl-C (what had finished is in the store), StorageError.
     """
-    check_runs(runs)
     began = time.monotonic()
-    planned = plan(paper, runs)
     seeds = seeds_from(points.FIRST_SEED, runs)
+    planned = plan(paper, runs)
     values: measure.Values = {}
     tables: dict[Place, pl.DataFrame] = {}
     budget = Budget.of_machine(workers)

@@ -59,9 +59,7 @@ def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) ->
     found = []
     for i, level in enumerate(study.levels):
         table = reproduction.recorded.get(Place(study.key, series, level.label))
-        if table is None:
-            continue
-        if table.is_empty():
+        if table is None or table.is_empty():
             continue
         table = table.filter(pl.col("seed") == reproduction.seeds[0])
         for column in plot.trace.columns:
