@@ -8,7 +8,9 @@
 //! parameters, state, update law, trait implementation, gauges.
 
 pub mod acks;
+pub mod bbr3;
 pub mod cubic;
+pub mod delivery;
 pub mod lda_plus;
 pub mod models;
 pub mod multfrc;
@@ -28,6 +30,7 @@ pub mod vegas;
 pub mod veno;
 
 pub use acks::{AckController, AckEvent, AckSettings, Estimator, Pacing};
+pub use delivery::{LostSegment, Needs, RateSample};
 pub use parameter::{Idle, Kind, Parameter, Setting};
 pub use registry::{AcksController, RtpController, TcpController, TfrcController};
 pub use rtp::{Arrivals, Fate, MediaController, PacketFate, RtpEvent, RtpFeedback, RtpReport, RtpSession, RtpSettings};

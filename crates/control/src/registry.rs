@@ -13,8 +13,9 @@ use crate::rtp::{MediaController, RtpEvent, RtpSettings};
 use crate::scheme::nearest;
 use crate::tfrc::{self, Settings};
 use crate::tfrc_veno::Veno;
-use crate::{Build, Controller, Gauges, ParameterError, PathView, Profile, Scheme, TcpEvent};
-use crate::{RateController, TfrcEvent, UnknownScheme, WindowController, cubic, rap, reno, tfrcp, udp, vegas, veno};
+use crate::{Build, Controller, Gauges, LostSegment, Needs, ParameterError, PathView, Profile, RateSample, Scheme, TcpEvent};
+use crate::{RateController, TfrcEvent, UnknownScheme, WindowController, bbr3, cubic, rap, reno, tfrcp, udp, vegas, veno};
+use paceline_random::Stream;
 use paceline_units::{Rate, Time};
 
 /// One kind of controllers: those that a machine can ride on. Beside [`Controller`] each has the methods of the kind's own
@@ -79,11 +80,15 @@ macro_rules! registry {
 
 registry! {
     /// Any of the window controllers, dispatched by `match`.
-    TcpController: WindowController<TcpEvent>[window -> f64, threshold -> f64, base_rtt -> Option<f64>]() {
+    TcpController: WindowController<TcpEvent>[
+        window -> f64, threshold -> f64, base_rtt -> Option<f64>, needs -> Needs, pacing_rate -> f64, send_quantum -> u32,
+        holds_back -> bool
+    ](on_delivery(sample: &RateSample, path: &PathView), on_lost(lost: &LostSegment, path: &PathView), draw_from(stream: Stream)) {
         Reno(reno::Reno),
         Vegas(Box<vegas::Vegas>),
         Cubic(Box<cubic::Cubic>),
         Veno(Box<veno::Veno>),
+        Bbr3(Box<bbr3::Bbr3>),
     }
 }
 

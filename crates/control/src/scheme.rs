@@ -52,12 +52,14 @@ pub enum Recovery {
     Sack,
     /// Vegas' fine-grained timeouts on duplicate acknowledgements (Brakmo and Peterson 1995, section 3.1).
     Vegas,
+    /// RACK-TLP: by time (RFC 8985), with selective acknowledgements; as a current kernel.
+    Rack,
 }
 
 impl Recovery {
     /// All of them.
-    pub const ALL: [Recovery; 5] =
-        [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Vegas];
+    pub const ALL: [Recovery; 6] =
+        [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Vegas, Recovery::Rack];
 
     /// As it is written in scenarios.
     #[must_use]
@@ -68,6 +70,7 @@ impl Recovery {
             Recovery::NewReno => "newreno",
             Recovery::Sack => "sack",
             Recovery::Vegas => "vegas",
+            Recovery::Rack => "rack",
         }
     }
 

@@ -4,7 +4,8 @@
 //! recovery itself (RFC 5681 section 3.2), so a controller's window never contains duplicates, except under Vegas'
 //! own recovery, which reports each of them (see [`TcpEvent::Duplicate`]).
 
-use crate::Controller;
+use crate::{Controller, LostSegment, Needs, PathView, RateSample};
+use paceline_random::Stream;
 use paceline_units::Span;
 
 /// What happens to the slow-start threshold at a retransmission timeout.
@@ -77,6 +78,8 @@ pub enum TcpEvent {
     Resumed {
         /// Since the last segment left.
         idle: Span,
+        /// The application had nothing to send, rather than that the pacer held it back.
+        app_limited: bool,
     },
     /// Nothing has been sent for longer than the timeout (RFC 5681 section 4.1).
     Idle {
@@ -96,12 +99,34 @@ pub trait WindowController: Controller<Feedback = TcpEvent> {
     fn base_rtt(&self) -> Option<f64> {
         None
     }
+    /// What it needs of the machine beyond events.
+    fn needs(&self) -> Needs {
+        Needs::NONE
+    }
+    /// An acknowledgement has delivered something. After the events that it causes; only for who [`Needs`] deliveries.
+    fn on_delivery(&mut self, _sample: &RateSample, _path: &PathView) {}
+    /// A segment was found lost. After the event that it causes, before the sample of the acknowledgement that told of it.
+    fn on_lost(&mut self, _lost: &LostSegment, _path: &PathView) {}
+    /// Bytes of payload a second at which segments are to leave; infinite: as the window lets them.
+    fn pacing_rate(&self) -> f64 {
+        f64::INFINITY
+    }
+    /// Bytes that may leave at once while it paces.
+    fn send_quantum(&self) -> u32 {
+        0
+    }
+    /// It holds its rate down itself: samples of what is sent now say nothing of the path's.
+    fn holds_back(&self) -> bool {
+        false
+    }
+    /// Where its randomness comes from, if it wants any: told once, before anything else.
+    fn draw_from(&mut self, _stream: Stream) {}
 }
 
 impl<C: Controller> Controller for Box<C> {
     type Feedback = C::Feedback;
     #[inline]
-    fn on_feedback(&mut self, feedback: &C::Feedback, path: &crate::PathView) {
+    fn on_feedback(&mut self, feedback: &C::Feedback, path: &PathView) {
         (**self).on_feedback(feedback, path);
     }
     fn gauges(&self, to: &mut dyn crate::Gauges) {
@@ -120,5 +145,30 @@ impl<C: WindowController> WindowController for Box<C> {
     }
     fn base_rtt(&self) -> Option<f64> {
         (**self).base_rtt()
+    }
+    fn needs(&self) -> Needs {
+        (**self).needs()
+    }
+    #[inline]
+    fn on_delivery(&mut self, sample: &RateSample, path: &PathView) {
+        (**self).on_delivery(sample, path);
+    }
+    fn on_lost(&mut self, lost: &LostSegment, path: &PathView) {
+        (**self).on_lost(lost, path);
+    }
+    #[inline]
+    fn pacing_rate(&self) -> f64 {
+        (**self).pacing_rate()
+    }
+    #[inline]
+    fn send_quantum(&self) -> u32 {
+        (**self).send_quantum()
+    }
+    #[inline]
+    fn holds_back(&self) -> bool {
+        (**self).holds_back()
+    }
+    fn draw_from(&mut self, stream: Stream) {
+        (**self).draw_from(stream);
     }
 }

@@ -199,7 +199,7 @@ fn linux_halves() {
 /// Linux measures the path anew after a pause (`tcp_vegas_cwnd_event`).
 #[test]
 fn linux_makes_the_base_anew_after_a_pause() {
-    for pause in [TcpEvent::Resumed { idle: Span::from_secs(1) }, TcpEvent::Idle { window: 10.0 }] {
+    for pause in [TcpEvent::Resumed { idle: Span::from_secs(1), app_limited: true }, TcpEvent::Idle { window: 10.0 }] {
         let mut vegas = controller("vegas", Profile::Linux);
         let base = |vegas: &TcpController| gauge(vegas, "base_rtt");
         let acked = |rtt| TcpEvent::Acked { segments: 1, in_flight: 10, rtt: Some(Span::from_millis(rtt)) };

@@ -170,7 +170,7 @@ fn linux_keeps_the_base() {
     veno.on_feedback(&TcpEvent::Recovered { at_most: f64::INFINITY }, &path(150, 16));
     veno.on_feedback(&acked(Some(150), 16), &path(150, 16));
     assert!((gauge(&veno, "base_rtt") - 0.100_001).abs() < 1e-9); // tcp_veno_pkts_acked adds a microsecond
-    veno.on_feedback(&TcpEvent::Resumed { idle: Span::from_secs(1) }, &path(150, 0));
+    veno.on_feedback(&TcpEvent::Resumed { idle: Span::from_secs(1), app_limited: true }, &path(150, 0));
     veno.on_feedback(&acked(Some(150), 16), &path(150, 16));
     assert!((gauge(&veno, "base_rtt") - 0.150_001).abs() < 1e-9);
 }

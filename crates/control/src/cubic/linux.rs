@@ -114,7 +114,7 @@ impl Cubic {
             }
             TcpEvent::Undo { window, threshold } => self.undo(window, threshold),
             // time without anything in flight is not the cubic's
-            TcpEvent::Resumed { idle } => self.epoch = self.epoch.map(|began| (began + idle).min(path.now)),
+            TcpEvent::Resumed { idle, .. } => self.epoch = self.epoch.map(|began| (began + idle).min(path.now)),
             TcpEvent::Idle { window } => {
                 self.ssthresh = self.ssthresh.max(0.75 * self.cwnd); // tcp_current_ssthresh (RFC 2861)
                 self.cwnd = self.cwnd.min(window).max(1.0);

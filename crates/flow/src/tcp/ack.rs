@@ -188,8 +188,24 @@ impl Connection {
             _ => {}
         }
         // FlightSize: what limited transmit sent is left out (RFC 5681 section 3.2 step 2)
-        let path = self.path(now, (self.max - self.una).saturating_sub(self.limited));
+        let in_flight = if self.needs.deliveries {
+            self.sent.in_flight()
+        } else {
+            (self.max - self.una).saturating_sub(self.limited)
+        };
+        let path = self.path(now, in_flight);
         self.controller.on_feedback(&event, &path);
+    }
+
+    /// Tells a controller that models its path of each loss.
+    #[cold]
+    pub(super) fn tell_losses(&mut self, now: Time) {
+        for seq in self.sent.take_lost() {
+            let path = self.path(now, self.sent.in_flight());
+            if let Some(lost) = self.delivery.as_mut().and_then(|d| d.lost(seq, u64::from(self.segment))) {
+                self.controller.on_lost(&lost, &path);
+            }
+        }
     }
 
     /// The receiver has seen a mark: one reduction per window of data (RFC 3168 section 6.1.2). Says whether this is one.

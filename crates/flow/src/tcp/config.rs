@@ -118,7 +118,13 @@ impl TcpConfig {
     /// Whether the receiver reports blocks that arrived out of order.
     #[must_use]
     pub fn sack(&self) -> bool {
-        self.recovery == Recovery::Sack || matches!(self.profile, Profile::Ns2Linux | Profile::Linux)
+        self.recovery == Recovery::Sack || self.rack() || self.profile == Profile::Ns2Linux
+    }
+
+    /// Whether losses are found by time, and reported twice arrivals are told (RFC 8985, RFC 2883).
+    #[must_use]
+    pub fn rack(&self) -> bool {
+        self.recovery == Recovery::Rack || self.profile == Profile::Linux
     }
 
     /// Bytes on the wire of a full segment.

@@ -2,10 +2,12 @@
 //! statistics. `ack` has what acknowledgements do to it, `output` how it sends.
 
 use super::TcpConfig;
+use super::delivery::Delivery;
+use super::pacing::Pacing;
 use super::rtt::Rtt;
 use super::sent::Sent;
 use crate::SenderStats;
-use paceline_control::{Profile, Recovery, TcpController};
+use paceline_control::{Needs, Profile, Recovery, TcpController, WindowController};
 use paceline_random as random;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
@@ -117,6 +119,10 @@ pub(super) struct Connection {
     pub(super) stream: random::Stream,
     pub(super) phase_of_tick: u64,
     pub(super) first_sent: Time,
+    /// What the controller needs; what it does not is not kept.
+    pub(super) needs: Needs,
+    pub(super) delivery: Option<Box<Delivery>>,
+    pub(super) pacing: Option<Box<Pacing>>,
     pub(super) config: Box<TcpConfig>,
     fresh: TcpController,
 }
@@ -124,7 +130,8 @@ pub(super) struct Connection {
 impl Connection {
     /// One that has not begun; [`Connection::begin`] comes next.
     pub(super) fn new(config: &TcpConfig, controller: TcpController, stream: random::Stream) -> Connection {
-        let by_time = config.profile == Profile::Linux;
+        let by_time = config.rack();
+        let needs = controller.needs();
         let vegas = config.recovery == Recovery::Vegas && matches!(config.profile, Profile::Rfc | Profile::Ns2);
         Connection {
             una: 0,
@@ -143,7 +150,7 @@ impl Connection {
             profile: config.profile,
             timed: 0,
             segment: u32::from(config.segment.max(1)),
-            keeps_sent: vegas || matches!(config.profile, Profile::Ns2Linux | Profile::Linux),
+            keeps_sent: vegas || config.rack() || config.profile == Profile::Ns2Linux,
             keeps_timer: vegas,
             timed_at: Time::ZERO,
             timer: Time::NEVER,
@@ -152,7 +159,7 @@ impl Connection {
             last_sent: Time::ZERO,
             stats: SenderStats::new(config.wire()),
             shorts: VecDeque::new(),
-            sent: Box::new(Sent::new(0, by_time)),
+            sent: Box::new(Sent::new(0, by_time).telling(needs.deliveries)),
             rtt: Rtt::new(config.profile, config.initial_rto),
             recover: 0,
             reduced: 0,
@@ -169,6 +176,9 @@ impl Connection {
             stream,
             phase_of_tick: 0,
             first_sent: Time::NEVER,
+            needs,
+            delivery: None,
+            pacing: None,
             config: Box::new(config.clone()),
             fresh: controller,
         }
@@ -188,11 +198,14 @@ impl Connection {
         self.phase = Phase::Open;
         self.timing = false;
         self.irregular = true;
-        self.delays_sends = config.send_overhead > Span::ZERO;
+        self.delays_sends = config.send_overhead > Span::ZERO || self.needs.pacing;
         self.timer = Time::NEVER;
         self.rtt = Rtt::new(config.profile, config.initial_rto);
         self.rto = config.initial_rto;
         self.controller = self.fresh.clone();
+        self.controller.draw_from(self.stream.fork(u64::from(base)));
+        self.delivery = self.needs.deliveries.then(|| Box::new(Delivery::new(base)));
+        self.pacing = self.needs.pacing.then(|| Box::new(Pacing::new()));
         self.recover = base;
         self.reduced = base;
         self.timed_out = None;

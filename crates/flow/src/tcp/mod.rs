@@ -10,8 +10,10 @@
 mod ack;
 mod config;
 mod connection;
+mod delivery;
 mod in_order;
 mod output;
+mod pacing;
 mod receiver;
 mod repair;
 mod rtt;

@@ -2,7 +2,7 @@
 
 use super::connection::{Action, Connection, FastPath, Phase};
 use crate::{Segment, Transmit};
-use paceline_control::{Profile, Recovery, TcpEvent, Threshold, WindowController};
+use paceline_control::{Needs, Profile, Recovery, TcpEvent, Threshold, WindowController};
 use paceline_packet::{Flags, Stamp};
 use paceline_units::Time;
 
@@ -49,11 +49,19 @@ impl Connection {
         true
     }
 
-    /// With `send_overhead`: whether the wait is over; begins one if not (ns-2's `delsnd_timer_`).
+    /// Whether what waits before sending is over: the pacer's gap; with `send_overhead` a wait, of which one begins if not
+    /// (ns-2's `delsnd_timer_`).
     #[cold]
     pub(super) fn may_send(&mut self, now: Time) -> bool {
         if !self.delays_sends {
             return true;
+        }
+        if let Some(pacing) = &mut self.pacing {
+            let due = pacing.due(now, self.controller.send_quantum());
+            if due > now {
+                self.delayed_send = due;
+            }
+            return due <= now;
         }
         if self.delayed_send == Time::NEVER {
             let wait = self.config.send_overhead.mul_f64(self.stream.unit(self.draws));
@@ -121,7 +129,34 @@ impl Connection {
         self.stats.packets_sent += 1;
         out.transmit(Segment { seq, stamp: Stamp::at(now), size, flags, extra: None });
         if self.keeps_sent {
-            self.sent.leaves(seq, out.left(now));
+            let left = out.left(now);
+            self.sent.leaves(seq, left);
+            if self.needs != Needs::NONE {
+                self.note_sent(now, seq, left);
+            }
+        }
+    }
+
+    /// The segment has left: for the pacer, and the samples of who models the path.
+    fn note_sent(&mut self, now: Time, seq: u32, left: Time) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.sent(seq, left, self.sent.in_flight());
+        }
+        if let Some(pacing) = &mut self.pacing {
+            pacing.sent(now, self.segment, self.controller.pacing_rate());
+        }
+    }
+
+    /// CheckIfApplicationLimited, which is asked before there is more to send and before an acknowledgement is read.
+    pub(super) fn check_app_limited(&mut self) {
+        let in_flight = self.sent.in_flight();
+        if let Some(delivery) = &mut self.delivery
+            && self.nxt >= self.limit
+            && self.resumes == Time::NEVER
+            && f64::from(in_flight) < self.controller.window().floor()
+            && self.sent.lost() <= self.sent.again()
+        {
+            delivery.limit(in_flight);
         }
     }
 

@@ -46,8 +46,9 @@ pub struct TcpReceiver {
     config: Box<TcpConfig>,
     /// The connection's first segment: what lies below belongs to an earlier one.
     base: u32,
-    /// Profile `linux`: so many segments more are acknowledged at once; when the last data came.
+    /// Profile `linux`: so many segments more are acknowledged at once; when the last data came. `dsack`: duplicates are told.
     linux: bool,
+    dsack: bool,
     quick_acks: u8,
     last: Time,
 }
@@ -76,6 +77,7 @@ impl TcpReceiver {
             sack: config.sack(),
             ns2_linux: config.profile == Profile::Ns2Linux,
             linux: config.profile == Profile::Linux,
+            dsack: config.rack(),
             quick_acks: if config.profile == Profile::Linux { MAX_QUICK_ACKS } else { 0 },
             due: Time::NEVER,
             stats: ReceiverStats::default(),
@@ -191,7 +193,7 @@ impl TcpReceiver {
             }
             self.quick_acks -= 1;
         }
-        if arrived == Arrived::default() && duplicates != self.stats.duplicates && self.linux {
+        if arrived == Arrived::default() && duplicates != self.stats.duplicates && self.dsack {
             self.acknowledge_twice(seq, flags, out);
             return arrived;
         }

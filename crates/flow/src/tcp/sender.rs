@@ -94,6 +94,7 @@ impl TcpSender {
         if conn.max == conn.base {
             conn.first_sent = now;
         }
+        conn.check_app_limited();
         if conn.una == conn.max && conn.max > conn.base {
             if conn.profile == Profile::Rfc && now.since(conn.last_sent) > conn.rto {
                 let window = f64::from(conn.config.initial_window);
@@ -142,7 +143,7 @@ impl TcpSender {
         self.integrate(now);
         let conn = &mut self.conn;
         conn.receive_window = options.and_then(|e| e.window).map_or(conn.config.receive_window, NonZeroU32::get).max(1);
-        let marks = matches!(conn.profile, Profile::Rfc | Profile::Ns2);
+        let marks = matches!(conn.profile, Profile::Rfc | Profile::Ns2) && !conn.config.rack();
         if marks && packet.flags.has(Flags::ECE) && conn.config.ecn && conn.marked(now, packet.seq) {
             self.repair.marked(conn, now);
         }
@@ -169,7 +170,10 @@ impl TcpSender {
             self.choose_path();
             self.repair.pump(&mut self.conn, now, out);
         }
-        if self.conn.delayed_send <= now {
+        if self.conn.delayed_send <= now && self.conn.needs.pacing {
+            self.conn.delayed_send = Time::NEVER;
+            self.repair.pump(&mut self.conn, now, out);
+        } else if self.conn.delayed_send <= now {
             self.integrate(now);
             self.conn.delayed_send = Time::NEVER;
             self.conn.delays_sends = false; // forced: everything that the window allows

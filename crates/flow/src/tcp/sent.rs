@@ -81,6 +81,9 @@ pub(super) struct Sent {
     firsts: BinaryHeap<Reverse<u32>>,
     /// One past the highest segment ever reported or acknowledged.
     forward: u32,
+    /// Whether losses are told one by one, and those not told yet.
+    tells: bool,
+    told: Vec<u32>,
 }
 
 impl Sent {
@@ -102,7 +105,14 @@ impl Sent {
             waiting: 0,
             firsts: BinaryHeap::new(),
             forward: first,
+            tells: false,
+            told: Vec::new(),
         }
+    }
+
+    /// Whether what is lost is kept for [`Sent::take_lost`].
+    pub(super) fn telling(self, tells: bool) -> Sent {
+        Sent { tells, ..self }
     }
 
     /// The same for a fresh connection; the room stays.
@@ -111,7 +121,7 @@ impl Sent {
         let mut firsts = core::mem::take(&mut self.firsts);
         slots.clear();
         firsts.clear();
-        *self = Sent { slots, firsts, ..Sent::new(first, self.by_time) };
+        *self = Sent { slots, firsts, tells: self.tells, ..Sent::new(first, self.by_time) };
     }
 
     #[inline]
@@ -318,7 +328,15 @@ impl Sent {
         self.unlink(i);
         self.mark(i, self.slots[i].marks & !AGAIN | LOST);
         self.firsts.push(Reverse(seq));
+        if self.tells {
+            self.told.push(seq);
+        }
         marks & AGAIN != 0
+    }
+
+    /// What was lost since the last call.
+    pub(super) fn take_lost(&mut self) -> Vec<u32> {
+        core::mem::take(&mut self.told)
     }
 
     /// A retransmission timeout (RFC 8985 section 6.3): lost is the first segment, and what `old` says; all, if the

@@ -154,6 +154,8 @@ pub enum Recovery {
     Sack,
     /// Vegas' fine-grained timeouts on duplicate acknowledgements (Brakmo and Peterson 1995).
     Vegas,
+    /// RACK-TLP: losses are found by time (RFC 8985), windows shrink by proportional rate reduction.
+    Rack,
 }
 
 impl Recovery {
@@ -166,6 +168,7 @@ impl Recovery {
             Recovery::Newreno => paceline_control::Recovery::NewReno,
             Recovery::Sack => paceline_control::Recovery::Sack,
             Recovery::Vegas => paceline_control::Recovery::Vegas,
+            Recovery::Rack => paceline_control::Recovery::Rack,
         }
     }
 
@@ -178,6 +181,7 @@ impl Recovery {
             paceline_control::Recovery::NewReno => Recovery::Newreno,
             paceline_control::Recovery::Sack => Recovery::Sack,
             paceline_control::Recovery::Vegas => Recovery::Vegas,
+            paceline_control::Recovery::Rack => Recovery::Rack,
         }
     }
 }

@@ -238,7 +238,14 @@ impl Rules {
             self.note(join(path, "cc"), problem);
         }
         let recovery = flow.recovery.map_or(defaults.recovery, Recovery::control);
-        if recovery != defaults.recovery && (own || defaults.recovery == ControlRecovery::Vegas) {
+        let bound = matches!(defaults.recovery, ControlRecovery::Vegas | ControlRecovery::Rack);
+        if matches!(profile, Profile::Ns2 | Profile::Ns2Linux) && recovery == ControlRecovery::Rack {
+            let key = if defaults.recovery == ControlRecovery::Rack { "cc" } else { "recovery" };
+            let problem = format!(
+                "{who}: ns-2 finds no losses by time and paces nothing (RFC 8985); use profile `rfc` or `linux`"
+            );
+            self.note(join(path, key), problem);
+        } else if recovery != defaults.recovery && (own || bound) {
             let problem = format!("{who} repairs losses its own way; leave `{}` out", recovery.name());
             self.note(join(path, "recovery"), problem);
         }

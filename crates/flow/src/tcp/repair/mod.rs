@@ -32,7 +32,7 @@ pub(super) enum Repair {
     Vegas(Box<FineTimer>),
     /// ns-2's TCP-Linux.
     Ns2Linux(Box<Ns2Linux>),
-    /// A current kernel.
+    /// RACK-TLP with proportional rate reduction, as a current kernel has it: that profile, and whose losses are found so.
     Linux(Box<Linux>),
 }
 
@@ -40,7 +40,7 @@ impl Repair {
     /// That of a connection that begins.
     pub(super) fn new(conn: &mut Connection) -> Repair {
         match (conn.profile, conn.config.recovery) {
-            (Profile::Linux, _) => Repair::Linux(Box::new(Linux::new(conn))),
+            (Profile::Linux, _) | (_, Recovery::Rack) => Repair::Linux(Box::new(Linux::new(conn))),
             (Profile::Ns2Linux, _) => Repair::Ns2Linux(Box::default()),
             (_, Recovery::Vegas) => Repair::Vegas(Box::default()),
             (_, Recovery::Sack) => Repair::Sack(Box::new(Sack::new(conn.base))),

@@ -154,12 +154,14 @@ impl Linux {
         conn.cwr |= conn.config.ecn;
         conn.recover = conn.max;
         conn.tell(event, now);
-        self.prr = Some(Prr::new(prior, conn.controller.window() as u32));
+        if !conn.needs.deliveries {
+            self.prr = Some(Prr::new(prior, conn.controller.window() as u32));
+        }
     }
 
     /// `tcp_end_cwnd_reduction`: the window is what the controller had decided.
     pub(super) fn end_reduction(&mut self, conn: &mut Connection, now: Time) {
-        if self.prr.take().is_some() {
+        if self.prr.take().is_some() || conn.needs.deliveries {
             conn.tell(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
         }
         self.undo.marker = None;
@@ -238,6 +240,7 @@ impl Linux {
         conn.action = Action::Timeout;
         conn.recover = conn.max;
         // what was sent lately is still on its way (RFC 8985 section 6.3)
-        conn.inflation = conn.sent.in_flight();
+        conn.inflation = if conn.needs.deliveries { 0 } else { conn.sent.in_flight() };
+        conn.tell_losses(now);
     }
 }

@@ -17,7 +17,7 @@ use crate::tcp::connection::Connection;
 use crate::tcp::sent::Delivered;
 use autotune::Autotune;
 use mdev::Estimator;
-use paceline_control::{Controller, TcpEvent, WindowController};
+use paceline_control::{Controller, Profile, TcpEvent, WindowController};
 use paceline_packet::{Block, Flags, Packet, TcpOptions};
 use paceline_units::{Span, Time};
 use prr::Prr;
@@ -166,10 +166,13 @@ impl Linux {
                 *block = Block::default();
             }
         }
-        let (rack, highest) = (&mut self.rack, conn.sent.forward());
+        let (rack, delivery, highest) = (&mut self.rack, &mut conn.delivery, conn.sent.forward());
         conn.sent.reported(blocks, |d| {
             rack.arrived(now, &d, highest);
             news.count(&d, false);
+            if let Some(delivery) = delivery {
+                delivery.delivered(d.seq, now);
+            }
         });
     }
 
@@ -184,15 +187,21 @@ impl Linux {
     ) {
         let before = conn.una;
         let in_flight = conn.sent.in_flight();
+        if conn.needs.deliveries {
+            conn.check_app_limited();
+        }
         let highest = conn.sent.forward();
         let mut news = News { acked: packet.seq > before, ..News::default() };
         self.take_blocks(conn, now, packet.seq, options, &mut news);
         if news.acked {
             conn.advance(now, packet);
-            let rack = &mut self.rack;
+            let (rack, delivery) = (&mut self.rack, &mut conn.delivery);
             conn.sent.acked(packet.seq, |d| {
                 rack.arrived(now, &d, highest);
                 news.count(&d, true);
+                if let Some(delivery) = delivery {
+                    delivery.delivered(d.seq, now);
+                }
             });
         }
         if before > conn.base || !conn.config.handshake {
@@ -244,9 +253,14 @@ impl Linux {
         self.undo.echoed = echoed;
         let sample = first.or((news.acked && echoed < Span::from_secs(600)).then_some(echoed));
         if let Some(rtt) = sample {
-            self.estimator.sample(rtt, conn.una, conn.max, conn.config.min_rto);
             let limits = conn.limits();
-            conn.rtt.set(self.estimator.srtt(), self.estimator.margin(), &limits);
+            if conn.profile == Profile::Linux {
+                self.estimator.sample(rtt, conn.una, conn.max, conn.config.min_rto);
+                conn.rtt.set(self.estimator.srtt(), self.estimator.margin(), &limits);
+            } else {
+                conn.rtt.settle(&limits);
+                conn.rtt.sample(now, now - rtt, 0, &limits);
+            }
             conn.rto = conn.rtt.timeout();
         }
         acked.or(news.sacked_sent).map(|(_, last)| now.since(last))
@@ -254,6 +268,9 @@ impl Linux {
 
     /// `tcp_cong_control`: the reduction goes on, or the window grows.
     fn control(&mut self, conn: &mut Connection, now: Time, in_flight: u32, rtt: Option<Span>, news: &News) {
+        if conn.needs.deliveries {
+            return self.model(conn, now, in_flight);
+        }
         let segments = news.delivered;
         // tcp_may_raise_cwnd: where reordering is known, reports count as acknowledgements do
         let grows = self.prr.is_none() && (news.acked || news.sacked && self.rack.reordering_seen);
@@ -275,6 +292,26 @@ impl Linux {
         };
         let path = conn.path(now, in_flight);
         conn.controller.on_feedback(&event, &path);
+    }
+
+    /// The same for a controller that models its path, and owns its window in recoveries too (`cong_control`).
+    fn model(&mut self, conn: &mut Connection, now: Time, prior_in_flight: u32) {
+        conn.tell_losses(now);
+        let segment = u64::from(conn.segment);
+        let in_flight = conn.sent.in_flight();
+        let Some(delivery) = &mut conn.delivery else { return };
+        let sample = delivery.sample(now, segment, in_flight);
+        delivery.forget(conn.una);
+        let Some(mut sample) = sample else { return };
+        sample.prior_in_flight = u64::from(prior_in_flight) * segment;
+        sample.window_limited = self.limited;
+        let path = conn.path(now, in_flight);
+        conn.controller.on_delivery(&sample, &path);
+        if conn.controller.holds_back()
+            && let Some(delivery) = &mut conn.delivery
+        {
+            delivery.limit(in_flight);
+        }
     }
 
     /// The window as the kernel has it: while it is being reduced, what it has come down to.
@@ -305,6 +342,9 @@ impl Linux {
             self.most_out = out;
             self.used_until = conn.max;
         }
+        if conn.needs.deliveries {
+            return;
+        }
         let window = conn.controller.window();
         if self.limited || (window < conn.controller.threshold() && window < 2.0 * f64::from(self.most_out)) {
             self.used = 0;
@@ -325,6 +365,9 @@ impl Linux {
     /// `tcp_cwnd_restart`, before sending after nothing was outstanding: half the window for every timeout since the
     /// last segment, at least the initial window (RFC 2861, RFC 5681 section 4.1).
     pub(super) fn restart_window(&mut self, conn: &mut Connection, now: Time) {
+        if conn.needs.deliveries || conn.profile != Profile::Linux {
+            return; // whoever models the path knows better; `rfc` has RFC 5681's
+        }
         let mut idle = now.since(conn.last_sent);
         let restart = f64::from(conn.config.initial_window).min(conn.controller.window());
         let mut window = conn.controller.window();

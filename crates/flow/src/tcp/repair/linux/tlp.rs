@@ -3,7 +3,7 @@
 use super::{Linux, News, State};
 use crate::Transmit;
 use crate::tcp::connection::Connection;
-use paceline_control::TcpEvent;
+use paceline_control::{Profile, TcpEvent};
 use paceline_units::{Span, Time};
 
 /// What the one timer is set to do (`icsk_pending`).
@@ -37,7 +37,7 @@ impl Probe {
 }
 
 /// The probe timeout: 2 SRTT, and the longest delay of an acknowledgement if only one segment is out, for which the
-/// kernel takes the minimum retransmission timeout (RFC 8985 section 7.2).
+/// kernel takes the minimum retransmission timeout (RFC 8985 section 7.2, WCDelAckT).
 fn probe_timeout(srtt: Span, out: u32, delay: Span) -> Span {
     srtt * 2 + if out == 1 { delay } else { TICKS }
 }
@@ -68,7 +68,8 @@ impl Linux {
         let srtt = conn.rtt.srtt();
         let timeout = match srtt {
             Span::ZERO => conn.config.initial_rto,
-            _ => probe_timeout(srtt, conn.sent.out(), conn.config.min_rto),
+            _ if conn.profile == Profile::Linux => probe_timeout(srtt, conn.sent.out(), conn.config.min_rto),
+            _ => probe_timeout(srtt, conn.sent.out(), conn.config.delayed_ack.unwrap_or_default()),
         };
         let from = conn.sent.head().filter(|_| !anew).map_or(now, |(sent, _)| sent);
         // not later than the retransmission timer would be
@@ -141,7 +142,8 @@ impl Linux {
             }
             let first = conn.una == conn.max;
             if first && conn.max > conn.base {
-                conn.tell(TcpEvent::Resumed { idle: now.since(conn.last_sent) }, now);
+                let app_limited = conn.delivery.as_ref().is_none_or(|d| d.is_app_limited());
+                conn.tell(TcpEvent::Resumed { idle: now.since(conn.last_sent), app_limited }, now);
             }
             let seq = conn.nxt;
             conn.nxt += 1;

@@ -1,0 +1,94 @@
+//! When a flow that paces may send: a quantum at once, then none until it would have left at the rate.
+//!
+//! Source: draft-ietf-ccwg-bbr (August 2026), "Pacing Rate" and "Send Quantum"; Linux `tcp_update_skb_after_send`, from which the
+//! credit is: a timer that came late is made up for, by at most half of what the next segments take.
+
+use paceline_units::{Span, Time};
+
+#[derive(Debug)]
+pub(super) struct Pacing {
+    /// C.next_send_time, and the fraction of a nanosecond beyond it.
+    next: Time,
+    fraction: f64,
+    /// Of the quantum that leaves at this time so many bytes are left.
+    began: Time,
+    left: u32,
+    /// How late this quantum is, as far as it is not made up for.
+    credit: f64,
+}
+
+impl Pacing {
+    pub(super) fn new() -> Pacing {
+        Pacing { next: Time::ZERO, fraction: 0.0, began: Time::NEVER, left: 0, credit: 0.0 }
+    }
+
+    /// When the next segment may leave; a time that is not after `now` says that it may at once, with up to `quantum` bytes.
+    pub(super) fn due(&mut self, now: Time, quantum: u32) -> Time {
+        if self.began == now && self.left > 0 {
+            return now;
+        }
+        if self.next <= now {
+            (self.began, self.left) = (now, quantum.max(1));
+            self.credit = 0.0;
+            if self.next < now {
+                self.credit = if self.next > Time::ZERO { now.since(self.next).0 as f64 } else { 0.0 };
+                (self.next, self.fraction) = (now, 0.0);
+            }
+        }
+        self.next
+    }
+
+    /// A segment of `bytes` leaves at `rate` bytes a second.
+    pub(super) fn sent(&mut self, now: Time, bytes: u32, rate: f64) {
+        self.left = self.left.saturating_sub(bytes);
+        if self.next < now {
+            (self.next, self.fraction) = (now, 0.0); // sent without asking: a probe
+        }
+        let whole = f64::from(bytes) * 1e9 / rate;
+        let early = self.credit.clamp(0.0, whole / 2.0);
+        self.credit -= early;
+        let nanos = whole - early + self.fraction;
+        let span = Span(nanos as u64);
+        self.next += span;
+        self.fraction = nanos - span.0 as f64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1000 B at 3 MB/s take 333,333.3 ns; two leave at once.
+    #[test]
+    fn a_quantum_leaves_at_once_and_the_rate_is_exact() {
+        let mut pacing = Pacing::new();
+        let (mut now, mut sent) = (Time::ZERO, 0_u64);
+        let mut bursts = Vec::new();
+        while sent < 3_000_000 {
+            let before = sent;
+            while pacing.due(now, 2000) <= now {
+                pacing.sent(now, 1000, 3e6);
+                sent += 1000;
+            }
+            bursts.push(sent - before);
+            now = pacing.due(now, 2000);
+        }
+        assert!(bursts.iter().all(|&b| b == 2000), "{bursts:?}");
+        assert!(now.0.abs_diff(1_000_000_000) <= 1, "{now:?}");
+    }
+
+    #[test]
+    fn a_late_timer_is_made_up_for_by_half_at_most() {
+        let mut pacing = Pacing::new();
+        assert_eq!(pacing.due(Time::ZERO, 1000), Time::ZERO);
+        pacing.sent(Time::ZERO, 1000, 1e6); // 1 ms each
+        let late = Time(1_200_000);
+        assert!(pacing.due(late, 1000) <= late);
+        pacing.sent(late, 1000, 1e6);
+        assert_eq!(pacing.due(late, 1000), Time(2_000_000), "0.2 ms late, and as if it had not been");
+        let later = Time(20_000_000);
+        assert!(pacing.due(later, 1000) <= later);
+        pacing.sent(later, 1000, 1e6);
+        assert_eq!(pacing.due(later, 1000), Time(20_500_000), "a pause gives no more than half a gap");
+    }
+}
