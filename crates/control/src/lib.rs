@@ -8,6 +8,7 @@
 //! parameters, state, update law, trait implementation, gauges.
 
 pub mod acks;
+pub mod bbr;
 pub mod bbr3;
 pub mod cubic;
 pub mod delivery;

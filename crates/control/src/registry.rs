@@ -13,8 +13,12 @@ use crate::rtp::{MediaController, RtpEvent, RtpSettings};
 use crate::scheme::nearest;
 use crate::tfrc::{self, Settings};
 use crate::tfrc_veno::Veno;
-use crate::{Build, Controller, Gauges, LostSegment, Needs, ParameterError, PathView, Profile, RateSample, Scheme, TcpEvent};
-use crate::{RateController, TfrcEvent, UnknownScheme, WindowController, bbr3, cubic, rap, reno, tfrcp, udp, vegas, veno};
+use crate::{
+    Build, Controller, Gauges, LostSegment, Needs, ParameterError, PathView, Profile, RateSample, Scheme, TcpEvent,
+};
+use crate::{
+    RateController, TfrcEvent, UnknownScheme, WindowController, bbr, bbr3, cubic, rap, reno, tfrcp, udp, vegas, veno,
+};
 use paceline_random::Stream;
 use paceline_units::{Rate, Time};
 
@@ -88,6 +92,7 @@ registry! {
         Vegas(Box<vegas::Vegas>),
         Cubic(Box<cubic::Cubic>),
         Veno(Box<veno::Veno>),
+        Bbr(Box<bbr::Bbr>),
         Bbr3(Box<bbr3::Bbr3>),
     }
 }
