@@ -352,7 +352,7 @@ impl Controller for Bbr3 {
         to.bits_per_second("bw_shortterm", known(8.0 * self.bw_shortterm));
         to.packets("inflight_longterm", known(self.inflight_longterm / self.smss));
         to.packets("inflight_shortterm", known(self.inflight_shortterm / self.smss));
-        to.packets("extra_acked", self.extra_acked.get() / self.smss);
+        to.packets("extra_acked", known(self.extra_acked.get() / self.smss));
         to.seconds("min_rtt", self.min_rtt.map_or(f64::NAN, Span::as_secs_f64));
     }
 }

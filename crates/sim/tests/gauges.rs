@@ -65,6 +65,10 @@ fn before_anything_has_come_back_nothing_is_known_of_the_network() {
         "increase_bps",
         "target_bps",
         "n",
+        "state",
+        "pacing_gain",
+        "round_count",
+        "full_bw_count",
     ];
     let kinds = ["cwnd", "acks", "tfrc", "rtcp"];
     for scheme in registry::schemes().filter(|scheme| scheme.machine != Machine::Udp) {
