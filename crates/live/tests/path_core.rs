@@ -5,6 +5,7 @@
 use paceline_live::path::emulator::Counts;
 use paceline_live::path::{Emulator, Folder, OwnDelays, PathSpec, Side};
 use paceline_live::scenario;
+use paceline_live::session::EcnBits;
 use paceline_packet::Flags;
 use paceline_path::DropReason;
 use paceline_sim::model::Model;
@@ -46,7 +47,7 @@ impl Capture for Seen<'_> {
 fn frame(size: u16, flags: Flags) -> Vec<u8> {
     let mut frame = vec![0; usize::from(size)];
     frame[0] = 0x45;
-    frame[1] = if flags.has(Flags::ECT) { 2 } else { 0 };
+    frame[1] = EcnBits::of_flags(flags.without(Flags::CE)).tos();
     frame[2..4].copy_from_slice(&size.to_be_bytes());
     frame[9] = 17;
     if flags.has(Flags::ACK) {
