@@ -13,7 +13,7 @@ mod pie;
 #[cfg(test)]
 mod tests;
 
-pub use model::{CoDelModel, DelayEstimate, FqCoDelModel, PieModel};
+pub use model::{CoDelModel, DelayEstimate, FqCoDelModel, PieModel, StepFor};
 
 use crate::DropReason;
 use crate::model::{Limit, Queue};

@@ -18,6 +18,18 @@ pub struct CoDelModel {
     pub ecn: bool,
     /// Mark ECN-capable packets that have waited for longer than this, whatever else (RFC 8290 section 5.2.7).
     pub mark_above: Option<Span>,
+    /// Which of them.
+    pub mark_above_for: StepFor,
+}
+
+/// Which ECN-capable packets a threshold marks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum StepFor {
+    /// All: Linux' `ce_threshold`.
+    #[default]
+    Ect,
+    /// Those of scalable senders, ECT(1) (RFC 9331): Linux' `ce_threshold_selector 0x01/0x03`.
+    Ect1,
 }
 
 impl CoDelModel {
@@ -25,7 +37,15 @@ impl CoDelModel {
     #[must_use]
     pub fn new(limit: Limit) -> CoDelModel {
         let (target, interval) = (Span::from_millis(5), Span::from_millis(100));
-        CoDelModel { limit, target, interval, mtu: Size(1500), ecn: false, mark_above: None }
+        CoDelModel {
+            limit,
+            target,
+            interval,
+            mtu: Size(1500),
+            ecn: false,
+            mark_above: None,
+            mark_above_for: StepFor::Ect,
+        }
     }
 }
 

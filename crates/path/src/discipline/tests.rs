@@ -150,6 +150,37 @@ fn codel_marks_instead() {
     assert_eq!(marked.collect::<Vec<_>>(), [false, false, false, true, true]);
 }
 
+/// Linux' `ce_threshold_selector 0x01/0x03`: the step is for ECT(1) alone, and CoDel's own marks for all. What is marked already is
+/// not marked, nor counted, again.
+#[test]
+fn a_step_for_one_class() {
+    let kinds = [Flags::NONE, Flags::ECT, Flags::ECT.with(Flags::L4S), Flags::ECT.with(Flags::L4S).with(Flags::CE)];
+    for (whose, marked) in [(StepFor::Ect, [false, true, true, true]), (StepFor::Ect1, [false, false, true, true])] {
+        for fair in [false, true] {
+            let codel =
+                CoDelModel { mark_above: Some(Span::from_millis(1)), mark_above_for: whose, ..CoDelModel::new(MANY) };
+            let fq = FqCoDelModel { codel, ..FqCoDelModel::new(MANY) };
+            let mut queue = discipline(&if fair { Queue::FqCoDel(fq) } else { Queue::CoDel(codel) });
+            for (seq, flags) in (0..).zip(kinds) {
+                put(&mut queue, 0, Packet { flags, ..packet(0, seq, 1000) });
+            }
+            let got = kinds.map(|_| take(&mut queue, 2 * MS).0.unwrap().flags);
+            assert_eq!(got.map(|flags| flags.has(Flags::CE)), marked, "{whose:?}, fair: {fair}");
+            assert_eq!(got.map(|flags| flags.has(Flags::L4S)), [false, false, true, true], "the class stays");
+            assert_eq!(queue.marks(), u64::from(whose == StepFor::Ect) + 1);
+        }
+    }
+    // Above the target for an interval, CoDel marks ECT(0) too.
+    let mut queue = codel(|model| {
+        (model.ecn, model.mark_above, model.mark_above_for) = (true, Some(Span::from_millis(1)), StepFor::Ect1);
+    });
+    for seq in 0..1000 {
+        put(&mut queue, 0, capable(packet(0, seq, 1000)));
+    }
+    let marked = (0..150).filter(|ms| take(&mut queue, ms * MS).0.unwrap().flags.has(Flags::CE));
+    assert_eq!(marked.collect::<Vec<_>>(), [105]);
+}
+
 fn fair(change: impl FnOnce(&mut FqCoDelModel)) -> Discipline {
     let mut model = FqCoDelModel::new(MANY);
     change(&mut model);

@@ -107,6 +107,9 @@ pub enum Queue {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none", "x-min" = "1 us", "x-max" = "60 s"))]
         mark_above: Option<Span>,
+        /// Which ECN-capable packets `mark_above` marks.
+        #[serde(default)]
+        mark_above_for: StepFor,
     },
     /// Flow queues under CoDel (RFC 8290): flows take turns, those with little to send go first.
     FqCodel {
@@ -135,6 +138,9 @@ pub enum Queue {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none", "x-min" = "1 us", "x-max" = "60 s"))]
         mark_above: Option<Span>,
+        /// Which ECN-capable packets `mark_above` marks.
+        #[serde(default)]
+        mark_above_for: StepFor,
         /// How many queues there are; flows of one hash share one.
         #[serde(default = "thousand_queues")]
         #[schemars(range(min = 1, max = 65536))]
@@ -248,6 +254,17 @@ pub enum RedMode {
     Packets,
     /// Bytes.
     Bytes,
+}
+
+/// Which ECN-capable packets a threshold marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepFor {
+    /// All.
+    #[default]
+    Ect,
+    /// Those with ECT(1), of scalable senders (L4S).
+    Ect1,
 }
 
 /// How PIE knows the delay of its queue.

@@ -11,7 +11,7 @@ use super::flow::{App, FlowTable, FrameFormat};
 use super::link::BackwardTable;
 use super::loss::Loss;
 use super::model::File;
-use super::queue::Queue;
+use super::queue::{Queue, StepFor};
 use super::resolve::Scenario;
 use super::rtp::RtpTable;
 use super::rules_network::forward;
@@ -159,6 +159,12 @@ impl Warnings<'_> {
     fn queue(&mut self, path: &str, queue: &Queue, capable: bool) {
         self.late_in_queue(path, queue);
         let without = "without `ecn = true` beside it: set that, or leave it out";
+        if let Queue::Codel { mark_above: None, mark_above_for, .. }
+        | Queue::FqCodel { mark_above: None, mark_above_for, .. } = queue
+        {
+            let why = "without `mark_above` beside it: give that, or leave it out";
+            self.idle(path, "mark_above_for", mark_above_for, &StepFor::Ect, why);
+        }
         let marks = match queue {
             Queue::Droptail { .. } | Queue::Unlimited {} => None,
             Queue::Red { ecn, mark_below, .. } | Queue::Pie { ecn, mark_below, .. } => {
