@@ -1,5 +1,7 @@
 //! From a scenario's links to the models of crate `path`.
 
+mod dualpi2;
+
 use crate::scenario::Direction;
 use crate::scenario::link::AccessTable;
 use crate::scenario::loss::{Loss as LossKey, LossOn, LossStart};
@@ -124,6 +126,7 @@ pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
             let codel = CoDelModel { limit, target, interval, mtu, ecn: *ecn, mark_above, mark_above_for };
             Queue::FqCoDel(FqCoDelModel { codel, queues: *queues, quantum: *quantum, batch: *batch })
         }
+        QueueKey::Dualpi2 { .. } => Queue::DualPi2(dualpi2::model(queue, rate)),
         QueueKey::Pie {
             limit: most,
             target,
