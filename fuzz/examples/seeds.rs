@@ -109,7 +109,7 @@ fn session(scheme: &str, number: u8, seen: &mut BTreeMap<(u8, u8), Vec<u8>>) -> 
         now = next.min(due).max(now);
         if next <= due {
             let (_, to, bytes) = way.remove(0);
-            left.push((to, ends[to].give(now, Input::Datagram(&bytes, EcnBits::Ect))));
+            left.push((to, ends[to].give(now, Input::Datagram(&bytes, EcnBits::Ect0))));
         } else {
             for end in 0..2 {
                 if ends[end].session.next_wake() <= now {

@@ -102,7 +102,7 @@ fn alone(spec: &SessionSpec, mut bytes: &[u8]) {
                 }
                 whole.extend_from_slice(datagram);
                 end.give(now, Input::Timer);
-                end.give(now, Input::Datagram(&whole, if kind & 0x40 != 0 { EcnBits::Ce } else { EcnBits::Ect }));
+                end.give(now, Input::Datagram(&whole, if kind & 0x40 != 0 { EcnBits::Ce } else { EcnBits::Ect0 }));
             }
         }
     }
@@ -150,7 +150,7 @@ fn both(specs: &[SessionSpec; 2], bytes: &[u8]) {
                     Some(next)
                 }
             };
-            let ecn = if what & 0x80 != 0 { EcnBits::Ce } else { EcnBits::Ect };
+            let ecn = if what & 0x80 != 0 { EcnBits::Ce } else { EcnBits::Ect0 };
             match &input {
                 None => ends[end].give(now, Input::Timer),
                 Some(datagram) => ends[end].give(now, Input::Datagram(datagram, ecn)),

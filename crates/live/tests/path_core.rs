@@ -5,6 +5,7 @@
 use paceline_live::path::emulator::Counts;
 use paceline_live::path::{Emulator, Folder, OwnDelays, PathSpec, Side};
 use paceline_live::scenario;
+use paceline_live::session::EcnBits;
 use paceline_packet::Flags;
 use paceline_path::DropReason;
 use paceline_sim::model::Model;
@@ -46,7 +47,7 @@ impl Capture for Seen<'_> {
 fn frame(size: u16, flags: Flags) -> Vec<u8> {
     let mut frame = vec![0; usize::from(size)];
     frame[0] = 0x45;
-    frame[1] = if flags.has(Flags::ECT) { 2 } else { 0 };
+    frame[1] = EcnBits::of_flags(flags.without(Flags::CE)).tos();
     frame[2..4].copy_from_slice(&size.to_be_bytes());
     frame[9] = 17;
     if flags.has(Flags::ACK) {
@@ -211,6 +212,44 @@ fn recovery_at_the_link_layer() {
     );
     assert_eq!(marked, 0);
     assert!(there.links[DropReason::Loss] > 0 && back.links[DropReason::Loss] > 0);
+}
+
+/// What the first one marked goes to the second one's L4S queue, here as there.
+#[test]
+fn coupled_queues() {
+    let Same { counts: [there, _], marked } = same(
+        "coupled queues",
+        "[link.x]\nbetween = [\"a\", \"b\"]\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n\
+         queue = { kind = \"dualpi2\", variant = \"linux\" }\n\
+         [link.y]\nbetween = [\"b\", \"c\"]\nrate = \"1900 kbit/s\"\ndelay = \"5 ms\"\nqueue = { kind = \"dualpi2\" }\n",
+    );
+    assert!(marked > 10 && there.links[DropReason::Early] > 0, "{marked} {there:?}");
+}
+
+/// RFC 3168 section 5: what comes out has the ECN field with which it came in, or CE. ECT(1) waits in another queue than ECT(0).
+#[test]
+fn the_classes_are_kept_apart_and_marks_are_the_only_change() {
+    let path =
+        path("[link.bottleneck]\nrate = \"8 Mbit/s\"\nqueue = { kind = \"dualpi2\", l4s_threshold = \"2 ms\" }\n");
+    let mut emulator = Emulator::new(&path, None, Emulator::MEMORY);
+    for n in 0..8u32 {
+        for tos in 0..4 {
+            let mut frame = frame(1000, Flags::NONE);
+            (frame[1], frame[40]) = (0xb8 | tos, tos);
+            frame[44..48].copy_from_slice(&n.to_be_bytes());
+            emulator.arrive(Side::Near, Time::ZERO, &frame);
+        }
+    }
+    let mut seen = Vec::new();
+    while let Some(release) = emulator.poll(Time::ZERO + Span::from_secs(1)) {
+        assert_eq!(release.frame[1] >> 2, 0xb8 >> 2, "the rest of the byte stays");
+        seen.push((release.frame[40], release.frame[1] & 3));
+    }
+    let count = |was, is| seen.iter().filter(|pair| **pair == (was, is)).count();
+    assert_eq!((count(0, 0), count(3, 3), count(2, 2) + count(2, 3), count(1, 1) + count(1, 3)), (8, 8, 8, 8));
+    assert!(count(1, 1) > 0 && count(1, 3) > 2 && count(2, 2) > 6, "{seen:?}");
+    assert!(seen[1..13].iter().all(|(was, _)| was % 2 == 1), "ECT(1) and CE go before what came with them: {seen:?}");
+    let _ = emulator.finish(Time::ZERO + Span::from_secs(1));
 }
 
 fn path(links: &str) -> PathSpec {

@@ -53,7 +53,7 @@ impl Flags {
     pub const ACK: Flags = Flags(1);
     /// Opens a connection (and its acknowledgement, with `ACK`).
     pub const SYN: Flags = Flags(1 << 1);
-    /// ECN-capable transport (RFC 3168).
+    /// ECN-capable transport (RFC 3168): ECT(0) alone, ECT(1) with `L4S`.
     pub const ECT: Flags = Flags(1 << 2);
     /// Congestion experienced (RFC 3168).
     pub const CE: Flags = Flags(1 << 3);
@@ -69,6 +69,9 @@ impl Flags {
     pub const DUPLICATE: Flags = Flags(1 << 8);
     /// The last segment of what the application handed over at once (TCP's PSH).
     pub const PUSH: Flags = Flags(1 << 9);
+    /// ECT(1) rather than ECT(0), always beside `ECT`: the sender is scalable (L4S, RFC 9331 section 4.1). It stays when `CE` is set,
+    /// so that counters tell the classes apart; in an IP header a mark hides it (RFC 3168 section 5).
+    pub const L4S: Flags = Flags(1 << 10);
 
     /// Whether all bits of `other` are set.
     #[inline]
@@ -94,7 +97,7 @@ impl Flags {
 
 impl core::fmt::Debug for Flags {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        const NAMES: [&str; 10] = ["ACK", "SYN", "ECT", "CE", "ECE", "CWR", "RETX", "CORRUPT", "DUP", "PUSH"];
+        const NAMES: [&str; 11] = ["ACK", "SYN", "ECT", "CE", "ECE", "CWR", "RETX", "CORRUPT", "DUP", "PUSH", "L4S"];
         let set: Vec<&str> = (0..NAMES.len()).filter(|i| self.0 >> i & 1 == 1).map(|i| NAMES[i]).collect();
         f.write_str(&set.join("|"))
     }

@@ -28,7 +28,10 @@ pub mod trace;
 mod waiting;
 pub mod wifi;
 
-pub use discipline::{CoDelModel, DelayEstimate, Discipline, FqCoDelModel, Interface, Keys, PieModel};
+pub use discipline::{
+    ClassCounts, CoDelModel, DelayEstimate, Discipline, DualPi2Model, DualPi2Variant, DualScheduler, FqCoDelModel,
+    Interface, Keys, NativeAqm, PieModel, StepFor,
+};
 pub use link::Link;
 pub use loss::{FlowSet, GilbertElliott, Loss, On, Start, TwoState};
 pub use managed::ManagedLink;

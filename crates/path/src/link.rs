@@ -91,7 +91,9 @@ impl Link {
                 let red = Red::new(red, model.rate.nominal(), model.propagation);
                 Refusal::Red(Box::new(red), stream.fork(6))
             }
-            Queue::CoDel(_) | Queue::FqCoDel(_) | Queue::Pie(_) => panic!("such a queue belongs to a managed link"),
+            Queue::CoDel(_) | Queue::FqCoDel(_) | Queue::Pie(_) | Queue::DualPi2(_) => {
+                panic!("such a queue belongs to a managed link")
+            }
         };
         let occupancy = model.queue.limit().filter(|_| model.occupancy).map(Occupancy::new);
         let recovery =

@@ -240,6 +240,7 @@ impl ManagedLink {
             arrivals: self.arrivals,
             refused: self.dropped,
             marks: self.discipline.marks(),
+            classes: self.discipline.classes(),
             gone: self.gone,
             integrals: self.level.integrals,
             idle: self.idle + time.saturating_sub(self.server.free()),

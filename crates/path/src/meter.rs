@@ -3,6 +3,7 @@
 //! A meter keeps running totals from the beginning of the clock and remembers them at the two ends of the measured
 //! interval. The link may be evaluated ahead of the global clock: every number goes by the timestamps of the events.
 
+use crate::discipline::ClassCounts;
 use crate::level::Integrals;
 use crate::shares::FlowReport;
 use crate::waiting::Gone;
@@ -57,6 +58,8 @@ pub struct LinkReport {
     pub drops: Drops,
     /// Packets marked (ECN).
     pub marks: u64,
+    /// Of a discipline with two classes: what L4S and Classic had of it.
+    pub classes: Option<[ClassCounts; 2]>,
     /// If asked for: what is each flow's of it, by number of flow as far as one has come.
     pub flows: Vec<FlowReport>,
     /// The same of the whole run.
@@ -135,6 +138,7 @@ pub(crate) struct Snapshot {
     /// Dropped on arrival.
     pub refused: Drops,
     pub marks: u64,
+    pub classes: Option<[ClassCounts; 2]>,
     pub gone: Gone,
     pub integrals: Integrals,
     /// Nanoseconds in which the link had nothing to send.
@@ -191,6 +195,10 @@ impl Snapshot {
             departed_bytes: Size(bytes - bytes_before),
             drops,
             marks: self.marks - from.marks,
+            classes: self.classes.map(|now| {
+                let before = from.classes.unwrap_or_default();
+                [0, 1].map(|class| now[class].since(&before[class]))
+            }),
             flows: Vec::new(),
             totals,
         }

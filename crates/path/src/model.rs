@@ -1,6 +1,6 @@
 //! What a link is, as plain data.
 
-use crate::{CoDelModel, FlowSet, FqCoDelModel, LinkRecovery, Loss, PieModel, RateModel, RedModel};
+use crate::{CoDelModel, DualPi2Model, FlowSet, FqCoDelModel, LinkRecovery, Loss, PieModel, RateModel, RedModel};
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// One direction of a link.
@@ -100,6 +100,8 @@ pub enum Queue {
     FqCoDel(FqCoDelModel),
     /// Drops or marks at random on arrival, so that the delay stays at a target.
     Pie(PieModel),
+    /// Two queues, for scalable senders and for the others, under one controller.
+    DualPi2(DualPi2Model),
 }
 
 impl Queue {
@@ -107,7 +109,7 @@ impl Queue {
     /// [`ManagedLink`](crate::ManagedLink).
     #[must_use]
     pub fn decides_at_departure(&self) -> bool {
-        matches!(self, Queue::CoDel(_) | Queue::FqCoDel(_) | Queue::Pie(_))
+        matches!(self, Queue::CoDel(_) | Queue::FqCoDel(_) | Queue::Pie(_) | Queue::DualPi2(_))
     }
 
     /// Whether it marks packets that can be marked.
@@ -119,6 +121,7 @@ impl Queue {
             Queue::CoDel(codel) => codel.ecn || codel.mark_above.is_some(),
             Queue::FqCoDel(fair) => fair.codel.ecn || fair.codel.mark_above.is_some(),
             Queue::Pie(pie) => pie.mark_below.is_some(),
+            Queue::DualPi2(_) => true,
         }
     }
 
@@ -132,6 +135,7 @@ impl Queue {
             Queue::CoDel(codel) => Some(codel.limit),
             Queue::FqCoDel(fair) => Some(fair.codel.limit),
             Queue::Pie(pie) => Some(pie.limit),
+            Queue::DualPi2(dual) => Some(dual.limit),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    CoDelModel, Fate, FqCoDelModel, Keys, Limit, Link, LinkModel, ManagedLink, Measure, PieModel, Queue, RateModel,
-    RedModel, Schedule,
+    CoDelModel, DualPi2Model, Fate, FqCoDelModel, Keys, Limit, Link, LinkModel, ManagedLink, Measure, PieModel, Queue,
+    RateModel, RedModel, Schedule,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
@@ -68,6 +68,7 @@ fn managed_queues_too() {
     // one at a time, in place of half the queue
     let fair = FqCoDelModel { codel, batch: 1, ..FqCoDelModel::new(most) };
     let pie = PieModel { target: forever, burst: forever, ..PieModel::new(most) };
+    let dual = DualPi2Model { target: forever, ..DualPi2Model::linux(most) };
     // Of the 20 that wait at 200 ms two have left by the time at which the next come, and two more by 205 ms, 2 ms each; at a
     // rate of zero nothing comes or goes.
     let kept = [10, 20, 16, 5, 5, 10];
@@ -79,6 +80,7 @@ fn managed_queues_too() {
         (Queue::CoDel(codel), kept),
         (Queue::Pie(pie), kept),
         (Queue::FqCoDel(fair), cut),
+        (Queue::DualPi2(dual), kept),
     ] {
         let stream = Stream::new(1, "link");
         let link = std::cell::RefCell::new(ManagedLink::new(&model(queue.clone()), Measure::ALL, Keys::Flow, stream));

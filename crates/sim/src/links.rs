@@ -1,14 +1,18 @@
 //! From a scenario's links to the models of crate `path`.
 
+mod dualpi2;
+
 use crate::scenario::Direction;
 use crate::scenario::link::AccessTable;
 use crate::scenario::loss::{Loss as LossKey, LossOn, LossStart};
 use crate::scenario::model::Profile;
-use crate::scenario::queue::{DelayEstimate as EstimateKey, Queue as QueueKey, RedMode as ModeKey};
+use crate::scenario::queue::{
+    DelayEstimate as EstimateKey, Queue as QueueKey, RedMode as ModeKey, StepFor as StepForKey,
+};
 use crate::scenario::values::Limit as LimitKey;
 use paceline_path::{
     AdaptiveRed, CoDelModel, DelayEstimate, FqCoDelModel, GilbertElliott, Limit, LinkModel, LinkRecovery, Loss, On,
-    PieModel, Queue, RateModel, RedMode, RedModel, Reorder, Start, TwoState,
+    PieModel, Queue, RateModel, RedMode, RedModel, Reorder, Start, StepFor, TwoState,
 };
 use paceline_units::{Rate, Ratio, Size, Span};
 
@@ -94,19 +98,35 @@ pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
             }),
             ..RedModel::new(limit(*most, rate))
         }),
-        QueueKey::Codel { limit: most, target, interval, mtu, ecn, mark_above } => Queue::CoDel(CoDelModel {
-            limit: limit(*most, rate),
-            target: *target,
-            interval: *interval,
-            mtu: *mtu,
-            ecn: *ecn,
-            mark_above: *mark_above,
-        }),
-        QueueKey::FqCodel { limit: most, target, interval, mtu, ecn, mark_above, queues, quantum, batch } => {
-            let (limit, target, interval) = (limit(*most, rate), *target, *interval);
-            let codel = CoDelModel { limit, target, interval, mtu: *mtu, ecn: *ecn, mark_above: *mark_above };
+        QueueKey::Codel { limit: most, target, interval, mtu, ecn, mark_above, mark_above_for } => {
+            Queue::CoDel(CoDelModel {
+                limit: limit(*most, rate),
+                target: *target,
+                interval: *interval,
+                mtu: *mtu,
+                ecn: *ecn,
+                mark_above: *mark_above,
+                mark_above_for: step_for(*mark_above_for),
+            })
+        }
+        QueueKey::FqCodel {
+            limit: most,
+            target,
+            interval,
+            mtu,
+            ecn,
+            mark_above,
+            mark_above_for,
+            queues,
+            quantum,
+            batch,
+        } => {
+            let (limit, target, interval, mtu) = (limit(*most, rate), *target, *interval, *mtu);
+            let (mark_above, mark_above_for) = (*mark_above, step_for(*mark_above_for));
+            let codel = CoDelModel { limit, target, interval, mtu, ecn: *ecn, mark_above, mark_above_for };
             Queue::FqCoDel(FqCoDelModel { codel, queues: *queues, quantum: *quantum, batch: *batch })
         }
+        QueueKey::Dualpi2 { .. } => Queue::DualPi2(dualpi2::model(queue, rate)),
         QueueKey::Pie {
             limit: most,
             target,
@@ -136,6 +156,13 @@ pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
             mean_packet: *mean_packet,
             mark_below: ecn.then_some(*mark_below),
         }),
+    }
+}
+
+fn step_for(key: StepForKey) -> StepFor {
+    match key {
+        StepForKey::Ect => StepFor::Ect,
+        StepForKey::Ect1 => StepFor::Ect1,
     }
 }
 

@@ -7,8 +7,8 @@ use crate::model::{FlowModel, LinkDirection, Model, Told};
 use crate::notices::{Seen, notices};
 use crate::run::{Places, ends, in_flight};
 use crate::summary::{
-    EngineSummary, FlowSummary, GroupSummary, InterfaceSummary, LinkFlowSummary, QueueSummary, StreamSummary, Summary,
-    jain,
+    ClassSummary, EngineSummary, FlowSummary, GroupSummary, InterfaceSummary, LinkFlowSummary, QueueSummary,
+    StreamSummary, Summary, jain,
 };
 use paceline_apps::player::StreamReport;
 use paceline_apps::share;
@@ -16,8 +16,8 @@ use paceline_apps::stream::StreamModel;
 use paceline_apps::viewer::ViewReport;
 use paceline_engine::{DropReason, Drops};
 use paceline_flow::{ReceiverStats, SenderStats};
-use paceline_path::LinkReport;
 use paceline_path::wifi::InterfaceReport;
+use paceline_path::{ClassCounts, LinkReport};
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -346,8 +346,16 @@ impl QueueSummary {
             departed_bytes: report.departed_bytes.bytes(),
             drops: by_reason(&report.drops),
             marks: report.marks,
+            l4s: report.classes.map(|[l4s, _]| class(l4s)),
+            classic: report.classes.map(|[_, classic]| class(classic)),
         }
     }
+}
+
+fn class(counts: ClassCounts) -> ClassSummary {
+    let ClassCounts { departures, departed_bytes, marks, drops, waited } = counts;
+    let delay_mean_s = (departures > 0).then(|| waited as f64 / departures as f64 * 1e-9);
+    ClassSummary { departures, departed_bytes, drops, marks, delay_mean_s }
 }
 
 fn by_reason(drops: &Drops) -> BTreeMap<&'static str, u64> {

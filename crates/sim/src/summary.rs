@@ -189,6 +189,22 @@ pub struct QueueSummary {
     pub departed_bytes: u64,
     pub drops: BTreeMap<&'static str, u64>,
     pub marks: u64,
+    /// Of a discipline with two classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l4s: Option<ClassSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classic: Option<ClassSummary>,
+}
+
+/// What a class of packets had of a queue; the counts are parts of those in [`QueueSummary`].
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[allow(missing_docs)] // the names are those of docs/measures.md
+pub struct ClassSummary {
+    pub departures: u64,
+    pub departed_bytes: u64,
+    pub drops: u64,
+    pub marks: u64,
+    pub delay_mean_s: Option<f64>,
 }
 
 /// What a flow has of one direction of a link; the counts are parts of those in [`QueueSummary`].
@@ -252,8 +268,13 @@ pub struct GroupSummary {
 #[must_use]
 pub fn columns() -> BTreeMap<&'static str, Vec<String>> {
     let drops = || DropReason::ALL.into_iter().map(|reason| (reason.name(), 0)).collect();
-    let queue =
-        QueueSummary { occupancy: (0..10).map(|tenth| (tenth, 0.0)).collect(), drops: drops(), ..Default::default() };
+    let queue = QueueSummary {
+        occupancy: (0..10).map(|tenth| (tenth, 0.0)).collect(),
+        drops: drops(),
+        l4s: Some(ClassSummary::default()),
+        classic: Some(ClassSummary::default()),
+        ..Default::default()
+    };
     let group = GroupSummary { friendliness: Some(0.0), ..Default::default() };
     // Of the run as a whole, with the engine's account in the same row.
     let times = ["duration_s", "warmup_s", "end_s", "measured_s"].map(str::to_owned);

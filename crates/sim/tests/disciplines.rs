@@ -63,6 +63,11 @@ fn the_delay_stays_about_the_target_and_the_link_busy() {
         ("pie", 5, 12.0..20.0, 0.95),
         ("pie", 20, 13.0..18.0, 0.98),
         ("pie", 50, 13.0..18.0, 0.99),
+        // Classic senders alone: one does not fill it, and no autotuning is needed for many
+        ("dualpi2", 1, 2.0..15.0, 0.8),
+        ("dualpi2", 5, 10.0..18.0, 0.95),
+        ("dualpi2", 20, 13.0..17.0, 0.98),
+        ("dualpi2", 50, 13.0..20.0, 0.99),
     ] {
         let flows = format!("[flow.a]\ncount = {count}\ncc = \"newreno\"\n");
         let output = outcome(&bottleneck(&format!("kind = \"{kind}\""), &flows), 1);
@@ -70,7 +75,7 @@ fn the_delay_stays_about_the_target_and_the_link_busy() {
         assert!(used > least, "{kind}, {count} flows: {used}");
         assert!(delays.contains(&delay), "{kind}, {count} flows: {delay} ms");
         let drops = &output.summary.queues[0].drops;
-        let (own, other) = if kind == "pie" { ("early", "delay") } else { ("delay", "early") };
+        let (own, other) = if kind == "pie" || kind == "dualpi2" { ("early", "delay") } else { ("delay", "early") };
         assert!(drops[own] > 0 && drops[other] == 0 && drops["overflow"] == 0, "{kind}: {drops:?}");
     }
 }
@@ -125,7 +130,7 @@ fn fq_codel_shares_alike() {
 /// follows the rate.
 #[test]
 fn disciplines_follow_a_rate_that_varies() {
-    for kind in ["codel", "fq-codel", "pie"] {
+    for kind in ["codel", "fq-codel", "pie", "dualpi2"] {
         let text = format!(
             "duration = \"30 s\"\nprofile = \"linux\"\n[link.bottleneck]\ndelay = \"20 ms\"\n\
              rate_trace = {{ file = \"t\", format = \"seconds-mbit\" }}\nqueue = {{ kind = \"{kind}\" }}\n\
@@ -137,4 +142,30 @@ fn disciplines_follow_a_rate_that_varies() {
         let delay = queue.mean_bytes * 8.0 / 7.7e6 * 1e3;
         assert!((1.0..40.0).contains(&delay), "{kind}: {delay} ms");
     }
+}
+
+/// DualPI2 marks Classic flows too, counts by class, and needs no word for it; what Classic flows are not marked is dropped.
+#[test]
+fn dualpi2_counts_by_class() {
+    for variant in ["rfc9332", "linux"] {
+        for ecn in [true, false] {
+            let flows = format!("[flow.a]\ncount = 5\ncc = \"newreno\"\necn = {ecn}\n");
+            let output = outcome(&bottleneck(&format!("kind = \"dualpi2\", variant = \"{variant}\""), &flows), 1);
+            let queue = &output.summary.queues[0];
+            let [l4s, classic] = [queue.l4s.unwrap(), queue.classic.unwrap()];
+            let early = queue.drops["early"];
+            assert_eq!((l4s.marks + classic.marks, l4s.drops + classic.drops), (queue.marks, early), "{variant}");
+            assert_eq!(l4s.departures + classic.departures, queue.departures, "{variant}");
+            assert_eq!(l4s.departed_bytes + classic.departed_bytes, queue.departed_bytes, "{variant}");
+            assert!(
+                if ecn { classic.marks > 50 && early == 0 } else { classic.marks == 0 && early > 50 },
+                "{variant}, {ecn}"
+            );
+            let (wait, delay) = (classic.delay_mean_s.unwrap() * 1e3, delay_and_use(&output).0);
+            assert!((wait / delay - 1.0).abs() < 0.05, "{variant}: {wait} ms, by Little's law {delay} ms");
+            assert_eq!(l4s.departures, 0, "nobody sends ECT(1), nor marks on the way here");
+        }
+    }
+    let other = outcome(&bottleneck("kind = \"pie\"", "[flow.a]\n"), 1);
+    assert!(other.summary.queues.iter().all(|queue| queue.l4s.is_none() && queue.classic.is_none()));
 }

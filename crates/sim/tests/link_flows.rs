@@ -19,13 +19,14 @@ fn text(queue: &str, more: &str) -> String {
     )
 }
 
-const QUEUES: [&str; 7] = [
+const QUEUES: [&str; 8] = [
     "kind = \"droptail\", limit = \"30 packets\"",
     "kind = \"droptail\", limit = \"40 kB\"",
     "kind = \"red\", limit = \"60 packets\"",
     "kind = \"red\", limit = \"60 packets\", ecn = true",
     "kind = \"codel\", ecn = true",
     "kind = \"fq-codel\", limit = \"60 packets\", ecn = false",
+    "kind = \"dualpi2\", limit = \"60 packets\"",
     "kind = \"pie\"",
 ];
 

@@ -173,6 +173,11 @@ fn cells() {
         ("a home without host delay", "host_delay = \"0 s\"\n", "queue = { limit = \"20 packets\" }\n"),
         ("a home that ends with a flow", "stop_after = \"part\"\n", "rts_threshold = \"500 B\"\n"),
         ("a home with FQ-CoDel", "", "queue = { kind = \"fq-codel\" }\nstation_queue = { kind = \"pie\" }\n"),
+        (
+            "a home with DualPI2",
+            "",
+            "queue = { kind = \"dualpi2\" }\nstation_queue = { kind = \"dualpi2\", variant = \"linux\" }\n",
+        ),
         ("a mixed home", "host_delay = \"0 s\"\n", "protection = \"cts-to-self\"\npreamble = \"short\"\n"),
         (
             "RTS and CTS for others",
@@ -241,7 +246,7 @@ fn random_scenario(seed: u64) -> String {
             rates[below(6)]
         );
         let limit = 3 + below(40);
-        let queue = match below(if i < inner { 7 } else { 1 }) {
+        let queue = match below(if i < inner { 8 } else { 1 }) {
             0 => "{ kind = \"unlimited\" }".to_owned(),
             1 => format!(
                 "{{ kind = \"red\", limit = \"{limit} packets\", min_threshold = {}, max_threshold = {}, weight = 0.01 }}",
@@ -259,6 +264,10 @@ fn random_scenario(seed: u64) -> String {
                 "{{ kind = \"pie\", limit = \"{limit} packets\", target = \"2 ms\", update = \"5 ms\", burst = \"20 ms\", \
                  estimate = \"{}\" }}",
                 ["timestamps", "departure-rate"][limit % 2]
+            ),
+            5 => format!(
+                "{{ kind = \"dualpi2\", limit = \"{limit} packets\", target = \"2 ms\", variant = \"{}\" }}",
+                ["rfc9332", "linux"][limit % 2]
             ),
             _ => format!("{{ kind = \"droptail\", limit = \"{limit} packets\" }}"),
         };

@@ -30,6 +30,8 @@ pub struct ArrivalLog {
 fn ecn(flags: Flags) -> Ecn {
     if flags.has(Flags::CE) {
         Ecn::Ce
+    } else if flags.has(Flags::L4S) {
+        Ecn::Ect1
     } else if flags.has(Flags::ECT) {
         Ecn::Ect0
     } else {
@@ -135,6 +137,25 @@ mod tests {
         log.note(ms(2250), 2, Flags::NONE);
         let second = log.report(ms(2500), US).unwrap();
         assert_eq!((second.begin, offsets(&second)), (1, vec![None, Some(256)]), "a gap at its beginning is covered");
+    }
+
+    /// RFC 8888 section 3.1: the two bits of the IP header as they came, and a mark hides the class.
+    #[test]
+    fn the_ecn_field_is_reported_as_it_came() {
+        let mut log = ArrivalLog::default();
+        let l4s = Flags::ECT.with(Flags::L4S);
+        for (number, flags) in
+            (0..).zip([Flags::NONE, Flags::ECT, l4s, Flags::ECT.with(Flags::CE), l4s.with(Flags::CE)])
+        {
+            log.note(ms(1000), number, flags);
+        }
+        let of = |arrival: &Arrival| match arrival {
+            Arrival::Missing => None,
+            Arrival::Received { ecn, .. } => Some(*ecn),
+        };
+        let report = log.report(ms(1000), US).unwrap();
+        let fields: Vec<Ecn> = report.packets.iter().filter_map(of).collect();
+        assert_eq!(fields, [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::Ce]);
     }
 
     #[test]

@@ -99,11 +99,7 @@ impl Frames {
 fn ip_header(packet: &Packet, protocol: IpNumber, addresses: Addresses, len: usize) -> Ipv4Header {
     let mut header = Ipv4Header {
         dscp: IpDscp::ZERO,
-        ecn: match (packet.flags.has(Flags::CE), packet.flags.has(Flags::ECT)) {
-            (true, _) => IpEcn::CongestionExperienced,
-            (_, true) => IpEcn::Ect0,
-            _ => IpEcn::NotEct,
-        },
+        ecn: ecn(packet.flags),
         total_len: u16::try_from(20 + len).unwrap_or(u16::MAX),
         // atomic datagrams (RFC 6864 section 4.1)
         identification: 0,
@@ -118,6 +114,16 @@ fn ip_header(packet: &Packet, protocol: IpNumber, addresses: Addresses, len: usi
     header
 }
 
+/// The ECN field (RFC 3168 section 5): a mark hides which ECT was there.
+fn ecn(flags: Flags) -> IpEcn {
+    match flags {
+        flags if flags.has(Flags::CE) => IpEcn::CongestionExperienced,
+        flags if flags.has(Flags::L4S) => IpEcn::Ect1,
+        flags if flags.has(Flags::ECT) => IpEcn::Ect0,
+        _ => IpEcn::NotEct,
+    }
+}
+
 /// The checksum of a damaged packet is wrong.
 pub(super) const fn checksum(packet: &Packet, right: u16) -> u16 {
     if !packet.flags.has(Flags::CORRUPT) {
@@ -125,4 +131,17 @@ pub(super) const fn checksum(packet: &Packet, right: u16) -> u16 {
     }
     // never zero, which in UDP means that there is none
     if right == 1 { 2 } else { right ^ 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ecn_field_has_both_classes() {
+        let l4s = Flags::ECT.with(Flags::L4S);
+        let of = [Flags::NONE, Flags::ECT, l4s, Flags::ECT.with(Flags::CE), l4s.with(Flags::CE)]
+            .map(|flags| ecn(flags).value());
+        assert_eq!(of, [0b00, 0b10, 0b01, 0b11, 0b11]);
+    }
 }

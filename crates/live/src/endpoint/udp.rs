@@ -23,8 +23,6 @@ const LONGEST: usize = 2048;
 const CONTROL: usize = 128;
 /// Buffers of the kernel: a tenth of a second at 300 Mbit/s.
 const BUFFER: usize = 4 << 20;
-/// ECT(0) (RFC 3168 section 5).
-const ECT0: u8 = 2;
 /// A stamp that differs by more from now is none: the system's clock was set.
 const BELIEVED: Span = Span::from_secs(1);
 
@@ -52,7 +50,7 @@ pub struct UdpPort {
     v6: bool,
     connected: bool,
     /// What the socket's TOS says now.
-    ect: bool,
+    ecn: EcnBits,
     buffers: Box<[[u8; LONGEST]; BATCH]>,
     came: Vec<(usize, SocketAddr, EcnBits, Time)>,
     /// Datagrams that the kernel had no room for.
@@ -96,7 +94,7 @@ impl UdpPort {
         let _ = sockopt::set_socket_recv_buffer_size(&socket, BUFFER);
         let _ = sockopt::set_socket_send_buffer_size(&socket, BUFFER);
         let buffers = vec![[0; LONGEST]; BATCH].into_boxed_slice().try_into().expect("as many as were made");
-        Ok(UdpPort { socket, clock, v6, connected: false, ect: false, buffers, came: Vec::new(), refused: 0 })
+        Ok(UdpPort { socket, clock, v6, connected: false, ecn: EcnBits::NotEct, buffers, came: Vec::new(), refused: 0 })
     }
 
     /// Takes datagrams of this peer alone from now on, and learns when nobody is there.
@@ -185,14 +183,14 @@ impl UdpPort {
         let mut name = storage(to, self.v6);
         let mut datagrams = out.iter().peekable();
         while let Some(first) = datagrams.peek() {
-            let ect = first.ect;
-            self.set_ect(ect)?;
+            let ecn = first.ecn;
+            self.set_ecn(ecn)?;
             // SAFETY: a plain C structure, for which zeros are a value.
             let mut headers: [mmsghdr; BATCH] = unsafe { zeroed() };
             let mut vectors = [[iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; 2]; BATCH];
             let mut count = 0;
             while count < BATCH {
-                let Some(datagram) = datagrams.next_if(|next| next.ect == ect) else { break };
+                let Some(datagram) = datagrams.next_if(|next| next.ecn == ecn) else { break };
                 let payload = &ZEROS[..usize::from(datagram.payload)];
                 vectors[count] = [datagram.header, payload]
                     .map(|part| iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() });
@@ -241,12 +239,12 @@ impl UdpPort {
         Ok(())
     }
 
-    fn set_ect(&mut self, ect: bool) -> io::Result<()> {
+    fn set_ecn(&mut self, ecn: EcnBits) -> io::Result<()> {
         use rustix::net::sockopt;
-        if self.ect == ect {
+        if self.ecn == ecn {
             return Ok(());
         }
-        let tos = if ect { ECT0 } else { 0 };
+        let tos = ecn.tos();
         if self.v6 {
             sockopt::set_ipv6_tclass(&self.socket, tos.into())
                 .map_err(|error| call("setsockopt(IPV6_TCLASS)", error))?;
@@ -255,7 +253,7 @@ impl UdpPort {
         if !self.v6 {
             set.map_err(|error| call("setsockopt(IP_TOS)", error))?;
         }
-        self.ect = ect;
+        self.ecn = ecn;
         Ok(())
     }
 }
@@ -367,10 +365,10 @@ fn storage(to: SocketAddr, v6: bool) -> (sockaddr_storage, u32) {
 mod tests {
     use super::*;
 
-    fn outbox(count: usize, ect: bool) -> Outbox {
+    fn outbox(count: usize, ecn: EcnBits) -> Outbox {
         let mut out = Outbox::default();
         for i in 0..count {
-            out.push(1000, ect, |to| to.extend_from_slice(&[i as u8 + 1; 20]));
+            out.push(1000, ecn, |to| to.extend_from_slice(&[i as u8 + 1; 20]));
         }
         out
     }
@@ -392,24 +390,29 @@ mod tests {
                 let to = SocketAddr::new(ip, far.local().unwrap().port());
                 assert_eq!(far.receive().unwrap(), 0);
                 let before = clock.now();
-                near.send(&outbox(40, true), to).unwrap();
-                near.send(&outbox(1, false), to).unwrap();
+                near.send(&outbox(40, EcnBits::Ect0), to).unwrap();
+                near.send(&outbox(3, EcnBits::Ect1), to).unwrap();
+                near.send(&outbox(1, EcnBits::NotEct), to).unwrap();
                 let after = clock.now();
                 let mut all = Vec::new();
                 while far.receive().unwrap() > 0 {
                     all.extend(far.incoming().map(|d| (d.time, d.from, d.ecn, d.bytes.len(), d.bytes[0])));
                 }
-                assert_eq!(all.len(), 41, "{a} to {b}");
+                assert_eq!(all.len(), 44, "{a} to {b}");
                 for (i, (time, from, ecn, len, first)) in all.iter().enumerate() {
                     assert_eq!((*from, *len), (near.local().unwrap(), 1020));
-                    assert_eq!(*ecn, if i < 40 { EcnBits::Ect } else { EcnBits::NotEct });
-                    assert_eq!(usize::from(*first), if i < 40 { i + 1 } else { 1 });
+                    let (expected, number) = match i {
+                        0..40 => (EcnBits::Ect0, i + 1),
+                        40..43 => (EcnBits::Ect1, i - 39),
+                        _ => (EcnBits::NotEct, 1),
+                    };
+                    assert_eq!((*ecn, usize::from(*first)), (expected, number));
                     let slack = Span::from_millis(1);
                     assert!(*time + slack >= before && *time <= after + slack, "{time:?} in {before:?}..{after:?}");
                 }
                 assert_eq!(near.refused(), 0);
                 // and back
-                far.send(&outbox(1, false), near.local().unwrap()).unwrap();
+                far.send(&outbox(1, EcnBits::NotEct), near.local().unwrap()).unwrap();
                 assert_eq!(near.receive().unwrap(), 1);
             }
         });
@@ -422,7 +425,7 @@ mod tests {
             let mut near = UdpPort::bind("127.0.0.1:0".parse().unwrap(), clock).unwrap();
             let gone = UdpPort::bind("127.0.0.1:0".parse().unwrap(), clock).unwrap().local().unwrap();
             near.connect(gone).unwrap();
-            near.send(&outbox(1, false), gone).unwrap();
+            near.send(&outbox(1, EcnBits::NotEct), gone).unwrap();
             let error = near.receive().unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
         });

@@ -19,7 +19,7 @@ fn hash(all: u32, byte: u8) -> u32 {
 pub(super) struct Shape {
     /// Bytes of the packet, as its header says.
     pub(super) size: u16,
-    /// ECT and CE as the header has them (RFC 3168); ACK for a TCP acknowledgement without data.
+    /// ECT, CE and L4S as the header has them (RFC 3168, RFC 9331), so L4S never beside CE; ACK for a TCP acknowledgement without data.
     pub(super) flags: Flags,
     /// Bytes of the IP header.
     pub(super) header: usize,
@@ -50,6 +50,7 @@ impl Shape {
         }
         let mut flags = match ecn(frame) {
             0 => Flags::NONE,
+            1 => Flags::ECT.with(Flags::L4S),
             3 => Flags::ECT.with(Flags::CE),
             _ => Flags::ECT,
         };
@@ -141,6 +142,19 @@ pub(super) mod tests {
         mark(&mut frame);
         assert_eq!(Ipv6Header::from_slice(&frame).unwrap().0.traffic_class, 0xab);
         assert!(Shape::of(&frame).unwrap().flags.has(Flags::CE));
+    }
+
+    /// RFC 3168 section 5, figure 1.
+    #[test]
+    fn flags_tell_the_four_codepoints_apart() {
+        let ce = Flags::ECT.with(Flags::CE);
+        for (bits, flags) in (0..).zip([Flags::NONE, Flags::ECT.with(Flags::L4S), Flags::ECT, ce]) {
+            let mut frame = udp(100, 7);
+            frame[1] = 0xb8 | bits;
+            assert_eq!(Shape::of(&frame).unwrap().flags, flags, "IPv4, {bits}");
+            let header = Ipv6Header { traffic_class: 0xb8 | bits, payload_length: 0, ..Ipv6Header::default() };
+            assert_eq!(Shape::of(&header.to_bytes()).unwrap().flags, flags, "IPv6, {bits}");
+        }
     }
 
     #[test]

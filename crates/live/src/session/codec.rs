@@ -97,16 +97,16 @@ impl Codec {
 
     /// A message of the agreement.
     pub(super) fn agreement(&self, message: Message, out: &mut Outbox) {
-        self.put(message, 0, false, out);
+        self.put(message, 0, EcnBits::NotEct, out);
     }
 
-    fn put(&self, message: Message, payload: u16, ect: bool, out: &mut Outbox) {
-        out.push(payload, ect, |to| Datagram { connection: self.id, message }.encode(to));
+    fn put(&self, message: Message, payload: u16, ecn: EcnBits, out: &mut Outbox) {
+        out.push(payload, ecn, |to| Datagram { connection: self.id, message }.encode(to));
     }
 
     /// What a machine transmits, from either end.
     pub(super) fn encode(&mut self, segment: &Segment, out: &mut Outbox) {
-        let ect = segment.flags.has(Flags::ECT);
+        let ecn = EcnBits::of_flags(segment.flags);
         let (sequence, timestamp) = (segment.seq, segment.stamp);
         if segment.flags.has(Flags::ACK) {
             return self.encode_answer(segment, out);
@@ -114,31 +114,31 @@ impl Codec {
         let payload = segment.size.saturating_sub(self.header);
         match (&segment.extra, self.kind) {
             (Some(Extra::Rtcp(compound)), _) => {
-                out.push(0, false, |to| {
+                out.push(0, EcnBits::NotEct, |to| {
                     // what has no encoding is not sent; our machines make nothing of the kind
                     let _ = rtcp::encode(compound, to);
                 });
             }
-            (Some(Extra::Rtp(data)), _) => out.push(payload, ect, |to| {
+            (Some(Extra::Rtp(data)), _) => out.push(payload, ecn, |to| {
                 let _ = rtp::encode(&RtpData { payload_type: self.payload_type, ..*data }, to);
             }),
             (Some(Extra::TfrcData(subflow, data)), Kind::Tfrc { several }) => {
                 self.sent(timestamp);
                 let (rtt, subflow) = (Ticks::nearest(data.rtt), several.then_some(*subflow));
-                self.put(Message::Data(tfrc::Data { sequence, timestamp, rtt, subflow }), payload, ect, out);
+                self.put(Message::Data(tfrc::Data { sequence, timestamp, rtt, subflow }), payload, ecn, out);
             }
             (_, Kind::Tcp { bare_syn }) => {
                 self.sent(timestamp);
                 self.next = self.next.max(sequence.saturating_add(1));
                 let payload = if segment.flags.has(Flags::SYN) && bare_syn { 0 } else { payload };
                 let flags = segment.flags;
-                self.put(Message::Segment(tfrc::Segment { sequence, timestamp, flags }), payload, ect, out);
+                self.put(Message::Segment(tfrc::Segment { sequence, timestamp, flags }), payload, ecn, out);
             }
             (_, Kind::Acks) if sequence != u32::MAX => {
                 self.sent(timestamp);
-                self.put(Message::Single(tfrc::Single { sequence, timestamp }), payload, ect, out);
+                self.put(Message::Single(tfrc::Single { sequence, timestamp }), payload, ecn, out);
             }
-            (_, Kind::Udp) => self.put(Message::Plain(tfrc::Plain { sequence, timestamp }), payload, ect, out),
+            (_, Kind::Udp) => self.put(Message::Plain(tfrc::Plain { sequence, timestamp }), payload, ecn, out),
             _ => {}
         }
     }
@@ -147,7 +147,7 @@ impl Codec {
         let (number, echo) = (segment.seq, segment.stamp);
         let message = match (&segment.extra, self.kind) {
             (Some(Extra::Rtcp(compound)), _) => {
-                return out.push(0, false, |to| {
+                return out.push(0, EcnBits::NotEct, |to| {
                     let _ = rtcp::encode(compound, to);
                 });
             }
@@ -172,7 +172,7 @@ impl Codec {
             }
             _ => return,
         };
-        self.put(message, 0, false, out);
+        self.put(message, 0, EcnBits::NotEct, out);
     }
 
     fn sent(&mut self, stamp: Stamp) {
@@ -277,7 +277,7 @@ impl Codec {
         }
         let size = payload.len() + usize::from(self.header) - usize::from(self.below);
         let packet = self.packet(time, seq, stamp, size);
-        Decoded::Machine((Packet { flags: flags.with(mark(ecn)), ..packet }, extra))
+        Decoded::Machine((Packet { flags: flags.with(ecn.flags()), ..packet }, extra))
     }
 
     fn decode_rtp(&mut self, bytes: &[u8], ecn: EcnBits, time: Time) -> Decoded {
@@ -300,7 +300,7 @@ impl Codec {
         let nanos = ticks * 1_000_000_000 / RtpData::CLOCK_HZ as i64;
         let captured = Time(came.0.saturating_add_signed(nanos).min(time.0));
         let packet = self.packet(time, u32::from(data.sequence), Stamp::at(captured), bytes.len());
-        Decoded::Machine((Packet { flags: mark(ecn), ..packet }, Some(Extra::Rtp(data))))
+        Decoded::Machine((Packet { flags: ecn.flags(), ..packet }, Some(Extra::Rtp(data))))
     }
 
     /// The message of a datagram of ours, or what the datagram is instead.
@@ -338,18 +338,43 @@ impl Codec {
     }
 }
 
-fn mark(ecn: EcnBits) -> Flags {
-    match ecn {
-        EcnBits::NotEct => Flags::NONE,
-        EcnBits::Ect => Flags::ECT,
-        EcnBits::Ce => Flags::ECT.with(Flags::CE),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::session::{Family, FlowSpec};
+
+    /// A machine's flags are the header's bits on the way out, and again its flags at the other end; a mark hides the class.
+    #[test]
+    fn ecn_crosses_in_the_header_alone() {
+        let l4s = Flags::ECT.with(Flags::L4S);
+        let marked = Flags::ECT.with(Flags::CE);
+        let bits = [EcnBits::NotEct, EcnBits::Ect1, EcnBits::Ect0, EcnBits::Ce];
+        for (tos, (ecn, flags)) in (0..).zip(bits.into_iter().zip([Flags::NONE, l4s, Flags::ECT, marked])) {
+            assert_eq!((EcnBits::of_tos(0xb8 | tos), ecn.tos()), (ecn, tos));
+            assert_eq!((EcnBits::of_flags(flags), ecn.flags()), (ecn, flags));
+            assert_eq!(EcnBits::of_number(ecn as u8), Some(ecn));
+        }
+        assert_eq!((EcnBits::of_flags(l4s.with(Flags::CE)), EcnBits::of_number(4)), (EcnBits::Ce, None));
+        let settings = vec![("cc".to_owned(), "newreno".to_owned())];
+        let model = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4 }.model().unwrap();
+        let mut ends = [(); 2].map(|()| Codec::new(ConnectionId(1), &model.transport, 28));
+        let mut out = Outbox::default();
+        for flags in [Flags::NONE, l4s, Flags::ECT] {
+            out.clear();
+            let segment = Segment { seq: 0, stamp: Stamp(5), flags, size: 1000, extra: None };
+            ends[0].encode(&segment, &mut out);
+            let datagram = out.iter().next().unwrap();
+            assert_eq!(datagram.ecn, EcnBits::of_flags(flags));
+            let mut bytes = datagram.header.to_vec();
+            bytes.resize(datagram.len(), 0);
+            for ecn in [datagram.ecn, EcnBits::Ce] {
+                let Decoded::Machine((packet, _)) = ends[1].decode_data(&bytes, ecn, Time::ZERO) else {
+                    panic!("ours")
+                };
+                assert_eq!(packet.flags, ecn.flags());
+            }
+        }
+    }
 
     #[test]
     fn stamps_are_known_again_where_they_go_round_and_not_for_ever() {

@@ -2,9 +2,9 @@
 //!
 //! A log begins with [`MAGIC`], the length of the session's description (32 bits, little-endian) and that description as JSON.
 //! Records follow, one an input, in which numbers are LEB128 and what is not a number is as it stands: the input's kind (a
-//! byte), the time since the last one in nanoseconds; of a datagram its ECN bits (a byte), its length, its length without the
-//! zeros at its end, its bytes without them; the number of datagrams that left, and of each whether it was ECN-capable (a
-//! byte), its header's length, its header and its payload's length; the session's state (a byte) and the figure (64 bits,
+//! byte), the time since the last one in nanoseconds; of a datagram its ECN bits (a byte: 0 not
+//! ECN-capable, 1 ECT(0), 2 CE, 3 ECT(1)), its length, its length without the
+//! zeros at its end, its bytes without them; the number of datagrams that left, and of each its ECN bits (a byte), its header's length, its header and its payload's length; the session's state (a byte) and the figure (64 bits,
 //! little-endian, IEEE 754). A log that ends within a record ends before it: whoever was killed while writing has kept the
 //! rest.
 
@@ -61,7 +61,7 @@ impl<W: Write> LogWriter<W> {
         }
         number(record, out.len() as u64);
         for datagram in out.iter() {
-            record.push(u8::from(datagram.ect));
+            record.push(datagram.ecn as u8);
             number(record, datagram.header.len() as u64);
             record.extend_from_slice(datagram.header);
             number(record, datagram.payload.into());
@@ -216,12 +216,7 @@ impl<'a> LogReader<'a> {
         let input = match kind {
             START => Logged::Start,
             DATAGRAM => {
-                let ecn = match self.byte()? {
-                    0 => EcnBits::NotEct,
-                    1 => EcnBits::Ect,
-                    2 => EcnBits::Ce,
-                    _ => return Err(Broken::Wrong("ECN bits")),
-                };
+                let ecn = EcnBits::of_number(self.byte()?).ok_or(Broken::Wrong("ECN bits"))?;
                 let (len, stripped) = (self.number()?, self.number()?);
                 if len > 65_535 || stripped > len {
                     return Err(Broken::Wrong("a datagram's length"));
@@ -237,11 +232,11 @@ impl<'a> LogReader<'a> {
         };
         let mut out = Outbox::default();
         for _ in 0..self.number()? {
-            let ect = self.byte()? != 0;
+            let ecn = EcnBits::of_number(self.byte()?).ok_or(Broken::Wrong("ECN bits"))?;
             let len = self.number()?;
             let header = self.take(usize::try_from(len).map_err(|_| Broken::Short)?)?;
             let payload = u16::try_from(self.number()?).map_err(|_| Broken::Wrong("a payload's length"))?;
-            out.push(payload, ect, |to| to.extend_from_slice(header));
+            out.push(payload, ecn, |to| to.extend_from_slice(header));
         }
         let state = self.byte()?;
         let figure = self.take(8)?.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));

@@ -27,6 +27,7 @@ pub(crate) use reports::is_rtcp;
 pub use reports::{CAUTIOUS_BPS, Reported, RtpPeer};
 pub use sender::SenderSession;
 
+use paceline_packet::Flags;
 use paceline_packet::wire::tfrc::{self, ConnectionId, Message, Nonce, RateLimit, Reason};
 use paceline_sim::scenario::ScenarioError;
 use paceline_units::{Span, Time};
@@ -38,15 +39,19 @@ pub const ASK_AGAIN: Span = Span::from_secs(1);
 pub const SILENCE: Span = Span::from_secs(12);
 
 /// The field of an IP header that ECN has (RFC 3168 section 5).
+///
+/// The numbers are those of the session log, not of the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EcnBits {
     /// Not ECN-capable.
     #[default]
-    NotEct,
-    /// ECT(0) or ECT(1).
-    Ect,
+    NotEct = 0,
+    /// ECT(0).
+    Ect0 = 1,
     /// Congestion experienced.
-    Ce,
+    Ce = 2,
+    /// ECT(1): of a scalable sender (L4S, RFC 9331 section 4.1).
+    Ect1 = 3,
 }
 
 impl EcnBits {
@@ -54,9 +59,54 @@ impl EcnBits {
     #[must_use]
     pub const fn of_tos(tos: u8) -> EcnBits {
         match tos & 3 {
-            0 => EcnBits::NotEct,
-            3 => EcnBits::Ce,
-            _ => EcnBits::Ect,
+            0b00 => EcnBits::NotEct,
+            0b01 => EcnBits::Ect1,
+            0b10 => EcnBits::Ect0,
+            _ => EcnBits::Ce,
+        }
+    }
+
+    /// The TOS or traffic class byte that has these bits and no other.
+    #[must_use]
+    pub const fn tos(self) -> u8 {
+        match self {
+            EcnBits::NotEct => 0b00,
+            EcnBits::Ect1 => 0b01,
+            EcnBits::Ect0 => 0b10,
+            EcnBits::Ce => 0b11,
+        }
+    }
+
+    /// What a packet with these flags has.
+    #[must_use]
+    pub const fn of_flags(flags: Flags) -> EcnBits {
+        match flags {
+            flags if flags.has(Flags::CE) => EcnBits::Ce,
+            flags if flags.has(Flags::L4S) => EcnBits::Ect1,
+            flags if flags.has(Flags::ECT) => EcnBits::Ect0,
+            _ => EcnBits::NotEct,
+        }
+    }
+
+    /// The flags of a packet that has come with them.
+    #[must_use]
+    pub const fn flags(self) -> Flags {
+        match self {
+            EcnBits::NotEct => Flags::NONE,
+            EcnBits::Ect0 => Flags::ECT,
+            EcnBits::Ect1 => Flags::ECT.with(Flags::L4S),
+            EcnBits::Ce => Flags::ECT.with(Flags::CE),
+        }
+    }
+
+    /// Of the number in a session log.
+    pub(crate) const fn of_number(number: u8) -> Option<EcnBits> {
+        match number {
+            0 => Some(EcnBits::NotEct),
+            1 => Some(EcnBits::Ect0),
+            2 => Some(EcnBits::Ce),
+            3 => Some(EcnBits::Ect1),
+            _ => None,
         }
     }
 }

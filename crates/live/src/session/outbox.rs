@@ -1,5 +1,7 @@
 //! Datagrams on their way out.
 
+use super::EcnBits;
+
 /// A datagram that is to leave at once: its header, and zeros as payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outgoing<'a> {
@@ -7,8 +9,8 @@ pub struct Outgoing<'a> {
     pub header: &'a [u8],
     /// Bytes of payload after it, all zero.
     pub payload: u16,
-    /// To be sent ECN-capable: ECT(0).
-    pub ect: bool,
+    /// The ECN field to be sent with; never `Ce`.
+    pub ecn: EcnBits,
 }
 
 impl Outgoing<'_> {
@@ -30,8 +32,8 @@ impl Outgoing<'_> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outbox {
     bytes: Vec<u8>,
-    /// Where the header ends, the payload's length, whether it is ECN-capable.
-    list: Vec<(usize, u16, bool)>,
+    /// Where the header ends, the payload's length, its ECN field.
+    list: Vec<(usize, u16, EcnBits)>,
 }
 
 impl Outbox {
@@ -54,17 +56,17 @@ impl Outbox {
     }
 
     /// Adds a datagram whose header `write` appends; none if it appends nothing.
-    pub(crate) fn push(&mut self, payload: u16, ect: bool, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn push(&mut self, payload: u16, ecn: EcnBits, write: impl FnOnce(&mut Vec<u8>)) {
         let before = self.bytes.len();
         write(&mut self.bytes);
         if self.bytes.len() > before {
-            self.list.push((self.bytes.len(), payload, ect));
+            self.list.push((self.bytes.len(), payload, ecn));
         }
     }
 
     /// Adds a copy.
     pub(crate) fn push_copy(&mut self, datagram: &Outgoing<'_>) {
-        self.push(datagram.payload, datagram.ect, |to| to.extend_from_slice(datagram.header));
+        self.push(datagram.payload, datagram.ecn, |to| to.extend_from_slice(datagram.header));
     }
 
     /// Takes out the datagrams whose header `is` says so of.
@@ -81,9 +83,9 @@ impl Outbox {
 
     /// The datagrams, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Outgoing<'_>> {
-        self.list.iter().enumerate().map(|(i, &(end, payload, ect))| {
+        self.list.iter().enumerate().map(|(i, &(end, payload, ecn))| {
             let start = if i == 0 { 0 } else { self.list[i - 1].0 };
-            Outgoing { header: &self.bytes[start..end], payload, ect }
+            Outgoing { header: &self.bytes[start..end], payload, ecn }
         })
     }
 }

@@ -3,8 +3,8 @@
 //! It is a link in front of the network: a datagram leaves when those before it have at this rate; one that would have to
 //! wait for longer than [`LONGEST`], or that finds [`MOST_WAITING`] before it, is dropped, and its sender takes that for what it is, a full queue.
 
-use super::Outbox;
 use super::outbox::Outgoing;
+use super::{EcnBits, Outbox};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ struct Waiting {
     leaves: Time,
     header: Vec<u8>,
     payload: u16,
-    ect: bool,
+    ecn: EcnBits,
 }
 
 /// The link.
@@ -66,8 +66,8 @@ impl Shaper {
         if leaves <= now {
             out.push_copy(datagram);
         } else {
-            let (header, payload, ect) = (datagram.header.to_vec(), datagram.payload, datagram.ect);
-            self.queue.push_back(Waiting { leaves, header, payload, ect });
+            let (header, payload, ecn) = (datagram.header.to_vec(), datagram.payload, datagram.ecn);
+            self.queue.push_back(Waiting { leaves, header, payload, ecn });
         }
         true
     }
@@ -82,8 +82,8 @@ impl Shaper {
         while self.next_wake() <= now
             && let Some(first) = self.queue.pop_front()
         {
-            let Waiting { header, payload, ect, .. } = first;
-            out.push_copy(&Outgoing { header: &header, payload, ect });
+            let Waiting { header, payload, ecn, .. } = first;
+            out.push_copy(&Outgoing { header: &header, payload, ecn });
         }
     }
 }
@@ -92,7 +92,7 @@ impl Shaper {
 mod tests {
     use super::*;
 
-    const DATAGRAM: Outgoing<'_> = Outgoing { header: &[1; 20], payload: 980, ect: false };
+    const DATAGRAM: Outgoing<'_> = Outgoing { header: &[1; 20], payload: 980, ecn: EcnBits::NotEct };
 
     #[test]
     fn a_rate_is_kept_and_what_waits_too_long_is_dropped() {
@@ -123,7 +123,7 @@ mod tests {
         // Bursts of three, of which two wait when the next comes, for no timer runs meanwhile.
         for (i, number) in numbers.iter().enumerate() {
             let now = Time(35_000_000 * (i as u64 / 3));
-            shaper.send(now, &Outgoing { header: number, payload: 996, ect: false }, &mut out);
+            shaper.send(now, &Outgoing { header: number, payload: 996, ecn: EcnBits::NotEct }, &mut out);
         }
         shaper.release(Time::NEVER, &mut out);
         let left: Vec<&[u8]> = out.iter().map(|datagram| datagram.header).collect();

@@ -105,7 +105,7 @@ impl Pair {
         for datagram in out.iter() {
             let mut bytes = datagram.header.to_vec();
             bytes.resize(datagram.len(), 0);
-            self.send(1 - to, bytes, if datagram.ect { EcnBits::Ect } else { EcnBits::NotEct });
+            self.send(1 - to, bytes, datagram.ecn);
         }
     }
 

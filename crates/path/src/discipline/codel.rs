@@ -4,7 +4,7 @@
 //! made as Linux makes them: a mark takes the place of a drop in the control law, and the marked packet leaves.
 
 use super::fifo::Waiting;
-use super::model::CoDelModel;
+use super::model::{CoDelModel, StepFor};
 use crate::DropReason;
 use paceline_packet::{Flags, Packet};
 
@@ -16,6 +16,8 @@ pub(super) struct Settings {
     mtu: u64,
     ecn: bool,
     mark_above: u64,
+    /// What a packet must have for `mark_above` to mark it.
+    step_for: Flags,
 }
 
 impl Settings {
@@ -26,6 +28,10 @@ impl Settings {
             mtu: model.mtu.0,
             ecn: model.ecn,
             mark_above: model.mark_above.map_or(u64::MAX, |span| span.0),
+            step_for: match model.mark_above_for {
+                StepFor::Ect => Flags::ECT,
+                StepFor::Ect1 => Flags::ECT.with(Flags::L4S),
+            },
         }
     }
 
@@ -124,7 +130,7 @@ impl CoDel {
             self.last_count = self.count;
         }
         let (mut packet, _) = next?;
-        let late = now - packet.time.0 > settings.mark_above && packet.flags.has(Flags::ECT);
+        let late = now - packet.time.0 > settings.mark_above && packet.flags.has(settings.step_for);
         if late && !packet.flags.has(Flags::CE) {
             packet.flags = packet.flags.with(Flags::CE);
             *marks += 1;

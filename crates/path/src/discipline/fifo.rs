@@ -21,6 +21,11 @@ impl Fifo {
         self.packets.len() as u32
     }
 
+    /// The packet that came first.
+    pub(super) fn first(&self) -> Option<&Packet> {
+        self.packets.front()
+    }
+
     /// Whether there is room for `size` more bytes. An empty queue has room for any packet.
     pub(super) fn fits(&self, limit: Limit, size: u16) -> bool {
         self.packets.is_empty()

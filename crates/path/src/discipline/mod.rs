@@ -5,6 +5,7 @@
 //! on, and FQ-CoDel's round goes on). Every packet that goes in comes out, is handed to `dropped`, or still waits.
 
 mod codel;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod least;
@@ -13,12 +14,16 @@ mod pie;
 #[cfg(test)]
 mod tests;
 
-pub use model::{CoDelModel, DelayEstimate, FqCoDelModel, PieModel};
+pub use model::{
+    ClassCounts, CoDelModel, DelayEstimate, DualPi2Model, DualPi2Variant, DualScheduler, FqCoDelModel, NativeAqm,
+    PieModel, StepFor,
+};
 
 use crate::DropReason;
 use crate::model::{Limit, Queue};
 use crate::red::{Arrival, Red, Verdict};
 use codel::{CoDel, Settings};
+use dualpi2::DualPi2;
 use fifo::{Fifo, Waiting};
 use fq_codel::FqCoDel;
 use paceline_packet::{Flags, Packet};
@@ -60,6 +65,7 @@ enum Kind {
     DropTail(Fifo, Option<Limit>),
     Red(Box<RedQueue>),
     CoDel(Box<CoDelQueue>),
+    DualPi2(Box<DualPi2>),
     FqCoDel(Box<FqCoDel>),
     Pie(Box<Pie>),
 }
@@ -86,8 +92,8 @@ impl Discipline {
     /// The discipline of this model, empty, which draws from `stream`.
     ///
     /// # Panics
-    /// If the model breaks an invariant: see RED; FQ-CoDel has no queues or an empty quantum; PIE's updates are no time
-    /// apart.
+    /// If the model breaks an invariant: see RED; FQ-CoDel has no queues or an empty quantum; PIE's or
+    /// DualPI2's updates are no time apart; DualPI2's k is below 1.
     #[must_use]
     pub fn new(queue: &Queue, interface: Interface, stream: Stream) -> Discipline {
         let fifo = Fifo::default();
@@ -102,6 +108,7 @@ impl Discipline {
                 let (settings, limit, codel) = (Settings::new(model), model.limit, CoDel::new());
                 Kind::CoDel(Box::new(CoDelQueue { settings, limit, codel, fifo }))
             }
+            Queue::DualPi2(model) => Kind::DualPi2(Box::new(DualPi2::new(model, stream.fork(10)))),
             Queue::FqCoDel(model) => Kind::FqCoDel(Box::new(FqCoDel::new(model, interface.keys, stream.fork(8)))),
             Queue::Pie(model) => Kind::Pie(Box::new(Pie::new(model, stream.fork(9)))),
         };
@@ -115,6 +122,7 @@ impl Discipline {
             Kind::DropTail(_, limit) => *limit = Some(most),
             Kind::Red(queue) => queue.red.limit_to(most),
             Kind::CoDel(queue) => queue.limit = most,
+            Kind::DualPi2(queue) => queue.limit_to(most),
             Kind::FqCoDel(queue) => queue.limit_to(most),
             Kind::Pie(queue) => queue.limit_to(most),
         }
@@ -139,6 +147,7 @@ impl Discipline {
                 }
                 queue.fifo.push(packet);
             }
+            Kind::DualPi2(queue) => queue.enqueue(packet, dropped),
             Kind::FqCoDel(queue) => queue.enqueue(packet, dropped),
             Kind::Pie(queue) => queue.enqueue(packet, &mut self.marks, dropped),
         }
@@ -159,6 +168,7 @@ impl Discipline {
                 let CoDelQueue { settings, codel, fifo, .. } = &mut **queue;
                 codel.dequeue(settings, now.0, fifo, &mut self.marks, dropped)
             }
+            Kind::DualPi2(queue) => queue.dequeue(now.0, &mut self.marks, dropped),
             Kind::FqCoDel(queue) => queue.dequeue(now.0, &mut self.marks, dropped),
             Kind::Pie(queue) => queue.dequeue(now.0),
         }
@@ -171,6 +181,7 @@ impl Discipline {
             Kind::DropTail(fifo, _) => fifo.packets(),
             Kind::Red(queue) => queue.fifo.packets(),
             Kind::CoDel(queue) => queue.fifo.packets(),
+            Kind::DualPi2(queue) => queue.packets(),
             Kind::FqCoDel(queue) => queue.packets(),
             Kind::Pie(queue) => queue.fifo.packets(),
         }
@@ -183,6 +194,7 @@ impl Discipline {
             Kind::DropTail(fifo, _) => fifo.bytes(),
             Kind::Red(queue) => queue.fifo.bytes(),
             Kind::CoDel(queue) => queue.fifo.bytes(),
+            Kind::DualPi2(queue) => queue.bytes(),
             Kind::FqCoDel(queue) => queue.bytes(),
             Kind::Pie(queue) => queue.fifo.bytes(),
         }
@@ -192,6 +204,24 @@ impl Discipline {
     #[must_use]
     pub fn marks(&self) -> u64 {
         self.marks
+    }
+
+    /// What each class of a discipline with two has had: L4S, Classic.
+    #[must_use]
+    pub fn classes(&self) -> Option<[ClassCounts; 2]> {
+        match &self.kind {
+            Kind::DualPi2(queue) => Some(queue.classes),
+            _ => None,
+        }
+    }
+
+    /// DualPI2's base probability p', as of its last update.
+    #[must_use]
+    pub fn base_probability(&self) -> Option<f64> {
+        match &self.kind {
+            Kind::DualPi2(queue) => Some(queue.probability()),
+            _ => None,
+        }
     }
 }
 

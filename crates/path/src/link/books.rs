@@ -21,6 +21,7 @@ impl Link {
             arrivals: self.arrivals,
             refused: self.refused,
             marks: self.marks,
+            classes: None,
             gone,
             integrals,
             idle: self.idle + time.saturating_sub(self.free()),

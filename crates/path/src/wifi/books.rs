@@ -86,6 +86,7 @@ impl Interface {
             arrivals: self.queue.arrivals,
             refused: self.queue.dropped,
             marks: self.queue.marks(),
+            classes: self.queue.classes(),
             gone,
             integrals: self.queue.level.integrals,
             idle: time.saturating_sub(self.counts.airtime.0),

@@ -1,6 +1,6 @@
 //! The queue of an interface: any discipline, asked for a packet when the transmitter is ready for one.
 
-use crate::discipline::{Discipline, Interface, Keys};
+use crate::discipline::{ClassCounts, Discipline, Interface, Keys};
 use crate::level::Level;
 use crate::{DropReason, Drops, Queue as Model};
 use paceline_packet::Packet;
@@ -46,6 +46,11 @@ impl Queue {
     /// Packets marked so far.
     pub(super) fn marks(&self) -> u64 {
         self.discipline.marks()
+    }
+
+    /// What each class of a discipline with two has had.
+    pub(super) fn classes(&self) -> Option<[ClassCounts; 2]> {
+        self.discipline.classes()
     }
 
     /// A packet arrives. Those that are dropped, it or others, are handed to `lost`.

@@ -1,6 +1,13 @@
 //! Queue disciplines in a scenario file.
 
+mod defaults;
+
 use super::values::Limit;
+use defaults::{
+    batch, burst, dual_coupling, fair_packets, fifteen_ms, five_ms, half, half_second, hundred_ms, hundred_packets,
+    hundredth, kilobyte, mtu, nine_tenths, pie_alpha, pie_beta, quantum, ramp_range, tenth, tenth_share,
+    thousand_packets, thousand_queues, time_shift, yes,
+};
 use paceline_units::{Ratio, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -107,6 +114,9 @@ pub enum Queue {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none", "x-min" = "1 us", "x-max" = "60 s"))]
         mark_above: Option<Span>,
+        /// Which ECN-capable packets `mark_above` marks.
+        #[serde(default)]
+        mark_above_for: StepFor,
     },
     /// Flow queues under CoDel (RFC 8290): flows take turns, those with little to send go first.
     FqCodel {
@@ -135,6 +145,9 @@ pub enum Queue {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none", "x-min" = "1 us", "x-max" = "60 s"))]
         mark_above: Option<Span>,
+        /// Which ECN-capable packets `mark_above` marks.
+        #[serde(default)]
+        mark_above_for: StepFor,
         /// How many queues there are; flows of one hash share one.
         #[serde(default = "thousand_queues")]
         #[schemars(range(min = 1, max = 65536))]
@@ -195,6 +208,77 @@ pub enum Queue {
         #[serde(default = "tenth_share")]
         mark_below: Ratio,
     },
+    /// DualQ coupled PI2 (RFC 9332): a queue of low latency for scalable senders, ECT(1), beside one for the others, under one
+    /// controller.
+    Dualpi2 {
+        /// Whose. It is also what the defaults go by.
+        #[serde(default)]
+        variant: DualPi2Variant,
+        /// The most that waits in both queues, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
+        /// trace of opportunities at the mean of the last second.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "250 ms; linux: 10000 packets"))]
+        limit: Option<Limit>,
+        /// The delay to hold in the Classic queue.
+        #[serde(default = "fifteen_ms")]
+        #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
+        target: Span,
+        /// The longest round trip to be stable for: `update`, `alpha` and `beta` follow from it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "100 ms; linux: none", "x-min" = "1 ms", "x-max" = "60 s"))]
+        rtt_max: Option<Span>,
+        /// How often the base probability p' is renewed (Tupdate).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "the lesser of target and rtt_max / 3; linux: 16 ms", "x-min" = "100 us", "x-max" = "60 s"))]
+        update: Option<Span>,
+        /// Added to p' in an update, for each second of delay above `target`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0.0, max = 1000.0), extend("x-default" = "0.1 update / rtt_max^2; linux: 41/256"))]
+        alpha: Option<f64>,
+        /// The same for each second by which the delay has grown since the update before.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0.0, max = 1000.0), extend("x-default" = "0.3 / rtt_max; linux: 819/256"))]
+        beta: Option<f64>,
+        /// k: scalable senders are marked with k p', others marked or dropped with p'^2.
+        #[serde(default = "dual_coupling")]
+        #[schemars(range(min = 1.0, max = 255.0))]
+        coupling: f64,
+        /// How the L4S queue marks by its own delay.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "ramp; linux: step"))]
+        l4s_aqm: Option<NativeAqm>,
+        /// The delay above which it does.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "800 us of a ramp, 1 ms of a step", "x-min" = "1 us", "x-max" = "60 s"))]
+        l4s_threshold: Option<Span>,
+        /// Of a ramp: from the threshold on ever more is marked, over this range above it all.
+        #[serde(default = "ramp_range")]
+        #[schemars(extend("x-max" = "60 s"))]
+        l4s_range: Span,
+        /// It does not while no more packets than this are left in the L4S queue; of linux, while fewer were there when the packet came.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0, max = 1000000), extend("x-default" = "1; linux: 0"))]
+        l4s_packets: Option<u32>,
+        /// Which queue goes first when both have packets.
+        #[serde(default)]
+        scheduler: DualScheduler,
+        /// Of the weighted scheduler: the Classic queue's share of the bytes while both have packets.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "1/16; linux: 10 %"))]
+        classic_share: Option<Ratio>,
+        /// Of the time-shifted one: so much longer must a Classic packet have waited to go first.
+        #[serde(default = "time_shift")]
+        #[schemars(extend("x-max" = "60 s"))]
+        time_shift: Span,
+        /// Drops packets of either class, with p'^2, once marks no longer suffice; else the queue runs full.
+        #[serde(default = "yes")]
+        drop_overload: bool,
+        /// The longest packet.
+        #[serde(default = "mtu")]
+        #[schemars(extend("x-min" = "1 B", "x-max" = "65535 B"))]
+        mtu: Size,
+    },
     /// Holds everything; its length is not measured.
     Unlimited {},
 }
@@ -208,6 +292,7 @@ impl Queue {
             | Queue::Codel { limit, .. }
             | Queue::FqCodel { limit, .. }
             | Queue::Pie { limit, .. } => Some(*limit),
+            Queue::Dualpi2 { limit, variant, .. } => Some(limit.unwrap_or(variant.limit())),
             Queue::Unlimited {} => None,
         }
     }
@@ -250,6 +335,59 @@ pub enum RedMode {
     Bytes,
 }
 
+/// Which ECN-capable packets a threshold marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepFor {
+    /// All.
+    #[default]
+    Ect,
+    /// Those with ECT(1), of scalable senders (L4S).
+    Ect1,
+}
+
+/// Whose DualPI2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DualPi2Variant {
+    /// That of RFC 9332, appendix A: marks and drops evenly spaced.
+    #[default]
+    Rfc9332,
+    /// That of Linux, `sch_dualpi2`: marks and drops drawn.
+    Linux,
+}
+
+impl DualPi2Variant {
+    /// How much waits, unless it is said.
+    pub(crate) const fn limit(self) -> Limit {
+        match self {
+            DualPi2Variant::Rfc9332 => Limit::Time(Span::from_millis(250)),
+            DualPi2Variant::Linux => Limit::Packets(10_000),
+        }
+    }
+}
+
+/// How the L4S queue of DualPI2 marks by its own delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NativeAqm {
+    /// All above the threshold.
+    Step,
+    /// Ever more above the threshold.
+    Ramp,
+}
+
+/// Which queue of DualPI2 goes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DualScheduler {
+    /// In turn, by weight.
+    #[default]
+    Weighted,
+    /// The packet that has waited for longer, with a start for L4S.
+    TimeShifted,
+}
+
 /// How PIE knows the delay of its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -265,68 +403,4 @@ impl Default for Queue {
     fn default() -> Queue {
         Queue::Droptail { limit: hundred_packets() }
     }
-}
-
-const fn hundred_packets() -> Limit {
-    Limit::Packets(100)
-}
-const fn thousand_packets() -> Limit {
-    Limit::Packets(1000)
-}
-const fn fair_packets() -> Limit {
-    Limit::Packets(10_240)
-}
-const fn thousand_queues() -> u32 {
-    1024
-}
-const fn batch() -> u32 {
-    64
-}
-const fn mtu() -> Size {
-    Size::from_bytes(1500)
-}
-const fn quantum() -> Size {
-    Size::from_bytes(1514)
-}
-const fn five_ms() -> Span {
-    Span::from_millis(5)
-}
-const fn fifteen_ms() -> Span {
-    Span::from_millis(15)
-}
-const fn hundred_ms() -> Span {
-    Span::from_millis(100)
-}
-const fn burst() -> Span {
-    Span::from_millis(150)
-}
-const fn pie_alpha() -> f64 {
-    0.125
-}
-const fn pie_beta() -> f64 {
-    1.25
-}
-const fn kilobyte() -> Size {
-    Size::from_bytes(1000)
-}
-const fn tenth() -> f64 {
-    0.1
-}
-const fn tenth_share() -> Ratio {
-    Ratio(0.1)
-}
-const fn hundredth() -> f64 {
-    0.01
-}
-const fn nine_tenths() -> f64 {
-    0.9
-}
-const fn half() -> Ratio {
-    Ratio(0.5)
-}
-const fn half_second() -> Span {
-    Span::from_millis(500)
-}
-const fn yes() -> bool {
-    true
 }

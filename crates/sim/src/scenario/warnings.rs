@@ -11,7 +11,7 @@ use super::flow::{App, FlowTable, FrameFormat};
 use super::link::BackwardTable;
 use super::loss::Loss;
 use super::model::File;
-use super::queue::Queue;
+use super::queue::{DualPi2Variant, DualScheduler, NativeAqm, Queue, StepFor};
 use super::resolve::Scenario;
 use super::rtp::RtpTable;
 use super::rules_network::forward;
@@ -24,7 +24,7 @@ use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeed
 use paceline_flow::Transport;
 use paceline_flow::tcp::TcpConfig;
 use paceline_path::wifi::packet_error;
-use paceline_units::{Rate, Ratio};
+use paceline_units::{Rate, Ratio, Span};
 
 /// An MSDU of the size that most packets have, to tell who is out of range.
 const USUAL_PACKET: u32 = 1500;
@@ -159,8 +159,14 @@ impl Warnings<'_> {
     fn queue(&mut self, path: &str, queue: &Queue, capable: bool) {
         self.late_in_queue(path, queue);
         let without = "without `ecn = true` beside it: set that, or leave it out";
+        if let Queue::Codel { mark_above: None, mark_above_for, .. }
+        | Queue::FqCodel { mark_above: None, mark_above_for, .. } = queue
+        {
+            let why = "without `mark_above` beside it: give that, or leave it out";
+            self.idle(path, "mark_above_for", mark_above_for, &StepFor::Ect, why);
+        }
         let marks = match queue {
-            Queue::Droptail { .. } | Queue::Unlimited {} => None,
+            Queue::Droptail { .. } | Queue::Dualpi2 { .. } | Queue::Unlimited {} => None,
             Queue::Red { ecn, mark_below, .. } | Queue::Pie { ecn, mark_below, .. } => {
                 if !ecn {
                     self.waits(path, "mark_below", (mark_below, &Ratio(0.1)), "ecn", without);
@@ -188,6 +194,10 @@ impl Warnings<'_> {
                 self.never_reached(path, *limit, *target);
             }
             Queue::Pie { limit, target, .. } => self.never_reached(path, *limit, *target),
+            Queue::Dualpi2 { limit, target, variant, .. } => {
+                self.never_reached(path, limit.unwrap_or(variant.limit()), *target);
+                self.idle_in_dualpi2(path, queue);
+            }
             Queue::Red { max_threshold: Some(max), limit, mean_packet, .. } => {
                 let packets = match limit {
                     Limit::Packets(packets) => f64::from(*packets),
@@ -207,7 +217,48 @@ impl Warnings<'_> {
     }
 
     /// A delay that a queue of this limit cannot have.
-    fn never_reached(&mut self, path: &str, limit: Limit, target: paceline_units::Span) {
+    /// Keys of DualPI2 that another one makes idle.
+    fn idle_in_dualpi2(&mut self, path: &str, queue: &Queue) {
+        let Queue::Dualpi2 {
+            variant,
+            rtt_max,
+            update,
+            alpha,
+            beta,
+            l4s_aqm,
+            l4s_range,
+            scheduler,
+            classic_share,
+            time_shift,
+            ..
+        } = queue
+        else {
+            return;
+        };
+        if update.is_some() && alpha.is_some() && beta.is_some() {
+            self.idle(path, "rtt_max", rtt_max, &None, "beside `update`, `alpha` and `beta`: leave it out");
+        }
+        let steps = match variant {
+            DualPi2Variant::Rfc9332 => *l4s_aqm == Some(NativeAqm::Step),
+            DualPi2Variant::Linux => *l4s_aqm != Some(NativeAqm::Ramp),
+        };
+        if steps {
+            let why = "on a step: give `l4s_aqm = \"ramp\"` beside it, or leave it out";
+            self.idle(path, "l4s_range", l4s_range, &Span::from_micros(400), why);
+        }
+        match scheduler {
+            DualScheduler::Weighted => {
+                let why = "without `scheduler = \"time-shifted\"` beside it: give that, or leave it out";
+                self.idle(path, "time_shift", time_shift, &Span::from_millis(50), why);
+            }
+            DualScheduler::TimeShifted => {
+                let why = "beside `scheduler = \"time-shifted\"`: leave it out";
+                self.idle(path, "classic_share", classic_share, &None, why);
+            }
+        }
+    }
+
+    fn never_reached(&mut self, path: &str, limit: Limit, target: Span) {
         if let Limit::Time(limit) = limit
             && limit <= target
         {

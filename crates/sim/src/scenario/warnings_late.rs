@@ -41,10 +41,13 @@ impl Warnings<'_> {
                 self.late(join(path, "update"), *update, "the probability of a drop stays 0");
                 self.late(join(path, "burst"), *burst, "nothing is dropped before");
             }
+            Queue::Dualpi2 { update: Some(update), .. } => {
+                self.late(join(path, "update"), *update, "the probabilities stay 0");
+            }
             Queue::Red { adaptive: Some(adaptive), .. } => {
                 self.late(join(&join(path, "adaptive"), "interval"), adaptive.interval, "`max_p` stays");
             }
-            Queue::Droptail { .. } | Queue::Red { .. } | Queue::Unlimited {} => {}
+            Queue::Droptail { .. } | Queue::Red { .. } | Queue::Dualpi2 { .. } | Queue::Unlimited {} => {}
         }
     }
 
