@@ -60,7 +60,7 @@ def test_the_documented_controller_is_one_file_and_two_lines(tmp_path: Path) -> 
         re.sub(r"^pub mod registry;", module + "pub mod registry;", lib.read_text(), flags=re.MULTILINE)
     )
     registry = control / "registry.rs"
-    listed = re.sub(r"^( *TcpController: .*\{\n)", r"\1" + entry, registry.read_text(), flags=re.MULTILINE)
+    listed = re.sub(r"^( *TcpController: [^{]*\{\n)", r"\1" + entry, registry.read_text(), flags=re.MULTILINE)
     assert entry in listed
     registry.write_text(listed)
     assert "cargo test -p paceline-control -p paceline-flow" in text

@@ -20,7 +20,7 @@ USES: dict[str, set[str]] = {
     "random": set(),
     "packet": {"units"},
     "engine": {"packet", "random"},
-    "control": {"units"},
+    "control": {"random", "units"},
     "flow": {"control", "packet", "random"},
     "path": {"engine", "random"},
     "apps": {"units", "random"},

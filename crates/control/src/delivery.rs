@@ -15,6 +15,8 @@ pub struct RateSample {
     pub newly_acked: u64,
     /// What was found lost since the sample before.
     pub newly_lost: u64,
+    /// Segments that were marked, of those that the receiver has told of since the sample before.
+    pub newly_marked: u32,
     /// C.delivered when P left (RS.prior_delivered).
     pub prior_delivered: u64,
     /// What was delivered since P left (RS.delivered).
@@ -62,6 +64,33 @@ pub struct LostSegment {
     pub app_limited: bool,
 }
 
+/// Explicit congestion notification, and how a receiver tells of marks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ecn {
+    /// Not there.
+    Off,
+    /// The echo is on from a mark until the sender answers it (RFC 3168): once a window of data.
+    Classic,
+    /// The echo says of each segment whether it was marked (RFC 8257 section 3.2).
+    Dctcp,
+    /// A count of the marked segments, in three bits (RFC 9768).
+    Accurate,
+}
+
+impl Ecn {
+    /// Whether segments are ECN-capable.
+    #[must_use]
+    pub const fn is_on(self) -> bool {
+        !matches!(self, Ecn::Off)
+    }
+
+    /// Whether the receiver tells how many segments were marked.
+    #[must_use]
+    pub const fn counts(self) -> bool {
+        matches!(self, Ecn::Dctcp | Ecn::Accurate)
+    }
+}
+
 /// What a scheme needs of its machine beyond acknowledgements; the machine keeps nothing that nobody needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs {
@@ -69,13 +98,17 @@ pub struct Needs {
     pub deliveries: bool,
     /// Segments leave at its rate.
     pub pacing: bool,
+    /// Marks, and how they are told; `Off`: as the flow has it.
+    pub ecn: Ecn,
+    /// Segments are ECT(1), for a queue that keeps such apart (RFC 9331).
+    pub l4s: bool,
 }
 
 impl Needs {
     /// Nothing.
-    pub const NONE: Needs = Needs { deliveries: false, pacing: false };
+    pub const NONE: Needs = Needs { deliveries: false, pacing: false, ecn: Ecn::Off, l4s: false };
     /// Both: a model of the path.
-    pub const MODEL: Needs = Needs { deliveries: true, pacing: true };
+    pub const MODEL: Needs = Needs { deliveries: true, pacing: true, ..Needs::NONE };
 }
 
 /// The greatest of a series over a window, kept as three samples (K. Nichols' filter, as Linux has it in `lib/minmax.c`):

@@ -11,6 +11,7 @@ pub mod acks;
 pub mod bbr;
 pub mod bbr3;
 pub mod cubic;
+pub mod dctcp;
 pub mod delivery;
 pub mod lda_plus;
 pub mod models;
@@ -31,7 +32,7 @@ pub mod vegas;
 pub mod veno;
 
 pub use acks::{AckController, AckEvent, AckSettings, Estimator, Pacing};
-pub use delivery::{LostSegment, Needs, RateSample};
+pub use delivery::{Ecn, LostSegment, Needs, RateSample};
 pub use parameter::{Idle, Kind, Parameter, Setting};
 pub use registry::{AcksController, RtpController, TcpController, TfrcController};
 pub use rtp::{Arrivals, Fate, MediaController, PacketFate, RtpEvent, RtpFeedback, RtpReport, RtpSession, RtpSettings};

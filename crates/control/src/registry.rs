@@ -17,7 +17,8 @@ use crate::{
     Build, Controller, Gauges, LostSegment, Needs, ParameterError, PathView, Profile, RateSample, Scheme, TcpEvent,
 };
 use crate::{
-    RateController, TfrcEvent, UnknownScheme, WindowController, bbr, bbr3, cubic, rap, reno, tfrcp, udp, vegas, veno,
+    RateController, TfrcEvent, UnknownScheme, WindowController, bbr, bbr3, cubic, dctcp, rap, reno, tfrcp, udp, vegas,
+    veno,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Time};
@@ -87,13 +88,17 @@ registry! {
     TcpController: WindowController<TcpEvent>[
         window -> f64, threshold -> f64, base_rtt -> Option<f64>, needs -> Needs, pacing_rate -> f64, send_quantum -> u32,
         holds_back -> bool
-    ](on_delivery(sample: &RateSample, path: &PathView), on_lost(lost: &LostSegment, path: &PathView), draw_from(stream: Stream)) {
+    ](
+        on_delivery(sample: &RateSample, path: &PathView), on_lost(lost: &LostSegment, path: &PathView),
+        on_marks(acked: u32, marked: u32, path: &PathView), draw_from(stream: Stream)
+    ) {
         Reno(reno::Reno),
         Vegas(Box<vegas::Vegas>),
         Cubic(Box<cubic::Cubic>),
         Veno(Box<veno::Veno>),
         Bbr(Box<bbr::Bbr>),
         Bbr3(Box<bbr3::Bbr3>),
+        Dctcp(Box<dctcp::Dctcp>),
     }
 }
 

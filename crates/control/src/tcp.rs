@@ -107,6 +107,9 @@ pub trait WindowController: Controller<Feedback = TcpEvent> {
     fn on_delivery(&mut self, _sample: &RateSample, _path: &PathView) {}
     /// A segment was found lost. After the event that it causes, before the sample of the acknowledgement that told of it.
     fn on_lost(&mut self, _lost: &LostSegment, _path: &PathView) {}
+    /// An acknowledgement of `acked` segments, of which `marked` had been marked; only for who [`Needs`] marks that are
+    /// counted. Before the events that it causes.
+    fn on_marks(&mut self, _acked: u32, _marked: u32, _path: &PathView) {}
     /// Bytes of payload a second at which segments are to leave; infinite: as the window lets them.
     fn pacing_rate(&self) -> f64 {
         f64::INFINITY
@@ -155,6 +158,9 @@ impl<C: WindowController> WindowController for Box<C> {
     }
     fn on_lost(&mut self, lost: &LostSegment, path: &PathView) {
         (**self).on_lost(lost, path);
+    }
+    fn on_marks(&mut self, acked: u32, marked: u32, path: &PathView) {
+        (**self).on_marks(acked, marked, path);
     }
     #[inline]
     fn pacing_rate(&self) -> f64 {

@@ -2,7 +2,7 @@
 
 mod segments;
 
-use paceline_control::{Machine, Profile, Recovery, Scheme, TcpController, WindowController, registry};
+use paceline_control::{Ecn, Machine, Profile, Recovery, Scheme, TcpController, WindowController, registry};
 use paceline_flow::Segment;
 use paceline_flow::tcp::{PartialAcks, TcpConfig, TcpReceiver, TcpSender};
 use paceline_packet::{Block, Extra, Flags, Stamp, TcpOptions};
@@ -28,7 +28,7 @@ fn setting() -> impl Strategy<Value = (TcpConfig, TcpController)> {
                 recovery: recovery.unwrap_or(defaults.recovery),
                 partial_acks: if steady { PartialAcks::SlowButSteady } else { PartialAcks::Impatient },
                 limited_transmit: limited,
-                ecn,
+                ecn: if ecn { Ecn::Classic } else { Ecn::Off },
                 handshake,
                 receive_window,
                 send_overhead: if spaced { Span::from_micros(800) } else { Span::ZERO },

@@ -4,7 +4,7 @@ mod bench;
 
 use bench::segments::packet;
 use bench::{Bench, config, ms};
-use paceline_control::{GaugeUnit, Gauges, Profile, TcpController, WindowController, registry};
+use paceline_control::{Ecn, GaugeUnit, Gauges, Profile, TcpController, WindowController, registry};
 use paceline_flow::Segment;
 use paceline_flow::tcp::{PartialAcks, TcpConfig, TcpReceiver, TcpSender};
 use paceline_packet::{Extra, Flags, Stamp, TcpOptions};
@@ -212,7 +212,7 @@ fn rfc_6675_rescue() {
 
 #[test]
 fn rfc_3168_one_cut_per_window() {
-    let c = TcpConfig { ecn: true, ..config("newreno") };
+    let c = TcpConfig { ecn: Ecn::Classic, ..config("newreno") };
     let mut b = Bench::new("newreno", c, 10);
     assert!(b.out.iter().all(|s| s.flags.has(Flags::ECT)));
     b.seqs();
@@ -231,7 +231,7 @@ fn rfc_3168_one_cut_per_window() {
 
 #[test]
 fn rfc_3168_6_1_3_the_receiver_echoes_until_cwr() {
-    let c = TcpConfig { ecn: true, delayed_ack: None, handshake: false, ..config("newreno") };
+    let c = TcpConfig { ecn: Ecn::Classic, delayed_ack: None, handshake: false, ..config("newreno") };
     let mut receiver = TcpReceiver::new(&c);
     let mut echoes = Vec::new();
     for (seq, flags) in [

@@ -4,7 +4,7 @@
 mod bench;
 
 use bench::{Bench, config, ms};
-use paceline_control::{Profile, TcpController, WindowController, registry};
+use paceline_control::{Ecn, Profile, TcpController, WindowController, registry};
 use paceline_flow::tcp::{TcpConfig, TcpSender};
 use paceline_packet::Flags;
 use paceline_random::Stream;
@@ -259,7 +259,7 @@ fn rfc_2018_8_a_receiver_that_renounces() {
 }
 
 fn marked(scheme: &str) -> Bench {
-    let c = TcpConfig { ecn: true, ..config(scheme) };
+    let c = TcpConfig { ecn: Ecn::Classic, ..config(scheme) };
     let mut b = Bench::new(scheme, c, 10);
     b.seqs();
     b.pass(ms(100));
@@ -311,7 +311,7 @@ fn rfc_3168_6_1_2_vegas_cuts_once() {
     (0..3).for_each(|_| b.ack_with(2, ECHO, &[]));
     assert_eq!((b.seqs(), b.sender.stats().window_cuts), (vec![2], 1));
     // and the other way round
-    let mut b = Bench::new("vegas", TcpConfig { ecn: true, ..config("vegas") }, 10);
+    let mut b = Bench::new("vegas", TcpConfig { ecn: Ecn::Classic, ..config("vegas") }, 10);
     b.seqs();
     b.pass(ms(100));
     b.ack(2);
@@ -325,7 +325,7 @@ fn rfc_3168_6_1_2_vegas_cuts_once() {
 #[test]
 fn rfc_3168_6_1_2_cwr_after_a_loss() {
     for scheme in ["newreno", "sack"] {
-        let c = TcpConfig { ecn: true, ..config(scheme) };
+        let c = TcpConfig { ecn: Ecn::Classic, ..config(scheme) };
         let mut b = Bench::new(scheme, c, 10);
         b.seqs();
         for end in [3, 4, 5] {
@@ -343,7 +343,7 @@ fn rfc_3168_6_1_2_cwr_after_a_loss() {
 #[test]
 fn rfc_3168_6_1_2_a_mark_at_a_window_of_one() {
     for scheme in ["newreno", "sack", "cubic"] {
-        let c = TcpConfig { ecn: true, ..config(scheme) };
+        let c = TcpConfig { ecn: Ecn::Classic, ..config(scheme) };
         let mut b = Bench::new(scheme, c, 1);
         assert_eq!(b.seqs(), [1]);
         b.pass(ms(100));
@@ -359,7 +359,7 @@ fn rfc_3168_6_1_2_a_mark_at_a_window_of_one() {
         assert_eq!(b.seqs(), [3, 4], "{scheme}: and no longer");
     }
     // a window of two goes to one, and sends on
-    let c = TcpConfig { ecn: true, ..config("newreno") };
+    let c = TcpConfig { ecn: Ecn::Classic, ..config("newreno") };
     let mut b = Bench::new("newreno", c, 2);
     b.seqs();
     b.ack_with(2, ECHO, &[]);

@@ -73,6 +73,25 @@ impl Flags {
     /// so that counters tell the classes apart; in an IP header a mark hides it (RFC 3168 section 5).
     pub const L4S: Flags = Flags(1 << 10);
 
+    /// The third bit of accurate ECN's count of marks, beside `CWR` and `ECE` (RFC 9768).
+    pub const AE: Flags = Flags(1 << 11);
+
+    /// An acknowledgement's count of marked segments, modulo 8 (RFC 9768 section 3.2.2: ACE, of AE, CWR and ECE).
+    #[must_use]
+    pub const fn ace(self) -> u32 {
+        (self.has(Flags::AE) as u32) << 2 | (self.has(Flags::CWR) as u32) << 1 | self.has(Flags::ECE) as u32
+    }
+
+    /// With the three bits of this count.
+    #[must_use]
+    pub const fn with_ace(self, count: u32) -> Flags {
+        const OF: [u16; 8] = {
+            let (e, c, a) = (Flags::ECE.0, Flags::CWR.0, Flags::AE.0);
+            [0, e, c, c | e, a, a | e, a | c, a | c | e]
+        };
+        self.with(Flags(OF[count as usize & 7]))
+    }
+
     /// Whether all bits of `other` are set.
     #[inline]
     #[must_use]
@@ -97,11 +116,15 @@ impl Flags {
 
 impl core::fmt::Debug for Flags {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        const NAMES: [&str; 11] = ["ACK", "SYN", "ECT", "CE", "ECE", "CWR", "RETX", "CORRUPT", "DUP", "PUSH", "L4S"];
+        const NAMES: [&str; 12] =
+            ["ACK", "SYN", "ECT", "CE", "ECE", "CWR", "RETX", "CORRUPT", "DUP", "PUSH", "L4S", "AE"];
         let set: Vec<&str> = (0..NAMES.len()).filter(|i| self.0 >> i & 1 == 1).map(|i| NAMES[i]).collect();
         f.write_str(&set.join("|"))
     }
 }
+
+/// What accurate ECN's count begins with, lest a peer that clears the bits look like one that counts (RFC 9768 section 3.2.2.1).
+pub const ACE_OFFSET: u32 = 5;
 
 /// A packet in flight.
 #[derive(Clone, Copy, Debug)]

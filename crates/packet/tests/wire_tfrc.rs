@@ -111,9 +111,7 @@ fn each_way_to_be_wrong_has_its_error() {
         assert_eq!(spoilt("segment", |b| b[3] = flag), Err(DecodeError::Reserved));
         assert_eq!(spoilt("datagram that nobody answers", |b| b[3] = flag), Err(DecodeError::Reserved));
     }
-    for flag in [0x20, 0x40, 0x80] {
-        assert_eq!(spoilt("acknowledgement of segments", |b| b[3] = flag), Err(DecodeError::Reserved));
-    }
+    assert_eq!(spoilt("acknowledgement of segments", |b| b[3] = 0x80), Err(DecodeError::Reserved));
     assert_eq!(spoilt("segment", |b| b[8..12].fill(0xff)), Err(DecodeError::Sequence));
     assert_eq!(spoilt("segment", |b| b.truncate(15)), Err(DecodeError::Length(15)));
     assert_eq!(spoilt("datagram that nobody answers", |b| b.truncate(15)), Err(DecodeError::Length(15)));

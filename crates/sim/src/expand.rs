@@ -6,14 +6,13 @@ use crate::model::{CellInstance, FlowModel, LinkDirection, Model, Told};
 use crate::phases::delay_at_hosts;
 use crate::scenario::cell::CellTable;
 use crate::scenario::draw::Draw;
-use crate::scenario::flow::{
-    App, NewrenoVariant, Playout as PlayoutKey, Recovery as RecoveryKey, WebArrivals as ArrivalsKey,
-};
+use crate::scenario::flow::{App, Playout as PlayoutKey, WebArrivals as ArrivalsKey};
 use crate::scenario::link::AccessTable;
 use crate::scenario::loss::Loss;
 use crate::scenario::model::Profile;
 use crate::scenario::parameters::given;
 use crate::scenario::queue::Queue as QueueKey;
+use crate::scenario::repair::{NewrenoVariant, Recovery as RecoveryKey};
 use crate::scenario::values::{ClientBuffer, DelayedAck};
 use crate::scenario::windows::Windows;
 use crate::scenario::{Flow, Scenario};
@@ -30,7 +29,7 @@ use paceline_apps::voice::{Spurts, VoiceModel};
 use paceline_apps::web::{Pareto, Web, WebArrivals, WebModel};
 use paceline_apps::{Period, Rounding};
 use paceline_control::registry::scheme;
-use paceline_control::{AckController, AcksController};
+use paceline_control::{AckController, AcksController, Ecn};
 use paceline_control::{Machine, MediaController, RateController, RtpController, TcpController, TfrcController};
 use paceline_flow::Transport;
 use paceline_flow::acks::AcksConfig;
@@ -329,6 +328,18 @@ fn acks_config(flow: &Flow, defaults: AcksConfig) -> AcksConfig {
     }
 }
 
+/// Whether TCP's segments can be marked, and how marks are told; `usual`: the controller's own.
+fn ecn(flow: &Flow, usual: Ecn) -> Ecn {
+    match flow.ecn.unwrap_or(usual.is_on()) {
+        false => Ecn::Off,
+        true => match flow.ecn_feedback {
+            Some(told) => told.control(),
+            None if usual.is_on() => usual,
+            None => Ecn::Classic,
+        },
+    }
+}
+
 /// The profile's settings with what the scenario says otherwise.
 fn rtp_config(flow: &Flow, defaults: RtpConfig) -> RtpConfig {
     let session = flow.rtp.clone().unwrap_or_default();
@@ -374,7 +385,7 @@ fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
             Some(NewrenoVariant::SlowButSteady) => PartialAcks::SlowButSteady,
         },
         limited_transmit: flow.limited_transmit.unwrap_or(defaults.limited_transmit),
-        ecn: flow.ecn.unwrap_or(defaults.ecn),
+        ecn: ecn(flow, defaults.ecn),
         min_rto: flow.min_rto.unwrap_or(defaults.min_rto),
         handshake: flow.handshake.unwrap_or(defaults.handshake),
         send_overhead: flow.send_overhead,

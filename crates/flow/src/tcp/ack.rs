@@ -2,8 +2,8 @@
 
 use super::connection::{Action, Connection, Phase};
 use super::rtt::Limits;
-use paceline_control::{Controller, PathView, Profile, Recovery, TcpController, TcpEvent, WindowController};
-use paceline_packet::{Flags, Packet};
+use paceline_control::{Controller, Ecn, PathView, Profile, Recovery, TcpController, TcpEvent, WindowController};
+use paceline_packet::{ACE_OFFSET, Flags, Packet};
 use paceline_units::{Span, Time};
 
 impl Connection {
@@ -45,8 +45,7 @@ impl Connection {
         let segments = self.take(now, packet);
         self.dupacks = 0;
         self.limited = 0;
-        let held_back = packet.flags.has(Flags::ECE) && self.config.ecn;
-        if !held_back {
+        if !self.echo {
             let path = self.path(now, in_flight);
             self.controller.on_feedback(&TcpEvent::Acked { segments, in_flight, rtt }, &path);
         }
@@ -208,6 +207,30 @@ impl Connection {
         }
     }
 
+    /// Reads what an acknowledgement says of marks. With three bits a count is ambiguous where it may have gone round: then the
+    /// most that the number of segments allows (RFC 9768 appendix A.2).
+    pub(super) fn read_marks(&mut self, now: Time, packet: &Packet) {
+        let acked = packet.seq - self.una;
+        let told = packet.flags.has(Flags::ECE);
+        let marked = match self.config.ecn {
+            Ecn::Off => 0,
+            Ecn::Classic => u32::from(told),
+            Ecn::Dctcp => u32::from(told) * acked.max(1),
+            Ecn::Accurate if self.una == self.base && self.config.bare_syn() => 0, // the handshake has a meaning of its own
+            Ecn::Accurate => {
+                let behind = packet.flags.ace().wrapping_sub(ACE_OFFSET).wrapping_sub(self.marks) & 7;
+                if acked > 7 { acked - (acked - behind & 7) } else { behind }
+            }
+        };
+        self.echo = marked > 0;
+        if self.config.ecn.counts() {
+            self.marks = self.marks.wrapping_add(marked);
+            let mut path = self.path(now, self.max - self.una);
+            path.acked = packet.seq;
+            self.controller.on_marks(acked, marked, &path);
+        }
+    }
+
     /// The receiver has seen a mark: one reduction per window of data (RFC 3168 section 6.1.2). Says whether this is one.
     #[cold]
     pub(super) fn marked(&mut self, now: Time, ack: u32) -> bool {
@@ -241,7 +264,7 @@ impl Connection {
         let new = self.una >= self.reduced;
         if new {
             self.reduced = self.max;
-            self.cwr |= self.config.ecn; // for any reduction, section 6.1.2
+            self.cwr |= self.config.ecn.is_on(); // for any reduction, section 6.1.2
         }
         new
     }

@@ -1,6 +1,6 @@
 //! A connection's settings, with each profile's defaults.
 
-use paceline_control::{Profile, Recovery, Scheme};
+use paceline_control::{Ecn, Profile, Recovery, Scheme, TcpController, WindowController};
 use paceline_units::Span;
 
 /// When partial acknowledgements restart the retransmission timer (RFC 6582 section 4).
@@ -41,8 +41,8 @@ pub struct TcpConfig {
     pub partial_acks: PartialAcks,
     /// New segments on the first two duplicates (RFC 3042).
     pub limited_transmit: bool,
-    /// Explicit congestion notification (RFC 3168).
-    pub ecn: bool,
+    /// Explicit congestion notification (RFC 3168), and how marks are told.
+    pub ecn: Ecn,
     /// A SYN and its acknowledgement come first.
     pub handshake: bool,
     /// Least retransmission timeout.
@@ -74,7 +74,7 @@ impl TcpConfig {
             delayed_ack: Some(Span::from_millis(200)),
             partial_acks: PartialAcks::Impatient,
             limited_transmit: true,
-            ecn: false,
+            ecn: TcpController::new(scheme, profile, &[]).map_or(Ecn::Off, |controller| controller.needs().ecn),
             handshake: true,
             min_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),

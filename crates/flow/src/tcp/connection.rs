@@ -110,6 +110,11 @@ pub(super) struct Connection {
     pub(super) partial: bool,
     /// The next new segment carries CWR (RFC 3168).
     pub(super) cwr: bool,
+    /// The acknowledgement that is being read tells of a mark; so many marked segments has the receiver told of (RFC 9768's
+    /// s.cep, from 0), and of how many of them the last sample told.
+    pub(super) echo: bool,
+    pub(super) marks: u32,
+    pub(super) marks_sampled: u32,
     pub(super) stopped: bool,
     /// When a send held back by `send_overhead`, or by a mark at a window of one, is due.
     pub(super) delayed_send: Time,
@@ -169,6 +174,9 @@ impl Connection {
             limited: 0,
             partial: false,
             cwr: false,
+            echo: false,
+            marks: 0,
+            marks_sampled: 0,
             stopped: false,
             delayed_send: Time::NEVER,
             resumes: Time::NEVER,
@@ -213,6 +221,9 @@ impl Connection {
         self.limited = 0;
         self.partial = false;
         self.cwr = false;
+        self.echo = false;
+        self.marks = 0;
+        self.marks_sampled = 0;
         self.delayed_send = Time::NEVER;
         self.resumes = Time::NEVER;
         self.first_sent = Time::NEVER;

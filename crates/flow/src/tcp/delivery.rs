@@ -134,6 +134,7 @@ impl Delivery {
             total: self.delivered * segment,
             newly_acked: newly_acked * segment,
             newly_lost: core::mem::take(&mut self.newly_lost) * segment,
+            newly_marked: 0,
             prior_delivered: p.delivered * segment,
             delivered: (self.delivered - p.delivered) * segment,
             interval: if interval < self.min_rtt && self.min_rtt < Span::MAX { Span::ZERO } else { interval },

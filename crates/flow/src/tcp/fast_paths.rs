@@ -6,7 +6,7 @@ use super::repair::Repair;
 use super::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::{Segment, Transmit};
 use core::num::NonZeroU32;
-use paceline_control::{Profile, Recovery, Scheme, TcpController, registry};
+use paceline_control::{Ecn, Profile, Recovery, Scheme, TcpController, registry};
 use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, TcpOptions};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
@@ -257,7 +257,7 @@ proptest! {
         let scheme = if profile == Profile::Ns2 && scheme == "cubic" { "newreno" } else { scheme };
         let mut config = TcpConfig::new(profile, named(scheme));
         config.recovery = recovery.filter(|_| scheme == "newreno").unwrap_or(config.recovery);
-        config.ecn = marks > 0.0;
+        config.ecn = if marks > 0.0 { Ecn::Classic } else { Ecn::Off };
         config.receive_window = 60;
         config.send_overhead = Span::from_micros(300 * overhead);
         compare(&config, scheme, Network { loss, jitter, marks, full, windows, writes, seed })?;

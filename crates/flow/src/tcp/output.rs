@@ -2,7 +2,7 @@
 
 use super::connection::{Action, Connection, FastPath, Phase};
 use crate::{Segment, Transmit};
-use paceline_control::{Needs, Profile, Recovery, TcpEvent, Threshold, WindowController};
+use paceline_control::{Ecn, Needs, Profile, Recovery, TcpEvent, Threshold, WindowController};
 use paceline_packet::{Flags, Stamp};
 use paceline_units::Time;
 
@@ -182,12 +182,12 @@ impl Connection {
             size = self.shorts[i].1.saturating_add(self.config.header);
         }
         self.stats.smaller += i64::from(self.wire) - i64::from(size);
-        if self.config.ecn && seq != self.base {
+        if self.config.ecn.is_on() && seq != self.base {
             let again = flags.has(Flags::RETRANSMISSION);
             // RFC 3168 section 6.1.5: retransmissions are not ECN-capable; ns-2's are
             if !again || self.profile == Profile::Ns2 {
-                flags = flags.with(Flags::ECT);
-                if self.cwr {
+                flags = flags.with(if self.needs.l4s { Flags::ECT.with(Flags::L4S) } else { Flags::ECT });
+                if self.cwr && self.config.ecn == Ecn::Classic {
                     flags = flags.with(Flags::CWR);
                     self.cwr = false;
                 }
@@ -219,7 +219,7 @@ impl Connection {
             // A lost SYN says nothing of a window: its share is an initial window of one (section 3.1).
             if !syn {
                 self.tell(TcpEvent::Timeout(if keep { Threshold::Keep } else { Threshold::Cut }), now);
-                self.cwr |= self.config.ecn;
+                self.cwr |= self.config.ecn.is_on();
             }
             self.timed_out = Some(self.una);
             let limits = self.limits();

@@ -6,8 +6,8 @@
 
 use super::TcpConfig;
 use crate::{Arrived, ReceiverStats, Segment, Transmit};
-use paceline_control::Profile;
-use paceline_packet::{Block, Extra, Flags, Packet, Stamp, TcpOptions};
+use paceline_control::{Ecn, Profile};
+use paceline_packet::{ACE_OFFSET, Block, Extra, Flags, Packet, Stamp, TcpOptions};
 use paceline_units::Time;
 
 /// The receiving end of a connection.
@@ -26,7 +26,7 @@ pub struct TcpReceiver {
     ack_size: u16,
     /// An acknowledgement is being delayed; it will carry this.
     waiting: bool,
-    /// The echo is on: a mark came and no CWR since.
+    /// The echo is on: a mark came and no CWR since; DCTCP: the last segment was marked.
     marked: bool,
     delays: bool,
     bare_syn: bool,
@@ -44,6 +44,8 @@ pub struct TcpReceiver {
     /// Segments beyond `next` that are not full.
     shorts: Vec<(u32, u16)>,
     config: Box<TcpConfig>,
+    /// Marked segments of this connection (RFC 9768's r.cep, from 0).
+    marks: u32,
     /// The connection's first segment: what lies below belongs to an earlier one.
     base: u32,
     /// Profile `linux`: so many segments more are acknowledged at once; when the last data came. `dsack`: duplicates are told.
@@ -72,7 +74,7 @@ impl TcpReceiver {
             ack_size: config.ack_size,
             waiting: false,
             marked: false,
-            delays: config.delayed_ack.is_some(),
+            delays: config.delayed_ack.is_some() || config.ecn.counts(),
             bare_syn: config.bare_syn(),
             sack: config.sack(),
             ns2_linux: config.profile == Profile::Ns2Linux,
@@ -86,6 +88,7 @@ impl TcpReceiver {
             recent: Vec::new(),
             shorts: Vec::new(),
             base: 0,
+            marks: 0,
             last: Time::ZERO,
         }
     }
@@ -165,13 +168,7 @@ impl TcpReceiver {
         if seq < self.base || seq == u32::MAX {
             return Arrived::default(); // of an earlier connection
         }
-        if packet.flags.has(Flags::CWR) {
-            self.marked = false;
-        }
-        if packet.flags.has(Flags::CE) {
-            self.marked = true;
-            self.stats.marks += 1;
-        }
+        let changed = self.note_mark(packet.flags, out);
         // what the left edge waits for, or older: its stamp is echoed (RFC 7323 section 4.3)
         if seq <= self.acked {
             let newer = (packet.stamp.0.wrapping_sub(self.echo.0) as i32) >= 0;
@@ -185,7 +182,7 @@ impl TcpReceiver {
         let flags = if syn { Flags::SYN } else { Flags::NONE };
         // RFC 5681 section 4.2: only a segment in order, with no gap, may wait, and only one
         let in_order = arrived.segments == 1 && !gap && self.beyond.is_empty();
-        if let Some(delay) = self.config.delayed_ack.filter(|_| in_order && !self.waiting && !syn) {
+        if let Some(delay) = self.config.delayed_ack.filter(|_| in_order && !self.waiting && !syn && !changed) {
             if self.quick_acks == 0 {
                 self.waiting = true;
                 self.due = now + delay;
@@ -199,6 +196,26 @@ impl TcpReceiver {
         }
         self.acknowledge_from(seq, flags, out);
         arrived
+    }
+
+    /// Takes in whether the segment was marked. Says whether it is to be acknowledged at once: DCTCP tells each change, and
+    /// what waits is acknowledged as it came (RFC 8257 section 3.2).
+    fn note_mark(&mut self, flags: Flags, out: &mut impl Transmit) -> bool {
+        let marked = flags.has(Flags::CE);
+        self.stats.marks += u64::from(marked);
+        match self.config.ecn {
+            Ecn::Off | Ecn::Classic => self.marked = marked || (self.marked && !flags.has(Flags::CWR)),
+            Ecn::Accurate => self.marks = self.marks.wrapping_add(marked.into()),
+            Ecn::Dctcp if marked != self.marked => {
+                if self.waiting {
+                    self.acknowledge(Flags::NONE, out);
+                }
+                self.marked = marked;
+                return true;
+            }
+            Ecn::Dctcp => {}
+        }
+        false
     }
 
     /// `tcp_event_data_recv`: after a pause longer than a timeout the sender begins again with slow start.
@@ -216,6 +233,7 @@ impl TcpReceiver {
         self.acked = base;
         self.waiting = false;
         self.marked = false;
+        self.marks = 0;
         self.due = Time::NEVER;
         self.beyond.clear();
         self.recent.clear();
@@ -326,7 +344,9 @@ impl TcpReceiver {
     #[inline(never)]
     fn acknowledge(&mut self, flags: Flags, out: &mut impl Transmit) {
         let mut flags = flags.with(Flags::ACK);
-        if self.marked {
+        if self.config.ecn == Ecn::Accurate {
+            flags = flags.with_ace(self.marks.wrapping_add(ACE_OFFSET));
+        } else if self.marked {
             flags = flags.with(Flags::ECE);
         }
         self.waiting = false;

@@ -144,7 +144,8 @@ impl TcpSender {
         let conn = &mut self.conn;
         conn.receive_window = options.and_then(|e| e.window).map_or(conn.config.receive_window, NonZeroU32::get).max(1);
         let marks = matches!(conn.profile, Profile::Rfc | Profile::Ns2) && !conn.config.rack();
-        if marks && packet.flags.has(Flags::ECE) && conn.config.ecn && conn.marked(now, packet.seq) {
+        conn.read_marks(now, packet);
+        if marks && conn.echo && conn.marked(now, packet.seq) {
             self.repair.marked(conn, now);
         }
         self.repair.on_ack(conn, now, packet, options, out);
@@ -154,7 +155,7 @@ impl TcpSender {
     /// Chooses the fast path of the next acknowledgement in order.
     pub(super) fn choose_path(&mut self) {
         let conn = &mut self.conn;
-        conn.irregular = conn.config.ecn || !conn.shorts.is_empty() || conn.una <= conn.base;
+        conn.irregular = conn.config.ecn.is_on() || !conn.shorts.is_empty() || conn.una <= conn.base;
         conn.fast_path = self.repair.fast_path(conn);
         #[cfg(test)]
         if self.slow_only {

@@ -1,6 +1,6 @@
 //! A sender of profile `rfc` whose acknowledgements the test writes.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, dead_code)]
 
 #[path = "../segments/mod.rs"]
 pub mod segments;
@@ -33,8 +33,13 @@ impl Bench {
     /// Established, with an initial window of `window`, after a handshake of 100 ms.
     pub fn new(scheme: &str, config: TcpConfig, window: u32) -> Bench {
         let scheme = registry::scheme(scheme).unwrap();
-        let config = TcpConfig { initial_window: window, ..config };
         let controller = TcpController::new(scheme, config.profile, &[]).unwrap();
+        Bench::of(config, controller, window)
+    }
+
+    /// The same with this controller.
+    pub fn of(config: TcpConfig, controller: TcpController, window: u32) -> Bench {
+        let config = TcpConfig { initial_window: window, ..config };
         let sender = TcpSender::new(&config, controller, Stream::new(1, "t"));
         let mut bench = Bench { sender, now: Time(0), out: Vec::new(), sent: Time(0) };
         bench.sender.supply_endless(bench.now, &mut bench.out);

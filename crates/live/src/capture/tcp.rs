@@ -7,7 +7,7 @@
 use super::frames::{Addresses, Content, ZEROS, checksum, scramble};
 use super::pcapng::Way;
 use etherparse::{TcpHeader, TcpOptionElement};
-use paceline_control::Profile;
+use paceline_control::{Ecn, Profile};
 use paceline_flow::tcp::TcpConfig;
 use paceline_packet::{Block, Extra, Flags, Packet, TcpOptions};
 use paceline_sim::Captured;
@@ -27,7 +27,7 @@ const MOST_SHIFT: u8 = 14;
 pub(super) struct Tcp {
     flow: u32,
     sack: bool,
-    ecn: bool,
+    ecn: Ecn,
     stamps: bool,
     bare_syn: bool,
     /// Bytes of a data segment beside its payload.
@@ -157,8 +157,11 @@ impl Tcp {
         }
         header.psh = packet.flags.has(Flags::PUSH);
         // a SYN asks for ECN, its acknowledgement agrees (RFC 3168 section 6.1.1)
-        header.ece = packet.flags.has(Flags::ECE) || (syn && self.ecn);
-        header.cwr = packet.flags.has(Flags::CWR) || (syn && self.ecn && !ack);
+        let asks = syn && self.ecn.is_on();
+        header.ece = packet.flags.has(Flags::ECE) || asks;
+        header.cwr = packet.flags.has(Flags::CWR) || (asks && !ack);
+        // all three bits ask for accurate ECN (RFC 9768 section 3.1.1)
+        header.ns = packet.flags.has(Flags::AE) || (asks && !ack && self.ecn == Ecn::Accurate);
         let segments = extra.and_then(|options| options.window).map_or(self.window, |window| u64::from(window.get()));
         // without a SYN nobody knows of a shift; a SYN's own window has none
         let shift = if connection.syn && !syn { self.shift } else { 0 };

@@ -210,7 +210,7 @@ fn frame(scenario: &Scenario) -> f64 {
 pub(crate) fn is_ecn_capable(transport: &Transport) -> bool {
     match transport {
         Transport::Rtp { config, .. } => config.ecn,
-        Transport::Tcp { config, .. } => config.ecn,
+        Transport::Tcp { config, .. } => config.ecn.is_on(),
         Transport::Tfrc { config, .. } => config.ecn,
         Transport::Acks { .. } | Transport::Udp(_) => false,
     }

@@ -1,9 +1,10 @@
 //! Writes the defaults that depend on other keys into a file model, so that what follows finds every value.
 
-use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
+use super::flow::{App, FlowTable};
 use super::link::{AccessTable, BackwardTable, LinkTable};
 use super::model::{File, Topology};
 use super::parameters::ParameterValue;
+use super::repair::{EcnFeedback, NewrenoVariant, Recovery};
 use super::values::{ClientBuffer, DelayedAck, HostDelay};
 use paceline_control::registry::scheme;
 use paceline_control::{AckController, AcksController};
@@ -133,7 +134,10 @@ fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {
         });
     }
     flow.limited_transmit.get_or_insert(tcp.limited_transmit);
-    flow.ecn.get_or_insert(tcp.ecn);
+    flow.ecn.get_or_insert(tcp.ecn.is_on());
+    if flow.ecn == Some(true) {
+        flow.ecn_feedback = flow.ecn_feedback.or(EcnFeedback::from_control(tcp.ecn)).or(Some(EcnFeedback::Classic));
+    }
     flow.min_rto.get_or_insert(tcp.min_rto);
     flow.handshake.get_or_insert(tcp.handshake);
 }

@@ -4,6 +4,7 @@ use super::draw::Draw;
 use super::link::FlowAccessTable;
 use super::model::Profile;
 use super::parameters::ParameterValue;
+use super::repair::{EcnFeedback, NewrenoVariant, Recovery};
 use super::rtp::RtpTable;
 use super::values::{ClientBuffer, DelayedAck};
 use paceline_units::{Rate, Ratio, Size, Span};
@@ -102,8 +103,12 @@ pub struct FlowTable {
     pub limited_transmit: Option<bool>,
     /// Explicit congestion notification (RFC 3168).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "by profile"))]
+    #[schemars(extend("x-default" = "by controller"))]
     pub ecn: Option<bool>,
+    /// How a TCP receiver tells of marks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "by controller, else `classic`"))]
+    pub ecn_feedback: Option<EcnFeedback>,
     /// Least retransmission timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "by profile", "x-min" = "1 us", "x-max" = "60 s"))]
@@ -138,62 +143,6 @@ pub struct FlowTable {
     /// What sends over the connection.
     #[serde(default)]
     pub app: App,
-}
-
-/// How TCP finds and repairs losses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Recovery {
-    /// Fast retransmit, then slow start (Jacobson 1988).
-    Tahoe,
-    /// Fast recovery that ends with the first new acknowledgement (RFC 2581).
-    Reno,
-    /// Fast recovery through partial acknowledgements (RFC 6582).
-    Newreno,
-    /// Selective acknowledgements (RFC 2018, RFC 6675).
-    Sack,
-    /// Vegas' fine-grained timeouts on duplicate acknowledgements (Brakmo and Peterson 1995).
-    Vegas,
-    /// RACK-TLP: losses are found by time (RFC 8985), windows shrink by proportional rate reduction.
-    Rack,
-}
-
-impl Recovery {
-    /// The same in crate `control`.
-    #[must_use]
-    pub const fn control(self) -> paceline_control::Recovery {
-        match self {
-            Recovery::Tahoe => paceline_control::Recovery::Tahoe,
-            Recovery::Reno => paceline_control::Recovery::Reno,
-            Recovery::Newreno => paceline_control::Recovery::NewReno,
-            Recovery::Sack => paceline_control::Recovery::Sack,
-            Recovery::Vegas => paceline_control::Recovery::Vegas,
-            Recovery::Rack => paceline_control::Recovery::Rack,
-        }
-    }
-
-    /// From crate `control`.
-    #[must_use]
-    pub const fn from_control(recovery: paceline_control::Recovery) -> Recovery {
-        match recovery {
-            paceline_control::Recovery::Tahoe => Recovery::Tahoe,
-            paceline_control::Recovery::Reno => Recovery::Reno,
-            paceline_control::Recovery::NewReno => Recovery::Newreno,
-            paceline_control::Recovery::Sack => Recovery::Sack,
-            paceline_control::Recovery::Vegas => Recovery::Vegas,
-            paceline_control::Recovery::Rack => Recovery::Rack,
-        }
-    }
-}
-
-/// NewReno's two variants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum NewrenoVariant {
-    /// Only the first partial acknowledgement restarts the timer.
-    Impatient,
-    /// Every partial acknowledgement restarts it.
-    SlowButSteady,
 }
 
 /// What sends over a connection.

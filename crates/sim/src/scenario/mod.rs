@@ -18,6 +18,7 @@ pub mod loss;
 pub mod model;
 pub mod parameters;
 pub mod queue;
+pub mod repair;
 mod resolve;
 pub mod rtp;
 mod rules;

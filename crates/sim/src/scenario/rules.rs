@@ -5,8 +5,9 @@ use super::draw::{Draw, LEAST_MASS, Value};
 use super::error::{Mistake, hint, join, nearest};
 use super::fill::WEB_MEAN;
 use super::fill::home_ends;
-use super::flow::{App, FlowTable, NewrenoVariant, Recovery};
+use super::flow::{App, FlowTable};
 use super::model::{File, Profile, Topology};
+use super::repair::{NewrenoVariant, Recovery};
 use super::rules_machine::OF_RTP;
 use super::values::ClientBuffer;
 use super::walk::listed;
@@ -248,6 +249,9 @@ impl Rules {
         } else if recovery != defaults.recovery && (own || bound) {
             let problem = format!("{who} repairs losses its own way; leave `{}` out", recovery.name());
             self.note(join(path, "recovery"), problem);
+        }
+        if flow.ecn_feedback.is_some() && !flow.ecn.unwrap_or(defaults.ecn.is_on()) {
+            self.note(join(path, "ecn_feedback"), "tells of no marks without `ecn = true`: set that, or leave it out");
         }
         let mut useless = |key: &str, value: &str| {
             self.note(join(path, key), format!("`{value}` has no effect on {who}; leave the key out"));

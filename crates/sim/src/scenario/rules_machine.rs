@@ -31,6 +31,7 @@ impl Rules {
             ("newreno", flow.newreno.is_some()),
             ("limited_transmit", flow.limited_transmit.is_some()),
             ("min_rto", flow.min_rto.is_some()),
+            ("ecn_feedback", flow.ecn_feedback.is_some()),
             ("handshake", flow.handshake.is_some()),
         ];
         // UDP reports nothing, RTCP's packets have the size that they have, of all these only TFRC heeds marks, and who is

@@ -386,7 +386,7 @@ impl Warnings<'_> {
 /// Whether a flow's packets can be marked.
 fn is_capable(transport: &Transport) -> bool {
     match transport {
-        Transport::Tcp { config, .. } => config.ecn,
+        Transport::Tcp { config, .. } => config.ecn.is_on(),
         Transport::Rtp { config, .. } => config.ecn,
         Transport::Tfrc { config, .. } => config.ecn,
         Transport::Acks { .. } | Transport::Udp(_) => false,

@@ -7,7 +7,7 @@ use super::forward::{Forward, News};
 use crate::Transmit;
 use crate::tcp::connection::{Action, Connection, Phase};
 use paceline_control::{Controller, TcpEvent, Threshold, WindowController};
-use paceline_packet::{Flags, Packet, TcpOptions};
+use paceline_packet::{Packet, TcpOptions};
 use paceline_units::Time;
 
 /// `tcp_max_burst`: how far the window may exceed what is in flight when recovery ends.
@@ -44,7 +44,7 @@ impl Ns2Linux {
 
         // ns-2 keeps send times in seconds and takes 0 for "none"
         let rtt = sent.filter(|t| new && !news.ambiguous && *t > Time::ZERO).map(|t| now.since(t));
-        let echo = packet.flags.has(Flags::ECE) && conn.config.ecn && una > conn.base + 1;
+        let echo = conn.echo && una > conn.base + 1;
         if new {
             let path = conn.path(now, before);
             let grows =
@@ -80,7 +80,7 @@ impl Ns2Linux {
         }
         conn.recover = conn.max;
         conn.action = Action::Duplicates;
-        conn.cwr = conn.config.ecn; // else the receiver would echo one mark for ever (RFC 3168 section 6.1.2)
+        conn.cwr = conn.config.ecn.is_on(); // else the receiver would echo one mark for ever (RFC 3168 section 6.1.2)
         self.halving = conn.controller.window() as u32;
         conn.phase = Phase::Recovery;
         if lost {
@@ -131,7 +131,7 @@ impl Ns2Linux {
         } else {
             conn.count_timeout();
             conn.tell(TcpEvent::Timeout(Threshold::Cut), now);
-            conn.cwr |= conn.config.ecn;
+            conn.cwr |= conn.config.ecn.is_on();
             conn.recover = conn.max;
             conn.phase = Phase::Loss;
             self.forward.all_lost(&mut conn.sent, conn.nxt);

@@ -145,7 +145,7 @@ impl FineTimer {
             self.cut_at = Some(now);
             if !ns2 {
                 conn.reduced = conn.max;
-                conn.cwr |= conn.config.ecn;
+                conn.cwr |= conn.config.ecn.is_on();
             }
             conn.tell(TcpEvent::Lost { duplicates, again }, now);
         }

@@ -21,18 +21,22 @@ const FLAG_PUSH: u8 = 0x08;
 const FLAG_CWR: u8 = 0x10;
 const FLAG_ECE: u8 = 0x08;
 const FLAG_WINDOW: u8 = 0x10;
+/// The other bits of accurate ECN's count, of an acknowledgement (RFC 9768); `FLAG_ECE` is the lowest.
+const FLAG_ACK_CWR: u8 = 0x20;
+const FLAG_AE: u8 = 0x40;
 /// The number of blocks of an acknowledgement.
 const BLOCKS: u8 = 0x03;
 
 /// The flags of a segment that have a meaning.
 pub(super) const SEGMENT_FLAGS: u8 = FLAG_SYN | FLAG_PUSH | FLAG_CWR;
 /// The flags of an acknowledgement that have a meaning.
-pub(super) const ACK_FLAGS: u8 = BLOCKS | FLAG_SYN | FLAG_ECE | FLAG_WINDOW;
+pub(super) const ACK_FLAGS: u8 = BLOCKS | FLAG_SYN | FLAG_ECE | FLAG_WINDOW | FLAG_ACK_CWR | FLAG_AE;
 
 /// A header bit beside its flag on the wire.
 type Bit = (Flags, u8);
 const SEGMENT_BITS: [Bit; 3] = [(Flags::SYN, FLAG_SYN), (Flags::PUSH, FLAG_PUSH), (Flags::CWR, FLAG_CWR)];
-const ACK_BITS: [Bit; 2] = [(Flags::SYN, FLAG_SYN), (Flags::ECE, FLAG_ECE)];
+const ACK_BITS: [Bit; 4] =
+    [(Flags::SYN, FLAG_SYN), (Flags::ECE, FLAG_ECE), (Flags::CWR, FLAG_ACK_CWR), (Flags::AE, FLAG_AE)];
 
 fn to_wire(flags: Flags, bits: &[Bit]) -> u8 {
     bits.iter().filter(|(bit, _)| flags.has(*bit)).fold(0, |wire, (_, flag)| wire | flag)

@@ -151,7 +151,7 @@ impl Linux {
         self.high = conn.max;
         self.probe.forget();
         conn.inflation = 0;
-        conn.cwr |= conn.config.ecn;
+        conn.cwr |= conn.config.ecn.is_on();
         conn.recover = conn.max;
         conn.tell(event, now);
         if !conn.needs.deliveries {
@@ -236,7 +236,7 @@ impl Linux {
         self.high = conn.max;
         self.probe.forget();
         self.timeouts += 1;
-        conn.cwr |= conn.config.ecn;
+        conn.cwr |= conn.config.ecn.is_on();
         conn.action = Action::Timeout;
         conn.recover = conn.max;
         // what was sent lately is still on its way (RFC 8985 section 6.3)

@@ -18,7 +18,7 @@ use crate::tcp::sent::Delivered;
 use autotune::Autotune;
 use mdev::Estimator;
 use paceline_control::{Controller, Profile, TcpEvent, WindowController};
-use paceline_packet::{Block, Flags, Packet, TcpOptions};
+use paceline_packet::{Block, Packet, TcpOptions};
 use paceline_units::{Span, Time};
 use prr::Prr;
 use rack::Rack;
@@ -212,7 +212,7 @@ impl Linux {
         }
         conn.receive_window = conn.receive_window.min(self.tune.bound());
         news.set_timer = news.acked;
-        news.echo = packet.flags.has(Flags::ECE) && conn.config.ecn && conn.una > conn.base + 1;
+        news.echo = conn.echo && conn.una > conn.base + 1;
         let rtt = self.time(conn, now, packet, &mut news);
         if news.acked && before == conn.base && conn.config.handshake {
             let window = if self.timeouts > 1 { 1.0 } else { f64::from(conn.config.initial_window) };
@@ -305,6 +305,7 @@ impl Linux {
         let Some(mut sample) = sample else { return };
         sample.prior_in_flight = u64::from(prior_in_flight) * segment;
         sample.window_limited = self.limited;
+        sample.newly_marked = conn.marks.wrapping_sub(core::mem::replace(&mut conn.marks_sampled, conn.marks));
         let path = conn.path(now, in_flight);
         conn.controller.on_delivery(&sample, &path);
         if conn.controller.holds_back()

@@ -1,0 +1,76 @@
+//! How marks are told and counted: RFC 9768's three bits, RFC 8257's changes.
+
+mod bench;
+
+use bench::{Bench, config, ms};
+use paceline_control::Ecn;
+use paceline_flow::Segment;
+use paceline_flow::tcp::{TcpConfig, TcpReceiver};
+use paceline_packet::{ACE_OFFSET, Flags, Stamp};
+use paceline_units::Time;
+
+/// What a receiver with delayed acknowledgements says of segments of which some are marked: of each acknowledgement the next
+/// segment expected and its flags.
+fn told(ecn: Ecn, marked: &[bool]) -> Vec<(u32, Flags)> {
+    let config = TcpConfig { ecn, handshake: false, ..config("dctcp") };
+    let mut receiver = TcpReceiver::new(&config);
+    let mut out: Vec<Segment> = Vec::new();
+    for (seq, &marked) in (0..).zip(marked) {
+        let flags = if marked { Flags::ECT.with(Flags::CE) } else { Flags::ECT };
+        let data = Segment { seq, stamp: Stamp::at(Time::ZERO), size: 1500, flags, extra: None };
+        receiver.on_data(Time::ZERO, &bench::segments::packet(Time::ZERO, &data), &mut out);
+    }
+    out.into_iter().map(|ack| (ack.seq, ack.flags)).collect()
+}
+
+/// RFC 8257 section 3.2: a change is told at once, what waits as it came, and each state says how its segments were.
+#[test]
+fn dctcp_tells_each_change_at_once() {
+    let acks = told(Ecn::Dctcp, &[false, false, false, true, true, true, false, false]);
+    let echo: Vec<(u32, bool)> = acks.iter().map(|(next, flags)| (*next, flags.has(Flags::ECE))).collect();
+    // 1, 2 unmarked; 3 waits and goes as unmarked when 4, marked, comes; 5 and 6 marked; 7 tells of the change
+    assert_eq!(echo, [(2, false), (3, false), (4, true), (6, true), (7, false)]);
+}
+
+/// RFC 9768 section 3.2.2: the count begins with 5 and wraps at 8.
+#[test]
+fn accurate_ecn_counts_modulo_8() {
+    let acks = told(Ecn::Accurate, &[false, false, true, false, true, true, true, true]);
+    let counts: Vec<u32> = acks.iter().map(|(_, flags)| flags.ace()).collect();
+    assert_eq!(counts, [ACE_OFFSET, 6, 0, 2]);
+}
+
+/// The share of marks that the sender has counted in the round trip after the first acknowledgement, which begins it: alpha of
+/// DCTCP with a gain of one.
+fn share(told: &[(u32, u32)]) -> f64 {
+    let scheme = paceline_control::registry::scheme("dctcp").unwrap();
+    let config = TcpConfig { ecn: Ecn::Accurate, ..config("dctcp") };
+    let controller = paceline_control::TcpController::new(scheme, config.profile, &[("g", 1.0)]).unwrap();
+    let mut bench = Bench::of(config, controller, 8);
+    bench.pass(ms(100));
+    for &(next, marks) in told {
+        bench.ack_with(next, Flags::ACK.with_ace(marks + ACE_OFFSET), &[]);
+    }
+    let mut alpha = Alpha(f64::NAN);
+    bench.sender.gauges(&mut alpha);
+    alpha.0
+}
+
+struct Alpha(f64);
+
+impl paceline_control::Gauges for Alpha {
+    fn gauge(&mut self, name: &'static str, _: paceline_control::GaugeUnit, value: f64) {
+        if name == "alpha" {
+            self.0 = value;
+        }
+    }
+}
+
+/// RFC 9768 appendix A.2: a count that may have gone round while acknowledgements were lost is taken for the most that it can be.
+#[test]
+fn a_count_that_may_have_wrapped_is_taken_for_the_most() {
+    assert!((share(&[(2, 0), (4, 0), (6, 1), (8, 1), (10, 1)]) - 1.0 / 8.0).abs() < 1e-12);
+    // one acknowledgement of eight segments: the bits say none, which may be eight
+    assert!((share(&[(2, 0), (10, 0)]) - 1.0).abs() < 1e-12);
+    assert!((share(&[(2, 0), (10, 3)]) - 3.0 / 8.0).abs() < 1e-12);
+}
