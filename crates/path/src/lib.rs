@@ -30,7 +30,7 @@ pub mod wifi;
 
 pub use discipline::{
     ClassCounts, CoDelModel, DelayEstimate, Discipline, DualPi2Model, DualPi2Variant, DualScheduler, FqCoDelModel,
-    Interface, Keys, NativeAqm, PieModel, StepFor,
+    FqPieModel, Interface, Keys, NativeAqm, PieModel, StepFor,
 };
 pub use link::Link;
 pub use loss::{FlowSet, GilbertElliott, Loss, On, Start, TwoState};

@@ -1,6 +1,8 @@
 //! What a link is, as plain data.
 
-use crate::{CoDelModel, DualPi2Model, FlowSet, FqCoDelModel, LinkRecovery, Loss, PieModel, RateModel, RedModel};
+use crate::{
+    CoDelModel, DualPi2Model, FlowSet, FqCoDelModel, FqPieModel, LinkRecovery, Loss, PieModel, RateModel, RedModel,
+};
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// One direction of a link.
@@ -100,6 +102,8 @@ pub enum Queue {
     FqCoDel(FqCoDelModel),
     /// Drops or marks at random on arrival, so that the delay stays at a target.
     Pie(PieModel),
+    /// Flows in turn, each under PIE.
+    FqPie(FqPieModel),
     /// Two queues, for scalable senders and for the others, under one controller.
     DualPi2(DualPi2Model),
 }
@@ -109,7 +113,7 @@ impl Queue {
     /// [`ManagedLink`](crate::ManagedLink).
     #[must_use]
     pub fn decides_at_departure(&self) -> bool {
-        matches!(self, Queue::CoDel(_) | Queue::FqCoDel(_) | Queue::Pie(_) | Queue::DualPi2(_))
+        matches!(self, Queue::CoDel(_) | Queue::FqCoDel(_) | Queue::Pie(_) | Queue::FqPie(_) | Queue::DualPi2(_))
     }
 
     /// Whether it marks packets that can be marked.
@@ -121,6 +125,7 @@ impl Queue {
             Queue::CoDel(codel) => codel.ecn || codel.mark_above.is_some(),
             Queue::FqCoDel(fair) => fair.codel.ecn || fair.codel.mark_above.is_some(),
             Queue::Pie(pie) => pie.mark_below.is_some(),
+            Queue::FqPie(fair) => fair.pie.mark_below.is_some(),
             Queue::DualPi2(_) => true,
         }
     }
@@ -135,6 +140,7 @@ impl Queue {
             Queue::CoDel(codel) => Some(codel.limit),
             Queue::FqCoDel(fair) => Some(fair.codel.limit),
             Queue::Pie(pie) => Some(pie.limit),
+            Queue::FqPie(fair) => Some(fair.pie.limit),
             Queue::DualPi2(dual) => Some(dual.limit),
         }
     }

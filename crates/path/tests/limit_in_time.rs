@@ -2,8 +2,8 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    CoDelModel, DualPi2Model, Fate, FqCoDelModel, Keys, Limit, Link, LinkModel, ManagedLink, Measure, PieModel, Queue,
-    RateModel, RedModel, Schedule,
+    CoDelModel, DualPi2Model, Fate, FqCoDelModel, FqPieModel, Keys, Limit, Link, LinkModel, ManagedLink, Measure,
+    PieModel, Queue, RateModel, RedModel, Schedule,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
@@ -81,6 +81,7 @@ fn managed_queues_too() {
         (Queue::Pie(pie), kept),
         (Queue::FqCoDel(fair), cut),
         (Queue::DualPi2(dual), kept),
+        (Queue::FqPie(FqPieModel { pie, ..FqPieModel::new(most) }), kept),
     ] {
         let stream = Stream::new(1, "link");
         let link = std::cell::RefCell::new(ManagedLink::new(&model(queue.clone()), Measure::ALL, Keys::Flow, stream));

@@ -11,8 +11,8 @@ use crate::scenario::queue::{
 };
 use crate::scenario::values::Limit as LimitKey;
 use paceline_path::{
-    AdaptiveRed, CoDelModel, DelayEstimate, FqCoDelModel, GilbertElliott, Limit, LinkModel, LinkRecovery, Loss, On,
-    PieModel, Queue, RateModel, RedMode, RedModel, Reorder, Start, StepFor, TwoState,
+    AdaptiveRed, CoDelModel, DelayEstimate, FqCoDelModel, FqPieModel, GilbertElliott, Limit, LinkModel, LinkRecovery,
+    Loss, On, PieModel, Queue, RateModel, RedMode, RedModel, Reorder, Start, StepFor, TwoState,
 };
 use paceline_units::{Rate, Ratio, Size, Span};
 
@@ -127,35 +127,62 @@ pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
             Queue::FqCoDel(FqCoDelModel { codel, queues: *queues, quantum: *quantum, batch: *batch })
         }
         QueueKey::Dualpi2 { .. } => Queue::DualPi2(dualpi2::model(queue, rate)),
-        QueueKey::Pie {
-            limit: most,
-            target,
-            update,
-            burst,
-            alpha,
-            beta,
-            estimate,
-            derandomize,
-            by_size,
-            mean_packet,
-            ecn,
-            mark_below,
-        } => Queue::Pie(PieModel {
-            limit: limit(*most, rate),
-            target: *target,
-            update: *update,
-            burst: *burst,
-            alpha: *alpha,
-            beta: *beta,
-            estimate: match estimate {
-                EstimateKey::Timestamps => DelayEstimate::Timestamps,
-                EstimateKey::DepartureRate => DelayEstimate::DepartureRate,
-            },
-            derandomize: *derandomize,
-            by_size: *by_size,
-            mean_packet: *mean_packet,
-            mark_below: ecn.then_some(*mark_below),
-        }),
+        QueueKey::FqPie { queues, quantum, .. } => {
+            Queue::FqPie(FqPieModel { pie: pie(queue, rate), queues: *queues, quantum: *quantum })
+        }
+        QueueKey::Pie { .. } => Queue::Pie(pie(queue, rate)),
+    }
+}
+
+/// PIE's keys, of one queue or of each flow's.
+fn pie(queue: &QueueKey, rate: Rate) -> PieModel {
+    let (QueueKey::Pie {
+        limit: most,
+        target,
+        update,
+        burst,
+        alpha,
+        beta,
+        estimate,
+        derandomize,
+        by_size,
+        mean_packet,
+        ecn,
+        mark_below,
+    }
+    | QueueKey::FqPie {
+        limit: most,
+        target,
+        update,
+        burst,
+        alpha,
+        beta,
+        estimate,
+        derandomize,
+        by_size,
+        mean_packet,
+        ecn,
+        mark_below,
+        ..
+    }) = queue
+    else {
+        unreachable!("another queue is not PIE's")
+    };
+    PieModel {
+        limit: limit(*most, rate),
+        target: *target,
+        update: *update,
+        burst: *burst,
+        alpha: *alpha,
+        beta: *beta,
+        estimate: match estimate {
+            EstimateKey::Timestamps => DelayEstimate::Timestamps,
+            EstimateKey::DepartureRate => DelayEstimate::DepartureRate,
+        },
+        derandomize: *derandomize,
+        by_size: *by_size,
+        mean_packet: *mean_packet,
+        mark_below: ecn.then_some(*mark_below),
     }
 }
 

@@ -63,6 +63,9 @@ fn the_delay_stays_about_the_target_and_the_link_busy() {
         ("pie", 5, 12.0..20.0, 0.95),
         ("pie", 20, 13.0..18.0, 0.98),
         ("pie", 50, 13.0..18.0, 0.99),
+        ("fq-pie", 1, 3.0..15.0, 0.8),
+        ("fq-pie", 5, 8.0..25.0, 0.95),
+        ("fq-pie", 50, 20.0..120.0, 0.98),
         // Classic senders alone: one does not fill it, and no autotuning is needed for many
         ("dualpi2", 1, 2.0..15.0, 0.8),
         ("dualpi2", 5, 10.0..18.0, 0.95),
@@ -75,7 +78,8 @@ fn the_delay_stays_about_the_target_and_the_link_busy() {
         assert!(used > least, "{kind}, {count} flows: {used}");
         assert!(delays.contains(&delay), "{kind}, {count} flows: {delay} ms");
         let drops = &output.summary.queues[0].drops;
-        let (own, other) = if kind == "pie" || kind == "dualpi2" { ("early", "delay") } else { ("delay", "early") };
+        let (own, other) =
+            if ["pie", "fq-pie", "dualpi2"].contains(&kind) { ("early", "delay") } else { ("delay", "early") };
         assert!(drops[own] > 0 && drops[other] == 0 && drops["overflow"] == 0, "{kind}: {drops:?}");
     }
 }
@@ -95,10 +99,10 @@ fn pie_finds_its_target_by_either_estimate() {
 /// With flows that understand marks nothing is dropped for its delay.
 #[test]
 fn marks_spare_drops() {
-    for (kind, reason) in [("codel", "delay"), ("fq-codel", "delay"), ("pie", "early")] {
+    for (kind, reason) in [("codel", "delay"), ("fq-codel", "delay"), ("pie", "early"), ("fq-pie", "early")] {
         let counts = |ecn: bool, of_flow: bool| {
             let flows = format!("[flow.a]\ncount = 5\ncc = \"newreno\"\necn = {of_flow}\n");
-            let more = if kind == "pie" { ", mark_below = \"100 %\"" } else { "" };
+            let more = if kind.contains("pie") { ", mark_below = \"100 %\"" } else { "" };
             let output = outcome(&bottleneck(&format!("kind = \"{kind}\", ecn = {ecn}{more}"), &flows), 1);
             (output.summary.queues[0].marks, output.summary.queues[0].drops[reason])
         };
@@ -109,18 +113,20 @@ fn marks_spare_drops() {
     }
 }
 
-/// RFC 8290: flows share alike whatever their controller and round trip.
+/// RFC 8290, and FQ-PIE after it: flows share alike whatever their controller and round trip.
 #[test]
-fn fq_codel_shares_alike() {
+fn flow_queues_share_alike() {
     let flows = "[flow.a]\ncount = 2\ncc = \"newreno\"\n[flow.b]\ncount = 2\ncc = \"cubic\"\n\
                  [flow.c]\ncc = \"udp\"\napp = { kind = \"cbr\", rate = \"8 Mbit/s\" }\n";
     let goodputs = |queue: &str| -> Vec<f64> {
         outcome(&bottleneck(queue, flows), 1).summary.flows.iter().map(|flow| flow.goodput_bps / 1e6).collect()
     };
-    let fair = goodputs("kind = \"fq-codel\"");
-    assert!(fair.iter().all(|rate| (1.3..2.3).contains(rate)), "{fair:?}");
+    for kind in ["fq-codel", "fq-pie"] {
+        let fair = goodputs(&format!("kind = \"{kind}\""));
+        assert!(fair.iter().all(|rate| (1.3..2.3).contains(rate)), "{kind}: {fair:?}");
+    }
     // In one queue, be it of CoDel or of hashes that fall together, what does not yield gets the most of it.
-    for one in ["kind = \"codel\"", "kind = \"fq-codel\", queues = 1"] {
+    for one in ["kind = \"codel\"", "kind = \"fq-codel\", queues = 1", "kind = \"fq-pie\", queues = 1"] {
         let first = goodputs(one);
         assert!(first[..4].iter().all(|rate| *rate < 1.3), "{one}: {first:?}");
     }
@@ -130,7 +136,7 @@ fn fq_codel_shares_alike() {
 /// follows the rate.
 #[test]
 fn disciplines_follow_a_rate_that_varies() {
-    for kind in ["codel", "fq-codel", "pie", "dualpi2"] {
+    for kind in ["codel", "fq-codel", "pie", "fq-pie", "dualpi2"] {
         let text = format!(
             "duration = \"30 s\"\nprofile = \"linux\"\n[link.bottleneck]\ndelay = \"20 ms\"\n\
              rate_trace = {{ file = \"t\", format = \"seconds-mbit\" }}\nqueue = {{ kind = \"{kind}\" }}\n\

@@ -19,7 +19,7 @@ fn text(queue: &str, more: &str) -> String {
     )
 }
 
-const QUEUES: [&str; 8] = [
+const QUEUES: [&str; 9] = [
     "kind = \"droptail\", limit = \"30 packets\"",
     "kind = \"droptail\", limit = \"40 kB\"",
     "kind = \"red\", limit = \"60 packets\"",
@@ -28,6 +28,7 @@ const QUEUES: [&str; 8] = [
     "kind = \"fq-codel\", limit = \"60 packets\", ecn = false",
     "kind = \"dualpi2\", limit = \"60 packets\"",
     "kind = \"pie\"",
+    "kind = \"fq-pie\", limit = \"60 packets\"",
 ];
 
 const LOSSY: &str =

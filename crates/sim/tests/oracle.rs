@@ -246,7 +246,7 @@ fn random_scenario(seed: u64) -> String {
             rates[below(6)]
         );
         let limit = 3 + below(40);
-        let queue = match below(if i < inner { 8 } else { 1 }) {
+        let queue = match below(if i < inner { 9 } else { 1 }) {
             0 => "{ kind = \"unlimited\" }".to_owned(),
             1 => format!(
                 "{{ kind = \"red\", limit = \"{limit} packets\", min_threshold = {}, max_threshold = {}, weight = 0.01 }}",
@@ -268,6 +268,10 @@ fn random_scenario(seed: u64) -> String {
             5 => format!(
                 "{{ kind = \"dualpi2\", limit = \"{limit} packets\", target = \"2 ms\", variant = \"{}\" }}",
                 ["rfc9332", "linux"][limit % 2]
+            ),
+            6 => format!(
+                "{{ kind = \"fq-pie\", limit = \"{limit} packets\", target = \"2 ms\", update = \"5 ms\", queues = {limit}, ecn = {} }}",
+                limit % 2 == 0
             ),
             _ => format!("{{ kind = \"droptail\", limit = \"{limit} packets\" }}"),
         };

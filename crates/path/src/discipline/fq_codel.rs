@@ -7,114 +7,21 @@
 
 use super::Keys;
 use super::codel::{CoDel, Settings};
+use super::fair::{Queue, Round};
 use super::fifo::Waiting;
 use super::least::Least;
 use super::model::FqCoDelModel;
 use crate::DropReason;
 use crate::model::Limit;
-use paceline_packet::{Flags, Packet};
+use paceline_packet::Packet;
 use paceline_random::Stream;
-use std::collections::VecDeque;
 
-/// No place.
-const NONE: u32 = u32::MAX;
-
-/// A packet and the place of the next one of its queue.
+/// What is kept of one queue.
 #[derive(Clone, Copy, Debug)]
-struct Node {
-    packet: Packet,
-    next: u32,
-}
-
-/// Places for the packets of all queues.
-#[derive(Clone, Debug)]
-struct Places {
-    nodes: Vec<Node>,
-    free: u32,
-}
-
-impl Places {
-    fn put(&mut self, packet: Packet) -> u32 {
-        if self.free == NONE {
-            self.nodes.push(Node { packet, next: NONE });
-            return (self.nodes.len() - 1) as u32;
-        }
-        let place = self.free;
-        self.free = self.nodes[place as usize].next;
-        self.nodes[place as usize] = Node { packet, next: NONE };
-        place
-    }
-
-    /// The packet, and the place of the next one.
-    fn take(&mut self, place: u32) -> Node {
-        let node = self.nodes[place as usize];
-        self.nodes[place as usize].next = self.free;
-        self.free = place;
-        node
-    }
-}
-
-/// One queue.
-#[derive(Clone, Copy, Debug)]
-struct Queue {
-    head: u32,
-    tail: u32,
-    bytes: u64,
-    /// Bytes that it may still send in its turn.
-    credits: i64,
-    /// Whether it is in one of the two lists.
-    active: bool,
+struct Flow {
+    codel: CoDel,
     /// Whether it may have more bytes than [`Fattest`] knows of.
     grown: bool,
-    codel: CoDel,
-}
-
-impl Queue {
-    const EMPTY: Queue =
-        Queue { head: NONE, tail: NONE, bytes: 0, credits: 0, active: false, grown: false, codel: CoDel::new() };
-
-    fn push(&mut self, packet: Packet, places: &mut Places) {
-        self.bytes += u64::from(packet.size);
-        let place = places.put(packet);
-        match self.head {
-            NONE => self.head = place,
-            _ => places.nodes[self.tail as usize].next = place,
-        }
-        self.tail = place;
-    }
-
-    fn pop(&mut self, places: &mut Places) -> Option<Packet> {
-        if self.head == NONE {
-            return None;
-        }
-        let Node { packet, next } = places.take(self.head);
-        self.head = next;
-        self.bytes -= u64::from(packet.size);
-        Some(packet)
-    }
-}
-
-/// A queue with its places, and what leaves all queues through it.
-struct Drawn<'a> {
-    queue: &'a mut Queue,
-    places: &'a mut Places,
-    packets: &'a mut u32,
-    bytes: &'a mut u64,
-}
-
-impl Waiting for Drawn<'_> {
-    #[inline]
-    fn pop(&mut self) -> Option<Packet> {
-        let packet = self.queue.pop(self.places)?;
-        *self.packets -= 1;
-        *self.bytes -= u64::from(packet.size);
-        Some(packet)
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.queue.bytes
-    }
 }
 
 /// Which queue has the most bytes. Nothing is kept in order until that is asked: then it is told of the queues that have
@@ -130,21 +37,21 @@ struct Fattest {
 
 impl Fattest {
     #[inline]
-    fn grows(&mut self, number: usize, queue: &mut Queue) {
-        if !queue.grown {
-            queue.grown = true;
+    fn grows(&mut self, number: usize, queue: &mut Queue<Flow>) {
+        if !queue.aqm.grown {
+            queue.aqm.grown = true;
             self.grown.push(number as u32);
         }
     }
 
     /// The number of the queue with the most bytes; of several with as many, the first.
-    fn find(&mut self, queues: &mut [Queue]) -> Option<usize> {
+    fn find(&mut self, queues: &mut [Queue<Flow>]) -> Option<usize> {
         if self.bytes.len() != queues.len() {
             self.bytes = Least::new(vec![!0; queues.len()]);
         }
         for number in self.grown.drain(..) {
             let queue = &mut queues[number as usize];
-            queue.grown = false;
+            queue.aqm.grown = false;
             self.bytes.set(number as usize, !queue.bytes);
         }
         loop {
@@ -158,7 +65,7 @@ impl Fattest {
     }
 
     /// The queue that was found has shrunk. It would be found out when it is come to; but that is at the next question.
-    fn shrank(&mut self, number: usize, queue: &Queue) {
+    fn shrank(&mut self, number: usize, queue: &Queue<Flow>) {
         self.bytes.set(number, !queue.bytes);
     }
 }
@@ -168,17 +75,9 @@ impl Fattest {
 pub(super) struct FqCoDel {
     settings: Settings,
     limit: Limit,
-    quantum: i64,
     batch: u32,
-    queues: Vec<Queue>,
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
-    places: Places,
-    packets: u32,
-    bytes: u64,
+    round: Round<Flow>,
     fattest: Fattest,
-    hash: Stream,
-    keys: Keys,
 }
 
 impl FqCoDel {
@@ -187,21 +86,13 @@ impl FqCoDel {
     /// # Panics
     /// If there are no queues, or the quantum is nothing.
     pub(super) fn new(model: &FqCoDelModel, keys: Keys, hash: Stream) -> FqCoDel {
-        assert!(model.queues > 0 && model.quantum.0 > 0, "FQ-CoDel needs queues, and a quantum for each");
+        let flow = Flow { codel: CoDel::new(), grown: false };
         FqCoDel {
             settings: Settings::new(&model.codel),
             limit: model.codel.limit,
-            quantum: i64::try_from(model.quantum.0).unwrap_or(i64::MAX / 2),
             batch: model.batch.max(1),
-            queues: vec![Queue::EMPTY; model.queues as usize],
-            new: VecDeque::new(),
-            old: VecDeque::new(),
-            places: Places { nodes: Vec::new(), free: NONE },
-            packets: 0,
-            bytes: 0,
+            round: Round::new(model.queues, model.quantum, flow, keys, hash),
             fattest: Fattest::default(),
-            hash,
-            keys,
         }
     }
 
@@ -210,32 +101,17 @@ impl FqCoDel {
     }
 
     pub(super) fn packets(&self) -> u32 {
-        self.packets
+        self.round.packets()
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// The queue of a packet.
-    fn classify(&self, packet: &Packet) -> usize {
-        let back = self.keys == Keys::FlowAndDirection && packet.flags.has(Flags::ACK);
-        let key = u64::from(packet.flow.0) << 1 | u64::from(back);
-        let share = u128::from(self.hash.bits(key)) * self.queues.len() as u128;
-        (share >> 64) as usize
+        self.round.bytes()
     }
 
     pub(super) fn enqueue(&mut self, packet: Packet, mut dropped: impl FnMut(&Packet, DropReason)) {
-        let number = self.classify(&packet);
-        let queue = &mut self.queues[number];
-        queue.push(packet, &mut self.places);
-        self.fattest.grows(number, queue);
-        self.packets += 1;
-        self.bytes += u64::from(packet.size);
-        if !queue.active {
-            (queue.active, queue.credits) = (true, self.quantum);
-            self.new.push_back(number as u32);
-        }
+        let number = self.round.classify(&packet);
+        self.round.push(number, packet);
+        self.fattest.grows(number, &mut self.round.queues[number]);
         while self.is_over() {
             self.drop_from_fattest(&mut dropped);
         }
@@ -243,20 +119,19 @@ impl FqCoDel {
 
     /// Whether more waits than may. One packet always may.
     fn is_over(&self) -> bool {
-        self.packets > 1
+        self.packets() > 1
             && match self.limit {
-                Limit::Packets(limit) => self.packets > limit,
-                Limit::Bytes(limit) => self.bytes > limit.0,
+                Limit::Packets(limit) => self.packets() > limit,
+                Limit::Bytes(limit) => self.bytes() > limit.0,
             }
     }
 
     #[cold]
     fn drop_from_fattest(&mut self, dropped: &mut impl FnMut(&Packet, DropReason)) {
-        let Some(number) = self.fattest.find(&mut self.queues) else { return };
-        let queue = &mut self.queues[number];
-        let (half, mut gone) = (queue.bytes / 2, 0);
-        let mut drawn = Drawn { queue, places: &mut self.places, packets: &mut self.packets, bytes: &mut self.bytes };
+        let Some(number) = self.fattest.find(&mut self.round.queues) else { return };
+        let mut drawn = self.round.draw(number);
         let whole = drawn.queue.bytes;
+        let (half, mut gone) = (whole / 2, 0);
         while gone < self.batch
             && *drawn.packets > 1
             && let Some(packet) = drawn.pop()
@@ -267,8 +142,8 @@ impl FqCoDel {
                 break;
             }
         }
-        queue.codel.lost(gone);
-        self.fattest.shrank(number, queue);
+        drawn.queue.aqm.codel.lost(gone);
+        self.fattest.shrank(number, drawn.queue);
     }
 
     pub(super) fn dequeue(
@@ -277,34 +152,13 @@ impl FqCoDel {
         marks: &mut u64,
         mut dropped: impl FnMut(&Packet, DropReason),
     ) -> Option<Packet> {
-        loop {
-            let is_new = !self.new.is_empty();
-            let list = if is_new { &mut self.new } else { &mut self.old };
-            let number = *list.front()?;
-            let queue = &mut self.queues[number as usize];
-            if queue.credits <= 0 {
-                queue.credits += self.quantum;
-                list.pop_front();
-                self.old.push_back(number);
-                continue;
-            }
-            let mut codel = queue.codel;
-            let mut drawn =
-                Drawn { queue, places: &mut self.places, packets: &mut self.packets, bytes: &mut self.bytes };
-            let packet = codel.dequeue(&self.settings, now, &mut drawn, marks, &mut dropped);
-            queue.codel = codel;
-            if let Some(packet) = packet {
-                queue.credits -= i64::from(packet.size);
-                return Some(packet);
-            }
-            list.pop_front();
-            if is_new {
-                // Once round the old ones first: else a flow of single packets could keep the others from their turn.
-                self.old.push_back(number);
-            } else {
-                queue.active = false;
-            }
-        }
+        let settings = &self.settings;
+        self.round.dequeue(|drawn| {
+            let mut codel = drawn.queue.aqm.codel;
+            let packet = codel.dequeue(settings, now, drawn, marks, &mut dropped);
+            drawn.queue.aqm.codel = codel;
+            packet
+        })
     }
 }
 
@@ -312,7 +166,7 @@ impl FqCoDel {
 mod tests {
     use super::*;
     use crate::discipline::CoDelModel;
-    use paceline_packet::{ExtraId, FlowId, Stamp};
+    use paceline_packet::{ExtraId, Flags, FlowId, Stamp};
     use paceline_random::Sequence;
     use paceline_units::{Size, Time};
 
@@ -345,9 +199,9 @@ mod tests {
                     queue.dequeue(now, &mut 0, |_, _| {});
                 }
                 if below(5) == 0 {
-                    let most = queue.queues.iter().map(|queue| queue.bytes).max().unwrap();
-                    let first = queue.queues.iter().position(|queue| queue.bytes == most);
-                    assert_eq!(queue.fattest.find(&mut queue.queues), first, "{queues} queues at {now}");
+                    let most = queue.round.queues.iter().map(|queue| queue.bytes).max().unwrap();
+                    let first = queue.round.queues.iter().position(|queue| queue.bytes == most);
+                    assert_eq!(queue.fattest.find(&mut queue.round.queues), first, "{queues} queues at {now}");
                     found += usize::from(first != Some(0));
                 }
                 if below(20) == 0 {

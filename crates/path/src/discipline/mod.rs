@@ -6,8 +6,10 @@
 
 mod codel;
 mod dualpi2;
+mod fair;
 mod fifo;
 mod fq_codel;
+mod fq_pie;
 mod least;
 mod model;
 mod pie;
@@ -15,8 +17,8 @@ mod pie;
 mod tests;
 
 pub use model::{
-    ClassCounts, CoDelModel, DelayEstimate, DualPi2Model, DualPi2Variant, DualScheduler, FqCoDelModel, NativeAqm,
-    PieModel, StepFor,
+    ClassCounts, CoDelModel, DelayEstimate, DualPi2Model, DualPi2Variant, DualScheduler, FqCoDelModel, FqPieModel,
+    NativeAqm, PieModel, StepFor,
 };
 
 use crate::DropReason;
@@ -26,6 +28,7 @@ use codel::{CoDel, Settings};
 use dualpi2::DualPi2;
 use fifo::{Fifo, Waiting};
 use fq_codel::FqCoDel;
+use fq_pie::FqPie;
 use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
@@ -67,6 +70,7 @@ enum Kind {
     CoDel(Box<CoDelQueue>),
     DualPi2(Box<DualPi2>),
     FqCoDel(Box<FqCoDel>),
+    FqPie(Box<FqPie>),
     Pie(Box<Pie>),
 }
 
@@ -92,7 +96,7 @@ impl Discipline {
     /// The discipline of this model, empty, which draws from `stream`.
     ///
     /// # Panics
-    /// If the model breaks an invariant: see RED; FQ-CoDel has no queues or an empty quantum; PIE's or
+    /// If the model breaks an invariant: see RED; FQ-CoDel or FQ-PIE has no queues or an empty quantum; a PIE's or
     /// DualPI2's updates are no time apart; DualPI2's k is below 1.
     #[must_use]
     pub fn new(queue: &Queue, interface: Interface, stream: Stream) -> Discipline {
@@ -110,6 +114,7 @@ impl Discipline {
             }
             Queue::DualPi2(model) => Kind::DualPi2(Box::new(DualPi2::new(model, stream.fork(10)))),
             Queue::FqCoDel(model) => Kind::FqCoDel(Box::new(FqCoDel::new(model, interface.keys, stream.fork(8)))),
+            Queue::FqPie(model) => Kind::FqPie(Box::new(FqPie::new(model, interface.keys, stream.fork(11)))),
             Queue::Pie(model) => Kind::Pie(Box::new(Pie::new(model, stream.fork(9)))),
         };
         Discipline { kind, marks: 0 }
@@ -124,6 +129,7 @@ impl Discipline {
             Kind::CoDel(queue) => queue.limit = most,
             Kind::DualPi2(queue) => queue.limit_to(most),
             Kind::FqCoDel(queue) => queue.limit_to(most),
+            Kind::FqPie(queue) => queue.limit_to(most),
             Kind::Pie(queue) => queue.limit_to(most),
         }
     }
@@ -149,6 +155,7 @@ impl Discipline {
             }
             Kind::DualPi2(queue) => queue.enqueue(packet, dropped),
             Kind::FqCoDel(queue) => queue.enqueue(packet, dropped),
+            Kind::FqPie(queue) => queue.enqueue(packet, &mut self.marks, dropped),
             Kind::Pie(queue) => queue.enqueue(packet, &mut self.marks, dropped),
         }
     }
@@ -170,6 +177,7 @@ impl Discipline {
             }
             Kind::DualPi2(queue) => queue.dequeue(now.0, &mut self.marks, dropped),
             Kind::FqCoDel(queue) => queue.dequeue(now.0, &mut self.marks, dropped),
+            Kind::FqPie(queue) => queue.dequeue(now.0),
             Kind::Pie(queue) => queue.dequeue(now.0),
         }
     }
@@ -183,6 +191,7 @@ impl Discipline {
             Kind::CoDel(queue) => queue.fifo.packets(),
             Kind::DualPi2(queue) => queue.packets(),
             Kind::FqCoDel(queue) => queue.packets(),
+            Kind::FqPie(queue) => queue.packets(),
             Kind::Pie(queue) => queue.fifo.packets(),
         }
     }
@@ -196,6 +205,7 @@ impl Discipline {
             Kind::CoDel(queue) => queue.fifo.bytes(),
             Kind::DualPi2(queue) => queue.bytes(),
             Kind::FqCoDel(queue) => queue.bytes(),
+            Kind::FqPie(queue) => queue.bytes(),
             Kind::Pie(queue) => queue.fifo.bytes(),
         }
     }

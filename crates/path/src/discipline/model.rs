@@ -130,6 +130,26 @@ impl PieModel {
     }
 }
 
+/// FQ-PIE: queues by flow, served in turn, each under PIE (Linux' `sch_fq_pie`).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FqPieModel {
+    /// PIE, for each queue; its limit is that of all queues together.
+    pub pie: PieModel,
+    /// How many queues there are; flows of one hash share one.
+    pub queues: u32,
+    /// The bytes that a queue may send in its turn.
+    pub quantum: Size,
+}
+
+impl FqPieModel {
+    /// 1024 queues, 1514 bytes, drops spaced out, no marks (Linux).
+    #[must_use]
+    pub fn new(limit: Limit) -> FqPieModel {
+        let pie = PieModel { derandomize: true, ..PieModel::new(limit) };
+        FqPieModel { pie, queues: 1024, quantum: Size(1514) }
+    }
+}
+
 /// Whose DualPI2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DualPi2Variant {

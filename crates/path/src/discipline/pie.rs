@@ -19,13 +19,9 @@ const WEIGHT: f64 = MEASURED as f64 / 65_536.0;
 const CAPPED: f64 = 0.1;
 const STEP: f64 = 0.02;
 
-/// PIE at work. Delays are in seconds.
-#[derive(Clone, Debug)]
-pub(super) struct Pie {
-    model: PieModel,
-    pub(super) fifo: Fifo,
-    draws: Stream,
-    arrivals: u64,
+/// What PIE keeps of one queue. Delays are in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Controller {
     probability: f64,
     delay: f64,
     delay_before: f64,
@@ -40,16 +36,12 @@ pub(super) struct Pie {
     departure: f64,
 }
 
-impl Pie {
+impl Controller {
     /// # Panics
     /// If updates are no time apart.
-    pub(super) fn new(model: &PieModel, draws: Stream) -> Pie {
+    pub(super) fn new(model: &PieModel) -> Controller {
         assert!(model.update.0 > 0, "PIE must be renewed at an interval");
-        Pie {
-            model: *model,
-            fifo: Fifo::default(),
-            draws,
-            arrivals: 0,
+        Controller {
             probability: 0.0,
             delay: 0.0,
             delay_before: 0.0,
@@ -61,12 +53,12 @@ impl Pie {
         }
     }
 
-    /// Does the updates that are due. Nothing has come or gone since the last call.
-    fn catch_up(&mut self, now: u64) {
+    /// Does the updates that are due while `bytes` wait. Nothing has come or gone since the last call.
+    pub(super) fn catch_up(&mut self, model: &PieModel, bytes: u64, now: u64) {
         while self.next_update <= now {
-            self.update();
-            let step = self.model.update.0;
-            let at_rest = self.fifo.bytes() == 0 && self.probability == 0.0;
+            self.update(model, bytes);
+            let step = model.update.0;
+            let at_rest = bytes == 0 && self.probability == 0.0;
             if at_rest && self.delay == 0.0 && self.delay_before == 0.0 {
                 // Further ones would change nothing.
                 self.next_update = now - now % step;
@@ -76,14 +68,14 @@ impl Pie {
     }
 
     /// Renews the probability (section 4.2).
-    fn update(&mut self) {
-        let target = self.model.target.as_secs_f64();
-        self.delay = match self.model.estimate {
-            _ if self.fifo.bytes() == 0 => 0.0,
+    fn update(&mut self, model: &PieModel, bytes: u64) {
+        let target = model.target.as_secs_f64();
+        self.delay = match model.estimate {
+            _ if bytes == 0 => 0.0,
             DelayEstimate::Timestamps => self.delay,
-            DelayEstimate::DepartureRate => self.fifo.bytes() as f64 * self.departure / MEASURED as f64,
+            DelayEstimate::DepartureRate => bytes as f64 * self.departure / MEASURED as f64,
         };
-        let change = self.model.alpha * (self.delay - target) + self.model.beta * (self.delay - self.delay_before);
+        let change = model.alpha * (self.delay - target) + model.beta * (self.delay - self.delay_before);
         let change = change * tuning(self.probability);
         let change = if self.probability >= CAPPED { change.min(STEP) } else { change };
         let mut probability = self.probability + change;
@@ -93,25 +85,25 @@ impl Pie {
         self.probability = probability.clamp(0.0, 1.0);
         let calm = |delay: f64| delay < target / 2.0;
         self.burst = if self.probability == 0.0 && calm(self.delay) && calm(self.delay_before) {
-            self.model.burst.0
+            model.burst.0
         } else {
-            self.burst.saturating_sub(self.model.update.0)
+            self.burst.saturating_sub(model.update.0)
         };
         self.delay_before = self.delay;
     }
 
-    /// Whether a packet is to be dropped (sections 4.1 and 5.4).
-    fn takes(&mut self, size: u16) -> bool {
-        let target = self.model.target.as_secs_f64();
+    /// Whether a packet that finds `bytes` waiting is to be dropped (sections 4.1 and 5.4).
+    fn takes(&mut self, model: &PieModel, bytes: u64, size: u16, draw: impl FnOnce() -> f64) -> bool {
+        let target = model.target.as_secs_f64();
         let calm = self.delay_before < target / 2.0 && self.probability < 0.2;
-        if self.burst > 0 || calm || self.fifo.bytes() <= 2 * self.model.mean_packet.0 {
+        if self.burst > 0 || calm || bytes <= 2 * model.mean_packet.0 {
             return false;
         }
         let mut probability = self.probability;
-        if self.model.by_size {
-            probability = (probability * f64::from(size) / self.model.mean_packet.0 as f64).min(1.0);
+        if model.by_size {
+            probability = (probability * f64::from(size) / model.mean_packet.0 as f64).min(1.0);
         }
-        if self.model.derandomize {
+        if model.derandomize {
             self.accumulated = if self.probability == 0.0 { 0.0 } else { self.accumulated + probability };
             if self.accumulated < 0.85 {
                 return false;
@@ -121,11 +113,79 @@ impl Pie {
                 return true;
             }
         }
-        let drop = self.draws.unit(self.arrivals) < probability;
+        let drop = draw() < probability;
         if drop {
             self.accumulated = 0.0;
         }
         drop
+    }
+
+    /// Whether a packet that finds `bytes` waiting is let in, marked if it must be. Adds to `marks`.
+    pub(super) fn admits(
+        &mut self,
+        model: &PieModel,
+        bytes: u64,
+        packet: &mut Packet,
+        marks: &mut u64,
+        draw: impl FnOnce() -> f64,
+    ) -> bool {
+        if self.takes(model, bytes, packet.size, draw) {
+            let capable = packet.flags.has(Flags::ECT);
+            if !capable || model.mark_below.is_none_or(|below| self.probability >= below.0) {
+                return false;
+            }
+            packet.flags = packet.flags.with(Flags::CE);
+            *marks += 1;
+        }
+        true
+    }
+
+    /// There was no room for a packet.
+    pub(super) fn overflows(&mut self) {
+        self.accumulated = 0.0;
+    }
+
+    /// A packet leaves at `now`, and `bytes` are left.
+    pub(super) fn leaves(&mut self, model: &PieModel, bytes: u64, now: u64, packet: &Packet) {
+        match model.estimate {
+            DelayEstimate::Timestamps => self.delay = (now - packet.time.0) as f64 * 1e-9,
+            DelayEstimate::DepartureRate => self.measure(now, packet.size, bytes),
+        }
+    }
+
+    /// A packet of this size leaves, and `waiting` bytes are left (section 5.2).
+    fn measure(&mut self, now: u64, size: u16, waiting: u64) {
+        if let Some((since, bytes)) = &mut self.measuring {
+            *bytes += u64::from(size);
+            if *bytes >= MEASURED {
+                let taken = (now - *since) as f64 * 1e-9;
+                self.departure =
+                    if self.departure == 0.0 { taken } else { taken * WEIGHT + self.departure * (1.0 - WEIGHT) };
+                self.measuring = None;
+            }
+        }
+        if self.measuring.is_none() && waiting >= MEASURED {
+            self.measuring = Some((now, 0));
+        }
+    }
+}
+
+/// PIE at work.
+#[derive(Clone, Debug)]
+pub(super) struct Pie {
+    model: PieModel,
+    pub(super) fifo: Fifo,
+    draws: Stream,
+    arrivals: u64,
+    controller: Controller,
+}
+
+impl Pie {
+    /// # Panics
+    /// If updates are no time apart.
+    pub(super) fn new(model: &PieModel, draws: Stream) -> Pie {
+        let controller = Controller::new(model);
+        Pie { model: *model, fifo: Fifo::default(), draws, arrivals: 0, controller }
     }
 
     pub(super) fn limit_to(&mut self, most: Limit) {
@@ -138,48 +198,26 @@ impl Pie {
         marks: &mut u64,
         mut dropped: impl FnMut(&Packet, DropReason),
     ) {
-        self.catch_up(packet.time.0);
+        let Pie { model, fifo, draws, controller, .. } = self;
+        let waiting = fifo.bytes();
+        controller.catch_up(model, waiting, packet.time.0);
         self.arrivals += 1;
-        if !self.fifo.fits(self.model.limit, packet.size) {
-            self.accumulated = 0.0;
+        if !fifo.fits(model.limit, packet.size) {
+            controller.overflows();
             return dropped(&packet, DropReason::Overflow);
         }
-        if self.takes(packet.size) {
-            let marked =
-                packet.flags.has(Flags::ECT) && self.model.mark_below.is_some_and(|below| self.probability < below.0);
-            if !marked {
-                return dropped(&packet, DropReason::Early);
-            }
-            packet.flags = packet.flags.with(Flags::CE);
-            *marks += 1;
+        if !controller.admits(model, waiting, &mut packet, marks, || draws.unit(self.arrivals)) {
+            return dropped(&packet, DropReason::Early);
         }
-        self.fifo.push(packet);
+        fifo.push(packet);
     }
 
     pub(super) fn dequeue(&mut self, now: u64) -> Option<Packet> {
-        self.catch_up(now);
-        let packet = self.fifo.pop()?;
-        match self.model.estimate {
-            DelayEstimate::Timestamps => self.delay = (now - packet.time.0) as f64 * 1e-9,
-            DelayEstimate::DepartureRate => self.measure(now, packet.size),
-        }
+        let Pie { model, fifo, controller, .. } = self;
+        controller.catch_up(model, fifo.bytes(), now);
+        let packet = fifo.pop()?;
+        controller.leaves(model, fifo.bytes(), now, &packet);
         Some(packet)
-    }
-
-    /// A packet of this size leaves (section 5.2).
-    fn measure(&mut self, now: u64, size: u16) {
-        if let Some((since, bytes)) = &mut self.measuring {
-            *bytes += u64::from(size);
-            if *bytes >= MEASURED {
-                let taken = (now - *since) as f64 * 1e-9;
-                self.departure =
-                    if self.departure == 0.0 { taken } else { taken * WEIGHT + self.departure * (1.0 - WEIGHT) };
-                self.measuring = None;
-            }
-        }
-        if self.measuring.is_none() && self.fifo.bytes() >= MEASURED {
-            self.measuring = Some((now, 0));
-        }
     }
 }
 
@@ -196,35 +234,46 @@ mod tests {
     use crate::Limit;
     use crate::link::tests::packet;
 
+    impl Pie {
+        fn update(&mut self) {
+            self.controller.update(&self.model, self.fifo.bytes());
+        }
+
+        fn takes(&mut self, size: u16) -> bool {
+            let draw = || self.draws.unit(self.arrivals);
+            self.controller.takes(&self.model, self.fifo.bytes(), size, draw)
+        }
+    }
+
     /// RFC 8033 section 4.2, by hand: 40 ms where 15 are wanted, and they stand.
     #[test]
     fn the_probability_by_hand() {
         let mut pie = Pie::new(&PieModel::new(Limit::Packets(100)), Stream::new(1, "pie"));
         pie.fifo.push(packet(0, 1500));
-        (pie.delay, pie.delay_before) = (0.040, 0.040);
+        (pie.controller.delay, pie.controller.delay_before) = (0.040, 0.040);
         for (before, divisor) in
             [(0.0, 2048.0), (5e-6, 512.0), (5e-5, 128.0), (5e-4, 32.0), (5e-3, 8.0), (0.05, 2.0), (0.2, 1.0)]
         {
-            pie.probability = before;
+            pie.controller.probability = before;
             pie.update();
-            assert!((pie.probability - before - 0.125 * 0.025 / divisor).abs() < 1e-12, "{before}");
+            assert!((pie.controller.probability - before - 0.125 * 0.025 / divisor).abs() < 1e-12, "{before}");
         }
         // 100 ms more: 5/4 of that, but no more than 0.02 at once; and 200 ms less, which nothing caps.
-        (pie.probability, pie.delay) = (0.2, 0.140);
+        (pie.controller.probability, pie.controller.delay) = (0.2, 0.140);
         pie.update();
-        assert!((pie.probability - 0.22).abs() < 1e-12);
-        pie.delay = 0.030;
+        assert!((pie.controller.probability - 0.22).abs() < 1e-12);
+        pie.controller.delay = 0.030;
         pie.update();
-        assert!((pie.probability - (0.22 + 0.125 * 0.015 - 1.25 * 0.11)).abs() < 1e-12);
+        assert!((pie.controller.probability - (0.22 + 0.125 * 0.015 - 1.25 * 0.11)).abs() < 1e-12);
         // Nothing waits, but something did at the last update: down by alpha and beta alone.
         assert!(pie.fifo.pop().is_some());
-        (pie.probability, pie.delay_before) = (0.5, 0.004);
+        (pie.controller.probability, pie.controller.delay_before) = (0.5, 0.004);
         pie.update();
-        assert!((pie.probability - (0.5 - 0.125 * 0.015 - 1.25 * 0.004)).abs() < 1e-12);
+        assert!((pie.controller.probability - (0.5 - 0.125 * 0.015 - 1.25 * 0.004)).abs() < 1e-12);
         // Nothing waits: down by alpha times the target, and by a fiftieth once that is so twice.
-        (pie.probability, pie.delay_before) = (0.5, 0.0);
+        (pie.controller.probability, pie.controller.delay_before) = (0.5, 0.0);
         pie.update();
-        assert!((pie.probability - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12);
+        assert!((pie.controller.probability - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12);
     }
 
     /// RFC 8033 section 5.4: none until the probabilities sum up to 0.85, always one before 8.5.
@@ -233,7 +282,7 @@ mod tests {
         let gaps = |derandomize| {
             let model = PieModel { derandomize, alpha: 1e-9, beta: 1e-9, ..PieModel::new(Limit::Packets(100)) };
             let mut pie = Pie::new(&model, Stream::new(1, "pie"));
-            (pie.probability, pie.burst, pie.delay_before) = (0.05, 0, 1.0);
+            (pie.controller.probability, pie.controller.burst, pie.controller.delay_before) = (0.05, 0, 1.0);
             for _ in 0..10 {
                 pie.fifo.push(packet(0, 1500));
             }
@@ -259,8 +308,8 @@ mod tests {
     fn the_burst_allowance_by_hand() {
         let mut pie = Pie::new(&PieModel::new(Limit::Packets(100)), Stream::new(1, "pie"));
         pie.fifo.push(packet(0, 1500));
-        let millis = |pie: &Pie| pie.burst / 1_000_000;
-        (pie.delay, pie.delay_before) = (0.020, 0.020);
+        let millis = |pie: &Pie| pie.controller.burst / 1_000_000;
+        (pie.controller.delay, pie.controller.delay_before) = (0.020, 0.020);
         for left in (0..150).rev().step_by(15) {
             pie.update();
             assert_eq!(millis(&pie), left - 14);
@@ -269,7 +318,8 @@ mod tests {
         assert_eq!(millis(&pie), 0);
         // Below half of the target, but not twice; then twice, with a probability that is not zero; then with one.
         for (before, probability, left) in [(0.020, 0.0, 0), (0.007, 0.5, 0), (0.007, 0.0, 150)] {
-            (pie.delay, pie.delay_before, pie.probability) = (0.007, before, probability);
+            (pie.controller.delay, pie.controller.delay_before, pie.controller.probability) =
+                (0.007, before, probability);
             pie.update();
             assert_eq!(millis(&pie), left, "{before} s before, probability {probability}");
         }
@@ -281,7 +331,8 @@ mod tests {
         let share = |by_size, probability, delay_before, waiting: u16, size| {
             let model = PieModel { by_size, ..PieModel::new(Limit::Packets(100)) };
             let mut pie = Pie::new(&model, Stream::new(1, "pie"));
-            (pie.burst, pie.probability, pie.delay_before) = (0, probability, delay_before);
+            (pie.controller.burst, pie.controller.probability, pie.controller.delay_before) =
+                (0, probability, delay_before);
             [1500, waiting].into_iter().for_each(|size| pie.fifo.push(packet(0, size)));
             let drops = (0..4000).filter(|_| {
                 pie.arrivals += 1;
@@ -307,10 +358,10 @@ mod tests {
         (0..10).for_each(|_| pie.fifo.push(packet(0, 8192)));
         for (ms, expected) in [(100, 0.0), (105, 0.0), (110, 0.010), (120, 0.010), (130, 0.0125)] {
             assert!(pie.dequeue(ms * 1_000_000).is_some());
-            assert!((pie.departure - expected).abs() < 1e-12, "at {ms} ms: {}", pie.departure);
+            assert!((pie.controller.departure - expected).abs() < 1e-12, "at {ms} ms: {}", pie.controller.departure);
         }
         // Five packets wait: two and a half times 16 KiB.
         pie.update();
-        assert!((pie.delay - 2.5 * 0.0125).abs() < 1e-12, "{}", pie.delay);
+        assert!((pie.controller.delay - 2.5 * 0.0125).abs() < 1e-12, "{}", pie.controller.delay);
     }
 }

@@ -356,6 +356,70 @@ fn pie_marks_while_the_probability_is_low() {
     assert!(some > 10 && some < all && rest > 10, "{some} {rest}");
 }
 
+/// Turns are those of FQ-CoDel, and with one queue the fates are those of PIE, draw by draw.
+#[test]
+fn fq_pie_is_pie_in_turns() {
+    let mut queue = discipline(&Queue::FqPie(FqPieModel::new(MANY)));
+    for seq in 0..20 {
+        put(&mut queue, 0, packet(1, seq, 1500));
+        put(&mut queue, 0, packet(2, seq, 500));
+    }
+    let flows: Vec<u32> = (0..6).map(|_| take(&mut queue, MS).0.unwrap().flow.0).collect();
+    assert_eq!(flows, [1, 1, 2, 2, 2, 2]);
+    put(&mut queue, MS, packet(3, 0, 100));
+    assert_eq!(take(&mut queue, MS).0.unwrap().flow.0, 3, "the newcomer first");
+
+    let pie = PieModel { derandomize: true, mark_below: Some(Ratio(0.5)), ..PieModel::new(Limit::Packets(300)) };
+    for estimate in [DelayEstimate::Timestamps, DelayEstimate::DepartureRate] {
+        let pie = PieModel { estimate, ..pie };
+        let draws = Stream::new(1, "one");
+        let mut fair = FqPie::new(&FqPieModel { pie, queues: 1, quantum: Size(1514) }, Keys::Flow, draws);
+        let mut plain = Pie::new(&pie, draws.fork(1));
+        let (mut marks, mut fates, mut early) = ([0, 0], [Vec::new(), Vec::new()], 0);
+        for n in 0..20_000u32 {
+            let at = u64::from(n) * MS / 2 + u64::from(n / 5000) * 400 * MS;
+            let packet = Packet { time: Time(at), ..capable(packet(n % 7, n, 1000)) };
+            let packet = if n % 3 == 0 { Packet { flags: Flags::NONE, ..packet } } else { packet };
+            fair.enqueue(packet, &mut marks[0], |packet, reason| fates[0].push((packet.seq, Some(reason), false)));
+            plain.enqueue(packet, &mut marks[1], |packet, reason| fates[1].push((packet.seq, Some(reason), false)));
+            // 8 Mbit/s, and then 16
+            if n % 2 == 0 || n > 15_000 {
+                let sent = |packet: Packet| (packet.seq, None, packet.flags.has(Flags::CE));
+                fates[0].extend(fair.dequeue(at).map(sent));
+                fates[1].extend(plain.dequeue(at).map(sent));
+            }
+            early = fates[0].iter().filter(|(_, reason, _)| *reason == Some(DropReason::Early)).count();
+        }
+        assert_eq!((marks[0], &fates[0]), (marks[1], &fates[1]));
+        assert!(marks[0] > 5 && early > 100, "{} {early}", marks[0]);
+    }
+}
+
+/// A flow that fills its queue loses of its own, and one with little to send nothing, nor does it wait; but what comes when all is full
+/// is dropped, whosever it is.
+#[test]
+fn fq_pie_keeps_flows_apart() {
+    let mut queue = discipline(&Queue::FqPie(FqPieModel::new(MANY)));
+    let (mut lost, mut longest) = ([0, 0], 0);
+    for ms in 0..4000u64 {
+        for n in 0..2 {
+            lost[0] += put(&mut queue, ms * MS, packet(1, n, 1000)).len();
+        }
+        if ms % 10 == 0 {
+            lost[1] += put(&mut queue, ms * MS, packet(2, 9, 200)).len();
+        }
+        let (packet, _) = take(&mut queue, ms * MS + 1);
+        let packet = packet.unwrap();
+        if packet.flow.0 == 2 {
+            longest = longest.max(ms * MS + 1 - packet.time.0);
+        }
+    }
+    assert!(lost[0] > 1000 && lost[1] == 0 && longest < 3 * MS, "{lost:?} {longest}");
+    let mut full = discipline(&Queue::FqPie(FqPieModel::new(Limit::Packets(5))));
+    (0..5).for_each(|seq| assert_eq!(put(&mut full, 0, packet(1, seq, 1000)), []));
+    assert_eq!(put(&mut full, 0, packet(2, 7, 100)), [(7, DropReason::Overflow)]);
+}
+
 fn queues() -> impl Strategy<Value = Queue> {
     let limit = prop_oneof![
         (1..30u32).prop_map(Limit::Packets),
@@ -363,7 +427,7 @@ fn queues() -> impl Strategy<Value = Queue> {
         Just(MANY)
     ];
     let spans = (0..20u64, 1..50u64).prop_map(|(target, interval)| (Span(target * MS), Span(interval * MS)));
-    (limit, spans, 0..9u8, any::<bool>(), 1..40u32).prop_map(|(limit, (target, interval), kind, ecn, n)| {
+    (limit, spans, 0..10u8, any::<bool>(), 1..40u32).prop_map(|(limit, (target, interval), kind, ecn, n)| {
         let codel = CoDelModel { target, interval, ecn, ..CoDelModel::new(limit) };
         let estimate = if ecn { DelayEstimate::DepartureRate } else { DelayEstimate::Timestamps };
         match kind {
@@ -378,14 +442,22 @@ fn queues() -> impl Strategy<Value = Queue> {
                 let native_packets = n % 4;
                 Queue::DualPi2(DualPi2Model { target, update: interval, scheduler, native_packets, ..base })
             }
-            _ => Queue::Pie(PieModel {
-                target,
-                burst: Span(interval.0 * u64::from(n % 3)),
-                estimate,
-                derandomize: n % 2 == 0,
-                mark_below: ecn.then_some(Ratio(0.1)),
-                ..PieModel::new(limit)
-            }),
+            8 | 9 => {
+                let pie = PieModel {
+                    target,
+                    burst: Span(interval.0 * u64::from(n % 3)),
+                    estimate,
+                    derandomize: n % 2 == 0,
+                    mark_below: ecn.then_some(Ratio(0.1)),
+                    ..PieModel::new(limit)
+                };
+                if kind == 8 {
+                    Queue::Pie(pie)
+                } else {
+                    Queue::FqPie(FqPieModel { pie, queues: n, quantum: Size(300) })
+                }
+            }
+            _ => unreachable!("there are ten kinds"),
         }
     })
 }

@@ -208,6 +208,61 @@ pub enum Queue {
         #[serde(default = "tenth_share")]
         mark_below: Ratio,
     },
+    /// Flow queues under PIE (Linux' `sch_fq_pie`): flows take turns, those with little to send go first.
+    FqPie {
+        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
+        /// trace of opportunities at the mean of the last second.
+        #[serde(default = "fair_packets")]
+        limit: Limit,
+        /// The delay to hold.
+        #[serde(default = "fifteen_ms")]
+        #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
+        target: Span,
+        /// How often the probability of a drop is renewed.
+        #[serde(default = "fifteen_ms")]
+        #[schemars(extend("x-min" = "100 us", "x-max" = "60 s"))]
+        update: Span,
+        /// For how long after an idle time nothing is dropped.
+        #[serde(default = "burst")]
+        #[schemars(extend("x-max" = "60 s"))]
+        burst: Span,
+        /// Added to the probability in an update, for each second of delay above `target`.
+        #[serde(default = "pie_alpha")]
+        #[schemars(range(min = 0.0, max = 1000.0))]
+        alpha: f64,
+        /// The same for each second by which the delay has grown since the update before.
+        #[serde(default = "pie_beta")]
+        #[schemars(range(min = 0.0, max = 1000.0))]
+        beta: f64,
+        /// How the delay is known.
+        #[serde(default)]
+        estimate: DelayEstimate,
+        /// Spaces drops out: none until the probabilities of packets sum up to 0.85, always one at 8.5.
+        #[serde(default = "yes")]
+        derandomize: bool,
+        /// A packet's probability is in proportion to its size.
+        #[serde(default)]
+        by_size: bool,
+        /// Mean packet size: two of them may always wait, and `by_size` counts in it.
+        #[serde(default = "mtu")]
+        #[schemars(extend("x-min" = "1 B", "x-max" = "65535 B"))]
+        mean_packet: Size,
+        /// Marks ECN-capable packets instead of dropping them (RFC 3168).
+        #[serde(default)]
+        ecn: bool,
+        /// Marks only while the probability is below this share, and drops above it; see `ecn`.
+        #[serde(default = "tenth_share")]
+        mark_below: Ratio,
+        /// How many queues there are; flows of one hash share one.
+        #[serde(default = "thousand_queues")]
+        #[schemars(range(min = 1, max = 65536))]
+        queues: u32,
+        /// The bytes that a queue may send in its turn.
+        #[serde(default = "quantum")]
+        #[schemars(extend("x-min" = "1 B", "x-max" = "1 MB"))]
+        quantum: Size,
+    },
     /// DualQ coupled PI2 (RFC 9332): a queue of low latency for scalable senders, ECT(1), beside one for the others, under one
     /// controller.
     Dualpi2 {
@@ -291,7 +346,8 @@ impl Queue {
             | Queue::Red { limit, .. }
             | Queue::Codel { limit, .. }
             | Queue::FqCodel { limit, .. }
-            | Queue::Pie { limit, .. } => Some(*limit),
+            | Queue::Pie { limit, .. }
+            | Queue::FqPie { limit, .. } => Some(*limit),
             Queue::Dualpi2 { limit, variant, .. } => Some(limit.unwrap_or(variant.limit())),
             Queue::Unlimited {} => None,
         }

@@ -167,7 +167,9 @@ impl Warnings<'_> {
         }
         let marks = match queue {
             Queue::Droptail { .. } | Queue::Dualpi2 { .. } | Queue::Unlimited {} => None,
-            Queue::Red { ecn, mark_below, .. } | Queue::Pie { ecn, mark_below, .. } => {
+            Queue::Red { ecn, mark_below, .. }
+            | Queue::Pie { ecn, mark_below, .. }
+            | Queue::FqPie { ecn, mark_below, .. } => {
                 if !ecn {
                     self.waits(path, "mark_below", (mark_below, &Ratio(0.1)), "ecn", without);
                 }
@@ -193,7 +195,9 @@ impl Warnings<'_> {
                 }
                 self.never_reached(path, *limit, *target);
             }
-            Queue::Pie { limit, target, .. } => self.never_reached(path, *limit, *target),
+            Queue::Pie { limit, target, .. } | Queue::FqPie { limit, target, .. } => {
+                self.never_reached(path, *limit, *target)
+            }
             Queue::Dualpi2 { limit, target, variant, .. } => {
                 self.never_reached(path, limit.unwrap_or(variant.limit()), *target);
                 self.idle_in_dualpi2(path, queue);
@@ -330,7 +334,7 @@ impl Warnings<'_> {
         let ours = || model.flows.iter().zip(paths).filter(|(flow, _)| flow.name == name);
         let unmarked = |(there, _): &Path| !there.iter().any(|&arc| marks(model, arc));
         if ours().any(|(flow, path)| is_capable(&flow.transport) && unmarked(path)) {
-            let problem = "no queue on its way marks: give one of them a `kind` that does (`red`, `codel`, `fq-codel`, `pie`) \
+            let problem = "no queue on its way marks: give one of them a `kind` that does (`dualpi2`, or `red`, `codel`, `fq-codel`, `pie`, `fq-pie`) \
                            and `ecn = true`, or leave it out";
             self.note(join(path, "ecn"), problem);
         }

@@ -1,0 +1,91 @@
+//! Flow queues under PIE.
+//!
+//! Ramakrishnan, Bhasi, Saicharan, Monis, Patil, Tahiliani, "FQ-PIE Queue Discipline in the Linux Kernel: Design, Implementation and
+//! Challenges", LCN Symposium 2019 (`sch_fq_pie`, Linux since 5.6): the flow queues and turns of RFC 8290, PIE (RFC 8033) on each in place of CoDel.
+//! What comes when all queues together are full is dropped, whoever filled them.
+
+use super::Keys;
+use super::fair::Round;
+use super::fifo::Waiting;
+use super::model::FqPieModel;
+use super::pie::Controller;
+use crate::DropReason;
+use crate::model::Limit;
+use paceline_packet::Packet;
+use paceline_random::Stream;
+
+/// FQ-PIE at work. Each queue's controller is brought up to date when something comes to the queue or leaves it, which is no other
+/// than to renew all of them each time: between these its own delay and bytes do not change.
+#[derive(Clone, Debug)]
+pub(super) struct FqPie {
+    model: FqPieModel,
+    round: Round<Controller>,
+    draws: Stream,
+    arrivals: u64,
+}
+
+impl FqPie {
+    /// `stream` has the perturbation and the draws.
+    ///
+    /// # Panics
+    /// If there are no queues, the quantum is nothing, or updates are no time apart.
+    pub(super) fn new(model: &FqPieModel, keys: Keys, stream: Stream) -> FqPie {
+        let round = Round::new(model.queues, model.quantum, Controller::new(&model.pie), keys, stream.fork(0));
+        FqPie { model: *model, round, draws: stream.fork(1), arrivals: 0 }
+    }
+
+    pub(super) fn limit_to(&mut self, most: Limit) {
+        self.model.pie.limit = most;
+    }
+
+    pub(super) fn packets(&self) -> u32 {
+        self.round.packets()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.round.bytes()
+    }
+
+    pub(super) fn enqueue(
+        &mut self,
+        mut packet: Packet,
+        marks: &mut u64,
+        mut dropped: impl FnMut(&Packet, DropReason),
+    ) {
+        let fits = self.fits(packet.size);
+        let number = self.round.classify(&packet);
+        let pie = &self.model.pie;
+        let queue = &mut self.round.queues[number];
+        let waiting = queue.bytes;
+        queue.aqm.catch_up(pie, waiting, packet.time.0);
+        self.arrivals += 1;
+        if !fits {
+            queue.aqm.overflows();
+            return dropped(&packet, DropReason::Overflow);
+        }
+        let draw = || self.draws.unit(self.arrivals);
+        if !queue.aqm.admits(pie, waiting, &mut packet, marks, draw) {
+            return dropped(&packet, DropReason::Early);
+        }
+        self.round.push(number, packet);
+    }
+
+    /// Whether there is room. One packet always may wait.
+    fn fits(&self, size: u16) -> bool {
+        self.packets() == 0
+            || match self.model.pie.limit {
+                Limit::Packets(limit) => self.packets() < limit,
+                Limit::Bytes(limit) => self.bytes() + u64::from(size) <= limit.0,
+            }
+    }
+
+    pub(super) fn dequeue(&mut self, now: u64) -> Option<Packet> {
+        let pie = &self.model.pie;
+        self.round.dequeue(|drawn| {
+            drawn.queue.aqm.catch_up(pie, drawn.queue.bytes, now);
+            let packet = drawn.pop()?;
+            drawn.queue.aqm.leaves(pie, drawn.queue.bytes, now, &packet);
+            Some(packet)
+        })
+    }
+}
