@@ -174,7 +174,11 @@ def _study_view(
         "name": _name(study.figure),
         "title": study.title,
         "text": study.text,
-        "plots": [_figure(reproduction, study, plot, pictures[plot.key], styles) for plot in study.plots],
+        "plots": [
+            _figure(reproduction, study, plot, pictures[plot.key], styles)
+            for plot in study.plots
+            if plot.key in pictures
+        ],
         "claims": claims,
         "beside": sum(bool(c["beside"]) for c in claims),
         "counts": _counts(claims),
@@ -189,10 +193,10 @@ def _study_view(
 
 
 def _by_figure(studies: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Verdicts of each figure that has some, its studies taken together."""
+    """Verdicts of each figure that has some which count, its studies taken together."""
     found: dict[str, dict[str, Any]] = {}
     for study in studies:
-        if study["claims"]:
+        if any(not claim["beside"] for claim in study["claims"]):
             row = found.setdefault(study["figure"], {**study, "claims": []})
             row["claims"] = row["claims"] + study["claims"]
     return [{**row, "counts": _counts(row["claims"])} for row in found.values()]
@@ -209,7 +213,7 @@ def _key_figure(
 ) -> dict[str, Any] | None:
     for study in reproduction.studies():
         for plot in study.plots:
-            if plot.key == reproduction.paper.key_figure:
+            if plot.key == reproduction.paper.key_figure and plot.key in pictures:
                 return _figure(reproduction, study, plot, pictures[plot.key], styles, use="key")
     return None
 
