@@ -227,6 +227,7 @@ def test_what_was_not_run_has_no_place_in_a_figure(paper: Paper) -> None:
     text = page.render(done, pictures)
     assert text.count('data-plot="1"') == 1
     assert 'data-plot="3"' not in text
+    assert 'id="real-time"' not in text
 
 
 def test_a_run_in_real_time_serves_all_that_is_shown_of_it(paper: Paper) -> None:

@@ -269,6 +269,8 @@ def render(reproduction: Reproduction, pictures: dict[str, Picture] | None = Non
     names = _row_names(reproduction)
     styles = inline.Styles()
     studies = [_study_view(reproduction, study, drawn, names, styles) for study in reproduction.studies()]
+    # What runs in real time alone has nothing on a page without it.
+    studies = [s for s in studies if s["plots"] or s["claims"] or s["points"]]
     main, others = _parted(studies)
     key_figure = _key_figure(reproduction, drawn, styles)
     return environment.get_template("page.html.j2").render(
