@@ -148,7 +148,7 @@ def _run(
     planned = reproduction.plan(compiled, runs)
     kept, spared_s = planned.kept(out)
     at_a_time = workers if workers is not None else workers_of_machine()
-    takes = duration(reproduction.seconds_on(planned.seconds - spared_s, at_a_time))
+    takes = duration(reproduction.seconds_on(max(0.0, planned.seconds - spared_s), at_a_time))
     of = len(planned.points) * runs
     stderr = layout.stderr()
     layout.say(

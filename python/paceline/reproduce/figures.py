@@ -23,7 +23,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from paceline import files
-from paceline.reproduce import colours, measure, picture, scatter
+from paceline.reproduce import colours, ellipses, measure, picture, scatter
 from paceline.reproduce.axes import Slots, level_ticks, log_ticks, wrapped
 from paceline.reproduce.colours import COLOURS, HATCHES, MARKERS
 from paceline.reproduce.numbers import number, plus_minus, unit_of
@@ -414,6 +414,8 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Picture:
                 _draw_bars(drawn, axes, reproduction, study, plot)
             case "curves":
                 _draw_curves(drawn, axes, reproduction, study, plot)
+            case "ellipses":
+                ellipses.draw(drawn, axes, reproduction, study, plot, PAGE)
             case "scatter" if not study.pool:
                 _draw_spots(drawn, axes, reproduction, study, plot)
             case _:

@@ -103,7 +103,7 @@ def _single(metrics: Mapping[str, Metric]) -> str:
     return ", ".join(key for key, metric in metrics.items() if metric.rows != EACH)
 
 
-_KINDS = ("line", "bars", "trace", "scatter", "curves")
+_KINDS = ("line", "bars", "trace", "scatter", "ellipses", "curves")
 
 
 def read_plots(
@@ -140,9 +140,9 @@ def read_plots(
         for name in (plot.metric, plot.over):
             if name and (name not in metrics or metrics[name].rows == EACH):
                 raise PaperError(f"{table.where}: no metric {name!r}; there are {_single(metrics)}")
-        if (kind == "scatter") != (plot.over is not None):
+        if (kind in ("scatter", "ellipses")) != (plot.over is not None):
             raise PaperError(
-                f"{table.where}: what is drawn `over` another metric is a scatter, and only that"
+                f"{table.where}: what is drawn `over` another metric is a scatter or ellipses, and only they"
             )
         found.append(plot)
     return tuple(found)

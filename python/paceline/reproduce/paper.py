@@ -143,7 +143,8 @@ class Trace:
 @dataclass(frozen=True)
 class Plot:
     """A picture of a study's metric; `kind`: line, bars, trace (over time), scatter (`over` another metric: of a study
-    each of its points with intervals, of a pool a cloud), or curves (expressions over the points)."""
+    each of its points with intervals, of a pool a cloud), ellipses
+    (`over` another metric, of the runs of each point), or curves (expressions over the points)."""
 
     key: str
     title: str

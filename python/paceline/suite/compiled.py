@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 
+from paceline.errors import PacelineWarning
 from paceline.reproduce import points
 from paceline.reproduce.paper import Claim, Paper, Series, Study
 from paceline.reproduce.points import Place
@@ -107,7 +109,10 @@ def _refusal(suite: Suite, whole: Study, subject: Subject) -> str | None:
     empty = _paper(suite, {}, ())
     for level in whole.levels:
         try:
-            points.point(empty, whole, Place(whole.key, subject.text, level.label))
+            with warnings.catch_warnings():
+                # What is to be warned of is said as the runs are planned.
+                warnings.simplefilter("ignore", PacelineWarning)
+                points.point(empty, whole, Place(whole.key, subject.text, level.label))
         except PaperError as error:
             # The scenario's own words; the point is known.
             return str(error.__context__ or error).replace(

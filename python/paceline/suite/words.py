@@ -17,10 +17,11 @@ SAID = {
 
 def ours(checked: Checked) -> str:
     """What was measured, with its interval and unit."""
-    value = plus_minus(checked.ours)
-    return (
-        f"{value} {checked.check.unit}".rstrip() if checked.ours and checked.ours.mean is not None else value
-    )
+    value, unit = plus_minus(checked.ours), checked.check.unit
+    if not unit or checked.ours is None or checked.ours.mean is None:
+        return value
+    number, comma, same = value.partition(",")
+    return f"{number} {unit}{comma}{same}"
 
 
 def asked(checked: Checked) -> str:
