@@ -107,7 +107,9 @@ def suite(
     if listing:
         _cases(chosen, checks=bool(case))
         return
-    result, page = _run(chosen, named, runs, workers, out or Path("out") / f"suite-{read.key}", junit)
+    result, page = _run(
+        chosen, named, runs, workers, out or Path("out") / f"suite-{read.key}", junit, case or []
+    )
     if as_json:
         from paceline.suite import writing
 
@@ -133,6 +135,7 @@ def _run(
     workers: int | None,
     out: Path,
     junit: Path | None,
+    cases: list[str],
 ) -> tuple[Result, Path]:
     # matplotlib and the rest are slow to import: not for --list and --help.
     from paceline import files
@@ -163,6 +166,7 @@ def _run(
             result = running.run(
                 chosen, subjects, runs=runs, workers=workers, store=Store(out), progress=show
             )
+        result.chosen = cases
         page = writing.write(result, out)
     if junit is not None:
         files.write_whole(junit, xml.xml(result))

@@ -83,4 +83,3 @@ def draw(drawn: Picture, axes: Axes, reproduction: Reproduction, study: Study, p
                 level.label, (x, y), xytext=(4, 4), textcoords="offset points", fontsize=6.5, color=pen
             )
     axes.autoscale_view()
-    axes.set_xlim(left=0)

@@ -436,6 +436,8 @@ def _finish(drawn: Picture, axes: Axes, reproduction: Reproduction, study: Study
         log_ticks(axes, "y")
     elif lying:
         axes.set_xlim(_floor(drawn, axes.get_xlim()[1], bars=True, across=True))
+    elif plot.kind == "ellipses":
+        axes.margins(0.1)
     elif plot.y_from:
         axes.set_ylim(bottom=plot.y_from)
     else:

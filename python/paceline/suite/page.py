@@ -76,7 +76,7 @@ def _case(
             if study and plot.key in drawn
         ],
         "outcomes": [(answer.subject.text, str(answer.outcome)) for answer in answers],
-        "rows": [row for answer in answers for row in _rows(answer)],
+        "rows": _rows(answers),
         "axis": study.axis_label if study else "",
         "metrics": parts.metric_heads(result.made, metrics),
         "points": parts.point_rows(result.made, study, metrics, names) if study else [],
@@ -84,17 +84,28 @@ def _case(
     }
 
 
-def _rows(answer: Answer) -> list[dict[str, str]]:
-    return [
-        {
-            "subject": answer.subject.text,
-            "outcome": str(checked.verdict.outcome),
-            "says": checked.check.says,
-            "label": checked.check.label,
-            "ours": words.ours(checked),
-            "asked": words.asked(checked),
-            "source": checked.check.source,
-            "because": checked.verdict.because if checked.verdict.outcome is not Outcome.NUMBER else "",
-        }
-        for checked in answer.checks
-    ]
+def _rows(answers: list[Answer]) -> list[dict[str, Any]]:
+    """A row for each check, and in it what was found of each subject."""
+    found = []
+    for i, check in enumerate(answers[0].case.checks):
+        of_each = [(answer.subject.text, answer.checks[i]) for answer in answers]
+        found.append(
+            {
+                "says": check.says,
+                "label": check.label,
+                "asked": words.asked(of_each[0][1]),
+                "source": words.sourced(check.source),
+                "found": [
+                    {
+                        "subject": subject,
+                        "outcome": str(checked.verdict.outcome),
+                        "ours": words.ours(checked),
+                        "because": checked.verdict.because
+                        if checked.verdict.outcome is not Outcome.NUMBER
+                        else "",
+                    }
+                    for subject, checked in of_each
+                ],
+            }
+        )
+    return found

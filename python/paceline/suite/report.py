@@ -51,7 +51,7 @@ def _case(answers: list[Answer], *, several: bool, kind: str) -> Iterable[str]:
                     found or words.ours(checked),
                     words.asked(checked) or "–",
                     f"{checked.verdict.outcome}: {checked.verdict.because}",
-                    checked.check.source or "–",
+                    words.sourced(checked.check.source) or "–",
                 ]
             )
     yield ""

@@ -33,10 +33,18 @@ def asked(checked: Checked) -> str:
     return f"{threshold.said} {checked.check.unit}".rstrip() + every
 
 
+def sourced(source: str) -> str:
+    """Where a threshold is from, as a sentence begins: "Ours: ...", or "From RFC ..."."""
+    if not source:
+        return ""
+    return f"Ours{source.removeprefix('ours')}" if source.startswith("ours") else f"From {source}"
+
+
 def summed(result: Result) -> str:
     """How many cases came out how: "21 of 24 cases pass, 1 fails, 2 are undecided"."""
     counts, of = result.counts(), len(result.answers)
-    said = [f"{counts[Outcome.PASS]} of {of} case{'s' if of != 1 else ''} pass"]
+    passes = "passes" if counts[Outcome.PASS] == 1 else "pass"
+    said = [f"{counts[Outcome.PASS]} of {of} case{'s' if of != 1 else ''} {passes}"]
     if counts[Outcome.FAIL]:
         said.append(f"{counts[Outcome.FAIL]} fail{'s' if counts[Outcome.FAIL] == 1 else ''}")
     if counts[Outcome.UNDECIDED]:
