@@ -2,8 +2,8 @@
 
 A ```console block holds commands, each after "$ " (with a backslash at the end of a line that goes on), and what they
 print on a screen of 80 columns; "..." as the last line stands for the rest. The blocks of a document run one after the
-other in a directory that has `examples` and `papers` in it, and each scenario that the document shows under its name
-(a ```toml block whose first line is "# NAME.toml: ..."). After a change of the output
+other in a directory that has `examples`, `papers` and `suites` in it, and each scenario that the document shows under
+its name (a ```toml block whose first line is "# NAME.toml: ..."). After a change of the output
 
     PACELINE_BLESS=1 .venv/bin/python -m pytest tests/test_docs_output.py
 
@@ -51,7 +51,7 @@ def documents() -> list[Path]:
 
 def place(where: Path) -> dict[str, str]:
     """Makes a directory as after cloning, and the environment of a screen of 80 columns."""
-    for name in ("examples", "papers"):
+    for name in ("examples", "papers", "suites"):
         (where / name).symlink_to(ROOT / name)
     command = Path(sys.executable).with_name("paceline")
     (where / "paceline").symlink_to(command)

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from paceline.reproduce import picture
+from paceline.plots import legend
 from paceline.reproduce.axes import Slots, log_ticks
 from paceline.reproduce.traces import COLUMNS, Line
 
@@ -21,12 +21,12 @@ def test_a_long_legend_lies_within_its_figure_below_the_data(words: str) -> None
     figure = Figure(figsize=(4, 2.75), layout="constrained")
     axes = figure.subplots()
     handles = [Line2D([], [], label=f"{words} {i}") for i in range(10)]
-    picture.legend_below(figure, handles)
+    legend.outside(figure, handles, "outside lower center", fontsize=7.5)
     figure.savefig(io.BytesIO())
-    legend = figure.legends[0].get_window_extent()
-    assert legend.x0 >= 0
-    assert legend.x1 <= figure.bbox.x1
-    assert legend.y1 <= axes.get_window_extent().y0
+    box = figure.legends[0].get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
+    assert box.y1 <= axes.get_window_extent().y0
     assert axes.get_window_extent().height > 0.4 * figure.bbox.height
 
 

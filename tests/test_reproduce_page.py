@@ -346,6 +346,20 @@ def test_what_nothing_published_is_held_against_is_folded_away(out: Path) -> Non
     assert '<span class="tally differs">2 differ</span>' in main
 
 
+def test_a_figure_of_which_nothing_counts_has_no_row_of_zeros(done: Reproduction) -> None:
+    def rows(shown: Reproduction) -> list[str]:
+        table = re.search(r'<table class="overview">.*?</table>', page.render(shown), re.DOTALL)
+        assert table
+        return re.findall(r'<a href="#([\w-]+)">', table[0])
+
+    assert rows(done) == ["rate", "share", "live"]
+    results = [
+        replace(r, claim=replace(r.claim, beside="fitted")) if r.claim.study == "share" else r
+        for r in done.results
+    ]
+    assert rows(replace(done, results=results)) == ["rate", "live"]
+
+
 def test_the_first_screen_has_the_answer_and_its_figure(done: Reproduction, tmp_path: Path) -> None:
     paper = replace(done.paper, answer="Yes & <no>.", key_figure="5a", runs=RUNS)
     text = page.render(replace(done, paper=paper))

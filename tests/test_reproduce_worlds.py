@@ -85,6 +85,13 @@ label = "Goodput"
 trace = { column = "goodput_bps", scale = 1e-6 }
 """
 
+ONLY_EMULATED = (
+    OVER_TIME.replace('"2"', '"3"')
+    .replace("""    { label = "simulated, 3 s", set = { duration = "3 s" } },\n""", "")
+    .replace("[study.over", "[study.real")
+    .replace("study.over-time.plot", "study.real-time.plot")
+)
+
 PUBLISHED = """
 [[claim]]
 key = "rate-{each}"
@@ -208,6 +215,19 @@ def test_without_a_real_path_the_rest_is_there(paper: Paper) -> None:
     assert by_claim["rate-emulated, 3 s"].verdict.outcome is Outcome.OPEN
     assert "not all of its points were run" in by_claim["rate-emulated, 3 s"].verdict.because
     assert "Emulated less simulated" not in page.render(done)
+
+
+def test_what_was_not_run_has_no_place_in_a_figure(paper: Paper) -> None:
+    (paper.folder / "figures.toml").write_text(FIGURES + OVER_TIME + ONLY_EMULATED)
+    done = reproduction.run(loading.load(str(paper.folder)), runs=2)
+    pictures = figures.draw_all(done)
+    assert sorted(pictures) == ["1", "2"], "figure 3 has nothing to show"
+    labels = [text.get_text() for text in pictures["1"].figure.axes[0].get_xticklabels()]
+    assert labels == ["simulated", "simulated, 3 s"]
+    text = page.render(done, pictures)
+    assert text.count('data-plot="1"') == 1
+    assert 'data-plot="3"' not in text
+    assert 'id="real-time"' not in text
 
 
 def test_a_run_in_real_time_serves_all_that_is_shown_of_it(paper: Paper) -> None:

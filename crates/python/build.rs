@@ -1,4 +1,4 @@
-//! Puts papers, examples, the kernel's congestion controls and the dissector where the wheel is packed from, so that an
+//! Puts papers, suites, examples, the kernel's congestion controls and the dissector where the wheel is packed from, so that an
 //! installed package has them as a clone has; and gives the sources of the core a number, by which results of two of them
 //! are told apart.
 
@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use std::{env, fs, io};
 
 /// Folders at the root, and a file without which each is of no use.
-const FOLDERS: [(&str, &str); 4] = [
+const FOLDERS: [(&str, &str); 5] = [
     ("papers", "README.md"),
+    ("suites", "README.md"),
     ("examples", "README.md"),
     ("kernel-cc", "cc.h"),
     ("tools", "wireshark/paceline_tfrc.lua"),

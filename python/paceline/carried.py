@@ -3,20 +3,55 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-from paceline.errors import StorageError
+from paceline.errors import PacelineError, StorageError
 
-_OF_SCENARIOS = ("examples", "papers")
+_OF_SCENARIOS = ("examples", "papers", "suites")
 
 
 def folder(name: str) -> Path:
-    """Where "papers", "examples", "kernel-cc" or "tools" lies. Raises StorageError."""
+    """Where "papers", "suites", "examples", "kernel-cc" or "tools" lies. Raises StorageError."""
     here = Path(__file__).resolve().parent
     for candidate in (here.parents[1] / name, here / name):
         if candidate.is_dir():
             return candidate
     raise StorageError(f"the folder {name} is not installed: install Paceline again, or work in a clone")
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Folders of one kind that the package carries, each known by a file in it; and a user's own."""
+
+    folder: str
+    marker: str
+    """The file that makes a folder one of these."""
+    what: str
+    """What messages call it: "paper"."""
+    error: type[PacelineError]
+
+    def keys(self) -> list[str]:
+        """Those that the package carries."""
+        return sorted(path.parent.name for path in folder(self.folder).glob(f"*/{self.marker}"))
+
+    def find(self, name: str) -> tuple[Path, Path]:
+        """Where one lies, and how commands name it: of one that is carried by its key, papers/KEY; of another by its
+        path, or that of its marker. Raises the shelf's error."""
+        known = self.keys()
+        if name in known:
+            return folder(self.folder) / name, Path(self.folder) / name
+        given = Path(name)
+        own = given.parent if given.name == self.marker else given
+        if (own / self.marker).is_file():
+            return own, own
+        if own.is_dir():
+            raise self.error(
+                f"{own} holds no {self.marker}: see {self.folder}/README.md for what a {self.what}'s folder has"
+            )
+        raise self.error(
+            f"no {self.what} {name!r}: there are {', '.join(known)}; one of your own is named by the path of its folder"
+        )
 
 
 _FOUND: dict[str, str] = {}

@@ -65,6 +65,10 @@ def _loaded(scenario: ScenarioLike, values: list[tuple[str, str]]) -> Scenario:
             raise PacelineError(
                 f"{scenario}: this is of a paper: `paceline reproduce {Path(path).parent}` runs its figures"
             ) from None
+        if is_suite(path):
+            raise PacelineError(
+                f"{scenario}: this is a suite: `paceline suite {Path(path).parent}` runs its cases"
+            ) from None
         raise
 
 
@@ -83,6 +87,12 @@ def is_path(path: str | Path) -> bool:
 def is_of_a_paper(path: str | Path) -> bool:
     """Whether a file has the name of those that make a folder a paper, and is no scenario."""
     return Path(path).name in {FIGURES, PUBLISHED} and not _keys(path) & {"flow", "link"}
+
+
+def is_suite(path: str | Path) -> bool:
+    """Whether a file is a suite's, not a scenario."""
+    keys = _keys(path)
+    return "suite" in keys and not keys & {"flow", "link"}
 
 
 def _keys(path: str | Path) -> set[str]:

@@ -46,6 +46,7 @@ COMMANDS: dict[str, str] = {
     "emulate": "emulate",
     "plot": "plot",
     "reproduce": "reproduce",
+    "suite": "suite",
     "model": "model",
     "watch": "watch",
     "path": "path",

@@ -1,4 +1,4 @@
-"""`paceline check`: scenarios, campaigns, the files of `paceline path`, and those of a paper."""
+"""`paceline check`: scenarios, campaigns, the files of `paceline path`, and those of papers and suites."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from paceline.cli.options import AsJson
 from paceline.cli.run import NAME, text_of_input
 from paceline.errors import PacelineError, PacelineWarning, StorageError
 from paceline.reproduce.where import FIGURES
-from paceline.scenario import is_campaign, is_of_a_paper, is_path, load, parse
+from paceline.scenario import is_campaign, is_of_a_paper, is_path, is_suite, load, parse
 
 
 @dataclass
@@ -39,14 +39,14 @@ def check(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Scenario, campaign or path files (TOML), figures.toml and published.toml of papers, or - for "
-            "standard input.",
+            help="Scenario, campaign or path files (TOML), figures.toml and published.toml of papers, suite.toml of "
+            "suites, or - for standard input.",
             show_default=False,
         ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Check scenario, campaign, path and paper files without running them.
+    """Check scenario, campaign, path, paper and suite files without running them.
 
     An error is what a run would refuse. A warning is of what has no effect, or hardly the one that is meant: a run goes
     on. With errors the exit code is that of a run, 2; with warnings alone it is 0. A file of links without `flow` and
@@ -103,6 +103,7 @@ def _look(path: Path) -> Found:
         "campaign": lambda: campaign.read(path),
         "path": lambda: paths.check(path),
         "paper": lambda: _paper(Path(find(str(path)))),
+        "suite": lambda: _suite(Path(find(str(path)))),
         "scenario": lambda: load(path),
     }
     return _read(kind, str(path), reads[kind])
@@ -111,6 +112,8 @@ def _look(path: Path) -> Found:
 def _kind(path: Path) -> str:
     if is_of_a_paper(path):
         return "paper"
+    if is_suite(path):
+        return "suite"
     return "campaign" if is_campaign(path) else "path" if is_path(path) else "scenario"
 
 
@@ -136,6 +139,20 @@ def _paper(file: Path) -> None:
     paper = loading.load(str(file.parent))
     if file.name == FIGURES:
         reproduction.plan(paper, 1)
+
+
+def _suite(file: Path) -> None:
+    """Reads a suite, and every point of its cases; all can run with what it tests by default."""
+    from paceline.reproduce import reproduction
+    from paceline.suite import loading, running
+
+    suite = loading.load(str(file.parent))
+    compiled, refused = running.plan(suite, running.subjects_of(suite, []))
+    reproduction.plan(compiled, 1)
+    if refused:
+        raise PacelineError(
+            "\n".join(f"{file}: case {case}, {text}: {why}" for (case, text), why in refused.items())
+        )
 
 
 @contextlib.contextmanager

@@ -41,6 +41,11 @@ def stdout() -> Console:
     return _Piped(highlight=False, width=int(columns) if columns.isdigit() and columns != "0" else WIDTH)
 
 
+def stderr() -> Console:
+    """The console of what is said beside the results."""
+    return Console(stderr=True, highlight=False)
+
+
 def say(console: Console, text: str) -> None:
     """Prints sentences, broken between words; a path or a command that is longer than a line stays whole."""
     for line in text.splitlines():

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullFormatter, NullLocator
 
 from paceline.interval import Kind
-from paceline.plots import style
+from paceline.plots import legend, style
 from paceline.plots.sweeps import APART, POINT, Chart, Curve
 from paceline.plots.words import of_path, said, texts, what
 from paceline.quantities import scale, unit_of
@@ -83,8 +83,9 @@ def figure(chart: Chart, width: str) -> Figure:
         else:
             made.supylabel(label, fontsize=8)
         title = textwrap.fill(", ".join(map(of_path, chart.by)), int(LETTERS_AN_INCH * across))
-        _legend(made, _curves_of(chart, curves), "outside upper center", title)
-        _legend(made, _kinds_of(chart), "outside lower center")
+        above, below = _curves_of(chart, curves), _kinds_of(chart)
+        legend.outside(made, above, "outside upper center", title, **_legend_look(above))
+        legend.outside(made, below, "outside lower center", **_legend_look(below))
     return made
 
 
@@ -252,20 +253,7 @@ def _kinds_of(chart: Chart) -> list[Line2D]:
     return found
 
 
-def _legend(figure: Figure, handles: Sequence[Line2D], place: Any, title: str | None = None) -> None:
-    """Entries above or below the axes, in as few rows as the width allows; the figure grows by them."""
-    for rows in range(1, len(handles) + 1):
-        legend = figure.legend(
-            handles=handles,
-            title=title,
-            ncols=math.ceil(len(handles) / rows),
-            loc=place,
-            columnspacing=1.2,
-            handlelength=2.4 if any(handle.get_linestyle() != "None" for handle in handles) else 1.0,
-            handletextpad=0.5,
-        )
-        box = legend.get_window_extent()
-        if rows == len(handles) or box.width <= figure.bbox.width:
-            figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
-            return
-        legend.remove()
+def _legend_look(handles: Sequence[Line2D]) -> dict[str, Any]:
+    """Lines with dashes take more room than markers."""
+    lines = any(handle.get_linestyle() != "None" for handle in handles)
+    return {"columnspacing": 1.2, "handlelength": 2.4 if lines else 1.0, "handletextpad": 0.5}

@@ -239,11 +239,22 @@ class Expression:
                 return found.select(*self._key(key), seeds)
         raise self._fail("cannot be evaluated")
 
+    def _single(self, value: Array) -> float:
+        if np.size(value) != 1:
+            raise self._fail(
+                f"has {np.size(value)} values, one for each level: say which, or take their mean"
+            )
+        return float(np.ravel(value)[0])
+
+    def each(self, names: Mapping[str, Column | Array], runs: int) -> list[float]:
+        """The value of each run by itself; nan where it has none."""
+        return [self._single(self.value(names, one)) for one in np.eye(runs)]
+
     def estimate(self, names: Mapping[str, Column | Array], runs: int) -> Estimate:
         """The value over all `runs` seeds with its jackknife interval (see the module's text); without a value, and
         without an interval below two runs or where leaving one out leaves no value."""
         everything = np.ones(runs)
-        value = float(self.value(names, everything))
+        value = self._single(self.value(names, everything))
         if not math.isfinite(value):
             return Estimate(runs, None, None, None)
         if runs < 2:
@@ -252,7 +263,7 @@ class Expression:
         for left_out in range(runs):
             seeds = everything.copy()
             seeds[left_out] = 0.0
-            without[left_out] = float(self.value(names, seeds))
+            without[left_out] = self._single(self.value(names, seeds))
         if not np.isfinite(without).all():
             return Estimate(runs, value, None, None)
         error = math.sqrt((runs - 1) / runs * float(((without - without.mean()) ** 2).sum()))

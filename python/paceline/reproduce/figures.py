@@ -23,7 +23,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from paceline import files
-from paceline.reproduce import colours, measure, picture, scatter
+from paceline.reproduce import colours, ellipses, measure, picture, scatter
 from paceline.reproduce.axes import Slots, level_ticks, log_ticks, wrapped
 from paceline.reproduce.colours import COLOURS, HATCHES, MARKERS
 from paceline.reproduce.numbers import number, plus_minus, unit_of
@@ -217,14 +217,21 @@ def _publish(
         drawn.mark(axes, x, value, key, text, name=PUBLISHED)
 
 
+def _shown_levels(reproduction: Reproduction, study: Study, plot: Plot) -> list[int]:
+    """The levels that have a bar: no place is kept for those of which nothing was run."""
+    rows = (_rows(reproduction, study, series.key, plot.metric) for series in study.series)
+    return sorted({row.level for of_series in rows for row in of_series})
+
+
 def _draw_bars(drawn: Picture, axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
     lying = _lies(study, plot)
     step = 0.8 / len(study.series)
     pens = colours.of_series(study)
     keys = [series.key for series in study.series]
+    shown = _shown_levels(reproduction, study, plot)
 
     def at(level: int, series: int) -> float:
-        return level + (series - (len(keys) - 1) / 2) * step
+        return shown.index(level) + (series - (len(keys) - 1) / 2) * step
 
     for i, series in enumerate(study.series):
         rows = _rows(reproduction, study, series.key, plot.metric)
@@ -244,6 +251,8 @@ def _draw_bars(drawn: Picture, axes: Axes, reproduction: Reproduction, study: St
             drawn.mark(axes, across, up, series.key, text, place=row.place)
     seen: dict[tuple[str, str], int] = {}
     for key, level, value, bound in published_points(reproduction, plot):
+        if study.level(level) not in shown:
+            continue
         i, nth = keys.index(key), seen.get((key, level), 0)
         seen[key, level] = nth + 1
         # Beside the interval, and another beside that.
@@ -255,7 +264,7 @@ def _draw_bars(drawn: Picture, axes: Axes, reproduction: Reproduction, study: St
         where = f", {level}" if level else ""
         text = f"{study.series[i].label}{where}: published {said}"
         drawn.mark(axes, across, up, key, text, name=PUBLISHED)
-    labels = [textwrap.fill(level.label, 26 if lying else 16) for level in study.levels]
+    labels = [textwrap.fill(study.levels[n].label, 26 if lying else 16) for n in shown]
     if lying:
         axes.set_yticks(range(len(labels)), labels)
         axes.set_ylim(len(labels) - 0.5, -0.5)
@@ -375,12 +384,12 @@ def _lies(study: Study, plot: Plot) -> bool:
     return plot.kind == "bars" and len(study.levels) > 4
 
 
-def _height_in(study: Study, plot: Plot) -> float:
+def _height_in(reproduction: Reproduction, study: Study, plot: Plot) -> float:
     if plot.kind == "trace":
         return 0.9 + 1.35 * len(study.series)
     if _lies(study, plot):
         each = max(0.26, 0.12 * len(study.series))
-        return each * len(study.levels) + 0.9
+        return each * len(_shown_levels(reproduction, study, plot)) + 0.9
     return 2.75
 
 
@@ -388,7 +397,7 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Picture:
     """One plot of a study."""
     with matplotlib.rc_context(_STYLE):
         # An SVG has 72 points an inch: where marks lie is measured in those.
-        size = (_WIDTH_IN, _height_in(study, plot))
+        size = (_WIDTH_IN, _height_in(reproduction, study, plot))
         figure = Figure(figsize=size, dpi=POINTS_PER_INCH, layout="constrained")
         title = figure.suptitle(
             _title(study, plot, across=size[0]), fontsize=9, x=0.02, ha="left", gid=picture.TITLE
@@ -405,6 +414,8 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Picture:
                 _draw_bars(drawn, axes, reproduction, study, plot)
             case "curves":
                 _draw_curves(drawn, axes, reproduction, study, plot)
+            case "ellipses":
+                ellipses.draw(drawn, axes, reproduction, study, plot, PAGE)
             case "scatter" if not study.pool:
                 _draw_spots(drawn, axes, reproduction, study, plot)
             case _:
@@ -425,6 +436,8 @@ def _finish(drawn: Picture, axes: Axes, reproduction: Reproduction, study: Study
         log_ticks(axes, "y")
     elif lying:
         axes.set_xlim(_floor(drawn, axes.get_xlim()[1], bars=True, across=True))
+    elif plot.kind == "ellipses":
+        axes.margins(0.1)
     elif plot.y_from:
         axes.set_ylim(bottom=plot.y_from)
     else:
@@ -458,8 +471,10 @@ def _title(study: Study, plot: Plot, across: float) -> str:
 
 
 def draw_all(reproduction: Reproduction) -> dict[str, Picture]:
-    """Every plot of a reproduction by its key."""
-    return {plot.key: draw(reproduction, s, plot) for s in reproduction.studies() for plot in s.plots}
+    """Every plot of a reproduction by its key, but those of which nothing was run: a page without real time has none
+    of what was measured there."""
+    drawn = {plot.key: draw(reproduction, s, plot) for s in reproduction.studies() for plot in s.plots}
+    return {key: picture for key, picture in drawn.items() if not picture.is_empty}
 
 
 def _saved(drawn: Picture, kind: str) -> bytes:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from paceline.reproduce.claims import read_claims
 from paceline.reproduce.expression import Expression
-from paceline.reproduce.measure import REDUCTIONS
+from paceline.reproduce.measure import RECORDED, REDUCTIONS
 from paceline.reproduce.paper import (
     EACH,
     Claim,
     Curve,
+    Episode,
     Finding,
     Level,
     Metric,
@@ -35,7 +37,8 @@ from paceline.reproduce.where import FIGURES, PUBLISHED, PaperError, find
 from paceline.results import SERIES
 
 
-def _series(where: str, values: list[Any]) -> tuple[Series, ...]:
+def read_series(where: str, values: list[Any]) -> tuple[Series, ...]:
+    """The lines of a study's plots. Raises PaperError."""
     found = []
     for i, value in enumerate(values):
         table = Table(f"{where}.series[{i}]", value)
@@ -66,7 +69,8 @@ def _positive(table: Table, key: str) -> float | None:
     return None if value is None else float(value)
 
 
-def _levels(where: str, table: Table) -> tuple[Level, ...]:
+def read_levels(where: str, table: Table) -> tuple[Level, ...]:
+    """The levels of an axis: values of one path, or entries of their own. Raises PaperError."""
     path = table.take("path", str, None)
     if path is not None:
         values = table.take("values", list)
@@ -99,12 +103,13 @@ def _single(metrics: Mapping[str, Metric]) -> str:
     return ", ".join(key for key, metric in metrics.items() if metric.rows != EACH)
 
 
-_KINDS = ("line", "bars", "trace", "scatter", "curves")
+_KINDS = ("line", "bars", "trace", "scatter", "ellipses", "curves")
 
 
-def _plots(
+def read_plots(
     where: str, values: list[Any], levels: tuple[Level, ...], metrics: Mapping[str, Metric]
 ) -> tuple[Plot, ...]:
+    """The plots of a study. Raises PaperError."""
     found = []
     for i, value in enumerate(values):
         table = Table(f"{where}.plot[{i}]", value)
@@ -135,9 +140,9 @@ def _plots(
         for name in (plot.metric, plot.over):
             if name and (name not in metrics or metrics[name].rows == EACH):
                 raise PaperError(f"{table.where}: no metric {name!r}; there are {_single(metrics)}")
-        if (kind == "scatter") != (plot.over is not None):
+        if (kind in ("scatter", "ellipses")) != (plot.over is not None):
             raise PaperError(
-                f"{table.where}: what is drawn `over` another metric is a scatter, and only that"
+                f"{table.where}: what is drawn `over` another metric is a scatter or ellipses, and only they"
             )
         found.append(plot)
     return tuple(found)
@@ -199,7 +204,7 @@ def _study(
     axis = Table(f"{where}.axis", table.take("axis", dict, {}))
     own = table.take("series", list, [])
     later = table.take("later", str, "")
-    levels = () if pool or later else _levels(f"{where}.axis", axis)
+    levels = () if pool or later else read_levels(f"{where}.axis", axis)
     study = Study(
         key=key,
         figure=table.take("figure", str),
@@ -208,9 +213,9 @@ def _study(
         scenario=table.take("scenario", str, None),
         axis_label=axis.take("label", str, ""),
         axis_unit=axis.take("unit", str, ""),
-        series=_series(where, own) if own else common,
+        series=read_series(where, own) if own else common,
         levels=levels,
-        plots=_plots(where, table.take("plot", list, []), levels, metrics),
+        plots=read_plots(where, table.take("plot", list, []), levels, metrics),
         pool=pool,
         record=table.take("record", str, None),
         record_every_s=float(table.take("record_every", (int, float), 0.5)),
@@ -239,7 +244,26 @@ def _study(
     return study
 
 
-def _metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
+def _episode(table: Table) -> Episode | None:
+    """`while = { field = "state", is = 2, nth = 1 }`: which part of a recording counts."""
+    value = table.take("while", dict, None)
+    if value is None:
+        return None
+    entry = Table(f"{table.where}.while", value)
+    field = entry.take("field", str)
+    bounds = {key: entry.take(key, (int, float), None) for key in ("is", "above", "below")}
+    nth = entry.take("nth", int, 0)
+    entry.end()
+    given = [(key, float(bound)) for key, bound in bounds.items() if bound is not None]
+    if len(given) != 1:
+        raise PaperError(f"{entry.where}: needs one of is, above and below")
+    if nth < 0:
+        raise PaperError(f"{entry.where}.nth: 1 is the first, 0 all of them; not {nth}")
+    return Episode(field, *given[0], nth)
+
+
+def read_metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
+    """The metrics of a file, in its order. Raises PaperError."""
     found: dict[str, Metric] = {}
     for key, value in values.items():
         table = Table(f"{name}: metric.{key}", value)
@@ -255,17 +279,23 @@ def _metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
             if_null=table.take("if_null", str, None),
             rows=table.take("rows", str, "first"),
             from_s=_positive(table, "from") or 0.0,
+            to_s=_positive(table, "to") or math.inf,
+            during=_episode(table),
             expression=to_expression(table.where, text) if text is not None else None,
         )
         table.end()
-        if metric.rows not in ("first", EACH, *REDUCTIONS):
+        if metric.rows not in ("first", EACH, *REDUCTIONS, *RECORDED):
             raise PaperError(
-                f"{table.where}.rows: first, {', '.join(REDUCTIONS)} or {EACH}, not {metric.rows!r}"
+                f"{table.where}.rows: first, {', '.join((*REDUCTIONS, *RECORDED))} or {EACH}, not {metric.rows!r}"
             )
-        if metric.table in SERIES and metric.rows in ("first", EACH):
-            raise PaperError(f"{table.where}.rows: of a recording {', '.join(REDUCTIONS)}, not {metric.rows}")
-        if metric.from_s and metric.table not in SERIES:
-            raise PaperError(f"{table.where}.from: is of a recording alone")
+        if metric.table in SERIES and metric.rows == EACH:
+            known = ", ".join(("first", *REDUCTIONS, *RECORDED))
+            raise PaperError(f"{table.where}.rows: of a recording {known}, not {metric.rows}")
+        of_time = metric.from_s or metric.to_s < math.inf or metric.during or metric.rows in RECORDED
+        if of_time and metric.table not in SERIES:
+            raise PaperError(
+                f"{table.where}: from, to, while and {', '.join(RECORDED)} are of a recording alone"
+            )
         if (metric.expression is None) == (metric.table is None or metric.field is None):
             raise PaperError(f"{table.where}: needs either table and field or an expression")
         if metric.expression and (missing := metric.expression.names - found.keys()):
@@ -282,8 +312,8 @@ def load(name_or_path: str) -> Paper:
     name = f"{shown}/{FIGURES}"
     top = Table(name, read_toml(folder / FIGURES))
     about = Table(f"{name}: paper", top.take("paper", dict))
-    metrics = _metrics(name, top.take("metric", dict))
-    common = _series(name, top.take("series", list, []))
+    metrics = read_metrics(name, top.take("metric", dict))
+    common = read_series(name, top.take("series", list, []))
     studies = {k: _study(name, k, v, common, metrics) for k, v in top.take("study", dict).items()}
     findings = []
     for i, value in enumerate(top.take("finding", list, [])):

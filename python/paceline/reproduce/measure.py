@@ -13,7 +13,7 @@ import polars as pl
 
 from paceline.reproduce import points
 from paceline.reproduce.expression import Array, Column, ExpressionError
-from paceline.reproduce.paper import EACH, Claim, Curve, Metric, Paper, Study, World
+from paceline.reproduce.paper import EACH, Claim, Curve, Episode, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome, Verdict, judge
 from paceline.reproduce.where import PaperError
@@ -41,6 +41,33 @@ REDUCTIONS: dict[str, Callable[[Array], float]] = {
 """What several rows of a summary may become: name -> function of their values."""
 
 
+def _lasts(table: pl.DataFrame, kept: pl.Series) -> float:
+    """Seconds in which `kept` holds: each row stands for the time until the next."""
+    steps = table["time_s"].diff().shift(-1).fill_null(0.0)
+    return float(steps.filter(kept).sum())
+
+
+RECORDED: dict[str, Callable[[pl.DataFrame, pl.Series], float]] = {
+    "lasts": _lasts,
+    "share": lambda table, kept: float(kept.mean()) if len(kept) else math.nan,  # type: ignore[arg-type]
+    "episodes": lambda _, kept: float((kept & ~kept.shift(1, fill_value=False)).sum()),
+}
+"""What may be said of when something held in a recording: name -> function of its rows and of whether it held there.
+lasts: for how many seconds; share: in which share of the rows; episodes: how often it began. To register one more is a
+line here; it is then a word of `rows`."""
+
+
+def _held(table: pl.DataFrame, during: Episode) -> pl.Series:
+    """In which rows the episode was; none of a value that was not known."""
+    column = table[during.field]
+    tests = {"is": column == during.bound, "above": column > during.bound, "below": column < during.bound}
+    held = (tests[during.test] & column.is_not_nan()).fill_null(value=False)
+    if during.nth == 0:
+        return held
+    begins = held & ~held.shift(1, fill_value=False)
+    return held & (begins.cum_sum() == during.nth)
+
+
 def _value(row: Mapping[str, Any], field: str) -> Any:
     """A value of a row: "goodput_bps", or "drops.early" of a table in it; None if it is not there."""
     outer, _, inner = field.partition(".")
@@ -61,7 +88,7 @@ def _over_time(metric: Metric, series: Mapping[str, pl.DataFrame]) -> float:
     table = series.get(str(metric.table))
     if table is None:
         return math.nan
-    for column in (*metric.match, str(metric.field)):
+    for column in (*metric.match, str(metric.field), *([metric.during.field] if metric.during else [])):
         if column not in table.columns:
             there = ", ".join(table.columns)
             raise PaperError(
@@ -69,9 +96,15 @@ def _over_time(metric: Metric, series: Mapping[str, pl.DataFrame]) -> float:
             )
     for column, value in metric.match.items():
         table = table.filter(pl.col(column) == value)
-    table = table.filter(pl.col("time_s") >= metric.from_s)
-    values = table[str(metric.field)].drop_nulls().drop_nans().to_numpy()
-    return float(REDUCTIONS[metric.rows](values)) * metric.scale if len(values) else math.nan
+    table = table.filter(pl.col("time_s").is_between(metric.from_s, metric.to_s))
+    held = _held(table, metric.during) if metric.during else pl.repeat(True, len(table), eager=True)
+    if metric.rows in RECORDED:
+        return RECORDED[metric.rows](table, held) * metric.scale
+    values = table.filter(held)[str(metric.field)].drop_nulls().drop_nans().to_numpy()
+    if not len(values):
+        return math.nan
+    first = metric.rows == "first"
+    return (float(values[0]) if first else REDUCTIONS[metric.rows](values)) * metric.scale
 
 
 def _field(metric: Metric, summary: Mapping[str, Any], series: Mapping[str, pl.DataFrame]) -> float | Array:

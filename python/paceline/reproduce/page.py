@@ -6,19 +6,14 @@ so that the page can be read without a pointer, without scripts, and on paper.
 
 from __future__ import annotations
 
-import json
 import shlex
 import statistics
-from pathlib import Path
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
-
-from paceline.reproduce import figures, inline, measure, points
+from paceline.reproduce import figures, inline, measure, parts, points
 from paceline.reproduce.inline import Styles
 from paceline.reproduce.numbers import number, plus_minus
-from paceline.reproduce.paper import Level, Plot, Series, Study, World
+from paceline.reproduce.paper import Level, Series, Study, World
 from paceline.reproduce.picture import Picture
 from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import RealTime, Reproduction
@@ -26,7 +21,6 @@ from paceline.reproduce.verdict import ABOUT_SHARE, Outcome
 from paceline.statistics import Estimate, independent_difference
 from paceline.turns import TRIES
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _READINGS = "readings"
 """What figures.toml calls the figure of a study that tries other readings."""
 
@@ -37,12 +31,6 @@ def _ours(result: measure.Result) -> str:
         # The expression is a distance from the bound; the page shows the number itself.
         return plus_minus(Estimate(ours.n, ours.mean + bound, ours.sd, ours.half_width))
     return plus_minus(ours)
-
-
-def _name(figure: str) -> str:
-    """A figure or table as the page calls it: "4" is "Figure 4", "table-2" "Table 2"; "" for others."""
-    word, _, number = figure.rpartition("-")
-    return f"{word.capitalize() or 'Figure'} {number}" if number.isdigit() and word in ("", "table") else ""
 
 
 def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]:
@@ -66,30 +54,6 @@ def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]
         "why": claim.if_differs if result.verdict.outcome is Outcome.DIFFERS else "",
         "expression": claim.ours.text if claim.ours else "",
     }
-
-
-def _row_names(reproduction: Reproduction) -> dict[Place, str]:
-    """What the page calls a point's row, which holds its command."""
-    places = (place for study in reproduction.studies() for place, _, _ in points.places(study))
-    return {place: f"p{n}" for n, place in enumerate(places) if reproduction.values.get(place)}
-
-
-def _point_rows(reproduction: Reproduction, study: Study, names: dict[Place, str]) -> list[dict[str, Any]]:
-    rows = []
-    metrics = _shown_metrics(reproduction, study)
-    for place, series, level in points.places(study):
-        measured = reproduction.values.get(place)
-        if measured:
-            rows.append(
-                {
-                    "name": names[place],
-                    "level": level.label,
-                    "series": series.label,
-                    "cells": [plus_minus(measure.mean(measured[key])) for key in metrics],
-                    "command": points.command(reproduction.paper, study, place, reproduction.runs),
-                }
-            )
-    return rows
 
 
 def _at(study: Study, series: Series, level: Level) -> str:
@@ -116,7 +80,7 @@ def _gap_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]]:
         if study.world(series, level) is World.SIMULATED or twin is None or emulated is None:
             continue
         simulated = reproduction.values[twin]
-        for key in _shown_metrics(reproduction, study):
+        for key in parts.shown_metrics(reproduction, study):
             metric = reproduction.paper.metrics[key]
             rows.append(
                 {
@@ -128,30 +92,6 @@ def _gap_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]]:
                 }
             )
     return rows
-
-
-def _shown_metrics(reproduction: Reproduction, study: Study) -> list[str]:
-    wanted = study.drawn | {"throughput", "late"}
-    return [key for key in reproduction.paper.metrics if key in wanted]
-
-
-def _figure(
-    reproduction: Reproduction, study: Study, plot: Plot, drawn: Picture, styles: Styles, use: str = "plot"
-) -> dict[str, Any]:
-    """A plot as it stands in the page: `use` tells two of them apart."""
-    up, across = figures.y_label(reproduction, plot), figures.x_label(reproduction, study, plot)
-    across = "Time (s)" if plot.kind == "trace" else across
-    over = f" over {across}" if across else ""
-    label = (
-        f"{plot.title}: {up}{over}. The numbers stand in the tables of {_name(study.figure) or study.title}."
-    )
-    return {
-        "key": plot.key,
-        "title": plot.title,
-        "kind": plot.kind,
-        "figure": _name(study.figure),
-        "svg": inline.svg(drawn, f"{use}-{plot.key}", label, styles),
-    }
 
 
 def _counts(claims: list[dict[str, Any]]) -> dict[str, int]:
@@ -167,32 +107,33 @@ def _study_view(
 ) -> dict[str, Any]:
     labels = {s.key: s.label for s in study.series}
     claims = [_claim_row(r, labels) for r in reproduction.results if r.claim.study == study.key]
-    metrics = reproduction.paper.metrics
+    shown = parts.shown_metrics(reproduction, study)
     return {
         "key": study.key,
         "figure": study.figure,
-        "name": _name(study.figure),
+        "name": parts.figure_name(study.figure),
         "title": study.title,
         "text": study.text,
-        "plots": [_figure(reproduction, study, plot, pictures[plot.key], styles) for plot in study.plots],
+        "plots": [
+            parts.figure_view(reproduction, study, plot, pictures[plot.key], styles)
+            for plot in study.plots
+            if plot.key in pictures
+        ],
         "claims": claims,
         "beside": sum(bool(c["beside"]) for c in claims),
         "counts": _counts(claims),
         "axis": study.axis_label,
-        "metrics": [
-            f"{metrics[k].label}{f', {metrics[k].unit}' if metrics[k].unit else ''}"
-            for k in _shown_metrics(reproduction, study)
-        ],
-        "points": _point_rows(reproduction, study, names),
+        "metrics": parts.metric_heads(reproduction, shown),
+        "points": parts.point_rows(reproduction, study, shown, names),
         "gaps": _gap_rows(reproduction, study),
     }
 
 
 def _by_figure(studies: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Verdicts of each figure that has some, its studies taken together."""
+    """Verdicts of each figure that has some which count, its studies taken together."""
     found: dict[str, dict[str, Any]] = {}
     for study in studies:
-        if study["claims"]:
+        if any(not claim["beside"] for claim in study["claims"]):
             row = found.setdefault(study["figure"], {**study, "claims": []})
             row["claims"] = row["claims"] + study["claims"]
     return [{**row, "counts": _counts(row["claims"])} for row in found.values()]
@@ -209,8 +150,8 @@ def _key_figure(
 ) -> dict[str, Any] | None:
     for study in reproduction.studies():
         for plot in study.plots:
-            if plot.key == reproduction.paper.key_figure:
-                return _figure(reproduction, study, plot, pictures[plot.key], styles, use="key")
+            if plot.key == reproduction.paper.key_figure and plot.key in pictures:
+                return parts.figure_view(reproduction, study, plot, pictures[plot.key], styles, use="key")
     return None
 
 
@@ -241,33 +182,18 @@ def _time(seconds: float) -> str:
     return f"{number(seconds * 1e3)} ms" if seconds >= 1e-3 else f"{number(seconds * 1e6)} us"
 
 
-def _script_json(value: object) -> Markup:
-    # A "<" inside a string could end the script element; written as an escape it is the same string.
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 (escaped for where it stands)
-
-
-def _verbatim(name: str) -> Markup:
-    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 (a file of this package)
-
-
 def render(reproduction: Reproduction, pictures: dict[str, Picture] | None = None) -> str:
     """The whole page, with figures that are drawn already or drawn for it."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     paper = reproduction.paper
     drawn = figures.draw_all(reproduction) if pictures is None else pictures
-    names = _row_names(reproduction)
+    names = parts.row_names(reproduction)
     styles = inline.Styles()
     studies = [_study_view(reproduction, study, drawn, names, styles) for study in reproduction.studies()]
+    # What runs in real time alone has nothing on a page without it.
+    studies = [s for s in studies if s["plots"] or s["claims"] or s["points"]]
     main, others = _parted(studies)
     key_figure = _key_figure(reproduction, drawn, styles)
-    return environment.get_template("page.html.j2").render(
+    return parts.template("page.html.j2").render(
         paper=paper,
         again=shlex.quote(paper.name),
         runs=reproduction.runs,
@@ -292,8 +218,5 @@ def render(reproduction: Reproduction, pictures: dict[str, Picture] | None = Non
         real_time=_real_words(reproduction.real),
         workers=reproduction.workers,
         figure=reproduction.figure,
-        css=_verbatim("page.css"),
-        looks=styles.rules(),
-        js=_verbatim("page.js"),
-        data=_script_json({key: inline.data(picture, names) for key, picture in drawn.items()}),
+        **parts.frame(drawn, names, styles),
     )

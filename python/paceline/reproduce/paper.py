@@ -18,7 +18,7 @@ from pathlib import Path
 
 from paceline.reproduce.expression import Expression
 from paceline.reproduce.verdict import Kind, Published
-from paceline.reproduce.where import PaperError
+from paceline.reproduce.where import FIGURES, PaperError
 from paceline.statistics import Estimate
 
 Settings = tuple[tuple[str, str], ...]
@@ -63,6 +63,17 @@ EACH = "each"
 
 
 @dataclass(frozen=True)
+class Episode:
+    """A part of a recording: the rows in which a column `is` a number, or lies `above` or `below` one."""
+
+    field: str
+    test: str
+    bound: float
+    nth: int = 0
+    """Which of the unbroken times in which that holds, from 1; 0: all of them."""
+
+
+@dataclass(frozen=True)
 class Metric:
     """A number of each run: a field of the summary's rows that match, times a scale; or an expression over others.
 
@@ -82,6 +93,10 @@ class Metric:
     rows: str = "first"
     from_s: float = 0.0
     """Of a recording: rows before this instant do not count."""
+    to_s: float = math.inf
+    """Nor rows after this one."""
+    during: Episode | None = None
+    """Of a recording: what part of it counts."""
 
     def reach(self, ours: Estimate) -> tuple[float, float]:
         """How far an interval reaches below and above its mean where it is drawn: what is measured has no negative
@@ -128,7 +143,8 @@ class Trace:
 @dataclass(frozen=True)
 class Plot:
     """A picture of a study's metric; `kind`: line, bars, trace (over time), scatter (`over` another metric: of a study
-    each of its points with intervals, of a pool a cloud), or curves (expressions over the points)."""
+    each of its points with intervals, of a pool a cloud), ellipses
+    (`over` another metric, of the runs of each point), or curves (expressions over the points)."""
 
     key: str
     title: str
@@ -306,6 +322,8 @@ class Paper:
     """What its question's answer is by these runs, in at most three sentences."""
     key_figure: str = ""
     """The plot that shows it best."""
+    file: str = FIGURES
+    """The file that says what is run, as messages name it."""
 
     @property
     def name(self) -> str:

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from paceline.plots import legend
 from paceline.reproduce.points import Place
 
 TITLE = "title"
@@ -83,29 +84,24 @@ class Picture:
         if len(self.entries) < 2:
             return
         handles = [handle for handle, _, _ in self.entries]
-        legend_below(self.figure, handles, title)
-        legend = self.figure.legends[0]
-        artists = zip(legend.legend_handles, legend.get_texts(), strict=True)
+        made = legend.outside(
+            self.figure, handles, "outside lower center", title, fontsize=_LEGEND_POINTS, columnspacing=1.0,
+            handlelength=1.8, title_fontsize=_LEGEND_POINTS, borderaxespad=0.2,
+        )  # fmt: skip
+        assert made is not None  # it has entries
+        artists = zip(made.legend_handles, made.get_texts(), strict=True)
         for (handle, text), (_, series, name) in zip(artists, self.entries, strict=True):
             for artist in (handle, text):
                 if artist is not None:
                     artist.set_gid(gid("legend", series, name))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of ours is in it: its points were not run."""
+        ours = any(mark.name != PUBLISHED for mark in self.marks)
+        return not ours and not any(panel.lines for panel, _ in self.panels)
+
     def where(self, axes: Axes, x: float, y: float) -> tuple[float, float]:
         """Where a point of the axes lies in the SVG."""
         across, up = axes.transData.transform((x, y)) / self.figure.dpi * POINTS_PER_INCH
         return float(across), float(self.figure.get_figheight() * POINTS_PER_INCH - up)
-
-
-def legend_below(figure: Figure, handles: list[Any], title: str = "") -> None:
-    """A legend under the axes, in as many columns as fit, for which the figure grows."""
-    em = _LEGEND_POINTS / POINTS_PER_INCH  # inches
-    # The letters' mean width; handle and gaps.
-    column = 0.62 * em * max(len(str(handle.get_label())) for handle in handles) + 4.0 * em
-    columns = max(1, min(4, int(figure.get_figwidth() / column)))
-    rows = math.ceil(len(handles) / columns) + bool(title)
-    figure.set_figheight(figure.get_figheight() + 1.55 * em * rows)
-    figure.legend(
-        handles=handles, fontsize=_LEGEND_POINTS, loc="outside lower center", ncols=columns, columnspacing=1.0,
-        handlelength=1.8, title=title or None, title_fontsize=_LEGEND_POINTS, borderaxespad=0.2,
-    )  # fmt: skip

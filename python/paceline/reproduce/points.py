@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from paceline.errors import ScenarioError
 from paceline.reproduce.paper import Level, Paper, Series, Settings, Study, World
-from paceline.reproduce.where import FIGURES, PaperError
+from paceline.reproduce.where import PaperError
 from paceline.scenario import load
 from paceline.sweeping import Point
 
@@ -52,7 +52,7 @@ def point(paper: Paper, study: Study, place: Place) -> Point:
         }
         scenario = load(paper.folder / str(study.scenario), changes)
     except ScenarioError as error:
-        where = f"{paper.name}/{FIGURES}: study.{study.key} at {place.level}, {place.series}"
+        where = f"{paper.name}/{paper.file}: study.{study.key} at {place.level}, {place.series}"
         raise PaperError(f"{where}: {error}") from None
     return Point(scenario, {"study": place.study, "series": place.series, "level": place.level})
 

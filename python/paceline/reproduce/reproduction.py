@@ -18,7 +18,6 @@ from paceline.reproduce import intervals, measure, points
 from paceline.reproduce.paper import Level, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome
-from paceline.reproduce.where import FIGURES
 from paceline.results import RunRecord
 from paceline.series import sparse
 from paceline.store import Store, kept_in
@@ -370,5 +369,5 @@ def _check_found(paper: Paper, firsts: Mapping[str, Sequence[Mapping[str, Any]]]
         for metric in reversed(list(paper.metrics.values())):
             # Expressions are of metrics above them.
             if metric.key in wanted:
-                measure.check_found(f"{paper.name}/{FIGURES}: metric.{metric.key}", metric, summaries)
+                measure.check_found(f"{paper.name}/{paper.file}: metric.{metric.key}", metric, summaries)
                 wanted |= metric.expression.names if metric.expression else set()

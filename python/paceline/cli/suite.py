@@ -1,0 +1,246 @@
+"""`paceline suite`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from paceline.cli import documents, layout
+from paceline.cli.layout import Column, Layout
+from paceline.cli.options import AsJson, Workers
+from paceline.cli.progress import duration, progress
+from paceline.errors import PacelineError
+
+if TYPE_CHECKING:
+    from paceline.suite.running import Result
+    from paceline.suite.suite import Suite
+
+
+def suite(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SUITE]",
+            help="Which suite (see --list), or the path of a folder with one of your own.",
+            show_default=False,
+        ),
+    ] = None,
+    scheme: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scheme",
+            metavar="CC[:KEY=VALUE,...]",
+            help="Scheme to test, with parameters of its own; repeatable. Default: the suite's.",
+            show_default=False,
+        ),
+    ] = None,
+    queue: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--queue",
+            metavar="KIND[:KEY=VALUE,...]",
+            help="Queue to test, in a suite of queues; repeatable. Default: the suite's.",
+            show_default=False,
+        ),
+    ] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option("--case", metavar="C", help="Run this case alone; repeatable.", show_default=False),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            "--runs", metavar="K", help="Runs of each point. Default: the suite's.", show_default=False
+        ),
+    ] = None,
+    workers: Workers = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Where everything goes. Default: out/suite-SUITE.",
+            show_default=False,
+        ),
+    ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            "--junit", metavar="FILE", help="Write the verdicts as JUnit XML there too.", show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    listing: Annotated[
+        bool, typer.Option("--list", help="List suites; of a suite its cases; with --case what is asked.")
+    ] = False,
+) -> None:
+    """Run a suite of cases with thresholds for a scheme or a queue, and say what passes, fails or is undecided.
+
+    Each finished run is kept at once. A suite that was stopped goes on where it was when the same command is given
+    again; cases, schemes and runs that are there already take no time. Exit codes: 0 nothing fails, 1 a case fails, 3
+    none fails but one is undecided, 2 a mistake of the request.
+
+    \b
+    Examples:
+      paceline suite --list
+      paceline suite rfc9743 --scheme cubic
+      paceline suite rfc9743 --scheme vegas:alpha=2,beta=4 --case bufferbloat
+      paceline suite rfc7928 --queue codel --queue pie --junit junit.xml
+    """
+    from paceline.suite import loading, where
+
+    if runs is not None and not 1 <= runs <= loading.MOST_RUNS:
+        raise PacelineError(f"--runs {runs}: 1 to {loading.MOST_RUNS}")
+    if name is None:
+        if not listing:
+            raise PacelineError(
+                f"which suite? There are {', '.join(where.keys())}; see paceline suite --list"
+            )
+        _suites([loading.load(key) for key in where.keys()])  # noqa: SIM118 (no dict)
+        return
+    read = loading.load(name)
+    named = _named(read, scheme or [], queue or [])
+    chosen = read.only(case) if case else read
+    if listing:
+        _cases(chosen, checks=bool(case))
+        return
+    result, page = _run(
+        chosen, named, runs, workers, out or Path("out") / f"suite-{read.key}", junit, case or []
+    )
+    if as_json:
+        from paceline.suite import writing
+
+        documents.say(writing.verdicts(result))
+    else:
+        _show(result, page)
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)
+
+
+def _named(read: Suite, scheme: list[str], queue: list[str]) -> list[str]:
+    """What the suite is to test. Raises PacelineError for what it does not test."""
+    own, other, word = (scheme, queue, "queue") if read.kind == "scheme" else (queue, scheme, "scheme")
+    if other:
+        raise PacelineError(f"--{word} {other[0]}: {read.name} tests a {read.kind}: --{read.kind}")
+    return own
+
+
+def _run(
+    chosen: Suite,
+    named: list[str],
+    runs: int | None,
+    workers: int | None,
+    out: Path,
+    junit: Path | None,
+    cases: list[str],
+) -> tuple[Result, Path]:
+    # matplotlib and the rest are slow to import: not for --list and --help.
+    from paceline import files
+    from paceline.reproduce import reproduction
+    from paceline.store import Store, alone_in
+    from paceline.suite import junit as xml
+    from paceline.suite import running, writing
+    from paceline.sweeping import workers_of_machine
+
+    subjects = running.subjects_of(chosen, named)
+    runs = chosen.runs if runs is None else runs
+    compiled, _ = running.plan(chosen, subjects)
+    planned = reproduction.plan(compiled, runs)
+    kept, spared_s = planned.kept(out)
+    at_a_time = workers if workers is not None else workers_of_machine()
+    takes = duration(reproduction.seconds_on(max(0.0, planned.seconds - spared_s), at_a_time))
+    of = len(planned.points) * runs
+    stderr = layout.stderr()
+    layout.say(
+        stderr,
+        f"{chosen.key}: {len(chosen.cases)} case{'s' if len(chosen.cases) != 1 else ''}, {of} runs"
+        + (f", {kept} of them there from before" if kept else "")
+        + f": about {takes}.",
+    )
+    with alone_in(out, writing.KIND):
+        writing.begin(chosen, subjects, runs, out)
+        with progress(chosen.key) as show:
+            result = running.run(
+                chosen, subjects, runs=runs, workers=workers, store=Store(out), progress=show
+            )
+        result.chosen = cases
+        page = writing.write(result, out)
+    if junit is not None:
+        files.write_whole(junit, xml.xml(result))
+    return result, page
+
+
+def _show(result: Result, page: Path) -> None:
+    """A table with a row for each check, and what fails or is undecided in words."""
+    from paceline.suite import words
+
+    console = layout.stdout()
+    several = len(result.subjects) > 1
+    rows: list[tuple[str, ...]] = []
+    for answer in result.answers:
+        for n, checked in enumerate(answer.checks):
+            case = "" if n else answer.case.key
+            subject = "" if n else answer.subject.text
+            measured, asked = words.ours(checked), words.asked(checked)
+            rows.append((case, subject, checked.check.label, measured, asked, str(checked.verdict.outcome)))
+    heads = ("case", str(result.suite.kind), "number", "measured", "asked", "verdict")
+    columns = [
+        Column(head, cells, right=head in ("measured", "asked"), repeat=head in ("case", "number"))
+        for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
+        if several or head != str(result.suite.kind)
+    ]
+    names = ", ".join(subject.text for subject in result.subjects)
+    layout.show(console, [Layout(f"{result.suite.title}: {names}", columns)])
+    said = [f"{a.case.key}, {a.subject.text}: {line}" for a in result.answers for line in words.why(a)]
+    if said:
+        layout.say(console, "\n" + "\n".join(said))
+    layout.say(console, f"\n{words.summed(result)}. It took {duration(result.seconds)}.")
+    layout.say(
+        console, f"The page: {page}\nThe report (report.md), junit.xml, figures and tables lie beside it."
+    )
+
+
+def _suites(read: list[Suite]) -> None:
+    console = layout.stdout()
+    table = layout.plain()
+    for head in ("suite", "what", "tests"):
+        table.add_column(head, overflow="fold")
+    for head in ("cases", "takes"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for one in read:
+        table.add_row(*map(Text, (one.key, one.title, f"a {one.kind}", str(len(one.cases)), _takes(one))))
+    console.print(table)
+
+
+def _takes(one: Suite) -> str:
+    """How long a suite takes with its default subjects."""
+    from paceline.reproduce import reproduction
+    from paceline.suite import running
+    from paceline.sweeping import workers_of_machine
+
+    compiled, _ = running.plan(one, running.subjects_of(one, one.default[:1]))
+    planned = reproduction.plan(compiled, one.runs)
+    return duration(reproduction.seconds_on(planned.seconds, workers_of_machine()))
+
+
+def _cases(chosen: Suite, *, checks: bool) -> None:
+    from paceline.suite.running import Checked
+    from paceline.suite.verdict import Outcome, Verdict
+    from paceline.suite.words import asked
+
+    console = layout.stdout()
+    layout.say(console, f"{chosen.key}: {chosen.title}\n{chosen.source}\n\n")
+    table = layout.plain()
+    heads = ("case", "number", "what", "asked", "by") if checks else ("case", "section", "what", "numbers")
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    for case in chosen.cases:
+        if not checks:
+            table.add_row(*map(Text, (case.key, case.section, case.title, str(len(case.checks)))))
+        for check in case.checks if checks else ():
+            words = asked(Checked(check, None, (), Verdict(Outcome.NUMBER, "")))
+            table.add_row(*map(Text, (case.key, check.label, check.says, words or "–", check.source)))
+    console.print(table)

@@ -1,0 +1,121 @@
+"""A suite and its subjects as what the runner of papers takes: a study for each case, a series for each subject."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+
+from paceline.errors import PacelineWarning
+from paceline.reproduce import points
+from paceline.reproduce.paper import Claim, Paper, Series, Study
+from paceline.reproduce.points import Place
+from paceline.reproduce.verdict import Kind, Published
+from paceline.reproduce.where import PaperError
+from paceline.suite.suite import Case, Subject, Suite
+from paceline.suite.where import SUITE
+
+
+def study(suite: Suite, case: Case, subjects: Sequence[Subject]) -> Study:
+    """The case with its subjects and what is run beside them."""
+    series = [Series(s.text, s.text, case.settings + s.settings(case.tables)) for s in subjects]
+    beside = [Series(s.key, s.label, case.settings + s.settings, s.dashed) for s in case.beside]
+    return Study(
+        key=case.key,
+        figure=case.section,
+        title=case.title,
+        text=case.text,
+        scenario=case.scenario,
+        axis_label=case.axis_label,
+        axis_unit=case.axis_unit,
+        series=(*series, *beside),
+        levels=case.levels,
+        plots=case.plots,
+        record=case.record,
+        record_every_s=case.record_every_s,
+        seconds=case.seconds,
+    )
+
+
+def claims(case: Case, subjects: Sequence[Subject]) -> list[Claim]:
+    """The checks in the form in which the runner measures them; the verdicts are the suite's own."""
+    return [
+        Claim(
+            key=claim_key(case, check.key, subject),
+            figure=case.section,
+            where=check.source,
+            says=check.says,
+            study=case.key,
+            ours=check.expression(subject),
+            published=Published(Kind.ORDERING, sign=1),
+            unit=check.unit,
+            shows=(),
+            if_differs="",
+            bound=None,
+        )
+        for subject in subjects
+        for check in case.checks
+    ]
+
+
+def claim_key(case: Case, check: str, subject: Subject) -> str:
+    """What a check of a subject is called."""
+    return f"{case.key}/{check}/{subject.text}"
+
+
+Refused = dict[tuple[str, str], str]
+"""(case, subject) -> why it cannot run."""
+
+
+def paper(suite: Suite, subjects: Sequence[Subject]) -> tuple[Paper, Refused]:
+    """All cases with the subjects that can run in them, and why others cannot. Raises PaperError if what a case runs
+    beside its subjects cannot: that is the suite's mistake."""
+    studies, found, refused = {}, [], {}
+    for case in suite.cases:
+        whole = study(suite, case, subjects)
+        able = []
+        for subject in subjects:
+            reason = _refusal(suite, whole, subject)
+            if reason is None:
+                able.append(subject)
+            else:
+                refused[case.key, subject.text] = reason
+        if able:
+            studies[case.key] = study(suite, case, able)
+            found += claims(case, able)
+    return _paper(suite, studies, found), refused
+
+
+def _paper(suite: Suite, studies: dict[str, Study], found: Sequence[Claim]) -> Paper:
+    return Paper(
+        key=suite.key,
+        folder=suite.folder,
+        place=suite.place,
+        title=suite.title,
+        authors="",
+        published_in=suite.source,
+        summary=suite.summary,
+        metrics=suite.metrics,
+        studies=studies,
+        claims=tuple(found),
+        findings=(),
+        runs=suite.runs,
+        file=SUITE,
+    )
+
+
+def _refusal(suite: Suite, whole: Study, subject: Subject) -> str | None:
+    """Why a subject cannot run in a case; None if it can."""
+    empty = _paper(suite, {}, ())
+    for level in whole.levels:
+        try:
+            with warnings.catch_warnings():
+                # What is to be warned of is said as the runs are planned.
+                warnings.simplefilter("ignore", PacelineWarning)
+                points.point(empty, whole, Place(whole.key, subject.text, level.label))
+        except PaperError as error:
+            # The scenario's own words; the point is known.
+            return str(error.__context__ or error).replace(
+                f"{suite.folder}{os.sep}", f"{suite.place.as_posix()}/"
+            )
+    return None

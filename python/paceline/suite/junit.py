@@ -1,0 +1,72 @@
+"""A suite's verdicts as JUnit XML, which Jenkins, GitLab, GitHub's actions and others read.
+
+There is a `testsuite` for each scheme or queue, and in it a `testcase` for each check. What fails has a `failure`. What
+is undecided has `skipped` with the reason: it neither passed nor failed, and a CI that reads the exit code knows it by
+3. The checks of a case that cannot run have an `error`. A number without a threshold passes, with itself as output.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as Tree
+
+from paceline.suite import words
+from paceline.suite.running import Answer, Checked, Result
+from paceline.suite.verdict import Outcome
+
+_NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def xml(result: Result) -> str:
+    """The document."""
+    root = Tree.Element("testsuites", name=f"paceline suite {result.suite.key}")
+    for subject in result.subjects:
+        own = [answer for answer in result.answers if answer.subject is subject]
+        checks = [(answer, checked) for answer in own for checked in answer.checks]
+        parts = Tree.SubElement(root, "testsuite", name=_text(f"{result.suite.key}.{subject.text}"))
+        properties = Tree.SubElement(parts, "properties")
+        for name, value in (("source", result.suite.source), ("runs", str(result.runs))):
+            Tree.SubElement(properties, "property", name=name, value=_text(value))
+        for answer, checked in checks:
+            _testcase(parts, result, answer, checked)
+        counted = {name: str(len(parts.findall(f"testcase/{tag}"))) for name, tag in _COUNTED.items()}
+        parts.attrib |= {
+            "tests": str(len(checks)),
+            **counted,
+            "time": f"{result.seconds / len(result.subjects):.3f}",
+            "timestamp": str(result.made.provenance["time"])[:19],
+        }
+    for name in ("tests", *_COUNTED):
+        root.set(name, str(sum(int(part.attrib[name]) for part in root)))
+    root.set("time", f"{result.seconds:.3f}")
+    Tree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + Tree.tostring(root, encoding="unicode") + "\n"
+
+
+_COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def _testcase(parts: Tree.Element, result: Result, answer: Answer, checked: Checked) -> None:
+    name = f"{result.suite.key}.{answer.subject.text}.{answer.case.key}"
+    case = Tree.SubElement(
+        parts, "testcase", classname=_text(name), name=_text(checked.check.label), time="0"
+    )
+    because = f"{checked.check.says}: {words.ours(checked)}, {checked.verdict.because}"
+    if answer.refused:
+        Tree.SubElement(case, "error", message=_text(answer.refused), type="cannot-run").text = answer.command
+    elif checked.verdict.outcome is Outcome.FAIL:
+        failure = Tree.SubElement(case, "failure", message=_text(because), type="threshold")
+        failure.text = _text(
+            f"asked: {words.asked(checked)} ({checked.check.source})\nagain: {answer.command}"
+        )
+    elif checked.verdict.outcome is Outcome.UNDECIDED:
+        Tree.SubElement(case, "skipped", message=_text(f"undecided: {because}"))
+    output = (
+        f"{checked.check.says}\nmeasured: {words.ours(checked)}\nasked: {words.asked(checked) or 'nothing'}"
+    )
+    Tree.SubElement(case, "system-out").text = _text(f"{output}\nagain: {answer.command}")
+
+
+def _text(text: str) -> str:
+    """Without what XML cannot hold."""
+    return _NO_XML.sub("?", text)

@@ -1,0 +1,111 @@
+"""The page of a suite: one HTML file, made of the parts that a reproduction's is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from paceline.reproduce import figures, inline, parts
+from paceline.reproduce.picture import Picture
+from paceline.reproduce.points import Place
+from paceline.suite import words
+from paceline.suite.running import Answer, Result, command
+from paceline.suite.suite import Case
+from paceline.suite.verdict import Outcome
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(result: Result, pictures: dict[str, Picture] | None = None) -> str:
+    """The whole page, with figures that are drawn already or drawn for it."""
+    suite, made = result.suite, result.made
+    drawn = figures.draw_all(made) if pictures is None else pictures
+    names, styles = parts.row_names(made), inline.Styles()
+    sections = [
+        {
+            "key": section.key,
+            "title": section.title,
+            "asks": section.asks,
+            "later": section.later,
+            "cases": [
+                _case(result, case, drawn, names, styles)
+                for case in suite.cases
+                if case.section == section.key
+            ],
+        }
+        for section in suite.sections.values()
+    ]
+    return parts.template("suite.html.j2", _TEMPLATES).render(
+        suite=suite,
+        subjects=[subject.text for subject in result.subjects],
+        runs=result.runs,
+        seeds=made.seeds,
+        summed=words.summed(result),
+        counts={str(outcome): count for outcome, count in result.counts().items()},
+        said={str(outcome): text for outcome, text in words.SAID.items()},
+        sections=sections,
+        again=command(suite, result.subjects, result.chosen, result.runs),
+        provenance=made.provenance,
+        seconds=result.seconds,
+        workers=made.workers,
+        scenarios=made.scenarios,
+        **parts.frame(drawn, names, styles),
+    )
+
+
+def _case(
+    result: Result, case: Case, drawn: dict[str, Picture], names: dict[Place, str], styles: inline.Styles
+) -> dict[str, Any]:
+    study = result.made.paper.studies.get(case.key)
+    answers = result.of(case)
+    wanted = {
+        name
+        for subject in result.subjects
+        for check in case.checks
+        for name in check.expression(subject).names
+    }
+    wanted |= study.drawn if study else set()
+    metrics = [key for key in result.suite.metrics if key in wanted]
+    return {
+        "key": case.key,
+        "title": case.title,
+        "text": case.text,
+        "plots": [
+            parts.figure_view(result.made, study, plot, drawn[plot.key], styles)
+            for plot in case.plots
+            if study and plot.key in drawn
+        ],
+        "outcomes": [(answer.subject.text, str(answer.outcome)) for answer in answers],
+        "rows": _rows(answers),
+        "axis": study.axis_label if study else "",
+        "metrics": parts.metric_heads(result.made, metrics),
+        "points": parts.point_rows(result.made, study, metrics, names) if study else [],
+        "commands": [answer.command for answer in answers],
+    }
+
+
+def _rows(answers: list[Answer]) -> list[dict[str, Any]]:
+    """A row for each check, and in it what was found of each subject."""
+    found = []
+    for i, check in enumerate(answers[0].case.checks):
+        of_each = [(answer.subject.text, answer.checks[i]) for answer in answers]
+        found.append(
+            {
+                "says": check.says,
+                "label": check.label,
+                "asked": words.asked(of_each[0][1]),
+                "source": words.sourced(check.source),
+                "found": [
+                    {
+                        "subject": subject,
+                        "outcome": str(checked.verdict.outcome),
+                        "ours": words.ours(checked),
+                        "because": checked.verdict.because
+                        if checked.verdict.outcome is not Outcome.NUMBER
+                        else "",
+                    }
+                    for subject, checked in of_each
+                ],
+            }
+        )
+    return found

@@ -1,0 +1,188 @@
+"""Running a suite for some schemes or queues, and judging what came out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from paceline.errors import InternalError
+from paceline.reproduce import measure, reproduction
+from paceline.reproduce.paper import Paper
+from paceline.reproduce.reproduction import Reproduction
+from paceline.statistics import Estimate
+from paceline.store import Store
+from paceline.suite.compiled import Refused, claim_key, paper
+from paceline.suite.suite import Case, Check, Subject, Suite
+from paceline.suite.verdict import Outcome, Verdict, judge, together
+from paceline.suite.where import SuiteError
+from paceline.sweeping import Progress
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A check of a subject: what was measured (None: nothing), run by run too, and the verdict."""
+
+    check: Check
+    ours: Estimate | None
+    each: tuple[float, ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A case of a subject: its checks, and the command that runs it alone."""
+
+    case: Case
+    subject: Subject
+    checks: tuple[Checked, ...]
+    command: str
+    refused: str = ""
+    """Why it could not be run."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """That of its checks together."""
+        return together([checked.verdict.outcome for checked in self.checks])
+
+
+@dataclass
+class Result:
+    """What came out of a suite."""
+
+    suite: Suite
+    subjects: list[Subject]
+    runs: int
+    answers: list[Answer]
+    made: Reproduction
+    """The runs themselves: values, recordings, how they were made."""
+    seconds: float = 0.0
+    chosen: list[str] = field(default_factory=list)
+    """The cases that were asked for; none: all."""
+
+    def counts(self) -> dict[Outcome, int]:
+        """How many cases came out how."""
+        found = [answer.outcome for answer in self.answers]
+        return {outcome: found.count(outcome) for outcome in Outcome}
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a case fails; else 3 if one is undecided; else 0."""
+        counts = self.counts()
+        return FAILED if counts[Outcome.FAIL] else UNDECIDED if counts[Outcome.UNDECIDED] else 0
+
+    def of(self, case: Case) -> list[Answer]:
+        """The answers of a case, subject by subject."""
+        return [answer for answer in self.answers if answer.case is case]
+
+
+FAILED, UNDECIDED = 1, 3
+"""Exit codes; 2 is a mistake of the request, 130 a stop by Ctrl-C."""
+
+
+def subjects_of(suite: Suite, named: Sequence[str]) -> list[Subject]:
+    """The schemes or queues of these words, or the suite's own. Raises SuiteError."""
+    return [Subject.parse(suite.kind, text) for text in dict.fromkeys(named or suite.default)]
+
+
+def command(suite: Suite, subjects: Sequence[Subject], cases: Sequence[str], runs: int) -> str:
+    """The command line that runs it again."""
+    words = ["paceline", "suite", suite.name]
+    for subject in subjects:
+        words += [f"--{suite.kind}", subject.text]
+    for case in cases:
+        words += ["--case", case]
+    return shlex.join(words if runs == suite.runs else [*words, "--runs", str(runs)])
+
+
+def plan(suite: Suite, subjects: Sequence[Subject]) -> tuple[Paper, Refused]:
+    """What is to run, and what cannot. Raises SuiteError for a subject that can run in no case, PaperError for a
+    mistake in the suite."""
+    compiled, refused = paper(suite, subjects)
+    for subject in subjects:
+        reasons = [reason for (_, text), reason in refused.items() if text == subject.text]
+        if len(reasons) == len(suite.cases):
+            raise SuiteError(f"--{suite.kind} {subject.text}: no case can run with it. {reasons[0]}")
+    return compiled, refused
+
+
+def run(
+    suite: Suite,
+    subjects: Sequence[Subject],
+    *,
+    runs: int | None = None,
+    workers: int | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Runs a suite for these subjects and judges each case. Finished runs in `store` are used again.
+
+    Raises SuiteError and PaperError before anything runs, Interrupted on Ctrl-C (what had finished is in the store),
+    StorageError. A case whose runs fail is undecided, with the reason.
+    """
+    runs = suite.runs if runs is None else runs
+    compiled, refused = plan(suite, subjects)
+    broken: dict[str, str] = {}
+
+    def made_of(paper: Paper) -> Reproduction:
+        return reproduction.run(paper, runs=runs, workers=workers, store=store, progress=progress)
+
+    try:
+        made = made_of(compiled)
+    except InternalError:
+        # One run's defect is no other case's: again case by case, of which what has finished is there.
+        made, broken = _case_by_case(compiled, made_of)
+    answers = [
+        _answer(made, case, subject, command(suite, [subject], [case.key], runs), refused, broken)
+        for case in suite.cases
+        for subject in subjects
+    ]
+    return Result(suite, list(subjects), runs, answers, made, made.seconds)
+
+
+def _case_by_case(
+    compiled: Paper, made_of: Callable[[Paper], Reproduction]
+) -> tuple[Reproduction, dict[str, str]]:
+    """All cases that run, as one, and of the others why they do not."""
+    whole: Reproduction | None = None
+    broken = {}
+    for key, study in compiled.studies.items():
+        own = tuple(claim for claim in compiled.claims if claim.study == key)
+        try:
+            made = made_of(replace(compiled, studies={key: study}, claims=own))
+        except InternalError as error:
+            broken[key] = str(error)
+            continue
+        if whole is None:
+            whole = made
+        else:
+            whole.values |= made.values
+            whole.recorded |= made.recorded
+            whole.results += made.results
+            whole.scenarios |= made.scenarios
+            whole.seconds += made.seconds
+    if whole is None:
+        raise SuiteError(f"no case could be run: {next(iter(broken.values()))}")
+    whole.paper = replace(compiled, studies={k: s for k, s in compiled.studies.items() if k not in broken})
+    return whole, broken
+
+
+def _answer(
+    made: Reproduction, case: Case, subject: Subject, again: str, refused: Refused, broken: dict[str, str]
+) -> Answer:
+    reason = refused.get((case.key, subject.text)) or broken.get(case.key, "")
+    if reason:
+        verdict = Verdict(Outcome.UNDECIDED, f"it cannot run: {reason}")
+        return Answer(
+            case, subject, tuple(Checked(check, None, (), verdict) for check in case.checks), again, reason
+        )
+    by_key = {result.claim.key: result for result in made.results}
+    found = []
+    for check in case.checks:
+        result = by_key[claim_key(case, check.key, subject)]
+        each: tuple[float, ...] = ()
+        if result.ours is not None and result.claim.ours is not None:
+            names = measure.columns(made.paper, made.paper.studies[case.key], made.values)
+            each = tuple(result.claim.ours.each(names, made.runs))
+        found.append(Checked(check, result.ours, each, judge(check.threshold, result.ours, each)))
+    return Answer(case, subject, tuple(found), again)

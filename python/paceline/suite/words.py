@@ -1,0 +1,69 @@
+"""What a suite's results are called in tables and reports."""
+
+from __future__ import annotations
+
+from paceline.reproduce.numbers import plus_minus
+from paceline.suite.running import Answer, Checked, Result
+from paceline.suite.verdict import Outcome, Rule
+
+SAID = {
+    Outcome.PASS: "pass",
+    Outcome.FAIL: "fail",
+    Outcome.UNDECIDED: "undecided",
+    Outcome.NUMBER: "not judged",
+}
+"""What is said of several cases."""
+
+
+def ours(checked: Checked) -> str:
+    """What was measured, with its interval and unit."""
+    value, unit = plus_minus(checked.ours), checked.check.unit
+    if not unit or checked.ours is None or checked.ours.mean is None:
+        return value
+    number, comma, same = value.partition(",")
+    return f"{number} {unit}{comma}{same}"
+
+
+def asked(checked: Checked) -> str:
+    """The threshold, with its unit and rule; nothing where there is none."""
+    threshold = checked.check.threshold
+    if threshold is None:
+        return ""
+    every = ", every run" if threshold.rule is Rule.WORST else ""
+    return f"{threshold.said} {checked.check.unit}".rstrip() + every
+
+
+def sourced(source: str) -> str:
+    """Where a threshold is from, as a sentence begins: "Ours: ...", or "From RFC ..."."""
+    if not source:
+        return ""
+    return f"Ours{source.removeprefix('ours')}" if source.startswith("ours") else f"From {source}"
+
+
+def summed(result: Result) -> str:
+    """How many cases came out how: "21 of 24 cases pass, 1 fails, 2 are undecided"."""
+    counts, of = result.counts(), len(result.answers)
+    passes = "passes" if counts[Outcome.PASS] == 1 else "pass"
+    said = [f"{counts[Outcome.PASS]} of {of} case{'s' if of != 1 else ''} {passes}"]
+    if counts[Outcome.FAIL]:
+        said.append(f"{counts[Outcome.FAIL]} fail{'s' if counts[Outcome.FAIL] == 1 else ''}")
+    if counts[Outcome.UNDECIDED]:
+        said.append(
+            f"{counts[Outcome.UNDECIDED]} {'is' if counts[Outcome.UNDECIDED] == 1 else 'are'} undecided"
+        )
+    if counts[Outcome.NUMBER]:
+        judged = "has" if counts[Outcome.NUMBER] == 1 else "have"
+        said.append(f"{counts[Outcome.NUMBER]} {judged} numbers alone")
+    return ", ".join(said)
+
+
+def why(answer: Answer) -> list[str]:
+    """For each check that does not pass, a sentence."""
+    if answer.refused:
+        return [f"It cannot run: {answer.refused}"]
+    bad = (Outcome.FAIL, Outcome.UNDECIDED)
+    return [
+        f"{checked.check.label}: {ours(checked)}, {checked.verdict.because}"
+        for checked in answer.checks
+        if checked.verdict.outcome in bad
+    ]
