@@ -168,8 +168,8 @@ mod tests {
         let mut dctcp = dctcp(Profile::Linux);
         let mut parts = Vec::new();
         for (i, marked) in [0, 0, 16].into_iter().enumerate() {
-            let i = i as u32;
-            dctcp.on_marks(16, marked, &path(17 + 16 * i, 33 + 16 * i - 16 * u32::from(i > 0)));
+            let acked = 17 + 17 * i as u32;
+            dctcp.on_marks(16, marked, &path(acked, acked + 16));
             parts.push(dctcp.alpha * PARTS);
         }
         assert_eq!(parts, [960.0, 900.0, 908.0]);

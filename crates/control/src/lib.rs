@@ -18,6 +18,7 @@ pub mod models;
 pub mod multfrc;
 pub mod nada;
 mod parameter;
+pub mod prague;
 pub mod rap;
 pub mod registry;
 pub mod reno;
