@@ -113,21 +113,12 @@ impl Bbr3 {
         }
         match self.state {
             State::ProbeBwDown | State::ProbeBwCruise if self.is_time_to_probe_bw(now) => self.start_probe_bw_refill(),
-            State::ProbeBwDown => {
-                if self.is_time_to_cruise() {
-                    self.start_probe_bw_cruise();
-                }
-            }
+            State::ProbeBwDown if self.is_time_to_cruise() => self.start_probe_bw_cruise(),
             State::ProbeBwRefill if self.rounds.start => {
                 self.is_bw_probe_sample = true;
                 self.start_probe_bw_up(sample);
             }
-            State::ProbeBwUp => {
-                if self.is_time_to_go_down(sample) {
-                    self.prev_probe_too_high = false;
-                    self.start_probe_bw_down(now);
-                }
-            }
+            State::ProbeBwUp => self.go_down_in_time(sample, now),
             _ => {}
         }
     }
@@ -143,16 +134,17 @@ impl Bbr3 {
         self.in_flight <= self.inflight_with_headroom().min(estimated)
     }
 
-    fn is_time_to_go_down(&mut self, sample: &RateSample) -> bool {
+    /// IsTimeToGoDown, and going.
+    fn go_down_in_time(&mut self, sample: &RateSample, now: Time) {
         if self.prev_probe_too_high && self.in_flight >= self.inflight_longterm {
             self.prev_probe_precautionary = true;
-            return true;
+        } else if sample.window_limited && self.cwnd >= self.inflight_longterm {
+            return self.reset_full_bw(sample.rate()); // the bound, not the path, limits the rate
+        } else if !self.full_bw_now {
+            return;
         }
-        if sample.window_limited && self.cwnd >= self.inflight_longterm {
-            self.reset_full_bw(sample.rate()); // the bound, not the path, limits the rate
-            return false;
-        }
-        self.full_bw_now
+        self.prev_probe_too_high = false;
+        self.start_probe_bw_down(now);
     }
 
     pub(super) fn check_probe_rtt(&mut self, sample: &RateSample, now: Time) {

@@ -219,7 +219,7 @@ impl Connection {
             Ecn::Accurate if self.una == self.base && self.config.bare_syn() => 0, // the handshake has a meaning of its own
             Ecn::Accurate => {
                 let behind = packet.flags.ace().wrapping_sub(ACE_OFFSET).wrapping_sub(self.marks) & 7;
-                if acked > 7 { acked - (acked - behind & 7) } else { behind }
+                if acked > 7 { acked - ((acked - behind) & 7) } else { behind }
             }
         };
         self.echo = marked > 0;
