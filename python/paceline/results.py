@@ -98,7 +98,11 @@ _WHOLE = frozenset(
         "arrivals",
         "departures",
         "departed_bytes",
-        *(f"{of}_{what}" for of in ("l4s", "classic") for what in ("departures", "departed_bytes", "drops", "marks")),
+        *(
+            f"{of}_{what}"
+            for of in ("l4s", "classic")
+            for what in ("departures", "departed_bytes", "drops", "marks")
+        ),
         "marks",
         "pid",
     ]
@@ -389,7 +393,7 @@ class Results:
     @property
     def queues(self) -> pl.DataFrame:
         """A row per run and limited queue: time-weighted mean_packets and sd_packets, utilisation, drops by reason;
-        where asked for, occupancy_0 to occupancy_9; of DualPI2 what each class had, l4s_marks, classic_delay_mean_s, ..."""
+        where asked for, occupancy_0 to occupancy_9; of DualPI2 what each class had: l4s_marks, ..."""
         return self.table("queues")
 
     @property

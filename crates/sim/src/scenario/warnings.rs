@@ -334,8 +334,8 @@ impl Warnings<'_> {
         let ours = || model.flows.iter().zip(paths).filter(|(flow, _)| flow.name == name);
         let unmarked = |(there, _): &Path| !there.iter().any(|&arc| marks(model, arc));
         if ours().any(|(flow, path)| is_capable(&flow.transport) && unmarked(path)) {
-            let problem = "no queue on its way marks: give one of them a `kind` that does (`dualpi2`, or `red`, `codel`, `fq-codel`, `pie`, `fq-pie`) \
-                           and `ecn = true`, or leave it out";
+            let problem = "no queue on its way marks: give one of them `kind = \"dualpi2\"`, or another that marks (`red`, `codel`, \
+                           `fq-codel`, `pie`, `fq-pie`) and `ecn = true`, or leave it out";
             self.note(join(path, "ecn"), problem);
         }
         let usual = scheme(&flow.cc).ok().zip(flow.profile);
