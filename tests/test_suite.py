@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from paceline.cli import app
 from paceline.errors import InternalError, Interrupted
 from paceline.reproduce import measure, reproduction
+from paceline.reproduce.ellipses import contour
 from paceline.reproduce.loading import read_metrics
 from paceline.store import Store
 from paceline.suite import junit, loading, running, where
@@ -24,6 +26,7 @@ from paceline.suite.suite import Kind, Subject
 from paceline.suite.verdict import Outcome
 from paceline.suite.where import SuiteError
 from small_paper import GOODPUT
+from test_reproduce_page import probe
 
 SCENARIO = """
 duration = "4 s"
@@ -304,6 +307,39 @@ def test_the_page_and_the_report_say_what_is_asked_and_by_whom(small: Path, tmp_
     assert "Not answered by runs: a matter of its text." in report
     assert (tmp_path / "figures" / "figure-used.png").is_file()
     assert pl.read_csv(tmp_path / "tables" / "points.csv").height > 4
+
+
+def test_the_page_fits_a_phone(small: Path, tmp_path: Path) -> None:
+    invoke(small, "--out", tmp_path / "out", "--scheme", "cubic", "--scheme", "vegas:alpha=2,beta=4")
+    script = """
+document.querySelectorAll("details").forEach((part) => { part.open = OPEN; });
+const page = document.documentElement;
+return [page.scrollWidth, document.documentElement.dataset.drawn];
+"""
+    for opened in ("false", "true"):
+        wide, drawn = probe(
+            tmp_path / "out" / "index.html", tmp_path, script.replace("OPEN", opened), width=400
+        )
+        assert wide <= 400, f"it flows over, opened: {opened}"
+        assert drawn == "2"
+
+
+def test_an_ellipse_is_of_the_runs() -> None:
+    # Runs on a line of slope 1, twice as far apart: one standard deviation along it, none across.
+    found = contour([1.0, 2.0, 3.0, math.nan], [11.0, 12.0, 13.0, 1.0])
+    assert found is not None
+    assert found.median == found.mean == (2.0, 12.0)
+    assert found.width == pytest.approx(2 * math.sqrt(4 / 3))
+    assert found.height == pytest.approx(0.0, abs=1e-6)
+    assert found.degrees % 180 == pytest.approx(45)
+    upright = contour([1.0, 1.0], [5.0, 9.0])
+    assert upright is not None
+    assert upright.width == pytest.approx(4.0)
+    assert upright.degrees % 180 == pytest.approx(90)
+    alone = contour([1.0], [5.0])
+    assert alone is not None
+    assert (alone.width, alone.height) == (0.0, 0.0)
+    assert contour([math.nan], [1.0]) is None
 
 
 def test_junit_is_what_readers_of_it_expect(done: running.Result) -> None:
