@@ -63,6 +63,14 @@ match = { flow = "media" }
 field = "time_s"
 rows = "first"
 while = { field = "cwnd_packets", above = 10 }
+[metric.peak]
+label = "Highest rate"
+unit = "Mbit/s"
+table = "rate"
+match = { flow = "media" }
+field = "goodput_bps"
+rows = "most"
+scale = 1e-6
 [section."1"]
 title = "Use"
 asks = "Is the link used?"
@@ -107,8 +115,13 @@ section = "1"
 title = "A window"
 scenario = "one.toml"
 of = ["flow.media"]
-record = "cwnd"
+record = ["cwnd", "rate"]
 record_every = 0.1
+[[case.check]]
+label = "rate"
+says = "The highest rate of a tenth of a second"
+ours = 'peak["{scheme}"]'
+unit = "Mbit/s"
 [[case.check]]
 label = "window"
 says = "The greatest window"
@@ -201,7 +214,9 @@ def test_the_numbers_are_those_of_the_runs(done: running.Result, small: Path) ->
 
 def test_recordings_say_when_something_held(done: running.Result) -> None:
     answer = next(a for a in done.answers if a.case.key == "windows" and a.subject.text == "cubic")
-    most, grown = (check.ours for check in answer.checks)
+    peak, most, grown = (check.ours for check in answer.checks)
+    assert peak is not None
+    assert (peak.mean or 0) > 1.9, "what waited behind a hole comes at once"
     assert most is not None
     assert grown is not None
     assert (most.mean or 0) > 10
@@ -349,7 +364,7 @@ def test_junit_is_what_readers_of_it_expect(done: running.Result) -> None:
     assert [s.get("name") for s in suites] == ["small.cubic", "small.tfrc", "small.vegas:alpha=2,beta=4"]
     for suite in suites:
         cases = suite.findall("testcase")
-        assert suite.get("tests") == str(len(cases)) == "6"
+        assert suite.get("tests") == str(len(cases)) == "7"
         for tag, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
             assert suite.get(name) == str(len(suite.findall(f"testcase/{tag}")))
         assert re.fullmatch(r"\d+\.\d{3}", suite.get("time") or "")
@@ -450,7 +465,12 @@ def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -
             "",
             r"section 2: no case answers it, and `later` does not say why",
         ),
-        ('record = "cwnd"', 'record = "cwn"', r"case windows.record: cwnd, .*, not 'cwn'"),
+        ('record = ["cwnd", "rate"]', 'record = "cwn"', r"case windows.record: cwnd, .*, not 'cwn'"),
+        (
+            'record = ["cwnd", "rate"]',
+            'record = ["cwnd", "cwnd"]',
+            r"case windows.record: recording 'cwnd' stands there twice",
+        ),
         ("above = 10 }", "above = 10, below = 2 }", r"metric.grown.while: needs one of is, above and below"),
         ("above = 10 }", "above = 10, nth = -1 }", r"metric.grown.while.nth: 1 is the first"),
         ("runs = 3", "runs = 0", r"suite.runs: 1 to 1000, not 0"),
