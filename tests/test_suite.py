@@ -473,6 +473,16 @@ def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -
         ),
         ("above = 10 }", "above = 10, below = 2 }", r"metric.grown.while: needs one of is, above and below"),
         ("above = 10 }", "above = 10, nth = -1 }", r"metric.grown.while.nth: 1 is the first"),
+        (
+            'field = "goodput_bps"',
+            'field = "goodput_bps"\nto = 5',
+            r"metric.goodput.to: is of a recording alone",
+        ),
+        (
+            'field = "goodput_bps"',
+            'field = "goodput_bps"\nrows = "share"',
+            r"goodput.rows: share is of a recording alone",
+        ),
         ("runs = 3", "runs = 0", r"suite.runs: 1 to 1000, not 0"),
         ('key = "pages"', 'key = "used"', r"case 'used' stands there twice"),
         ("least = 0.1", "leest = 0.1", r"check\[0\]: unknown leest"),
