@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from paceline.cli import app
 from paceline.errors import InternalError, Interrupted
 from paceline.reproduce import measure, reproduction
+from paceline.reproduce.ellipses import contour
 from paceline.reproduce.loading import read_metrics
 from paceline.store import Store
 from paceline.suite import junit, loading, running, where
@@ -24,6 +26,7 @@ from paceline.suite.suite import Kind, Subject
 from paceline.suite.verdict import Outcome
 from paceline.suite.where import SuiteError
 from small_paper import GOODPUT
+from test_reproduce_page import probe
 
 SCENARIO = """
 duration = "4 s"
@@ -60,6 +63,14 @@ match = { flow = "media" }
 field = "time_s"
 rows = "first"
 while = { field = "cwnd_packets", above = 10 }
+[metric.peak]
+label = "Highest rate"
+unit = "Mbit/s"
+table = "rate"
+match = { flow = "media" }
+field = "goodput_bps"
+rows = "most"
+scale = 1e-6
 [section."1"]
 title = "Use"
 asks = "Is the link used?"
@@ -104,8 +115,13 @@ section = "1"
 title = "A window"
 scenario = "one.toml"
 of = ["flow.media"]
-record = "cwnd"
+record = ["cwnd", "rate"]
 record_every = 0.1
+[[case.check]]
+label = "rate"
+says = "The highest rate of a tenth of a second"
+ours = 'peak["{scheme}"]'
+unit = "Mbit/s"
 [[case.check]]
 label = "window"
 says = "The greatest window"
@@ -198,7 +214,9 @@ def test_the_numbers_are_those_of_the_runs(done: running.Result, small: Path) ->
 
 def test_recordings_say_when_something_held(done: running.Result) -> None:
     answer = next(a for a in done.answers if a.case.key == "windows" and a.subject.text == "cubic")
-    most, grown = (check.ours for check in answer.checks)
+    peak, most, grown = (check.ours for check in answer.checks)
+    assert peak is not None
+    assert (peak.mean or 0) > 1.9, "what waited behind a hole comes at once"
     assert most is not None
     assert grown is not None
     assert (most.mean or 0) > 10
@@ -306,6 +324,39 @@ def test_the_page_and_the_report_say_what_is_asked_and_by_whom(small: Path, tmp_
     assert pl.read_csv(tmp_path / "tables" / "points.csv").height > 4
 
 
+def test_the_page_fits_a_phone(small: Path, tmp_path: Path) -> None:
+    invoke(small, "--out", tmp_path / "out", "--scheme", "cubic", "--scheme", "vegas:alpha=2,beta=4")
+    script = """
+document.querySelectorAll("details").forEach((part) => { part.open = OPEN; });
+const page = document.documentElement;
+return [page.scrollWidth, document.documentElement.dataset.drawn];
+"""
+    for opened in ("false", "true"):
+        wide, drawn = probe(
+            tmp_path / "out" / "index.html", tmp_path, script.replace("OPEN", opened), width=400
+        )
+        assert wide <= 400, f"it flows over, opened: {opened}"
+        assert drawn == "2"
+
+
+def test_an_ellipse_is_of_the_runs() -> None:
+    # Runs on a line of slope 1, twice as far apart: one standard deviation along it, none across.
+    found = contour([1.0, 2.0, 3.0, math.nan], [11.0, 12.0, 13.0, 1.0])
+    assert found is not None
+    assert found.median == found.mean == (2.0, 12.0)
+    assert found.width == pytest.approx(2 * math.sqrt(4 / 3))
+    assert found.height == pytest.approx(0.0, abs=1e-6)
+    assert found.degrees % 180 == pytest.approx(45)
+    upright = contour([1.0, 1.0], [5.0, 9.0])
+    assert upright is not None
+    assert upright.width == pytest.approx(4.0)
+    assert upright.degrees % 180 == pytest.approx(90)
+    alone = contour([1.0], [5.0])
+    assert alone is not None
+    assert (alone.width, alone.height) == (0.0, 0.0)
+    assert contour([math.nan], [1.0]) is None
+
+
 def test_junit_is_what_readers_of_it_expect(done: running.Result) -> None:
     root = Tree.fromstring(junit.xml(done))
     assert root.tag == "testsuites"
@@ -313,7 +364,7 @@ def test_junit_is_what_readers_of_it_expect(done: running.Result) -> None:
     assert [s.get("name") for s in suites] == ["small.cubic", "small.tfrc", "small.vegas:alpha=2,beta=4"]
     for suite in suites:
         cases = suite.findall("testcase")
-        assert suite.get("tests") == str(len(cases)) == "6"
+        assert suite.get("tests") == str(len(cases)) == "7"
         for tag, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
             assert suite.get(name) == str(len(suite.findall(f"testcase/{tag}")))
         assert re.fullmatch(r"\d+\.\d{3}", suite.get("time") or "")
@@ -414,9 +465,24 @@ def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -
             "",
             r"section 2: no case answers it, and `later` does not say why",
         ),
-        ('record = "cwnd"', 'record = "cwn"', r"case windows.record: cwnd, .*, not 'cwn'"),
+        ('record = ["cwnd", "rate"]', 'record = "cwn"', r"case windows.record: cwnd, .*, not 'cwn'"),
+        (
+            'record = ["cwnd", "rate"]',
+            'record = ["cwnd", "cwnd"]',
+            r"case windows.record: recording 'cwnd' stands there twice",
+        ),
         ("above = 10 }", "above = 10, below = 2 }", r"metric.grown.while: needs one of is, above and below"),
         ("above = 10 }", "above = 10, nth = -1 }", r"metric.grown.while.nth: 1 is the first"),
+        (
+            'field = "goodput_bps"',
+            'field = "goodput_bps"\nto = 5',
+            r"metric.goodput.to: is of a recording alone",
+        ),
+        (
+            'field = "goodput_bps"',
+            'field = "goodput_bps"\nrows = "share"',
+            r"goodput.rows: share is of a recording alone",
+        ),
         ("runs = 3", "runs = 0", r"suite.runs: 1 to 1000, not 0"),
         ('key = "pages"', 'key = "used"', r"case 'used' stands there twice"),
         ("least = 0.1", "leest = 0.1", r"check\[0\]: unknown leest"),

@@ -291,11 +291,16 @@ def read_metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
         if metric.table in SERIES and metric.rows == EACH:
             known = ", ".join(("first", *REDUCTIONS, *RECORDED))
             raise PaperError(f"{table.where}.rows: of a recording {known}, not {metric.rows}")
-        of_time = metric.from_s or metric.to_s < math.inf or metric.during or metric.rows in RECORDED
-        if of_time and metric.table not in SERIES:
-            raise PaperError(
-                f"{table.where}: from, to, while and {', '.join(RECORDED)} are of a recording alone"
-            )
+        of_recordings = {
+            "from": metric.from_s > 0,
+            "to": metric.to_s < math.inf,
+            "while": metric.during is not None,
+            "rows": metric.rows in RECORDED,
+        }
+        for word, given in of_recordings.items():
+            if given and metric.table not in SERIES:
+                said = f" {metric.rows}" if word == "rows" else ""
+                raise PaperError(f"{table.where}.{word}:{said} is of a recording alone")
         if (metric.expression is None) == (metric.table is None or metric.field is None):
             raise PaperError(f"{table.where}: needs either table and field or an expression")
         if metric.expression and (missing := metric.expression.names - found.keys()):

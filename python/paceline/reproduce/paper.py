@@ -188,6 +188,8 @@ class Study:
     """What is recorded over time, for plots of kind trace."""
     record_every_s: float = 0.5
     """The interval of the recording."""
+    record_also: tuple[str, ...] = ()
+    """What is recorded besides, for metrics."""
     cut_s: float | None = None
     """Length of the intervals that its runs are cut into: see `intervals`. What is recorded is then `losses`."""
     later: str = ""

@@ -99,6 +99,13 @@ class Recorded:
     flows: tuple[str, ...] | None
     cut_s: float | None = None
     """The length of the intervals that the runs are cut into, of which the metrics are kept instead."""
+    also: tuple[str, ...] = ()
+    """What is recorded besides, for metrics alone."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """All that is recorded."""
+        return (self.kind, *self.also)
 
     def summaries(self, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
         """The summaries of the runs, with their intervals if they are cut."""
@@ -151,7 +158,7 @@ def recording(study: Study, level: Level | None = None) -> Recorded | None:
     flows = (
         None if None in shown or not shown else tuple(sorted({flow for some in shown for flow in some or ()}))
     )
-    return Recorded(study.record, study.record_every_s, flows)
+    return Recorded(study.record, study.record_every_s, flows, also=study.record_also)
 
 
 @dataclass(frozen=True)
@@ -187,7 +194,7 @@ class Plan:
             if self.worlds[i] is not World.SIMULATED:
                 continue
             recorded, identity = self.recorded[i], self.points[i].identity
-            what = ((recorded.kind,), recorded.every_s) if recorded else ((), 0.0)
+            what = (recorded.kinds, recorded.every_s) if recorded else ((), 0.0)
             seeds = seeds_from(points.FIRST_SEED, self.runs)
             there = sum(Store.key(identity, seed, *what) in names for seed in seeds)
             many, seconds = many + there, seconds + there * self.each_s[i]
@@ -296,7 +303,7 @@ def run(
             records = run_all(
                 [planned.points[i] for i in chosen],
                 own_seeds,
-                record=(recorded.kind,) if recorded else in_all,
+                record=recorded.kinds if recorded else in_all,
                 record_every_s=recorded.every_s if recorded else 0.5,
                 store=store,
                 progress=tell,

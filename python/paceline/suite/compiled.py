@@ -31,7 +31,8 @@ def study(suite: Suite, case: Case, subjects: Sequence[Subject]) -> Study:
         series=(*series, *beside),
         levels=case.levels,
         plots=case.plots,
-        record=case.record,
+        record=case.record[0] if case.record else None,
+        record_also=case.record[1:],
         record_every_s=case.record_every_s,
         seconds=case.seconds,
     )

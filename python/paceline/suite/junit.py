@@ -36,7 +36,8 @@ def xml(result: Result) -> str:
             "time": f"{result.seconds / len(result.subjects):.3f}",
             "timestamp": str(result.made.provenance["time"])[:19],
         }
-    for name in ("tests", *_COUNTED):
+    # Of `skipped` the schema of Jenkins knows in a testsuite alone.
+    for name in ("tests", "failures", "errors"):
         root.set(name, str(sum(int(part.attrib[name]) for part in root)))
     root.set("time", f"{result.seconds:.3f}")
     Tree.indent(root)

@@ -120,7 +120,7 @@ def _case(
         axis_unit=unit,
         plots=read_plots(where, table.take("plot", list, []), levels, metrics),
         checks=checks,
-        record=table.take("record", str, None),
+        record=_record(table),
         record_every_s=float(table.take("record_every", (int, float), 0.5)),
         seconds=float(table.take("seconds", (int, float), 0.1)),
     )
@@ -129,15 +129,21 @@ def _case(
     return case
 
 
+def _record(table: Table) -> tuple[str, ...]:
+    value = table.take("record", (str, list), [])
+    return (value,) if isinstance(value, str) else tuple(map(str, value))
+
+
 def _check_case(where: str, case: Case) -> None:
     if not case.checks:
         raise SuiteError(f"{where}: needs at least one [[case.check]]")
     check_distinct(where, "check", [check.key for check in case.checks])
     check_distinct(where, "beside", [series.key for series in case.beside])
     check_distinct(f"{where}.axis", "level", [level.label for level in case.levels])
-    if case.record not in (None, *SERIES):
-        raise SuiteError(f"{where}.record: {', '.join(SERIES)}, not {case.record!r}")
-    if case.record is None and any(plot.kind == "trace" for plot in case.plots):
+    check_distinct(f"{where}.record", "recording", case.record)
+    if unknown := [kind for kind in case.record if kind not in SERIES]:
+        raise SuiteError(f"{where}.record: {', '.join(SERIES)}, not {unknown[0]!r}")
+    if not case.record and any(plot.kind == "trace" for plot in case.plots):
         raise SuiteError(f"{where}: a trace needs `record`")
     worlds = {series.world for series in case.beside} | {level.world for level in case.levels}
     if World.EMULATED in worlds:

@@ -109,7 +109,8 @@ class Case:
     axis_unit: str
     plots: tuple[Plot, ...]
     checks: tuple[Check, ...]
-    record: str | None
+    record: tuple[str, ...]
+    """What is recorded over time; the first of them is what traces draw."""
     record_every_s: float
     seconds: float
     """Core seconds of a run."""
