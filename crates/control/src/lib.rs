@@ -19,6 +19,7 @@ pub mod registry;
 pub mod reno;
 pub mod rtp;
 mod scheme;
+mod slow_start;
 pub mod tcp;
 pub mod tfrc;
 pub mod tfrc_veno;
