@@ -374,6 +374,7 @@ fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
             Some(NewrenoVariant::SlowButSteady) => PartialAcks::SlowButSteady,
         },
         limited_transmit: flow.limited_transmit.unwrap_or(defaults.limited_transmit),
+        prr: flow.prr.unwrap_or(defaults.prr),
         ecn: flow.ecn.unwrap_or(defaults.ecn),
         min_rto: flow.min_rto.unwrap_or(defaults.min_rto),
         handshake: flow.handshake.unwrap_or(defaults.handshake),

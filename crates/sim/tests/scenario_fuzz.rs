@@ -69,6 +69,7 @@ fn key() -> impl Strategy<Value = String> {
         "recovery",
         "newreno",
         "limited_transmit",
+        "prr",
         "ecn",
         "min_rto",
         "handshake",

@@ -41,6 +41,9 @@ pub struct TcpConfig {
     pub partial_acks: PartialAcks,
     /// New segments on the first two duplicates (RFC 3042).
     pub limited_transmit: bool,
+    /// With SACK under profile `rfc`: the window shrinks to ssthresh over a round trip (proportional rate reduction, RFC 9937), in
+    /// place of at once (RFC 6675 section 5).
+    pub prr: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
     /// A SYN and its acknowledgement come first.
@@ -74,6 +77,7 @@ impl TcpConfig {
             delayed_ack: Some(Span::from_millis(200)),
             partial_acks: PartialAcks::Impatient,
             limited_transmit: true,
+            prr: false,
             ecn: false,
             handshake: true,
             min_rto: Span::from_secs(1),

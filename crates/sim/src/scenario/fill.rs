@@ -133,6 +133,9 @@ fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {
         });
     }
     flow.limited_transmit.get_or_insert(tcp.limited_transmit);
+    if tcp.profile == paceline_control::Profile::Rfc && flow.recovery == Some(Recovery::Sack) {
+        flow.prr.get_or_insert(tcp.prr);
+    }
     flow.ecn.get_or_insert(tcp.ecn);
     flow.min_rto.get_or_insert(tcp.min_rto);
     flow.handshake.get_or_insert(tcp.handshake);

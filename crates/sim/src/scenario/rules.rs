@@ -242,6 +242,11 @@ impl Rules {
             let problem = format!("{who} repairs losses its own way; leave `{}` out", recovery.name());
             self.note(join(path, "recovery"), problem);
         }
+        if flow.prr.is_some() && (profile != Profile::Rfc || recovery != ControlRecovery::Sack) {
+            let problem =
+                "goes with `recovery = \"sack\"` under profile `rfc`; profile `linux` always has it; leave it out";
+            self.note(join(path, "prr"), problem);
+        }
         let mut useless = |key: &str, value: &str| {
             self.note(join(path, key), format!("`{value}` has no effect on {who}; leave the key out"));
         };
