@@ -10,6 +10,7 @@
 pub mod acks;
 pub mod cubic;
 pub mod lda_plus;
+pub mod ledbat_plus_plus;
 pub mod models;
 pub mod multfrc;
 pub mod nada;

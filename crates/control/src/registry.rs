@@ -84,6 +84,7 @@ registry! {
         Vegas(Box<vegas::Vegas>),
         Cubic(Box<cubic::Cubic>),
         Veno(Box<veno::Veno>),
+        LedbatPlusPlus(Box<crate::ledbat_plus_plus::LedbatPlusPlus>),
     }
 }
 
