@@ -76,6 +76,7 @@ impl Link {
                 recovery: None,
                 discipline,
                 in_time: None,
+                policer: None,
                 impairments,
                 shares: None,
             }));
