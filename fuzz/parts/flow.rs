@@ -35,6 +35,7 @@ const KEYS: [(&str, Takes); 31] = [
     ("recovery", One(&["tahoe", "reno", "newreno", "sack", "vegas"])),
     ("newreno", One(&["impatient", "slow-but-steady"])),
     ("limited_transmit", Switch),
+    ("prr", Switch),
     ("ecn", Switch),
     ("min_rto", Span),
     ("handshake", Switch),

@@ -1,19 +1,19 @@
 //! CUBIC: the window as a cubic function of the time since the last loss.
 //!
-//! Source: RFC 9438. With fast convergence (section 4.7) and the Reno-friendly region (section 4.3); without HyStart++
-//! (RFC 9406), which RFC 9438 section 4.10 recommends: slow start is that of RFC 5681. Under `linux` the kernel's
-//! `tcp_cubic.c` instead, with its HyStart (`cubic/linux.rs`), under `ns2-linux` that of Linux 2.6.22, which ns-2 carries
-//! (`cubic/ns2_linux.rs`).
+//! Source: RFC 9438. With fast convergence (section 4.7), the Reno-friendly region (section 4.3), and HyStart++ (RFC 9406,
+//! section 4.10), or another slow start of `slow_start`. Under `linux` the kernel's `tcp_cubic.c` instead, with its HyStart
+//! (`cubic/linux.rs`), under `ns2-linux` that of Linux 2.6.22, which ns-2 carries (`cubic/ns2_linux.rs`).
 //! See docs/controllers/cubic.md.
 
 mod linux;
 mod ns2_linux;
 
+use crate::slow_start::{self, SlowStart, Verdict};
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController, known};
 use linux::Linux;
 use ns2_linux::Ns2Linux;
-use paceline_units::Time;
+use paceline_units::{Span, Time};
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::number(
@@ -30,6 +30,12 @@ const PARAMETERS: &[Parameter] = &[
         "1",
         "what a loss multiplies the window by (RFC 9438 section 4.6)",
     ),
+    Parameter::choice(
+        "slow_start",
+        [slow_start::HYSTART_PLUS_PLUS, slow_start::STANDARD, slow_start::STANDARD, slow_start::HYSTART],
+        slow_start::NAMES,
+        "when slow start ends before a loss: never, as the kernel's HyStart, HyStart++ (RFC 9406) or SEARCH has it",
+    ),
 ];
 
 /// The state.
@@ -37,6 +43,7 @@ const PARAMETERS: &[Parameter] = &[
 pub struct Cubic {
     c: f64,
     beta: f64,
+    slow_start: SlowStart,
     cwnd: f64,
     ssthresh: f64,
     /// The window before the last reduction; after fast convergence, less (W_max).
@@ -115,16 +122,37 @@ impl Cubic {
     }
 
     /// An acknowledgement of new data.
-    fn grow(&mut self, segments: u32, in_flight: u32, path: &PathView) {
+    fn grow(&mut self, segments: u32, in_flight: u32, rtt: Option<Span>, path: &PathView) {
         let before = core::mem::replace(&mut self.acked, path.now);
-        if f64::from(in_flight) + 1.0 <= self.cwnd {
+        let (used, slow) = (f64::from(in_flight) + 1.0 > self.cwnd, self.cwnd < self.ssthresh);
+        if !used {
             // time in which the window was not used is not the cubic's (sections 4.2 and 5.8)
             self.epoch = self.epoch.map(|began| began + path.now.since(before));
-        } else if self.cwnd < self.ssthresh {
-            self.cwnd += 1.0; // RFC 5681 equation (2)
+        } else if slow {
+            self.cwnd += self.slow_start.growth(segments, 1.0, self.ssthresh.is_infinite()); // RFC 5681 equation (2)
         } else {
             self.avoid(f64::from(segments), path);
         }
+        if slow {
+            self.look(rtt, path.min_rtt, path);
+        }
+    }
+
+    /// Whether slow start is to end though nothing is lost. W_max is then not known: the first stage of congestion avoidance
+    /// begins at its plateau (section 4.10).
+    fn look(&mut self, rtt: Option<Span>, least: Span, path: &PathView) {
+        let first = self.ssthresh.is_infinite();
+        match self.slow_start.on_ack(rtt, least, self.cwnd, first, path) {
+            Verdict::On => return,
+            Verdict::Drain(window) => {
+                self.cwnd = self.cwnd.min(window);
+                return;
+            }
+            Verdict::Leave => {}
+            Verdict::LeaveAt(window) => self.cwnd = self.cwnd.min(window),
+        }
+        self.ssthresh = self.cwnd;
+        self.prior = self.cwnd;
     }
 }
 
@@ -141,6 +169,7 @@ impl Build for Cubic {
         Cubic {
             c: values[0],
             beta: values[1],
+            slow_start: SlowStart::new(values[2]),
             cwnd: 1.0,
             ssthresh: f64::INFINITY,
             w_max: 0.0,
@@ -167,8 +196,11 @@ impl Controller for Cubic {
             return self.on_feedback_ns2_linux(feedback, path);
         }
         match *feedback {
-            TcpEvent::Acked { segments, in_flight, .. } => self.grow(segments, in_flight, path),
-            TcpEvent::Established { window } => self.cwnd = window.max(1.0),
+            TcpEvent::Acked { segments, in_flight, rtt } => self.grow(segments, in_flight, rtt, path),
+            TcpEvent::Established { window } => {
+                self.cwnd = window.max(1.0);
+                self.slow_start.begin(path);
+            }
             TcpEvent::Duplicate | TcpEvent::Repaired { .. } | TcpEvent::Resumed { .. } => {}
             TcpEvent::Lost { .. } => {
                 self.reduce(path);
@@ -184,11 +216,13 @@ impl Controller for Cubic {
                 self.epoch = None;
                 self.timed_out = true;
                 self.cwnd = 1.0;
+                self.slow_start.begin(path);
             }
             TcpEvent::Undo { window, threshold } => self.undo(window, threshold),
             TcpEvent::Idle { window } => {
                 self.cwnd = self.cwnd.min(window).max(1.0);
                 self.epoch = None;
+                self.slow_start.restart(path);
             }
         }
     }

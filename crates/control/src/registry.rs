@@ -100,6 +100,7 @@ registry! {
         Bbr3(Box<bbr3::Bbr3>),
         Dctcp(Box<dctcp::Dctcp>),
         Prague(Box<prague::Prague>),
+        LedbatPlusPlus(Box<crate::ledbat_plus_plus::LedbatPlusPlus>),
     }
 }
 

@@ -166,6 +166,75 @@ fn rfc_5681_4_1_idle() {
     near(cubic.window(), 70.0 + 9.0 / 17.0 / 70.0);
 }
 
+/// A round of `count` acknowledgements of one segment each after `rtt` ms; what they acknowledge has been sent before it.
+fn round(cubic: &mut TcpController, from: &mut u32, count: u32, rtt: u64, then: u32) {
+    let end = *from + count;
+    for _ in 0..count {
+        *from += 1;
+        let in_flight = cubic.window() as u32;
+        let mut path = path(1.0, rtt, in_flight);
+        (path.acked, path.next) = (*from, if *from == end { end + then } else { end });
+        path.min_rtt = Span::from_millis(40);
+        let event = TcpEvent::Acked { segments: 1, in_flight, rtt: Some(Span::from_millis(rtt)) };
+        cubic.on_feedback(&event, &path);
+    }
+}
+
+/// RFC 9406 section 4.2 round by round, worked by hand: 10 segments double to 20; in the next round the eighth sample is 46 ms
+/// after 40, so eight acknowledgements count whole and twelve a quarter; then a quarter for four more rounds, and the threshold
+/// is the window (RFC 9438 section 4.10).
+#[test]
+fn rfc_9406_4_2_windows() {
+    let mut cubic = open(Profile::Rfc, 10.0);
+    let mut from = 1;
+    round(&mut cubic, &mut from, 10, 40, 20);
+    assert_eq!(cubic.window(), 20.0);
+    for (count, then, window) in [(20, 28, 31.0), (28, 36, 38.0), (36, 44, 47.0), (44, 40, 58.0)] {
+        round(&mut cubic, &mut from, count, 46, then);
+        assert_eq!((cubic.window(), cubic.threshold()), (window, f64::INFINITY));
+    }
+    round(&mut cubic, &mut from, 40, 46, 40);
+    assert_eq!((cubic.window(), cubic.threshold()), (68.0, 68.0));
+    // the plateau lies there: at t = 2 s, 0.1 s ahead, 0.4 2.1^3 = 3.7044 beyond it
+    acked(&mut cubic, 1, 10.0, 100);
+    assert_eq!(gauge(&cubic, "w_max"), 68.0);
+    acked(&mut cubic, 1000, 12.0, 100);
+    near(cubic.window(), 68.0 + 3.7044);
+}
+
+/// RFC 9406 section 4.3: later slow starts know a threshold, and HyStart++ leaves them alone.
+#[test]
+fn rfc_9406_4_3_only_the_first_slow_start() {
+    let mut cubic = open(Profile::Rfc, 100.0);
+    cubic.on_feedback(&TcpEvent::Timeout(Threshold::Cut), &path(1.0, 100, 100));
+    let mut from = 200;
+    for (count, rtt) in [(10, 40), (20, 80), (39, 120)] {
+        round(&mut cubic, &mut from, count, rtt, 40);
+    }
+    assert_eq!((cubic.window(), cubic.threshold()), (70.0, 70.0));
+}
+
+/// Each way of `slow_start`, under each profile: at 40 ms, then at 60, the window of what HyStart sees when it leaves.
+#[test]
+fn slow_start_is_what_was_chosen() {
+    let scheme = paceline_control::registry::scheme("cubic").unwrap();
+    for profile in Profile::ALL {
+        for (choice, leaves) in [(0.0, false), (1.0, true), (2.0, true), (3.0, false)] {
+            let mut cubic = TcpController::new(scheme, profile, &[("slow_start", choice)]).unwrap();
+            let mut begun = path(0.0, 40, 0);
+            (begun.acked, begun.next) = (1, 1);
+            cubic.on_feedback(&TcpEvent::Established { window: 20.0 }, &begun);
+            let mut from = 1;
+            round(&mut cubic, &mut from, 20, 40, 20);
+            for _ in 0..6 {
+                round(&mut cubic, &mut from, 20, 60, 20);
+            }
+            let threshold = cubic.threshold();
+            assert_eq!(threshold.is_finite(), leaves, "{profile:?} {choice}: {threshold}");
+        }
+    }
+}
+
 // ---------------------------------------------------------------------- the kernel's
 
 /// `cubictcp_recalc_ssthresh`: 717/1024 of the window, whole segments, whatever is in flight; a timeout forgets the maximum.

@@ -37,11 +37,13 @@ pub enum DropReason {
     Delay,
     /// Given up after as many attempts as the medium's rules allow (IEEE 802.11's retry limits).
     Retries,
+    /// It found a policer's token bucket empty.
+    Policed,
 }
 
 impl DropReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
     /// All of them, in the order of [`DropReason::index`].
     pub const ALL: [DropReason; DropReason::COUNT] = [
         DropReason::Overflow,
@@ -52,6 +54,7 @@ impl DropReason {
         DropReason::Corrupt,
         DropReason::Delay,
         DropReason::Retries,
+        DropReason::Policed,
     ];
 
     /// Its place in [`DropReason::ALL`].
@@ -73,6 +76,7 @@ impl DropReason {
             DropReason::Corrupt => "corrupt",
             DropReason::Delay => "delay",
             DropReason::Retries => "retries",
+            DropReason::Policed => "policed",
         }
     }
 }

@@ -19,16 +19,17 @@ fn setting() -> impl Strategy<Value = (TcpConfig, TcpController)> {
         proptest::sample::select(schemes),
         proptest::sample::select(Profile::ALL.to_vec()),
         proptest::option::of(proptest::sample::select(Recovery::ALL.to_vec())),
-        any::<[bool; 5]>(),
+        any::<[bool; 6]>(),
         prop_oneof![Just(1 << 30), 1u32..40],
     )
-        .prop_map(|(scheme, profile, recovery, [steady, limited, ecn, handshake, spaced], receive_window)| {
+        .prop_map(|(scheme, profile, recovery, [steady, limited, ecn, handshake, spaced, prr], receive_window)| {
             let defaults = TcpConfig::new(profile, scheme);
             let config = TcpConfig {
                 recovery: recovery.unwrap_or(defaults.recovery),
                 partial_acks: if steady { PartialAcks::SlowButSteady } else { PartialAcks::Impatient },
                 limited_transmit: limited,
                 ecn: if ecn { Ecn::Classic } else { Ecn::Off },
+                prr,
                 handshake,
                 receive_window,
                 send_overhead: if spaced { Span::from_micros(800) } else { Span::ZERO },

@@ -161,11 +161,16 @@ fn two_hops_with_everything() {
          rate_schedule = [{ at = \"0 s\", rate = \"3 Mbit/s\" }, { at = \"9 s\", rate = \"8 Mbit/s\" }]\ndelay = \"5 ms\"\n\
          queue = { kind = \"droptail\", limit = \"20 kB\" }\nduplicate = { rate = \"1 %\" }\n\
          reorder = { rate = \"2 %\", extra = \"8 ms\" }\ncorrupt = { rate = \"0.3 %\" }\n\
-         backward = { loss = { kind = \"two-state\", good_rate = \"0.1 %\", bad_rate = \"5 %\", good_time = \"2 s\", \
+         backward = { policer = { rate = \"1 Mbit/s\", burst = \"6 kB\" }, delay_variation = { kind = \"bad-wifi\", average = \"7 ms\" }, loss = { kind = \"two-state\", good_rate = \"0.1 %\", bad_rate = \"5 %\", good_time = \"2 s\", \
          bad_time = \"1 s\", change = \"90 %\" } }\n",
     );
     assert!(marked > 10, "{marked}");
-    assert!(there.links[DropReason::Outage] > 0 && there.duplicated > 0 && back.links[DropReason::Loss] > 0);
+    assert!(
+        there.links[DropReason::Outage] > 0
+            && back.links[DropReason::Policed] > 0
+            && there.duplicated > 0
+            && back.links[DropReason::Loss] > 0
+    );
 }
 
 #[test]

@@ -5,7 +5,8 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    Fate, GilbertElliott, Limit, Link, LinkModel, Loss, Measure, On, Pipe, Queue, RedModel, Start, TwoState,
+    DelayVariation, Fate, GilbertElliott, Limit, Link, LinkModel, Loss, Measure, On, Pipe, Queue, RedModel, Start,
+    TwoState,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Span, Time};
@@ -85,5 +86,5 @@ fn main() {
     let (bad_rate, change, start) = (Ratio(0.1), Ratio(0.95), Start::Good);
     let states = TwoState { good_rate, bad_rate, good_time, bad_time, change, start, on };
     link("drop-tail, two-state", |m| m.loss = Some(Loss::TwoState(states)));
-    link("drop-tail, delay variation", |m| m.delay_variation = Some(Span::from_millis(5)));
+    link("drop-tail, delay variation", |m| m.delay_variation = Some(DelayVariation::Uniform(Span::from_millis(5))));
 }

@@ -3,6 +3,7 @@
 
 use crate::loss::{Chance, Losses};
 use crate::model::LinkModel;
+use crate::variation::Variation;
 use crate::waiting::Exit;
 use crate::{DropReason, Fate};
 use paceline_packet::{Flags, Packet};
@@ -22,8 +23,7 @@ struct Rest {
     outages: Vec<(Time, Time)>,
     /// The first outage that is not over.
     outage: usize,
-    variation: Option<Span>,
-    variation_stream: Stream,
+    variation: Option<Variation>,
     latest: Time,
     reorder: Option<(Chance, Span)>,
     reorder_stream: Stream,
@@ -60,8 +60,7 @@ impl Impairments {
         let rest = Rest {
             outages: model.outages.clone(),
             outage: 0,
-            variation: model.delay_variation,
-            variation_stream: stream.fork(2),
+            variation: model.delay_variation.map(|variation| Variation::new(variation, stream.fork(2))),
             latest: Time::ZERO,
             reorder: model.reorder.map(|r| (Chance::new(r.rate), r.extra)),
             reorder_stream: stream.fork(3),
@@ -126,9 +125,8 @@ impl Rest {
 
     #[inline(never)]
     fn cross(&mut self, index: u64, packet: &mut Packet) -> Fate {
-        if let Some(max) = self.variation {
-            let extra = (u128::from(self.variation_stream.bits(index)) * (u128::from(max.0) + 1)) >> 64;
-            packet.time = (packet.time + Span(extra as u64)).max(self.latest);
+        if let Some(variation) = &self.variation {
+            packet.time = (packet.time + variation.of(index)).max(self.latest);
             self.latest = packet.time;
         }
         if self.corrupt.is_some_and(|chance| chance.happens(self.corrupt_stream.bits(index))) {

@@ -8,6 +8,7 @@ use crate::loss::Losses;
 use crate::meter::{Agenda, Measure};
 use crate::model::{Limit, LinkModel, Queue};
 use crate::occupancy::Occupancy;
+use crate::policer::Policer;
 use crate::rate::{Constant, Server};
 use crate::recovery::{Recovering, Served};
 use crate::red::{Arrival, Red, Verdict};
@@ -51,6 +52,7 @@ struct General {
     discipline: Refusal,
     /// Where the limit follows the rate.
     in_time: Option<Box<TimeLimit>>,
+    policer: Option<Box<Policer>>,
     impairments: Impairments,
     shares: Option<Box<Shares>>,
 }
@@ -103,6 +105,7 @@ impl Link {
             (Server::Constant(server), Refusal::Packets(_))
                 if impairments.is_only_loss()
                     && model.limit_in_time.is_none()
+                    && model.policer.is_none()
                     && occupancy.is_none()
                     && recovery.is_none()
                     && !model.per_flow =>
@@ -113,7 +116,8 @@ impl Link {
                 // The constant one beside it is not used.
                 let shares = model.per_flow.then(|| Box::new(Shares::new(window)));
                 let in_time = model.limit_in_time.map(|span| Box::new(TimeLimit::new(span, &model.rate)));
-                let general = General { server, recovery, discipline, in_time, impairments, shares };
+                let policer = model.policer.as_ref().map(|policer| Box::new(Policer::new(policer)));
+                let general = General { server, recovery, discipline, in_time, policer, impairments, shares };
                 (Constant::new(Rate(1)), None, Some(Box::new(general)))
             }
         };
@@ -267,6 +271,11 @@ impl Link {
         if let Some(shares) = &mut general.shares {
             shares.release(now);
             shares.arrive(packet.flow, now);
+        }
+        if general.policer.as_mut().is_some_and(|policer| !policer.passes(now, size)) {
+            self.refused[DropReason::Policed] += 1;
+            general.shares.iter_mut().for_each(|shares| shares.refuse(packet.flow, now, DropReason::Policed));
+            return Fate::Drop(DropReason::Policed);
         }
         if let Some(recovery) = &mut general.recovery {
             recovery.catch_up(&mut general.server, now);

@@ -10,6 +10,7 @@ use crate::limit::TimeLimit;
 use crate::meter::{Agenda, Measure, Series, Snapshot, Waits};
 use crate::model::{Limit, LinkModel};
 use crate::occupancy::Occupancy;
+use crate::policer::Policer;
 use crate::rate::Server;
 use crate::recovery::{Recovering, Served};
 use crate::shares::{Leaving, Shares};
@@ -26,6 +27,7 @@ pub struct ManagedLink {
     discipline: Discipline,
     /// Where the limit follows the rate.
     in_time: Option<Box<TimeLimit>>,
+    policer: Option<Box<Policer>>,
     server: Server,
     recovery: Option<Box<Recovering>>,
     impairments: Impairments,
@@ -63,6 +65,7 @@ impl ManagedLink {
         ManagedLink {
             discipline: Discipline::new(&model.queue, interface, stream),
             in_time: model.limit_in_time.map(|span| Box::new(TimeLimit::new(span, &model.rate))),
+            policer: model.policer.as_ref().map(|policer| Box::new(Policer::new(policer))),
             server: Server::new(&model.rate),
             recovery: model
                 .recovery
@@ -125,6 +128,14 @@ impl ManagedLink {
         let mut shares = self.shares.as_deref_mut();
         if let Some(shares) = &mut shares {
             shares.arrive(flow, now);
+        }
+        if self.policer.as_mut().is_some_and(|policer| !policer.passes(now, packet.size)) {
+            let reason = DropReason::Policed;
+            self.dropped[reason] += 1;
+            shares.iter_mut().for_each(|shares| shares.refuse(flow, now, reason));
+            return onward(Fate::Drop(reason), packet, Time(now));
+        }
+        if let Some(shares) = &mut shares {
             shares.enter(flow, now);
         }
         if let Some(limit) = &mut self.in_time {

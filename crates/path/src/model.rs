@@ -1,7 +1,8 @@
 //! What a link is, as plain data.
 
 use crate::{
-    CoDelModel, DualPi2Model, FlowSet, FqCoDelModel, FqPieModel, LinkRecovery, Loss, PieModel, RateModel, RedModel,
+    CoDelModel, DualPi2Model, FlowSet, FqCoDelModel, FqPieModel, LinkRecovery, Loss, PieModel, PolicerModel, RateModel,
+    RedModel,
 };
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
@@ -17,14 +18,16 @@ pub struct LinkModel {
     /// The queue's limit is what the link would send within this time at its rate of the moment; the one in `queue` is
     /// that of the nominal rate. None: the one in `queue` stands.
     pub limit_in_time: Option<Span>,
+    /// What is dropped before it reaches the queue.
+    pub policer: Option<PolicerModel>,
     /// Blocks that fail on the air and are sent again.
     pub recovery: Option<LinkRecovery>,
     /// Packets that vanish after they have used the link.
     pub loss: Option<Loss>,
     /// The flows whose packets these are; none: all flows.
     pub loss_of: Option<FlowSet>,
-    /// Each packet takes up to this much longer (uniform); none overtakes another.
-    pub delay_variation: Option<Span>,
+    /// Each packet takes longer by a draw; none overtakes another.
+    pub delay_variation: Option<DelayVariation>,
     /// Some packets are held back, and others overtake them.
     pub reorder: Option<Reorder>,
     /// The share of packets that arrive twice.
@@ -48,6 +51,7 @@ impl LinkModel {
             propagation,
             queue,
             limit_in_time: None,
+            policer: None,
             recovery: None,
             loss: None,
             loss_of: None,
@@ -76,6 +80,7 @@ impl LinkModel {
     pub fn is_pipe(&self) -> bool {
         matches!(self.rate, RateModel::Constant(_))
             && matches!(self.queue, Queue::Unlimited)
+            && self.policer.is_none()
             && self.recovery.is_none()
             && self.loss.is_none()
             && self.delay_variation.is_none()
@@ -153,6 +158,15 @@ pub enum Limit {
     Packets(u32),
     /// At most this many bytes.
     Bytes(Size),
+}
+
+/// How much longer a packet takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DelayVariation {
+    /// Uniform from 0 to this.
+    Uniform(Span),
+    /// That of bad Wi-Fi, of about this mean (draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments").
+    BadWifi(Span),
 }
 
 /// Packets held back so that others overtake them.

@@ -2,8 +2,8 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    DropReason, Fate, GilbertElliott, Limit, Link, LinkModel, Loss, Measure, On, Queue, RedMode, RedModel, Reorder,
-    Start, TwoState,
+    DelayVariation, DropReason, Fate, GilbertElliott, Limit, Link, LinkModel, Loss, Measure, On, PolicerModel, Queue,
+    RedMode, RedModel, Reorder, Start, TwoState,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
@@ -190,6 +190,46 @@ fn an_outage_loses_what_leaves_the_queue_in_it() {
     assert_eq!(report.utilisation, Ratio(0.5));
 }
 
+/// 1000 bytes a millisecond are 8 Mbit/s; a policer of 4 lets half of them pass once its bucket of four packets is empty, and what it
+/// drops neither waits nor uses the link.
+#[test]
+fn a_policer_drops_before_the_queue() {
+    let mut model = plain(Queue::DropTail(Limit::Packets(10)));
+    model.policer = Some(PolicerModel { rate: Rate(4_000_000), burst: Size(4000) });
+    model.loss = Some(Loss::Uniform { rate: Ratio(0.0), on: On::All });
+    let mut link = Link::new(&model, Measure::ALL, Stream::new(1, "link"));
+    let fates: Vec<Fate> = (0..1000).map(|i| link.admit(&mut packet(i * 1_000_000, 1000, Flags::NONE))).collect();
+    // 4 packets of tokens, and half a one a packet: the first seven pass, then every other
+    assert!(fates[..7].iter().all(|fate| *fate == Fate::Pass));
+    for (i, fate) in fates.iter().enumerate().skip(7) {
+        let expected = if i % 2 == 1 { Fate::Drop(DropReason::Policed) } else { Fate::Pass };
+        assert_eq!(*fate, expected, "{i}");
+    }
+    let report = link.finish(Time(1_000_000_000));
+    assert_eq!((report.arrivals, report.departures, report.drops[DropReason::Policed]), (1000, 503, 497));
+    assert_eq!((report.max_packets, report.drops.total()), (0, 497));
+    assert!((report.utilisation.0 - 0.503).abs() < 1e-9, "{}", report.utilisation);
+}
+
+/// Bad Wi-Fi holds packets back and lets them go in order: what waits behind a long one arrives with it.
+#[test]
+fn bad_wifi_keeps_order() {
+    let mut model = plain(Queue::DropTail(Limit::Packets(10)));
+    model.delay_variation = Some(DelayVariation::BadWifi(Span::from_millis(7)));
+    let mut link = Link::new(&model, Measure::ALL, Stream::new(1, "link"));
+    let (mut latest, mut together, mut longest) = (Time::ZERO, 0, Span::ZERO);
+    for i in 0..10_000 {
+        let mut p = packet(i * 2_000_000, 1000, Flags::NONE);
+        assert_eq!(link.admit(&mut p), Fate::Pass);
+        assert!(p.time >= latest && p.time >= Time(i * 2_000_000) + link.delay_floor());
+        together += u64::from(p.time == latest);
+        longest = longest.max(p.time.since(Time(i * 2_000_000)));
+        latest = p.time;
+    }
+    // one in fifteen waits for 90 ms, in which 45 more come
+    assert!(together > 8000 && longest > Span::from_millis(120), "{together} {longest:?}");
+}
+
 #[test]
 fn draws_depend_on_the_number_of_the_arrival_alone() {
     let mut model = plain(Queue::DropTail(Limit::Packets(5)));
@@ -211,6 +251,8 @@ proptest! {
         (loss, kind) in (0.0..1.0f64, 0..3u8),
         (duplicate, reorder) in (prop::option::of(0.0..1.0f64), prop::option::of(0.0..1.0f64)),
         (variation, outage) in (prop::option::of(0..20_000_000u64), prop::option::of(0..50_000_000u64)),
+        policer in prop::option::of((500_000..20_000_000u64, 1..6000u64)),
+        wifi: bool,
         seed: u64,
     ) {
         let limit = Limit::Packets(limit);
@@ -226,7 +268,9 @@ proptest! {
         });
         model.duplicate = duplicate.map(Ratio);
         model.reorder = reorder.map(|rate| Reorder { rate: Ratio(rate), extra: Span::from_millis(3) });
-        model.delay_variation = variation.map(Span);
+        model.policer = policer.map(|(rate, burst)| PolicerModel { rate: Rate(rate), burst: Size(burst) });
+        let kind = if wifi { DelayVariation::BadWifi } else { DelayVariation::Uniform };
+        model.delay_variation = variation.map(|span| kind(Span(span)));
         model.outages = outage.map(|at| (Time(at), Time(at + 20_000_000))).into_iter().collect();
         let mut link = Link::new(&model, Measure::ALL, Stream::new(seed, "link"));
         let (mut now, mut passed, mut dropped, mut latest) = (0, 0, [0u64; DropReason::COUNT], Time::ZERO);

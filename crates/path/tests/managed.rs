@@ -3,8 +3,8 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    Fate, Keys, Limit, Link, LinkModel, LinkRecovery, LinkReport, ManagedLink, Measure, Opportunities, Queue,
-    RateModel, Schedule, Series,
+    Fate, Keys, Limit, Link, LinkModel, LinkRecovery, LinkReport, ManagedLink, Measure, Opportunities, PolicerModel,
+    Queue, RateModel, Schedule, Series,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
@@ -101,6 +101,7 @@ proptest! {
             (3000..20_000u64).prop_map(|n| Queue::DropTail(Limit::Bytes(Size(n)))),
         ],
         recovers: bool, occupancy: bool, arrivals in arrivals(),
+        policer in prop::option::of((500_000..20_000_000u64, 1..6000u64)),
     ) {
         let mut model = LinkModel::new(Rate(1), Span(5), queue);
         model.rate = rate;
@@ -113,6 +114,7 @@ proptest! {
         };
         model.recovery = recovers.then_some(recovery);
         model.occupancy = occupancy;
+        model.policer = policer.map(|(rate, burst)| PolicerModel { rate: Rate(rate), burst: Size(burst) });
         let end = Time(arrivals.last().map_or(0, |last| last.0).max(60_000_000));
         let (sent, report, series) = ahead(&model, &arrivals, end);
         let (other_sent, other, other_series) = one_by_one(&model, &arrivals, end);

@@ -23,6 +23,7 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
         propagation: way.delay,
         queue: queue(&way.queue, way.rate.nominal(), profile),
         limit_in_time: limit_in_time(way),
+        policer: way.policer,
         recovery: way.recovery.map(|recovery| LinkRecovery {
             block_time: recovery.block_time,
             block_error: recovery.block_error,
@@ -31,7 +32,7 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
         }),
         loss: way.loss.as_ref().map(loss),
         loss_of: None, // who names flows knows their numbers
-        delay_variation: (way.delay_variation > Span::ZERO).then_some(way.delay_variation),
+        delay_variation: way.delay_variation,
         reorder: way.reorder.map(|reorder| Reorder { rate: reorder.rate, extra: reorder.extra }),
         duplicate: positive(way.duplicate),
         corrupt: positive(way.corrupt),

@@ -54,7 +54,8 @@ fn adds_up(rows: &[&LinkFlowSummary], queue: &QueueSummary) {
 fn parts_make_the_whole_under_every_discipline() {
     let (mut marked, mut reasons) = (0, std::collections::BTreeSet::new());
     for queue in QUEUES {
-        for more in ["per_flow = true", &format!("per_flow = true\n{LOSSY}")] {
+        let policed = "per_flow = true\npolicer = { rate = \"6 Mbit/s\", burst = \"20 kB\" }";
+        for more in ["per_flow = true", &format!("per_flow = true\n{LOSSY}"), policed] {
             let summary = summary(&text(queue, more));
             let rows: Vec<&LinkFlowSummary> = summary.link_flows.iter().collect();
             let names: Vec<_> = rows.iter().map(|row| (row.direction, row.flow.as_str(), row.instance)).collect();
@@ -69,7 +70,7 @@ fn parts_make_the_whole_under_every_discipline() {
         }
     }
     assert!(marked > 10, "{marked}");
-    let expected = ["delay", "early", "loss", "outage", "overflow"];
+    let expected = ["delay", "early", "loss", "outage", "overflow", "policed"];
     assert!(expected.iter().all(|reason| reasons.contains(reason)), "{reasons:?}");
 }
 

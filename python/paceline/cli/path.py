@@ -23,6 +23,7 @@ from paceline.scenario import assignments
 
 REASONS = (
     "overflow",
+    "policed",
     "early",
     "forced",
     "delay",

@@ -23,6 +23,7 @@ _DROPS = [
     ("drops_delay", "delay"),
     ("drops_loss", "loss"),
     ("drops_outage", "outage"),
+    ("drops_policed", "policed"),
 ]
 _COLUMNS: dict[str, list[tuple[str, str]]] = {
     "flows": [

@@ -1,7 +1,6 @@
-//! CUBIC as a current kernel has it (`net/ipv4/tcp_cubic.c`): whole segments, and HyStart.
+//! CUBIC as a current kernel has it (`net/ipv4/tcp_cubic.c`): whole segments, and HyStart (`slow_start/hystart.rs`).
 //!
-//! Sources: the behaviour of that file; S. Ha, I. Rhee, "Taming the elephants: new TCP slow start", Computer Networks
-//! 55(9), 2011 (HyStart). It differs from RFC 9438 in the growth (a number of acknowledgements per segment, at least
+//! Source: the behaviour of that file. It differs from RFC 9438 in the growth (a number of acknowledgements per segment, at least
 //! 2), in the reduction (of cwnd, not of FlightSize), in Reno's estimate (whole segments), in the growth before the
 //! first loss (at least a segment for every 20 acknowledged), and in slow start.
 
@@ -9,16 +8,6 @@ use super::Cubic;
 use crate::{PathView, TcpEvent, Threshold, reno};
 use paceline_units::{Span, Time};
 
-/// `hystart_low_window`: HyStart looks at windows from here on.
-const LOW_WINDOW: f64 = 16.0;
-/// `hystart_ack_delta_us`: acknowledgements this near to one another are of one train.
-const TRAIN_GAP: Span = Span::from_millis(2);
-/// `hystart_ack_delay`: what a host's batching may add; the kernel's value below 2 Gbit/s.
-const TRAIN_SLACK: Span = Span::from_millis(1);
-/// `HYSTART_MIN_SAMPLES`, `HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`.
-const SAMPLES: u32 = 8;
-const DELAY_LEAST: Span = Span::from_millis(4);
-const DELAY_MOST: Span = Span::from_millis(16);
 /// `HZ / 32`: how long an unchanged window's growth is not worked out anew.
 const PAUSE: Span = Span::from_micros(31_250);
 /// Samples this soon after a reduction may be of the queue before it (`HZ`).
@@ -35,48 +24,6 @@ pub(super) struct Linux {
     /// Window and time at the last working out.
     worked: Option<(f64, Time)>,
     least: Option<Span>,
-    /// HyStart: the round ends with this segment; when it began; the train's last acknowledgement.
-    round_end: u32,
-    round_began: Time,
-    train: Time,
-    round_least: Option<Span>,
-    samples: u32,
-    found: bool,
-}
-
-impl Linux {
-    fn begin_round(&mut self, path: &PathView) {
-        self.round_end = path.next;
-        self.round_began = path.now;
-        self.train = path.now;
-        self.round_least = None;
-        self.samples = 0;
-    }
-
-    /// `hystart_update`: whether slow start should end here.
-    fn full(&mut self, delay: Span, least: Span, window: f64, path: &PathView) -> bool {
-        if path.acked > self.round_end {
-            self.begin_round(path);
-        }
-        if window < LOW_WINDOW {
-            return false;
-        }
-        // a train of acknowledgements as long as half the path: the path is full both ways
-        if path.now.since(self.train) <= TRAIN_GAP {
-            self.train = path.now;
-            if path.now.since(self.round_began).0 > (least + TRAIN_SLACK).0 / 2 {
-                return true;
-            }
-        }
-        // the round's least delay has grown by an eighth: a queue
-        let round = self.round_least.map_or(delay, |r| r.min(delay));
-        self.round_least = Some(round);
-        if self.samples < SAMPLES {
-            self.samples += 1;
-            return false;
-        }
-        round > least + Span(least.0 / 8).max(DELAY_LEAST).min(DELAY_MOST)
-    }
 }
 
 impl Cubic {
@@ -89,7 +36,7 @@ impl Cubic {
             TcpEvent::Repaired { rtt, .. } => self.sample_linux(rtt, path),
             TcpEvent::Established { window } => {
                 self.cwnd = window.max(1.0);
-                self.linux().begin_round(path);
+                self.slow_start.begin(path);
             }
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho => {
                 self.reduce_linux();
@@ -105,7 +52,7 @@ impl Cubic {
                 self.w_est = 0.0;
                 self.epoch = None;
                 *self.linux() = Linux::default();
-                self.linux().begin_round(path);
+                self.slow_start.begin(path);
             }
             TcpEvent::Recovered { at_most } => {
                 if self.cwnd < self.ssthresh {
@@ -118,6 +65,7 @@ impl Cubic {
             TcpEvent::Idle { window } => {
                 self.ssthresh = self.ssthresh.max(0.75 * self.cwnd); // tcp_current_ssthresh (RFC 2861)
                 self.cwnd = self.cwnd.min(window).max(1.0);
+                self.slow_start.restart(path);
             }
             TcpEvent::Deflate { .. } | TcpEvent::Duplicate => {}
         }
@@ -133,14 +81,14 @@ impl Cubic {
         if self.epoch.is_some_and(|began| path.now.since(began) < SETTLE) {
             return;
         }
-        let (window, slow) = (self.cwnd, self.cwnd < self.ssthresh);
         let linux = self.linux();
         let delay = delay.max(Span::from_micros(1));
         let least = linux.least.map_or(delay, |l| l.min(delay));
         linux.least = Some(least);
-        if slow && !linux.found && linux.full(delay, least, window, path) {
-            linux.found = true;
-            self.ssthresh = window;
+        if self.cwnd < self.ssthresh {
+            let prior = self.prior;
+            self.look(Some(delay), least, path);
+            self.prior = prior; // the kernel's plateau is worked out with the epoch
         }
     }
 
@@ -148,6 +96,10 @@ impl Cubic {
     fn acked_linux(&mut self, segments: u32, in_flight: u32, path: &PathView) {
         if f64::from(in_flight) < self.cwnd {
             return;
+        }
+        let mut segments = segments;
+        if self.cwnd < self.ssthresh {
+            segments = self.slow_start.whole_growth(segments, segments, self.ssthresh.is_infinite());
         }
         let left = reno::slow_start_linux(&mut self.cwnd, self.ssthresh, segments);
         if left == 0 {

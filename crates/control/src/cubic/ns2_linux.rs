@@ -144,10 +144,13 @@ impl Cubic {
         match *feedback {
             TcpEvent::Acked { segments, in_flight, rtt } => {
                 e.acked(segments);
-                self.acked_ns2_linux(e, in_flight, rtt, path);
+                self.acked_ns2_linux(e, segments, in_flight, rtt, path);
             }
             TcpEvent::Repaired { segments, .. } => e.acked(segments),
-            TcpEvent::Established { window } => self.cwnd = window.max(1.0),
+            TcpEvent::Established { window } => {
+                self.cwnd = window.max(1.0);
+                self.slow_start.begin(path);
+            }
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho => {
                 self.reduce_ns2_linux(e);
                 e.open = false;
@@ -159,6 +162,7 @@ impl Cubic {
                 }
                 e.forget();
                 self.cwnd = 1.0;
+                self.slow_start.begin(path);
             }
             TcpEvent::Recovered { at_most } => {
                 e.open = true;
@@ -166,7 +170,10 @@ impl Cubic {
                     self.cwnd = self.ssthresh.min(at_most).max(1.0);
                 }
             }
-            TcpEvent::Idle { window } => self.cwnd = self.cwnd.min(window).max(1.0),
+            TcpEvent::Idle { window } => {
+                self.cwnd = self.cwnd.min(window).max(1.0);
+                self.slow_start.restart(path);
+            }
             TcpEvent::Undo { .. } | TcpEvent::Resumed { .. } | TcpEvent::Deflate { .. } | TcpEvent::Duplicate => {}
         }
         (self.w_max, self.w_est) = (e.last_max as f64, e.reno as f64);
@@ -174,16 +181,22 @@ impl Cubic {
     }
 
     /// `bictcp_cong_avoid`.
-    fn acked_ns2_linux(&mut self, e: &mut Ns2Linux, in_flight: u32, rtt: Option<Span>, path: &PathView) {
+    fn acked_ns2_linux(&mut self, e: &mut Ns2Linux, segments: u32, in_flight: u32, rtt: Option<Span>, path: &PathView) {
         let now = path.now.0 / 1_000_000;
         if let Some(rtt) = rtt.filter(|_| e.open) {
             e.measure(now, rtt, path);
         }
+        let slow = self.cwnd <= self.ssthresh;
+        if slow {
+            let least = Span::from_millis(e.least >> 3);
+            self.look(rtt, if e.least > 0 { least } else { path.min_rtt }, path);
+        }
         if f64::from(in_flight) < self.cwnd {
             return;
         }
-        if self.cwnd <= self.ssthresh {
-            self.cwnd += 1.0; // tcp_slow_start with appropriate byte counting
+        if slow {
+            // tcp_slow_start with appropriate byte counting
+            self.cwnd += f64::from(self.slow_start.whole_growth(segments, 1, self.ssthresh.is_infinite()));
             return;
         }
         e.work_out(self.cwnd as u64, now);

@@ -43,6 +43,9 @@ pub struct TcpConfig {
     pub limited_transmit: bool,
     /// Explicit congestion notification (RFC 3168), and how marks are told.
     pub ecn: Ecn,
+    /// With SACK under profile `rfc`: the window shrinks to ssthresh over a round trip (proportional rate reduction, RFC 9937), in
+    /// place of at once (RFC 6675 section 5).
+    pub prr: bool,
     /// A SYN and its acknowledgement come first.
     pub handshake: bool,
     /// Least retransmission timeout.
@@ -75,6 +78,7 @@ impl TcpConfig {
             partial_acks: PartialAcks::Impatient,
             limited_transmit: true,
             ecn: TcpController::new(scheme, profile, &[]).map_or(Ecn::Off, |controller| controller.needs().ecn),
+            prr: false,
             handshake: true,
             min_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),

@@ -77,6 +77,7 @@ impl Link {
                 recovery: None,
                 discipline,
                 in_time: None,
+                policer: None,
                 impairments,
                 shares: None,
             }));

@@ -138,6 +138,9 @@ fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {
     if flow.ecn == Some(true) {
         flow.ecn_feedback = flow.ecn_feedback.or(EcnFeedback::from_control(tcp.ecn)).or(Some(EcnFeedback::Classic));
     }
+    if tcp.profile == paceline_control::Profile::Rfc && flow.recovery == Some(Recovery::Sack) {
+        flow.prr.get_or_insert(tcp.prr);
+    }
     flow.min_rto.get_or_insert(tcp.min_rto);
     flow.handshake.get_or_insert(tcp.handshake);
 }

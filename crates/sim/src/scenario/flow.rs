@@ -101,6 +101,11 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "by profile"))]
     pub limited_transmit: Option<bool>,
+    /// With `recovery = "sack"` under profile `rfc`: the window shrinks over a round trip (proportional rate reduction, RFC 9937),
+    /// in place of at once (RFC 6675, section 5). Profile `linux` always does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "`false` for `sack` in profile rfc"))]
+    pub prr: Option<bool>,
     /// Explicit congestion notification (RFC 3168).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "by controller"))]

@@ -5,7 +5,7 @@ use super::loss::Loss;
 use super::model::Profile;
 use super::queue::Queue;
 use super::values::Limit;
-use paceline_units::{Rate, Ratio, Span};
+use paceline_units::{Rate, Ratio, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,10 @@ macro_rules! with_direction {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "drop-tail, 100 packets; backward: as forward"))]
             pub queue: Option<Queue>,
+            /// Drops what comes faster than a rate, beyond a burst, before it reaches the queue (reason `policed`).
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schemars(extend("x-default" = "none"))]
+            pub policer: Option<Policer>,
             /// Recovery at the link layer: blocks that fail on the air are sent again, and packets arrive in order.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
@@ -166,13 +170,36 @@ const fn five() -> u32 {
     5
 }
 
-/// Extra delay in order.
+/// A token-bucket policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DelayVariation {
-    /// Each packet is delayed by a time drawn uniformly from 0 to this.
-    #[schemars(extend("x-max" = "60 s"))]
-    pub max: Span,
+pub struct Policer {
+    /// How fast tokens come: one for each bit.
+    #[schemars(extend("x-min" = "1 bit/s", "x-max" = "1000 Gbit/s"))]
+    pub rate: Rate,
+    /// How much passes at once when the bucket is full. A packet larger than this never passes.
+    #[schemars(extend("x-min" = "1500 B", "x-max" = "1 GB"))]
+    pub burst: Size,
+}
+
+/// Extra delay in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(extend("x-kind" = "uniform"))]
+pub enum DelayVariation {
+    /// Each packet is delayed by a time drawn uniformly from 0 to `max`.
+    Uniform {
+        /// The longest.
+        #[schemars(extend("x-max" = "60 s"))]
+        max: Span,
+    },
+    /// That of Wi-Fi networks that hear one another (draft-huitema-ccwg-c4-test): a Poisson number, of mean 1, of waits of 1 ms,
+    /// smoothed by less than a millisecond; for a share of the packets a Poisson number, of mean 12, of waits of 7.5 ms beside.
+    BadWifi {
+        /// The mean, about: (mean - 1 ms) / 90 ms of the packets have long waits; none up to 1 ms, all from 91 ms on.
+        #[schemars(extend("x-max" = "60 s"))]
+        average: Span,
+    },
 }
 
 /// Reordering.

@@ -6,7 +6,10 @@ use super::draw::Draw;
 use super::error::{Mistake, ScenarioError, join};
 use super::fill::{fill, fill_access};
 use super::flow::{App, FlowTable, FrameFormat};
-use super::link::{AccessTable, BackwardTable, LinkRecovery, LinkTable, RateTrace, Reorder, TraceEnd, TraceFormat};
+use super::link::{
+    AccessTable, BackwardTable, DelayVariation as VariationKey, LinkRecovery, LinkTable, RateTrace, Reorder, TraceEnd,
+    TraceFormat,
+};
 use super::loss::Loss;
 use super::model::{File, Profile, Topology};
 use super::queue::Queue;
@@ -16,7 +19,7 @@ use super::values::HostDelay;
 use super::walk::{Node, walk};
 use paceline_apps::video::FramesModel;
 use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
-use paceline_path::{RateModel, Schedule};
+use paceline_path::{DelayVariation, PolicerModel, RateModel, Schedule};
 use paceline_units::{Rate, Ratio, Span, Time};
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -54,12 +57,14 @@ pub struct Direction {
     pub delay: Span,
     /// Its queue.
     pub queue: Queue,
+    /// What is dropped before the queue.
+    pub policer: Option<PolicerModel>,
     /// Recovery at the link layer.
     pub recovery: Option<LinkRecovery>,
     /// Random loss.
     pub loss: Option<Loss>,
-    /// Extra delay uniform from 0 to this, order kept; zero for none.
-    pub delay_variation: Span,
+    /// Extra delay, order kept.
+    pub delay_variation: Option<DelayVariation>,
     /// Packets that are held back.
     pub reorder: Option<Reorder>,
     /// Share of packets that arrive twice.
@@ -319,9 +324,13 @@ fn direction(
         rate,
         delay: way.delay.unwrap_or_default(),
         queue: way.queue.clone().unwrap_or_default(),
+        policer: way.policer.map(|policer| PolicerModel { rate: policer.rate, burst: policer.burst }),
         recovery: way.recovery,
         loss: way.loss.clone(),
-        delay_variation: way.delay_variation.map_or(Span::ZERO, |variation| variation.max),
+        delay_variation: way.delay_variation.and_then(|variation| match variation {
+            VariationKey::Uniform { max } => (max > Span::ZERO).then_some(DelayVariation::Uniform(max)),
+            VariationKey::BadWifi { average } => Some(DelayVariation::BadWifi(average)),
+        }),
         reorder: way.reorder,
         duplicate: way.duplicate.map_or(Ratio::ZERO, |share| share.rate),
         corrupt: way.corrupt.map_or(Ratio::ZERO, |share| share.rate),

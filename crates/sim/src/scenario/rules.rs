@@ -253,6 +253,11 @@ impl Rules {
         if flow.ecn_feedback.is_some() && !flow.ecn.unwrap_or(defaults.ecn.is_on()) {
             self.note(join(path, "ecn_feedback"), "tells of no marks without `ecn = true`: set that, or leave it out");
         }
+        if flow.prr.is_some() && (profile != Profile::Rfc || recovery != ControlRecovery::Sack) {
+            let problem =
+                "goes with `recovery = \"sack\"` under profile `rfc`; profile `linux` always has it; leave it out";
+            self.note(join(path, "prr"), problem);
+        }
         let mut useless = |key: &str, value: &str| {
             self.note(join(path, key), format!("`{value}` has no effect on {who}; leave the key out"));
         };

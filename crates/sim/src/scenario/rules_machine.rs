@@ -30,6 +30,7 @@ impl Rules {
             ("recovery", flow.recovery.is_some()),
             ("newreno", flow.newreno.is_some()),
             ("limited_transmit", flow.limited_transmit.is_some()),
+            ("prr", flow.prr.is_some()),
             ("min_rto", flow.min_rto.is_some()),
             ("ecn_feedback", flow.ecn_feedback.is_some()),
             ("handshake", flow.handshake.is_some()),

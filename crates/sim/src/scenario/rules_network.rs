@@ -354,6 +354,7 @@ pub(super) fn forward(link: &LinkTable) -> BackwardTable {
         rate_trace: link.rate_trace.clone(),
         delay: link.delay,
         queue: link.queue.clone(),
+        policer: link.policer,
         recovery: link.recovery,
         loss: link.loss.clone(),
         delay_variation: link.delay_variation,

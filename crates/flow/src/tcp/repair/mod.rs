@@ -4,6 +4,7 @@ mod classic;
 mod forward;
 mod linux;
 mod ns2_linux;
+mod prr;
 mod reported;
 mod sack;
 mod sack1;
@@ -118,7 +119,8 @@ impl Repair {
         match self {
             Repair::Ns2Linux(linux) => linux.shown_window(conn),
             Repair::Linux(linux) => linux.shown_window(conn),
-            Repair::Classic | Repair::Sack(_) | Repair::Vegas(_) => conn.controller.window(),
+            Repair::Sack(sack) => sack.shown_window(conn),
+            Repair::Classic | Repair::Vegas(_) => conn.controller.window(),
         }
     }
 

@@ -23,6 +23,11 @@ impl Reported {
         self.blocks.is_empty()
     }
 
+    /// Segments reported beyond the left edge.
+    pub(super) fn total(&self) -> u32 {
+        self.total
+    }
+
     pub(super) fn clear(&mut self) {
         self.blocks.clear();
         self.total = 0;

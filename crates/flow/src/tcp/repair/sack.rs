@@ -1,14 +1,24 @@
 //! Recovery with selective acknowledgements.
 //!
-//! Sources: RFC 2018 (blocks), RFC 6675 (Update, IsLost, SetPipe, NextSeg, rescue retransmission). `sack1` has what ns-2 does
-//! otherwise.
+//! Sources: RFC 2018 (blocks), RFC 6675 (Update, IsLost, SetPipe, NextSeg, rescue retransmission), RFC 9937 (how the window
+//! shrinks, where `prr` is set). `sack1` has what ns-2 does otherwise.
 
+use super::prr::Prr;
 use super::reported::Reported;
 use crate::Transmit;
 use crate::tcp::connection::{Action, Connection, DUPLICATES, Phase};
 use paceline_control::{Profile, TcpEvent, WindowController};
 use paceline_packet::{Packet, TcpOptions};
 use paceline_units::Time;
+
+/// What was known before an acknowledgement came: the left edge, how many segments beyond it were reported, and below which
+/// those that were not are lost.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    una: u32,
+    reported: u32,
+    lost: u32,
+}
 
 /// What the receiver has, and what has been sent again.
 #[derive(Debug)]
@@ -22,11 +32,13 @@ pub(in crate::tcp) struct Sack {
     rescue: u32,
     /// After a timeout duplicates say nothing until new data is acknowledged (ns-2's `timeout_`).
     pub(super) mute: bool,
+    /// Profile `rfc` with `prr`: the reduction under way.
+    prr: Option<Prr>,
 }
 
 impl Sack {
     pub(super) fn new(base: u32) -> Sack {
-        Sack { reported: Reported::new(base), high: base, pipe: 0, rescue: base, mute: false }
+        Sack { reported: Reported::new(base), high: base, pipe: 0, rescue: base, mute: false, prr: None }
     }
 
     /// Whether there is nothing to look at.
@@ -42,6 +54,12 @@ impl Sack {
             self.mute = true;
         }
         self.high = conn.una;
+        self.prr = None;
+    }
+
+    /// What a plot shows as the window: while it is being reduced, what it has come down to.
+    pub(super) fn shown_window(&self, conn: &Connection) -> f64 {
+        self.prr.as_ref().map_or_else(|| conn.controller.window(), |prr| f64::from(prr.window))
     }
 
     /// ns-2's `GetNextRetran`: the next hole below the highest block.
@@ -64,6 +82,7 @@ impl Sack {
         out: &mut impl Transmit,
     ) {
         let recovering = conn.phase == Phase::Recovery;
+        let before = Before { una: conn.una, reported: self.reported.total(), lost: self.reported.lost_below() };
         if packet.seq > conn.una {
             if recovering {
                 conn.take(now, packet);
@@ -76,8 +95,10 @@ impl Sack {
         let news = self.reported.update(una, max, options);
         if recovering {
             if una < conn.recover {
+                self.reduce(conn, before);
                 return self.pump(conn, now, out);
             }
+            self.prr = None;
             conn.phase = Phase::Open;
             conn.dupacks = 0;
             conn.action = Action::Exited;
@@ -89,14 +110,14 @@ impl Sack {
             let lost = self.reported.lost_below() > una;
             // after a timeout not before all that was sent until then is acknowledged (section 5.1)
             if (conn.dupacks >= DUPLICATES || lost) && una >= conn.recover {
-                return self.enter(conn, now, out);
+                return self.enter(conn, before, now, out);
             }
         }
         self.pump_holes(conn, now, out);
     }
 
     /// Section 5 step (4).
-    fn enter(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
+    fn enter(&mut self, conn: &mut Connection, before: Before, now: Time, out: &mut impl Transmit) {
         if conn.reduces() {
             conn.tell(TcpEvent::Lost { duplicates: 0, again: false }, now);
         }
@@ -108,10 +129,31 @@ impl Sack {
         conn.timing = false;
         conn.set_timer(now);
         let una = conn.una;
+        self.high = una;
+        if conn.config.prr {
+            // RecoverFS: what is reported already will not be delivered in this recovery (RFC 9937 section 6)
+            let in_flight = (conn.max - before.una).saturating_sub(before.reported);
+            self.prr = Some(Prr::new(in_flight, conn.controller.window() as u32));
+            self.reduce(conn, before);
+        }
         self.high = una + 1;
         self.rescue = una + 1;
         conn.emit(now, una, out);
+        if let Some(prr) = &mut self.prr {
+            prr.out += 1;
+        }
         self.pump(conn, now, out);
+    }
+
+    /// RFC 9937 section 6, for each acknowledgement that begins a recovery or comes in one.
+    fn reduce(&mut self, conn: &Connection, before: Before) {
+        let Some(prr) = &mut self.prr else { return };
+        let lost = self.reported.lost_below();
+        let delivered = (conn.una + self.reported.total()).saturating_sub(before.una + before.reported);
+        let from = before.lost.max(conn.una);
+        let further = lost > from && self.reported.covered(from, lost) < lost - from;
+        let pipe = self.reported.in_flight(conn.una, conn.max, self.high);
+        prr.on_ack(pipe, delivered, conn.una > before.una && !further);
     }
 
     /// Sends what the window allows outside of recovery, in order, but nothing that the receiver has reported; what it has
@@ -143,7 +185,7 @@ impl Sack {
 
     /// Sends while the window exceeds what is in flight: holes first, then new data (RFC 6675 section 5 step (C)).
     pub(super) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
-        let window = conn.controller.window() as u32;
+        let window = self.prr.as_ref().map_or(conn.controller.window() as u32, |prr| prr.window);
         let ns2 = conn.profile == Profile::Ns2;
         // the pipe is counted once and then goes up by one with each segment sent
         let (una, max) = (conn.una, conn.max);
@@ -156,6 +198,9 @@ impl Sack {
             conn.nxt = conn.nxt.max(seq.saturating_add(1));
             conn.emit(now, seq, out);
             pipe += 1;
+            if let Some(prr) = &mut self.prr {
+                prr.out += 1;
+            }
         }
         self.pipe = pipe;
     }

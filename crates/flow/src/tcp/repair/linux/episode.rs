@@ -3,10 +3,10 @@
 //! Sources: RFC 8985 section 6 (losses, timeouts), RFC 6937 (reduction), RFC 3522 and RFC 4015 (undoing by time stamps),
 //! RFC 3708 (undoing by DSACKs), RFC 3168 section 6.1.2 (marks).
 
-use super::prr::Prr;
 use super::tlp::Pending;
 use super::{Linux, News, State, Undo};
 use crate::tcp::connection::{Action, Connection};
+use crate::tcp::repair::prr::Prr;
 use paceline_control::{TcpEvent, Threshold, WindowController};
 use paceline_packet::Stamp;
 use paceline_units::{Span, Time};

@@ -8,10 +8,10 @@
 mod autotune;
 mod episode;
 mod mdev;
-mod prr;
 mod rack;
 mod tlp;
 
+use super::prr::Prr;
 use crate::Transmit;
 use crate::tcp::connection::Connection;
 use crate::tcp::sent::Delivered;
@@ -20,7 +20,6 @@ use mdev::Estimator;
 use paceline_control::{Controller, Profile, TcpEvent, WindowController};
 use paceline_packet::{Block, Packet, TcpOptions};
 use paceline_units::{Span, Time};
-use prr::Prr;
 use rack::Rack;
 use tlp::{Pending, Probe};
 

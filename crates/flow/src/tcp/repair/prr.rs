@@ -1,12 +1,12 @@
-//! Proportional rate reduction: how a window shrinks to ssthresh over a round trip (RFC 6937).
+//! Proportional rate reduction: how a window shrinks to ssthresh over a round trip (RFC 9937, before it RFC 6937).
 //!
-//! With the slow-start reduction bound (PRR-SSRB) of section 3; as in the kernel (`tcp_cwnd_reduction`), the bound's
-//! additional segment only for an acknowledgement that moves the left edge and tells of no further loss (RFC 9937).
+//! Below ssthresh the conservative bound (PRR-CRB); for an acknowledgement that moves the left edge and tells of no further loss
+//! (`SafeACK`) the slow-start bound's additional segment (PRR-SSRB). The kernel's `tcp_cwnd_reduction` is the same.
 
 /// A reduction under way, in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Prr {
-    /// The window before it (RecoverFS), and after it.
+    /// What was in flight before it (RecoverFS; the kernel: the window), and the window after it.
     prior: u32,
     ssthresh: u32,
     /// Delivered and sent since it began.
@@ -29,7 +29,7 @@ impl Prr {
         }
         self.delivered = self.delivered.saturating_add(delivered);
         let send = if pipe > self.ssthresh {
-            // section 3: sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out
+            // RFC 9937 section 6: sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out
             let share = u64::from(self.ssthresh) * u64::from(self.delivered);
             (share.div_ceil(u64::from(self.prior)) as u32).saturating_sub(self.out)
         } else {

@@ -1,0 +1,287 @@
+//! LEDBAT++: background transport that keeps a bounded queue alone and gives way to others.
+//!
+//! Source: draft-irtf-iccrg-ledbat-plus-plus-06, section 4 (P. Balasubramanian, O. Ertugay, D. Havey, M. Bagnulo), on RFC 6817
+//! (base and current delay). Delays are of round trips. What the draft leaves open is decided in
+//! docs/controllers/ledbat-plus-plus.md.
+
+use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
+use crate::{TcpEvent, Threshold, WindowController, known};
+use paceline_units::{Span, Time};
+
+const EACH: usize = Profile::ALL.len();
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::number(
+        "target",
+        [0.060; EACH],
+        (0.001, 1.0),
+        "s",
+        "queueing delay above which the window shrinks (section 4.5)",
+    ),
+    Parameter::whole(
+        "gain_divisor",
+        [16.0; EACH],
+        (1.0, 100.0),
+        "the window grows as Reno's divided by 2 target / base delay, and by no more than this (section 4.2)",
+    ),
+    Parameter::number(
+        "decrease",
+        [1.0; EACH],
+        (0.0, 10.0),
+        "1",
+        "share of the window that a round trip at twice the target takes (Constant of section 4.3)",
+    ),
+    Parameter::switch(
+        "slowdowns",
+        [true; EACH],
+        "initial and periodic slowdowns, which bare the base delay (section 4.4)",
+    ),
+];
+
+/// The window of a slowdown, and the least of congestion avoidance, in segments (sections 4.3 and 4.4).
+const LEAST: f64 = 2.0;
+/// Share of the target at which the first slow start ends (section 4.1).
+const EXIT: f64 = 0.75;
+/// A slowdown holds the window for so many round trips; the first begins as many after the first slow start (section 4.4).
+const FREEZE: u64 = 2;
+/// From the end of a slowdown to the next so many times what it took (section 4.4).
+const BETWEEN: u64 = 9;
+/// RFC 6817 section 2.4.2: the base delay is the least of so many minutes, the current one the least of so many samples.
+const MINUTES: usize = 10;
+const MINUTE: Span = Span::from_secs(60);
+const SAMPLES: usize = 4;
+
+/// Round-trip times, and what they say of the queue.
+#[derive(Clone, Debug)]
+struct Delays {
+    /// The least of each minute, the present one last; infinite where there was none.
+    minutes: [Span; MINUTES],
+    began: Option<Time>,
+    recent: [Span; SAMPLES],
+    count: usize,
+}
+
+impl Delays {
+    const NONE: Delays = Delays { minutes: [Span::MAX; MINUTES], began: None, recent: [Span::MAX; SAMPLES], count: 0 };
+
+    fn sample(&mut self, rtt: Span, now: Time) {
+        let began = self.began.get_or_insert(now);
+        while now.since(*began) >= MINUTE {
+            self.minutes.rotate_left(1);
+            self.minutes[MINUTES - 1] = Span::MAX;
+            *began += MINUTE;
+        }
+        let last = &mut self.minutes[MINUTES - 1];
+        *last = rtt.min(*last);
+        self.recent[self.count % SAMPLES] = rtt;
+        self.count += 1;
+    }
+
+    /// Base and queueing delay in seconds, once there is a sample.
+    fn known(&self) -> Option<(f64, f64)> {
+        let base = self.minutes.iter().copied().min().filter(|base| *base < Span::MAX)?;
+        let current = self.recent.iter().copied().min()?;
+        Some((base.as_secs_f64(), current.as_secs_f64() - base.as_secs_f64()))
+    }
+}
+
+/// What it is doing.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Phase {
+    /// The first slow start, which delay ends too.
+    First,
+    /// Any other slow start: up to the threshold. Of a slowdown, with when that began.
+    SlowStart(Option<Time>),
+    Avoidance,
+    /// A slowdown holds the window, since the first time and until the second.
+    Frozen(Time, Time),
+}
+
+/// The state.
+#[derive(Clone, Debug)]
+pub struct LedbatPlusPlus {
+    target: f64,
+    divisor: f64,
+    decrease: f64,
+    slowdowns: bool,
+    established: bool,
+    cwnd: f64,
+    ssthresh: f64,
+    phase: Phase,
+    delays: Delays,
+    /// When the next slowdown is due; never before the first slow start is over.
+    next: Time,
+}
+
+impl LedbatPlusPlus {
+    /// Section 4.2: GAIN = 1 / min(16, ceil(2 TARGET / base)).
+    fn gain(&self, base: f64) -> f64 {
+        1.0 / (2.0 * self.target / base).ceil().clamp(1.0, self.divisor)
+    }
+
+    fn acked(&mut self, segments: u32, in_flight: u32, rtt: Option<Span>, path: &PathView) {
+        // a SYN is smaller than a segment, and so is its round trip: a base that no segment can have
+        if let Some(rtt) = rtt.filter(|_| self.established) {
+            self.delays.sample(rtt, path.now);
+        }
+        self.slow_down(path);
+        let Some((base, queue)) = self.delays.known() else { return };
+        let used = f64::from(in_flight) + 1.0 > self.cwnd;
+        let gain = self.gain(base);
+        match self.phase {
+            Phase::Frozen(..) => {}
+            Phase::First if queue > EXIT * self.target => {
+                self.ssthresh = self.cwnd;
+                self.end_first(path);
+            }
+            Phase::First | Phase::SlowStart(_) => {
+                if used {
+                    self.cwnd = (self.cwnd + gain * f64::from(segments)).min(self.ssthresh.max(self.cwnd));
+                }
+                if self.cwnd >= self.ssthresh {
+                    self.reached(path);
+                }
+            }
+            Phase::Avoidance => self.avoid(segments, used, gain, queue),
+        }
+    }
+
+    /// Section 4.3, by the share of a window that is acknowledged.
+    fn avoid(&mut self, segments: u32, used: bool, gain: f64, queue: f64) {
+        let share = (f64::from(segments) / self.cwnd).min(1.0);
+        let over = queue / self.target - 1.0;
+        let change = if over > 0.0 { (gain - self.decrease * self.cwnd * over).max(-self.cwnd / 2.0) } else { gain };
+        if change < 0.0 || used {
+            self.cwnd = (self.cwnd + change * share).max(LEAST);
+        }
+    }
+
+    /// Section 4.4: whether a slowdown begins, or has held the window for long enough.
+    fn slow_down(&mut self, path: &PathView) {
+        match self.phase {
+            Phase::Frozen(began, until) if path.now >= until => self.phase = Phase::SlowStart(Some(began)),
+            Phase::Avoidance if path.now >= self.next => {
+                self.ssthresh = self.cwnd.max(LEAST);
+                self.cwnd = LEAST;
+                self.phase = Phase::Frozen(path.now, path.now + path.srtt * FREEZE);
+                self.next = Time::NEVER;
+            }
+            _ => {}
+        }
+    }
+
+    /// The first slow start is over.
+    fn end_first(&mut self, path: &PathView) {
+        self.phase = Phase::Avoidance;
+        if self.slowdowns {
+            self.next = path.now + path.srtt * FREEZE;
+        }
+    }
+
+    /// A slow start has reached the threshold.
+    fn reached(&mut self, path: &PathView) {
+        match self.phase {
+            Phase::SlowStart(Some(began)) => {
+                self.phase = Phase::Avoidance;
+                self.next = path.now + path.now.since(began) * BETWEEN;
+            }
+            Phase::SlowStart(None) if self.next != Time::NEVER => self.phase = Phase::Avoidance,
+            _ => self.end_first(path),
+        }
+    }
+
+    /// A loss or a mark: as Reno (section 4.3); a slowdown that it ends has had its length.
+    fn cut(&mut self, path: &PathView, least: f64) {
+        self.ssthresh = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(LEAST);
+        self.cwnd = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(least);
+        match self.phase {
+            Phase::Avoidance => {}
+            Phase::Frozen(began, _) => {
+                self.phase = Phase::SlowStart(Some(began));
+                self.reached(path);
+            }
+            Phase::First | Phase::SlowStart(_) => self.reached(path),
+        }
+    }
+}
+
+impl Build for LedbatPlusPlus {
+    const SCHEMES: &'static [Scheme] = &[Scheme {
+        name: "ledbat-plus-plus",
+        summary: "LEDBAT++: background traffic that gives way to others and keeps the queue short",
+        source: "draft-irtf-iccrg-ledbat-plus-plus-06",
+        machine: Machine::Tcp([Recovery::Sack; EACH]),
+        parameters: PARAMETERS,
+    }];
+
+    fn build(_profile: Profile, values: &[f64]) -> LedbatPlusPlus {
+        LedbatPlusPlus {
+            target: values[0],
+            divisor: values[1],
+            decrease: values[2],
+            slowdowns: values[3] > 0.0,
+            established: false,
+            cwnd: 1.0,
+            ssthresh: f64::INFINITY,
+            phase: Phase::First,
+            delays: Delays::NONE,
+            next: Time::NEVER,
+        }
+    }
+}
+
+impl Controller for LedbatPlusPlus {
+    type Feedback = TcpEvent;
+
+    fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
+        match *feedback {
+            TcpEvent::Acked { segments, in_flight, rtt } => self.acked(segments, in_flight, rtt, path),
+            TcpEvent::Established { window } => {
+                self.cwnd = window.max(1.0);
+                self.established = true;
+            }
+            TcpEvent::Lost { .. } => self.cut(path, LEAST),
+            TcpEvent::EcnEcho => self.cut(path, 1.0),
+            TcpEvent::Recovered { at_most } => self.cwnd = self.cwnd.min(at_most).max(1.0),
+            TcpEvent::Timeout(threshold) => {
+                if threshold == Threshold::Cut {
+                    self.ssthresh = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(LEAST);
+                }
+                self.cwnd = 1.0;
+                self.phase = Phase::SlowStart(None);
+            }
+            TcpEvent::Undo { window, threshold } => {
+                self.cwnd = self.cwnd.max(window);
+                self.ssthresh = self.ssthresh.max(threshold);
+            }
+            TcpEvent::Idle { window } => {
+                self.cwnd = self.cwnd.min(window).max(1.0);
+                if self.phase != Phase::First {
+                    self.phase = Phase::SlowStart(None);
+                }
+            }
+            TcpEvent::Deflate { segments } => self.cwnd = (self.cwnd - f64::from(segments)).max(1.0),
+            TcpEvent::Duplicate | TcpEvent::Repaired { .. } | TcpEvent::Resumed { .. } => {}
+        }
+    }
+
+    fn gauges(&self, to: &mut dyn Gauges) {
+        let (base, queue) = self.delays.known().unwrap_or((f64::NAN, f64::NAN));
+        to.packets("cwnd", self.cwnd);
+        to.packets("ssthresh", known(self.ssthresh));
+        to.seconds("base_delay", base);
+        to.seconds("queueing_delay", queue);
+    }
+}
+
+impl WindowController for LedbatPlusPlus {
+    fn window(&self) -> f64 {
+        self.cwnd
+    }
+    fn threshold(&self) -> f64 {
+        self.ssthresh
+    }
+    fn base_rtt(&self) -> Option<f64> {
+        self.delays.known().map(|(base, _)| base)
+    }
+}

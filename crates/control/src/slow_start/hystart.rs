@@ -1,0 +1,77 @@
+//! HyStart as a current kernel has it (`hystart_update` of `net/ipv4/tcp_cubic.c`).
+//!
+//! Source: S. Ha, I. Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011; the behaviour of
+//! that file.
+
+use crate::PathView;
+use paceline_units::{Span, Time};
+
+/// `hystart_low_window`: HyStart looks at windows from here on.
+const LOW_WINDOW: f64 = 16.0;
+/// `hystart_ack_delta_us`: acknowledgements this near to one another are of one train.
+const TRAIN_GAP: Span = Span::from_millis(2);
+/// `hystart_ack_delay`: what a host's batching may add; the kernel's value below 2 Gbit/s.
+const TRAIN_SLACK: Span = Span::from_millis(1);
+/// `HYSTART_MIN_SAMPLES`, `HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`.
+const SAMPLES: u32 = 8;
+const DELAY_LEAST: Span = Span::from_millis(4);
+const DELAY_MOST: Span = Span::from_millis(16);
+
+/// The round under way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hystart {
+    /// It ends with this segment; when it began; the train's last acknowledgement.
+    end: u32,
+    began: Time,
+    train: Time,
+    least: Option<Span>,
+    samples: u32,
+    /// The path was found full: HyStart rests.
+    found: bool,
+}
+
+impl Hystart {
+    pub(crate) fn begin(&mut self, path: &PathView) {
+        self.found = false;
+        self.begin_round(path);
+    }
+
+    fn begin_round(&mut self, path: &PathView) {
+        self.end = path.next;
+        self.began = path.now;
+        self.train = path.now;
+        self.least = None;
+        self.samples = 0;
+    }
+
+    /// An acknowledgement after a round trip of `delay`; the least so far was `least`. Says whether slow start should end.
+    pub(crate) fn on_ack(&mut self, delay: Span, least: Span, window: f64, path: &PathView) -> bool {
+        let now_found = !self.found && self.is_full(delay, least, window, path);
+        self.found |= now_found;
+        now_found
+    }
+
+    fn is_full(&mut self, delay: Span, least: Span, window: f64, path: &PathView) -> bool {
+        if path.acked > self.end {
+            self.begin_round(path);
+        }
+        if window < LOW_WINDOW {
+            return false;
+        }
+        // a train of acknowledgements as long as half the path: the path is full both ways
+        if path.now.since(self.train) <= TRAIN_GAP {
+            self.train = path.now;
+            if path.now.since(self.began).0 > (least + TRAIN_SLACK).0 / 2 {
+                return true;
+            }
+        }
+        // the round's least delay has grown by an eighth: a queue
+        let round = self.least.map_or(delay, |r| r.min(delay));
+        self.least = Some(round);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        round > least + Span(least.0 / 8).max(DELAY_LEAST).min(DELAY_MOST)
+    }
+}

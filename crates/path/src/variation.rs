@@ -1,0 +1,122 @@
+//! Delay that varies from packet to packet: draws by the number of the arrival.
+//!
+//! Source of bad Wi-Fi's: draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments": measurements in networks that hear
+//! one another. Its picoquic differs from its text in that it has 84 ms for 90 ms and takes a draw of up to 7.5 ms from long waits; this
+//! is the text's. picoquic's simulated link delivers in order, and so does ours.
+
+use crate::DelayVariation;
+use paceline_random::Stream;
+use paceline_units::Span;
+
+/// A wait for others on the air, and one for a frame to be sent again.
+const SHORT: Span = Span::from_millis(1);
+const LONG: Span = Span::from_micros(7_500);
+/// Means of their Poisson numbers.
+const SHORT_MEAN: f64 = 1.0;
+const LONG_MEAN: f64 = 12.0;
+/// The mean from which on every packet has long waits, less [`SHORT`]: 12 times 7.5 ms.
+const ALL_LONG: Span = Span::from_millis(90);
+
+/// A delay variation at work.
+#[derive(Clone, Debug)]
+pub(crate) enum Variation {
+    Uniform { max: u64, stream: Stream },
+    BadWifi { long_share: f64, streams: [Stream; 4] },
+}
+
+impl Variation {
+    pub(crate) fn new(model: DelayVariation, stream: Stream) -> Variation {
+        match model {
+            DelayVariation::Uniform(max) => Variation::Uniform { max: max.0, stream },
+            DelayVariation::BadWifi(mean) => {
+                let above = mean.0.saturating_sub(SHORT.0) as f64;
+                let long_share = (above / ALL_LONG.0 as f64).min(1.0);
+                Variation::BadWifi { long_share, streams: [0, 1, 2, 3].map(|n| stream.fork(n)) }
+            }
+        }
+    }
+
+    /// How much longer the packet takes that arrived as number `index`.
+    pub(crate) fn of(&self, index: u64) -> Span {
+        match self {
+            Variation::Uniform { max, stream } => {
+                Span(((u128::from(stream.bits(index)) * (u128::from(*max) + 1)) >> 64) as u64)
+            }
+            Variation::BadWifi { long_share, streams: [short, smooth, long, number] } => {
+                let waits = poisson(SHORT_MEAN, short.unit(index));
+                let mut extra = SHORT * waits;
+                if waits >= 1 {
+                    extra = Span(extra.0 - (smooth.unit(index) * SHORT.0 as f64) as u64);
+                }
+                if long.unit(index) < *long_share {
+                    extra += LONG * poisson(LONG_MEAN, number.unit(index));
+                }
+                extra
+            }
+        }
+    }
+}
+
+/// The Poisson number of this mean below which the share `unit` lies (inversion of its distribution).
+fn poisson(mean: f64, unit: f64) -> u64 {
+    let mut share = libm::exp(-mean);
+    let (mut below, mut number) = (share, 0);
+    // what is left may be below the resolution of the sum: then nothing more is added
+    while unit >= below && below + share > below {
+        number += 1;
+        share *= mean / number as f64;
+        below += share;
+    }
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Poisson's distribution to five digits: of mean 1 0.36788, 0.73576, 0.91970; of 12 0.57597 at 12.
+    #[test]
+    fn poisson_by_hand() {
+        for (mean, unit, number) in [
+            (1.0, 0.0, 0),
+            (1.0, 0.36787, 0),
+            (1.0, 0.36788, 1),
+            (1.0, 0.73575, 1),
+            (1.0, 0.73576, 2),
+            (1.0, 0.91970, 3),
+            (12.0, 0.000_006, 0),
+            (12.0, 0.000_007, 1),
+            (12.0, 0.57596, 12),
+            (12.0, 0.57597, 13),
+        ] {
+            assert_eq!(poisson(mean, unit), number, "{mean} {unit}");
+        }
+        assert!(poisson(12.0, 1.0 - f64::EPSILON / 2.0) < 60);
+    }
+
+    /// The mean is that of N1 (1 ms), of 12 x 7.5 ms with the share x, less half a millisecond where N1 >= 1.
+    #[test]
+    fn bad_wifi_s_mean_and_shares() {
+        let (less, n) = (0.5 * (1.0 - libm::exp(-1.0)), 200_000);
+        for (average, share) in [(0, 0.0), (1, 0.0), (7, 6.0 / 90.0), (46, 0.5), (91, 1.0), (500, 1.0)] {
+            let variation = Variation::new(DelayVariation::BadWifi(Span::from_millis(average)), Stream::new(1, "wifi"));
+            let draws: Vec<f64> = (0..n).map(|i| variation.of(i).0 as f64 / 1e6).collect();
+            let mean = draws.iter().sum::<f64>() / n as f64;
+            let expected = 1.0 + 90.0 * share - less;
+            assert!((mean - expected).abs() < 0.015 * expected.max(5.0), "{average}: {mean}, expected {expected} ms");
+            // N1 = 0 and no long wait: nothing
+            let none = draws.iter().filter(|d| **d == 0.0).count() as f64 / n as f64;
+            assert!((none - 0.36788 * (1.0 - share)).abs() < 0.005, "{average}: {none}");
+            let long = draws.iter().filter(|d| **d > 20.0).count() as f64 / n as f64;
+            assert!((long - share).abs() < 0.005, "{average}: {long}"); // 3 long waits or more: 0.9995 of them
+        }
+    }
+
+    #[test]
+    fn uniform_to_its_end() {
+        let variation = Variation::new(DelayVariation::Uniform(Span(9)), Stream::new(1, "u"));
+        let mut seen = [0; 10];
+        (0..10_000).for_each(|i| seen[variation.of(i).0 as usize] += 1);
+        assert!(seen.iter().all(|n| (900..1100).contains(n)), "{seen:?}");
+    }
+}
