@@ -147,6 +147,7 @@ COMMANDS = (
     "gateway",
     "kernel-cc",
     "campaign",
+    "suite",
     "check",
     "emulate",
 )
@@ -209,6 +210,8 @@ def examples_run(command: str, where: Path, served: int) -> None:
         # Of a whole paper one figure: all of it takes a minute.
         whole = words[1] == "reproduce" and not {"--figure", "--list"} & set(words)
         brief = " --figure 3 --runs 1" if whole else ""
+        if words[1] == "suite" and not {"--list", "--case"} & set(words):
+            brief = f" --runs 2 --case {'wired' if words[2] == 'rfc9743' else 'flood'}"
         # Nothing is fetched from elsewhere.
         here = re.sub(r" -- curl .*", " -- true", line)
         said = printed(f"{here}{brief} || echo FAILED", where, environment)
@@ -257,6 +260,12 @@ def test_nothing_is_wider_than_the_terminal_or_cut(columns: int, tmp_path: Path)
         "controllers": ["selective", "RFC 9438"],
         "controllers vegas": ["alpha", "fewer than this", "0 to 1000"],
         "reproduce --list": ["vegas-streaming", "claims", "Streaming without cross traffic"],
+        "suite rfc9743 --case wired --runs 2 --out out/suite": [
+            "packets lost",
+            "at least 16 Mbit/s",
+            "1 of 1 case passes",
+        ],
+        "suite rfc7928 --list --case loads": ["least utilisation", "at least 90 %"],
         "reproduce --list --figure 7": ["another 33 %"],
         "reproduce vegas-streaming --figure 5 --runs 2 --out out/paper": ["agree", "out/paper/index.html"],
     }
