@@ -146,7 +146,8 @@ def test_every_folder_says_what_it_holds() -> None:
         p for p in ROOT.iterdir() if p.is_dir() and p.name not in _SKIPPED and not p.name.startswith(".")
     ]
     folders = [p for p in folders if p.name not in {"crates", "python"}]
-    folders += [p for p in (ROOT / "papers").glob("*") if p.is_dir() and p.name not in _SKIPPED]
+    for shelf in ("papers", "suites"):
+        folders += [p for p in (ROOT / shelf).glob("*") if p.is_dir() and p.name not in _SKIPPED]
     for folder in folders:
         assert (folder / "README.md").is_file(), f"{_name(folder)} has no README.md"
 

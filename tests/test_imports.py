@@ -59,7 +59,12 @@ def test_the_list_of_commands_says_what_each_one_says_of_itself(name: str) -> No
 
 def test_what_the_pages_name_is_there_after_the_import_alone() -> None:
     """Modules too, as `paceline.campaign.run`, and none of them makes the import slow."""
-    docs = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "papers").rglob("*.md")]
+    docs = [
+        ROOT / "README.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "papers").rglob("*.md"),
+        *(ROOT / "suites").rglob("*.md"),
+    ]
     named = {
         name
         for page in docs

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from paceline import plots as plots
     from paceline import realtime as realtime
     from paceline import statistics as statistics
+    from paceline import suite as suite
     from paceline.comparing import Comparison, compare
     from paceline.fitting import fit
     from paceline.merging import merge
@@ -78,6 +79,7 @@ _LATER = {
     "schema": "schemas",
     "send": "sending",
     "statistics": "",
+    "suite": "",
     "summarise": "results",
     "sweep": "sweeping",
     "watch": "watching",
