@@ -6,7 +6,6 @@ use super::model::Profile;
 use super::parameters::ParameterValue;
 use super::repair::{EcnFeedback, NewrenoVariant, Recovery};
 use super::rtp::RtpTable;
-pub use super::tcp::{NewrenoVariant, Recovery};
 use super::values::{ClientBuffer, DelayedAck};
 use paceline_units::{Rate, Ratio, Size, Span};
 use schemars::JsonSchema;

@@ -25,7 +25,6 @@ mod rules;
 mod rules_cell;
 mod rules_machine;
 mod rules_network;
-mod tcp;
 pub mod values;
 mod walk;
 mod warnings;
