@@ -209,6 +209,7 @@ impl Connection {
 
     /// Reads what an acknowledgement says of marks. With three bits a count is ambiguous where it may have gone round: then the
     /// most that the number of segments allows (RFC 9768 appendix A.2).
+    #[inline(never)]
     pub(super) fn read_marks(&mut self, now: Time, packet: &Packet) {
         let acked = packet.seq - self.una;
         let told = packet.flags.has(Flags::ECE);

@@ -2,7 +2,7 @@
 
 use super::connection::{Action, Connection, FastPath, Phase};
 use crate::{Segment, Transmit};
-use paceline_control::{Ecn, Needs, Profile, Recovery, TcpEvent, Threshold, WindowController};
+use paceline_control::{Ecn, Profile, Recovery, TcpEvent, Threshold, WindowController};
 use paceline_packet::{Flags, Stamp};
 use paceline_units::Time;
 
@@ -52,10 +52,7 @@ impl Connection {
     /// Whether what waits before sending is over: the pacer's gap; with `send_overhead` a wait, of which one begins if not
     /// (ns-2's `delsnd_timer_`).
     #[cold]
-    pub(super) fn may_send(&mut self, now: Time) -> bool {
-        if !self.delays_sends {
-            return true;
-        }
+    fn may_send(&mut self, now: Time) -> bool {
         if let Some(pacing) = &mut self.pacing {
             let due = pacing.due(now, self.controller.send_quantum());
             if due > now {
@@ -74,7 +71,7 @@ impl Connection {
     /// Whether a segment that the window allows may leave now.
     #[inline]
     pub(super) fn admits(&mut self, now: Time, out: &impl Transmit) -> bool {
-        self.may_send(now) && !self.is_held(out)
+        (!self.delays_sends || self.may_send(now)) && !self.is_held(out)
     }
 
     /// RFC 3042: a new segment for each of the first two duplicates.
@@ -131,7 +128,7 @@ impl Connection {
         if self.keeps_sent {
             let left = out.left(now);
             self.sent.leaves(seq, left);
-            if self.needs != Needs::NONE {
+            if self.delivery.is_some() || self.pacing.is_some() {
                 self.note_sent(now, seq, left);
             }
         }
@@ -148,10 +145,17 @@ impl Connection {
     }
 
     /// CheckIfApplicationLimited, which is asked before there is more to send and before an acknowledgement is read.
+    #[inline]
     pub(super) fn check_app_limited(&mut self) {
+        if self.nxt >= self.limit {
+            self.note_app_limited();
+        }
+    }
+
+    #[inline(never)]
+    fn note_app_limited(&mut self) {
         let in_flight = self.sent.in_flight();
         if let Some(delivery) = &mut self.delivery
-            && self.nxt >= self.limit
             && self.resumes == Time::NEVER
             && f64::from(in_flight) < self.controller.window().floor()
             && self.sent.lost() <= self.sent.again()

@@ -168,7 +168,9 @@ impl TcpReceiver {
         if seq < self.base || seq == u32::MAX {
             return Arrived::default(); // of an earlier connection
         }
-        let changed = self.note_mark(packet.flags, out);
+        // without a mark, none before and no CWR there is nothing to take in
+        let news = self.marked || packet.flags.0 & (Flags::CE.0 | Flags::CWR.0) != 0;
+        let changed = news && self.note_mark(packet.flags, out);
         // what the left edge waits for, or older: its stamp is echoed (RFC 7323 section 4.3)
         if seq <= self.acked {
             let newer = (packet.stamp.0.wrapping_sub(self.echo.0) as i32) >= 0;
@@ -200,6 +202,7 @@ impl TcpReceiver {
 
     /// Takes in whether the segment was marked. Says whether it is to be acknowledged at once: DCTCP tells each change, and
     /// what waits is acknowledged as it came (RFC 8257 section 3.2).
+    #[inline(never)]
     fn note_mark(&mut self, flags: Flags, out: &mut impl Transmit) -> bool {
         let marked = flags.has(Flags::CE);
         self.stats.marks += u64::from(marked);
@@ -344,7 +347,7 @@ impl TcpReceiver {
     #[inline(never)]
     fn acknowledge(&mut self, flags: Flags, out: &mut impl Transmit) {
         let mut flags = flags.with(Flags::ACK);
-        if self.config.ecn == Ecn::Accurate {
+        if self.delays && self.config.ecn == Ecn::Accurate {
             flags = flags.with_ace(self.marks.wrapping_add(ACE_OFFSET));
         } else if self.marked {
             flags = flags.with(Flags::ECE);

@@ -143,10 +143,12 @@ impl TcpSender {
         self.integrate(now);
         let conn = &mut self.conn;
         conn.receive_window = options.and_then(|e| e.window).map_or(conn.config.receive_window, NonZeroU32::get).max(1);
-        let marks = matches!(conn.profile, Profile::Rfc | Profile::Ns2) && !conn.config.rack();
-        conn.read_marks(now, packet);
-        if marks && conn.echo && conn.marked(now, packet.seq) {
-            self.repair.marked(conn, now);
+        if conn.config.ecn.is_on() {
+            conn.read_marks(now, packet);
+            let here = conn.echo && matches!(conn.profile, Profile::Rfc | Profile::Ns2) && !conn.config.rack();
+            if here && conn.marked(now, packet.seq) {
+                self.repair.marked(conn, now);
+            }
         }
         self.repair.on_ack(conn, now, packet, options, out);
         self.choose_path();

@@ -334,6 +334,12 @@ impl Sent {
         marks & AGAIN != 0
     }
 
+    /// Whether [`Sent::take_lost`] has something to give.
+    #[inline]
+    pub(super) fn has_lost(&self) -> bool {
+        !self.told.is_empty()
+    }
+
     /// What was lost since the last call.
     pub(super) fn take_lost(&mut self) -> Vec<u32> {
         core::mem::take(&mut self.told)

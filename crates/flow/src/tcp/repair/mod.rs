@@ -130,11 +130,11 @@ impl Repair {
             Repair::Classic => true,
             Repair::Sack(sack) => sack.is_clear(),
             Repair::Vegas(vegas) => vegas.is_calm() && conn.dupacks == 0 && conn.una > conn.base + 1,
-            Repair::Ns2Linux(_) | Repair::Linux(_) => false,
+            Repair::Ns2Linux(_) | Repair::Linux(_) => return FastPath::No,
         };
         let standing = conn.receive_window == conn.config.receive_window.max(1);
         let quiet = conn.phase == Phase::Open && conn.limited == 0 && conn.una > conn.base && conn.shorts.is_empty();
-        if !(clear && standing && quiet) || conn.config.ecn.counts() {
+        if !(clear && standing && quiet) || (conn.irregular && conn.config.ecn.counts()) {
             return FastPath::No;
         }
         let regular = !conn.irregular && !conn.delays_sends && !conn.keeps_sent && conn.resumes == Time::NEVER;

@@ -295,7 +295,9 @@ impl Linux {
 
     /// The same for a controller that models its path, and owns its window in recoveries too (`cong_control`).
     fn model(&mut self, conn: &mut Connection, now: Time, prior_in_flight: u32) {
-        conn.tell_losses(now);
+        if conn.sent.has_lost() {
+            conn.tell_losses(now);
+        }
         let segment = u64::from(conn.segment);
         let in_flight = conn.sent.in_flight();
         let Some(delivery) = &mut conn.delivery else { return };
