@@ -111,8 +111,8 @@ impl Needs {
     pub const MODEL: Needs = Needs { deliveries: true, pacing: true, ..Needs::NONE };
 }
 
-/// The greatest of a series over a window, kept as three samples (K. Nichols' filter, as Linux has it in `lib/minmax.c`):
-/// exact where the greatest is in the window, and at most a quarter of a window late where it has left.
+/// The greatest of a series over a window, kept as three samples (K. Nichols' filter, as Linux has it in `lib/minmax.c`). Once the
+/// greatest has left, one that came after it may be missed: what it gives is the greatest of a fifth of the window at least.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WindowedMax {
     best: [(u64, f64); 3],
@@ -194,14 +194,14 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Between the greatest of three quarters of the window and that of all of it.
+        /// Between the greatest of the newest fifth of the window and that of all of it.
         #[test]
         fn the_greatest_of_the_window(values in proptest::collection::vec(0.0_f64..1e9, 1..300)) {
             let mut filter = WindowedMax::default();
             for (at, &value) in values.iter().enumerate() {
                 let got = filter.update(at as u64, value, 10);
                 let of = |window: usize| values[at.saturating_sub(window)..=at].iter().copied().fold(0.0, f64::max);
-                prop_assert!(got <= of(10) && got >= of(4), "{got} at {at}: {} {}", of(4), of(10));
+                prop_assert!(got <= of(10) && got >= of(2), "{got} at {at}: {} {}", of(2), of(10));
             }
         }
     }

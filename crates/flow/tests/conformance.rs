@@ -38,10 +38,11 @@ fn carries(profile: Profile, scheme: &Scheme) -> bool {
     !matches!(profile, Profile::Ns2 | Profile::Ns2Linux) || scheme.recovery(profile) != Some(Recovery::Rack)
 }
 
-/// Whether it takes its rate from what is delivered, rather than losses for a sign of too much.
+/// Whether it takes its rate from what is delivered, rather than losses for a sign of too much: BBR's, not Prague, which halves.
 fn models_its_path(name: &str) -> bool {
     let scheme = registry::scheme(name).unwrap();
-    TcpController::new(scheme, Profile::Rfc, &[]).unwrap().needs().deliveries
+    let needs = TcpController::new(scheme, Profile::Rfc, &[]).unwrap().needs();
+    needs.deliveries && !needs.l4s
 }
 
 #[test]

@@ -283,7 +283,7 @@ impl Law {
 
     /// Half; and no faster growth before a flow of the reference's round trip would be here again.
     fn cut_for_loss(&mut self, counts: &Counts, now: i64) {
-        let (reference, vrtt) = (REF_RTT as u64, self.vrtt as u64);
+        let (reference, vrtt) = (REF_RTT as u64, self.vrtt.max(1) as u64); // 1: no round trip is known
         let rtts = (self.rate / 2 / self.limits.packet * reference / vrtt * reference / 1_000_000) as i64;
         self.loss_rtts = (self.loss_rtts + rtts - self.rtts_to_growth).min(rtts);
         self.rtts_to_growth = rtts;
