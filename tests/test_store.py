@@ -280,4 +280,6 @@ def test_the_core_says_which_measures_there_are(scenario: paceline.Scenario) -> 
         missing = set(columns[name]) - there - set(IDENTITY[name])
         assert there <= set(columns[name]), name
         if len(results.table(name)):
-            assert {c for c in missing if not c.startswith(("occupancy_", "friendliness", "l4s_", "classic_"))} == set(), name
+            assert {
+                c for c in missing if not c.startswith(("occupancy_", "friendliness", "l4s_", "classic_"))
+            } == set(), name
