@@ -274,8 +274,8 @@ impl Law {
         }
         self.mode = self.loss_mode;
         match self.mode {
-            Mode::Rate => self.rate += core::mem::take(&mut self.lost_rate),
-            Mode::Window => self.window += core::mem::take(&mut self.lost_window),
+            Mode::Rate => self.rate = self.rate.wrapping_add(core::mem::take(&mut self.lost_rate)),
+            Mode::Window => self.window = self.window.wrapping_add(core::mem::take(&mut self.lost_window)),
         }
         self.rtts_to_growth = (self.rtts_to_growth - core::mem::take(&mut self.loss_rtts)).max(0);
         self.phase = Phase::Avoidance;
