@@ -69,6 +69,8 @@ fn before_anything_has_come_back_nothing_is_known_of_the_network() {
         "pacing_gain",
         "round_count",
         "full_bw_count",
+        "alpha",
+        "pacing_rate_bps",
     ];
     let kinds = ["cwnd", "acks", "tfrc", "rtcp"];
     for scheme in registry::schemes().filter(|scheme| scheme.machine != Machine::Udp) {
