@@ -19,7 +19,7 @@ enum Takes {
 use Takes::{Number, One, Rate, Segment, Size, Span, Switch};
 
 /// Keys of any flow.
-const KEYS: [(&str, Takes); 31] = [
+const KEYS: [(&str, Takes); 32] = [
     ("profile", One(&["rfc", "linux", "ns2", "ns2-linux"])),
     ("segment", Segment),
     ("header", Size),

@@ -1,83 +1,20 @@
 //! Profile `linux`, rule by rule, on the machines alone: RACK-TLP (RFC 8985), PRR (RFC 6937), undoing (RFC 4015), delayed
 //! acknowledgements, DSACK (RFC 2883).
 
+mod linux_sender;
 mod segments;
 
-use paceline_control::{Profile, TcpController, WindowController, registry};
+use linux_sender::{Bench, config};
+use paceline_control::WindowController;
 use paceline_flow::Segment;
-use paceline_flow::tcp::{TcpConfig, TcpReceiver, TcpSender};
-use paceline_packet::{Block, Extra, Flags, Stamp, TcpOptions};
-use paceline_random::Stream;
-use paceline_units::{Span, Time};
+use paceline_flow::tcp::TcpReceiver;
+use paceline_packet::{Extra, Flags, Stamp};
+use paceline_units::Time;
 use segments::packet;
-
-/// A sender whose acknowledgements the test writes; time in milliseconds.
-struct Bench {
-    sender: TcpSender,
-    now: Time,
-    out: Vec<Segment>,
-}
-
-fn ms(n: u64) -> Span {
-    Span::from_millis(n)
-}
-
-fn config(scheme: &str) -> TcpConfig {
-    TcpConfig::new(Profile::Linux, registry::scheme(scheme).unwrap())
-}
-
-impl Bench {
-    /// Established after a handshake of 100 ms, with `segments` to send (all, if 0).
-    fn new(scheme: &str, segments: u64) -> Bench {
-        let (config, scheme) = (config(scheme), registry::scheme(scheme).unwrap());
-        let controller = TcpController::new(scheme, Profile::Linux, &[]).unwrap();
-        let mut sender = TcpSender::new(&config, controller, Stream::new(1, "t"));
-        let (now, mut out) = (Time(1_000_000_000), Vec::new());
-        match segments {
-            0 => sender.supply_endless(now, &mut out),
-            n => sender.supply(n * 1448, now, &mut out),
-        }
-        sender.start(now, &mut out);
-        let mut bench = Bench { sender, now, out };
-        bench.pass(100);
-        bench.ack(1, 100, &[]);
-        bench
-    }
-
-    /// Lets so many milliseconds pass, timers included.
-    fn pass(&mut self, span: u64) {
-        let end = self.now + ms(span);
-        while self.sender.next_wake() <= end {
-            self.now = self.sender.next_wake().max(self.now);
-            self.sender.on_timer(self.now, &mut self.out);
-        }
-        self.now = end;
-    }
-
-    /// An acknowledgement that echoes a stamp made `ago` milliseconds before.
-    fn ack(&mut self, next: u32, ago: u64, blocks: &[(u32, u32)]) {
-        let mut extra = TcpOptions::NONE;
-        for (slot, &(start, end)) in extra.sack.iter_mut().zip(blocks) {
-            *slot = Block { start, end };
-        }
-        let stamp = Stamp::at(self.now - ms(ago));
-        let ack = Segment { seq: next, stamp, size: 52, flags: Flags::ACK, extra: None };
-        let extra = (!blocks.is_empty()).then_some(&extra);
-        self.sender.on_ack(self.now, &packet(self.now, &ack), extra, &mut self.out);
-    }
-
-    fn seqs(&mut self) -> Vec<u32> {
-        self.out.drain(..).map(|s| s.seq).collect()
-    }
-
-    fn window(&self) -> f64 {
-        self.sender.controller().window()
-    }
-}
 
 #[test]
 fn rfc_6928_ten_segments_and_slow_start_by_what_is_acknowledged() {
-    let mut b = Bench::new("reno", 0);
+    let mut b = Bench::new("reno", 100, 0);
     assert_eq!(b.seqs(), (0..11).collect::<Vec<_>>());
     b.pass(100);
     b.ack(5, 100, &[]);
@@ -87,7 +24,7 @@ fn rfc_6928_ten_segments_and_slow_start_by_what_is_acknowledged() {
 
 #[test]
 fn rfc_8985_6_2_three_reported_or_a_reordering_window() {
-    let mut b = Bench::new("reno", 0);
+    let mut b = Bench::new("reno", 100, 0);
     b.seqs();
     b.pass(100);
     b.ack(1, 100, &[(2, 3)]);
@@ -99,7 +36,7 @@ fn rfc_8985_6_2_three_reported_or_a_reordering_window() {
     assert_eq!(b.seqs(), [1], "DupThresh is reached, and no reordering has been seen");
     assert_eq!((b.window(), b.sender.stats().window_cuts), (5.0, 1));
 
-    let mut late = Bench::new("reno", 4);
+    let mut late = Bench::new("reno", 100, 4);
     late.seqs();
     late.pass(100);
     late.ack(1, 100, &[(2, 3)]);
@@ -112,7 +49,7 @@ fn rfc_8985_6_2_three_reported_or_a_reordering_window() {
 
 #[test]
 fn rfc_8985_6_2_a_lost_retransmission_is_found() {
-    let mut b = Bench::new("reno", 0);
+    let mut b = Bench::new("reno", 100, 0);
     b.seqs();
     b.pass(100);
     b.ack(1, 100, &[(2, 5)]);
@@ -128,7 +65,7 @@ fn rfc_8985_6_2_a_lost_retransmission_is_found() {
 
 #[test]
 fn rfc_8985_7_a_lost_tail_is_repaired_by_the_probe() {
-    let mut b = Bench::new("reno", 9);
+    let mut b = Bench::new("reno", 100, 9);
     assert_eq!(b.seqs(), (0..10).collect::<Vec<_>>());
     b.pass(100);
     b.ack(9, 100, &[]);
@@ -152,7 +89,7 @@ fn rfc_8985_7_a_lost_tail_is_repaired_by_the_probe() {
 
 #[test]
 fn rfc_8985_7_3_two_lost_at_the_end_take_the_probe_and_rack() {
-    let mut b = Bench::new("reno", 10);
+    let mut b = Bench::new("reno", 100, 10);
     b.seqs();
     b.pass(100);
     b.ack(8, 100, &[]);
@@ -170,7 +107,7 @@ fn rfc_8985_7_3_two_lost_at_the_end_take_the_probe_and_rack() {
 #[test]
 fn rfc_8985_7_4_2_a_probe_for_nothing_costs_nothing() {
     for dsack in [true, false] {
-        let mut b = Bench::new("reno", 9);
+        let mut b = Bench::new("reno", 100, 9);
         b.seqs();
         b.pass(100);
         b.ack(9, 100, &[]);
@@ -192,7 +129,7 @@ fn rfc_8985_7_4_2_a_probe_for_nothing_costs_nothing() {
 
 #[test]
 fn rfc_6937_one_segment_for_two_acknowledgements() {
-    let mut b = Bench::new("reno", 0);
+    let mut b = Bench::new("reno", 100, 0);
     b.seqs();
     b.pass(100);
     b.ack(11, 100, &[]); // window 20, segments 11..31
@@ -213,7 +150,7 @@ fn rfc_6937_one_segment_for_two_acknowledgements() {
 
 #[test]
 fn rfc_4015_a_cut_for_a_late_segment_is_undone_by_its_time_stamp() {
-    let mut b = Bench::new("reno", 0);
+    let mut b = Bench::new("reno", 100, 0);
     b.seqs();
     b.pass(100);
     b.ack(1, 100, &[(2, 5)]);
@@ -228,7 +165,7 @@ fn rfc_4015_a_cut_for_a_late_segment_is_undone_by_its_time_stamp() {
 
 #[test]
 fn rfc_6298_the_minimum_timeout_is_added_and_doubles() {
-    let mut b = Bench::new("reno", 0);
+    let mut b = Bench::new("reno", 100, 0);
     b.seqs();
     let began = b.now;
     let mut at = Vec::new();
@@ -247,7 +184,7 @@ fn rfc_6298_the_minimum_timeout_is_added_and_doubles() {
 
 #[test]
 fn rfc_2861_restart_after_idle() {
-    let mut b = Bench::new("reno", 40);
+    let mut b = Bench::new("reno", 100, 40);
     for next in [11, 31, 41] {
         b.pass(100);
         b.ack(next, 100, &[]);
@@ -261,7 +198,7 @@ fn rfc_2861_restart_after_idle() {
 
 #[test]
 fn rfc_7661_a_window_that_is_not_used_does_not_grow() {
-    let mut b = Bench::new("reno", 2);
+    let mut b = Bench::new("reno", 100, 2);
     for n in 0..6 {
         b.pass(50);
         b.ack(3 + 2 * n, 50, &[]);

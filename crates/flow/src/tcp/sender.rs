@@ -134,8 +134,18 @@ impl TcpSender {
 
     fn on_ack_slow(&mut self, now: Time, packet: &Packet, options: Option<&TcpOptions>, out: &mut impl Transmit) {
         let conn = &self.conn;
-        if packet.seq < conn.una || packet.seq > conn.max || conn.first_sent == Time::NEVER {
-            return; // stale, or of something never sent
+        if packet.seq > conn.max || conn.first_sent == Time::NEVER {
+            return; // of something never sent
+        }
+        if packet.seq < conn.una {
+            if options.is_some() && matches!(self.repair, Repair::Linux(_)) {
+                self.integrate(now);
+                if let Repair::Linux(linux) = &mut self.repair {
+                    linux.on_stale(&mut self.conn, now, packet.seq, options, out);
+                }
+                self.choose_path();
+            }
+            return;
         }
         if packet.seq == conn.una && packet.flags.has(Flags::SYN) && conn.profile == Profile::Rfc {
             return; // the SYN/ACK once more: not a duplicate (RFC 5681 section 2)

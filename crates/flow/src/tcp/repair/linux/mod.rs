@@ -239,6 +239,23 @@ impl Linux {
         self.pump(conn, now, out);
     }
 
+    /// An acknowledgement that others have overtaken: its blocks may tell something new all the same.
+    pub(in crate::tcp) fn on_stale(
+        &mut self,
+        conn: &mut Connection,
+        now: Time,
+        ack: u32,
+        options: Option<&TcpOptions>,
+        out: &mut impl Transmit,
+    ) {
+        let mut news = News::default();
+        self.take_blocks(conn, now, ack, options, &mut news);
+        if news.sacked || news.dsack.is_some() {
+            self.alert(conn, now, conn.una, &mut news);
+            self.pump(conn, now, out);
+        }
+    }
+
     /// `tcp_ack_update_rtt`: segments sent once give the samples, else the time stamp (RFC 7323 section 4). Gives the
     /// newest segment's round-trip time.
     fn time(&mut self, conn: &mut Connection, now: Time, packet: &Packet, news: &mut News) -> Option<Span> {
