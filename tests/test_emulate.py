@@ -19,6 +19,7 @@ from realtime import conclusive
 
 pytestmark = pytest.mark.realtime
 
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 LINK = """
 duration = "6 s"
 profile = "linux"
@@ -105,6 +106,9 @@ def test_each_instance_starts_when_it_would_in_the_simulator() -> None:
     ("what", "flow", "off"),
     [
         ("kernel", "[flow.a]\nkernel = true\n", 0.05),
+        ("kernel BBR", '[flow.a]\ncc = "bbr"\nkernel = true\n', 0.05),
+        ("BBR", '[flow.a]\ncc = "bbr"\n', 0.05),
+        ("BBR 3", '[flow.a]\ncc = "bbr3"\n', 0.05),
         ("tfrc", '[flow.a]\ncc = "tfrc"\n', 0.05),
         ("udp", '[flow.a]\ncc = "udp"\napp = { kind = "cbr", rate = "1 Mbit/s" }\n', 0.02),
     ],
@@ -123,6 +127,26 @@ def test_the_same_in_both_worlds(what: str, flow: str, off: float) -> None:
         assert set(run.series) == {"rate", "queue"}
         assert math.isclose(real["goodput_bps"], simulated["goodput_bps"][0], rel_tol=off), real
         assert real["goodput_cov"] is not None
+
+    conclusive(measure, check)
+
+
+def test_l4s_in_both_worlds() -> None:
+    require("namespaces")
+    scenario = paceline.load(EXAMPLES / "l4s.toml", {"duration": "12 s", "warmup": "4 s"})
+    simulated = {flow["flow"]: flow for flow in paceline.run(scenario).flows.to_dicts()}
+
+    def measure() -> tuple[RunRecord, float]:
+        run = realtime.emulate(scenario, 1)
+        return run, run.summary["path"]["host"]["steal_share"]
+
+    def check(run: RunRecord) -> None:
+        for real in run.summary["flows"]:
+            alike = simulated[real["flow"]]
+            assert math.isclose(real["goodput_bps"], alike["goodput_bps"], rel_tol=0.1), real
+            assert math.isclose(real["rtt_mean_s"], alike["rtt_mean_s"], rel_tol=0.15), real
+        (forward,) = [q for q in run.summary["queues"] if q["direction"] == "forward"]
+        assert forward["marks"] > 100
 
     conclusive(measure, check)
 
