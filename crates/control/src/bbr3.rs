@@ -9,7 +9,7 @@ mod control;
 mod model;
 mod phases;
 
-use crate::delivery::{Rounds, UNSET, WindowedMax};
+use crate::delivery::{Rounds, UNSET, WindowedMax, float};
 use crate::{Build, Controller, Gauges, LostSegment, Machine, Needs, PathView, Profile, RateSample, Recovery, Scheme};
 use crate::{TcpEvent, WindowController, known};
 use paceline_random::{Sequence, Stream};
@@ -197,17 +197,18 @@ impl Bbr3 {
     fn update(&mut self, sample: &RateSample, path: &PathView) {
         self.smss = f64::from(path.segment);
         self.total = sample.total;
-        self.in_flight = sample.in_flight as f64;
-        self.update_latest_delivery_signals(sample);
-        self.update_congestion_signals(sample);
+        self.in_flight = float(sample.in_flight);
+        let rate = sample.rate();
+        self.update_latest_delivery_signals(sample, rate);
+        self.update_congestion_signals(sample, rate);
         self.update_ack_aggregation(sample, path.now);
-        self.check_full_bw_reached(sample);
+        self.check_full_bw_reached(sample, rate);
         self.check_startup_done(sample);
         self.check_drain_done(path.now);
         self.update_probe_bw_cycle_phase(sample, path.now);
         self.update_min_rtt(sample, path.now);
         self.check_probe_rtt(sample, path.now);
-        self.advance_latest_delivery_signals(sample);
+        self.advance_latest_delivery_signals(sample, rate);
         self.bound_bw_for_model();
 
         self.set_pacing_rate(path);

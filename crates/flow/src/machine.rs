@@ -250,7 +250,7 @@ impl Sender {
                     Some(Extra::Tcp(options)) => Some(options),
                     _ => None,
                 };
-                tcp.on_ack(now, packet, options, out);
+                tcp.on_ack_out_of_line(now, packet, options, out);
                 tcp.next_wake()
             }
             Sender::Tfrc(tfrc) => {

@@ -1,6 +1,7 @@
 //! What the model asks for: pacing rate, quantum and window (draft section "Updating Control Parameters").
 
 use super::{Bbr3, MIN_PIPE_CWND, PACING_MARGIN, PROBE_RTT_CWND_GAIN, STARTUP_PACING_GAIN, State};
+use crate::delivery::{float, greater, lesser, seconds};
 use crate::{PathView, RateSample};
 use paceline_units::Span;
 
@@ -31,18 +32,18 @@ impl Bbr3 {
     }
 
     pub(super) fn set_send_quantum(&mut self) {
-        self.send_quantum = (self.pacing_rate * 1e-3).min(MOST_QUANTUM).max(2.0 * self.smss);
+        self.send_quantum = greater(lesser(self.pacing_rate * 1e-3, MOST_QUANTUM), 2.0 * self.smss);
     }
 
     /// BDPMultiple.
     pub(super) fn bdp_multiple(&self, bw: f64, gain: f64) -> f64 {
         let Some(min_rtt) = self.min_rtt else { return self.initial_cwnd };
-        gain * bw * min_rtt.as_secs_f64()
+        gain * bw * seconds(min_rtt)
     }
 
     /// QuantizationBudget, with TCP's offload budget of three quanta.
     fn quantization_budget(&self, inflight_cap: f64) -> f64 {
-        let cap = inflight_cap.max(3.0 * self.send_quantum).max(self.min_pipe_cwnd());
+        let cap = greater(greater(inflight_cap, 3.0 * self.send_quantum), self.min_pipe_cwnd());
         if self.state == State::ProbeBwUp { cap + 2.0 * self.smss } else { cap }
     }
 
@@ -64,23 +65,23 @@ impl Bbr3 {
 
     /// SetCwnd.
     pub(super) fn set_cwnd(&mut self, sample: &RateSample) {
-        let newly = sample.newly_acked as f64;
+        let newly = float(sample.newly_acked);
         let max_inflight = self.max_inflight();
         if self.full_bw_reached {
-            self.cwnd = (self.cwnd + newly).min(max_inflight);
-        } else if self.cwnd < max_inflight || (sample.total as f64) < self.initial_cwnd {
+            self.cwnd = lesser(self.cwnd + newly, max_inflight);
+        } else if self.cwnd < max_inflight || float(sample.total) < self.initial_cwnd {
             self.cwnd += newly;
         }
-        self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
+        self.cwnd = greater(self.cwnd, self.min_pipe_cwnd());
         if self.state == State::ProbeRtt {
-            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+            self.cwnd = lesser(self.cwnd, self.probe_rtt_cwnd());
         }
         self.bound_cwnd_for_model();
     }
 
     /// ProbeRTTCwnd.
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
-        self.bdp_multiple(self.bw, PROBE_RTT_CWND_GAIN).max(self.min_pipe_cwnd())
+        greater(self.bdp_multiple(self.bw, PROBE_RTT_CWND_GAIN), self.min_pipe_cwnd())
     }
 
     /// BoundCwndForModel.
@@ -90,7 +91,8 @@ impl Bbr3 {
             State::ProbeRtt | State::ProbeBwCruise => self.inflight_with_headroom(),
             State::Startup | State::Drain => f64::INFINITY,
         };
-        self.cwnd = self.cwnd.min(cap.min(self.inflight_shortterm).max(self.min_pipe_cwnd()));
+        let most = greater(lesser(cap, self.inflight_shortterm), self.min_pipe_cwnd());
+        self.cwnd = lesser(self.cwnd, most);
     }
 
     /// SaveCwnd.

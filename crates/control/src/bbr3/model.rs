@@ -3,23 +3,24 @@
 
 use super::{AckPhase, BETA, Bbr3, EXTRA_ACKED_FILTER_LEN, HEADROOM, LOSS_THRESH, Left, MIN_RTT_FILTER_LEN};
 use super::{PROBE_RTT_INTERVAL, State};
+use crate::delivery::{float, greater, lesser, seconds};
 use crate::{LostSegment, RateSample};
 use paceline_units::{Span, Time};
 
 impl Bbr3 {
-    pub(super) fn update_latest_delivery_signals(&mut self, sample: &RateSample) {
-        self.bw_latest = self.bw_latest.max(sample.rate());
-        self.inflight_latest = self.inflight_latest.max(sample.delivered as f64);
+    pub(super) fn update_latest_delivery_signals(&mut self, sample: &RateSample, rate: f64) {
+        self.bw_latest = greater(self.bw_latest, rate);
+        self.inflight_latest = greater(self.inflight_latest, float(sample.delivered));
         self.loss_round_start = sample.prior_delivered >= self.loss_round_delivered;
         if self.loss_round_start {
             self.loss_round_delivered = sample.total;
         }
     }
 
-    pub(super) fn advance_latest_delivery_signals(&mut self, sample: &RateSample) {
+    pub(super) fn advance_latest_delivery_signals(&mut self, sample: &RateSample, rate: f64) {
         if self.loss_round_start {
-            self.bw_latest = sample.rate();
-            self.inflight_latest = sample.delivered as f64;
+            self.bw_latest = rate;
+            self.inflight_latest = float(sample.delivered);
         }
     }
 
@@ -30,13 +31,12 @@ impl Bbr3 {
     }
 
     /// UpdateCongestionSignals, with UpdateMaxBw and UpdateRound.
-    pub(super) fn update_congestion_signals(&mut self, sample: &RateSample) {
+    pub(super) fn update_congestion_signals(&mut self, sample: &RateSample, rate: f64) {
         self.rounds.update(sample);
         self.rounds_since_probe_up += u64::from(self.rounds.start);
-        let rate = sample.rate();
         if rate > 0.0 && (rate >= self.max_bw || !sample.app_limited) {
-            self.max_bw_of[1] = self.max_bw_of[1].max(rate);
-            self.max_bw = self.max_bw_of[0].max(self.max_bw_of[1]);
+            self.max_bw_of[1] = greater(self.max_bw_of[1], rate);
+            self.max_bw = greater(self.max_bw_of[0], self.max_bw_of[1]);
         }
         if self.loss_round_start {
             self.adapt_lower_bounds_from_congestion();
@@ -73,20 +73,20 @@ impl Bbr3 {
     }
 
     pub(super) fn bound_bw_for_model(&mut self) {
-        self.bw = self.max_bw.min(self.bw_shortterm);
+        self.bw = lesser(self.max_bw, self.bw_shortterm);
         self.bdp = self.bdp_multiple(self.bw, 1.0);
     }
 
     pub(super) fn update_ack_aggregation(&mut self, sample: &RateSample, now: Time) {
-        let interval = now.since(self.extra_acked_start).as_secs_f64();
+        let interval = seconds(now.since(self.extra_acked_start));
         let mut expected = self.bw * interval;
         if self.extra_acked_delivered <= expected {
             self.extra_acked_delivered = 0.0;
             self.extra_acked_start = now;
             expected = 0.0;
         }
-        self.extra_acked_delivered += sample.newly_acked as f64;
-        let extra = (self.extra_acked_delivered - expected).min(self.cwnd);
+        self.extra_acked_delivered += float(sample.newly_acked);
+        let extra = lesser(self.extra_acked_delivered - expected, self.cwnd);
         let window = if self.full_bw_reached { EXTRA_ACKED_FILTER_LEN } else { 1 };
         self.extra_acked.update(self.rounds.count, extra, window);
     }
@@ -113,18 +113,18 @@ impl Bbr3 {
         if self.inflight_longterm.is_infinite() {
             return f64::INFINITY;
         }
-        let headroom = self.smss.max(HEADROOM * self.inflight_longterm);
-        (self.inflight_longterm - headroom).max(self.min_pipe_cwnd())
+        let headroom = greater(self.smss, HEADROOM * self.inflight_longterm);
+        greater(self.inflight_longterm - headroom, self.min_pipe_cwnd())
     }
 
     /// TargetInflight.
     pub(super) fn target_inflight(&self) -> f64 {
-        self.bdp.min(self.cwnd)
+        lesser(self.bdp, self.cwnd)
     }
 
     /// IsInflightTooHigh, of `lost` bytes since so many were in flight.
     pub(super) fn is_inflight_too_high(lost: u64, tx_in_flight: u64) -> bool {
-        lost as f64 > tx_in_flight as f64 * LOSS_THRESH
+        float(lost) > float(tx_in_flight) * LOSS_THRESH
     }
 
     /// HandleLostPacket, with InflightAtLoss and NoteLoss, which saves nothing here: the machine has told of the recovery before,
@@ -210,7 +210,7 @@ impl Bbr3 {
             }
         }
         if !Bbr3::is_inflight_too_high(sample.lost, sample.tx_in_flight) && self.inflight_longterm.is_finite() {
-            self.inflight_longterm = self.inflight_longterm.max(sample.tx_in_flight as f64);
+            self.inflight_longterm = greater(self.inflight_longterm, float(sample.tx_in_flight));
             if self.state == State::ProbeBwUp {
                 self.probe_inflight_longterm_upward(sample);
             }
@@ -223,7 +223,7 @@ impl Bbr3 {
         if !sample.window_limited || self.cwnd < self.inflight_longterm {
             return;
         }
-        self.bw_probe_up_acked += sample.newly_acked as f64;
+        self.bw_probe_up_acked += float(sample.newly_acked);
         if self.bw_probe_up_acked >= self.probe_up_acked_per_inc {
             let delta = (self.bw_probe_up_acked / self.probe_up_acked_per_inc).floor();
             self.bw_probe_up_acked -= delta * self.probe_up_acked_per_inc;

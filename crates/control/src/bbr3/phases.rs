@@ -4,7 +4,7 @@ use super::{AckPhase, Bbr3, DEFAULT_CWND_GAIN, DRAIN_PACING_GAIN, Left, PROBE_DO
 use super::{PROBE_RTT_DURATION, PROBE_UP_CWND_GAIN, PROBE_UP_PACING_GAIN, RENO_ROUNDS, STARTUP_FULL_LOSS_COUNT};
 use super::{STARTUP_PACING_GAIN, State};
 use crate::RateSample;
-use crate::delivery::UNSET;
+use crate::delivery::{UNSET, float, lesser};
 use paceline_units::{Span, Time};
 
 impl Bbr3 {
@@ -23,12 +23,12 @@ impl Bbr3 {
         self.full_bw_now = false;
     }
 
-    pub(super) fn check_full_bw_reached(&mut self, sample: &RateSample) {
+    pub(super) fn check_full_bw_reached(&mut self, sample: &RateSample, rate: f64) {
         if self.full_bw_now || !self.rounds.start || sample.app_limited {
             return;
         }
-        if sample.rate() >= 1.25 * self.full_bw {
-            self.reset_full_bw(sample.rate());
+        if rate >= 1.25 * self.full_bw {
+            self.reset_full_bw(rate);
             return;
         }
         self.full_bw_count += 1;
@@ -125,13 +125,13 @@ impl Bbr3 {
 
     /// IsTimeToProbeBW, with IsRenoCoexistenceProbeTime: by the clock, or where Reno's next loss would be.
     fn is_time_to_probe_bw(&self, now: Time) -> bool {
-        let reno_rounds = (self.target_inflight() / self.smss).min(RENO_ROUNDS);
-        now > self.cycle_stamp + self.bw_probe_wait || self.rounds_since_probe_up as f64 >= reno_rounds
+        let reno_rounds = lesser(self.target_inflight() / self.smss, RENO_ROUNDS);
+        now > self.cycle_stamp + self.bw_probe_wait || float(self.rounds_since_probe_up) >= reno_rounds
     }
 
     fn is_time_to_cruise(&self) -> bool {
         let estimated = self.inflight(self.max_bw, 1.0);
-        self.in_flight <= self.inflight_with_headroom().min(estimated)
+        self.in_flight <= lesser(self.inflight_with_headroom(), estimated)
     }
 
     /// IsTimeToGoDown, and going.

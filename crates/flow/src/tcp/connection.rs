@@ -32,6 +32,8 @@ pub(super) enum FastPath {
     Any,
     /// The same, and segments are regular and leave at once, and the window is Reno's.
     Reno,
+    /// Losses are found by time: nothing is being repaired, and segments are regular.
+    Rack,
 }
 
 /// Why the window was last reduced (ns-2's `last_cwnd_action_`).

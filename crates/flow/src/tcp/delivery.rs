@@ -3,9 +3,9 @@
 //! Source: draft-ietf-ccwg-bbr (August 2026), "Detailed Delivery Rate Sampling Algorithm"; Linux `net/ipv4/tcp_rate.c`. Segments
 //! count as full ones, as in Linux; only flows whose controller asks for samples have this.
 
+use super::ring::Ring;
 use paceline_control::{LostSegment, RateSample};
 use paceline_units::{Span, Time};
-use std::collections::VecDeque;
 
 /// What was known when a segment left (P), in segments.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +24,7 @@ struct Snapshot {
 /// The connection's side (C), in segments.
 #[derive(Debug)]
 pub(super) struct Delivery {
-    slots: VecDeque<Snapshot>,
-    first: u32,
+    slots: Ring<Snapshot>,
     delivered: u64,
     delivered_time: Time,
     first_send_time: Time,
@@ -33,8 +32,8 @@ pub(super) struct Delivery {
     /// Samples are the application's until so many are delivered; 0: they are not.
     app_limited: u64,
     min_rtt: Span,
-    /// Of the acknowledgement that is being read: the newest segment, and counts.
-    newest: Option<(Snapshot, u32)>,
+    /// Of the acknowledgement that is being read: the newest segment, with when it left, and counts.
+    newest: Option<(Time, u32)>,
     newly_acked: u64,
     newly_lost: u64,
 }
@@ -42,8 +41,7 @@ pub(super) struct Delivery {
 impl Delivery {
     pub(super) fn new(first: u32) -> Delivery {
         Delivery {
-            slots: VecDeque::new(),
-            first,
+            slots: Ring::new(first),
             delivered: 0,
             delivered_time: Time::ZERO,
             first_send_time: Time::ZERO,
@@ -57,6 +55,7 @@ impl Delivery {
     }
 
     /// OnPacketSent: the segment leaves at `time`, for the first time or again, and `in_flight` are then in flight.
+    #[inline(always)]
     pub(super) fn sent(&mut self, seq: u32, time: Time, in_flight: u32) {
         if in_flight <= 1 {
             self.first_send_time = time;
@@ -72,41 +71,38 @@ impl Delivery {
             app_limited: self.app_limited != 0,
             again: false,
         };
-        if self.slots.is_empty() {
-            self.first = seq;
+        if self.slots.len() == 0 {
+            self.slots.begin(seq);
         }
-        let i = seq.wrapping_sub(self.first) as usize;
-        if i == self.slots.len() {
-            self.slots.push_back(snapshot);
-        } else if let Some(slot) = self.slots.get_mut(i) {
-            *slot = Snapshot { again: true, ..snapshot };
+        if seq == self.slots.end() {
+            self.slots.push(snapshot);
+        } else if let Some(i) = self.slots.place(seq) {
+            self.slots[i] = Snapshot { again: true, ..snapshot };
         }
     }
 
     /// UpdateRateSample: an acknowledgement tells of the segment for the first time.
     #[inline]
     pub(super) fn delivered(&mut self, seq: u32, now: Time) {
-        let Some(&slot) = self.slots.get(seq.wrapping_sub(self.first) as usize) else { return };
+        let Some(slot) = self.slots.get(seq) else { return };
         self.delivered += 1;
         self.newly_acked += 1;
         self.delivered_time = now;
-        let newer = |(p, s): &(Snapshot, u32)| (slot.send_time, seq) > (p.send_time, *s);
-        if self.newest.as_ref().is_none_or(newer) {
-            self.newest = Some((slot, seq));
+        let this = (slot.send_time, seq);
+        if self.newest.is_none_or(|newest| this > newest) {
+            self.newest = Some(this);
         }
     }
 
-    /// Everything below `una` is acknowledged and need not be known any more.
+    /// Everything below `una` is acknowledged, its sample made, and need not be known any more.
     #[inline]
     pub(super) fn forget(&mut self, una: u32) {
-        let gone = (una.saturating_sub(self.first) as usize).min(self.slots.len());
-        self.slots.drain(..gone);
-        self.first = self.first.max(una);
+        self.slots.drop_below(una);
     }
 
     /// The segment was found lost.
     pub(super) fn lost(&mut self, seq: u32, segment: u64) -> Option<LostSegment> {
-        let slot = *self.slots.get(seq.wrapping_sub(self.first) as usize)?;
+        let slot = *self.slots.get(seq)?;
         self.lost += 1;
         self.newly_lost += 1;
         Some(LostSegment {
@@ -120,11 +116,13 @@ impl Delivery {
     }
 
     /// GenerateRateSample, of segments of `segment` bytes; `None`: the acknowledgement delivers nothing.
+    #[inline]
     pub(super) fn sample(&mut self, now: Time, segment: u64, in_flight: u32) -> Option<RateSample> {
         if self.app_limited != 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        let (p, _) = self.newest.take()?;
+        let (_, newest) = self.newest.take()?;
+        let p = self.slots.get(newest)?; // what is acknowledged is forgotten only after this
         self.first_send_time = self.first_send_time.max(p.send_time);
         let rtt = (!p.again).then(|| now.since(p.send_time));
         self.min_rtt = rtt.map_or(self.min_rtt, |rtt| self.min_rtt.min(rtt));
@@ -177,8 +175,8 @@ mod tests {
         for i in 0..10 {
             let now = ms(10 + 2 * u64::from(i));
             delivery.delivered(i, now);
-            delivery.forget(i + 1);
             sample = delivery.sample(now, 1000, 9 - i).unwrap();
+            delivery.forget(i + 1);
         }
         // P is segment 9, sent at 9 ms when nothing had been delivered since 0 ms: 10 segments in 28 ms
         assert_eq!((sample.delivered, sample.interval), (10_000, Span::from_millis(28)));

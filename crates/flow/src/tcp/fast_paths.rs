@@ -18,11 +18,13 @@ struct Host {
     segments: Vec<Segment>,
     /// So many it takes.
     room: usize,
+    /// When what the host sent before left.
+    last: Time,
 }
 
 impl Host {
-    fn new(now: Time, room: usize) -> Host {
-        Host { now, segments: Vec::new(), room }
+    fn new(now: Time, room: usize, last: Time) -> Host {
+        Host { now, segments: Vec::new(), room, last }
     }
 }
 
@@ -31,7 +33,7 @@ impl Transmit for Host {
         self.segments.push(segment);
     }
     fn left(&self, now: Time) -> Time {
-        now + Span::from_micros(10 * self.segments.len() as u64)
+        self.last.max(now + Span::from_micros(10 * self.segments.len() as u64))
     }
     fn full_until(&self) -> Option<Time> {
         (self.segments.len() >= self.room).then_some(self.now + Span::from_millis(3))
@@ -125,13 +127,14 @@ fn packet(now: Time, segment: &Segment) -> Packet {
 fn state(sender: &TcpSender) -> String {
     let (conn, stats) = (&sender.conn, &sender.conn.stats);
     let timed = conn.timing.then_some((conn.timed, conn.timed_at));
-    let vegas = matches!(sender.repair, Repair::Vegas(_)).then_some(&sender.repair);
+    let repair = matches!(sender.repair, Repair::Vegas(_) | Repair::Linux(_)).then_some(&sender.repair);
     format!(
         "{:?}",
         (
             (conn.una, conn.nxt, conn.max, conn.inflation, conn.dupacks, conn.limited, conn.phase),
             (timed, conn.timer, conn.rto, conn.last_sent, conn.recover, conn.reduced),
-            (&conn.controller, &conn.sent, &conn.rtt, vegas),
+            (&conn.controller, &conn.sent, &conn.rtt, repair),
+            (&conn.delivery, &conn.pacing, conn.delayed_send, conn.resumes),
             (stats.packets_sent, stats.bytes_acked, stats.window_integral, stats.rtt_sum, stats.rtt_count),
             (stats.retransmitted, stats.timeouts, stats.first_timeouts, stats.window_cuts, stats.rtt_least),
             (conn.action, conn.timed_out, conn.cwr, conn.receive_window),
@@ -174,13 +177,13 @@ fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 3
     let draws = Sequence::new(Stream::new(network.seed, "network"));
     let mut run = Run { queue: Vec::new(), draws, network, scheduled: 0 };
     let mut ways = [0; 3];
-    let mut now = Time::ZERO;
+    let (mut now, mut last) = (Time::ZERO, Time::ZERO);
     if network.writes.is_some() {
         (0..150).for_each(|i| run.at(Time::ZERO + Span::from_millis(20 * i), Event::Write));
         run.at(Time::from_secs_f64(1.5), Event::Restart);
     }
     for sender in &mut pair {
-        let mut host = Host::new(now, usize::MAX);
+        let mut host = Host::new(now, usize::MAX, now);
         sender.start(now, &mut host);
         if network.writes.is_none() {
             sender.supply_endless(now, &mut host);
@@ -196,7 +199,7 @@ fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 3
         let Some(time) = event.as_ref().map(|e| e.0).or(Some(wake).filter(|&wake| wake < Time::NEVER)) else { break };
         now = now.max(time);
         let room = if run.chance(network.full) { (run.draws.unit() * 6.0) as usize } else { usize::MAX };
-        let mut hosts = [(); 2].map(|()| Host::new(now, room));
+        let mut hosts = [(); 2].map(|()| Host::new(now, room, last));
         let both = pair.iter_mut().zip(&mut hosts);
         match event.map(|e| e.1) {
             None => both.for_each(|(sender, host)| sender.on_timer(now, host)),
@@ -233,6 +236,7 @@ fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 3
             }
         }
         let [fast, slow] = hosts;
+        last = fast.left(now);
         prop_assert_eq!(format!("{:?}", fast.segments), format!("{:?}", slow.segments), "at {:?}", now);
         prop_assert_eq!(state(&pair[0]), state(&pair[1]), "at {:?}", now);
         run.carry(now, fast.segments, true);
@@ -264,6 +268,29 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_ways_are_one_where_losses_are_found_by_time(
+        profile in proptest::sample::select(vec![Profile::Rfc, Profile::Linux]),
+        scheme in proptest::sample::select(vec!["reno", "cubic", "bbr", "bbr3", "ledbat-plus-plus"]),
+        loss in prop_oneof![Just(0.0), Just(0.01), Just(0.1)],
+        jitter in prop_oneof![2 => Just(0u64), 1 => Just(8)],
+        (marks, full) in (prop_oneof![2 => Just(0.0), 1 => Just(0.02)], prop_oneof![2 => Just(0.0), 1 => Just(0.2)]),
+        (windows, writes) in (prop_oneof![2 => Just(0.0), 1 => Just(0.02)], prop_oneof![Just(None), Just(Some(6000u64))]),
+        delays in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let mut config = TcpConfig::new(profile, named(scheme));
+        config.recovery = Recovery::Rack;
+        config.ecn = if marks > 0.0 { Ecn::Classic } else { Ecn::Off };
+        config.receive_window = 20;
+        config.delayed_ack = config.delayed_ack.filter(|_| delays);
+        compare(&config, scheme, Network { loss, jitter, marks, full, windows, writes, seed })?;
+    }
+}
+
 /// The test above is about something: each way is taken.
 #[test]
 fn each_way_is_taken() {
@@ -275,4 +302,9 @@ fn each_way_is_taken() {
         ways = [0, 1, 2].map(|i| ways[i] + taken[i]);
     }
     assert!(ways.iter().all(|&n| n > 100), "{ways:?}");
+    let mut config = TcpConfig::new(Profile::Rfc, named("bbr3"));
+    config.delayed_ack = None;
+    config.receive_window = 60; // nothing else bounds it here
+    let taken = compare(&config, "bbr3", network).unwrap_or_else(|e| panic!("bbr3: {e}"));
+    assert!(taken[0] > 100 && taken[1] > 100, "{taken:?}");
 }

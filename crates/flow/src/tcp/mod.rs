@@ -16,6 +16,7 @@ mod output;
 mod pacing;
 mod receiver;
 mod repair;
+mod ring;
 mod rtt;
 mod sender;
 mod sent;

@@ -52,13 +52,10 @@ impl Connection {
     /// Whether what waits before sending is over: the pacer's gap; with `send_overhead` a wait, of which one begins if not
     /// (ns-2's `delsnd_timer_`).
     #[cold]
+    #[inline(never)]
     fn may_send(&mut self, now: Time) -> bool {
-        if let Some(pacing) = &mut self.pacing {
-            let due = pacing.due(now, self.controller.send_quantum());
-            if due > now {
-                self.delayed_send = due;
-            }
-            return due <= now;
+        if self.pacing.is_some() {
+            return self.is_due(now);
         }
         if self.delayed_send == Time::NEVER {
             let wait = self.config.send_overhead.mul_f64(self.stream.unit(self.draws));
@@ -68,10 +65,22 @@ impl Connection {
         false
     }
 
+    /// Whether the pacer's gap is over, if there is a pacer.
+    #[inline(always)]
+    fn is_due(&mut self, now: Time) -> bool {
+        let Some(pacing) = &mut self.pacing else { return true };
+        let due = pacing.due(now, || self.controller.send_quantum());
+        if due > now {
+            self.delayed_send = due;
+        }
+        due <= now
+    }
+
     /// Whether a segment that the window allows may leave now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn admits(&mut self, now: Time, out: &impl Transmit) -> bool {
-        (!self.delays_sends || self.may_send(now)) && !self.is_held(out)
+        let sends = !self.delays_sends || if self.pacing.is_some() { self.is_due(now) } else { self.may_send(now) };
+        sends && !self.is_held(out)
     }
 
     /// RFC 3042: a new segment for each of the first two duplicates.
@@ -135,6 +144,7 @@ impl Connection {
     }
 
     /// The segment has left: for the pacer, and the samples of who models the path.
+    #[inline(always)]
     fn note_sent(&mut self, now: Time, seq: u32, left: Time) {
         if let Some(delivery) = &mut self.delivery {
             delivery.sent(seq, left, self.sent.in_flight());

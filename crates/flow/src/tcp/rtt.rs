@@ -67,7 +67,7 @@ impl Rtt {
     }
 
     /// A segment sent at `sent` has been acknowledged. `phase`: where the sender's tick lies (ns-2's `boot_time_`).
-    #[inline]
+    #[inline(always)]
     pub(super) fn sample(&mut self, now: Time, sent: Time, phase: u64, limits: &Limits) {
         let rtt = now.since(sent).0;
         match self.profile {

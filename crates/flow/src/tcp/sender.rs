@@ -112,7 +112,7 @@ impl TcpSender {
 
     /// An acknowledgement that has no fast path at all, or not that of [`TcpSender::on_ack_in_order`].
     #[inline(never)]
-    pub(super) fn on_ack_out_of_line(
+    pub(crate) fn on_ack_out_of_line(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -123,6 +123,12 @@ impl TcpSender {
         let plain = packet.flags.0 & (Flags::ECE.0 | Flags::SYN.0) == 0 && options.is_none();
         if !(conn.fast_path != FastPath::No && plain && packet.seq > conn.una && packet.seq <= conn.max) {
             return self.on_ack_slow(now, packet, options, out);
+        }
+        if let Repair::Linux(linux) = &mut self.repair {
+            if !linux.on_ack_in_order(conn, now, packet, out) {
+                self.on_ack_slow(now, packet, options, out);
+            }
+            return;
         }
         let (segments, in_flight, rtt) = conn.take_in_order(now, packet);
         match &mut self.repair {
@@ -165,6 +171,7 @@ impl TcpSender {
     }
 
     /// Chooses the fast path of the next acknowledgement in order.
+    #[inline]
     pub(super) fn choose_path(&mut self) {
         let conn = &mut self.conn;
         conn.irregular = conn.config.ecn.is_on() || !conn.shorts.is_empty() || conn.una <= conn.base;
@@ -239,6 +246,7 @@ impl TcpSender {
         }
     }
 
+    #[inline]
     fn integrate(&mut self, now: Time) {
         let window = self.repair.shown_window(&self.conn);
         self.conn.stats.advance(now, window);

@@ -6,10 +6,11 @@
 //! `tcp_packets_in_flight` in `include/net/tcp.h`: what is out, less what was reported, less what is lost, and what of that
 //! was sent again.
 
+use super::ring::Ring;
 use paceline_packet::Block;
 use paceline_units::Time;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// No segment.
 const NONE: u32 = u32::MAX;
@@ -58,8 +59,7 @@ impl Slot {
 /// The outstanding segments.
 #[derive(Debug)]
 pub(super) struct Sent {
-    slots: VecDeque<Slot>,
-    first: u32,
+    slots: Ring<Slot>,
     /// Retransmissions of the connection.
     retransmissions: u32,
     /// Whether there is a list by time.
@@ -90,8 +90,7 @@ impl Sent {
     /// Nothing is outstanding, and `first` is the next segment. `by_time`: keep the order of transmission.
     pub(super) fn new(first: u32, by_time: bool) -> Sent {
         Sent {
-            slots: VecDeque::new(),
-            first,
+            slots: Ring::new(first),
             retransmissions: 0,
             by_time,
             oldest: NONE,
@@ -117,17 +116,20 @@ impl Sent {
 
     /// The same for a fresh connection; the room stays.
     pub(super) fn begin(&mut self, first: u32) {
-        let mut slots = core::mem::take(&mut self.slots);
+        let mut slots = core::mem::replace(&mut self.slots, Ring::new(first));
         let mut firsts = core::mem::take(&mut self.firsts);
-        slots.clear();
+        slots.begin(first);
         firsts.clear();
         *self = Sent { slots, firsts, tells: self.tells, ..Sent::new(first, self.by_time) };
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&self, seq: u32) -> Option<usize> {
-        let i = seq.checked_sub(self.first)? as usize;
-        (i < self.slots.len()).then_some(i)
+        self.slots.place(seq)
+    }
+
+    fn outstanding(&self) -> core::ops::Range<u32> {
+        self.slots.first()..self.slots.end()
     }
 
     /// Changes marks, and the counters with them.
@@ -154,13 +156,12 @@ impl Sent {
         }
     }
 
-    fn unlink(&mut self, i: usize) {
+    fn unlink(&mut self, seq: u32, i: usize) {
         let Slot { earlier, later, marks, .. } = self.slots[i];
         if marks & LISTED == 0 {
             return;
         }
         self.slots[i].marks &= !LISTED;
-        let seq = self.first + i as u32;
         for begin in [&mut self.unjudged, &mut self.ordered] {
             if *begin == seq {
                 *begin = later;
@@ -176,6 +177,7 @@ impl Sent {
         }
     }
 
+    #[inline(always)]
     fn link_newest(&mut self, seq: u32, i: usize) {
         if !self.by_time {
             return;
@@ -222,23 +224,22 @@ impl Sent {
     }
 
     /// The segment leaves, for the first time or again.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leaves(&mut self, seq: u32, now: Time) {
-        if self.slots.is_empty() {
-            self.first = seq;
+        if self.slots.len() == 0 {
+            self.slots.begin(seq);
         }
-        let i = seq.wrapping_sub(self.first) as usize;
-        if i == self.slots.len() {
-            self.slots.push_back(Slot { sent: now, earlier: NONE, later: NONE, number: 0, marks: 0 });
+        if seq == self.slots.end() {
+            let i = self.slots.push(Slot { sent: now, earlier: NONE, later: NONE, number: 0, marks: 0 });
             self.link_newest(seq, i);
-        } else if i < self.slots.len() {
+        } else if let Some(i) = self.place(seq) {
             self.leaves_again(seq, i, now);
         }
     }
 
     #[cold]
     fn leaves_again(&mut self, seq: u32, i: usize, now: Time) {
-        self.unlink(i);
+        self.unlink(seq, i);
         self.slots[i].sent = now;
         self.slots[i].number = self.retransmissions;
         self.retransmissions = self.retransmissions.wrapping_add(1);
@@ -249,31 +250,71 @@ impl Sent {
     /// Everything below `una` is acknowledged; tells what had not been reported.
     #[inline]
     pub(super) fn acked(&mut self, una: u32, mut news: impl FnMut(Delivered)) {
-        while self.first < una
-            && let Some(&slot) = self.slots.front()
+        while self.slots.first() < una
+            && let Some(i) = self.place(self.slots.first())
         {
-            let delivered = slot.delivered(self.first);
+            let (seq, slot) = (self.slots.first(), self.slots[i]);
+            let delivered = slot.delivered(seq);
             if slot.marks & LISTED != 0 {
-                self.unlink(0);
+                self.unlink(seq, i);
             }
             if slot.marks & (SACKED | LOST | AGAIN) != 0 {
-                self.mark(0, 0);
+                self.mark(i, 0);
             }
-            self.slots.pop_front();
-            self.first += 1;
+            self.slots.pop();
             if slot.marks & SACKED == 0 {
                 news(delivered);
             }
         }
-        self.first = self.first.max(una);
+        self.slots.drop_below(una);
         self.forward = self.forward.max(una);
     }
 
+    /// Whether all below `una` left once, and nothing has been heard of it.
+    #[inline]
+    pub(super) fn are_plain(&self, una: u32) -> bool {
+        (self.slots.first()..una).all(|seq| self.slots.get(seq).is_some_and(|slot| slot.marks == LISTED))
+    }
+
+    /// The same as [`Sent::acked`] for segments that [are plain](Sent::are_plain); tells when each left.
+    #[inline]
+    pub(super) fn acked_in_order(&mut self, una: u32, mut news: impl FnMut(u32, Time)) {
+        while self.slots.first() < una
+            && let Some(i) = self.place(self.slots.first())
+        {
+            let (seq, sent) = (self.slots.first(), self.slots[i].sent);
+            if self.oldest == seq {
+                self.leave_oldest(i);
+            } else {
+                self.unlink(seq, i);
+            }
+            self.slots.pop();
+            news(seq, sent);
+        }
+        self.forward = self.forward.max(una);
+    }
+
+    /// Takes the first segment, which is the oldest, off the list by time.
+    #[inline]
+    fn leave_oldest(&mut self, i: usize) {
+        let (seq, later) = (self.oldest, self.slots[i].later);
+        for begin in [&mut self.unjudged, &mut self.ordered] {
+            if *begin == seq {
+                *begin = later;
+            }
+        }
+        self.oldest = later;
+        match self.place(later) {
+            Some(l) => self.slots[l].earlier = NONE,
+            None => self.newest = NONE,
+        }
+    }
+
     /// The receiver has what lies in `blocks`; tells what is news.
-    pub(super) fn reported(&mut self, blocks: [Block; 3], mut news: impl FnMut(Delivered)) {
+    pub(super) fn reported(&mut self, blocks: &[Block; 3], mut news: impl FnMut(Delivered)) {
         for block in blocks {
-            let end = block.end.min(self.first + self.slots.len() as u32);
-            let start = block.start.max(self.first.saturating_add(1)); // or the left edge would have moved
+            let end = block.end.min(self.slots.end());
+            let start = block.start.max(self.slots.first().saturating_add(1)); // or the left edge would have moved
             if start >= end {
                 continue;
             }
@@ -291,7 +332,7 @@ impl Sent {
             }
             let Some(i) = self.place(seq) else { return };
             let slot = self.slots[i];
-            self.unlink(i);
+            self.unlink(seq, i);
             self.mark(i, slot.marks & EVER | SACKED);
             self.slots[i].later = seq + 1;
             news(slot.delivered(seq));
@@ -312,7 +353,7 @@ impl Sent {
         // The next search from any of these goes there at once.
         let mut at = seq;
         while at < end {
-            let i = (at - self.first) as usize;
+            let Some(i) = self.place(at) else { break };
             at = std::mem::replace(&mut self.slots[i].later, end);
         }
         end
@@ -325,7 +366,10 @@ impl Sent {
         if marks & SACKED != 0 || marks & (LOST | AGAIN) == LOST {
             return false; // the receiver has it, or it waits to be sent again already
         }
-        self.unlink(i);
+        if self.waiting == 0 {
+            self.firsts.clear(); // of those that waited once
+        }
+        self.unlink(seq, i);
         self.mark(i, self.slots[i].marks & !AGAIN | LOST);
         self.firsts.push(Reverse(seq));
         if self.tells {
@@ -348,14 +392,15 @@ impl Sent {
     /// A retransmission timeout (RFC 8985 section 6.3): lost is the first segment, and what `old` says; all, if the
     /// receiver has thrown away what it had reported (RFC 2018 section 8).
     pub(super) fn timed_out(&mut self, old: impl Fn(Time) -> bool) {
-        let renounced = self.slots.front().is_some_and(|s| s.marks & SACKED != 0);
-        for i in 0..self.slots.len() {
+        let renounced = self.slots.head().is_some_and(|s| s.marks & SACKED != 0);
+        for seq in self.outstanding() {
+            let Some(i) = self.place(seq) else { break };
             let Slot { sent, marks, .. } = self.slots[i];
             if renounced {
                 self.mark(i, marks & !SACKED);
             }
-            if renounced || i == 0 || old(sent) {
-                self.lose(self.first + i as u32);
+            if renounced || seq == self.slots.first() || old(sent) {
+                self.lose(seq);
             }
         }
     }
@@ -363,7 +408,8 @@ impl Sent {
     /// What was reported, and what was taken for lost, is forgotten (ns-2's TCP-Linux, when a recovery ends).
     pub(super) fn forget(&mut self) {
         debug_assert!(!self.by_time, "what is found again has no place in the order");
-        for i in 0..self.slots.len() {
+        for seq in self.outstanding() {
+            let Some(i) = self.place(seq) else { break };
             self.mark(i, self.slots[i].marks & EVER);
         }
         self.firsts.clear();
@@ -371,23 +417,26 @@ impl Sent {
 
     /// Nothing was lost after all (`tcp_undo_cwnd_reduction`).
     pub(super) fn found(&mut self) {
-        for i in (0..self.slots.len()).rev() {
+        for seq in self.outstanding().rev() {
+            let Some(i) = self.place(seq) else { break };
             let marks = self.slots[i].marks;
             if marks & LOST != 0 {
                 self.mark(i, marks & !LOST);
                 if marks & LISTED == 0 {
-                    self.link_oldest(self.first + i as u32, i);
+                    self.link_oldest(seq, i);
                 }
             }
         }
     }
 
     /// The next segment to send again, in order of number.
+    #[inline(always)]
     pub(super) fn next_lost(&mut self) -> Option<u32> {
-        if self.waiting == 0 {
-            self.firsts.clear();
-            return None;
-        }
+        if self.waiting == 0 { None } else { self.first_waiting() }
+    }
+
+    #[inline(never)]
+    fn first_waiting(&mut self) -> Option<u32> {
         while let Some(&Reverse(seq)) = self.firsts.peek() {
             if self.place(seq).is_some_and(|i| self.slots[i].marks & (LOST | AGAIN) == LOST) {
                 return Some(seq);
@@ -408,6 +457,7 @@ impl Sent {
     }
 
     /// Whether times in the list never go back.
+    #[inline]
     pub(super) fn is_ordered(&mut self) -> bool {
         self.disordered &= self.oldest != self.ordered;
         !self.disordered
@@ -438,7 +488,7 @@ impl Sent {
 
     /// When the first outstanding segment was last sent, and whether it was sent again.
     pub(super) fn head(&self) -> Option<(Time, bool)> {
-        self.slots.front().map(|s| (s.sent, s.marks & EVER != 0))
+        self.slots.head().map(|s| (s.sent, s.marks & EVER != 0))
     }
 
     /// When the segment was last sent, and whether it was sent again.
@@ -463,12 +513,12 @@ impl Sent {
 
     /// Segments in flight.
     pub(super) fn in_flight(&self) -> u32 {
-        self.slots.len() as u32 - self.sacked - self.lost + self.again
+        self.slots.len() - self.sacked - self.lost + self.again
     }
 
     /// Segments out, reported, lost, and sent again.
     pub(super) fn out(&self) -> u32 {
-        self.slots.len() as u32
+        self.slots.len()
     }
     pub(super) fn sacked(&self) -> u32 {
         self.sacked

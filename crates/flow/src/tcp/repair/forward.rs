@@ -132,7 +132,7 @@ impl Forward {
     fn judge(&mut self, sent: &mut Sent, una: u32, blocks: &[Block; 3], edge: u32, thorough: bool, news: &mut News) {
         let before = self.acked;
         let mut newest = before;
-        sent.reported(*blocks, |delivered| {
+        sent.reported(blocks, |delivered| {
             if let Some(number) = delivered.number.map(i64::from) {
                 self.acked = number;
                 self.turns.push((delivered.seq, number));

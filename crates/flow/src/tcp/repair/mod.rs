@@ -125,12 +125,15 @@ impl Repair {
     }
 
     /// The fast path of the next acknowledgement in order, if nothing but the window's growth is left to do then.
+    #[inline]
     pub(super) fn fast_path(&self, conn: &Connection) -> FastPath {
         let clear = match self {
             Repair::Classic => true,
             Repair::Sack(sack) => sack.is_clear(),
             Repair::Vegas(vegas) => vegas.is_calm() && conn.dupacks == 0 && conn.una > conn.base + 1,
-            Repair::Ns2Linux(_) | Repair::Linux(_) => return FastPath::No,
+            Repair::Ns2Linux(_) => return FastPath::No,
+            Repair::Linux(linux) if !conn.irregular && linux.is_calm(conn) => return FastPath::Rack,
+            Repair::Linux(_) => return FastPath::No,
         };
         let standing = conn.receive_window == conn.config.receive_window.max(1);
         let quiet = conn.phase == Phase::Open && conn.limited == 0 && conn.una > conn.base && conn.shorts.is_empty();

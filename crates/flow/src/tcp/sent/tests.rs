@@ -18,8 +18,8 @@ fn counts_what_is_in_flight_and_keeps_the_order_of_transmission() {
     }
     assert_eq!((sent.in_flight(), order(&sent)), (8, (1..9).collect()));
     let mut news = Vec::new();
-    sent.reported(block(3, 5), |d| news.push(d.seq));
-    sent.reported(block(3, 7), |d| news.push(d.seq)); // only what is new
+    sent.reported(&block(3, 5), |d| news.push(d.seq));
+    sent.reported(&block(3, 7), |d| news.push(d.seq)); // only what is new
     assert_eq!((news, sent.in_flight()), (vec![3, 4, 5, 6], 4));
     sent.lose(2);
     sent.lose(1);
@@ -42,7 +42,7 @@ fn rfc_2018_8_a_receiver_that_renounces() {
     for seq in 0..4 {
         sent.leaves(seq, Time(0));
     }
-    sent.reported(block(1, 3), |_| {});
+    sent.reported(&block(1, 3), |_| {});
     sent.acked(1, |_| {});
     sent.timed_out(|_| false);
     assert_eq!((sent.sacked(), sent.lost(), sent.in_flight()), (0, 3, 0));

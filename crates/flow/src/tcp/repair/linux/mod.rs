@@ -2,11 +2,12 @@
 //!
 //! Sources: RFC 8985 (RACK-TLP), RFC 6937 (PRR), RFC 6298 and RFC 7323 (timer, time stamps), RFC 4015 with RFC 3522
 //! (undoing), RFC 2883 (DSACK), RFC 3168 (ECN), RFC 7661 (a window that is not used); where they leave room, the
-//! behaviour of `net/ipv4/tcp_input.c`. Here is what an acknowledgement does; `episode` enters and leaves recoveries,
+//! behaviour of `net/ipv4/tcp_input.c`. Here is what an acknowledgement does, in `in_order` the common one; `episode` enters and leaves recoveries,
 //! `tlp` has sending and the timers.
 
 mod autotune;
 mod episode;
+mod in_order;
 mod mdev;
 mod rack;
 mod tlp;
@@ -159,14 +160,8 @@ impl Linux {
             news.dsack = Some(first.end);
             blocks[0] = Block::default();
         }
-        for block in &mut blocks {
-            block.end = block.end.min(conn.max);
-            if block.start >= block.end {
-                *block = Block::default();
-            }
-        }
         let (rack, delivery, highest) = (&mut self.rack, &mut conn.delivery, conn.sent.forward());
-        conn.sent.reported(blocks, |d| {
+        conn.sent.reported(&blocks, |d| {
             rack.arrived(now, &d, highest);
             news.count(&d, false);
             if let Some(delivery) = delivery {
@@ -269,17 +264,23 @@ impl Linux {
         self.undo.echoed = echoed;
         let sample = first.or((news.acked && echoed < Span::from_secs(600)).then_some(echoed));
         if let Some(rtt) = sample {
-            let limits = conn.limits();
-            if conn.profile == Profile::Linux {
-                self.estimator.sample(rtt, conn.una, conn.max, conn.config.min_rto);
-                conn.rtt.set(self.estimator.srtt(), self.estimator.margin(), &limits);
-            } else {
-                conn.rtt.settle(&limits);
-                conn.rtt.sample(now, now - rtt, 0, &limits);
-            }
-            conn.rto = conn.rtt.timeout();
+            self.sample(conn, now, rtt);
         }
         acked.or(news.sacked_sent).map(|(_, last)| now.since(last))
+    }
+
+    /// A round-trip time: what `tcp_rtt_estimator` and `tcp_set_rto` make of it.
+    #[inline]
+    fn sample(&mut self, conn: &mut Connection, now: Time, rtt: Span) {
+        let limits = conn.limits();
+        if conn.profile == Profile::Linux {
+            self.estimator.sample(rtt, conn.una, conn.max, conn.config.min_rto);
+            conn.rtt.set(self.estimator.srtt(), self.estimator.margin(), &limits);
+        } else {
+            conn.rtt.settle(&limits);
+            conn.rtt.sample(now, now - rtt, 0, &limits);
+        }
+        conn.rto = conn.rtt.timeout();
     }
 
     /// `tcp_cong_control`: the reduction goes on, or the window grows.
@@ -334,6 +335,7 @@ impl Linux {
     }
 
     /// The window as the kernel has it: while it is being reduced, what it has come down to.
+    #[inline(always)]
     fn window(&self, conn: &Connection) -> u32 {
         match &self.prr {
             Some(prr) => prr.window,
@@ -354,6 +356,7 @@ impl Linux {
 
     /// `tcp_cwnd_validate`, after sending: whether the window was the limit (RFC 7661); not for longer than a timeout,
     /// and it shrinks half the way to what was used (RFC 2861).
+    #[inline(always)]
     pub(super) fn validate(&mut self, conn: &mut Connection, now: Time, limited: bool) {
         let out = conn.sent.out();
         if conn.una >= self.used_until || limited || (!self.limited && out > self.most_out) {

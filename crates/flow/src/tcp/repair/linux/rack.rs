@@ -47,6 +47,7 @@ impl Rack {
     }
 
     /// Sections 6.2 step 1 and 2: a segment has arrived. `highest`: one past the highest that had arrived before.
+    #[inline(always)]
     pub(super) fn arrived(&mut self, now: Time, delivered: &Delivered, highest: u32) {
         let Delivered { seq, sent, again, .. } = *delivered;
         let rtt = now.since(sent);
@@ -152,7 +153,7 @@ mod tests {
         for &(start, end) in arrive {
             let blocks = [Block { start, end }, Block::default(), Block::default()];
             let highest = sent.forward();
-            sent.reported(blocks, |d| rack.arrived(now, &d, highest));
+            sent.reported(&blocks, |d| rack.arrived(now, &d, highest));
         }
         sent
     }
@@ -248,7 +249,7 @@ mod tests {
                                 sent.leaves(seq, ms(now));
                             }
                         }
-                        5..8 => sent.reported([arrives, Block::default(), Block::default()], |d| {
+                        5..8 => sent.reported(&[arrives, Block::default(), Block::default()], |d| {
                             rack.arrived(ms(now), &d, highest);
                         }),
                         8 => sent.acked(acked, |d| rack.arrived(ms(now), &d, highest)),

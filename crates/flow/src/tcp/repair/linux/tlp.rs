@@ -34,6 +34,10 @@ impl Probe {
     pub(super) fn forget(&mut self) {
         self.end = None;
     }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.end.is_none()
+    }
 }
 
 /// The probe timeout: 2 SRTT, and the longest delay of an acknowledgement if only one segment is out, for which the
@@ -60,6 +64,7 @@ impl Linux {
 
     /// Section 7.2: a probe in 2 SRTT, unless losses are being repaired or something was reported out of order.
     /// `anew`: an acknowledgement has just restarted the retransmission timer. Says whether the probe is set.
+    #[inline(always)]
     pub(super) fn schedule_probe(&mut self, conn: &mut Connection, now: Time, anew: bool) -> bool {
         let calm = matches!(self.state, State::Open | State::Reducing) && conn.sent.sacked() == 0;
         if !calm || conn.una == conn.max || conn.una == conn.base {
@@ -121,7 +126,14 @@ impl Linux {
     }
 
     /// Sends while the window exceeds what is in flight: what is lost first, then new data.
+    #[inline(never)]
     pub(in crate::tcp::repair) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
+        self.pump_calm(conn, now, out);
+    }
+
+    /// The same in the midst of the common case. Says whether new data was sent.
+    #[inline(always)]
+    pub(super) fn pump_calm(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) -> bool {
         let window = self.window(conn);
         let (mut new, mut limited) = (false, true);
         while conn.sent.in_flight() < window {
@@ -150,17 +162,17 @@ impl Linux {
             self.send(conn, now, seq, out);
             if first {
                 self.arm(conn, Pending::Retransmission, now + conn.rto);
-            } else if self.pending == Pending::Probe {
-                self.rearm(conn, now);
             }
             new = true;
         }
         if new || limited {
             self.validate(conn, now, limited);
         }
-        if new {
-            self.schedule_probe(conn, now, false);
+        // The kernel restarts the retransmission timer with each new segment if a probe was due; with the last is enough.
+        if new && !self.schedule_probe(conn, now, false) && self.pending == Pending::Probe {
+            self.rearm(conn, now);
         }
+        new
     }
 
     /// The timer has expired.
