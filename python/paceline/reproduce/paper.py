@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
+from paceline.reproduce.changes import Change
 from paceline.reproduce.expression import Expression
 from paceline.reproduce.verdict import Kind, Published
 from paceline.reproduce.where import FIGURES, PaperError
@@ -193,6 +194,8 @@ class Study:
     cut_s: float | None = None
     """Length of the intervals that its runs are cut into: see `intervals`. What is recorded is then `losses`."""
     later: str = ""
+    change: Change | None = None
+    """What changes at an instant that each run itself makes."""
     seconds: float = 0.1
     """Core seconds of a run, on average, on the machine of the paper's README."""
 
