@@ -78,7 +78,7 @@ class Episode:
 class Metric:
     """A number of each run: a field of the summary's rows that match, times a scale; or an expression over others.
 
-    `rows` says what becomes of several rows: "first" takes the first, the others are those of `measure.REDUCTIONS`;
+    `rows` says what becomes of several rows: "first" takes the first, the others are those of `over_time.REDUCTIONS`;
     "each" keeps all, in order: such a metric is for traces and for expressions that make one number of it.
     """
 
