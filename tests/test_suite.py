@@ -142,6 +142,7 @@ most = 100
 source = "ours: it is a number"
 """
 )
+PAUSES = 'then = { "flow.media.app" = { kind = "ftp", limited = [{ from = "{at}", to = "{at + 99}" }] } }'
 FAILS = SUITE.replace("least = 0.1", "least = 3")
 OPEN = SUITE.replace("least = 0.1", "least = GOODPUT")
 
@@ -427,6 +428,23 @@ def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -
             r"goodput.rows: share is of a recording alone",
         ),
         ("runs = 3", "runs = 0", r"suite.runs: 1 to 1000, not 0"),
+        (
+            'key = "windows"',
+            'key = "windows"\nat = "grown"',
+            r"case windows: `at` says when, `then` what is set",
+        ),
+        ('key = "windows"', f'key = "windows"\nat = "grwn"\n{PAUSES}', r"case windows.at: no metric 'grwn'"),
+        (
+            'key = "windows"',
+            'key = "windows"\nat = "grown"\nthen = { "duration" = "3 s" }',
+            r"case windows.then: names the instant nowhere",
+        ),
+        (
+            'key = "windows"',
+            f'key = "windows"\nat = "grown"\n{PAUSES.replace("{at}", "{at - 1}")}',
+            r"case windows.then: \{at\} or .*, not \{at - 1\}",
+        ),
+        ('key = "used"', f'key = "used"\nat = "grown"\n{PAUSES}', r"case used.at: grown is of a recording"),
         ('key = "pages"', 'key = "used"', r"case 'used' stands there twice"),
         ("least = 0.1", "leest = 0.1", r"check\[0\]: unknown leest"),
     ],

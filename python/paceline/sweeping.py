@@ -46,6 +46,8 @@ class Point:
 
     scenario: _core.Scenario
     labels: dict[str, Any] = field(default_factory=dict)
+    seeds: tuple[int, ...] | None = None
+    """Its own seeds, in place of those that all points share."""
 
     @cached_property
     def identity(self) -> str:
@@ -192,7 +194,8 @@ def run_points(
     pcap: Pcap | None = None,
     shard: Shard = ALL,
 ) -> list[RunRecord]:
-    """Runs every point with every seed; records in the order of points, then seeds. Of those `shard` takes its part.
+    """Runs every point with every seed, or its own; records in the order of points, then seeds. Of those `shard`
+    takes its part.
 
     Runs that `store` has are taken from it, others are kept there as they finish. Raises Interrupted on Ctrl-C (running
     ones are cancelled, and waited for some seconds), and whatever a run raises (the others are cancelled likewise).
@@ -203,7 +206,7 @@ def run_points(
     if workers < 1:
         raise PacelineError(f"the number of workers must be at least 1, not {workers}")
     progress = progress or notebook.progress("runs")
-    jobs = shard.of([(point, seed) for point in points for seed in seeds])
+    jobs = shard.of([(point, seed) for point in points for seed in point.seeds or seeds])
     keys: list[str] = []
     done: dict[int, RunRecord] = {}
     if store:

@@ -20,6 +20,8 @@ pub enum Action {
     Restart(Size),
     /// There is always something to send from now on.
     Endless,
+    /// Withdraw what has never been sent; more may follow.
+    Withdraw,
     /// It is over: withdraw what has never been sent, hand over nothing more.
     Stop,
 }

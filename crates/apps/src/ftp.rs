@@ -1,7 +1,17 @@
-//! A file transfer: greedy, of a given size or endless.
+//! A file transfer: greedy, of a given size or endless; an endless one may have times in which it has less to send.
 
 use crate::application::{Action, Period, Tally, Transfers};
-use paceline_units::{Size, Time};
+use crate::cbr::Cbr;
+use paceline_units::{Rate, Size, Time};
+
+/// A time in which a transfer has less to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limited {
+    /// When.
+    pub period: Period,
+    /// What it has meanwhile; none: nothing.
+    pub rate: Option<Rate>,
+}
 
 /// A transfer that begins at the period's start.
 #[derive(Clone, Debug)]
@@ -10,12 +20,17 @@ pub struct Ftp {
     period: Period,
     state: State,
     tally: Tally,
+    /// The limited times, those to come first out; in order and apart.
+    limited: Vec<Limited>,
+    segment: Size,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum State {
     Waiting,
     Sending,
+    /// In a limited time up to this instant, with what it has to send.
+    Limited(Time, Option<Cbr>),
     Over,
 }
 
@@ -23,17 +38,29 @@ impl Ftp {
     /// A transfer of `size`; `None` is endless.
     #[must_use]
     pub fn new(size: Option<Size>, period: Period) -> Ftp {
-        Ftp { size, period, state: State::Waiting, tally: Tally::default() }
+        Ftp { size, period, state: State::Waiting, tally: Tally::default(), limited: Vec::new(), segment: Size(1) }
+    }
+
+    /// With these times, in order and apart, in which an endless transfer has less to send, in whole segments.
+    #[must_use]
+    pub fn limited(mut self, mut times: Vec<Limited>, segment: Size) -> Ftp {
+        times.reverse();
+        (self.limited, self.segment) = (times, segment);
+        self
     }
 
     /// See [`crate::Application::next_action`].
     pub fn next_action(&mut self, now: Time, acked: Size) -> Action {
-        match (self.state, self.size) {
+        match (&mut self.state, self.size) {
             (State::Over, _) => Action::Wait,
             (State::Waiting, size) if now >= self.period.start && now < self.period.stop => {
                 self.state = State::Sending;
                 self.tally.started();
-                size.map_or(Action::Endless, Action::Send)
+                match (size, self.limit(now)) {
+                    (Some(size), _) => Action::Send(size),
+                    (None, Action::Wait) => Action::Endless,
+                    (None, limited) => limited,
+                }
             }
             (State::Sending, Some(size)) if acked >= size => {
                 self.state = State::Over;
@@ -44,18 +71,42 @@ impl Ftp {
                 self.state = State::Over;
                 Action::Stop
             }
+            (State::Sending, None) => self.limit(now),
+            (State::Limited(until, _), _) if now >= *until => {
+                self.state = State::Sending;
+                Action::Endless
+            }
+            (State::Limited(_, Some(source)), _) => source.next_action(now),
             _ => Action::Wait,
         }
+    }
+
+    /// Whether a limited time has come.
+    fn limit(&mut self, now: Time) -> Action {
+        while self.limited.last().is_some_and(|next| next.period.stop <= now) {
+            self.limited.pop();
+        }
+        let Some(&Limited { period, rate }) = self.limited.last().filter(|next| next.period.start <= now) else {
+            return Action::Wait;
+        };
+        self.limited.pop();
+        let source = rate.map(|rate| Cbr::new(rate, self.segment, period));
+        self.state = State::Limited(period.stop, source);
+        Action::Withdraw
     }
 
     /// See [`crate::Application::next_wake`].
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
-        match self.state {
-            State::Waiting => Some(self.period.start),
-            State::Sending if self.period.stop < Time::NEVER => Some(self.period.stop),
-            State::Sending | State::Over => None,
-        }
+        let next = match &self.state {
+            State::Waiting => return Some(self.period.start),
+            State::Over => return None,
+            State::Sending => self.limited.last().map_or(Time::NEVER, |next| next.period.start),
+            State::Limited(until, source) => {
+                source.as_ref().and_then(Cbr::next_wake).map_or(*until, |due| due.min(*until))
+            }
+        };
+        Some(next.min(self.period.stop)).filter(|&at| at < Time::NEVER)
     }
 
     /// How it went; `None` if it is endless.
@@ -93,5 +144,50 @@ mod tests {
         assert_eq!(ftp.next_action(AT(3), Size(1000)), Action::Wait);
         let done = Transfers { started: 1, completed: 1, unfinished: 0, mean_time: Some(Span::from_secs(2)) };
         assert_eq!(ftp.transfers(), Some(done));
+    }
+
+    #[test]
+    fn has_less_to_send_for_a_time() {
+        let limited = vec![
+            Limited { period: Period { start: AT(2), stop: AT(4) }, rate: Some(Rate(8_000)) },
+            Limited { period: Period { start: AT(5), stop: AT(6) }, rate: None },
+        ];
+        let mut ftp = Ftp::new(None, Period { start: AT(1), stop: AT(9) }).limited(limited, Size(1000));
+        let mut done = Vec::new();
+        while let Some(now) = ftp.next_wake() {
+            loop {
+                match ftp.next_action(now, Size(0)) {
+                    Action::Wait => break,
+                    action => done.push((now.0 / 1_000_000_000, action)),
+                }
+                if done.last().is_some_and(|(_, action)| *action == Action::Stop) {
+                    break;
+                }
+            }
+        }
+        let (less, send) = (Action::Withdraw, Action::Send(Size(1000)));
+        let expected = [
+            (1, Action::Endless),
+            (2, less),
+            (2, send),
+            (3, send),
+            (4, Action::Endless),
+            (5, less),
+            (6, Action::Endless),
+            (9, Action::Stop),
+        ];
+        assert_eq!(done, expected);
+    }
+
+    #[test]
+    fn begins_within_a_limited_time_or_after_it() {
+        let pause = vec![Limited { period: Period { start: AT(1), stop: AT(3) }, rate: None }];
+        let mut within = Ftp::new(None, Period::from(AT(2))).limited(pause.clone(), Size(1000));
+        assert_eq!(within.next_action(AT(2), Size(0)), Action::Withdraw);
+        assert_eq!((within.next_action(AT(2), Size(0)), within.next_wake()), (Action::Wait, Some(AT(3))));
+        assert_eq!(within.next_action(AT(3), Size(0)), Action::Endless);
+        let mut after = Ftp::new(None, Period::from(AT(4))).limited(pause, Size(1000));
+        assert_eq!(after.next_action(AT(4), Size(0)), Action::Endless);
+        assert_eq!((after.next_action(AT(4), Size(0)), after.next_wake()), (Action::Wait, None));
     }
 }

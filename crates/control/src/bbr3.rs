@@ -11,7 +11,7 @@ mod phases;
 
 use crate::delivery::{Rounds, UNSET, WindowedMax, float};
 use crate::{Build, Controller, Gauges, LostSegment, Machine, Needs, PathView, Profile, RateSample, Recovery, Scheme};
-use crate::{TcpEvent, WindowController, known};
+use crate::{TcpEvent, Threshold, WindowController, known};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 
@@ -314,9 +314,11 @@ impl Controller for Bbr3 {
                 self.save_state_upon_loss();
                 self.recovering = true;
             }
-            // OnEnterRTO
-            TcpEvent::Timeout(_) => {
-                self.save_state_upon_loss();
+            // OnEnterRTO; a further timeout of the same recovery enters nothing, and what the first one cut is no state to return to
+            TcpEvent::Timeout(threshold) => {
+                if threshold == Threshold::Cut {
+                    self.save_state_upon_loss();
+                }
                 self.recovering = true;
                 self.cwnd = (f64::from(path.in_flight) + 1.0) * self.smss;
             }

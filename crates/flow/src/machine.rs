@@ -198,6 +198,13 @@ impl Sender {
         }
     }
 
+    /// The application takes back what has not been sent yet, and may write again. TCP alone can.
+    pub fn withdraw(&mut self) {
+        if let Sender::Tcp(tcp) = self {
+            tcp.withdraw();
+        }
+    }
+
     /// The application stops: what has not been sent yet never will be.
     pub fn stop(&mut self) {
         match self {

@@ -1,8 +1,8 @@
-//! What happens to a packet after the transmitter: loss, damage, delay variation, reordering, duplication; and the
-//! outages of a link.
+//! What happens to a packet after the transmitter: loss, damage, aggregation, delay variation and spikes, reordering,
+//! duplication; and the outages of a link.
 
 use crate::loss::{Chance, Losses};
-use crate::model::LinkModel;
+use crate::model::{Aggregation, DelaySpike, LinkModel};
 use crate::variation::Variation;
 use crate::waiting::Exit;
 use crate::{DropReason, Fate};
@@ -23,6 +23,9 @@ struct Rest {
     outages: Vec<(Time, Time)>,
     /// The first outage that is not over.
     outage: usize,
+    propagation: Span,
+    aggregation: Option<Aggregation>,
+    spikes: Vec<DelaySpike>,
     variation: Option<Variation>,
     latest: Time,
     reorder: Option<(Chance, Span)>,
@@ -46,20 +49,32 @@ impl Impairments {
     /// Those of `model`.
     ///
     /// # Panics
-    /// If a probability lies outside [0, 1], or the outages are not in order and apart.
+    /// If a probability lies outside [0, 1], the outages or delay spikes are not in order and apart, or aggregation has no
+    /// interval.
     pub(crate) fn new(model: &LinkModel, stream: Stream) -> Impairments {
         assert!(
             model.outages.iter().all(|(from, to)| from <= to) && model.outages.windows(2).all(|w| w[0].1 <= w[1].0),
             "outages must be in order and apart"
         );
+        assert!(
+            model.delay_spikes.iter().all(|spike| spike.from <= spike.to)
+                && model.delay_spikes.windows(2).all(|w| w[0].to <= w[1].from),
+            "delay spikes must be in order and apart"
+        );
+        assert!(model.aggregation.is_none_or(|held| held.interval > Span::ZERO), "aggregation needs an interval");
         let nothing = model.delay_variation.is_none()
             && model.reorder.is_none()
             && model.duplicate.is_none()
             && model.corrupt.is_none()
+            && model.aggregation.is_none()
+            && model.delay_spikes.is_empty()
             && model.outages.is_empty();
         let rest = Rest {
             outages: model.outages.clone(),
             outage: 0,
+            propagation: model.propagation,
+            aggregation: model.aggregation,
+            spikes: model.delay_spikes.clone(),
             variation: model.delay_variation.map(|variation| Variation::new(variation, stream.fork(2))),
             latest: Time::ZERO,
             reorder: model.reorder.map(|r| (Chance::new(r.rate), r.extra)),
@@ -125,8 +140,19 @@ impl Rest {
 
     #[inline(never)]
     fn cross(&mut self, index: u64, packet: &mut Packet) -> Fate {
+        let sent = packet.time - self.propagation;
+        if let Some(held) = &self.aggregation {
+            packet.time = held.handed_over(sent) + self.propagation;
+        }
+        let next = self.spikes.partition_point(|spike| spike.to <= sent);
+        if let Some(spike) = self.spikes.get(next).filter(|spike| spike.from <= sent) {
+            packet.time += spike.extra;
+        }
         if let Some(variation) = &self.variation {
-            packet.time = (packet.time + variation.of(index)).max(self.latest);
+            packet.time += variation.of(index);
+        }
+        if self.variation.is_some() || !self.spikes.is_empty() {
+            packet.time = packet.time.max(self.latest);
             self.latest = packet.time;
         }
         if self.corrupt.is_some_and(|chance| chance.happens(self.corrupt_stream.bits(index))) {
@@ -144,5 +170,18 @@ impl Rest {
             return Fate::Twice(packet.time);
         }
         Fate::Pass
+    }
+}
+
+impl Aggregation {
+    /// When a packet is handed over whose transmission ended at `sent`; one that ends as the others are handed over goes
+    /// with them.
+    fn handed_over(&self, sent: Time) -> Time {
+        if !(self.from..self.to).contains(&sent) {
+            return sent;
+        }
+        let turns = sent.since(self.from).0.div_ceil(self.interval.0);
+        let at = turns.checked_mul(self.interval.0).and_then(|after| self.from.0.checked_add(after));
+        Time(at.unwrap_or(u64::MAX)).min(self.to)
     }
 }

@@ -137,7 +137,7 @@ impl Link {
             marks: 0,
             general,
             agenda,
-            keeps_order: model.reorder.is_none() && model.duplicate.is_none(),
+            keeps_order: model.keeps_order(),
         }
     }
 

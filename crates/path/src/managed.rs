@@ -72,7 +72,7 @@ impl ManagedLink {
                 .map(|recovery| Box::new(Recovering::new(&recovery, model.rate.nominal(), stream.fork(7)))),
             impairments: Impairments::new(model, stream),
             propagation: model.propagation,
-            keeps_order: model.reorder.is_none() && model.duplicate.is_none(),
+            keeps_order: model.keeps_order(),
             wake: u64::MAX,
             arrivals: 0,
             departures: 0,

@@ -34,6 +34,10 @@ pub struct LinkModel {
     pub duplicate: Option<Ratio>,
     /// The share of packets that arrive damaged (`Flags::CORRUPT`).
     pub corrupt: Option<Ratio>,
+    /// What has been sent is held, and handed over together, every so often.
+    pub aggregation: Option<Aggregation>,
+    /// When packets take longer, in order and apart; none overtakes another.
+    pub delay_spikes: Vec<DelaySpike>,
     /// When the link is down, `[from, to)` each, in order and apart: what leaves the queue then is lost.
     pub outages: Vec<(Time, Time)>,
     /// Measure [`LinkReport::occupancy`](crate::LinkReport::occupancy), of a queue with a limit.
@@ -59,6 +63,8 @@ impl LinkModel {
             reorder: None,
             duplicate: None,
             corrupt: None,
+            aggregation: None,
+            delay_spikes: Vec::new(),
             outages: Vec::new(),
             occupancy: false,
             per_flow: false,
@@ -73,6 +79,14 @@ impl LinkModel {
             && self.delay_variation.is_none()
             && self.reorder.is_none()
             && self.duplicate.is_none()
+            && self.aggregation.is_none()
+            && self.delay_spikes.is_empty()
+    }
+
+    /// Whether packets arrive in the order in which they were sent, each once.
+    #[must_use]
+    pub fn keeps_order(&self) -> bool {
+        self.reorder.is_none() && self.duplicate.is_none()
     }
 
     /// Whether a [`Pipe`](crate::Pipe) does all that this link does (its queue is then not measured).
@@ -87,6 +101,8 @@ impl LinkModel {
             && self.reorder.is_none()
             && self.duplicate.is_none()
             && self.corrupt.is_none()
+            && self.aggregation.is_none()
+            && self.delay_spikes.is_empty()
             && self.outages.is_empty()
             && !self.per_flow
     }
@@ -167,6 +183,29 @@ pub enum DelayVariation {
     Uniform(Span),
     /// That of bad Wi-Fi, of about this mean (draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments").
     BadWifi(Span),
+}
+
+/// Packets that are held after their transmission, and handed over together: those of a channel whose access is granted by the
+/// clock, or of a receiver that looks every so often. None overtakes another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Aggregation {
+    /// From one handing over to the next, the first at `from`; more than nothing.
+    pub interval: Span,
+    /// What is sent in `[from, to)` is held, until `to` at the latest.
+    pub from: Time,
+    /// See `from`.
+    pub to: Time,
+}
+
+/// A time in which packets take longer. Those after it wait for them, and arrive in their wake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DelaySpike {
+    /// It concerns what has been sent in `[from, to)`.
+    pub from: Time,
+    /// See `from`.
+    pub to: Time,
+    /// How much longer that takes.
+    pub extra: Span,
 }
 
 /// Packets held back so that others overtake them.

@@ -2,8 +2,8 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    DelayVariation, DropReason, Fate, GilbertElliott, Limit, Link, LinkModel, Loss, Measure, On, PolicerModel, Queue,
-    RedMode, RedModel, Reorder, Start, TwoState,
+    Aggregation, DelaySpike, DelayVariation, DropReason, Fate, GilbertElliott, Limit, Link, LinkModel, Loss, Measure,
+    On, PolicerModel, Queue, RedMode, RedModel, Reorder, Start, TwoState,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
@@ -252,7 +252,7 @@ proptest! {
         (duplicate, reorder) in (prop::option::of(0.0..1.0f64), prop::option::of(0.0..1.0f64)),
         (variation, outage) in (prop::option::of(0..20_000_000u64), prop::option::of(0..50_000_000u64)),
         policer in prop::option::of((500_000..20_000_000u64, 1..6000u64)),
-        wifi: bool,
+        (wifi, spike, lumps) in (any::<bool>(), prop::option::of(0..50_000_000u64), prop::option::of(1..9_000_000u64)),
         seed: u64,
     ) {
         let limit = Limit::Packets(limit);
@@ -272,6 +272,12 @@ proptest! {
         let kind = if wifi { DelayVariation::BadWifi } else { DelayVariation::Uniform };
         model.delay_variation = variation.map(|span| kind(Span(span)));
         model.outages = outage.map(|at| (Time(at), Time(at + 20_000_000))).into_iter().collect();
+        let to = |at: u64| Time(at + 10_000_000);
+        model.delay_spikes = spike
+            .map(|at| DelaySpike { from: Time(at), to: to(at), extra: Span::from_millis(7) })
+            .into_iter()
+            .collect();
+        model.aggregation = lumps.map(|every| Aggregation { interval: Span(every), from: Time(every / 3), to: to(every * 3) });
         let mut link = Link::new(&model, Measure::ALL, Stream::new(seed, "link"));
         let (mut now, mut passed, mut dropped, mut latest) = (0, 0, [0u64; DropReason::COUNT], Time::ZERO);
         for (gap, size, ack) in gaps.iter().copied() {
@@ -298,4 +304,44 @@ proptest! {
             prop_assert_eq!(report.drops[reason], dropped[reason.index()], "{}", reason.name());
         }
     }
+}
+
+/// 1000 bytes take 1 ms; what is sent within a turn of 5 ms arrives at its end, that of its end too, and in the rest of the time each
+/// packet by itself. A turn that `to` cuts short ends there.
+#[test]
+fn aggregation_hands_over_together() {
+    let mut model = plain(Queue::DropTail(Limit::Packets(100)));
+    let ms = |n: u64| Time(n * 1_000_000);
+    model.aggregation = Some(Aggregation { interval: Span::from_millis(5), from: ms(3), to: ms(16) });
+    let mut link = Link::new(&model, Measure::ALL, Stream::new(1, "link"));
+    let floor = link.delay_floor();
+    let arrivals: Vec<u64> = (0..18)
+        .map(|_| {
+            let mut p = packet(0, 1000, Flags::NONE);
+            assert_eq!(link.admit(&mut p), Fate::Pass);
+            (p.time - floor).0 / 1_000_000
+        })
+        .collect();
+    assert_eq!(arrivals, [1, 2, 3, 8, 8, 8, 8, 8, 13, 13, 13, 13, 13, 16, 16, 16, 17, 18]);
+    assert!(link.keeps_order() && !model.is_steady() && !model.is_pipe());
+}
+
+/// What is sent in a spike takes longer; what is sent after it waits for the last of these, and arrives with it.
+#[test]
+fn a_delay_spike_holds_up_what_follows() {
+    let mut model = plain(Queue::DropTail(Limit::Packets(100)));
+    let ms = |n: u64| Time(n * 1_000_000);
+    let spike = |from, to, extra| DelaySpike { from: ms(from), to: ms(to), extra: Span::from_millis(extra) };
+    model.delay_spikes = vec![spike(3, 5, 4), spike(12, 13, 1)];
+    let mut link = Link::new(&model, Measure::ALL, Stream::new(1, "link"));
+    let floor = link.delay_floor();
+    let arrivals: Vec<u64> = (0..14)
+        .map(|_| {
+            let mut p = packet(0, 1000, Flags::NONE);
+            assert_eq!(link.admit(&mut p), Fate::Pass);
+            (p.time - floor).0 / 1_000_000
+        })
+        .collect();
+    assert_eq!(arrivals, [1, 2, 7, 8, 8, 8, 8, 8, 9, 10, 11, 13, 13, 14]);
+    assert!(link.keeps_order() && !model.is_steady() && !model.is_pipe());
 }

@@ -194,6 +194,7 @@ impl Source {
                 }
                 Action::Send(size) => self.sender.supply(size.bytes(), now, out),
                 Action::Endless => self.sender.supply_endless(now, out),
+                Action::Withdraw => self.sender.withdraw(),
                 Action::Restart(size) => {
                     self.sender.restart(now);
                     self.sender.supply(size.bytes(), now, out);

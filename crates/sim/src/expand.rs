@@ -19,7 +19,7 @@ use crate::scenario::{Flow, Scenario};
 use crate::told;
 use paceline_apps::cbr::Cbr;
 use paceline_apps::encoder::{Encoder, EncoderModel};
-use paceline_apps::ftp::Ftp;
+use paceline_apps::ftp::{Ftp, Limited};
 use paceline_apps::game::GameModel;
 use paceline_apps::onoff::{OnOff, OnOffModel};
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
@@ -429,8 +429,13 @@ fn app(
             let frames = flow.frames.clone().expect("a checked scenario has read its traces");
             timed(Timed::frames(frames, stream, period))
         }
-        App::Ftp { size } => {
-            (paceline_apps::Application::Ftp(Ftp::new(size.map(|size| rounding.up(size)), period)), None)
+        App::Ftp { size, limited } => {
+            let limited = limited.iter().map(|part| Limited {
+                period: Period { start: Time::ZERO + part.from, stop: Time::ZERO + part.to },
+                rate: part.rate,
+            });
+            let ftp = Ftp::new(size.map(|size| rounding.up(size)), period).limited(limited.collect(), segment);
+            (paceline_apps::Application::Ftp(ftp), None)
         }
         App::Web { gap, gap_shape, arrivals, mean_size, median_size, shape, max_size } => {
             let law = match (mean_size, median_size) {

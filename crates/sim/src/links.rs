@@ -36,6 +36,8 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
         reorder: way.reorder.map(|reorder| Reorder { rate: reorder.rate, extra: reorder.extra }),
         duplicate: positive(way.duplicate),
         corrupt: positive(way.corrupt),
+        aggregation: way.aggregation,
+        delay_spikes: way.delay_spikes.clone(),
         outages: way.outages.clone(),
         occupancy: way.occupancy,
         per_flow: way.per_flow,

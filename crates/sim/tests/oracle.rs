@@ -86,6 +86,8 @@ fn named_topologies() {
                  delay_variation = {{ max = \"2 ms\" }}\nreorder = {{ rate = \"1 %\", extra = \"3 ms\" }}\n\
                  duplicate = {{ rate = \"1 %\" }}\ncorrupt = {{ rate = \"1 %\" }}\n\
                  outage = [{{ from = \"1 s\", to = \"1100 ms\" }}]\n\
+                 delay_spike = [{{ from = \"1500 ms\", to = \"1600 ms\", extra = \"300 ms\" }}]\n\
+                 aggregation = {{ interval = \"7 ms\", from = \"500 ms\", to = \"2500 ms\" }}\n\
                  backward = {{ reorder = {{ rate = \"5 %\", extra = \"4 ms\" }} }}\n"
             ),
         ),

@@ -152,7 +152,7 @@ def _run(
     kept, spared_s = planned.kept(out)
     at_a_time = workers if workers is not None else workers_of_machine()
     takes = duration(reproduction.seconds_on(max(0.0, planned.seconds - spared_s), at_a_time))
-    of = len(planned.points) * runs
+    of = planned.runs_in_all
     stderr = layout.stderr()
     layout.say(
         stderr,

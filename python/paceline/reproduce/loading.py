@@ -9,7 +9,7 @@ from typing import Any
 
 from paceline.reproduce.claims import read_claims
 from paceline.reproduce.expression import Expression
-from paceline.reproduce.measure import RECORDED, REDUCTIONS
+from paceline.reproduce.over_time import RECORDED, REDUCTIONS
 from paceline.reproduce.paper import (
     EACH,
     Claim,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,8 @@ import polars as pl
 
 from paceline.reproduce import points
 from paceline.reproduce.expression import Array, Column, ExpressionError
-from paceline.reproduce.paper import EACH, Claim, Curve, Episode, Metric, Paper, Study, World
+from paceline.reproduce.over_time import REDUCTIONS, Recordings
+from paceline.reproduce.paper import EACH, Claim, Curve, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome, Verdict, judge
 from paceline.reproduce.where import PaperError
@@ -22,50 +23,6 @@ from paceline.statistics import Estimate, estimate
 
 Values = dict[Place, dict[str, list[float]]]
 """Metric by metric the value of each run of a point, in the order of the seeds; nan where a run has none."""
-
-
-def _jain(values: Array) -> float:
-    """Jain's index (sum x)^2 / (n sum x^2) (Jain, Chiu, Hawe 1984)."""
-    squares = float((values * values).sum())
-    return float(values.sum()) ** 2 / (len(values) * squares) if squares else math.nan
-
-
-REDUCTIONS: dict[str, Callable[[Array], float]] = {
-    "mean": lambda values: float(values.mean()),
-    "sum": lambda values: float(values.sum()),
-    "least": lambda values: float(values.min()),
-    "most": lambda values: float(values.max()),
-    "jain": _jain,
-    "last": lambda values: float(values[-1]),
-}
-"""What several rows of a summary may become: name -> function of their values."""
-
-
-def _lasts(table: pl.DataFrame, kept: pl.Series) -> float:
-    """Seconds in which `kept` holds: each row stands for the time until the next."""
-    steps = table["time_s"].diff().shift(-1).fill_null(0.0)
-    return float(steps.filter(kept).sum())
-
-
-RECORDED: dict[str, Callable[[pl.DataFrame, pl.Series], float]] = {
-    "lasts": _lasts,
-    "share": lambda table, kept: float(kept.mean()) if len(kept) else math.nan,  # type: ignore[arg-type]
-    "episodes": lambda _, kept: float((kept & ~kept.shift(1, fill_value=False)).sum()),
-}
-"""What may be said of when something held in a recording: name -> function of its rows and of whether it held there.
-lasts: for how many seconds; share: in which share of the rows; episodes: how often it began. To register one more is a
-line here; it is then a word of `rows`."""
-
-
-def _held(table: pl.DataFrame, during: Episode) -> pl.Series:
-    """In which rows the episode was; none of a value that was not known."""
-    column = table[during.field]
-    tests = {"is": column == during.bound, "above": column > during.bound, "below": column < during.bound}
-    held = (tests[during.test] & column.is_not_nan()).fill_null(value=False)
-    if during.nth == 0:
-        return held
-    begins = held & ~held.shift(1, fill_value=False)
-    return held & (begins.cum_sum() == during.nth)
 
 
 def _value(row: Mapping[str, Any], field: str) -> Any:
@@ -83,33 +40,9 @@ INTERVALS = "intervals"
 """The table of the intervals that a run is cut into: see `intervals`."""
 
 
-def _over_time(metric: Metric, series: Mapping[str, pl.DataFrame]) -> float:
-    """What becomes of a recorded column; nan where it was not recorded or has no value."""
-    table = series.get(str(metric.table))
-    if table is None:
-        return math.nan
-    for column in (*metric.match, str(metric.field), *([metric.during.field] if metric.during else [])):
-        if column not in table.columns:
-            there = ", ".join(table.columns)
-            raise PaperError(
-                f"metric {metric.key}: the recording {metric.table} has no {column}; there are {there}"
-            )
-    for column, value in metric.match.items():
-        table = table.filter(pl.col(column) == value)
-    table = table.filter(pl.col("time_s").is_between(metric.from_s, metric.to_s))
-    held = _held(table, metric.during) if metric.during else pl.repeat(True, len(table), eager=True)
-    if metric.rows in RECORDED:
-        return RECORDED[metric.rows](table, held) * metric.scale
-    values = table.filter(held)[str(metric.field)].drop_nulls().drop_nans().to_numpy()
-    if not len(values):
-        return math.nan
-    first = metric.rows == "first"
-    return (float(values[0]) if first else REDUCTIONS[metric.rows](values)) * metric.scale
-
-
-def _field(metric: Metric, summary: Mapping[str, Any], series: Mapping[str, pl.DataFrame]) -> float | Array:
+def _field(metric: Metric, summary: Mapping[str, Any], recordings: Recordings) -> float | Array:
     if metric.table in SERIES:
-        return _over_time(metric, series)
+        return recordings.value(metric)
     found = []
     for row in [summary] if metric.table == OF_THE_RUN else summary.get(str(metric.table), []):
         if all(row.get(key) == value for key, value in metric.match.items()):
@@ -158,9 +91,10 @@ def _all_of_run(
 ) -> dict[str, Array]:
     found: dict[str, Array] = {}
     names: dict[str, Column | Array] = {}
+    recordings = Recordings(series)
     for key, metric in metrics.items():
         if metric.expression is None:
-            value = np.asarray(_field(metric, summary, series))
+            value = np.asarray(_field(metric, summary, recordings))
         else:
             value = metric.expression.value(names, np.ones(1))
         if value.ndim and metric.rows != EACH:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
+from paceline.reproduce.changes import Change
 from paceline.reproduce.expression import Expression
 from paceline.reproduce.verdict import Kind, Published
 from paceline.reproduce.where import FIGURES, PaperError
@@ -77,7 +78,7 @@ class Episode:
 class Metric:
     """A number of each run: a field of the summary's rows that match, times a scale; or an expression over others.
 
-    `rows` says what becomes of several rows: "first" takes the first, the others are those of `measure.REDUCTIONS`;
+    `rows` says what becomes of several rows: "first" takes the first, the others are those of `over_time.REDUCTIONS`;
     "each" keeps all, in order: such a metric is for traces and for expressions that make one number of it.
     """
 
@@ -193,6 +194,8 @@ class Study:
     cut_s: float | None = None
     """Length of the intervals that its runs are cut into: see `intervals`. What is recorded is then `losses`."""
     later: str = ""
+    change: Change | None = None
+    """What changes at an instant that each run itself makes."""
     seconds: float = 0.1
     """Core seconds of a run, on average, on the machine of the paper's README."""
 

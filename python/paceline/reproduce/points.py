@@ -39,14 +39,19 @@ def settings(study: Study, place: Place) -> Settings:
     return series.settings + study.levels[study.level(place.level)].settings
 
 
-def point(paper: Paper, study: Study, place: Place) -> Point:
-    """The point, ready to run. Raises PaperError that names the point, around what is wrong with its scenario.
+def point(
+    paper: Paper, study: Study, place: Place, *, at_s: float | None = None, seed: int | None = None
+) -> Point:
+    """The point, ready to run; with what its study changes `at_s`, and for this seed alone, if they are given. Raises
+    PaperError that names the point, around what is wrong with its scenario.
 
     Name and description are the paper's in every point, so that the same point in two studies is one run.
     """
+    then = study.change.settled(at_s) if study.change and at_s is not None else ()
     try:
         changes = {
             **dict(settings(study, place)),
+            **dict(then),
             "name": json.dumps(paper.key, ensure_ascii=False),
             "description": '""',
         }
@@ -54,7 +59,14 @@ def point(paper: Paper, study: Study, place: Place) -> Point:
     except ScenarioError as error:
         where = f"{paper.name}/{paper.file}: study.{study.key} at {place.level}, {place.series}"
         raise PaperError(f"{where}: {error}") from None
-    return Point(scenario, {"study": place.study, "series": place.series, "level": place.level})
+    labels = {"study": place.study, "series": place.series, "level": place.level}
+    return Point(scenario, labels, None if seed is None else (seed,))
+
+
+def check_change(paper: Paper, study: Study, place: Place, first: Point) -> None:
+    """Refuses a study whose change makes no scenario, by an instant in the midst of the run. Raises PaperError."""
+    if study.change:
+        point(paper, study, place, at_s=first.scenario.duration_s / 2)
 
 
 def world(study: Study, place: Place) -> World:
@@ -78,6 +90,10 @@ def command(paper: Paper, study: Study, place: Place, runs: int) -> str:
     path = paper.place / str(study.scenario)
     where = world(study, place)
     runs = runs_of(paper, where, runs)
+    if study.change:
+        # Each seed has a scenario of its own.
+        of = [f"--{study.change.tests}", place.series, "--case", study.key, "--runs", str(runs)]
+        return shlex.join(["paceline", "suite", paper.name, *of])
     words = ["paceline", "run" if where is World.SIMULATED else "emulate", path.as_posix()]
     for path_in, value in settings(study, place):
         words += ["--set", f"{path_in}={value}"]

@@ -65,8 +65,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise PaperError(f"{path}: {error}") from None
 
 
-def settings(table: Table) -> Settings:
-    return tuple((path, toml_value(value)) for path, value in table.take("set", dict, {}).items())
+def settings(table: Table, key: str = "set") -> Settings:
+    return tuple((path, toml_value(value)) for path, value in table.take(key, dict, {}).items())
 
 
 def to_expression(where: str, text: str) -> Expression:

@@ -14,9 +14,10 @@ import polars as pl
 
 from paceline import _core, files
 from paceline.errors import Interrupted
-from paceline.reproduce import intervals, measure, points
+from paceline.reproduce import intervals, measure, points, second_runs
 from paceline.reproduce.paper import Level, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
+from paceline.reproduce.second_runs import SecondRuns
 from paceline.reproduce.verdict import Outcome
 from paceline.results import RunRecord
 from paceline.series import sparse
@@ -178,11 +179,18 @@ class Plan:
     """How often each point in real time runs."""
     kinds: tuple[str, ...]
     """What is recorded of each of them."""
+    again_s: tuple[float, ...] = ()
+    """Core seconds of a run of each place whose runs are made twice (see `changes`): of the second ones."""
+
+    @property
+    def runs_in_all(self) -> int:
+        """How many runs there are, in the simulator and in real time."""
+        return (len(self.points) + len(self.again_s)) * self.runs
 
     @property
     def seconds(self) -> float:
         """Core seconds of all simulated runs."""
-        return sum(self.each_s) * self.runs
+        return (sum(self.each_s) + sum(self.again_s)) * self.runs
 
     def kept(self, directory: Path) -> tuple[int, float]:
         """How many of the simulated runs are kept in a store's directory, and the core seconds that they take."""
@@ -216,6 +224,7 @@ def plan(paper: Paper, runs: int) -> Plan:
     starts unless every point is valid."""
     found: dict[tuple[str, Recorded | None, World], tuple[Point, list[Place], float]] = {}
     kinds = dict.fromkeys(ALWAYS)
+    again = []
     for study in paper.studies.values():
         for place, _, level in points.places(study):
             if points.is_left_out(study, place):
@@ -223,6 +232,9 @@ def plan(paper: Paper, runs: int) -> Plan:
             point = points.point(paper, study, place)
             world = points.world(study, place)
             recorded = recording(study, level)
+            if study.change:
+                points.check_change(paper, study, place, point)
+                again.append(study.seconds)
             if world is World.EMULATED and recorded:
                 # A run in real time is worth more than a recording: one run serves all that is to be shown of it.
                 kinds[recorded.kind] = None
@@ -240,6 +252,7 @@ def plan(paper: Paper, runs: int) -> Plan:
         [seconds for _, _, seconds in found.values()],
         points.runs_of(paper, World.EMULATED, runs),
         tuple(sorted(kinds)),
+        tuple(again),
     )
 
 
@@ -275,6 +288,7 @@ def run(
     # What a progress of one means: a run, or the seconds that it takes.
     worth = dict.fromkeys(World, 1.0)
     counts = {world: planned.worlds.count(world) * points.runs_of(paper, world, runs) for world in World}
+    counts[World.SIMULATED] += len(planned.again_s) * runs
     if real_time:
         worth[World.SIMULATED] = seconds_on(planned.seconds, workers or workers_of_machine()) / max(
             1, counts[World.SIMULATED]
@@ -282,15 +296,15 @@ def run(
         worth[World.EMULATED] = planned.real_seconds(budget) / max(1, counts[World.EMULATED])
     total = sum(counts[world] * worth[world] for world in World if real_time or world is World.SIMULATED)
     before, ended = 0.0, 0
-    # What runs in real time comes last: what is simulated takes moments, and is kept.
-    for world, recorded in itertools.product(World, dict.fromkeys(sorted(planned.recorded, key=str))):
-        chosen = planned.chosen(recorded, world)
-        if not chosen or (world is World.EMULATED and real_time is None):
-            continue
-        own_seeds = seeds[: points.runs_of(paper, world, runs)]
-        whole = len(chosen) * len(own_seeds) * worth[world]
 
-        def tell(done: float, of: float, before: float = before, whole: float = whole) -> None:
+    def made(
+        what: Sequence[Point], own_seeds: Sequence[int], recorded: Recorded | None, world: World
+    ) -> list[RunRecord]:
+        """Runs these points, as the next part of the whole."""
+        nonlocal before, ended
+        whole = sum(len(point.seeds or own_seeds) for point in what) * worth[world]
+
+        def tell(done: float, of: float) -> None:
             if progress:
                 progress(before + whole * done / of, total)
 
@@ -300,8 +314,8 @@ def run(
             run_all = functools.partial(in_turn, runner=real_time, over="emulator", budget=budget)
         in_all = planned.kinds if world is World.EMULATED else ()
         try:
-            records = run_all(
-                [planned.points[i] for i in chosen],
+            records: list[RunRecord] = run_all(
+                what,
                 own_seeds,
                 record=recorded.kinds if recorded else in_all,
                 record_every_s=recorded.every_s if recorded else 0.5,
@@ -314,12 +328,28 @@ def run(
                 ended + stop.finished, all_runs, str(store.directory) if store else None
             ) from None
         before, ended = before + whole, ended + len(records)
+        return records
+
+    # What runs in real time comes last: what is simulated takes moments, and is kept.
+    for world, recorded in itertools.product(World, dict.fromkeys(sorted(planned.recorded, key=str))):
+        chosen = planned.chosen(recorded, world)
+        if not chosen or (world is World.EMULATED and real_time is None):
+            continue
+        own_seeds = seeds[: points.runs_of(paper, world, runs)]
+        records = made([planned.points[i] for i in chosen], own_seeds, recorded, world)
         kept += records if world is World.EMULATED else []
+        again: list[SecondRuns] = []
         for n, i in enumerate(chosen):
             own = records[n * len(own_seeds) : (n + 1) * len(own_seeds)]
             for place in planned.places[i] if world is World.SIMULATED else ():
                 firsts.setdefault(place.study, []).append(own[0].summary)
-            _take(paper, planned.places[i], own, world, values, tables)
+            second = {place: second_runs.of_place(paper, place, own) for place in planned.places[i]}
+            again += filter(None, second.values())
+            _take(
+                paper, [place for place in planned.places[i] if not second[place]], own, world, values, tables
+            )
+        make = functools.partial(made, own_seeds=own_seeds, recorded=recorded, world=world)
+        _take_seconds(paper, again, make, values, tables)
     _check_found(paper, firsts)
     return Reproduction(
         paper,
@@ -362,6 +392,25 @@ def _take(
         table = shown.table(paper.metrics, own, world) if shown else None
         if table is not None:
             tables[place] = table
+
+
+def _take_seconds(
+    paper: Paper,
+    again: Sequence[SecondRuns],
+    make: Callable[[Sequence[Point]], list[RunRecord]],
+    values: measure.Values,
+    tables: dict[Place, pl.DataFrame],
+) -> None:
+    """Makes second runs, and takes theirs."""
+    what = [point for second in again for point in second.points(paper)]
+    records = iter(make(what) if what else ())
+    for second in again:
+        if second.never:
+            values[second.place] = second_runs.unknown(paper, len(second.firsts))
+            continue
+        own = list(itertools.islice(records, len(second.firsts)))
+        second.check(paper, own)
+        _take(paper, [second.place], own, World.SIMULATED, values, tables)
 
 
 def _check_found(paper: Paper, firsts: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:

@@ -31,6 +31,7 @@ def study(suite: Suite, case: Case, subjects: Sequence[Subject]) -> Study:
         series=(*series, *beside),
         levels=case.levels,
         plots=case.plots,
+        change=case.change,
         record=case.record[0] if case.record else None,
         record_also=case.record[1:],
         record_every_s=case.record_every_s,
@@ -113,7 +114,8 @@ def _refusal(suite: Suite, whole: Study, subject: Subject) -> str | None:
             with warnings.catch_warnings():
                 # What is to be warned of is said as the runs are planned.
                 warnings.simplefilter("ignore", PacelineWarning)
-                points.point(empty, whole, Place(whole.key, subject.text, level.label))
+                place = Place(whole.key, subject.text, level.label)
+                points.check_change(empty, whole, place, points.point(empty, whole, place))
         except PaperError as error:
             # The scenario's own words; the point is known.
             return str(error.__context__ or error).replace(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from paceline.reproduce.changes import Change
 from paceline.reproduce.expression import ExpressionError
 from paceline.reproduce.loading import read_levels, read_metrics, read_plots, read_series
 from paceline.reproduce.paper import Metric, World
@@ -113,6 +114,7 @@ def _case(
         text=table.take("text", str, ""),
         scenario=table.take("scenario", str),
         settings=settings(table),
+        change=_change(where, table, kind, metrics),
         tables=tuple(table.take_each("of", str, ["flow.test" if kind is Kind.SCHEME else "link.bottleneck"])),
         beside=read_series(f"{where}.beside", table.take("beside", list, [])),
         levels=levels,
@@ -125,8 +127,22 @@ def _case(
         seconds=float(table.take("seconds", (int, float), 0.1)),
     )
     table.end()
-    _check_case(where, case)
+    _check_case(where, case, metrics)
     return case
+
+
+def _change(where: str, table: Table, kind: Kind, metrics: Mapping[str, Metric]) -> Change | None:
+    at, then = table.take("at", str, None), settings(table, "then")
+    if at is None and not then:
+        return None
+    if at is None or not then:
+        raise SuiteError(f"{where}: `at` says when, `then` what is set from then on: give both, or neither")
+    if at not in metrics:
+        raise SuiteError(f"{where}.at: no metric {at!r}; there are {', '.join(metrics)}")
+    change = Change(at, then, str(kind))
+    if change.mistake:
+        raise SuiteError(f"{where}.then: {change.mistake}")
+    return change
 
 
 def _record(table: Table) -> tuple[str, ...]:
@@ -134,7 +150,7 @@ def _record(table: Table) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(map(str, value))
 
 
-def _check_case(where: str, case: Case) -> None:
+def _check_case(where: str, case: Case, metrics: Mapping[str, Metric]) -> None:
     if not case.checks:
         raise SuiteError(f"{where}: needs at least one [[case.check]]")
     check_distinct(where, "check", [check.key for check in case.checks])
@@ -143,6 +159,8 @@ def _check_case(where: str, case: Case) -> None:
     check_distinct(f"{where}.record", "recording", case.record)
     if unknown := [kind for kind in case.record if kind not in SERIES]:
         raise SuiteError(f"{where}.record: {', '.join(SERIES)}, not {unknown[0]!r}")
+    if case.change and metrics[case.change.metric].table in SERIES and not case.record:
+        raise SuiteError(f"{where}.at: {case.change.metric} is of a recording, and `record` names none")
     if not case.record and any(plot.kind == "trace" for plot in case.plots):
         raise SuiteError(f"{where}: a trace needs `record`")
     worlds = {series.world for series in case.beside} | {level.world for level in case.levels}

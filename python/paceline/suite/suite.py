@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from paceline.reproduce.changes import Change
 from paceline.reproduce.expression import Expression
 from paceline.reproduce.paper import Level, Metric, Plot, Series, Settings
 from paceline.suite.verdict import Threshold
@@ -100,6 +101,8 @@ class Case:
     scenario: str
     settings: Settings
     """Of all its points."""
+    change: Change | None
+    """What changes at an instant that each run itself makes."""
     tables: tuple[str, ...]
     """The tables of the scenario that the subject is put into."""
     beside: tuple[Series, ...]

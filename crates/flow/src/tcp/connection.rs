@@ -254,8 +254,13 @@ impl Connection {
 
     /// The application stops: what has not been sent yet never will be.
     pub(super) fn stop(&mut self) {
-        self.limit = self.max;
+        self.withdraw();
         self.stopped = true;
+    }
+
+    /// What has not been sent yet is taken back.
+    pub(super) fn withdraw(&mut self) {
+        self.limit = self.max;
         while self.shorts.back().is_some_and(|&(seq, _)| seq >= self.limit) {
             self.shorts.pop_back();
         }

@@ -105,6 +105,11 @@ impl TcpSender {
         self.repair.pump(&mut self.conn, now, out);
     }
 
+    /// The application takes back what has not been sent yet, and may write again. What has been sent, is still repaired.
+    pub fn withdraw(&mut self) {
+        self.conn.withdraw();
+    }
+
     /// The application stops: what has not been sent yet never will be. What has, is still repaired.
     pub fn stop(&mut self) {
         self.conn.stop();

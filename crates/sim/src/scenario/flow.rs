@@ -150,6 +150,20 @@ pub struct FlowTable {
     pub app: App,
 }
 
+/// A time in which a greedy application has less to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Limited {
+    /// Its beginning: what has not been sent by then is withdrawn.
+    pub from: Span,
+    /// Its end, from which on there is always something to send again; later than `from`.
+    pub to: Span,
+    /// Payload per second meanwhile, in whole segments at equal distances, the first at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none: it pauses", "x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
+    pub rate: Option<Rate>,
+}
+
 /// What sends over a connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -161,6 +175,9 @@ pub enum App {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "endless", "x-min" = "1 B", "x-max" = "1000000 GB"))]
         size: Option<Size>,
+        /// Times in which it has less to send, of an endless transfer over TCP.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        limited: Vec<Limited>,
     },
     /// Web-like traffic: transfers of Pareto sizes, with exponential or Pareto gaps.
     Web {
@@ -473,7 +490,7 @@ const RTP_HEADER: u64 = 12;
 
 impl Default for App {
     fn default() -> App {
-        App::Ftp { size: None }
+        App::Ftp { size: None, limited: Vec::new() }
     }
 }
 

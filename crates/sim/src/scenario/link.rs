@@ -65,6 +65,13 @@ macro_rules! with_direction {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub corrupt: Option<Share>,
+            /// Holds what has been sent, and hands it over together every so often.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schemars(extend("x-default" = "none"))]
+            pub aggregation: Option<Aggregation>,
+            /// Times in which every packet takes longer, order kept: those after arrive in their wake.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            pub delay_spike: Vec<DelaySpike>,
             /// Times in which every packet that would leave the queue is lost.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub outage: Vec<Outage>,
@@ -209,6 +216,35 @@ pub struct Reorder {
     /// Share of the packets that are held back.
     pub rate: Ratio,
     /// For how long.
+    #[schemars(extend("x-min" = "1 ns", "x-max" = "60 s"))]
+    pub extra: Span,
+}
+
+/// Packets, or acknowledgements, that arrive in lumps: a channel whose access is granted by the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Aggregation {
+    /// From one handing over to the next.
+    #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
+    pub interval: Span,
+    /// From this instant on, which is also that of the first handing over.
+    #[serde(default)]
+    pub from: Span,
+    /// Up to this instant; later than `from`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "the run's end"))]
+    pub to: Option<Span>,
+}
+
+/// A time in which packets take longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelaySpike {
+    /// Its beginning.
+    pub from: Span,
+    /// Its end; later than `from`.
+    pub to: Span,
+    /// How much longer what is sent in it takes.
     #[schemars(extend("x-min" = "1 ns", "x-max" = "60 s"))]
     pub extra: Span,
 }

@@ -19,7 +19,7 @@ use super::values::HostDelay;
 use super::walk::{Node, walk};
 use paceline_apps::video::FramesModel;
 use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
-use paceline_path::{DelayVariation, PolicerModel, RateModel, Schedule};
+use paceline_path::{Aggregation, DelaySpike, DelayVariation, PolicerModel, RateModel, Schedule};
 use paceline_units::{Rate, Ratio, Span, Time};
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -71,6 +71,10 @@ pub struct Direction {
     pub duplicate: Ratio,
     /// Share of packets that are damaged.
     pub corrupt: Ratio,
+    /// What is held and handed over together.
+    pub aggregation: Option<Aggregation>,
+    /// Times in which packets take longer, ascending.
+    pub delay_spikes: Vec<DelaySpike>,
     /// Times without service, ascending, half-open.
     pub outages: Vec<(Time, Time)>,
     /// Whether the queue's occupancy is measured.
@@ -334,6 +338,16 @@ fn direction(
         reorder: way.reorder,
         duplicate: way.duplicate.map_or(Ratio::ZERO, |share| share.rate),
         corrupt: way.corrupt.map_or(Ratio::ZERO, |share| share.rate),
+        aggregation: way.aggregation.map(|held| Aggregation {
+            interval: held.interval,
+            from: Time::ZERO + held.from,
+            to: held.to.map_or(Time::NEVER, |to| Time::ZERO + to),
+        }),
+        delay_spikes: way
+            .delay_spike
+            .iter()
+            .map(|spike| DelaySpike { from: Time::ZERO + spike.from, to: Time::ZERO + spike.to, extra: spike.extra })
+            .collect(),
         outages: way.outage.iter().map(|o| (Time::ZERO + o.from, Time::ZERO + o.to)).collect(),
         occupancy: way.occupancy,
         per_flow: way.per_flow,

@@ -133,7 +133,7 @@ impl Rules {
             let known = listed(file.flow.keys().map(String::as_str));
             return self.note("stop_after", format!("`{name}` must be the name of a flow{hint} (flows: {known})"));
         };
-        if !matches!(flow.app, App::Ftp { size: Some(_) } | App::Stream { .. }) {
+        if !matches!(flow.app, App::Ftp { size: Some(_), .. } | App::Stream { .. }) {
             self.note(
                 "stop_after",
                 format!("flow `{name}` is never done: it must be a stream, or an ftp transfer with a `size`"),
@@ -364,11 +364,16 @@ impl Rules {
 
     fn app(&mut self, path: &str, app: &App, segment: u64) {
         match *app {
-            App::Ftp { size } => {
+            App::Ftp { size, ref limited } => {
                 if let Some(size) = size.filter(|size| size.bytes().div_ceil(segment.max(1)) > MOST_SEGMENTS) {
                     let problem = format!("`{size}` in segments of {segment} B is more than {MOST_SEGMENTS} segments");
                     self.note(join(path, "size"), problem);
                 }
+                let path = join(path, "limited");
+                if size.is_some() && !limited.is_empty() {
+                    self.note(&path, "is of an endless transfer: leave `size` out");
+                }
+                self.apart(&path, limited.iter().map(|part| (part.from, part.to)), "limited time");
             }
             App::Web { mean_size, median_size, max_size, shape, gap_shape, .. } => {
                 // the mean that is not given is the default's

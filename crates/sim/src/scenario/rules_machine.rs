@@ -68,6 +68,11 @@ impl Rules {
                     "`ftp` leaves the rate to congestion control, and `udp` has none: it needs another `cc`",
                 );
             }
+            App::Ftp { limited, .. } if !limited.is_empty() && !matches!(scheme.machine, Machine::Tcp(_)) => {
+                let problem =
+                    format!("needs TCP, which `{}` does not control: leave it out, or use a `cc` of TCP", scheme.name);
+                self.note(join(&join(path, "app"), "limited"), problem);
+            }
             App::Encoder { .. } if scheme.machine != Machine::Rtp => {
                 let problem = format!("`encoder` needs RTP, on which `{}` does not ride: {OF_RTP}", scheme.name);
                 self.note(kind, problem);
@@ -90,8 +95,8 @@ impl Rules {
             self.note(at, format!("the kernel has no `{}`: use a `cc` of TCP, or leave the key out", scheme.name));
         } else if profile != ScenarioProfile::Linux {
             self.note(at, format!("goes with profile `linux`, not `{}`", profile.name()));
-        } else if !matches!(flow.app, App::Ftp { size: None }) {
-            self.note(at, "goes with an endless transfer alone: app `ftp` without a size");
+        } else if !matches!(&flow.app, App::Ftp { size: None, limited } if limited.is_empty()) {
+            self.note(at, "goes with an endless transfer alone: app `ftp` without a size, and without `limited`");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::cell::CellTable;
 use super::error::{hint, join};
-use super::link::{BackwardTable, LinkTable, Outage, RateStep, RateTrace, TraceEnd, TraceFormat};
+use super::link::{Aggregation, BackwardTable, LinkTable, RateStep, RateTrace, TraceEnd, TraceFormat};
 use super::loss::Loss;
 use super::model::{File, Topology};
 use super::queue::{AdaptiveRed, Queue};
@@ -221,18 +221,29 @@ impl Rules {
             self.note(key, "a link on which every block fails carries nothing: less than 100 %");
         }
         self.loss(&join(path, "loss"), way.loss.as_ref());
-        let path = join(path, "outage");
-        let mut last: Option<Outage> = None;
-        for (index, &outage) in way.outage.iter().enumerate() {
-            if outage.from >= outage.to {
-                let key = format!("{path}[{index}].to");
-                self.note(key, format!("`{}` must be later than `from`, {}", outage.to, outage.from));
+        if let Some(Aggregation { from, to: Some(to), .. }) = way.aggregation
+            && from >= to
+        {
+            let key = join(&join(path, "aggregation"), "to");
+            self.note(key, format!("`{to}` must be later than `from`, {from}"));
+        }
+        let spikes = way.delay_spike.iter().map(|spike| (spike.from, spike.to));
+        self.apart(&join(path, "delay_spike"), spikes, "delay spike");
+        self.apart(&join(path, "outage"), way.outage.iter().map(|outage| (outage.from, outage.to)), "outage");
+    }
+
+    /// Times from an instant to another, in order and apart.
+    pub(super) fn apart(&mut self, path: &str, times: impl Iterator<Item = (Span, Span)>, what: &str) {
+        let mut last = None;
+        for (index, (from, to)) in times.enumerate() {
+            if from >= to {
+                self.note(format!("{path}[{index}].to"), format!("`{to}` must be later than `from`, {from}"));
             }
-            if last.is_some_and(|last| outage.from < last.to) {
-                let key = format!("{path}[{index}].from");
-                self.note(key, format!("`{}` must not be before the end of the outage before", outage.from));
+            if last.is_some_and(|last| from < last) {
+                let problem = format!("`{from}` must not be before the end of the {what} before");
+                self.note(format!("{path}[{index}].from"), problem);
             }
-            last = Some(outage);
+            last = Some(to);
         }
     }
 
@@ -361,6 +372,8 @@ pub(super) fn forward(link: &LinkTable) -> BackwardTable {
         reorder: link.reorder,
         duplicate: link.duplicate,
         corrupt: link.corrupt,
+        aggregation: link.aggregation,
+        delay_spike: link.delay_spike.clone(),
         outage: link.outage.clone(),
         occupancy: link.occupancy,
         per_flow: link.per_flow,

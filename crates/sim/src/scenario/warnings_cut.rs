@@ -42,7 +42,7 @@ impl Warnings<'_> {
                 let size = Size::from_bytes((media_rate.bps() * length.as_secs_f64() / 8.0) as u64);
                 ("length", format!("a medium of {length}"), size)
             }
-            App::Ftp { size: Some(size) } => ("size", format!("`{size}`"), *size),
+            App::Ftp { size: Some(size), .. } => ("size", format!("`{size}`"), *size),
             _ => return,
         };
         let ours = || model.flows.iter().zip(paths).filter(|(flow, _)| flow.name == name);

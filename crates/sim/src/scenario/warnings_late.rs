@@ -24,6 +24,13 @@ impl Warnings<'_> {
         for (index, step) in way.rate_schedule.iter().flatten().enumerate() {
             self.late(format!("{path}.rate_schedule[{index}].at"), step.at, "the rate never changes to this");
         }
+        if let Some(held) = way.aggregation {
+            let key = join(&join(path, "aggregation"), "from");
+            self.late(key, held.from, "nothing is held");
+        }
+        for (index, spike) in way.delay_spike.iter().enumerate() {
+            self.late(format!("{path}.delay_spike[{index}].from"), spike.from, "no packet takes longer");
+        }
         for (index, outage) in way.outage.iter().enumerate() {
             self.late(format!("{path}.outage[{index}].from"), outage.from, "the outage never begins");
         }
@@ -74,20 +81,20 @@ impl Warnings<'_> {
             self.late(join(path, "min_rto"), least, "there is no timeout");
         }
         let app = join(path, "app");
-        match flow.app {
-            App::Encoder { reaction, .. } => self.late(join(&app, "reaction"), reaction, "its rate changes once"),
-            App::Stream { heartbeat, .. } => self.late(join(&app, "heartbeat"), heartbeat, "it hands over data once"),
+        match &flow.app {
+            App::Encoder { reaction, .. } => self.late(join(&app, "reaction"), *reaction, "its rate changes once"),
+            App::Stream { heartbeat, .. } => self.late(join(&app, "heartbeat"), *heartbeat, "it hands over data once"),
             App::Game { .. } | App::Voice { .. } => {
                 if let Some((_, interval)) = flow.app.ticks() {
                     self.late(join(&app, "interval"), interval, "it sends one packet");
                 }
             }
-            App::Cbr { .. }
-            | App::Ftp { .. }
-            | App::Pareto { .. }
-            | App::Video { .. }
-            | App::VideoTrace { .. }
-            | App::Web { .. } => {}
+            App::Ftp { limited, .. } => {
+                for (index, part) in limited.iter().enumerate() {
+                    self.late(format!("{app}.limited[{index}].from"), part.from, "it is never limited");
+                }
+            }
+            App::Cbr { .. } | App::Pareto { .. } | App::Video { .. } | App::VideoTrace { .. } | App::Web { .. } => {}
         }
     }
 

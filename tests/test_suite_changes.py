@@ -1,0 +1,78 @@
+"""Cases of a suite in which something changes at an instant that the run itself makes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from paceline.reproduce.where import PaperError
+from paceline.store import Store
+from paceline.suite import loading, running
+from paceline.suite.verdict import Outcome
+from test_suite import PAUSES, SUITE, folder
+
+
+def test_what_changes_at_an_instant_of_the_run_is_run_twice(tmp_path: Path) -> None:
+    from paceline import run
+
+    text = SUITE.replace('key = "windows"', f'key = "windows"\nat = "grown"\n{PAUSES}')
+    suite = loading.load(str(folder(tmp_path / "s", text))).only(["windows"])
+    result = running.run(suite, running.subjects_of(suite, ["cubic"]), runs=2, store=Store(tmp_path))
+    grown = next(checked for checked in result.answers[0].checks if checked.check.key == "grown-at")
+    for seed, at_s in zip((1, 2), grown.each, strict=True):
+        pause = {"kind": "ftp", "limited": [{"from": f"{round(at_s * 1e9)} ns", "to": "200 s"}]}
+        mine = run(
+            tmp_path / "s" / "one.toml", seed=seed, set={"flow.media.cc": "cubic", "flow.media.app": pause}
+        )
+        values = result.made.values[next(iter(result.made.values))]
+        assert values["goodput"][seed - 1] == mine.flows["goodput_bps"][0] / 1e6
+        assert 0 < values["goodput"][seed - 1] < 0.2, "it stops soon"
+    assert len(list((tmp_path / "runs").glob("*.json"))) == 4
+    assert running.run(suite, running.subjects_of(suite, ["cubic"]), runs=2).answers[0].checks == (
+        result.answers[0].checks
+    )
+
+
+def test_an_instant_that_never_comes_leaves_the_case_undecided(tmp_path: Path) -> None:
+    text = SUITE.replace("above = 10 }", "above = 1e6 }").replace(
+        'key = "windows"', f'key = "windows"\nat = "grown"\n{PAUSES}'
+    )
+    suite = loading.load(str(folder(tmp_path / "s", text))).only(["windows"])
+    result = running.run(suite, running.subjects_of(suite, []))
+    assert result.answers[0].outcome is Outcome.UNDECIDED
+    assert all(checked.ours is None or checked.ours.mean is None for checked in result.answers[0].checks)
+
+
+def test_a_change_that_moves_its_own_instant_is_refused(tmp_path: Path) -> None:
+    then = PAUSES.replace("then = {", 'then = { "link.bottleneck.rate" = "1 Mbit/s",')
+    text = SUITE.replace('key = "windows"', f'key = "windows"\nat = "grown"\n{then}')
+    suite = loading.load(str(folder(tmp_path / "s", text))).only(["windows"])
+    with pytest.raises(PaperError, match=r"with seed 1 `grown` is .* must leave the run as it is"):
+        running.run(suite, running.subjects_of(suite, []))
+
+
+CHANGED = [
+    "drain-time",
+    "up-loss",
+    "down-time",
+    "cruise-lumps",
+    "spurious-timeout",
+    "refill-pause",
+    "a-tenth",
+]
+
+
+def test_cases_of_bbr_see_what_changes() -> None:
+    suite = loading.load("bbr")
+    assert [case.key for case in suite.cases if case.change] == sorted(
+        CHANGED, key=[case.key for case in suite.cases].index
+    )
+    lumps = next(case for case in suite.cases if case.key == "startup-lumps")
+    unchanged = [replace(case, change=None) for case in suite.cases if case.change]
+    # What `then` says of the duration goes with it.
+    suite = replace(suite, cases=(*unchanged, replace(lumps, settings=())))
+    result = running.run(suite, running.subjects_of(suite, []), runs=2)
+    passed = [a.case.key for a in result.answers if a.outcome is Outcome.PASS]
+    assert passed == [], "a case that passes without its change tests nothing"
