@@ -14,7 +14,10 @@ const LINKS: &str = "topology = \"parking-lot\"\n[link.hop1]\nrate = \"2 Mbit/s\
     duplicate = { rate = \"10 %\" }\n[link.hop2]\nrate = \"1 Mbit/s\"\n\
     recovery = { block_time = \"2 ms\", block_error = \"30 %\", delay = \"5 ms\", retransmissions = 1 }\n\
     corrupt = { rate = \"20 %\" }\nqueue = { kind = \"red\", limit = \"8 packets\", min_threshold = 1, max_threshold = 4, ecn = true }\n\
-    reorder = { rate = \"10 %\", extra = \"3 ms\" }\nbackward = { delay_variation = { max = \"9 ms\" } }\n";
+    reorder = { rate = \"10 %\", extra = \"3 ms\" }\nbackward = { delay_variation = { max = \"9 ms\" } }\n\
+    [link.hop3]\nrate = \"3 Mbit/s\"\npolicer = { rate = \"1 Mbit/s\", burst = \"6 kB\" }\n\
+    queue = { kind = \"cake\", bandwidth = \"900 kbit/s\", limit = \"9 kB\", rtt = \"4 ms\", framing = \"atm\" }\n\
+    backward = { queue = { kind = \"cake\", bandwidth = \"2 Mbit/s\", limit = \"7 packets\", ingress = true, isolation = \"dual-dsthost\" } }\n";
 
 fn path() -> &'static PathSpec {
     static PATH: OnceLock<PathSpec> = OnceLock::new();

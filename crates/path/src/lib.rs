@@ -31,8 +31,8 @@ mod waiting;
 pub mod wifi;
 
 pub use discipline::{
-    ClassCounts, CoDelModel, DelayEstimate, Discipline, DualPi2Model, DualPi2Variant, DualScheduler, FqCoDelModel,
-    FqPieModel, Interface, Keys, NativeAqm, PieModel, StepFor,
+    CakeModel, ClassCounts, CoDelModel, DelayEstimate, Discipline, DualPi2Model, DualPi2Variant, DualScheduler,
+    FqCoDelModel, FqPieModel, Framing, Hosts, Interface, Isolation, Keys, NativeAqm, PieModel, StepFor,
 };
 pub use link::Link;
 pub use loss::{FlowSet, GilbertElliott, Loss, On, Start, TwoState};

@@ -93,7 +93,12 @@ impl Link {
                 let red = Red::new(red, model.rate.nominal(), model.propagation);
                 Refusal::Red(Box::new(red), stream.fork(6))
             }
-            Queue::CoDel(_) | Queue::FqCoDel(_) | Queue::Pie(_) | Queue::FqPie(_) | Queue::DualPi2(_) => {
+            Queue::CoDel(_)
+            | Queue::FqCoDel(_)
+            | Queue::Pie(_)
+            | Queue::FqPie(_)
+            | Queue::DualPi2(_)
+            | Queue::Cake(_) => {
                 panic!("such a queue belongs to a managed link")
             }
         };

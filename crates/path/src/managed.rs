@@ -154,7 +154,7 @@ impl ManagedLink {
         self.rise_or_fall(now, before);
         if self.wake == u64::MAX {
             // Nothing was there to send: the transmitter is free, or will be.
-            self.wake = self.server.ready(now);
+            self.wake = self.server.ready(now.max(self.discipline.opens().0));
             if self.wake <= now {
                 self.transmit(onward);
             }
@@ -180,7 +180,7 @@ impl ManagedLink {
         if let Some(recovery) = &mut self.recovery {
             recovery.catch_up(&mut self.server, latest);
             self.idle += core::mem::take(&mut recovery.idle);
-            self.wake = self.server.ready(latest);
+            self.wake = self.server.ready(latest.max(self.discipline.opens().0));
             if self.wake > now {
                 // Something is sent again first.
                 return;
@@ -196,7 +196,9 @@ impl ManagedLink {
         });
         self.rise_or_fall(now, before);
         let Some(mut packet) = packet else {
-            self.wake = u64::MAX;
+            // what is left is held back
+            let held = self.discipline.packets() > 0;
+            self.wake = if held { self.server.ready(self.discipline.opens().0) } else { u64::MAX };
             return;
         };
         self.agenda.waited(now - packet.time.0);
@@ -226,7 +228,7 @@ impl ManagedLink {
         }
         self.gone.packets[exit as usize] += 1;
         self.gone.bytes[exit as usize] += u64::from(packet.size);
-        self.wake = self.server.ready(latest);
+        self.wake = self.server.ready(latest.max(self.discipline.opens().0));
         onward(if end == u64::MAX { Fate::Held } else { fate }, packet, Time(now));
     }
 

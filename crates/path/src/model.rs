@@ -1,8 +1,8 @@
 //! What a link is, as plain data.
 
 use crate::{
-    CoDelModel, DualPi2Model, FlowSet, FqCoDelModel, FqPieModel, LinkRecovery, Loss, PieModel, PolicerModel, RateModel,
-    RedModel,
+    CakeModel, CoDelModel, DualPi2Model, FlowSet, FqCoDelModel, FqPieModel, Hosts, LinkRecovery, Loss, PieModel,
+    PolicerModel, RateModel, RedModel,
 };
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
@@ -127,6 +127,8 @@ pub enum Queue {
     FqPie(FqPieModel),
     /// Two queues, for scalable senders and for the others, under one controller.
     DualPi2(DualPi2Model),
+    /// A shaper, flows and hosts in turn, each flow under CoDel and BLUE.
+    Cake(CakeModel),
 }
 
 impl Queue {
@@ -134,7 +136,7 @@ impl Queue {
     /// [`ManagedLink`](crate::ManagedLink).
     #[must_use]
     pub fn decides_at_departure(&self) -> bool {
-        matches!(self, Queue::CoDel(_) | Queue::FqCoDel(_) | Queue::Pie(_) | Queue::FqPie(_) | Queue::DualPi2(_))
+        !matches!(self, Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_))
     }
 
     /// Whether it marks packets that can be marked.
@@ -147,7 +149,7 @@ impl Queue {
             Queue::FqCoDel(fair) => fair.codel.ecn || fair.codel.mark_above.is_some(),
             Queue::Pie(pie) => pie.mark_below.is_some(),
             Queue::FqPie(fair) => fair.pie.mark_below.is_some(),
-            Queue::DualPi2(_) => true,
+            Queue::DualPi2(_) | Queue::Cake(_) => true,
         }
     }
 
@@ -163,6 +165,14 @@ impl Queue {
             Queue::Pie(pie) => Some(pie.limit),
             Queue::FqPie(fair) => Some(fair.pie.limit),
             Queue::DualPi2(dual) => Some(dual.limit),
+            Queue::Cake(cake) => Some(cake.limit),
+        }
+    }
+
+    /// Tells a discipline that shares by hosts whose packets are whose.
+    pub fn tell_hosts(&mut self, hosts: &Hosts) {
+        if let Queue::Cake(cake) = self {
+            cake.hosts = hosts.clone();
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    Fate, Keys, Limit, Link, LinkModel, LinkRecovery, LinkReport, ManagedLink, Measure, Opportunities, PolicerModel,
-    Queue, RateModel, Schedule, Series,
+    CakeModel, Fate, Hosts, Isolation, Keys, Limit, Link, LinkModel, LinkRecovery, LinkReport, ManagedLink, Measure,
+    Opportunities, PolicerModel, Queue, RateModel, Schedule, Series,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
@@ -131,6 +131,70 @@ proptest! {
         prop_assert_eq!(report.occupancy.is_some(), other.occupancy.is_some());
         for (a, b) in report.occupancy.iter().flatten().zip(other.occupancy.iter().flatten()) {
             prop_assert!(close(*a, *b));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// CAKE's shaper before a link that is fast: a packet leaves when one of the shaper's rate would begin with it.
+    #[test]
+    fn a_shaper_is_a_link_before_the_link(us in prop_oneof![Just(1u64), Just(4), Just(5), Just(20)], arrivals in arrivals()) {
+        // whole microseconds a byte, which both count alike
+        let rate = Rate(8_000_000 / us);
+        let queue = CakeModel { isolation: Isolation::FlowBlind, overhead: Size(0), rtt: Span::from_secs(60), ..CakeModel::new(Some(rate)) };
+        let fast = LinkModel::new(Rate(1_000_000_000_000), Span::ZERO, Queue::Cake(queue));
+        let slow = LinkModel::new(rate, Span::ZERO, Queue::Unlimited);
+        let end = Time(10_000_000_000);
+        let [shaped, plain] = [fast, slow].map(|model| one_by_one(&model, &arrivals, end).0);
+        for ((shaped, plain), (_, size)) in shaped.iter().zip(&plain).zip(&arrivals) {
+            let (size, shaped, plain) = (u64::from(*size), shaped.expect("it arrives").0, plain.expect("it arrives").0);
+            prop_assert_eq!(shaped - size * 8 / 1000, plain - size * us * 1000);
+        }
+    }
+
+    /// Before any link nothing is lost count of (`finish` asserts it), all that is not dropped leaves, none before it came, and all
+    /// before a packet no faster than at the bandwidth.
+    #[test]
+    fn a_shaper_stands_before_any_link(
+        rate in rates(), mbps in 1..20u64, recovers: bool, ingress: bool, mut arrivals in arrivals(),
+    ) {
+        let bandwidth = Rate(mbps * 1_000_000);
+        let queue = CakeModel { ingress, overhead: Size(0), limit: Limit::Packets(9), hosts: Hosts::Stamped, ..CakeModel::new(Some(bandwidth)) };
+        let mut model = LinkModel::new(Rate(1), Span::ZERO, Queue::Cake(queue));
+        model.rate = rate;
+        let recovery = LinkRecovery {
+            block_time: Span::from_millis(1),
+            block_error: Ratio(0.0),
+            delay: Span::from_millis(3),
+            retransmissions: 2,
+        };
+        model.recovery = recovers.then_some(recovery);
+        // what comes at one instant again and again
+        let again = arrivals.clone();
+        let last = arrivals.last().map_or(0, |last| last.0);
+        arrivals.extend(again.iter().map(|(_, size)| (last + 1, *size)));
+        let mut link = ManagedLink::new(&model, WINDOW, Keys::Flow, Stream::new(1, "link"));
+        let (mut left, mut dropped) = (Vec::new(), 0);
+        let mut onward = |fate: Fate, packet: Packet, at: Time| match fate {
+            Fate::Pass => left.push((at.0, u64::from(packet.size), arrivals[packet.seq as usize].0)),
+            _ => dropped += 1,
+        };
+        for (&(at, size), seq) in arrivals.iter().zip(0..) {
+            link.advance(Time(at + 1), &mut onward);
+            link.arrive(packet(at, seq, size), &mut onward);
+        }
+        link.advance(Time(last + 100_000_000_000), &mut onward);
+        let report = link.finish(Time(last + 100_000_000_000));
+        prop_assert_eq!(report.totals.waiting, 0, "all leaves some day");
+        prop_assert_eq!(left.len() + dropped, arrivals.len());
+        let (mut sent, first) = (0, arrivals[0].0);
+        for (number, (at, size, came)) in (0..).zip(&left) {
+            prop_assert!(at >= came);
+            // each packet's time is whole nanoseconds
+            prop_assert!(sent * 8_000 / mbps <= at - first + number, "{} B by {}", sent, at);
+            sent += size;
         }
     }
 }

@@ -38,7 +38,7 @@ use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
 use paceline_packet::FlowId;
-use paceline_path::{FlowSet, LinkModel, Loss as PathLoss, On, Queue};
+use paceline_path::{FlowSet, Hosts, LinkModel, Loss as PathLoss, On, Queue};
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 use std::collections::BTreeSet;
@@ -133,7 +133,19 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
     if let Some(access) = scenario.access() {
         told::of_access(&mut model, &paths, access);
     }
+    tell_hosts(&mut model);
     Ok(model)
+}
+
+/// Queues that share by hosts learn which nodes each flow's ends are.
+fn tell_hosts(model: &mut Model) {
+    let hosts = Hosts::Of(model.flows.iter().map(|flow| [flow.source as u32, flow.sink as u32]).collect());
+    let of_cells = model.cells.iter_mut().flat_map(|cell| {
+        let stations = cell.model.stations.iter_mut().map(|station| &mut station.queue);
+        stations.chain([&mut cell.model.queue])
+    });
+    let queues = model.links.iter_mut().map(|link| &mut link.model.queue).chain(of_cells);
+    queues.for_each(|queue| queue.tell_hosts(&hosts));
 }
 
 /// A cell, and the ways over its channel.

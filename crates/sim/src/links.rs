@@ -1,5 +1,6 @@
 //! From a scenario's links to the models of crate `path`.
 
+mod cake;
 mod dualpi2;
 
 use crate::scenario::Direction;
@@ -129,6 +130,7 @@ pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
             let codel = CoDelModel { limit, target, interval, mtu, ecn: *ecn, mark_above, mark_above_for };
             Queue::FqCoDel(FqCoDelModel { codel, queues: *queues, quantum: *quantum, batch: *batch })
         }
+        QueueKey::Cake { .. } => Queue::Cake(cake::model(queue, rate)),
         QueueKey::Dualpi2 { .. } => Queue::DualPi2(dualpi2::model(queue, rate)),
         QueueKey::FqPie { queues, quantum, .. } => {
             Queue::FqPie(FqPieModel { pie: pie(queue, rate), queues: *queues, quantum: *quantum })

@@ -19,7 +19,7 @@ fn text(queue: &str, more: &str) -> String {
     )
 }
 
-const QUEUES: [&str; 9] = [
+const QUEUES: [&str; 10] = [
     "kind = \"droptail\", limit = \"30 packets\"",
     "kind = \"droptail\", limit = \"40 kB\"",
     "kind = \"red\", limit = \"60 packets\"",
@@ -27,6 +27,7 @@ const QUEUES: [&str; 9] = [
     "kind = \"codel\", ecn = true",
     "kind = \"fq-codel\", limit = \"60 packets\", ecn = false",
     "kind = \"dualpi2\", limit = \"60 packets\"",
+    "kind = \"cake\", bandwidth = \"3 Mbit/s\", limit = \"60 packets\"",
     "kind = \"pie\"",
     "kind = \"fq-pie\", limit = \"60 packets\"",
 ];

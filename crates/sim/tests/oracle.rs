@@ -180,6 +180,7 @@ fn cells() {
             "",
             "queue = { kind = \"dualpi2\" }\nstation_queue = { kind = \"dualpi2\", variant = \"linux\" }\n",
         ),
+        ("a home with CAKE", "", "queue = { kind = \"cake\" }\nstation_queue = { kind = \"cake\", rtt = \"20 ms\" }\n"),
         ("a mixed home", "host_delay = \"0 s\"\n", "protection = \"cts-to-self\"\npreamble = \"short\"\n"),
         (
             "RTS and CTS for others",
@@ -273,6 +274,11 @@ fn random_scenario(seed: u64) -> String {
             ),
             6 => format!(
                 "{{ kind = \"fq-pie\", limit = \"{limit} packets\", target = \"2 ms\", update = \"5 ms\", queues = {limit}, ecn = {} }}",
+                limit % 2 == 0
+            ),
+            7 => format!(
+                "{{ kind = \"cake\", limit = \"{limit} packets\", bandwidth = \"{} Mbit/s\", rtt = \"20 ms\", ingress = {} }}",
+                limit % 9 + 1,
                 limit % 2 == 0
             ),
             _ => format!("{{ kind = \"droptail\", limit = \"{limit} packets\" }}"),

@@ -11,7 +11,7 @@ use super::own::OwnDelays;
 use super::spec::PathSpec;
 use paceline_packet::{Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    DropReason, Drops, Fate, Keys, Limit, Link, LinkReport, ManagedLink, Measure, Queue, Series, Waits,
+    DropReason, Drops, Fate, Hosts, Keys, Limit, Link, LinkReport, ManagedLink, Measure, Queue, Series, Waits,
 };
 use paceline_random::Stream;
 use paceline_sim::model::LinkDirection;
@@ -168,6 +168,8 @@ struct Event {
     frame: u32,
     /// A hash of what makes it one of a flow.
     flow: u32,
+    /// And one of either address.
+    hosts: u32,
 }
 
 /// A path with what is on it. Calls must come in order of time; an earlier time than before is taken as that.
@@ -243,6 +245,7 @@ impl Emulator {
             flags: shape.flags.0,
             frame: slot,
             flow: shape.flow,
+            hosts: shape.hosts,
         };
         if before == Span::ZERO {
             self.cross(event);
@@ -424,6 +427,7 @@ impl Emulator {
             flags: packet.flags.0,
             frame: packet.seq,
             flow: packet.flow.0,
+            hosts: packet.stamp.0,
         };
         let (side, way) = (Side::BOTH[way], &mut self.ways[way]);
         match fate {
@@ -473,7 +477,7 @@ fn packet(event: Event) -> Packet {
         flags: Flags(event.flags),
         flow: FlowId(event.flow),
         seq: event.frame,
-        stamp: Stamp(0),
+        stamp: Stamp(event.hosts), // nothing on the path has a use for a time
         extra: paceline_packet::ExtraId::NONE,
     }
 }
@@ -483,6 +487,7 @@ fn link(direction: &LinkDirection, seed: u64, record: Option<Span>, memory: Size
     if matches!(model.queue, Queue::Unlimited) {
         model.queue = Queue::DropTail(Limit::Bytes(memory));
     }
+    model.queue.tell_hosts(&Hosts::Stamped);
     let stream = direction.stream(seed);
     if model.queue.decides_at_departure() {
         let mut link = ManagedLink::new(&model, Measure::ALL, Keys::Flow, stream);

@@ -14,6 +14,12 @@ fn hash(all: u32, byte: u8) -> u32 {
     (all ^ u32::from(byte)).wrapping_mul(0x0100_0193)
 }
 
+/// 16 bits of the hash of an address (draft-eastlake-fnv, section 3: the halves are folded).
+fn folded(address: &[u8]) -> u32 {
+    let all = address.iter().fold(HASHED, |all, byte| hash(all, *byte));
+    (all >> 16 ^ all) & 0xffff
+}
+
 /// An IP packet's length, flags, and where its payload begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shape {
@@ -25,6 +31,8 @@ pub(super) struct Shape {
     pub(super) header: usize,
     /// A hash of the 5-tuple: addresses, protocol, and the ports of TCP and UDP (of a fragment none).
     pub(super) flow: u32,
+    /// 16 bits of a hash of the source address, over as many of the destination's.
+    pub(super) hosts: u32,
     /// Source and destination port of TCP and UDP; a fragment has none.
     pub(super) ports: Option<[u16; 2]>,
 }
@@ -59,10 +67,12 @@ impl Shape {
         }
         let has_ports = (protocol == TCP || protocol == UDP) && is_first;
         let ports = frame[header..size].first_chunk::<4>().filter(|_| has_ports);
+        let (source, destination) = frame[addresses.clone()].split_at(addresses.len() / 2);
+        let hosts = folded(source) << 16 | folded(destination);
         let hashed = frame[addresses].iter().chain(ports.into_iter().flatten());
         let flow = hashed.fold(hash(HASHED, protocol), |all, byte| hash(all, *byte));
         let ports = ports.map(|&[a, b, c, d]| [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])]);
-        Some(Shape { size: u16::try_from(size).ok()?, flags, header, flow, ports })
+        Some(Shape { size: u16::try_from(size).ok()?, flags, header, flow, hosts, ports })
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! A discipline knows neither link nor medium: whatever serves it calls [`Discipline::enqueue`] for each packet that
 //! comes and [`Discipline::dequeue`] whenever it could send, also when nothing waits (then RED's queue is idle from there
-//! on, and FQ-CoDel's round goes on). Every packet that goes in comes out, is handed to `dropped`, or still waits.
+//! on, and FQ-CoDel's round goes on). One with a shaper holds packets back: it has none before [`Discipline::opens`]. Every packet that goes in comes out, is handed to `dropped`, or still waits.
 
+mod cake;
 mod codel;
 mod dualpi2;
 mod fair;
@@ -16,6 +17,7 @@ mod pie;
 #[cfg(test)]
 mod tests;
 
+pub use cake::{CakeModel, Framing, Hosts, Isolation};
 pub use model::{
     ClassCounts, CoDelModel, DelayEstimate, DualPi2Model, DualPi2Variant, DualScheduler, FqCoDelModel, FqPieModel,
     NativeAqm, PieModel, StepFor,
@@ -24,6 +26,7 @@ pub use model::{
 use crate::DropReason;
 use crate::model::{Limit, Queue};
 use crate::red::{Arrival, Red, Verdict};
+use cake::Cake;
 use codel::{CoDel, Settings};
 use dualpi2::DualPi2;
 use fifo::{Fifo, Waiting};
@@ -60,6 +63,8 @@ pub enum Keys {
 pub struct Discipline {
     kind: Kind,
     marks: u64,
+    /// See [`Discipline::opens`].
+    opens: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +72,7 @@ enum Kind {
     /// Without a limit, or with one.
     DropTail(Fifo, Option<Limit>),
     Red(Box<RedQueue>),
+    Cake(Box<Cake>),
     CoDel(Box<CoDelQueue>),
     DualPi2(Box<DualPi2>),
     FqCoDel(Box<FqCoDel>),
@@ -108,6 +114,7 @@ impl Discipline {
                 let red = Red::new(model, interface.rate, interface.propagation);
                 Kind::Red(Box::new(RedQueue { red, fifo, draws: stream.fork(6), arrivals: 0, idle: Some(0) }))
             }
+            Queue::Cake(model) => Kind::Cake(Box::new(Cake::new(model, interface.keys, stream.fork(12)))),
             Queue::CoDel(model) => {
                 let (settings, limit, codel) = (Settings::new(model), model.limit, CoDel::new());
                 Kind::CoDel(Box::new(CoDelQueue { settings, limit, codel, fifo }))
@@ -117,7 +124,7 @@ impl Discipline {
             Queue::FqPie(model) => Kind::FqPie(Box::new(FqPie::new(model, interface.keys, stream.fork(11)))),
             Queue::Pie(model) => Kind::Pie(Box::new(Pie::new(model, stream.fork(9)))),
         };
-        Discipline { kind, marks: 0 }
+        Discipline { kind, marks: 0, opens: 0 }
     }
 
     /// From the next packet on, no more than this waits. What waits already stays, but of FQ-CoDel's
@@ -126,6 +133,7 @@ impl Discipline {
         match &mut self.kind {
             Kind::DropTail(_, limit) => *limit = Some(most),
             Kind::Red(queue) => queue.red.limit_to(most),
+            Kind::Cake(queue) => queue.limit_to(most),
             Kind::CoDel(queue) => queue.limit = most,
             Kind::DualPi2(queue) => queue.limit_to(most),
             Kind::FqCoDel(queue) => queue.limit_to(most),
@@ -147,6 +155,10 @@ impl Discipline {
                 fifo.push(packet);
             }
             Kind::Red(queue) => queue.enqueue(packet, &mut self.marks, dropped),
+            Kind::Cake(queue) => {
+                queue.enqueue(packet, dropped);
+                self.opens = queue.opens();
+            }
             Kind::CoDel(queue) => {
                 if !queue.fifo.fits(queue.limit, packet.size) {
                     return dropped(&packet, DropReason::Overflow);
@@ -160,8 +172,8 @@ impl Discipline {
         }
     }
 
-    /// The packet to send at `now`, whose time is still that at which it came; `None` if nothing waits. What is dropped
-    /// on the way is handed to `dropped`.
+    /// The packet to send at `now`, whose time is still that at which it came; `None` if nothing waits, or if what waits is
+    /// held back until [`Discipline::opens`]. What is dropped on the way is handed to `dropped`.
     #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: impl FnMut(&Packet, DropReason)) -> Option<Packet> {
         match &mut self.kind {
@@ -169,6 +181,11 @@ impl Discipline {
             Kind::Red(queue) => {
                 let packet = queue.fifo.pop();
                 queue.idle = if packet.is_none() { queue.idle.or(Some(now.0)) } else { None };
+                packet
+            }
+            Kind::Cake(queue) => {
+                let packet = queue.dequeue(now.0, &mut self.marks, dropped);
+                self.opens = queue.opens();
                 packet
             }
             Kind::CoDel(queue) => {
@@ -182,12 +199,20 @@ impl Discipline {
         }
     }
 
+    /// Before this instant its shaper, if it has one, lets nothing out; one that has passed says no more.
+    #[inline]
+    #[must_use]
+    pub fn opens(&self) -> Time {
+        Time(self.opens)
+    }
+
     /// Packets that wait.
     #[must_use]
     pub fn packets(&self) -> u32 {
         match &self.kind {
             Kind::DropTail(fifo, _) => fifo.packets(),
             Kind::Red(queue) => queue.fifo.packets(),
+            Kind::Cake(queue) => queue.packets(),
             Kind::CoDel(queue) => queue.fifo.packets(),
             Kind::DualPi2(queue) => queue.packets(),
             Kind::FqCoDel(queue) => queue.packets(),
@@ -202,6 +227,7 @@ impl Discipline {
         match &self.kind {
             Kind::DropTail(fifo, _) => fifo.bytes(),
             Kind::Red(queue) => queue.fifo.bytes(),
+            Kind::Cake(queue) => queue.bytes(),
             Kind::CoDel(queue) => queue.fifo.bytes(),
             Kind::DualPi2(queue) => queue.bytes(),
             Kind::FqCoDel(queue) => queue.bytes(),

@@ -4,11 +4,12 @@ mod defaults;
 
 use super::values::Limit;
 use defaults::{
-    batch, burst, dual_coupling, fair_packets, fifteen_ms, five_ms, half, half_second, hundred_ms, hundred_packets,
-    hundredth, kilobyte, mtu, nine_tenths, pie_alpha, pie_beta, quantum, ramp_range, tenth, tenth_share,
-    thousand_packets, thousand_queues, time_shift, yes,
+    batch, burst, dual_coupling, ethernet, fair_packets, fifteen_ms, five_ms, half, half_second, hundred_ms,
+    hundred_packets, hundredth, kilobyte, mtu, nine_tenths, nothing, pie_alpha, pie_beta, quantum, ramp_range, tenth,
+    tenth_share, thousand_packets, thousand_queues, time_shift, yes,
 };
-use paceline_units::{Ratio, Size, Span};
+use paceline_path::CakeModel;
+use paceline_units::{Rate, Ratio, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -334,6 +335,47 @@ pub enum Queue {
         #[schemars(extend("x-min" = "1 B", "x-max" = "65535 B"))]
         mtu: Size,
     },
+    /// Shaper, turns by flow and host, and COBALT, which is CoDel with BLUE (Linux' `sch_cake` with `besteffort`).
+    Cake {
+        /// What its shaper lets through, in the bytes that `overhead`, `mpu` and `framing` make of packets; a queue's turn and the delay to
+        /// hold follow from it. Not in a cell.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none: as fast as the link", "x-min" = "1 kbit/s", "x-max" = "1 Tbit/s"))]
+        bandwidth: Option<Rate>,
+        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
+        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
+        /// trace of opportunities at the mean of the last second.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "what `bandwidth` lets through in 4 x rtt, at least 4 MiB; at most 10240 x mtu"))]
+        limit: Option<Limit>,
+        /// A usual round-trip time: for how long the delay must be above a twentieth of it before the first drop.
+        #[serde(default = "hundred_ms")]
+        #[schemars(extend("x-min" = "20 us", "x-max" = "60 s"))]
+        rtt: Span,
+        /// Who has a queue, and who shares with whom.
+        #[serde(default)]
+        isolation: Isolation,
+        /// Added to each packet's size by the shaper and in turns: what its IP packet is carried in. The default
+        /// is Ethernet's header, which Linux has in a packet's length.
+        #[serde(default = "ethernet")]
+        #[schemars(extend("x-max" = "256 B"))]
+        overhead: Size,
+        /// They count no packet, overhead included, as less.
+        #[serde(default = "nothing")]
+        #[schemars(extend("x-max" = "256 B"))]
+        mpu: Size,
+        /// What the link below makes of that.
+        #[serde(default)]
+        framing: Framing,
+        /// It shapes what comes behind the bottleneck: what it drops counts as sent, and a delay of up to two packets of each busy flow is
+        /// left alone.
+        #[serde(default)]
+        ingress: bool,
+        /// The longest packet: the delay to hold is never less than one and a half of them take at `bandwidth`.
+        #[serde(default = "quantum")]
+        #[schemars(extend("x-min" = "1 B", "x-max" = "65535 B"))]
+        mtu: Size,
+    },
     /// Holds everything; its length is not measured.
     Unlimited {},
 }
@@ -349,6 +391,9 @@ impl Queue {
             | Queue::Pie { limit, .. }
             | Queue::FqPie { limit, .. } => Some(*limit),
             Queue::Dualpi2 { limit, variant, .. } => Some(limit.unwrap_or(variant.limit())),
+            Queue::Cake { limit, bandwidth, rtt, mtu, .. } => {
+                Some(limit.unwrap_or_else(|| Limit::Bytes(CakeModel::usual_limit(*bandwidth, *rtt, *mtu))))
+            }
             Queue::Unlimited {} => None,
         }
     }
@@ -442,6 +487,42 @@ pub enum DualScheduler {
     Weighted,
     /// The packet that has waited for longer, with a start for L4S.
     TimeShifted,
+}
+
+/// What has a queue of its own in CAKE, and who takes turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// All in one queue.
+    Flowblind,
+    /// A queue for each host that sends.
+    Srchost,
+    /// A queue for each host that receives.
+    Dsthost,
+    /// A queue for each pair of hosts.
+    Hosts,
+    /// A queue for each flow, and nothing for hosts.
+    Flows,
+    /// A queue for each flow; hosts that send share alike, and flows within each.
+    DualSrchost,
+    /// A queue for each flow; hosts that receive share alike, and flows within each.
+    DualDsthost,
+    /// A queue for each flow, whose turn is divided by the busy flows of whichever of its hosts has more.
+    #[default]
+    TripleIsolate,
+}
+
+/// What a link makes of a packet of CAKE's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Framing {
+    /// Its bytes.
+    #[default]
+    None,
+    /// Whole ATM cells, of 53 bytes for each 48.
+    Atm,
+    /// One byte more for each 64 or part of them (PTM).
+    Ptm,
 }
 
 /// How PIE knows the delay of its queue.

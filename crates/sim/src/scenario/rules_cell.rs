@@ -3,6 +3,7 @@
 use super::cell::{CellTable, Preamble, Protection, Slot, Standard};
 use super::error::join;
 use super::model::{File, Topology};
+use super::queue::Queue;
 use super::rules::Rules;
 use super::walk::listed;
 use super::windows::Windows;
@@ -50,14 +51,14 @@ impl Rules {
         if cell.station.len() > MOST_STATIONS {
             self.note(&*stations, format!("{} stations, but at most {MOST_STATIONS}", cell.station.len()));
         }
-        self.queue(&join(path, "queue"), &cell.queue);
+        self.cell_queue(&join(path, "queue"), &cell.queue);
         if let Some(Windows::Voap { alpha, beta, .. }) = &cell.windows
             && alpha > beta
         {
             self.note(join(&join(path, "windows"), "alpha"), format!("`{alpha}` must be at most beta, {beta}"));
         }
         if let Some(queue) = &cell.station_queue {
-            self.queue(&join(path, "station_queue"), queue);
+            self.cell_queue(&join(path, "station_queue"), queue);
         }
         self.cell_rate(cell, &join(path, "rate"), cell.rate);
         for (i, rate) in cell.basic_rates.iter().flatten().enumerate() {
@@ -97,8 +98,18 @@ impl Rules {
                 self.note(join(&path, "cw_min"), problem);
             }
             if let Some(queue) = &station.queue {
-                self.queue(&join(&path, "queue"), queue);
+                self.cell_queue(&join(&path, "queue"), queue);
             }
+        }
+    }
+
+    /// A transmitter in a cell takes the next packet when it has sent one, and knows no other time for it.
+    fn cell_queue(&mut self, path: &str, queue: &Queue) {
+        self.queue(path, queue);
+        if let Queue::Cake { bandwidth: Some(_), .. } = queue {
+            let problem = "has no place in a cell, whose transmitters send whenever the channel is theirs: leave it out, and set it on the link \
+                           to the access point";
+            self.note(join(path, "bandwidth"), problem);
         }
     }
 

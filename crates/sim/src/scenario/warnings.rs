@@ -20,7 +20,7 @@ use crate::expand::{ExpandError, routes};
 use crate::graph::Path;
 use crate::model::Model;
 use paceline_control::registry::scheme;
-use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback};
+use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback, WindowController as _};
 use paceline_flow::Transport;
 use paceline_flow::tcp::TcpConfig;
 use paceline_path::wifi::packet_error;
@@ -32,6 +32,13 @@ const USUAL_PACKET: u32 = 1500;
 const ATTEMPTS: u32 = 7;
 /// With a greater share of frames lost for good a station is out of range.
 const OUT_OF_RANGE: f64 = 0.99;
+
+/// Whether some packet that crosses the links can be marked, and whether some is ECT(1).
+#[derive(Clone, Copy)]
+struct Senders {
+    capable: bool,
+    scalable: bool,
+}
 
 /// Collects warnings.
 pub(super) struct Warnings<'a> {
@@ -49,7 +56,8 @@ impl Scenario {
     pub fn warnings(&self, document: &Document, model: &Model) -> Result<Vec<String>, ExpandError> {
         let mut warnings = Warnings { document, file: &self.file, found: Vec::new() };
         let paths = routes(model)?;
-        warnings.links(model.flows.iter().any(|flow| is_capable(&flow.transport)));
+        let any = |is: fn(&Transport) -> bool| model.flows.iter().any(|flow| is(&flow.transport));
+        warnings.links(Senders { capable: any(is_capable), scalable: any(is_scalable) });
         let at_receivers = self.file.access.as_ref().and_then(|access| access.receiver.as_ref());
         warnings.loss("access.receiver.loss", at_receivers.and_then(|receiver| receiver.loss.as_ref()));
         for (name, cell) in &self.file.cell {
@@ -65,7 +73,7 @@ impl Scenario {
     #[must_use]
     pub fn warnings_of_links(&self, document: &Document) -> Vec<String> {
         let mut warnings = Warnings { document, file: &self.file, found: Vec::new() };
-        warnings.links(true);
+        warnings.links(Senders { capable: true, scalable: true });
         warnings.said()
     }
 }
@@ -145,10 +153,9 @@ impl Warnings<'_> {
         }
     }
 
-    /// `capable`: some packet that crosses them may be marked.
-    fn links(&mut self, capable: bool) {
+    fn links(&mut self, senders: Senders) {
         for (key, queue) in queues(self.file) {
-            self.queue(&key, &queue, capable);
+            self.queue(&key, &queue, senders);
         }
         for (key, way) in ways(self.file) {
             self.late_on_links(&key, &way);
@@ -156,7 +163,7 @@ impl Warnings<'_> {
         }
     }
 
-    fn queue(&mut self, path: &str, queue: &Queue, capable: bool) {
+    fn queue(&mut self, path: &str, queue: &Queue, Senders { capable, scalable }: Senders) {
         self.late_in_queue(path, queue);
         let without = "without `ecn = true` beside it: set that, or leave it out";
         if let Queue::Codel { mark_above: None, mark_above_for, .. }
@@ -165,8 +172,17 @@ impl Warnings<'_> {
             let why = "without `mark_above` beside it: give that, or leave it out";
             self.idle(path, "mark_above_for", mark_above_for, &StepFor::Ect, why);
         }
+        if let Queue::Codel { mark_above: Some(_), mark_above_for: StepFor::Ect1, .. }
+        | Queue::FqCodel { mark_above: Some(_), mark_above_for: StepFor::Ect1, .. } = queue
+            && capable
+            && !scalable
+        {
+            let problem =
+                "`mark_above` marks nothing, since no flow sends ECT(1): give one `cc = \"prague\"`, or leave this out";
+            self.note(join(path, "mark_above_for"), problem);
+        }
         let marks = match queue {
-            Queue::Droptail { .. } | Queue::Dualpi2 { .. } | Queue::Unlimited {} => None,
+            Queue::Droptail { .. } | Queue::Dualpi2 { .. } | Queue::Cake { .. } | Queue::Unlimited {} => None,
             Queue::Red { ecn, mark_below, .. }
             | Queue::Pie { ecn, mark_below, .. }
             | Queue::FqPie { ecn, mark_below, .. } => {
@@ -202,6 +218,17 @@ impl Warnings<'_> {
                 self.never_reached(path, limit.unwrap_or(variant.limit()), *target);
                 self.idle_in_dualpi2(path, queue);
             }
+            Queue::Cake { limit, rtt, .. } => {
+                let target = Span(rtt.0 / 20);
+                if let Some(Limit::Time(limit)) = limit
+                    && *limit <= target
+                {
+                    let problem = format!(
+                        "`{limit}` is no more than the delay to hold, {target} (`rtt` / 20), which is never exceeded"
+                    );
+                    self.note(join(path, "limit"), problem);
+                }
+            }
             Queue::Red { max_threshold: Some(max), limit, mean_packet, .. } => {
                 let packets = match limit {
                     Limit::Packets(packets) => f64::from(*packets),
@@ -220,7 +247,6 @@ impl Warnings<'_> {
         }
     }
 
-    /// A delay that a queue of this limit cannot have.
     /// Keys of DualPI2 that another one makes idle.
     fn idle_in_dualpi2(&mut self, path: &str, queue: &Queue) {
         let Queue::Dualpi2 {
@@ -262,6 +288,7 @@ impl Warnings<'_> {
         }
     }
 
+    /// A delay that a queue of this limit cannot have.
     fn never_reached(&mut self, path: &str, limit: Limit, target: Span) {
         if let Limit::Time(limit) = limit
             && limit <= target
@@ -334,7 +361,7 @@ impl Warnings<'_> {
         let ours = || model.flows.iter().zip(paths).filter(|(flow, _)| flow.name == name);
         let unmarked = |(there, _): &Path| !there.iter().any(|&arc| marks(model, arc));
         if ours().any(|(flow, path)| is_capable(&flow.transport) && unmarked(path)) {
-            let problem = "no queue on its way marks: give one of them `kind = \"dualpi2\"`, or another that marks (`red`, `codel`, \
+            let problem = "no queue on its way marks: give one of them `kind = \"dualpi2\"` or `\"cake\"`, or another that marks (`red`, `codel`, \
                            `fq-codel`, `pie`, `fq-pie`) and `ecn = true`, or leave it out";
             self.note(join(path, "ecn"), problem);
         }
@@ -385,6 +412,11 @@ impl Warnings<'_> {
         }
         self.late_reports(path, rtp, settings.feedback == RtpFeedback::Arrivals);
     }
+}
+
+/// Whether a flow's packets are those of a scalable sender, ECT(1).
+fn is_scalable(transport: &Transport) -> bool {
+    matches!(transport, Transport::Tcp { controller, .. } if is_capable(transport) && controller.needs().l4s)
 }
 
 /// Whether a flow's packets can be marked.

@@ -44,6 +44,7 @@ impl Warnings<'_> {
             Queue::Codel { interval, .. } | Queue::FqCodel { interval, .. } => {
                 self.late(join(path, "interval"), *interval, "nothing is dropped for its delay");
             }
+            Queue::Cake { rtt, .. } => self.late(join(path, "rtt"), *rtt, "nothing is dropped for its delay"),
             Queue::Pie { update, burst, .. } | Queue::FqPie { update, burst, .. } => {
                 self.late(join(path, "update"), *update, "the probability of a drop stays 0");
                 self.late(join(path, "burst"), *burst, "nothing is dropped before");

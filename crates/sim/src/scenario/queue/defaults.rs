@@ -18,6 +18,12 @@ pub(super) const fn thousand_queues() -> u32 {
 pub(super) const fn batch() -> u32 {
     64
 }
+pub(super) const fn ethernet() -> Size {
+    Size::from_bytes(14)
+}
+pub(super) const fn nothing() -> Size {
+    Size::ZERO
+}
 pub(super) const fn mtu() -> Size {
     Size::from_bytes(1500)
 }

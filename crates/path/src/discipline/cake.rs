@@ -1,0 +1,333 @@
+//! CAKE: a shaper, turns by flow and host, and COBALT on each flow's queue.
+//!
+//! Høiland-Jørgensen, Täht, Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home Gateways", IEEE LANMAN 2018; the behaviour is
+//! that of Linux' `sch_cake` (since 4.19) with `besteffort`: one tin. Turns are those of DRR++ (MacGregor, Shi, "Deficits for Bursty
+//! Latency-Critical Flows: DRR++", ICON 2000): a queue that has just become active goes first until it has had a turn's bytes; one that has
+//! become empty but still remembers drops decays, apart from the others.
+
+mod cobalt;
+mod hashing;
+mod lists;
+mod model;
+mod shaper;
+#[cfg(test)]
+mod tests;
+
+pub use model::{CakeModel, Framing, Hosts, Isolation};
+
+use super::Keys;
+use super::fifo::{Fifo, Waiting};
+use super::least::Least;
+use crate::DropReason;
+use crate::model::Limit;
+use cobalt::{Cobalt, Settings, Verdict};
+use hashing::{Host, QUEUES};
+use lists::{List, Lists};
+use paceline_packet::{Flags, Packet};
+use paceline_random::Stream;
+use shaper::Shaper;
+
+/// A queue's turn in bytes is the shaper's bytes in 1/4096 s, but within these.
+const QUANTUM: [u64; 2] = [300, 1514];
+
+/// Where a queue stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Set {
+    /// At rest, in no list.
+    None,
+    /// It has had less than a turn since it became active.
+    Sparse,
+    /// The same, but it waits for its turn among the others, and is empty.
+    SparseWait,
+    /// One of those that take turns.
+    Bulk,
+    /// Empty, with drops to forget.
+    Decaying,
+}
+
+/// One queue.
+#[derive(Clone, Debug)]
+struct Flow {
+    fifo: Fifo,
+    set: Set,
+    /// Bytes that it may still send in its turn.
+    deficit: i64,
+    cobalt: Cobalt,
+    /// The hash that it is reserved for, and the places of that flow's hosts.
+    tag: u32,
+    hosts: [u16; 2],
+}
+
+/// CAKE at work.
+#[derive(Clone, Debug)]
+pub(super) struct Cake {
+    settings: Settings,
+    limit: Limit,
+    isolation: Isolation,
+    ingress: bool,
+    quantum: u64,
+    shaper: Shaper,
+    flows: Vec<Flow>,
+    lists: Lists,
+    /// Queues that take turns.
+    bulk: u32,
+    places: Vec<Host>,
+    hosts: Hosts,
+    keys: Keys,
+    /// Of flows, and of hosts.
+    hashes: [Stream; 2],
+    draws: Stream,
+    turns: Stream,
+    /// Packets taken from queues, and turns given; for the draws.
+    taken: u64,
+    turned: u64,
+    packets: u32,
+    bytes: u64,
+    /// The bytes of each queue, inverted: the most are the least. From the first overflow on.
+    fattest: Option<Least>,
+}
+
+impl Cake {
+    /// `stream` has the hashes and the draws.
+    pub(super) fn new(model: &CakeModel, keys: Keys, stream: Stream) -> Cake {
+        let [least, most] = QUANTUM;
+        let flow = Flow {
+            fifo: Fifo::default(),
+            set: Set::None,
+            deficit: 0,
+            cobalt: Cobalt::default(),
+            tag: 0,
+            hosts: [0; 2],
+        };
+        Cake {
+            settings: Settings::new(model),
+            limit: model.limit,
+            isolation: model.isolation,
+            ingress: model.ingress,
+            quantum: model.bandwidth.map_or(most, |rate| (rate.0 / 8 / 4096).clamp(least, most)),
+            shaper: Shaper::new(model),
+            flows: vec![flow; QUEUES],
+            lists: Lists::new(QUEUES as u16),
+            bulk: 0,
+            places: vec![Host::default(); QUEUES],
+            hosts: model.hosts.clone(),
+            keys,
+            hashes: [stream.fork(0), stream.fork(1)],
+            draws: stream.fork(2),
+            turns: stream.fork(3),
+            taken: 0,
+            turned: 0,
+            packets: 0,
+            bytes: 0,
+            fattest: None,
+        }
+    }
+
+    pub(super) fn limit_to(&mut self, most: Limit) {
+        self.limit = most;
+    }
+
+    pub(super) fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Before this instant nothing leaves.
+    #[inline]
+    pub(super) fn opens(&self) -> u64 {
+        self.shaper.opens()
+    }
+
+    pub(super) fn enqueue(&mut self, packet: Packet, mut dropped: impl FnMut(&Packet, DropReason)) {
+        let now = packet.time.0;
+        let number = self.classify(&packet);
+        if self.packets == 0 {
+            self.shaper.begin(now);
+        }
+        self.packets += 1;
+        self.bytes += u64::from(packet.size);
+        self.flows[number].fifo.push(packet);
+        self.weigh(number);
+        match self.flows[number].set {
+            Set::None | Set::Decaying => {
+                self.lists.put_last(List::New, number);
+                self.flows[number].set = Set::Sparse;
+                self.flows[number].deficit = self.turn(number);
+            }
+            Set::SparseWait => self.become_bulk(number),
+            Set::Sparse | Set::Bulk => {}
+        }
+        while self.is_over() {
+            self.drop_from_fattest(now, &mut dropped);
+        }
+    }
+
+    /// Whether more waits than may. One packet always may.
+    fn is_over(&self) -> bool {
+        self.packets > 1
+            && match self.limit {
+                Limit::Packets(limit) => self.packets > limit,
+                Limit::Bytes(limit) => self.bytes > limit.0,
+            }
+    }
+
+    #[cold]
+    fn drop_from_fattest(&mut self, now: u64, dropped: &mut impl FnMut(&Packet, DropReason)) {
+        let flows = &self.flows;
+        let all = || Least::new(flows.iter().map(|flow| !flow.fifo.bytes()).collect());
+        let Some((_, number)) = self.fattest.get_or_insert_with(all).first() else { return };
+        let Some(packet) = self.pop(number) else { return };
+        self.flows[number].cobalt.overflows(&self.settings, now);
+        if self.ingress {
+            self.shaper.charge(self.shaper.counted(packet.size), true);
+        }
+        dropped(&packet, DropReason::Overflow);
+    }
+
+    /// Notes how many bytes a queue has.
+    #[inline]
+    fn weigh(&mut self, number: usize) {
+        if let Some(fattest) = &mut self.fattest {
+            fattest.set(number, !self.flows[number].fifo.bytes());
+        }
+    }
+
+    fn pop(&mut self, number: usize) -> Option<Packet> {
+        let packet = self.flows[number].fifo.pop()?;
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.size);
+        self.weigh(number);
+        Some(packet)
+    }
+
+    fn become_bulk(&mut self, number: usize) {
+        self.flows[number].set = Set::Bulk;
+        self.bulk += 1;
+        self.count_busy(number, true);
+    }
+
+    /// The bytes of a queue's turn. What does not divide evenly is drawn, so that none is lost in the long run.
+    fn turn(&mut self, number: usize) -> i64 {
+        let whole = (self.quantum << 16) / u64::from(self.load(number));
+        self.turned += 1;
+        ((whole + (self.turns.bits(self.turned) >> 48)) >> 16) as i64
+    }
+
+    /// Whose turn it is; `first`: the first of this call, which is that of a queue that decays.
+    fn next_in_turn(&self, first: bool) -> Option<usize> {
+        let decaying = self.lists.first(List::Decaying);
+        let others = || self.lists.first(List::New).or_else(|| self.lists.first(List::Old));
+        if first { decaying.or_else(others) } else { others().or(decaying) }
+    }
+
+    /// The next packet, unless the shaper holds all back.
+    pub(super) fn dequeue(
+        &mut self,
+        now: u64,
+        marks: &mut u64,
+        mut dropped: impl FnMut(&Packet, DropReason),
+    ) -> Option<Packet> {
+        let mut first = true;
+        'turns: while self.packets > 0 && self.opens() <= now {
+            // in this round no further look at the shaper
+            loop {
+                let number = self.next_in_turn(core::mem::take(&mut first))?;
+                if self.flows[number].deficit <= 0 {
+                    self.end_turn(number);
+                    continue;
+                }
+                match self.take(number, now, marks, &mut dropped) {
+                    Taken::Packet(packet) => return Some(packet),
+                    Taken::Charged => {}
+                    Taken::Nothing => {
+                        self.rest(number, now);
+                        continue 'turns;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// A queue has had its turn's bytes, and gets those of its next one at the end of the row.
+    fn end_turn(&mut self, number: usize) {
+        if self.flows[number].set == Set::Sparse {
+            if self.flows[number].fifo.packets() > 0 {
+                self.become_bulk(number);
+            } else {
+                self.flows[number].set = Set::SparseWait;
+            }
+        }
+        self.flows[number].deficit += self.turn(number);
+        self.lists.put_last(List::Old, number);
+    }
+
+    /// An empty queue's turn has come.
+    fn rest(&mut self, number: usize, now: u64) {
+        let at_rest = self.flows[number].cobalt.empties(&self.settings, now);
+        if self.flows[number].set == Set::Bulk {
+            self.bulk -= 1;
+            self.count_busy(number, false);
+        }
+        if at_rest {
+            self.lists.remove(number);
+            self.flows[number].set = Set::None;
+        } else {
+            self.lists.put_last(List::Decaying, number);
+            self.flows[number].set = Set::Decaying;
+        }
+    }
+
+    /// A packet of this queue, if COBALT lets one through. The last one may be marked, but is not dropped.
+    fn take(
+        &mut self,
+        number: usize,
+        now: u64,
+        marks: &mut u64,
+        dropped: &mut impl FnMut(&Packet, DropReason),
+    ) -> Taken {
+        let busy = if self.ingress { u64::from(self.bulk) } else { 0 };
+        while let Some(mut packet) = self.pop(number) {
+            self.taken += 1;
+            let (draws, taken) = (self.draws, self.taken);
+            let draw = || (draws.bits(taken) >> 32) as u32;
+            let capable = packet.flags.has(Flags::ECT);
+            let flow = &mut self.flows[number];
+            let waited = now - packet.time.0;
+            let Verdict { mark, drop } = flow.cobalt.leaves(&self.settings, now, waited, busy, capable, draw);
+            let counted = self.shaper.counted(packet.size);
+            match drop {
+                Some(reason) if flow.fifo.packets() > 0 => {
+                    dropped(&packet, reason);
+                    if self.ingress {
+                        self.shaper.charge(counted, true);
+                        flow.deficit -= counted as i64;
+                        return Taken::Charged;
+                    }
+                }
+                _ => {
+                    if mark && !packet.flags.has(Flags::CE) {
+                        packet.flags = packet.flags.with(Flags::CE);
+                        *marks += 1;
+                    }
+                    self.shaper.charge(counted, false);
+                    flow.deficit -= counted as i64;
+                    return Taken::Packet(packet);
+                }
+            }
+        }
+        Taken::Nothing
+    }
+}
+
+/// What came of a queue's turn.
+enum Taken {
+    Packet(Packet),
+    /// A packet was dropped, and charged as if it had been sent.
+    Charged,
+    /// It is empty.
+    Nothing,
+}

@@ -1,0 +1,144 @@
+//! COBALT: CoDel and BLUE side by side on one queue.
+//!
+//! CoDel (RFC 8289) for what heeds a drop or a mark; BLUE (Feng, Kandlur, Saha, Shin, "BLUE: A New Class of Active Queue Management
+//! Algorithms", University of Michigan CSE-TR-387-99, 1999) for what does not: a probability that grows when the queue overflows and falls when it
+//! runs empty. CoDel is in the form of `sch_cake`: one instant, `drop_next`, is both the first drop's and the following ones', and once
+//! the delay is good again the count falls by the same law by which it rose.
+//!
+//! Linux has 1/sqrt(n) in 32 bits of fixed point, exact up to n = 15 and a Newton step from there; here it is exact. There a queue that has
+//! never dropped begins with a factor of 0 where its comment says 1, so that its very first drop comes a packet after the delay passed the target;
+//! here that too waits for an interval.
+
+use super::model::CakeModel;
+use crate::DropReason;
+
+/// What BLUE's probability grows by at an overflow, and falls by when the queue is found empty; of 2^32.
+const RISE: u32 = 1 << 24;
+const FALL: u32 = 1 << 20;
+
+/// What it is set to, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Settings {
+    pub(super) target: u64,
+    pub(super) interval: u64,
+    /// The shaper's time for the longest packet.
+    pub(super) mtu_time: u64,
+}
+
+impl Settings {
+    /// A shaped link's target is at least one and a half times its longest packet's time, and the interval as much longer as the target, or
+    /// twice the target.
+    pub(super) fn new(model: &CakeModel) -> Settings {
+        let mtu_time = model.bandwidth.map_or(0, |rate| super::shaper::time_of(model.mtu.0, rate));
+        let usual = (model.rtt.0 / 20).max(1000);
+        let target = usual.max(mtu_time + mtu_time / 2);
+        let interval = (model.rtt.0 + target - usual).max(target * 2);
+        Settings { target, interval, mtu_time }
+    }
+
+    fn control_law(&self, time: u64, count: u32) -> u64 {
+        time.saturating_add((self.interval as f64 / f64::from(count.max(1)).sqrt()) as u64)
+    }
+}
+
+/// COBALT at work on one queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cobalt {
+    count: u32,
+    /// When the next drop is due, or until when the queue is taken to be active.
+    drop_next: u64,
+    dropping: bool,
+    /// When BLUE's probability changed last.
+    blue_at: u64,
+    /// BLUE's probability, of 2^32.
+    blue: u32,
+}
+
+/// What is to become of a packet that has left its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Verdict {
+    pub(super) mark: bool,
+    pub(super) drop: Option<DropReason>,
+}
+
+impl Cobalt {
+    #[cfg(test)]
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    #[cfg(test)]
+    pub(super) fn blue(&self) -> u32 {
+        self.blue
+    }
+
+    /// A packet of this queue had to go for want of room.
+    pub(super) fn overflows(&mut self, settings: &Settings, now: u64) {
+        if now - self.blue_at > settings.target {
+            self.blue = self.blue.saturating_add(RISE);
+            self.blue_at = now;
+        }
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    /// Its turn came, and it was empty. Whether it is at rest: nothing of it is left to remember.
+    pub(super) fn empties(&mut self, settings: &Settings, now: u64) -> bool {
+        if self.blue > 0 && now - self.blue_at > settings.target {
+            self.blue = self.blue.saturating_sub(FALL);
+            self.blue_at = now;
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next = settings.control_law(self.drop_next, self.count);
+        }
+        self.blue == 0 && self.count == 0 && now >= self.drop_next
+    }
+
+    /// A packet leaves that has waited for `waited`. `busy`: so many flows are taken to make a delay of their own; `draw`: for BLUE, of 2^32.
+    pub(super) fn leaves(
+        &mut self,
+        settings: &Settings,
+        now: u64,
+        waited: u64,
+        busy: u64,
+        capable: bool,
+        draw: impl FnOnce() -> u32,
+    ) -> Verdict {
+        let own = settings.mtu_time.saturating_mul(busy.saturating_mul(2).max(4));
+        let above = waited > settings.target && waited > own;
+        let due = self.count > 0 && now >= self.drop_next;
+        if above {
+            if !self.dropping {
+                self.dropping = true;
+                self.drop_next = settings.control_law(now, self.count);
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.dropping = false;
+        }
+        let signal = due && self.dropping;
+        if signal {
+            self.count = self.count.saturating_add(1);
+            self.drop_next = settings.control_law(self.drop_next, self.count);
+        } else if due {
+            while self.count > 0 && now >= self.drop_next {
+                self.count -= 1;
+                self.drop_next = settings.control_law(self.drop_next, self.count);
+            }
+        }
+        let mut drop = (signal && !capable).then_some(DropReason::Delay);
+        // marks would not help against what does not heed them
+        if drop.is_none() && self.blue > 0 && draw() < self.blue {
+            drop = Some(DropReason::Early);
+        }
+        if self.count == 0 {
+            self.drop_next = now.saturating_add(settings.interval);
+        } else if now > self.drop_next && drop.is_none() {
+            self.drop_next = now;
+        }
+        Verdict { mark: signal && capable, drop }
+    }
+}

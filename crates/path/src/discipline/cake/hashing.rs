@@ -1,0 +1,135 @@
+//! Which queue is a packet's, and which hosts it counts for: hashes into sets of eight ways, so that flows share a queue only when more than
+//! eight active ones fall into one set.
+
+use super::model::{Hosts, Isolation};
+use super::{Cake, Set};
+use crate::discipline::Keys;
+use paceline_packet::{Flags, Packet};
+
+/// Queues, and as many places for hosts.
+pub(super) const QUEUES: usize = 1024;
+const WAYS: usize = 8;
+
+/// What is kept of a host's place: who has it in either role, and how many of its flows are busy.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Host {
+    tags: [u32; 2],
+    pub(super) busy: [u16; 2],
+}
+
+/// Of a host as it sends, and as it receives.
+pub(super) const SOURCE: usize = 0;
+pub(super) const DESTINATION: usize = 1;
+
+/// How a place was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Found {
+    Own,
+    Free,
+    /// All are others'.
+    Shared,
+}
+
+/// The place of a hash among [`QUEUES`], in sets.
+fn place(hash: u32, is_own: impl Fn(usize) -> bool, is_free: impl Fn(usize) -> bool) -> (usize, Found) {
+    let home = hash as usize % QUEUES;
+    let ways = || (0..WAYS).map(|way| home - home % WAYS + (home + way) % WAYS);
+    if let Some(own) = ways().find(|at| is_own(*at)) {
+        return (own, Found::Own);
+    }
+    ways().find(|at| is_free(*at)).map_or((home, Found::Shared), |free| (free, Found::Free))
+}
+
+impl Cake {
+    /// The hosts of a packet: that which sends it, and that which receives it.
+    fn hosts_of(&self, packet: &Packet) -> [u64; 2] {
+        let (flow, stamp) = (packet.flow.0, packet.stamp.0);
+        let own = [u64::from(flow) << 1 | 1 << 40, u64::from(flow) << 1 | 1 << 40 | 1];
+        let [from, to] = match &self.hosts {
+            Hosts::OfEachFlow => own,
+            Hosts::Of(table) => table.get(flow as usize).map_or(own, |hosts| hosts.map(u64::from)),
+            Hosts::Stamped => return [stamp >> 16, stamp & 0xffff].map(u64::from),
+        };
+        if self.goes_back(packet) { [to, from] } else { [from, to] }
+    }
+
+    fn goes_back(&self, packet: &Packet) -> bool {
+        self.keys == Keys::FlowAndDirection && packet.flags.has(Flags::ACK)
+    }
+
+    fn hash_of_hosts(&self, packet: &Packet) -> [u32; 2] {
+        let [from, to] = self.hosts_of(packet);
+        [from << 1, to << 1 | 1].map(|key| (self.hashes[1].bits(key) >> 32) as u32)
+    }
+
+    /// The queue of a packet, which is its from here on.
+    pub(super) fn classify(&mut self, packet: &Packet) -> usize {
+        let hash = match self.isolation {
+            Isolation::FlowBlind => return 0,
+            Isolation::SrcHost => self.hash_of_hosts(packet)[SOURCE],
+            Isolation::DstHost => self.hash_of_hosts(packet)[DESTINATION],
+            Isolation::Hosts => {
+                let [from, to] = self.hash_of_hosts(packet);
+                from ^ to
+            }
+            Isolation::Flows | Isolation::DualSrcHost | Isolation::DualDstHost | Isolation::Triple => {
+                let key = u64::from(packet.flow.0) << 1 | u64::from(self.goes_back(packet));
+                (self.hashes[0].bits(key) >> 32) as u32
+            }
+        };
+        let home = &self.flows[hash as usize % QUEUES];
+        if home.tag == hash && home.set != Set::None {
+            return hash as usize % QUEUES;
+        }
+        let flows = &self.flows;
+        let (number, found) = place(hash, |at| flows[at].tag == hash, |at| flows[at].set == Set::None);
+        let (was, roles) = (self.flows[number].set, self.roles());
+        self.flows[number].tag = hash;
+        if found == Found::Own && was != Set::None || roles == [false; 2] {
+            return number;
+        }
+        // new here, or with others': the hosts are this packet's from now on
+        if was == Set::Bulk {
+            self.count_busy(number, false);
+        }
+        let hashes = self.hash_of_hosts(packet);
+        for role in [SOURCE, DESTINATION] {
+            if roles[role] {
+                let (hosts, hash) = (&self.places, hashes[role]);
+                let (at, _) = place(hash, |at| hosts[at].tags[role] == hash, |at| hosts[at].busy[role] == 0);
+                self.places[at].tags[role] = hash;
+                self.flows[number].hosts[role] = at as u16;
+            }
+        }
+        if was == Set::Bulk {
+            self.count_busy(number, true);
+        }
+        number
+    }
+
+    /// Whether hosts count as they send, and as they receive.
+    fn roles(&self) -> [bool; 2] {
+        [self.isolation.shares_by_source(), self.isolation.shares_by_destination()]
+    }
+
+    /// A queue is busy from now on, or no longer: its hosts have a busy flow more, or less.
+    pub(super) fn count_busy(&mut self, number: usize, is: bool) {
+        let roles = self.roles();
+        for role in [SOURCE, DESTINATION] {
+            if roles[role] {
+                let busy = &mut self.places[usize::from(self.flows[number].hosts[role])].busy[role];
+                *busy = if is { *busy + 1 } else { *busy - 1 };
+            }
+        }
+    }
+
+    /// By what a queue's turn is divided: the busy flows of whichever of its hosts has more.
+    pub(super) fn load(&self, number: usize) -> u32 {
+        let roles = self.roles();
+        let busy = |role: usize| {
+            let host = &self.places[usize::from(self.flows[number].hosts[role])];
+            if roles[role] { u32::from(host.busy[role]) } else { 0 }
+        };
+        busy(SOURCE).max(busy(DESTINATION)).max(1)
+    }
+}

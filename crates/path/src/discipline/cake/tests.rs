@@ -1,0 +1,383 @@
+//! CAKE by hand: COBALT's law, the shaper's clock, hashes, turns, hosts, and what pays when the room is full.
+
+use super::cobalt::{Cobalt, Settings, Verdict};
+use super::*;
+use paceline_packet::{ExtraId, FlowId, Stamp};
+use paceline_units::{Rate, Size, Span, Time};
+use std::collections::BTreeMap;
+
+const MS: u64 = 1_000_000;
+const US: u64 = 1000;
+const MARK: Verdict = Verdict { mark: true, drop: None };
+const DROP: Verdict = Verdict { mark: false, drop: Some(DropReason::Delay) };
+const PASS: Verdict = Verdict { mark: false, drop: None };
+
+fn packet(flow: u32, seq: u32, size: u16) -> Packet {
+    let (time, flags) = (Time::ZERO, Flags::NONE);
+    Packet { time, flow: FlowId(flow), seq, stamp: Stamp(0), cursor: 0, extra: ExtraId::NONE, size, flags }
+}
+
+fn cake(change: impl FnOnce(&mut CakeModel)) -> Cake {
+    let mut model = CakeModel { limit: Limit::Packets(1_000_000), overhead: Size(0), ..CakeModel::new(None) };
+    change(&mut model);
+    Cake::new(&model, Keys::Flow, Stream::new(1, "cake"))
+}
+
+fn put(cake: &mut Cake, at: u64, packet: Packet) -> Vec<u32> {
+    let mut dropped = Vec::new();
+    cake.enqueue(Packet { time: Time(at), ..packet }, |packet, reason| {
+        assert_eq!(reason, DropReason::Overflow);
+        dropped.push(packet.seq);
+    });
+    dropped
+}
+
+fn take(cake: &mut Cake, at: u64) -> Option<Packet> {
+    cake.dequeue(at, &mut 0, |_, _| {})
+}
+
+/// The bytes of each flow in so many packets, none of which waits for long.
+fn served(cake: &mut Cake, packets: u32) -> BTreeMap<u32, u64> {
+    let mut bytes = BTreeMap::new();
+    for _ in 0..packets {
+        let packet = take(cake, 0).expect("enough waits");
+        *bytes.entry(packet.flow.0).or_default() += u64::from(packet.size);
+    }
+    bytes
+}
+
+/// `sch_cake`'s `cake_set_rate`: 1514 bytes and no scaling without a bandwidth; 12.112 ms for a packet of 1514 bytes at 1 Mbit/s, so a target of
+/// 18.168 ms and an interval as much longer; at 100 kbit/s the interval is twice the target.
+#[test]
+fn settings_scale_with_the_bandwidth_and_the_round_trip() {
+    let of = |kbps: u64, rtt: u64| {
+        let bandwidth = (kbps > 0).then_some(Rate(kbps * 1000));
+        let Settings { target, interval, mtu_time } =
+            Settings::new(&CakeModel { rtt: Span::from_millis(rtt), ..CakeModel::new(bandwidth) });
+        [target, interval, mtu_time].map(|ns| ns / US)
+    };
+    assert_eq!(of(0, 100), [5_000, 100_000, 0]);
+    assert_eq!(of(10_000, 100), [5_000, 100_000, 1_211]);
+    assert_eq!(of(1_000, 100), [18_168, 113_168, 12_112]);
+    assert_eq!(of(100, 100), [181_680, 363_360, 121_120]);
+    assert_eq!(of(10_000, 10), [1_816, 11_316, 1_211]);
+    assert_eq!(of(1_000_000, 1), [50, 1_000, 12]);
+    for (kbps, quantum) in [(0, 1514), (1_000, 300), (10_000, 305), (20_000, 610), (49_610, 1513), (1_000_000, 1514)] {
+        let bandwidth = (kbps > 0).then_some(Rate(kbps * 1000));
+        assert_eq!(cake(|model| model.bandwidth = bandwidth).quantum, quantum, "{kbps} kbit/s");
+    }
+}
+
+/// A packet a millisecond that has waited for 10 ms: the first signal an interval after the delay has passed the target, the nth
+/// 100 ms / sqrt(n) after the one before, rounded up to the next packet: 1170.7, 1228.4, 1278.4, 1323.2, 1364.0.
+#[test]
+fn codel_signals_ever_faster_and_forgets_by_the_same_law() {
+    let settings = Settings::new(&CakeModel::new(None));
+    let mut signals = [Vec::new(), Vec::new()];
+    for (capable, signals) in [false, true].into_iter().zip(&mut signals) {
+        let mut cobalt = Cobalt::default();
+        for ms in 1000..1350 {
+            match cobalt.leaves(&settings, ms * MS, 10 * MS, 0, capable, || unreachable!("BLUE is at rest")) {
+                PASS => {}
+                verdict => {
+                    assert_eq!(verdict, if capable { MARK } else { DROP });
+                    signals.push(ms);
+                }
+            }
+        }
+        // it would have signalled for the sixth time at 1364.0; where the delay is good by then, one is taken back, and the others
+        // at 1408.7, 1458.7, 1516.5, 1587.2 and 1687.2
+        assert!(!cobalt.empties(&settings, 1350 * MS), "it remembers");
+        let after = |ms: u64| {
+            let mut cobalt = cobalt;
+            assert_eq!(cobalt.leaves(&settings, ms * MS, MS, 0, capable, || 0), PASS);
+            cobalt.count()
+        };
+        assert_eq!([1350, 1363, 1365, 1408, 1409, 1459, 1517, 1588, 1688].map(after), [6, 6, 5, 5, 4, 3, 2, 1, 0]);
+    }
+    assert_eq!(signals[0], [1100, 1171, 1229, 1279, 1324]);
+    assert_eq!(signals[0], signals[1]);
+}
+
+/// Just the target is no delay, nor is what four packets take at the bandwidth; of a shaper of arrivals, two packets of each busy flow.
+#[test]
+fn what_a_delay_is() {
+    let settings = Settings::new(&CakeModel::new(None));
+    let slow = Settings { mtu_time: 3 * MS, ..settings };
+    let signals = |settings: &Settings, waited: u64, busy: u64| {
+        let mut cobalt = Cobalt::default();
+        (0..200).any(|ms| cobalt.leaves(settings, (1000 + ms) * MS, waited, busy, true, || 0) == MARK)
+    };
+    assert!(!signals(&settings, 5 * MS, 0) && signals(&settings, 5 * MS + 1, 0));
+    assert!(!signals(&slow, 12 * MS, 0) && signals(&slow, 12 * MS + 1, 2));
+    assert!(!signals(&slow, 18 * MS, 3) && signals(&slow, 18 * MS + 1, 3));
+}
+
+/// BLUE: 1/256 more for an overflow and 1/4096 less for an empty queue, either at most once in more than a target; it drops what could be marked too.
+#[test]
+fn blue_rises_with_overflows_and_falls_with_idleness() {
+    let settings = Settings::new(&CakeModel::new(None));
+    let mut cobalt = Cobalt::default();
+    for ms in 1000..1060 {
+        cobalt.overflows(&settings, ms * MS);
+    }
+    // at 1000, 1006, ... 1054 ms
+    assert_eq!(cobalt.blue(), 10 << 24);
+    let drops = (0..10_000u32).filter(|draw| {
+        let mut cobalt = cobalt;
+        let draw = || draw * (u32::MAX / 10_000);
+        let verdict = cobalt.leaves(&settings, 1060 * MS, MS, 0, true, draw);
+        assert!(!verdict.mark);
+        verdict.drop == Some(DropReason::Early)
+    });
+    assert_eq!(drops.count(), 10_000 * 10 / 256 + 1);
+    for ms in 1060..1120 {
+        assert!(!cobalt.empties(&settings, ms * MS));
+    }
+    assert_eq!(cobalt.blue(), (10 << 24) - (10 << 20));
+    let mut cobalt = Cobalt::default();
+    (1..2000).for_each(|n| cobalt.overflows(&settings, n * 6 * MS));
+    assert_eq!(cobalt.blue(), u32::MAX, "no more than always");
+    (2000..8000).for_each(|n| _ = cobalt.empties(&settings, n * 6 * MS));
+    assert!(cobalt.blue() == 0 && cobalt.empties(&settings, 60_000 * MS));
+}
+
+/// 40 bytes and 10 of overhead fill two ATM cells; 100 take two of PTM's blocks and 102 bytes.
+#[test]
+fn what_a_packet_counts_as() {
+    let counted = |overhead: u64, mpu: u64, framing: Framing, size: u16| {
+        let model = CakeModel { overhead: Size(overhead), mpu: Size(mpu), framing, ..CakeModel::new(None) };
+        Shaper::new(&model).counted(size)
+    };
+    assert_eq!([40, 1500].map(|size| counted(0, 0, Framing::None, size)), [40, 1500]);
+    assert_eq!([40, 1500].map(|size| counted(18, 64, Framing::None, size)), [64, 1518]);
+    assert_eq!([38, 39, 40, 1500].map(|size| counted(10, 0, Framing::Atm, size)), [53, 106, 106, 1696]);
+    assert_eq!([64, 65, 100].map(|size| counted(0, 0, Framing::Ptm, size)), [65, 67, 102]);
+    assert_eq!(counted(8, 48, Framing::Atm, 1), 53);
+}
+
+/// At 8 Mbit/s, 1 us a byte: packets leave apart by what the one before counts as, whatever comes when; after an idle time at once.
+#[test]
+fn the_shaper_is_a_clock() {
+    let mut cake = cake(|model| (model.bandwidth, model.overhead) = (Some(Rate(8_000_000)), Size(20)));
+    for seq in 0..3 {
+        put(&mut cake, 7 * US, packet(0, seq, 980));
+    }
+    let mut left = Vec::new();
+    for us in 0..10_000 {
+        if us == 2_500 {
+            put(&mut cake, us * US, packet(1, 3, 480));
+            assert_eq!(cake.opens(), 3_007 * US, "the third is not over");
+        }
+        if us == 9_000 {
+            put(&mut cake, us * US, packet(1, 4, 480));
+        }
+        while take(&mut cake, us * US).is_some() {
+            left.push(us);
+        }
+    }
+    assert_eq!(left, [7, 1_007, 2_007, 3_007, 9_000]);
+}
+
+/// Where drops are charged, what is sent is less by what was dropped, but never less than two thirds of what it would be.
+#[test]
+fn a_shaper_of_arrivals_charges_drops() {
+    let shares = |ingress: bool| {
+        let mut cake = cake(|model| {
+            (model.bandwidth, model.ingress) = (Some(Rate(80_000_000)), ingress);
+            model.limit = Limit::Packets(100);
+        });
+        let (mut sent, mut dropped, mut seq) = (0u32, 0u32, 0);
+        // twice the bandwidth: a packet of 1000 bytes each 50 us
+        for us in 0..10_000_000 {
+            if us % 50 == 0 {
+                seq += 1;
+                cake.enqueue(Packet { time: Time(us * US), ..packet(0, seq, 1000) }, |_, _| dropped += 1);
+            }
+            while cake.dequeue(us * US, &mut 0, |_, _| dropped += 1).is_some() {
+                sent += 1;
+            }
+        }
+        (f64::from(sent) / 100_000.0, f64::from(dropped) / 200_000.0)
+    };
+    let (sent, dropped) = shares(false);
+    assert!((sent - 1.0).abs() < 0.01 && (dropped - 0.5).abs() < 0.01, "{sent} {dropped}");
+    let (sent, dropped) = shares(true);
+    assert!((sent - 2.0 / 3.0).abs() < 0.01 && (dropped - 2.0 / 3.0).abs() < 0.01, "{sent} {dropped}");
+}
+
+/// Queues of a set are shared only when all eight are taken, and a flow keeps its own while it is active.
+#[test]
+fn eight_ways() {
+    let mut cake = cake(|model| model.isolation = Isolation::Flows);
+    let home = |cake: &Cake, flow: u32| (cake.hashes[0].bits(u64::from(flow) << 1) >> 32) as usize % QUEUES;
+    let set = |number: usize| number / 8;
+    let flows: Vec<u32> = (0..100_000).filter(|flow| set(home(&cake, *flow)) == 5).take(9).collect();
+    let queues: Vec<usize> = flows
+        .iter()
+        .map(|flow| {
+            put(&mut cake, 0, packet(*flow, 0, 1000));
+            cake.flows
+                .iter()
+                .position(|queue| queue.fifo.first().is_some_and(|first| first.flow.0 == *flow))
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut own = queues[..8].to_vec();
+    own.sort_unstable();
+    assert_eq!(own, (40..48).collect::<Vec<_>>());
+    let shared = home(&cake, flows[8]);
+    assert_eq!(cake.flows[shared].fifo.packets(), 2, "the ninth shares its home");
+    // and those that have their own find it again, all but whose home it was
+    for (flow, queue) in flows.iter().zip(queues).take(8) {
+        assert!(cake.classify(&packet(*flow, 1, 1000)) == queue || queue == shared);
+    }
+}
+
+/// A queue's bytes by hosts: flows 0 to 9 from host 0, flow 10 from host 1, or to them.
+fn rates(isolation: Isolation, from: bool) -> (f64, f64) {
+    let hosts = (0..11).map(|flow| {
+        let (few, many) = (u32::from(flow == 10), 7 + flow);
+        if from { [few, many] } else { [many, few] }
+    });
+    let mut cake = cake(|model| (model.isolation, model.hosts) = (isolation, Hosts::Of(hosts.collect())));
+    for seq in 0..4000 {
+        for flow in 0..11 {
+            put(&mut cake, 0, packet(flow, seq, 1000));
+        }
+    }
+    served(&mut cake, 2000);
+    let bytes = served(&mut cake, 2000);
+    let of_first = bytes.range(..10).map(|(_, bytes)| bytes).sum::<u64>();
+    let most = bytes.range(..10).map(|(_, bytes)| bytes).max().copied().unwrap_or(0);
+    (bytes.get(&10).copied().unwrap_or(0) as f64 / of_first as f64, most as f64 * 10.0 / of_first as f64)
+}
+
+/// A host with one flow has as much as one with ten where hosts count in that direction, and an eleventh where flows alone do; the ten
+/// share alike.
+#[test]
+fn hosts_share_alike() {
+    for (isolation, from, one) in [
+        (Isolation::Triple, true, 1.0),
+        (Isolation::Triple, false, 1.0),
+        (Isolation::DualSrcHost, true, 1.0),
+        (Isolation::DualSrcHost, false, 0.1),
+        (Isolation::DualDstHost, true, 0.1),
+        (Isolation::DualDstHost, false, 1.0),
+        (Isolation::Flows, true, 0.1),
+        (Isolation::SrcHost, true, 1.0),
+        (Isolation::DstHost, false, 1.0),
+        (Isolation::Hosts, true, 0.1),
+    ] {
+        let (share, most) = rates(isolation, from);
+        assert!((share / one - 1.0).abs() < 0.02, "{isolation:?}, from {from}: {share}");
+        // in a queue of one host its flows come as they came
+        assert!((most - 1.0).abs() < 0.05, "{isolation:?}, from {from}: {most}");
+    }
+    let mut blind = cake(|model| model.isolation = Isolation::FlowBlind);
+    (0..50).for_each(|seq| _ = put(&mut blind, 0, packet(seq % 7, seq, 100)));
+    let order: Vec<u32> = (0..50).filter_map(|_| take(&mut blind, 0)).map(|packet| packet.seq).collect();
+    assert_eq!(order, (0..50).collect::<Vec<_>>());
+}
+
+/// When all is over, no host has a busy flow, and each queue comes to rest: what the counts took up they gave back. Many flows
+/// share queues and places here.
+#[test]
+fn busy_flows_are_counted_back() {
+    let hosts: Vec<[u32; 2]> = (0..4000).map(|flow| [flow % 1500, flow / 7]).collect();
+    let mut cake = cake(|model| (model.hosts, model.limit) = (Hosts::Of(hosts.into()), Limit::Packets(3000)));
+    let mut now = 0;
+    for seq in 0..40_000u32 {
+        now += 20 * US;
+        let flow = seq.wrapping_mul(2_654_435_761) % 4000;
+        put(&mut cake, now, packet(flow, seq, 200 + (seq % 13) as u16 * 100));
+        if seq % 3 > 0 {
+            take(&mut cake, now);
+        }
+    }
+    let busy =
+        |cake: &Cake| cake.places.iter().map(|host| u32::from(host.busy[0]) + u32::from(host.busy[1])).sum::<u32>();
+    let bulk = cake.flows.iter().filter(|flow| flow.set == Set::Bulk).count() as u32;
+    assert!(bulk > 100 && cake.bulk == bulk && busy(&cake) == 2 * bulk, "{bulk}");
+    // a packet now and then, so that turns go on
+    for seq in 0..200_000u32 {
+        now += MS;
+        if cake.packets() < 2 {
+            put(&mut cake, now, packet(1, seq, 100));
+        }
+        take(&mut cake, now);
+    }
+    assert!(cake.flows.iter().filter(|flow| flow.set != Set::None).count() <= 2);
+    assert!(busy(&cake) <= 2 && cake.bulk <= 1);
+}
+
+/// A packet of a flow that has just become active goes next, before a thousand that wait.
+#[test]
+fn the_sparse_goes_first() {
+    let mut cake = cake(|_| {});
+    for seq in 0..1000 {
+        put(&mut cake, 0, packet(seq % 4, seq, 1500));
+    }
+    served(&mut cake, 100);
+    for round in 0..50 {
+        put(&mut cake, round * MS, packet(9, round as u32, 200));
+        assert_eq!(take(&mut cake, round * MS).map(|packet| packet.flow.0), Some(9));
+        // it is found empty, and begins anew
+        assert_ne!(take(&mut cake, round * MS).map(|packet| packet.flow.0), Some(9));
+    }
+}
+
+/// What is too much goes from the head of the queue with the most bytes, as `sch_cake` has it, one packet at a time.
+#[test]
+fn the_fattest_pays() {
+    let mut cake = cake(|model| model.limit = Limit::Bytes(Size(10_000)));
+    let mut lost = Vec::new();
+    for seq in 0..9 {
+        lost.extend(put(&mut cake, 0, packet(1, seq, 1000)));
+    }
+    lost.extend(put(&mut cake, 0, packet(2, 100, 1000)));
+    assert_eq!((lost.as_slice(), cake.bytes()), ([].as_slice(), 10_000));
+    assert_eq!(put(&mut cake, 0, packet(2, 101, 1500)), [0, 1]);
+    for seq in 0..20 {
+        put(&mut cake, 0, packet(3, 200 + seq, 1500));
+        let queues = || cake.flows.iter().map(|flow| flow.fifo.bytes());
+        assert!(cake.bytes() <= 10_000 && queues().sum::<u64>() == cake.bytes());
+    }
+    let of = |flow: u32| cake.flows.iter().filter(move |queue| queue.fifo.first().is_some_and(|p| p.flow.0 == flow));
+    assert!(of(2).count() == 1 && of(2).all(|queue| queue.fifo.bytes() == 2_500), "who had least lost nothing");
+    let mut one = super::tests::cake(|model| model.limit = Limit::Bytes(Size(10)));
+    assert!(put(&mut one, 0, packet(1, 0, 1000)).is_empty(), "one packet may always wait");
+    assert_eq!(put(&mut one, 0, packet(1, 1, 1000)), [0]);
+}
+
+/// The stamp names the hosts on an emulated path.
+#[test]
+fn hosts_in_the_stamp() {
+    let mut cake = cake(|model| (model.hosts, model.isolation) = (Hosts::Stamped, Isolation::SrcHost));
+    let of = |from: u32, to: u32, flow: u32| Packet { stamp: Stamp(from << 16 | to), ..packet(flow, 0, 100) };
+    put(&mut cake, 0, of(3, 4, 1));
+    let one = cake.classify(&of(3, 4, 1));
+    assert_eq!(cake.classify(&of(3, 5, 2)), one);
+    assert_ne!(cake.classify(&of(4, 4, 1)), one);
+}
+
+/// A flow that sends one packet for each two that leave, and never has two waiting, beside nine that always have some: what counts as a whole turn
+/// has it take turns with them; of less there is always some of the turn left, and it goes first again and again (so does Linux').
+#[test]
+fn a_whole_turn_ends_it() {
+    let share = |size: u16| {
+        let mut cake = cake(|model| model.isolation = Isolation::Flows);
+        (0..9000).for_each(|seq| _ = put(&mut cake, 0, packet(seq % 9, seq, size)));
+        let mut own = 0;
+        for round in 0..500 {
+            if cake.flows.iter().all(|flow| flow.fifo.first().is_none_or(|first| first.flow.0 != 9)) {
+                put(&mut cake, 0, packet(9, 10_000 + round, size));
+            }
+            own += (0..2).filter_map(|_| take(&mut cake, 0)).filter(|left| left.flow.0 == 9).count();
+        }
+        own
+    };
+    // the nine have just become active, too, at first
+    let [whole, less] = [1514, 1500].map(share);
+    assert!(whole == 100 && less > 480, "{whole} {less}");
+}
