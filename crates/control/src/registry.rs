@@ -101,6 +101,7 @@ registry! {
         Dctcp(Box<dctcp::Dctcp>),
         Prague(Box<prague::Prague>),
         LedbatPlusPlus(Box<crate::ledbat_plus_plus::LedbatPlusPlus>),
+        Copa(Box<crate::copa::Copa>),
     }
 }
 

@@ -71,6 +71,9 @@ fn before_anything_has_come_back_nothing_is_known_of_the_network() {
         "full_bw_count",
         "alpha",
         "pacing_rate_bps",
+        "delta",
+        "velocity",
+        "competing",
     ];
     let kinds = ["cwnd", "acks", "tfrc", "rtcp"];
     for scheme in registry::schemes().filter(|scheme| scheme.machine != Machine::Udp) {
