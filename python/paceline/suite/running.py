@@ -87,7 +87,7 @@ def subjects_of(suite: Suite, named: Sequence[str]) -> list[Subject]:
 
 def command(suite: Suite, subjects: Sequence[Subject], cases: Sequence[str], runs: int) -> str:
     """The command line that runs it again."""
-    words = ["paceline", "suite", suite.name]
+    words = ["paceline", "suite", suite.name, *suite.given]
     for subject in subjects:
         words += [f"--{suite.kind}", subject.text]
     for case in cases:
@@ -101,7 +101,7 @@ def plan(suite: Suite, subjects: Sequence[Subject]) -> tuple[Paper, Refused]:
     compiled, refused = paper(suite, subjects)
     for subject in subjects:
         reasons = [reason for (_, text), reason in refused.items() if text == subject.text]
-        if len(reasons) == len(suite.cases):
+        if reasons and len(reasons) == len(suite.cases):
             raise SuiteError(f"--{suite.kind} {subject.text}: no case can run with it. {reasons[0]}")
     return compiled, refused
 
