@@ -264,3 +264,12 @@ def test_without_a_folder_it_asks_for_one() -> None:
     done = CliRunner().invoke(app, ["suite", "c4"])
     assert done.exit_code == 2
     assert "c4 takes its cases from files: --specs DIR" in " ".join(done.stderr.split())
+
+
+def test_a_folder_of_which_none_can_be_carried_is_undecided(tmp_path: Path) -> None:
+    specs = tmp_path / "specs"
+    specs.mkdir()
+    (specs / "fades.txt").write_text(changed("link_scenario", "wifi_fade"))
+    done = CliRunner().invoke(app, ["suite", "c4", "--specs", str(specs), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 3, done.output
+    assert "jitter that changes at an instant" in " ".join(done.stdout.split())
