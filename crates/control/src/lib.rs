@@ -10,6 +10,7 @@
 pub mod acks;
 pub mod bbr;
 pub mod bbr3;
+pub mod c4;
 pub mod copa;
 pub mod cubic;
 pub mod dctcp;

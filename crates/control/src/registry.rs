@@ -17,8 +17,8 @@ use crate::{
     Build, Controller, Gauges, LostSegment, Needs, ParameterError, PathView, Profile, RateSample, Scheme, TcpEvent,
 };
 use crate::{
-    RateController, TfrcEvent, UnknownScheme, WindowController, bbr, bbr3, cubic, dctcp, prague, rap, reno, tfrcp, udp,
-    vegas, veno,
+    RateController, TfrcEvent, UnknownScheme, WindowController, bbr, bbr3, c4, cubic, dctcp, prague, rap, reno, tfrcp,
+    udp, vegas, veno,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Time};
@@ -100,6 +100,7 @@ registry! {
         Bbr3(Box<bbr3::Bbr3>),
         Dctcp(Box<dctcp::Dctcp>),
         Prague(Box<prague::Prague>),
+        C4(Box<c4::C4>),
         LedbatPlusPlus(Box<crate::ledbat_plus_plus::LedbatPlusPlus>),
         Copa(Box<crate::copa::Copa>),
     }

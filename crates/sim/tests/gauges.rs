@@ -67,6 +67,7 @@ fn before_anything_has_come_back_nothing_is_known_of_the_network() {
         "n",
         "state",
         "pacing_gain",
+        "alpha_current",
         "round_count",
         "full_bw_count",
         "alpha",

@@ -50,6 +50,15 @@ def suite(
         list[str] | None,
         typer.Option("--case", metavar="C", help="Run this case alone; repeatable.", show_default=False),
     ] = None,
+    specs: Annotated[
+        Path | None,
+        typer.Option(
+            "--specs",
+            metavar="DIR",
+            help="Folder of specifications, for a suite that is made of such (c4: picoquic's sim_specs).",
+            show_default=False,
+        ),
+    ] = None,
     runs: Annotated[
         int | None,
         typer.Option(
@@ -89,6 +98,7 @@ def suite(
       paceline suite rfc9743 --scheme cubic
       paceline suite rfc9743 --scheme vegas:alpha=2,beta=4 --case bufferbloat
       paceline suite rfc7928 --queue codel --queue pie --junit junit.xml
+      paceline suite c4 --specs sim_specs
     """
     from paceline.suite import loading, where
 
@@ -101,7 +111,9 @@ def suite(
             )
         _suites([loading.load(key) for key in where.keys()])  # noqa: SIM118 (no dict)
         return
-    read = loading.load(name)
+    read = loading.load(name, specs)
+    if not read.cases:
+        raise PacelineError(f"{read.name} takes its cases from files: --specs DIR ({read.source})")
     named = _named(read, scheme or [], queue or [])
     chosen = read.only(case) if case else read
     if listing:
@@ -221,6 +233,8 @@ def _takes(one: Suite) -> str:
     from paceline.suite import running
     from paceline.sweeping import workers_of_machine
 
+    if not one.cases:
+        return "–"
     compiled, _ = running.plan(one, running.subjects_of(one, one.default[:1]))
     planned = reproduction.plan(compiled, one.runs)
     return duration(reproduction.seconds_on(planned.seconds, workers_of_machine()))

@@ -72,8 +72,12 @@ Refused = dict[tuple[str, str], str]
 def paper(suite: Suite, subjects: Sequence[Subject]) -> tuple[Paper, Refused]:
     """All cases with the subjects that can run in them, and why others cannot. Raises PaperError if what a case runs
     beside its subjects cannot: that is the suite's mistake."""
-    studies, found, refused = {}, [], {}
+    studies, found = {}, []
+    refused: Refused = {}
     for case in suite.cases:
+        if case.refused:
+            refused |= {(case.key, subject.text): case.refused for subject in subjects}
+            continue
         whole = study(suite, case, subjects)
         able = []
         for subject in subjects:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from paceline.reproduce.changes import Change
@@ -13,6 +14,7 @@ from paceline.reproduce.loading import read_levels, read_metrics, read_plots, re
 from paceline.reproduce.paper import Metric, World
 from paceline.reproduce.reading import Table, check_distinct, check_selections, read_toml, settings
 from paceline.results import SERIES
+from paceline.suite import sim_specs
 from paceline.suite.compiled import study
 from paceline.suite.suite import Case, Check, Kind, Section, Subject, Suite
 from paceline.suite.verdict import Rule, Threshold
@@ -23,9 +25,9 @@ MOST_RUNS = 1000
 Word = TypeVar("Word", Kind, Rule)
 
 
-def load(name_or_path: str) -> Suite:
-    """Reads a suite, by its key or the path of its folder. Raises SuiteError for an unknown one or a mistake in its
-    file."""
+def load(name_or_path: str, specs: Path | None = None) -> Suite:
+    """Reads a suite, by its key or the path of its folder, with the cases of a folder of specifications if it is
+    made of such (without one it has no cases). Raises SuiteError for an unknown one or a mistake in its files."""
     folder, place = find(name_or_path)
     name = f"{place if place == folder else folder.name}/{SUITE}"
     top = Table(name, read_toml(folder / SUITE))
@@ -38,8 +40,13 @@ def load(name_or_path: str) -> Suite:
     }
     cases = tuple(
         _case(f"{name}: case[{i}]", value, kind, metrics, sections)
-        for i, value in enumerate(top.take("case", list))
+        for i, value in enumerate(top.take("case", list, []))
     )
+    from_specs = about.take("specs", bool, False)
+    if specs is not None and not from_specs:
+        raise SuiteError(f"--specs {specs}: {name} has cases of its own, and takes none")
+    if from_specs and specs is not None:
+        cases += sim_specs.cases(specs, next(iter(sections), ""))
     top.end()
     suite = Suite(
         key=folder.resolve().name,
@@ -54,9 +61,13 @@ def load(name_or_path: str) -> Suite:
         metrics=metrics,
         sections=sections,
         cases=cases,
+        from_specs=from_specs,
+        given=() if specs is None else ("--specs", str(specs)),
     )
     about.end()
-    if not cases:
+    if from_specs and len(sections) != 1:
+        raise SuiteError(f"{name}: one section, for the cases of the specifications")
+    if not cases and not from_specs:
         raise SuiteError(f"{name}: needs at least one [[case]]")
     if not 1 <= suite.runs <= MOST_RUNS:
         raise SuiteError(f"{about.where}.runs: 1 to {MOST_RUNS}, not {suite.runs}")
@@ -69,7 +80,9 @@ def load(name_or_path: str) -> Suite:
             raise SuiteError(f"{name}: case {case.key}: no scenario file {case.scenario}")
         _check_expressions(f"{name}: case {case.key}", case, Subject.parse(kind, suite.default[0]), suite)
     used = {case.section for case in cases}
-    if idle := [key for key, section in sections.items() if key not in used and not section.later]:
+    if cases and (
+        idle := [key for key, section in sections.items() if key not in used and not section.later]
+    ):
         raise SuiteError(
             f"{name}: section {', '.join(idle)}: no case answers it, and `later` does not say why"
         )

@@ -87,7 +87,7 @@ def subjects_of(suite: Suite, named: Sequence[str]) -> list[Subject]:
 
 def command(suite: Suite, subjects: Sequence[Subject], cases: Sequence[str], runs: int) -> str:
     """The command line that runs it again."""
-    words = ["paceline", "suite", suite.name]
+    words = ["paceline", "suite", suite.name, *suite.given]
     for subject in subjects:
         words += [f"--{suite.kind}", subject.text]
     for case in cases:
@@ -100,8 +100,11 @@ def plan(suite: Suite, subjects: Sequence[Subject]) -> tuple[Paper, Refused]:
     mistake in the suite."""
     compiled, refused = paper(suite, subjects)
     for subject in subjects:
-        reasons = [reason for (_, text), reason in refused.items() if text == subject.text]
-        if len(reasons) == len(suite.cases):
+        open_to_it = [case for case in suite.cases if not case.refused]
+        reasons = [
+            refused[case.key, subject.text] for case in open_to_it if (case.key, subject.text) in refused
+        ]
+        if reasons and len(reasons) == len(open_to_it):
             raise SuiteError(f"--{suite.kind} {subject.text}: no case can run with it. {reasons[0]}")
     return compiled, refused
 

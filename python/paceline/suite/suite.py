@@ -49,6 +49,8 @@ class Subject:
 
     def settings(self, tables: tuple[str, ...]) -> Settings:
         """What it sets in these tables of a scenario: `flow.test`, or `link.bottleneck`."""
+        if self.name == AS_SPECIFIED:
+            return ()
         found = []
         for table in tables:
             if self.kind is Kind.QUEUE:
@@ -64,6 +66,8 @@ class Subject:
         return tuple(found)
 
 
+AS_SPECIFIED = "as-specified"
+"""The subject of a suite from specifications that leaves each its own controller."""
 _OF_FLOWS = frozenset(["profile", "ecn", "recovery", "segment", "initial_window", "delayed_ack", "min_rto"])
 """Keys of a flow, not parameters of its controller, that may stand after a scheme's name."""
 _EXAMPLE = {Kind.SCHEME: "cubic or vegas:alpha=2,beta=4", Kind.QUEUE: "pie or codel:target=10 ms"}
@@ -117,6 +121,8 @@ class Case:
     record_every_s: float
     seconds: float
     """Core seconds of a run."""
+    refused: str = ""
+    """Why it cannot run, with whatever scheme."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +155,10 @@ class Suite:
     metrics: Mapping[str, Metric]
     sections: Mapping[str, Section]
     cases: tuple[Case, ...]
+    from_specs: bool = False
+    """Its cases are read from files of the user's (`sim_specs`)."""
+    given: tuple[str, ...] = ()
+    """Where from, as the command line has it."""
 
     @property
     def name(self) -> str:

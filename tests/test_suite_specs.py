@@ -1,0 +1,275 @@
+"""`paceline suite c4`: specifications of picoquic's simulator, of our own writing, from file to verdict; and junk."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from paceline.cli import app
+from paceline.scenario import load
+from paceline.suite import loading, sim_specs
+from paceline.suite.suite import Case
+from paceline.suite.where import SuiteError, find
+
+ONE = """main_cc_algo: c4
+main_start_time: 0
+main_scenario_text: =b1:*1:397:500000;
+nb_connections: 1
+main_target_time: 3000000
+data_rate_in_gbps: 0.01
+latency: 10000
+queue_delay_max: 40000
+icid: 0102
+qlog_dir: logs"""
+TWO = ONE.replace("nb_connections: 1", "nb_connections: 2") + (
+    "\nbackground_cc_algo: bbr\nbackground_start_time: 500000\nbackground_scenario_text: =b1:*1:397:2000000;"
+)
+
+
+def read(text: str) -> Case:
+    return sim_specs.read(text, "x.txt", "x", "1")
+
+
+def settings(text: str) -> dict[str, str]:
+    case = read(text)
+    assert not case.refused
+    # what it sets is a scenario
+    load(find("c4")[0] / case.scenario, dict(case.settings))
+    return dict(case.settings)
+
+
+def changed(key: str, value: str) -> str:
+    """ONE with a key that says something else, or more."""
+    kept = [line for line in ONE.split("\n") if not line.startswith(f"{key}:")]
+    return "\n".join([*kept, f"{key}: {value}"])
+
+
+def test_a_specification_becomes_a_scenario() -> None:
+    found = settings(ONE)
+    assert found["flow.test.cc"] == "c4"
+    assert found["flow.test.app.size"] == "500000 B"
+    assert found["link.bottleneck.delay"] == "10000 us"
+    assert found["link.bottleneck.queue"] == '{ kind = "droptail", limit = "40000 us" }'
+    assert found["link.bottleneck.rate_schedule"] == '[{ at = "0 us", rate = "10000000 bit/s" }]'
+    case = read(ONE)
+    assert case.scenario == "one.toml"
+    assert [
+        (c.threshold and c.threshold.most, c.threshold and str(c.threshold.rule)) for c in case.checks
+    ] == [
+        (3.0, "worst"),
+        (3.0, "interval"),
+    ]
+
+
+def test_a_background_connection_has_its_own() -> None:
+    found = settings(TWO)
+    assert read(TWO).scenario == "two.toml"
+    assert (found["flow.other.cc"], found["flow.other.start"]) == ("bbr3", "500000 us")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "rates"),
+    [
+        ("low_and_up", [(0, 5e6), (2.5e6, 10e6)]),
+        ("drop_and_back", [(0, 10e6), (1.5e6, 5e6), (3.5e6, 10e6)]),
+        ("black_hole", [(0, 10e6), (2e6, 1), (4e6, 10e6)]),
+        ("1000000:U0.002:D0.002:L15000;9000000:U0.01:D0.01:L15000", [(0, 2e6), (1e6, 10e6), (10e6, 2e6)]),
+    ],
+)
+def test_a_link_that_varies(scenario: str, rates: list[tuple[float, float]]) -> None:
+    found = settings(changed("link_scenario", scenario))["link.bottleneck.rate_schedule"]
+    steps = [
+        (float(at), float(rate)) for at, rate in re.findall(r'at = "(\d+) us", rate = "(\d+) bit/s"', found)
+    ]
+    assert steps[: len(rates)] == rates
+
+
+def test_a_suspended_link_keeps_its_room_and_comes_again() -> None:
+    found = settings(changed("link_scenario", "wifi_suspension"))
+    assert found["link.bottleneck.queue"] == '{ kind = "droptail", limit = "50000 B" }'
+    assert found["link.bottleneck.rate_schedule"].count('"1 bit/s"') > 5
+
+
+def test_wifi_jitter_is_on_both_ways_and_rates_may_differ() -> None:
+    found = settings(changed("jitter", "7000") + "\nwifi_jitter: 1\ndata_rate_up_in_gbps: 0.002")
+    wifi = '{ kind = "bad-wifi", average = "7000 us" }'
+    assert (
+        found["link.bottleneck.delay_variation"] == found["link.bottleneck.backward.delay_variation"] == wifi
+    )
+    assert "2000000 bit/s" in found["link.bottleneck.backward.rate_schedule"]
+
+
+def test_without_a_limit_there_is_none() -> None:
+    assert settings(changed("queue_delay_max", ""))["link.bottleneck.queue"] == '{ kind = "unlimited" }'
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("main_cc_algo", "dcubic"),
+        ("main_cc_options", "D"),
+        ("main_scenario_text", "=a1:d50:p2:S:n250:80;=vlow:s30:p4:S:n150:3750:G30:I37500;"),
+        ("main_scenario_text", "=b1:*3:397:5000;"),
+        ("main_scenario_text", "=b1:*1:397:5000;=b2:*1:397:5000;"),
+        ("seed_cwin", "100000"),
+        ("seed_rtt", "1"),
+        ("l4s_max", "1200"),
+        ("jitter", "999"),
+        ("link_scenario", "wifi_fade"),
+        ("link_scenario", "1000000:U0.01:D0.01:L15000;9000000:U0.01:D0.01:L50000"),
+        ("link_scenario", "1000000:L15000:Q1000;9000000:L15000:Q2000"),
+        ("link_scenario", "1000000:L15000:J999:W"),
+        ("link_scenario", "1000000:L15000:B2:P18"),
+        ("never_heard_of", "1"),
+    ],
+)
+def test_what_cannot_be_carried_is_not_run_and_says_so(key: str, value: str) -> None:
+    refused = read(changed(key, value)).refused
+    assert refused.startswith(f"{key}: "), refused
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("main_target_time", "0", "1 to 3600000000"),
+        ("main_target_time", "soon", "1 to 3600000000"),
+        ("main_target_time", "٣", "1 to 3600000000"),
+        ("main_target_time", "9" * 5000, "1 to 3600000000"),
+        ("latency", "-1", "0 to 60000000"),
+        ("queue_delay_max", "1e3", "0 to 60000000"),
+        ("data_rate_in_gbps", "nan", "0 to 1000"),
+        ("data_rate_in_gbps", "1001", "0 to 1000"),
+        ("data_rate_up_in_gbps", "-0.1", "0 to 1000"),
+        ("wifi_jitter", "2", "0 to 1"),
+        ("nb_connections", "6", "1 to 5"),
+        ("main_start_time", "9999999999999", "0 to 3600000000"),
+        ("main_cc_algo", "c4; rm", "the name of a controller"),
+        ("main_scenario_text", "hello", "a transfer"),
+        ("main_scenario_text", "=b1:*1:397:0;", "1 byte or more"),
+        ("main_scenario_text", ";", "1 byte or more"),
+        ("link_scenario", "sometimes", "black_hole"),
+        ("link_scenario", "0:U1", "MICROSECONDS"),
+        ("link_scenario", ";", "needs a phase"),
+        ("link_scenario", "1000:X5", "U and D"),
+        ("link_scenario", "1000:U1001", "U and D"),
+        ("link_scenario", "1000:L99999999", "at most 60000000"),
+        ("link_scenario", "1:U0.01;1:U0.02", "more than 1000 phases"),
+        ("seed_cwin", "much", "0 to 1000000000000"),
+    ],
+)
+def test_a_mistake_names_file_line_key_and_range(key: str, value: str, said: str) -> None:
+    text = changed(key, value)
+    line = next(n for n, words in enumerate(text.split("\n"), 1) if words.startswith(f"{key}:"))
+    with pytest.raises(SuiteError) as caught:
+        read(text)
+    assert str(caught.value).startswith(f"x.txt, line {line}: {key}: ")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "x.txt: needs main_cc_algo"),
+        ("main_cc_algo", "x.txt, line 1: KEY: VALUE"),
+        ("\n: c4", "x.txt, line 2: KEY: VALUE"),
+        (f"{ONE}\nlatency: 1", "x.txt, line 11: latency: stands there already, in line 7"),
+        (ONE.replace("nb_connections: 1", "nb_connections: 2"), "x.txt: needs background_cc_algo"),
+    ],
+)
+def test_a_file_that_is_none_says_why(text: str, said: str) -> None:
+    with pytest.raises(SuiteError, match=re.escape(said)):
+        read(text)
+
+
+def test_junk_is_an_error_and_no_traceback() -> None:
+    """Two thousand specifications with letters changed: each is a case, or an error that names the file."""
+    draw = random.Random(1)
+    letters = ":;=*.-0123456789UDLQJWab \n\t\0é٣"
+    outcomes = set()
+    for _ in range(2000):
+        text = list(
+            TWO
+            + draw.choice(["", "\nlink_scenario: 1000000:U0.01:D0.02:L5:Q7;", "\nlink_scenario: black_hole"])
+        )
+        for _ in range(draw.randint(1, 8)):
+            at = draw.randrange(len(text))
+            text[at : at + draw.randint(0, 3)] = draw.choices(letters, k=draw.randint(0, 3))
+        try:
+            outcomes.add("undecided" if read("".join(text)).refused else "case")
+        except SuiteError as error:
+            outcomes.add("error" if str(error).startswith("x.txt") else str(error))
+    assert outcomes == {"undecided", "case", "error"}
+
+
+def test_folders_that_hold_no_specifications(tmp_path: Path) -> None:
+    with pytest.raises(SuiteError, match="no such folder"):
+        loading.load("c4", tmp_path / "none")
+    with pytest.raises(SuiteError, match=re.escape("1 to 1000 specifications (*.txt), not 0")):
+        loading.load("c4", tmp_path)
+    (tmp_path / "a.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(SuiteError, match="not UTF-8 at byte 0"):
+        loading.load("c4", tmp_path)
+    (tmp_path / "a.txt").write_bytes(b"#" * 70_000)
+    with pytest.raises(SuiteError, match="more than 65536 bytes"):
+        loading.load("c4", tmp_path)
+    with pytest.raises(SuiteError, match="has cases of its own"):
+        loading.load("bbr", tmp_path)
+
+
+def test_the_command_runs_judges_and_says_what_it_could_not(tmp_path: Path) -> None:
+    specs = tmp_path / "specs"
+    specs.mkdir()
+    (specs / "easy.txt").write_text(ONE)
+    (specs / "never.txt").write_text(changed("main_target_time", "100000"))
+    (specs / "fades.txt").write_text(changed("link_scenario", "wifi_fade"))
+    words = ["suite", "c4", "--specs", str(specs), "--runs", "3", "--out", str(tmp_path / "out"), "--json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1, done.output
+    cases = {case["case"]: case for case in json.loads(done.stdout)["cases"]}
+    assert {key: case["verdict"] for key, case in cases.items()} == {
+        "easy": "pass",
+        "never": "fail",
+        "fades": "undecided",
+    }
+    worst, mean = cases["easy"]["checks"]
+    # 500 kB at 10 Mbit/s take 0.41 s of payload, after a handshake of 20 ms
+    assert all(0.43 < value < 1.0 for value in worst["runs"])
+    assert (worst["rule"], mean["rule"], worst["source"]) == (
+        "worst",
+        "interval",
+        "easy.txt: main_target_time",
+    )
+    assert "jitter that changes at an instant" in cases["fades"]["cannot_run"]
+    assert f"--specs {specs}" in cases["easy"]["command"]
+
+
+def test_another_scheme_takes_the_main_controller_s_place(tmp_path: Path) -> None:
+    (tmp_path / "easy.txt").write_text(ONE)
+    suite = loading.load("c4", tmp_path)
+    from paceline.suite import running
+
+    compiled, refused = running.plan(suite, running.subjects_of(suite, ["as-specified", "cubic"]))
+    assert not refused
+    own, cubic = compiled.studies["easy"].series
+    assert dict(own.settings)["flow.test.cc"] == "c4"
+    assert dict(cubic.settings)["flow.test.cc"] == "cubic"
+
+
+def test_without_a_folder_it_asks_for_one() -> None:
+    done = CliRunner().invoke(app, ["suite", "c4"])
+    assert done.exit_code == 2
+    assert "c4 takes its cases from files: --specs DIR" in " ".join(done.stderr.split())
+
+
+def test_a_folder_of_which_none_can_be_carried_is_undecided(tmp_path: Path) -> None:
+    specs = tmp_path / "specs"
+    specs.mkdir()
+    (specs / "fades.txt").write_text(changed("link_scenario", "wifi_fade"))
+    done = CliRunner().invoke(app, ["suite", "c4", "--specs", str(specs), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 3, done.output
+    assert "jitter that changes at an instant" in " ".join(done.stdout.split())
