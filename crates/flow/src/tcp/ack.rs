@@ -12,7 +12,7 @@ impl Connection {
     #[inline]
     pub(super) fn take_in_order(&mut self, now: Time, packet: &Packet) -> (u32, u32, Span) {
         let ack = packet.seq;
-        self.stats.advance(now, self.controller.window()); // the Linux ways have no fast path
+        self.stats.advance(now, self.controller.window()); // the kernel's way has a fast path of its own
         let in_flight = self.nxt - self.una;
         let segments = ack - self.una;
         self.una = ack;
