@@ -43,13 +43,19 @@ fn accurate_ecn_counts_modulo_8() {
 /// The share of marks that the sender has counted in the round trip after the first acknowledgement, which begins it: alpha of
 /// DCTCP with a gain of one.
 fn share(told: &[(u32, u32)]) -> f64 {
+    let told: Vec<_> = told.iter().map(|&(next, marks)| (next, marks, None)).collect();
+    share_with(&told)
+}
+
+/// The same where acknowledgements may have a block.
+fn share_with(told: &[(u32, u32, Option<(u32, u32)>)]) -> f64 {
     let scheme = paceline_control::registry::scheme("dctcp").unwrap();
     let config = TcpConfig { ecn: Ecn::Accurate, ..config("dctcp") };
     let controller = paceline_control::TcpController::new(scheme, config.profile, &[("g", 1.0)]).unwrap();
     let mut bench = Bench::of(config, controller, 8);
     bench.pass(ms(100));
-    for &(next, marks) in told {
-        bench.ack_with(next, Flags::ACK.with_ace(marks + ACE_OFFSET), &[]);
+    for (next, marks, block) in told {
+        bench.ack_with(*next, Flags::ACK.with_ace(marks + ACE_OFFSET), block.as_slice());
     }
     let mut alpha = Alpha(f64::NAN);
     bench.sender.gauges(&mut alpha);
@@ -73,4 +79,11 @@ fn a_count_that_may_have_wrapped_is_taken_for_the_most() {
     // one acknowledgement of eight segments: the bits say none, which may be eight
     assert!((share(&[(2, 0), (10, 0)]) - 1.0).abs() < 1e-12);
     assert!((share(&[(2, 0), (10, 3)]) - 3.0 / 8.0).abs() < 1e-12);
+}
+
+/// Segments that were reported before are not told of anew by the acknowledgement that covers them.
+#[test]
+fn a_repaired_loss_is_no_wrapped_count() {
+    assert_eq!(share_with(&[(2, 0, None), (2, 0, Some((3, 6))), (2, 0, Some((3, 10))), (10, 0, None)]), 0.0);
+    assert_eq!(share_with(&[(2, 0, None), (2, 0, Some((3, 6))), (2, 1, Some((3, 10))), (10, 1, None)]), 1.0 / 8.0);
 }

@@ -210,7 +210,7 @@ impl Connection {
     /// Reads what an acknowledgement says of marks. With three bits a count is ambiguous where it may have gone round: then the
     /// most that the number of segments allows (RFC 9768 appendix A.2).
     #[inline(never)]
-    pub(super) fn read_marks(&mut self, now: Time, packet: &Packet) {
+    pub(super) fn read_marks(&mut self, now: Time, packet: &Packet, known: u32) {
         let acked = packet.seq - self.una;
         let told = packet.flags.has(Flags::ECE);
         let marked = match self.config.ecn {
@@ -220,7 +220,8 @@ impl Connection {
             Ecn::Accurate if self.una == self.base && self.config.bare_syn() => 0, // the handshake has a meaning of its own
             Ecn::Accurate => {
                 let behind = packet.flags.ace().wrapping_sub(ACE_OFFSET).wrapping_sub(self.marks) & 7;
-                if acked > 7 { acked - ((acked - behind) & 7) } else { behind }
+                let newly = acked - known;
+                if newly > 7 { newly - ((newly - behind) & 7) } else { behind }
             }
         };
         self.echo = marked > 0;

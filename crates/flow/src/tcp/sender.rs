@@ -165,7 +165,8 @@ impl TcpSender {
         let conn = &mut self.conn;
         conn.receive_window = options.and_then(|e| e.window).map_or(conn.config.receive_window, NonZeroU32::get).max(1);
         if conn.config.ecn.is_on() {
-            conn.read_marks(now, packet);
+            let known = self.repair.reported_below(conn, packet.seq);
+            conn.read_marks(now, packet, known);
             let here = conn.echo && matches!(conn.profile, Profile::Rfc | Profile::Ns2) && !conn.config.rack();
             if here && conn.marked(now, packet.seq) {
                 self.repair.marked(conn, now);

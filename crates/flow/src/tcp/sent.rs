@@ -523,6 +523,14 @@ impl Sent {
     pub(super) fn sacked(&self) -> u32 {
         self.sacked
     }
+    /// Segments below `seq` that were reported.
+    pub(super) fn sacked_below(&self, seq: u32) -> u32 {
+        if self.sacked == 0 {
+            return 0;
+        }
+        let below = (self.outstanding().start..seq).filter_map(|seq| self.place(seq));
+        below.filter(|&i| self.slots[i].marks & SACKED != 0).count() as u32
+    }
     pub(super) fn lost(&self) -> u32 {
         self.lost
     }

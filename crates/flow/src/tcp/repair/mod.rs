@@ -68,6 +68,15 @@ impl Repair {
         }
     }
 
+    /// Segments that an acknowledgement of all below `seq` covers and earlier ones have reported.
+    pub(super) fn reported_below(&self, conn: &Connection, seq: u32) -> u32 {
+        match self {
+            Repair::Linux(_) => conn.sent.sacked_below(seq),
+            Repair::Sack(sack) => sack.reported.covered(conn.una, seq),
+            Repair::Classic | Repair::Vegas(_) | Repair::Ns2Linux(_) => 0,
+        }
+    }
+
     /// Sends what the window and the state of the repair allow.
     pub(super) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         match self {
