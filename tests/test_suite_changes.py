@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from paceline import run
 from paceline.reproduce.where import PaperError
 from paceline.store import Store
 from paceline.suite import loading, running
@@ -15,8 +17,6 @@ from test_suite import PAUSES, SUITE, folder
 
 
 def test_what_changes_at_an_instant_of_the_run_is_run_twice(tmp_path: Path) -> None:
-    from paceline import run
-
     text = SUITE.replace('key = "windows"', f'key = "windows"\nat = "grown"\n{PAUSES}')
     suite = loading.load(str(folder(tmp_path / "s", text))).only(["windows"])
     result = running.run(suite, running.subjects_of(suite, ["cubic"]), runs=2, store=Store(tmp_path))
@@ -76,3 +76,23 @@ def test_cases_of_bbr_see_what_changes() -> None:
     result = running.run(suite, running.subjects_of(suite, []), runs=2)
     passed = [a.case.key for a in result.answers if a.outcome is Outcome.PASS]
     assert passed == [], "a case that passes without its change tests nothing"
+
+
+def test_two_timeouts_in_a_row_are_one_recovery_for_bbr3() -> None:
+    def cwnd(more: dict[str, object]) -> pl.DataFrame:
+        done = run(
+            loading.load("bbr").folder / "changes.toml",
+            seed=1,
+            set={"duration": "8 s", **more},
+            record=["cwnd"],
+            record_every_s=0.01,
+        )
+        assert done.flows["timeouts"][0] == (2 if more else 0)
+        return done.series("cwnd")
+
+    probes = cwnd({}).filter(pl.col("state") == 5)["time_s"][0]
+    spike = {"from": f"{probes:.3f} s", "to": f"{probes + 0.05:.3f} s", "extra": "4 s"}
+    table = cwnd({"link.bottleneck.delay_spike": [spike]})
+    bounded = table.filter(pl.col("inflight_longterm_packets").is_not_nan())["time_s"]
+    assert 0.5 < bounded[0] - probes < 1.5, "the first timeout takes what is late for lost"
+    assert bounded[-1] - probes < 4.2, "and nothing is left of that when it has come"
