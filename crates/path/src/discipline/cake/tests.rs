@@ -381,3 +381,25 @@ fn a_whole_turn_ends_it() {
     let [whole, less] = [1514, 1500].map(share);
     assert!(whole == 100 && less > 480, "{whole} {less}");
 }
+
+/// A queue is found empty only while another's packets wait: a flow alone keeps what BLUE has learnt of it (so does Linux').
+#[test]
+fn blue_of_a_flow_alone_stays() {
+    let mut cake = cake(|model| (model.isolation, model.limit) = (Isolation::Flows, Limit::Packets(10)));
+    (0..20).for_each(|seq| _ = put(&mut cake, 100 * MS, packet(1, seq, 1514)));
+    while take(&mut cake, 100 * MS).is_some() {}
+    let own = cake.flows.iter().position(|flow| flow.cobalt.blue() > 0).expect("it has overflown");
+    let blue = cake.flows[own].cobalt.blue();
+    for ms in 200..1200 {
+        put(&mut cake, ms * MS, packet(1, 100, 1514));
+        while take(&mut cake, ms * MS).is_some() {}
+    }
+    assert_eq!((blue, cake.flows[own].cobalt.blue()), (1 << 24, 1 << 24));
+    for ms in 1200..2200 {
+        put(&mut cake, ms * MS, packet(1, 100, 1514));
+        put(&mut cake, ms * MS, packet(2, 100, 1514));
+        put(&mut cake, ms * MS, packet(2, 101, 1514));
+        while take(&mut cake, ms * MS).is_some() {}
+    }
+    assert_eq!(cake.flows[own].cobalt.blue(), 0);
+}
