@@ -131,6 +131,29 @@ def test_the_same_in_both_worlds(what: str, flow: str, off: float) -> None:
     conclusive(measure, check)
 
 
+@pytest.mark.parametrize("cc", ["reno", "cubic"])
+def test_the_kernels_tcp_has_its_twins_goodput_and_queue(cc: str) -> None:
+    require("namespaces")
+    lasts = 12
+    changes = {"flow.bulk.cc": cc, "duration": f"{lasts} s"}
+    scenario = paceline.load(EXAMPLES / "campaigns/kernel-flow.toml", changes)
+    simulated = paceline.run(scenario)
+    (queue,) = simulated.queues.filter(direction="forward").to_dicts()
+    wait = queue["mean_packets"] * lasts / queue["departures"]
+
+    def measure() -> tuple[RunRecord, float]:
+        run = realtime.emulate(scenario, 1)
+        return run, run.summary["path"]["host"]["steal_share"]
+
+    def check(run: RunRecord) -> None:
+        (real,) = run.summary["flows"]
+        assert math.isclose(real["goodput_bps"], simulated.flows["goodput_bps"][0], rel_tol=0.03), real
+        (forward,) = [q for q in run.summary["queues"] if q["direction"] == "forward"]
+        assert math.isclose(forward["delay_mean_s"], wait, rel_tol=0.15), (forward, wait)
+
+    conclusive(measure, check)
+
+
 def test_l4s_in_both_worlds() -> None:
     require("namespaces")
     scenario = paceline.load(EXAMPLES / "l4s.toml", {"duration": "12 s", "warmup": "4 s"})

@@ -19,7 +19,7 @@ enum Takes {
 use Takes::{Number, One, Rate, Segment, Size, Span, Switch};
 
 /// Keys of any flow.
-const KEYS: [(&str, Takes); 32] = [
+const KEYS: [(&str, Takes); 33] = [
     ("profile", One(&["rfc", "linux", "ns2", "ns2-linux"])),
     ("segment", Segment),
     ("header", Size),
@@ -36,6 +36,7 @@ const KEYS: [(&str, Takes); 32] = [
     ("newreno", One(&["impatient", "slow-but-steady"])),
     ("limited_transmit", Switch),
     ("prr", Switch),
+    ("pacing", Switch),
     ("ecn", Switch),
     ("min_rto", Span),
     ("handshake", Switch),

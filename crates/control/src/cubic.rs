@@ -242,4 +242,7 @@ impl WindowController for Cubic {
     fn threshold(&self) -> f64 {
         self.ssthresh
     }
+    fn is_paced(&mut self) {
+        self.slow_start.is_paced();
+    }
 }

@@ -90,7 +90,7 @@ registry! {
         holds_back -> bool
     ](
         on_delivery(sample: &RateSample, path: &PathView), on_lost(lost: &LostSegment, path: &PathView),
-        on_marks(acked: u32, marked: u32, path: &PathView), draw_from(stream: Stream)
+        on_marks(acked: u32, marked: u32, path: &PathView), draw_from(stream: Stream), is_paced()
     ) {
         Reno(reno::Reno),
         Vegas(Box<vegas::Vegas>),

@@ -55,6 +55,13 @@ impl SlowStart {
         }
     }
 
+    /// Its segments leave one by one: HyStart++ has no use for a limit then (RFC 9406 section 4.3, L).
+    pub(crate) fn is_paced(&mut self) {
+        if let SlowStart::HystartPlusPlus(hystart) = self {
+            *hystart = HystartPlusPlus::new(u32::MAX);
+        }
+    }
+
     /// The connection stands, or slow start begins again: what was seen before says nothing any more.
     pub(crate) fn begin(&mut self, path: &PathView) {
         match self {

@@ -124,6 +124,8 @@ pub trait WindowController: Controller<Feedback = TcpEvent> {
     }
     /// Where its randomness comes from, if it wants any: told once, before anything else.
     fn draw_from(&mut self, _stream: Stream) {}
+    /// Its segments will leave one by one though it asks for no pacing: told once, before anything else.
+    fn is_paced(&mut self) {}
 }
 
 impl<C: Controller> Controller for Box<C> {
@@ -176,5 +178,8 @@ impl<C: WindowController> WindowController for Box<C> {
     }
     fn draw_from(&mut self, stream: Stream) {
         (**self).draw_from(stream);
+    }
+    fn is_paced(&mut self) {
+        (**self).is_paced();
     }
 }

@@ -399,6 +399,7 @@ fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
         limited_transmit: flow.limited_transmit.unwrap_or(defaults.limited_transmit),
         ecn: ecn(flow, defaults.ecn),
         prr: flow.prr.unwrap_or(defaults.prr),
+        pacing: flow.pacing.unwrap_or(defaults.pacing),
         min_rto: flow.min_rto.unwrap_or(defaults.min_rto),
         handshake: flow.handshake.unwrap_or(defaults.handshake),
         send_overhead: flow.send_overhead,

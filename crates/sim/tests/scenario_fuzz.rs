@@ -76,6 +76,7 @@ fn key() -> impl Strategy<Value = String> {
         "newreno",
         "limited_transmit",
         "prr",
+        "pacing",
         "ecn",
         "min_rto",
         "handshake",

@@ -46,6 +46,8 @@ pub struct TcpConfig {
     /// With SACK under profile `rfc`: the window shrinks to ssthresh over a round trip (proportional rate reduction, RFC 9937), in
     /// place of at once (RFC 6675 section 5).
     pub prr: bool,
+    /// Where losses are found by time: the segments of a window leave one by one, as under Linux' `fq`.
+    pub pacing: bool,
     /// A SYN and its acknowledgement come first.
     pub handshake: bool,
     /// Least retransmission timeout.
@@ -79,6 +81,7 @@ impl TcpConfig {
             limited_transmit: true,
             ecn: TcpController::new(scheme, profile, &[]).map_or(Ecn::Off, |controller| controller.needs().ecn),
             prr: false,
+            pacing: false,
             handshake: true,
             min_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),

@@ -208,14 +208,18 @@ impl Connection {
         self.phase = Phase::Open;
         self.timing = false;
         self.irregular = true;
-        self.delays_sends = config.send_overhead > Span::ZERO || self.needs.pacing;
+        let paced = self.needs.pacing || config.pacing;
+        self.delays_sends = config.send_overhead > Span::ZERO || paced;
         self.timer = Time::NEVER;
         self.rtt = Rtt::new(config.profile, config.initial_rto);
         self.rto = config.initial_rto;
         self.controller = self.fresh.clone();
         self.controller.draw_from(self.stream.fork(u64::from(base)));
         self.delivery = self.needs.deliveries.then(|| Box::new(Delivery::new(base)));
-        self.pacing = self.needs.pacing.then(|| Box::new(Pacing::new()));
+        self.pacing = paced.then(|| Box::new(Pacing::new()));
+        if paced && !self.needs.pacing {
+            self.controller.is_paced();
+        }
         self.recover = base;
         self.reduced = base;
         self.timed_out = None;

@@ -2,9 +2,9 @@
 
 use super::connection::{Action, Connection, FastPath, Phase};
 use crate::{Segment, Transmit};
-use paceline_control::{Ecn, Profile, Recovery, TcpEvent, Threshold, WindowController};
+use paceline_control::{Ecn, Profile, Recovery, TcpController, TcpEvent, Threshold, WindowController};
 use paceline_packet::{Flags, Stamp};
-use paceline_units::Time;
+use paceline_units::{Span, Time};
 
 impl Connection {
     /// What may be in flight: the window and what duplicates add, within the receiver's.
@@ -69,7 +69,12 @@ impl Connection {
     #[inline(always)]
     fn is_due(&mut self, now: Time) -> bool {
         let Some(pacing) = &mut self.pacing else { return true };
-        let due = pacing.due(now, || self.controller.send_quantum());
+        let due = if self.needs.pacing {
+            pacing.due(now, || self.controller.send_quantum())
+        } else {
+            let rate = window_rate(&self.controller, self.rtt.srtt(), self.segment);
+            pacing.due(now, || window_quantum(rate, self.segment))
+        };
         if due > now {
             self.delayed_send = due;
         }
@@ -150,7 +155,12 @@ impl Connection {
             delivery.sent(seq, left, self.sent.in_flight());
         }
         if let Some(pacing) = &mut self.pacing {
-            pacing.sent(now, self.segment, self.controller.pacing_rate());
+            let rate = if self.needs.pacing {
+                self.controller.pacing_rate()
+            } else {
+                window_rate(&self.controller, self.rtt.srtt(), self.segment)
+            };
+            pacing.sent(now, self.segment, rate);
         }
     }
 
@@ -260,4 +270,17 @@ impl Connection {
         self.timing = false;
         true
     }
+}
+
+/// Bytes a second at which the segments of a window leave whose controller asks for no rate (Linux `tcp_update_pacing_rate`): twice
+/// what it sends in a round trip while it doubles, 1.2 times later; without bound before the first round trip.
+fn window_rate(controller: &TcpController, srtt: Span, segment: u32) -> f64 {
+    let (window, threshold) = (controller.window(), controller.threshold());
+    let gain = if window < threshold / 2.0 { 2.0 } else { 1.2 };
+    if srtt > Span::ZERO { gain * window * f64::from(segment) / srtt.as_secs_f64() } else { f64::INFINITY }
+}
+
+/// What leaves at once: what the rate sends in a millisecond (`sk_pacing_shift`), two segments at least.
+fn window_quantum(rate: f64, segment: u32) -> u32 {
+    ((rate / 1024.0) as u32).max(2 * segment)
 }

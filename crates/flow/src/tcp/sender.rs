@@ -196,7 +196,7 @@ impl TcpSender {
             self.choose_path();
             self.repair.pump(&mut self.conn, now, out);
         }
-        if self.conn.delayed_send <= now && self.conn.needs.pacing {
+        if self.conn.delayed_send <= now && self.conn.pacing.is_some() {
             self.conn.delayed_send = Time::NEVER;
             self.repair.pump(&mut self.conn, now, out);
         } else if self.conn.delayed_send <= now {

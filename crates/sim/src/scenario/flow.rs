@@ -106,6 +106,11 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "`false` for `sack` in profile rfc"))]
     pub prr: Option<bool>,
+    /// Segments leave one by one, at twice what the window sends in a round trip in slow start and 1.2 times after, as Linux with `fq`:
+    /// under profile `linux`, and where losses are found by time (`recovery = "rack"`). Who models the path paces anyway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "`false`; `true` for who paces anyway"))]
+    pub pacing: Option<bool>,
     /// Explicit congestion notification (RFC 3168).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "by controller"))]

@@ -14,7 +14,7 @@ use super::walk::listed;
 use paceline_control::registry::{scheme, schemes};
 use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, Scheme, TfrcController};
-use paceline_control::{Profile as ControlProfile, Recovery as ControlRecovery};
+use paceline_control::{Profile as ControlProfile, Recovery as ControlRecovery, TcpController, WindowController};
 use paceline_flow::acks::AcksConfig;
 use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::TcpConfig;
@@ -257,6 +257,13 @@ impl Rules {
             let problem =
                 "goes with `recovery = \"sack\"` under profile `rfc`; profile `linux` always has it; leave it out";
             self.note(join(path, "prr"), problem);
+        }
+        let paces = TcpController::new(scheme, profile.control(), &[]).is_ok_and(|c| c.needs().pacing);
+        if flow.pacing.is_some() && paces {
+            self.note(join(path, "pacing"), format!("{who} paces anyway; leave the key out"));
+        } else if flow.pacing.is_some() && profile != Profile::Linux && recovery != ControlRecovery::Rack {
+            let problem = "goes with profile `linux`, and with `recovery = \"rack\"` under profile `rfc`; leave it out";
+            self.note(join(path, "pacing"), problem);
         }
         let mut useless = |key: &str, value: &str| {
             self.note(join(path, key), format!("`{value}` has no effect on {who}; leave the key out"));

@@ -31,6 +31,7 @@ impl Rules {
             ("newreno", flow.newreno.is_some()),
             ("limited_transmit", flow.limited_transmit.is_some()),
             ("prr", flow.prr.is_some()),
+            ("pacing", flow.pacing.is_some()),
             ("min_rto", flow.min_rto.is_some()),
             ("ecn_feedback", flow.ecn_feedback.is_some()),
             ("handshake", flow.handshake.is_some()),
