@@ -47,8 +47,11 @@ fn share(told: &[(u32, u32)]) -> f64 {
     share_with(&told)
 }
 
+/// An acknowledgement: the next segment, the count of marks, a block.
+type Told = (u32, u32, Option<(u32, u32)>);
+
 /// The same where acknowledgements may have a block.
-fn share_with(told: &[(u32, u32, Option<(u32, u32)>)]) -> f64 {
+fn share_with(told: &[Told]) -> f64 {
     let scheme = paceline_control::registry::scheme("dctcp").unwrap();
     let config = TcpConfig { ecn: Ecn::Accurate, ..config("dctcp") };
     let controller = paceline_control::TcpController::new(scheme, config.profile, &[("g", 1.0)]).unwrap();

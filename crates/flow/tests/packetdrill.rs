@@ -7,8 +7,9 @@
 mod linux_sender;
 mod segments;
 
-use linux_sender::Bench;
+use linux_sender::{Bench, config};
 use paceline_control::WindowController;
+use paceline_flow::tcp::TcpConfig;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -26,7 +27,10 @@ struct Script {
 impl Script {
     /// Over a round trip of so many ms, with so many segments to send.
     fn new(scheme: &str, rtt: u64, segments: u64) -> Script {
-        let bench = Bench::new(scheme, rtt, segments);
+        Script::of(Bench::new(scheme, rtt, segments))
+    }
+
+    fn of(bench: Bench) -> Script {
         let mut script = Script { bench, sent: BTreeMap::new(), new: Vec::new(), next: 1, holes: false };
         script.take();
         script.new.retain(|seq| *seq > 0);
@@ -91,7 +95,7 @@ impl Script {
     }
 }
 
-/// slow_start/slow-start-ack-per-{1,2,4}pkt, slow-start-app-limited, slow-start-app-limited-9-packets-out.
+/// slow_start/slow-start-ack-per-{1,4}pkt, slow-start-app-limited, slow-start-app-limited-9-packets-out.
 #[test]
 fn slow_start_grows_by_what_is_acknowledged() {
     for scheme in ["cubic", "reno"] {
@@ -119,6 +123,35 @@ fn slow_start_grows_by_what_is_acknowledged() {
         for (next, window) in [(3, 12), (5, 14), (7, 16), (9, 18), (10, 18)] {
             s.ack(next).cwnd(window).after(5);
         }
+    }
+}
+
+/// slow_start/slow-start-fq-ack-per-2pkt: behind `fq` the first ten leave at once, and then pairs at the window's rate, within 2 ms
+/// of the script's times.
+#[test]
+fn a_paced_window_leaves_in_pairs() {
+    let config = TcpConfig { pacing: true, ..config("cubic") };
+    let mut s = Script::of(Bench::of(&config, "cubic", 100, 28));
+    s.sends(1..11).cwnd(10);
+    s.after(105).ack(3).cwnd(12).sends(11..13);
+    s.after(3).ack(5).cwnd(14);
+    // the script's times from here on, in ms
+    let (acked_at, sent_at) = ([2, 11, 12], [1, 9, 16, 23]);
+    let (mut next, mut pairs) = (7, Vec::new());
+    for ms in 1..40_u64 {
+        s.after(1);
+        if acked_at.contains(&ms) {
+            s.ack(next);
+            next += 2;
+        }
+        if !s.new.is_empty() {
+            pairs.push((ms, std::mem::take(&mut s.new)));
+        }
+    }
+    for (i, sent) in (0..).zip(sent_at) {
+        let (at, pair) = &pairs[i as usize];
+        assert_eq!(*pair, [13 + 2 * i, 14 + 2 * i]);
+        assert!(at.abs_diff(sent) <= 2, "{pairs:?}");
     }
 }
 

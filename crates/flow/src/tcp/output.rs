@@ -6,6 +6,9 @@ use paceline_control::{Ecn, Profile, Recovery, TcpController, TcpEvent, Threshol
 use paceline_packet::{Flags, Stamp};
 use paceline_units::{Span, Time};
 
+/// `fq` lets the first ten segments of a flow pass as they come (`initial_quantum`).
+const INITIAL_QUANTUM: u32 = 10;
+
 impl Connection {
     /// What may be in flight: the window and what duplicates add, within the receiver's.
     #[inline]
@@ -71,6 +74,8 @@ impl Connection {
         let Some(pacing) = &mut self.pacing else { return true };
         let due = if self.needs.pacing {
             pacing.due(now, || self.controller.send_quantum())
+        } else if self.nxt <= self.base + INITIAL_QUANTUM {
+            now
         } else {
             let rate = window_rate(&self.controller, self.rtt.srtt(), self.segment);
             pacing.due(now, || window_quantum(rate, self.segment))

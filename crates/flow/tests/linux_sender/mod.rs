@@ -26,9 +26,14 @@ pub fn config(scheme: &str) -> TcpConfig {
 impl Bench {
     /// Established after a handshake of `rtt` milliseconds, with `segments` to send (all, if 0).
     pub fn new(scheme: &str, rtt: u64, segments: u64) -> Bench {
-        let (config, scheme) = (config(scheme), registry::scheme(scheme).unwrap());
+        Bench::of(&config(scheme), scheme, rtt, segments)
+    }
+
+    /// The same with other settings.
+    pub fn of(config: &TcpConfig, scheme: &str, rtt: u64, segments: u64) -> Bench {
+        let scheme = registry::scheme(scheme).unwrap();
         let controller = TcpController::new(scheme, Profile::Linux, &[]).unwrap();
-        let mut sender = TcpSender::new(&config, controller, Stream::new(1, "t"));
+        let mut sender = TcpSender::new(config, controller, Stream::new(1, "t"));
         let (now, mut out) = (Time(1_000_000_000), Vec::new());
         match segments {
             0 => sender.supply_endless(now, &mut out),
