@@ -182,6 +182,15 @@ def test_every_command_has_help_with_examples_that_run(tmp_path: Path, served: i
             done.result()
 
 
+SPECIFICATION = """main_cc_algo: c4
+main_scenario_text: =b1:*1:397:500000;
+main_target_time: 3000000
+data_rate_in_gbps: 0.01
+latency: 10000
+queue_delay_max: 40000
+"""
+
+
 def examples_run(command: str, where: Path, served: int) -> None:
     """The examples of a command's help run, in a directory of its own."""
     where.mkdir()
@@ -210,7 +219,11 @@ def examples_run(command: str, where: Path, served: int) -> None:
         # Of a whole paper one figure: all of it takes a minute.
         whole = words[1] == "reproduce" and not {"--figure", "--list"} & set(words)
         brief = " --figure 3 --runs 1" if whole else ""
-        if words[1] == "suite" and not {"--list", "--case"} & set(words):
+        if words[1] == "suite" and "--specs" in words:
+            (where / "sim_specs").mkdir()
+            (where / "sim_specs/one.txt").write_text(SPECIFICATION)
+            brief = " --runs 2"
+        elif words[1] == "suite" and not {"--list", "--case"} & set(words):
             brief = f" --runs 2 --case {'wired' if words[2] == 'rfc9743' else 'flood'}"
         # Nothing is fetched from elsewhere.
         here = re.sub(r" -- curl .*", " -- true", line)

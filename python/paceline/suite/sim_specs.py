@@ -163,6 +163,7 @@ def read(text: str, name: str, key: str, section: str) -> Case:
         text="",
         scenario="two.toml" if two else "one.toml",
         settings=() if why else (*settings, ("duration", f"{_duration_s(target_us)} s")),
+        change=None,
         tables=("flow.test",),
         beside=(),
         levels=(Level("", 0.0, ()),),
