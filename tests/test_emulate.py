@@ -224,16 +224,24 @@ def test_lost_is_what_the_path_has_dropped(flow: str, link: str) -> None:
     made = paceline.parse(
         f'{text}{link}backward = {{ queue = {{ limit = "15 packets" }} }}\n[flow.a]\n{flow}'
     )
-    run = realtime.emulate(made, 1)
-    (row,) = run.summary["flows"]
-    ways = {way["direction"]: way for way in run.summary["path"]["directions"]}
-    dropped = sum(ways["backward" if "right" in flow else "forward"]["drops"].values())
-    if "corrupt" in link:  # those are not dropped on the path but where they come out
-        dropped = row["packets_sent"] - row["packets_delivered"]
-    assert dropped > 2
-    # beside data the path carries what asks for a flow and closes it; a kernel's segments may be cut anew
-    assert dropped - 2 <= row["packets_lost"] <= dropped, (row, ways)
-    assert row["loss_rate"] == row["packets_lost"] / row["packets_sent"]
+
+    def measure() -> tuple[RunRecord, float]:
+        run = realtime.emulate(made, 1)
+        return run, run.summary["path"]["host"]["steal_share"]
+
+    def check(run: RunRecord) -> None:
+        (row,) = run.summary["flows"]
+        ways = {way["direction"]: way for way in run.summary["path"]["directions"]}
+        dropped = sum(ways["backward" if "right" in flow else "forward"]["drops"].values())
+        if "corrupt" in link:  # those are not dropped on the path but where they come out
+            dropped = row["packets_sent"] - row["packets_delivered"]
+        assert dropped > 2
+        # beside data the path carries what asks for a flow and closes it; a kernel's segments may be cut anew
+        assert dropped - 2 <= row["packets_lost"] <= dropped, (row, ways)
+        assert row["loss_rate"] == row["packets_lost"] / row["packets_sent"]
+
+    # a busy host lets a flow go on for a while after its end, and what is dropped then is not counted
+    conclusive(measure, check)
 
 
 def test_what_a_flow_lost_before_the_warm_up_ends_is_left_out() -> None:
