@@ -74,7 +74,10 @@ impl Ftp {
             (State::Sending, None) => self.limit(now),
             (State::Limited(until, _), _) if now >= *until => {
                 self.state = State::Sending;
-                Action::Endless
+                match self.limit(now) {
+                    Action::Wait => Action::Endless,
+                    next => next, // another time adjoins
+                }
             }
             (State::Limited(_, Some(source)), _) => source.next_action(now),
             _ => Action::Wait,
@@ -151,6 +154,7 @@ mod tests {
         let limited = vec![
             Limited { period: Period { start: AT(2), stop: AT(4) }, rate: Some(Rate(8_000)) },
             Limited { period: Period { start: AT(5), stop: AT(6) }, rate: None },
+            Limited { period: Period { start: AT(6), stop: AT(7) }, rate: None },
         ];
         let mut ftp = Ftp::new(None, Period { start: AT(1), stop: AT(9) }).limited(limited, Size(1000));
         let mut done = Vec::new();
@@ -173,7 +177,8 @@ mod tests {
             (3, send),
             (4, Action::Endless),
             (5, less),
-            (6, Action::Endless),
+            (6, less),
+            (7, Action::Endless),
             (9, Action::Stop),
         ];
         assert_eq!(done, expected);

@@ -452,7 +452,7 @@ impl WindowController for C4 {
         self.timed_out = false;
         let packets = sample.newly_acked as f64 / self.smss;
         self.received += packets as u64;
-        if self.state == State::Initial {
+        if self.state == State::Initial && !sample.app_limited {
             self.slow_start += sample.newly_acked as f64 / f64::from(1_u32 << (3 * self.eras_no_increase));
         }
         self.app_limited &= sample.app_limited;

@@ -258,6 +258,9 @@ def _flow(entries: _Entries, who: str, flow: str, why: list[str]) -> Settings:
             f"{who}_cc_options: {options[:40]}: what it means to picoquic's controller is not known here"
         )
     start_us = entries.whole(f"{who}_start_time", 0, _HOUR_US)
+    ends_us = _duration_s(entries.whole("main_target_time", 1, _HOUR_US)) * 10**6
+    if start_us >= ends_us:
+        why.append(f"{who}_start_time: {start_us} us is after the end of the run here, {ends_us} us")
     size = _transfer(entries, f"{who}_scenario_text", why)
     return (
         (f"flow.{flow}.cc", SCHEMES.get(algorithm, "")),
@@ -313,6 +316,8 @@ def _link(entries: _Entries, target_us: int, why: list[str]) -> Settings:
     queue_us = entries.whole("queue_delay_max", 0, _MINUTE_US)
     if own is not None:
         latency_us, queue_us = own
+    if latency_us == 0:
+        why.append("latency: 0, or none: a path without delay is not here")
     if entries.whole("l4s_max", 0, _MINUTE_US) > 0:
         why.append("l4s_max: the simulator's DualPI2 is not that of RFC 9332")
     horizon_us = _duration_s(target_us) * 10**6
@@ -398,7 +403,7 @@ def _list(
                 "link_scenario",
                 f"{known}, or phases MICROSECONDS:U0.01:D0.01:L15000:Q100000;..., not {part[:60]!r}",
             )
-        rates, numbers = {"U": up, "D": down}, dict.fromkeys("LQJSBPW", 0)
+        rates, numbers = {"U": 0.0, "D": down}, dict.fromkeys("LQJSBPW", 0)
         for word in words:
             letter, value = word[:1], word[1:]
             rate = _rate(value) if letter in rates else None
@@ -413,7 +418,9 @@ def _list(
                     "link_scenario",
                     f"U and D (Gbit/s, 0 to 1000), L, Q and J (us), S, B, P (whole numbers) and W, not {word[:40]!r}",
                 )
-        phases.append(Phase(int(first), rates["U"], rates["D"]))
+        # without a rate up it is the file's, and without that one the phase's own down
+        up_here = rates["U"] or (up if entries.text("data_rate_up_in_gbps") else rates["D"])
+        phases.append(Phase(int(first), up_here, rates["D"]))
         others.append(numbers)
     if not phases:
         raise entries.error("link_scenario", "needs a phase")

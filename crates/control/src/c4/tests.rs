@@ -71,10 +71,12 @@ fn initial_ends_after_three_eras_without_a_higher_rate_of_a_sender_with_data() {
     let mut c4 = started();
     assert!((c4.window() - 10.0).abs() < 1e-9 && c4.pacing_rate() == f64::INFINITY);
     c4.on_delivery(&ack(1000, 1000, 1e6, 100), &path(0));
+    let window = c4.slow_start;
     for n in 2..12 {
         c4.on_delivery(&RateSample { app_limited: true, ..ack(1000 * n, 1000 * n, 1e6, 100) }, &path(0));
         assert_eq!(c4.state, State::Initial, "limited by the application");
     }
+    assert!((c4.slow_start - window).abs() < 1e-9, "a window that is not used does not grow");
     let (c4, _) = recovering(1e6);
     assert!((c4.pacing_rate() - 0.99e6 * 15.0 / 16.0).abs() < 1.0);
 }

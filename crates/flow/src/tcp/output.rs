@@ -77,7 +77,7 @@ impl Connection {
         } else if self.nxt <= self.base + INITIAL_QUANTUM {
             now
         } else {
-            let rate = window_rate(&self.controller, self.rtt.srtt(), self.segment);
+            let rate = window_rate(&self.controller, self.sent.out(), self.rtt.srtt(), self.segment);
             pacing.due(now, || window_quantum(rate, self.segment))
         };
         if due > now {
@@ -163,7 +163,7 @@ impl Connection {
             let rate = if self.needs.pacing {
                 self.controller.pacing_rate()
             } else {
-                window_rate(&self.controller, self.rtt.srtt(), self.segment)
+                window_rate(&self.controller, self.sent.out(), self.rtt.srtt(), self.segment)
             };
             pacing.sent(now, self.segment, rate);
         }
@@ -278,10 +278,11 @@ impl Connection {
 }
 
 /// Bytes a second at which the segments of a window leave whose controller asks for no rate (Linux `tcp_update_pacing_rate`): twice
-/// what it sends in a round trip while it doubles, 1.2 times later; without bound before the first round trip.
-fn window_rate(controller: &TcpController, srtt: Span, segment: u32) -> f64 {
-    let (window, threshold) = (controller.window(), controller.threshold());
-    let gain = if window < threshold / 2.0 { 2.0 } else { 1.2 };
+/// what it sends in a round trip while it doubles, 1.2 times later, of the segments that are out if those are more (in recoveries
+/// they are); without bound before the first round trip.
+fn window_rate(controller: &TcpController, out: u32, srtt: Span, segment: u32) -> f64 {
+    let gain = if controller.window() < controller.threshold() / 2.0 { 2.0 } else { 1.2 };
+    let window = controller.window().max(f64::from(out));
     if srtt > Span::ZERO { gain * window * f64::from(segment) / srtt.as_secs_f64() } else { f64::INFINITY }
 }
 

@@ -1,9 +1,10 @@
 //! CAKE: a shaper, turns by flow and host, and COBALT on each flow's queue.
 //!
-//! Høiland-Jørgensen, Täht, Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home Gateways", IEEE LANMAN 2018; the behaviour is
-//! that of Linux' `sch_cake` (since 4.19) with `besteffort`: one tin. Turns are those of DRR++ (MacGregor, Shi, "Deficits for Bursty
-//! Latency-Critical Flows: DRR++", ICON 2000): a queue that has just become active goes first until it has had a turn's bytes; one that has
-//! become empty but still remembers drops decays, apart from the others.
+//! Høiland-Jørgensen, Täht, Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home Gateways", IEEE
+//! LANMAN 2018; the behaviour is that of Linux' `sch_cake` (since 4.19) with `besteffort`: one tin. Turns are those of
+//! DRR++ (MacGregor, Shi, "Deficits for Bursty Latency-Critical Flows: DRR++", ICON 2000): a queue that has just become
+//! active goes first until it has had a turn's bytes; one that has become empty but still remembers drops decays, apart
+//! from the others.
 
 mod cobalt;
 mod hashing;

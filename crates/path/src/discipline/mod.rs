@@ -1,8 +1,9 @@
 //! Queue disciplines by themselves: a packet goes in at one instant and comes out at another, when an interface asks.
 //!
 //! A discipline knows neither link nor medium: whatever serves it calls [`Discipline::enqueue`] for each packet that
-//! comes and [`Discipline::dequeue`] whenever it could send, also when nothing waits (then RED's queue is idle from there
-//! on, and FQ-CoDel's round goes on). One with a shaper holds packets back: it has none before [`Discipline::opens`]. Every packet that goes in comes out, is handed to `dropped`, or still waits.
+//! comes and [`Discipline::dequeue`] whenever it could send, also when nothing waits (then RED's queue is idle from
+//! there on, and FQ-CoDel's round goes on). One with a shaper holds packets back: it has none before
+//! [`Discipline::opens`]. Every packet that goes in comes out, is handed to `dropped`, or still waits.
 
 mod cake;
 mod codel;
@@ -142,8 +143,8 @@ impl Discipline {
         }
     }
 
-    /// A packet comes at `now`; calls must come in order of time, among those of [`Discipline::dequeue`]. What is dropped
-    /// (it, or others) is handed to `dropped`.
+    /// A packet comes at `now`; calls must come in order of time, among those of [`Discipline::dequeue`]. What is
+    /// dropped (it, or others) is handed to `dropped`.
     #[inline]
     pub fn enqueue(&mut self, now: Time, mut packet: Packet, mut dropped: impl FnMut(&Packet, DropReason)) {
         packet.time = now;
@@ -172,8 +173,8 @@ impl Discipline {
         }
     }
 
-    /// The packet to send at `now`, whose time is still that at which it came; `None` if nothing waits, or if what waits is
-    /// held back until [`Discipline::opens`]. What is dropped on the way is handed to `dropped`.
+    /// The packet to send at `now`, whose time is still that at which it came; `None` if nothing waits, or if what
+    /// waits is held back until [`Discipline::opens`]. What is dropped on the way is handed to `dropped`.
     #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: impl FnMut(&Packet, DropReason)) -> Option<Packet> {
         match &mut self.kind {

@@ -340,7 +340,7 @@ pub enum Queue {
         /// What its shaper lets through, in the bytes that `overhead`, `mpu` and `framing` make of packets; a queue's turn and the delay to
         /// hold follow from it. Not in a cell.
         #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "none: as fast as the link", "x-min" = "1 kbit/s", "x-max" = "1 Tbit/s"))]
+        #[schemars(extend("x-default" = "none: as fast as the link", "x-min" = "1 kbit/s", "x-max" = "1000 Gbit/s"))]
         bandwidth: Option<Rate>,
         /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
         /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a

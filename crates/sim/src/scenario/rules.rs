@@ -259,6 +259,11 @@ impl Rules {
             self.note(join(path, "prr"), problem);
         }
         let paces = TcpController::new(scheme, profile.control(), &[]).is_ok_and(|c| c.needs().pacing);
+        if flow.ecn == Some(true) && scheme.name == "c4" {
+            let problem =
+                "its text does not say yet what a mark is to `c4`, which would take no notice of any; leave it out";
+            self.note(join(path, "ecn"), problem);
+        }
         if flow.pacing.is_some() && paces {
             self.note(join(path, "pacing"), format!("{who} paces anyway; leave the key out"));
         } else if flow.pacing.is_some() && profile != Profile::Linux && recovery != ControlRecovery::Rack {

@@ -1,13 +1,14 @@
 //! COBALT: CoDel and BLUE side by side on one queue.
 //!
-//! CoDel (RFC 8289) for what heeds a drop or a mark; BLUE (Feng, Kandlur, Saha, Shin, "BLUE: A New Class of Active Queue Management
-//! Algorithms", University of Michigan CSE-TR-387-99, 1999) for what does not: a probability that grows when the queue overflows and falls when it
-//! runs empty. CoDel is in the form of `sch_cake`: one instant, `drop_next`, is both the first drop's and the following ones', and once
-//! the delay is good again the count falls by the same law by which it rose.
+//! CoDel (RFC 8289) for what heeds a drop or a mark; BLUE (Feng, Kandlur, Saha, Shin, "BLUE: A New Class of Active
+//! Queue Management Algorithms", University of Michigan CSE-TR-387-99, 1999) for what does not: a probability that
+//! grows when the queue overflows and falls when it runs empty. CoDel is in the form of `sch_cake`: one instant,
+//! `drop_next`, is both the first drop's and the following ones', and once the delay is good again the count falls by
+//! the same law by which it rose.
 //!
-//! Linux has 1/sqrt(n) in 32 bits of fixed point, exact up to n = 15 and a Newton step from there; here it is exact. There a queue that has
-//! never dropped begins with a factor of 0 where its comment says 1, so that its very first drop comes a packet after the delay passed the target;
-//! here that too waits for an interval.
+//! Linux has 1/sqrt(n) in 32 bits of fixed point, exact up to n = 15 and a Newton step from there; here it is exact.
+//! There a queue that has never dropped begins with a factor of 0 where its comment says 1, so that its very first drop
+//! comes a packet after the delay passed the target; here that too waits for an interval.
 
 use super::model::CakeModel;
 use crate::DropReason;
@@ -26,8 +27,8 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// A shaped link's target is at least one and a half times its longest packet's time, and the interval as much longer as the target, or
-    /// twice the target.
+    /// A shaped link's target is at least one and a half times its longest packet's time, and the interval as much
+    /// longer as the target, or twice the target.
     pub(super) fn new(model: &CakeModel) -> Settings {
         let mtu_time = model.bandwidth.map_or(0, |rate| super::shaper::time_of(model.mtu.0, rate));
         let usual = (model.rtt.0 / 20).max(1000);
@@ -97,7 +98,8 @@ impl Cobalt {
         self.blue == 0 && self.count == 0 && now >= self.drop_next
     }
 
-    /// A packet leaves that has waited for `waited`. `busy`: so many flows are taken to make a delay of their own; `draw`: for BLUE, of 2^32.
+    /// A packet leaves that has waited for `waited`. `busy`: so many flows are taken to make a delay of their own;
+    /// `draw`: for BLUE, of 2^32.
     pub(super) fn leaves(
         &mut self,
         settings: &Settings,

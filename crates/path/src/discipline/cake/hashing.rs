@@ -1,5 +1,5 @@
-//! Which queue is a packet's, and which hosts it counts for: hashes into sets of eight ways, so that flows share a queue only when more than
-//! eight active ones fall into one set.
+//! Which queue is a packet's, and which hosts it counts for: hashes into sets of eight ways, so that flows share a
+//! queue only when more than eight active ones fall into one set.
 
 use super::model::{Hosts, Isolation};
 use super::{Cake, Set};

@@ -15,15 +15,15 @@ pub struct CakeModel {
     pub rtt: Span,
     /// Who shares with whom.
     pub isolation: Isolation,
-    /// What the shaper and the turns count for each packet beyond its size. Linux has an interface's own header in a packet's length: 14 bytes
-    /// of Ethernet, with which a full packet ends a turn of 1514.
+    /// What the shaper and the turns count for each packet beyond its size. Linux has an interface's own header in a
+    /// packet's length: 14 bytes of Ethernet, with which a full packet ends a turn of 1514.
     pub overhead: Size,
     /// They count no packet, overhead included, as shorter than this.
     pub mpu: Size,
     /// What the link below makes of that.
     pub framing: Framing,
-    /// It stands behind the bottleneck: what it drops is charged to the shaper too, and no flow is signalled at a delay that the number
-    /// of busy flows makes of itself.
+    /// It stands behind the bottleneck: what it drops is charged to the shaper too, and no flow is signalled at a delay
+    /// that the number of busy flows makes of itself.
     pub ingress: bool,
     /// The longest packet: target and interval are never less than a few of them take.
     pub mtu: Size,
@@ -50,8 +50,8 @@ impl CakeModel {
         }
     }
 
-    /// What waits at most unless it is said: what the shaper lets through in four `rtt`s, 4 MiB at least, and never more than 10240
-    /// packets of `mtu`.
+    /// What waits at most unless it is said: what the shaper lets through in four `rtt`s, 4 MiB at least, and never
+    /// more than 10240 packets of `mtu`.
     #[must_use]
     pub fn usual_limit(bandwidth: Option<Rate>, rtt: Span, mtu: Size) -> Size {
         let most = mtu.0.saturating_mul(10_240);
@@ -112,7 +112,8 @@ pub enum Hosts {
     /// Each flow has two hosts of its own.
     #[default]
     OfEachFlow,
-    /// The hosts of flow 0, 1, ...: that of its sender, and that of its receiver. A flow beyond the table has two of its own.
+    /// The hosts of flow 0, 1, ...: that of its sender, and that of its receiver. A flow beyond the table has two of
+    /// its own.
     Of(Arc<[[u32; 2]]>),
     /// In the packet: its stamp has 16 bits of a hash of the source address over as many of the destination's.
     Stamped,

@@ -1,5 +1,5 @@
-//! CAKE's shaper: when the next packet may leave. It is a clock that each packet moves on by the time that it takes at the bandwidth, without a
-//! bucket; it stands still only while nothing waits.
+//! CAKE's shaper: when the next packet may leave. It is a clock that each packet moves on by the time that it takes at
+//! the bandwidth, without a bucket; it stands still only while nothing waits.
 
 use super::model::{CakeModel, Framing};
 use paceline_units::Rate;

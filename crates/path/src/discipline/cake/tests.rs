@@ -68,8 +68,9 @@ fn settings_scale_with_the_bandwidth_and_the_round_trip() {
     }
 }
 
-/// A packet a millisecond that has waited for 10 ms: the first signal an interval after the delay has passed the target, the nth
-/// 100 ms / sqrt(n) after the one before, rounded up to the next packet: 1170.7, 1228.4, 1278.4, 1323.2, 1364.0.
+/// A packet a millisecond that has waited for 10 ms: the first signal an interval after the delay has passed the
+/// target, the nth 100 ms / sqrt(n) after the one before, rounded up to the next packet: 1170.7, 1228.4, 1278.4,
+/// 1323.2, 1364.0.
 #[test]
 fn codel_signals_ever_faster_and_forgets_by_the_same_law() {
     let settings = Settings::new(&CakeModel::new(None));
@@ -85,8 +86,8 @@ fn codel_signals_ever_faster_and_forgets_by_the_same_law() {
                 }
             }
         }
-        // it would have signalled for the sixth time at 1364.0; where the delay is good by then, one is taken back, and the others
-        // at 1408.7, 1458.7, 1516.5, 1587.2 and 1687.2
+        // it would have signalled for the sixth time at 1364.0; where the delay is good by then, one is taken back, and
+        // the others at 1408.7, 1458.7, 1516.5, 1587.2 and 1687.2
         assert!(!cobalt.empties(&settings, 1350 * MS), "it remembers");
         let after = |ms: u64| {
             let mut cobalt = cobalt;
@@ -99,7 +100,8 @@ fn codel_signals_ever_faster_and_forgets_by_the_same_law() {
     assert_eq!(signals[0], signals[1]);
 }
 
-/// Just the target is no delay, nor is what four packets take at the bandwidth; of a shaper of arrivals, two packets of each busy flow.
+/// Just the target is no delay, nor is what four packets take at the bandwidth; of a shaper of arrivals, two packets of
+/// each busy flow.
 #[test]
 fn what_a_delay_is() {
     let settings = Settings::new(&CakeModel::new(None));
@@ -113,7 +115,8 @@ fn what_a_delay_is() {
     assert!(!signals(&slow, 18 * MS, 3) && signals(&slow, 18 * MS + 1, 3));
 }
 
-/// BLUE: 1/256 more for an overflow and 1/4096 less for an empty queue, either at most once in more than a target; it drops what could be marked too.
+/// BLUE: 1/256 more for an overflow and 1/4096 less for an empty queue, either at most once in more than a target; it
+/// drops what could be marked too.
 #[test]
 fn blue_rises_with_overflows_and_falls_with_idleness() {
     let settings = Settings::new(&CakeModel::new(None));
@@ -156,7 +159,8 @@ fn what_a_packet_counts_as() {
     assert_eq!(counted(8, 48, Framing::Atm, 1), 53);
 }
 
-/// At 8 Mbit/s, 1 us a byte: packets leave apart by what the one before counts as, whatever comes when; after an idle time at once.
+/// At 8 Mbit/s, 1 us a byte: packets leave apart by what the one before counts as, whatever comes when; after an idle
+/// time at once.
 #[test]
 fn the_shaper_is_a_clock() {
     let mut cake = cake(|model| (model.bandwidth, model.overhead) = (Some(Rate(8_000_000)), Size(20)));
@@ -179,7 +183,8 @@ fn the_shaper_is_a_clock() {
     assert_eq!(left, [7, 1_007, 2_007, 3_007, 9_000]);
 }
 
-/// Where drops are charged, what is sent is less by what was dropped, but never less than two thirds of what it would be.
+/// Where drops are charged, what is sent is less by what was dropped, but never less than two thirds of what it would
+/// be.
 #[test]
 fn a_shaper_of_arrivals_charges_drops() {
     let shares = |ingress: bool| {
@@ -253,8 +258,8 @@ fn rates(isolation: Isolation, from: bool) -> (f64, f64) {
     (bytes.get(&10).copied().unwrap_or(0) as f64 / of_first as f64, most as f64 * 10.0 / of_first as f64)
 }
 
-/// A host with one flow has as much as one with ten where hosts count in that direction, and an eleventh where flows alone do; the ten
-/// share alike.
+/// A host with one flow has as much as one with ten where hosts count in that direction, and an eleventh where flows
+/// alone do; the ten share alike.
 #[test]
 fn hosts_share_alike() {
     for (isolation, from, one) in [
@@ -280,8 +285,8 @@ fn hosts_share_alike() {
     assert_eq!(order, (0..50).collect::<Vec<_>>());
 }
 
-/// When all is over, no host has a busy flow, and each queue comes to rest: what the counts took up they gave back. Many flows
-/// share queues and places here.
+/// When all is over, no host has a busy flow, and each queue comes to rest: what the counts took up they gave back.
+/// Many flows share queues and places here.
 #[test]
 fn busy_flows_are_counted_back() {
     let hosts: Vec<[u32; 2]> = (0..4000).map(|flow| [flow % 1500, flow / 7]).collect();
@@ -361,8 +366,9 @@ fn hosts_in_the_stamp() {
     assert_ne!(cake.classify(&of(4, 4, 1)), one);
 }
 
-/// A flow that sends one packet for each two that leave, and never has two waiting, beside nine that always have some: what counts as a whole turn
-/// has it take turns with them; of less there is always some of the turn left, and it goes first again and again (so does Linux').
+/// A flow that sends one packet for each two that leave, and never has two waiting, beside nine that always have some:
+/// what counts as a whole turn has it take turns with them; of less there is always some of the turn left, and it goes
+/// first again and again (so does Linux').
 #[test]
 fn a_whole_turn_ends_it() {
     let share = |size: u16| {
@@ -382,7 +388,8 @@ fn a_whole_turn_ends_it() {
     assert!(whole == 100 && less > 480, "{whole} {less}");
 }
 
-/// A queue is found empty only while another's packets wait: a flow alone keeps what BLUE has learnt of it (so does Linux').
+/// A queue is found empty only while another's packets wait: a flow alone keeps what BLUE has learnt of it (so does
+/// Linux').
 #[test]
 fn blue_of_a_flow_alone_stays() {
     let mut cake = cake(|model| (model.isolation, model.limit) = (Isolation::Flows, Limit::Packets(10)));
