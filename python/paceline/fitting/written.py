@@ -26,6 +26,8 @@ def path_file(found: Measured, name: str) -> str:
         said.append(f"Assumed: the rate ({rate / 1e6:g} Mbit/s), which nothing here tells.")
     if not 1 <= rate <= MOST_BPS:
         raise PacelineError(f"a rate of {rate:g} bit/s is none that a path can have")
+    if any(share and float(_figures(share * 100)) >= 100 for share in (found.loss, found.loss_back)):
+        raise PacelineError("all but nothing was lost: a path that loses 100 % carries nothing")
     there, back = _delays(found, said)
     limit = _limit(found, rate, said)
     if found.loss is None:
