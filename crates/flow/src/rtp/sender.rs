@@ -6,7 +6,8 @@ mod reports;
 use super::participant::{self, Participant, sender_info};
 use super::sent::SentLog;
 use super::timing::ReportTimer;
-use super::{RtpConfig, ticks};
+use super::transport::ReferenceClock;
+use super::{FeedbackFormat, RtpConfig, ticks};
 use crate::pacer::{MOST_AT_ONCE, Pacer};
 use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
@@ -70,6 +71,8 @@ pub struct RtpSender {
     backlog: u64,
     /// Packets that feedback on arrivals has not told of.
     sent: SentLog,
+    /// Where that feedback is transport-wide: the receiver's clock.
+    clock: ReferenceClock,
     config: Box<RtpConfig>,
     fresh: RtpController,
     stream: Stream,
@@ -131,6 +134,7 @@ impl RtpSender {
             frames: VecDeque::new(),
             backlog: 0,
             sent: SentLog::default(),
+            clock: ReferenceClock::default(),
             config: Box::new(config.clone()),
             fresh: controller,
             stream,
@@ -173,6 +177,7 @@ impl RtpSender {
         (self.rtt, self.least_rtt, self.loss) = (Span::ZERO, Span::ZERO, 0.0);
         self.controller = self.fresh.clone();
         self.sent.restart(self.first);
+        self.clock = ReferenceClock::default();
     }
 
     /// What has not been sent never will be.
@@ -310,6 +315,7 @@ impl RtpSender {
             sequence,
             payload_type: RtpData::PAYLOAD_TYPE,
             marker,
+            transport: self.is_numbered().then(|| number.wrapping_sub(self.first) as u16),
         };
         out.transmit(Segment {
             seq: u32::from(sequence),
@@ -334,6 +340,13 @@ impl RtpSender {
             }
             None => (now, false),
         }
+    }
+
+    /// Whether packets have transport-wide numbers: those of their session, from 0 on.
+    #[inline]
+    fn is_numbered(&self) -> bool {
+        self.config.feedback.format == FeedbackFormat::Transport
+            && self.config.settings.feedback == RtpFeedback::Arrivals
     }
 
     /// The 16 bits by which a data packet goes.

@@ -185,7 +185,7 @@ impl FlowSpec {
     /// Bytes of a data packet beside its payload, and of what answers it, all headers counted.
     fn headers(&self, transport: &Transport) -> (u16, u16) {
         let (header, answer) = match transport {
-            Transport::Rtp { .. } => (RtpData::LEN, 0),
+            Transport::Rtp { config, .. } => (config.data_header(), 0),
             Transport::Acks { .. } => (SINGLE_LEN, ACK_LEN),
             Transport::Tcp { .. } => (SEGMENT_LEN, SEGMENT_ACK_LEN),
             Transport::Tfrc { config, .. } => {
