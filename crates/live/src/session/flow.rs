@@ -2,7 +2,6 @@
 
 use super::codec::AHEAD;
 use paceline_flow::Transport;
-use paceline_packet::rtp::RtpData;
 use paceline_packet::wire::tfrc::{
     ACK_LEN, FEEDBACK_LEN, SEGMENT_ACK_LEN, SEGMENT_LEN, SHORT_LEN, SINGLE_LEN, SUBFLOW_LEN,
 };

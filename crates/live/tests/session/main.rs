@@ -1,5 +1,6 @@
 //! Sessions without a network: every scheme over a path in memory, faults, garbage, and their logs replayed.
 
+mod feedback;
 mod hostile;
 mod pair;
 mod rtp;
