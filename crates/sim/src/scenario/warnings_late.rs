@@ -83,7 +83,12 @@ impl Warnings<'_> {
         }
         let app = join(path, "app");
         match &flow.app {
-            App::Encoder { reaction, .. } => self.late(join(&app, "reaction"), *reaction, "its rate changes once"),
+            App::Encoder { reaction, pauses, .. } => {
+                self.late(join(&app, "reaction"), *reaction, "its rate changes once");
+                for (index, pause) in pauses.iter().enumerate() {
+                    self.late(format!("{app}.pauses[{index}].from"), pause.from, "it never pauses");
+                }
+            }
             App::Stream { heartbeat, .. } => self.late(join(&app, "heartbeat"), *heartbeat, "it hands over data once"),
             App::Game { .. } | App::Voice { .. } => {
                 if let Some((_, interval)) = flow.app.ticks() {
