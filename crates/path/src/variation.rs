@@ -4,9 +4,9 @@
 //! one another. Its picoquic differs from its text in that it has 84 ms for 90 ms and takes a draw of up to 7.5 ms from long waits; this
 //! is the text's. picoquic's simulated link delivers in order, and so does ours.
 
-use crate::DelayVariation;
+use crate::{DelayVariation, LinkModel};
 use paceline_random::Stream;
-use paceline_units::Span;
+use paceline_units::{Span, Time};
 
 /// A wait for others on the air, and one for a frame to be sent again.
 const SHORT: Span = Span::from_millis(1);
@@ -16,6 +16,37 @@ const SHORT_MEAN: f64 = 1.0;
 const LONG_MEAN: f64 = 12.0;
 /// The mean from which on every packet has long waits, less [`SHORT`]: 12 times 7.5 ms.
 const ALL_LONG: Span = Span::from_millis(90);
+
+/// The delay variations of a link, one after the other. All draw from one stream, each packet once.
+#[derive(Clone, Debug)]
+pub(crate) struct Variations {
+    first: Option<Variation>,
+    steps: Vec<(Time, Option<Variation>)>,
+}
+
+impl Variations {
+    /// Those of this link, if there are any.
+    ///
+    /// # Panics
+    /// If the steps are not in order.
+    pub(crate) fn new(model: &LinkModel, stream: Stream) -> Option<Variations> {
+        let (first, steps) = (model.delay_variation, &model.variation_steps);
+        assert!(steps.windows(2).all(|w| w[0].0 < w[1].0), "steps of a delay variation must be in order");
+        let made = |of: Option<DelayVariation>| of.map(|of| Variation::new(of, stream));
+        (first.is_some() || !steps.is_empty()).then(|| Variations {
+            first: made(first),
+            steps: steps.iter().map(|&(at, variation)| (at, made(variation))).collect(),
+        })
+    }
+
+    /// How much longer the packet takes that arrived as number `index` and has been sent at `sent`.
+    #[inline]
+    pub(crate) fn of(&self, index: u64, sent: Time) -> Span {
+        let begun = self.steps.partition_point(|(at, _)| *at <= sent);
+        let now = begun.checked_sub(1).map_or(&self.first, |last| &self.steps[last].1);
+        now.as_ref().map_or(Span::ZERO, |variation| variation.of(index))
+    }
+}
 
 /// A delay variation at work.
 #[derive(Clone, Debug)]
