@@ -215,6 +215,7 @@ impl Model {
         let made = self.links.iter_mut().rev().take(2).find(|link| link.direction == direction);
         if let (Some(link), Some(rate)) = (made, share.filter(|share| *share > Ratio::ZERO)) {
             link.model.loss = Some(PathLoss::Uniform { rate, on: On::All });
+            link.model.loss_during.clear(); // that of what it replaces
         }
     }
 }
