@@ -427,11 +427,13 @@ impl Rules {
                     self.note(join(path, "jitter"), format!("`{jitter}` must be less than the interval, {interval}"));
                 }
             }
-            App::Encoder { min_rate, max_rate, .. } => {
+            App::Encoder { min_rate, max_rate, ref pauses, .. } => {
                 if min_rate > max_rate {
                     let problem = format!("`{min_rate}` must not be more than `max_rate`, `{max_rate}`");
                     self.note(join(path, "min_rate"), problem);
                 }
+                let pauses = pauses.iter().map(|pause| (pause.from, pause.to));
+                self.apart(&join(path, "pauses"), pauses, "pause");
             }
             App::Stream { media_rate, length, buffer, client_buffer, .. } => {
                 let media = media_rate * length;

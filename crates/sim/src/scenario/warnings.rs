@@ -90,8 +90,14 @@ fn ways(file: &File) -> Vec<(String, BackwardTable)> {
             if back.delay == ahead.delay {
                 back.delay = None;
             }
+            if back.delay_schedule == ahead.delay_schedule {
+                back.delay_schedule = None;
+            }
             if back.queue == ahead.queue {
                 back.queue = None;
+            }
+            if back.limit_schedule == ahead.limit_schedule {
+                back.limit_schedule = None;
             }
             (join(&key, "backward"), back)
         });
@@ -300,7 +306,8 @@ impl Warnings<'_> {
 
     fn loss(&mut self, path: &str, loss: Option<&Loss>) {
         let (good, bad) = match loss {
-            None | Some(Loss::Uniform { .. }) => return,
+            None => return,
+            Some(loss @ (Loss::Uniform { .. } | Loss::Periodic { .. })) => return self.late_loss(path, loss),
             Some(Loss::GilbertElliott { good_rate, bad_rate, .. } | Loss::TwoState { good_rate, bad_rate, .. }) => {
                 (good_rate, bad_rate)
             }
