@@ -91,8 +91,8 @@ impl Variation {
             }
             // Box and Muller 1958, one of the two
             Variation::Gaussian { deviation, most, streams: [radius, angle] } => {
-                let normal = (2.0 * radius.exponential(index)).sqrt()
-                    * libm::cos(core::f64::consts::TAU * angle.unit(index));
+                let normal =
+                    (2.0 * radius.exponential(index)).sqrt() * libm::cos(core::f64::consts::TAU * angle.unit(index));
                 Span((deviation * normal).abs().min(*most) as u64)
             }
         }

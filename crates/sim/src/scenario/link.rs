@@ -158,7 +158,7 @@ pub struct LimitStep {
 }
 
 /// A step of a delay variation schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VariationStep {
     /// From this instant on; each later than the one before.
