@@ -23,8 +23,11 @@ fn numbered(change: impl FnOnce(&mut RtpConfig)) -> (RtpSender, RtpReceiver) {
     })
 }
 
+/// A packet's number, and when it came.
+type Numbered = (u16, Option<Time>);
+
 /// What each feedback tells of packets by their numbers: those that have come, with their times.
-fn told(log: &Log) -> Vec<(Time, Vec<(u16, Option<Time>)>)> {
+fn told(log: &Log) -> Vec<(Time, Vec<Numbered>)> {
     let one = |feedback: &TransportFeedback| {
         let mut at = Time(u64::from(feedback.reference.bits()) * ReferenceTime::TICK.0);
         let packet = |(place, delta): (usize, &Option<ArrivalDelta>)| {
