@@ -53,7 +53,7 @@ pub(super) fn fill(file: &mut File, stem: &str) {
                 }
                 Machine::Rtp => {
                     if let Ok(controller) = RtpController::new(scheme, profile, &[]) {
-                        fill_rtp(flow, &RtpConfig::new(profile, controller.settings()));
+                        fill_rtp(flow, RtpConfig::new(profile, controller.settings()));
                     }
                 }
                 Machine::Tcp(_) => fill_tcp(flow, &TcpConfig::new(profile, scheme)),
@@ -99,7 +99,8 @@ pub(super) fn home_ends(file: &File) -> (Option<String>, Option<String>) {
     (only(servers), only(file.cell.values().flat_map(|cell| cell.station.keys())))
 }
 
-fn fill_rtp(flow: &mut FlowTable, rtp: &RtpConfig) {
+fn fill_rtp(flow: &mut FlowTable, rtp: RtpConfig) {
+    let rtp = rtp.with_feedback(flow.rtp.get_or_insert_default().format());
     flow.segment.get_or_insert(Size::from_bytes(rtp.segment.into()));
     flow.header.get_or_insert(Size::from_bytes(rtp.header.into()));
     flow.rtp.get_or_insert_default().fill(rtp.settings);

@@ -120,7 +120,9 @@ impl Warnings<'_> {
     /// Reports, or feedback on arrivals, which is all that some controllers heed.
     pub(super) fn late_reports(&mut self, path: &str, rtp: &RtpTable, of_arrivals: bool) {
         let unheard = "the controller hears of nothing";
-        if of_arrivals {
+        if of_arrivals && (rtp.feedback_packets.is_some() || rtp.feedback_frames == Some(true)) {
+            // it need not wait for its interval
+        } else if of_arrivals {
             self.late(join(path, "feedback_interval"), rtp.feedback_interval.unwrap_or_default(), unheard);
         } else if rtp.timing != ReportTiming::Reduced {
             self.late(join(path, "report_interval"), rtp.report_interval.unwrap_or_default(), unheard);
