@@ -20,6 +20,7 @@ pub mod ledbat_plus_plus;
 pub mod models;
 pub mod multfrc;
 pub mod nada;
+pub mod ndtc;
 mod parameter;
 pub mod prague;
 pub mod rap;
