@@ -8,9 +8,12 @@ const SETTINGS: Settings = Settings {
     frame: 0.040,
     recv: 0.024,
     send: 0.012,
+    dither: 0.006,
     init: 10_000.0,
     min: 2000.0,
     max: 50_000.0,
+    weight: 0.04,
+    iterations: 3,
     margin: 0.25,
     alpha: 40.0,
     ecn_alpha: 400.0,
@@ -35,7 +38,7 @@ fn whole(sent: u64, recv: f64) -> Frame {
 fn the_first_samples_weigh_alike_and_later_ones_a_twenty_fifth() {
     let mut averages = Averages::default();
     for (send, recv) in [(1.0, 2.0), (3.0, 4.0), (5.0, 9.0)] {
-        averages.update(send, recv);
+        averages.update(send, recv, 0.04);
     }
     // means 3 and 5, squares 4 + 0 + 4 and 9 + 1 + 16, products 6 + 0 + 8
     assert!(close(averages.send, 3.0) && close(averages.recv, 5.0));
@@ -43,9 +46,9 @@ fn the_first_samples_weigh_alike_and_later_ones_a_twenty_fifth() {
     assert!(close(averages.covar, 14.0 / 3.0));
     let mut averages = Averages::default();
     for _ in 0..99 {
-        averages.update(1.0, 1.0);
+        averages.update(1.0, 1.0, 0.04);
     }
-    averages.update(2.0, 3.0);
+    averages.update(2.0, 3.0, 0.04);
     // 1 + 0.04 · 1, 1 + 0.04 · 2, and 0.96 · 0.04 times 1, 4 and 2
     assert!(close(averages.send, 1.04) && close(averages.recv, 1.08));
     assert!(close(averages.var_send, 0.0384) && close(averages.var_recv, 0.1536) && close(averages.covar, 0.0768));
@@ -72,14 +75,14 @@ fn fdace_s_line_estimate_and_margin() {
     for (row, (samples, slope, intercept, estimate)) in table.into_iter().enumerate() {
         let mut averages = Averages::default();
         for &(send, recv) in samples {
-            averages.update(send, recv);
+            averages.update(send, recv, 0.04);
         }
         let line = averages.line();
         assert!(close(line.0, slope) && close(line.1, intercept), "row {row}: {line:?}");
-        assert!(close(averages.estimate(0.25), estimate), "row {row}: {}", averages.estimate(0.25));
+        assert!(close(averages.estimate(3, 0.25), estimate), "row {row}: {}", averages.estimate(3, 0.25));
         // what the appendix unrolls
         let unrolled = slope * slope * slope * averages.recv + (slope * slope + slope + 1.0) * intercept;
-        assert!(close(averages.estimate(0.0), unrolled), "row {row}: {unrolled}");
+        assert!(close(averages.estimate(3, 0.0), unrolled), "row {row}: {unrolled}");
     }
 }
 

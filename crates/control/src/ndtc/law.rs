@@ -5,12 +5,6 @@
 
 use paceline_units::Time;
 
-/// DELTA, of TSEND.
-const DELTA: f64 = 0.5;
-/// LAMBDA.
-const LAMBDA: f64 = 0.04;
-/// ITERATIONS.
-const ITERATIONS: u32 = 3;
 /// RECV counts as no more than so many frame periods.
 const MOST_RECV: f64 = 3.0;
 /// The weight of a frame's share of marks.
@@ -25,12 +19,18 @@ pub struct Settings {
     pub recv: f64,
     /// TSEND.
     pub send: f64,
-    /// INIT_TARGET, MIN_TARGET and MAX_TARGET.
+    /// DELTA.
+    pub dither: f64,
+    /// INIT_TARGET.
     pub init: f64,
     /// MIN_TARGET.
     pub min: f64,
     /// MAX_TARGET.
     pub max: f64,
+    /// LAMBDA.
+    pub weight: f64,
+    /// ITERATIONS.
+    pub iterations: u32,
     /// KMARGIN.
     pub margin: f64,
     /// ALPHA.
@@ -54,7 +54,7 @@ pub struct Frame {
     pub sent: Time,
     /// Its packets.
     pub packets: u32,
-    /// Of these so many were lost, or marked.
+    /// Of these so many were lost.
     pub lost: u32,
     /// Of those that came, so many were marked.
     pub marked: u32,
@@ -89,10 +89,10 @@ pub struct Averages {
 }
 
 impl Averages {
-    /// A sample (NSEND, NRECV).
-    pub fn update(&mut self, send: f64, recv: f64) {
+    /// A sample (NSEND, NRECV), with LAMBDA for `least`.
+    pub fn update(&mut self, send: f64, recv: f64, least: f64) {
         self.count += 1.0;
-        let weight = LAMBDA.max(1.0 / self.count);
+        let weight = least.max(1.0 / self.count);
         let (by_send, by_recv) = (send - self.send, recv - self.recv);
         self.send += weight * by_send;
         self.recv += weight * by_recv;
@@ -109,11 +109,11 @@ impl Averages {
         (slope, (self.recv - slope * self.send).max(0.0))
     }
 
-    /// ESTIMATE + MARGIN, in seconds a byte.
+    /// ESTIMATE + MARGIN, in seconds a byte, by so many iterations and with KMARGIN for `margin`.
     #[must_use]
-    pub fn estimate(&self, margin: f64) -> f64 {
+    pub fn estimate(&self, iterations: u32, margin: f64) -> f64 {
         let (slope, intercept) = self.line();
-        let estimate = (0..ITERATIONS).fold(self.recv, |estimate, _| slope * estimate + intercept);
+        let estimate = (0..iterations).fold(self.recv, |estimate, _| slope * estimate + intercept);
         let spread = self.var_send * self.var_recv;
         let known = self.var_send > 0.0 && self.var_recv > 0.0 && spread > 0.0;
         let unexplained = if known { 1.0 - self.covar * self.covar / spread } else { 0.0 };
@@ -127,7 +127,7 @@ pub struct Law {
     settings: Settings,
     /// The regression.
     pub averages: Averages,
-    /// AVAILABLE in bytes a second; zero before the first estimate.
+    /// AVAILABLE in bytes a second; zero before the first estimate, infinite if that is zero.
     pub available: f64,
     /// TARGET and SLOPE as FDACE left them.
     fdace: (f64, f64),
@@ -167,14 +167,11 @@ impl Law {
         let s = self.settings;
         if frame.timed && frame.packets > 1 && frame.lost == 0 && frame.length >= s.min / 2.0 {
             let recv = frame.recv.min(MOST_RECV * s.frame);
-            self.averages.update(frame.send / frame.length, recv / frame.length);
-            let estimate = self.averages.estimate(s.margin);
-            let target = if estimate > 0.0 {
-                self.available = 1.0 / estimate;
-                (s.recv * self.available).min(s.max)
-            } else {
-                s.max
-            };
+            self.averages.update(frame.send / frame.length, recv / frame.length, s.weight);
+            let estimate = self.averages.estimate(s.iterations, s.margin);
+            // of frames that arrive in no time the estimate is zero, and what is available is without bound
+            self.available = 1.0 / estimate;
+            let target = (s.recv * self.available).min(s.max);
             self.fdace = (target, self.averages.line().0);
         }
         self.congestion(frame, now);
@@ -229,9 +226,8 @@ impl Law {
     #[must_use]
     pub fn schedule(&self, length: f64, draw: f64) -> Schedule {
         let (s, slope) = (self.settings, self.slope);
-        let delta = DELTA * s.send;
-        let pace = slope * (s.send + draw * delta) + (1.0 - slope) * s.recv;
+        let pace = slope * (s.send + draw * s.dither) + (1.0 - slope) * s.recv;
         let send = (pace * length / self.target).min(s.frame);
-        Schedule { delay: slope * (pace + slope * delta - send).max(0.0), send }
+        Schedule { delay: slope * (pace + slope * s.dither - send).max(0.0), send }
     }
 }
