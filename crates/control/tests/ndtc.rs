@@ -1,7 +1,11 @@
 //! NDTC's arithmetic against tables worked by hand from draft-ageneau-ccwg-ndtc (July 2026).
 
 use paceline_control::ndtc::law::{Averages, Frame, Law, Settings};
-use paceline_units::Time;
+use paceline_control::{
+    Arrivals, Controller, Fate, Interval, MediaController, PacketFate, PathView, Profile, RtpController, RtpEvent,
+    RtpFeedback, RtpSession, SentPacket, registry,
+};
+use paceline_units::{Rate, Size, Span, Time};
 
 /// 25 frames a second: TFRAME 40 ms, TRECV 24 ms, TSEND 12 ms.
 const SETTINGS: Settings = Settings {
@@ -209,4 +213,92 @@ fn frames_leave_over_a_dithered_time() {
         let schedule = law.schedule(10_000.0, draw);
         assert!(close(schedule.send, 0.024) && schedule.delay == 0.0, "{schedule:?}");
     }
+}
+
+/// A controller whose packets have 960 bytes of payload and 40 of headers, at 25 frames a second.
+fn started(given: &[(&str, f64)]) -> RtpController {
+    let mut controller = RtpController::new(registry::scheme("ndtc").unwrap(), Profile::Rfc, given).unwrap();
+    controller.frames_every(Span::from_millis(40));
+    let session = RtpSession { packet: Size(1000), interval: Span::from_millis(40) };
+    controller.on_feedback(&RtpEvent::Started(session), &path(0));
+    controller
+}
+
+fn path(now: u64) -> PathView {
+    PathView {
+        now: at(now),
+        srtt: Span::ZERO,
+        rttvar: Span::ZERO,
+        min_rtt: Span::ZERO,
+        in_flight: 0,
+        acked: 0,
+        next: 0,
+        receive_window: u32::MAX,
+        segment: 960,
+    }
+}
+
+/// Feedback at `now` on a frame of five full packets from number `first` on, that left at `sent` ms over 12 ms and came over `recv`
+/// ms; the packet `lost` of it did not.
+fn feed(controller: &mut RtpController, now: u64, first: u32, sent: u64, recv: u64, lost: Option<u32>) {
+    let fate = |k: u32| match lost {
+        Some(lost) if lost == k => Fate::Lost,
+        _ => Fate::Arrived { at: Some(at(sent + 20 + recv * u64::from(k) / 4)), marked: false },
+    };
+    let packet = |k: u32| PacketFate {
+        sent: at(sent + 3 * u64::from(k)),
+        packet: SentPacket {
+            number: first + k,
+            size: Size(1000),
+            payload: Size(960),
+            ends_frame: k == 4,
+            ..SentPacket::default()
+        },
+        fate: fate(k),
+    };
+    let arrivals = Arrivals {
+        packets: (0..5).map(packet).collect(),
+        rtt: Some(Span::from_millis(40)),
+        since: Span::from_millis(40),
+        backlog: Size(0),
+        waiting: Span::ZERO,
+        in_flight: Size(0),
+        interval: Interval::Used,
+    };
+    controller.on_feedback(&RtpEvent::Arrivals(arrivals), &path(now));
+}
+
+/// The encoder's rate is TARGET / TFRAME with the headers of its packets; what feedback tells of packets is told of frames.
+#[test]
+fn feedback_on_packets_sets_the_encoder_s_rate() {
+    let mut controller = started(&[("init_target", 4800.0), ("max_target", 20_000.0)]);
+    // five full packets, 25 times a second
+    assert_eq!(controller.target(), Some(Rate(1_000_000)));
+    assert_eq!(controller.rate(), 125_000.0);
+    // LENGTH is 3840 bytes: in 12 ms as they left, in 24 there is room for 7680, eight packets
+    feed(&mut controller, 100, 0, 0, 12, None);
+    assert_eq!(controller.target(), Some(Rate(8 * 25 * (7680 + 8 * 40))));
+    // a loss: CSIZE is 0.7 · min(20000, 2 · 7680), above TARGET
+    feed(&mut controller, 200, 5, 100, 12, Some(2));
+    assert_eq!(controller.target(), Some(Rate(8 * 25 * (7680 + 8 * 40))));
+    // two more: 0.343 · 15360 = 5268.48 bytes in 6 packets
+    feed(&mut controller, 300, 10, 210, 12, Some(2));
+    feed(&mut controller, 400, 15, 310, 12, Some(2));
+    assert_eq!(controller.target(), Some(Rate(8 * 25 * (5268 + 6 * 40) + 96)));
+    // silence counts as one
+    controller.on_feedback(&RtpEvent::Silence, &path(1000));
+    assert_eq!(controller.target(), Some(Rate((8.0 * 25.0 * (5268.48 * 0.7 + 4.0 * 40.0)) as u64)));
+}
+
+/// `frame_rate` is the encoder's unless it is given; `max_target` gives way to `min_target`, and INIT_TARGET to both.
+#[test]
+fn parameters_are_brought_into_order() {
+    let target = |given: &[(&str, f64)]| started(given).target().unwrap();
+    assert_eq!(target(&[("frame_rate", 50.0), ("init_target", 4800.0)]), Rate(2_000_000));
+    assert_eq!(target(&[("init_target", 100.0)]), Rate(8 * 25 * (2000 + 3 * 40)));
+    assert_eq!(target(&[("init_target", 1e6)]), Rate(8 * 25 * (8000 + 9 * 40)));
+    assert_eq!(target(&[("min_target", 9600.0)]), Rate(8 * 25 * (9600 + 10 * 40)));
+    let settings = started(&[("silence", 3.0)]).settings();
+    assert!(settings.frames && settings.l4s && settings.even && settings.silence == 3);
+    assert_eq!(settings.feedback, RtpFeedback::Arrivals);
 }

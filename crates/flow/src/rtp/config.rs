@@ -93,6 +93,8 @@ pub struct RtpConfig {
     pub ecn: bool,
     /// Whether each write is a video frame: its packets share a timestamp, and the last of them has the marker.
     pub frames: bool,
+    /// How far apart the frames are written; zero where there are none.
+    pub frame_period: Span,
 }
 
 impl RtpConfig {
@@ -116,6 +118,7 @@ impl RtpConfig {
             feedback_interval: Span::from_millis(100),
             ecn: false,
             frames: false,
+            frame_period: Span::ZERO,
         };
         match profile {
             Profile::Rfc | Profile::Linux => rfc,

@@ -1,0 +1,1 @@
+//! NDTC in whole scenarios: what its draft says of it, with an encoder that follows it.
