@@ -33,6 +33,8 @@ class Golden:
     """The golden run of a scheme."""
 
     scheme: str
+    link: str | None = None
+    """Whose queue, where there are several links."""
 
     @property
     def scenario(self) -> Path:
@@ -57,6 +59,8 @@ class Golden:
             checked = checked.set_all([(f"flow.{f}.cc", self.scheme) for f in checked.flow_names()])
         results = paceline.run(checked, record=("cwnd", "rate", "queue"), record_every_s=EVERY_S)
         queue = results.series("queue").filter(direction="forward")
+        if self.link:
+            queue = queue.filter(link=self.link)
         table = queue.select("time_s", pl.col("packets").alias("queue_packets"))
         for flow in checked.flow_names():
             for kind, column in (("cwnd", "cwnd_packets"), ("rate", "goodput_bps")):

@@ -201,5 +201,30 @@ def test_rtp_and_rtcp(tmp_path: Path) -> None:
         "fci": "00110003e0800000e08000007e818000",
         "length_check": "1",
     }
-    (row,) = fields(capture, "rtcp", *(f"rtcp.{name}" for name in expected))
+    (row,) = fields(capture, "rtcp.pt == 200", *(f"rtcp.{name}" for name in expected))
+    assert ["1" if value == "True" else value for value in row] == list(expected.values())
+    # RFC 8285's one-byte elements, from packet 51 on
+    assert fields(capture, "rtp.seq == 50", "rtp.ext.profile") == [[""]]
+    extension = fields(capture, "rtp.seq == 60", *(f"rtp.ext.{name}" for name in ("profile", "len")))
+    assert extension == [["0xbede", "1"]]
+    element = fields(capture, "rtp.seq == 60", *(f"rtp.ext.rfc5285.{name}" for name in ("id", "len", "data")))
+    assert element == [["1", "2", "0018"]], "65500 on, modulo 2^16"
+    deltas = [*range(20), 300, -2, 0, 1, 2, 0, 1]
+    expected = {
+        "pt": "205",
+        "senderssrc": "0x00000003",
+        "mediassrc": "0x00000002",
+        "rtpfb.fmt": "15",
+        "rtpfb.transportcc.baseseq": "65530",
+        "rtpfb.transportcc.statuscount": "30",
+        "rtpfb.transportcc.reftime": "66051",
+        "rtpfb.transportcc.pktcount": "200",
+        "rtpfb.transportcc.pktchunk": "8212,51733,38912",
+        "rtpfb.transportcc.recv_delta": ",".join(
+            f"0x{delta & 0xFFFF:0{2 if 0 <= delta < 256 else 4}x}" for delta in deltas
+        ),
+        "rtpfb.transportcc.recv_delta.padding": "0x0000",
+        "length_check": "1",
+    }
+    (row,) = fields(capture, "rtcp.rtpfb.fmt == 15", *(f"rtcp.{name}" for name in expected))
     assert ["1" if value == "True" else value for value in row] == list(expected.values())

@@ -19,19 +19,43 @@ const LINKS: &str = "topology = \"parking-lot\"\n[link.hop1]\nrate = \"2 Mbit/s\
     queue = { kind = \"cake\", bandwidth = \"900 kbit/s\", limit = \"9 kB\", rtt = \"4 ms\", framing = \"atm\" }\n\
     backward = { queue = { kind = \"cake\", bandwidth = \"2 Mbit/s\", limit = \"7 packets\", ingress = true, isolation = \"dual-dsthost\" } }\n";
 
-fn path() -> &'static PathSpec {
-    static PATH: OnceLock<PathSpec> = OnceLock::new();
-    PATH.get_or_init(|| {
-        let document = Document::parse(LINKS, "links").expect("the links stand above");
-        PathSpec::of(document, &Folder::Files(PathBuf::new())).expect("they are a path")
-    })
+/// One link with CAKE, of which `{}` says more, and a policer in front of it.
+const CAKE: &str = "[link.bottleneck]\nrate = \"3 Mbit/s\"\ndelay = \"2 ms\"\nqueue = { kind = \"cake\", rtt = \"4 ms\", {} }\n\
+    backward = { policer = { rate = \"2 Mbit/s\", burst = \"5 kB\" } }\n";
+
+/// Each isolation, with and without a shaper, each framing, and whatever is charged; with limits that few packets reach.
+const SETTINGS: [&str; 8] = [
+    "isolation = \"flowblind\", limit = \"9 kB\"",
+    "isolation = \"srchost\", bandwidth = \"1 kbit/s\", limit = \"4 packets\"",
+    "isolation = \"dsthost\", bandwidth = \"900 kbit/s\", overhead = \"256 B\", mpu = \"256 B\", framing = \"ptm\"",
+    "isolation = \"hosts\", bandwidth = \"2 Mbit/s\", framing = \"atm\", limit = \"1 packets\"",
+    "isolation = \"flows\", bandwidth = \"2 Mbit/s\", ingress = true, limit = \"7 packets\"",
+    "isolation = \"dual-srchost\", limit = \"20 kB\", overhead = \"0 B\"",
+    "isolation = \"dual-dsthost\", bandwidth = \"1000 Gbit/s\", ingress = true, limit = \"5 kB\"",
+    "isolation = \"triple-isolate\", bandwidth = \"1 Mbit/s\", framing = \"ptm\", limit = \"12 kB\", mtu = \"1 B\"",
+];
+
+/// The links of [`LINKS`], or above 127 one with CAKE as a setting has it.
+fn path(which: u8) -> &'static PathSpec {
+    static PATHS: OnceLock<Vec<PathSpec>> = OnceLock::new();
+    let paths = PATHS.get_or_init(|| {
+        let cakes = SETTINGS.iter().map(|more| CAKE.replace("{}", more));
+        let texts = core::iter::once(LINKS.to_owned()).chain(cakes);
+        let read = |text: String| {
+            let document = Document::parse(&text, "links").expect("the links stand above");
+            PathSpec::of(document, &Folder::Files(PathBuf::new())).expect("they are a path")
+        };
+        texts.map(read).collect()
+    });
+    &paths[usize::from(which.saturating_sub(127)) % paths.len()]
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let [memory, rest @ ..] = bytes else { return };
     let mut bytes = rest;
+    let path = path(*memory);
     let memory = if memory % 2 == 0 { Emulator::MEMORY } else { Size::from_bytes(20_000) };
-    let mut emulator = Emulator::new(path(), Some(Span::from_millis(1)), memory);
+    let mut emulator = Emulator::new(path, Some(Span::from_millis(1)), memory);
     let mut now = Time::ZERO;
     while let [side, gap, len, rest @ ..] = bytes {
         let (frame, rest) = rest.split_at(usize::from(*len).min(rest.len()));

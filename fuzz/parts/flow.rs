@@ -19,7 +19,7 @@ enum Takes {
 use Takes::{Number, One, Rate, Segment, Size, Span, Switch};
 
 /// Keys of any flow.
-const KEYS: [(&str, Takes); 33] = [
+const KEYS: [(&str, Takes); 38] = [
     ("profile", One(&["rfc", "linux", "ns2", "ns2-linux"])),
     ("segment", Segment),
     ("header", Size),
@@ -53,6 +53,11 @@ const KEYS: [(&str, Takes); 33] = [
     ("rtp.probe_width", Number),
     ("rtp.probe_history", Number),
     ("rtp.feedback_interval", Span),
+    ("rtp.feedback", One(&["rfc8888", "twcc"])),
+    ("rtp.feedback_packets", Number),
+    ("rtp.feedback_frames", Switch),
+    ("rtp.feedback_share", Number),
+    ("rtp.reduced_size", Switch),
 ];
 
 /// Kinds of applications, each with its keys.

@@ -55,6 +55,8 @@ pub struct Encoder {
     /// Frames since the last key frame, that included.
     since_key: u32,
     next_key: Time,
+    /// When it captures nothing, the first to come last.
+    pauses: Vec<Period>,
     stopped: bool,
 }
 
@@ -73,7 +75,34 @@ impl Encoder {
             ready: Time::ZERO,
             since_key: 0,
             next_key: period.start,
+            pauses: Vec::new(),
             stopped: false,
+        }
+    }
+
+    /// Nothing is captured in these periods, which lie apart; the first frame after one is a key frame. Frames keep their
+    /// instants.
+    #[must_use]
+    pub fn pausing(mut self, mut pauses: Vec<Period>) -> Encoder {
+        pauses.sort_by_key(|pause| core::cmp::Reverse(pause.start));
+        self.pauses = pauses;
+        self.skip();
+        self
+    }
+
+    /// The next frame is none that lies in a pause.
+    fn skip(&mut self) {
+        while let Some(&pause) = self.pauses.last() {
+            let next = self.capture(self.frames);
+            if next < pause.start {
+                return;
+            }
+            self.pauses.pop();
+            if next < pause.stop {
+                let within = pause.stop.since(self.period.start).as_secs_f64() * self.model.frame_rate;
+                self.frames = (libm::ceil(within - 1e-9) as u64).max(self.frames + 1);
+                self.next_key = self.capture(self.frames);
+            }
         }
     }
 
@@ -124,6 +153,7 @@ impl Encoder {
         }
         self.frames += 1;
         self.counted += u64::from(captured >= self.from);
+        self.skip();
         Action::Send(self.frame(captured))
     }
 
@@ -240,6 +270,23 @@ mod tests {
         assert_eq!(sizes[0], payload(4.0 * 1e6 / 240.0, 1460.0, 40.0) as u64);
         assert_eq!((sizes[30], sizes[1], sizes[8]), (sizes[0], sizes[7], sizes[29]));
         assert_eq!(sizes[1], payload(4.0 / 7.0 * 1e6 / 240.0, 1460.0, 40.0) as u64);
+    }
+
+    #[test]
+    fn a_pause_has_no_frames_and_ends_with_a_key_frame() {
+        let model = EncoderModel { key_size: 4.0, jitter: 0.0, ..MODEL };
+        let at = |ms: u64| Time(ms * 1_000_000);
+        let pause = |from, to| Period { start: at(from), stop: at(to) };
+        // 30 frames a second from 1 s on: frames 15 to 44 lie in the pause, none in the one that lies between two frames
+        let mut encoder = encoder(model).pausing(vec![pause(1500, 2500), pause(1010, 1020)]);
+        let frames = frames(&mut encoder, 60);
+        let times: Vec<f64> = frames.iter().map(|f| f.0).collect();
+        for (frame, time) in [(1, 1.0 + 1.0 / 30.0), (14, 1.0 + 14.0 / 30.0), (15, 2.5), (16, 2.5 + 1.0 / 30.0)] {
+            assert!((times[frame] - time).abs() < 1e-6, "{times:?}");
+        }
+        let sizes: Vec<u64> = frames.iter().map(|f| f.1).collect();
+        assert_eq!((sizes[15], sizes[16], sizes[14]), (sizes[0], sizes[1], sizes[40]));
+        assert!(sizes[0] > 3 * sizes[14]);
     }
 
     #[test]

@@ -38,9 +38,10 @@ pub struct RtpReport {
 pub enum Fate {
     /// It has arrived.
     Arrived {
-        /// When, by the receiver's clock and to 1/1024 s: it may lie before the sending. `None` if the receiver does not tell.
+        /// When, by the receiver's clock: it may lie before the sending. To 1/1024 s (RFC 8888) or 1/4 ms (transport-wide
+        /// feedback). `None` if the receiver does not tell.
         at: Option<Time>,
-        /// Whether it was marked (ECN: congestion experienced).
+        /// Whether it was marked (ECN: congestion experienced), of which RFC 8888's feedback alone tells.
         marked: bool,
     },
     /// It has not, although later ones have; should it still arrive, that is not told.
@@ -83,13 +84,14 @@ impl PacketFate {
     }
 }
 
-/// What feedback on the arrival of single packets has brought (RFC 8888).
+/// What feedback on the arrival of single packets has brought (RFC 8888, or transport-wide).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arrivals {
     /// The packets whose fate is known now and was not before, in the order of their sending. None is told of twice.
     pub packets: Vec<PacketFate>,
     /// The round-trip time of the last packet that has arrived, without the time that the receiver waited with its feedback;
-    /// `None` if the feedback gives none.
+    /// `None` if the feedback gives none. Transport-wide feedback does not say when it was made: what the receiver waited
+    /// after the last arrival that it tells of is in it.
     pub rtt: Option<Span>,
     /// From the feedback before, or from the start, to this one, as they came.
     pub since: Span,
@@ -159,7 +161,7 @@ pub enum RtpFeedback {
     /// Nothing: [`RtpEvent::Report`] is told.
     #[default]
     Reports,
-    /// When each packet arrived (RFC 8888): [`RtpEvent::Arrivals`] is told, reports are not.
+    /// When each packet arrived (RFC 8888, or transport-wide): [`RtpEvent::Arrivals`] is told, reports are not.
     Arrivals,
 }
 

@@ -3,121 +3,32 @@
 
 #[path = "segments/mod.rs"]
 mod segments;
+mod session;
 
-use paceline_control::{MediaController, Profile, RtpController, registry};
+use paceline_control::MediaController;
 use paceline_flow::Segment;
-use paceline_flow::rtp::{RtpConfig, RtpReceiver, RtpSender};
 use paceline_packet::rtcp::{Arrival, ArrivalFeedback, ArrivalOffset, Compound, Ecn, StreamArrivals};
 use paceline_packet::rtp::{RtpData, Ssrc};
-use paceline_packet::wire::rtcp::{decode, encode};
-use paceline_packet::{Extra, Flags, NtpMiddle, UDP_IPV4};
-use paceline_random::{Sequence, Stream};
+use paceline_packet::{Extra, Flags, NtpMiddle};
 use paceline_units::{Rate, Span, Time};
 use proptest::prelude::*;
 use segments::packet;
-use std::collections::BTreeMap;
+use session::{FINE, Log, Trouble, ends, run};
 
-fn ends(change: impl FnOnce(&mut RtpConfig)) -> (RtpSender, RtpReceiver) {
-    let scheme = registry::scheme("nada").unwrap();
-    let controller = RtpController::new(scheme, Profile::Rfc, &[]).unwrap();
-    let mut config = RtpConfig { segment: 960, gap_jitter: 0.0, ..RtpConfig::new(Profile::Rfc, controller.settings()) };
-    change(&mut config);
-    (
-        RtpSender::new(&config, controller, Stream::new(1, "sender")),
-        RtpReceiver::new(&config, Stream::new(1, "receiver")),
-    )
+/// RFC 8888's feedback of a log, each on the one stream.
+fn streams(log: &Log) -> Vec<(Time, &StreamArrivals)> {
+    log.feedback.iter().map(|(made, compound)| (*made, &compound.arrivals.as_ref().unwrap().streams[0])).collect()
 }
-
-/// Shares of packets that are lost, copied and held back by up to 30 ms.
-#[derive(Clone, Copy, Debug)]
-struct Trouble {
-    lost: f64,
-    copied: f64,
-    late: f64,
-}
-
-/// What has gone over a path of 20 ms each way.
-#[derive(Default)]
-struct Log {
-    data: Vec<(Time, RtpData)>,
-    feedback: Vec<(Time, StreamArrivals)>,
-}
-
-/// Lets both ends run for `seconds`, a frame of `frame` bytes each 33 ms.
-fn run(
-    sender: &mut RtpSender,
-    receiver: &mut RtpReceiver,
-    seconds: f64,
-    frame: u64,
-    trouble: Trouble,
-    seed: u64,
-) -> Log {
-    let mut draws = Sequence::new(Stream::new(seed, "trouble"));
-    let (mut log, mut now, mut next_frame) = (Log::default(), Time::ZERO, Time::ZERO);
-    let mut flying: BTreeMap<(Time, u64), Segment> = BTreeMap::new();
-    let mut count = 0;
-    let mut out = Vec::new();
-    sender.start(now, &mut out);
-    while now < Time::from_secs_f64(seconds) {
-        for segment in out.drain(..) {
-            match &segment.extra {
-                Some(Extra::Rtp(data)) => log.data.push((now, *data)),
-                Some(Extra::Rtcp(report)) => {
-                    // the wire carries it as it is, with the size that it has here
-                    let mut bytes = Vec::new();
-                    encode(report, &mut bytes).unwrap();
-                    assert_eq!(bytes.len() + UDP_IPV4, usize::from(segment.size));
-                    assert_eq!(decode(&bytes).as_ref(), Ok(&**report));
-                    let stream = report.arrivals.as_ref().and_then(|arrivals| arrivals.streams.first());
-                    log.feedback.extend(stream.map(|stream| (now, stream.clone())));
-                }
-                other => panic!("{other:?}"),
-            }
-            let copies = if draws.unit() < trouble.copied { 2 } else { 1 };
-            for _ in 0..copies {
-                if draws.unit() >= trouble.lost {
-                    let late = if draws.unit() < trouble.late { draws.unit() * 0.03 } else { 0.0 };
-                    count += 1;
-                    flying.insert((now + Span::from_millis(20) + Span::from_secs_f64(late), count), segment.clone());
-                }
-            }
-        }
-        let arrival = flying.keys().next().map_or(Time::NEVER, |key| key.0);
-        now = now.max(arrival.min(sender.next_wake()).min(receiver.next_wake()).min(next_frame));
-        if next_frame <= now {
-            next_frame += Span::from_millis(33);
-            sender.supply(frame, now, &mut out);
-        } else if sender.next_wake() <= now {
-            sender.on_timer(now, &mut out);
-            assert!(sender.next_wake() > now, "awake for nothing");
-        } else if receiver.next_wake() <= now {
-            receiver.on_timer(now, &mut out);
-            assert!(receiver.next_wake() > now, "awake for nothing");
-        } else if let Some((_, segment)) = flying.pop_first() {
-            let carried = packet(now, &segment);
-            if segment.flags.has(Flags::ACK) {
-                sender.on_rtcp(now, &carried, segment.extra.as_ref(), &mut out);
-            } else {
-                receiver.on_data(now, &carried, segment.extra.as_ref(), &mut out);
-            }
-        }
-        let rate = sender.controller().rate() * 8.0;
-        assert!((150e3..=1.5e6).contains(&rate), "{rate}");
-    }
-    log
-}
-
-const FINE: Trouble = Trouble { lost: 0.0, copied: 0.0, late: 0.0 };
 
 #[test]
 fn every_packet_is_reported_once_with_its_time() {
     let (mut sender, mut receiver) = ends(|_| {});
     let log = run(&mut sender, &mut receiver, 10.0, 500, FINE, 1);
     let mut reported = Vec::new();
-    for (made, stream) in &log.feedback {
+    for (made, stream) in streams(&log) {
         for (k, arrival) in stream.packets.iter().enumerate() {
             let Arrival::Received { offset, ecn: Ecn::NotEct } = arrival else { panic!("{arrival:?}") };
-            reported.push((stream.begin.wrapping_add(k as u16), *made, offset.span().unwrap()));
+            reported.push((stream.begin.wrapping_add(k as u16), made, offset.span().unwrap()));
         }
     }
     assert!(reported.len() > 290 && log.data.len() - reported.len() < 6, "{} of {}", reported.len(), log.data.len());
@@ -145,7 +56,7 @@ fn short_packets_have_short_gaps_whatever_feedback_comes() {
 fn section_6_feedback_keeps_within_its_share() {
     let (mut sender, mut receiver) = ends(|config| config.timing.bandwidth = paceline_units::Rate::from_bps(50_000));
     let log = run(&mut sender, &mut receiver, 10.0, 500, FINE, 1);
-    let bytes: usize = log.feedback.iter().map(|(_, stream)| 2 * stream.packets.len()).sum();
+    let bytes: usize = streams(&log).iter().map(|(_, stream)| 2 * stream.packets.len()).sum();
     let (first, last) = (log.feedback[0].0, log.feedback[log.feedback.len() - 1].0);
     // 312 bytes a second, of which each packet of feedback takes at least 28 for UDP and IP
     let least = bytes + 28 * log.feedback.len();
@@ -219,7 +130,7 @@ proptest! {
         let log = run(&mut sender, &mut receiver, 4.0, frame, Trouble { lost, copied, late }, seed);
         let sent = log.data.len() as u64;
         prop_assert!(receiver.stats().bytes <= sender.stats().bytes_acked);
-        prop_assert!(sent > 0 && log.feedback.iter().all(|(_, stream)| stream.packets.len() as u64 <= sent));
+        prop_assert!(sent > 0 && streams(&log).iter().all(|(_, stream)| stream.packets.len() as u64 <= sent));
     }
 
     #[test]
@@ -263,6 +174,8 @@ proptest! {
                 cname: "x".into(),
                 apps: Vec::new(),
                 arrivals: Some(ArrivalFeedback { reported, streams: vec![stream] }),
+                transport: Vec::new(),
+                reduced: false,
                 bye: None,
             };
             let segment = Segment {

@@ -134,6 +134,8 @@ impl Driven {
             cname: "x".into(),
             apps,
             arrivals: None,
+            transport: Vec::new(),
+            reduced: false,
             bye: report.bye.then(|| Bye { sources: vec![Ssrc(7)], reason: None }),
         };
         let segment = Segment {
@@ -236,6 +238,7 @@ proptest! {
                     sequence: *seq,
                     payload_type: 96,
                     marker: false,
+                    transport: None,
                 }),
                 Arrival::Report { ssrc, ntp, probe, bye } => Extra::Rtcp(Box::new(Compound {
                     ssrc: Ssrc(*ssrc),
@@ -244,6 +247,8 @@ proptest! {
                     cname: "x".into(),
                     apps: probe.map(|(first, count)| App::Probe(Probe { first, count })).into_iter().collect(),
                     arrivals: None,
+                    transport: Vec::new(),
+                    reduced: false,
                     bye: bye.then(|| Bye { sources: vec![Ssrc(*ssrc)], reason: None }),
                 })),
             };

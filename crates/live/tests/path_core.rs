@@ -173,6 +173,24 @@ fn two_hops_with_everything() {
     );
 }
 
+/// Delays, jitter, limits and losses that come and go, over a wire and then another.
+#[test]
+fn what_changes_at_an_instant() {
+    let Same { counts: [there, back], .. } = same(
+        "schedules",
+        "[link.x]\nbetween = [\"a\", \"c\"]\nrate = \"3 Mbit/s\"\nqueue = { limit = \"30 packets\" }\n\
+         delay_schedule = [{ at = \"0 s\", delay = \"5 ms\" }, { at = \"2 s\", delay = \"60 ms\" }, \
+         { at = \"4 s\", delay = \"20 ms\" }, { at = \"6 s\", delay = \"2 ms\", overtakes = true }]\n\
+         limit_schedule = [{ at = \"3 s\", limit = \"4 packets\" }, { at = \"5 s\", limit = \"90 ms\" }]\n\
+         delay_variation_schedule = [{ at = \"1 s\", variation = { kind = \"bad-wifi\", average = \"7 ms\" } }, { at = \"5 s\" }]\n\
+         loss = { kind = \"periodic\", pass = 40, lose = 2, during = [{ from = \"1 s\", to = \"3 s\" }] }\n\
+         backward = { loss = { rate = \"5 %\", during = [{ from = \"2 s\", to = \"3 s\" }, { from = \"7 s\", to = \"9 s\" }] } }\n",
+    );
+    assert!(
+        there.links[DropReason::Overflow] > 0 && there.links[DropReason::Loss] > 0 && back.links[DropReason::Loss] > 0
+    );
+}
+
 #[test]
 fn mahimahi_traces() {
     let folder = std::env::temp_dir();

@@ -1,5 +1,6 @@
 //! Writes RTP and RTCP packets as a capture (pcap), to hold Wireshark's reading against: data 1 to 100 of which 7 and 8 are
-//! missing, then one compound packet with everything in it. `tests/test_wireshark.py` knows what they say.
+//! missing, the later half with transport-wide numbers, then one compound packet with everything in it, and transport-wide
+//! feedback that stands alone. `tests/test_wireshark.py` knows what they say.
 //!
 //! `cargo run -p paceline-packet --example rtcp_capture -- FILE.pcap`
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "an example writes files")]
@@ -56,8 +57,29 @@ fn everything() -> Compound {
             App::Loss(Loss { ssrc: Ssrc(3), fraction: Loss::fraction_of(1000, 998) }),
         ],
         arrivals: Some(ArrivalFeedback { reported: ntp.middle(), streams: vec![stream] }),
+        transport: vec![],
         bye: Some(Bye { sources: vec![Ssrc(2)], reason: Some("end".into()) }),
+        reduced: false,
     }
+}
+
+/// Feedback with a chunk of each kind: a run, a vector of two bits, one of one bit.
+fn alone() -> Compound {
+    let small = |count: usize| (0..count).map(|place| Some(ArrivalDelta(place as i16)));
+    let packets =
+        small(20).chain([None, Some(ArrivalDelta(300)), Some(ArrivalDelta(-2)), None]).chain(small(3)).chain([None]);
+    let feedback = TransportFeedback {
+        ssrc: Ssrc(2),
+        base: 65_530,
+        reference: ReferenceTime::from_bits(0x01_0203),
+        count: 200,
+        packets: packets.chain(small(2)).collect(),
+    };
+    Compound { ssrc: Ssrc(3), cname: "".into(), transport: vec![feedback], reduced: true, ..empty() }
+}
+
+fn empty() -> Compound {
+    Compound { sender: None, reports: vec![], apps: vec![], arrivals: None, bye: None, ..everything() }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -73,15 +95,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             sequence: number,
             payload_type: RtpData::PAYLOAD_TYPE,
             marker: number % 10 == 0,
+            transport: (number > 50).then(|| number.wrapping_add(65_500)),
         };
         let mut bytes = Vec::new();
         rtp::encode(&data, &mut bytes)?;
         bytes.extend_from_slice(&[0; 100]);
         capture.extend(record(u32::from(number) * 10, 5004, &bytes));
     }
-    let mut bytes = Vec::new();
-    rtcp::encode(&everything(), &mut bytes)?;
-    capture.extend(record(1500, 5005, &bytes));
+    for (millis, compound) in [(1500, everything()), (1600, alone())] {
+        let mut bytes = Vec::new();
+        rtcp::encode(&compound, &mut bytes)?;
+        capture.extend(record(millis, 5005, &bytes));
+    }
     std::fs::write(file, capture)?;
     Ok(())
 }

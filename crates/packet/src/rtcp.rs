@@ -1,12 +1,17 @@
-//! What an RTCP compound packet says (RFC 3550 section 6, RFC 8888), as plain values; [`crate::wire::rtcp`] writes and
-//! reads them.
+//! What an RTCP compound packet says (RFC 3550 section 6, RFC 8888, RFC 5506), as plain values; [`crate::wire::rtcp`] writes
+//! and reads them.
+
+mod transport;
+
+pub use transport::{ArrivalDelta, ReferenceTime, TransportFeedback};
 
 use crate::ntp::{Ntp, NtpMiddle, NtpSpan};
 use crate::rtp::Ssrc;
+use crate::wire::rtcp::transport_len;
 use paceline_units::{Rate, Ratio, Span};
 use std::sync::Arc;
 
-/// A compound packet (RFC 3550 section 6.1): what one participant sends at once.
+/// A compound packet (RFC 3550 section 6.1), or one of reduced size (RFC 5506): what one participant sends at once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compound {
     /// Who reports.
@@ -23,8 +28,13 @@ pub struct Compound {
     pub apps: Vec<App>,
     /// Arrivals of single packets (RFC 8888).
     pub arrivals: Option<ArrivalFeedback>,
+    /// The same by transport-wide numbers, in the order of their sending.
+    pub transport: Vec<TransportFeedback>,
     /// That the participant leaves (BYE, section 6.6).
     pub bye: Option<Bye>,
+    /// Feedback stands alone, without a report and a CNAME (RFC 5506 section 4.1): there is some, and nothing else but
+    /// `ssrc`.
+    pub reduced: bool,
 }
 
 /// What a sender says of its own stream (RFC 3550 section 6.4.1).
@@ -281,6 +291,7 @@ impl Compound {
         let report = 8 + 20 * usize::from(self.sender.is_some()) + 24 * self.reports.len() + 8 * more;
         // one chunk: SSRC, item header, text, and at least one zero byte to a boundary of four (section 6.5)
         let sdes = 4 + padded(4 + 2 + self.cname.len() + 1);
+        let head = if self.reduced { 0 } else { report + sdes };
         let apps = self.apps.iter().map(|app| {
             12 + match app {
                 App::Probe(_) => 4,
@@ -293,11 +304,12 @@ impl Compound {
             .arrivals
             .as_ref()
             .map_or(0, |a| 12 + a.streams.iter().map(|stream| 8 + padded(2 * stream.packets.len())).sum::<usize>());
+        let transport = self.transport.iter().map(|feedback| padded(8 + transport_len(feedback)));
         let bye = self
             .bye
             .as_ref()
             .map_or(0, |bye| 4 + 4 * bye.sources.len() + bye.reason.as_ref().map_or(0, |text| padded(1 + text.len())));
-        report + sdes + apps.sum::<usize>() + arrivals + bye
+        head + apps.sum::<usize>() + arrivals + transport.sum::<usize>() + bye
     }
 }
 

@@ -5,7 +5,8 @@
 #[repr(transparent)]
 pub struct Ssrc(pub u32);
 
-/// The header of an RTP data packet without contributing sources, padding and extension (RFC 3550 section 5.1).
+/// The header of an RTP data packet without contributing sources and padding (RFC 3550 section 5.1), and of extensions with
+/// the transport-wide number alone.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RtpData {
     /// Who sends.
@@ -18,11 +19,19 @@ pub struct RtpData {
     pub payload_type: u8,
     /// The profile's marker: the last packet of a video frame (RFC 3551 section 5).
     pub marker: bool,
+    /// One more with each packet sent the same way, of whatever source, modulo 2^16
+    /// (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 2); `None` without that header extension.
+    pub transport: Option<u16>,
 }
 
 impl RtpData {
-    /// Bytes of the header.
+    /// Bytes of the header without an extension.
     pub const LEN: usize = 12;
+    /// Bytes of the extension with the transport-wide number: its head, one element, and what fills it up (RFC 8285
+    /// section 4.2).
+    pub const TRANSPORT_LEN: usize = 8;
+    /// The element's id, on which two ends would agree by SDP (RFC 8285 section 4.2: 1 to 14).
+    pub const TRANSPORT_ID: u8 = 1;
     /// Ticks of the timestamp a second, as for all video (RFC 3551 section 5).
     pub const CLOCK_HZ: u64 = 90_000;
     /// The payload type of our streams: the first of those that have no standing meaning (RFC 3551 section 6).

@@ -3,7 +3,7 @@
 
 mod compounds;
 
-use compounds::{compound, plain};
+use compounds::{compound, plain, reduced};
 use paceline_packet::rtcp::*;
 use paceline_packet::rtp::Ssrc;
 use paceline_packet::wire::rtcp::{DecodeError, EncodeError, decode, encode};
@@ -80,6 +80,15 @@ fn the_rules_of_a_compound_packet() {
     let both = |parts: &[&[u8]]| decode(&parts.concat());
     assert_eq!(decode(&[]), Err(DecodeError::Truncated));
     assert_eq!(both(&[&CNAME, &RR]), Err(DecodeError::First(202)), "a report comes first");
+    let feedback = [0x8b, 205, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0];
+    let alone = ArrivalFeedback { reported: NtpMiddle(0), streams: vec![] };
+    assert_eq!(
+        decode(&feedback),
+        Ok(Compound { arrivals: Some(alone), reduced: true, ..plain(1, "") }),
+        "or feedback stands alone (RFC 5506)"
+    );
+    assert_eq!(both(&[&feedback, &CNAME]), Err(DecodeError::Beside(202)));
+    assert_eq!(decode(&[0x81, 205, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0]), Err(DecodeError::Nothing), "a NACK");
     assert_eq!(both(&[&RR]), Err(DecodeError::NoCname));
     // the CNAME of another source
     let other = [0x81, 202, 0, 2, 0, 0, 0, 2, 1, 1, b'a', 0];
@@ -157,7 +166,12 @@ fn what_is_out_of_range_has_no_encoding() {
     let packets = vec![Arrival::Missing; StreamArrivals::MAX + 1];
     let streams = vec![StreamArrivals { ssrc: Ssrc(1), begin: 0, packets }];
     let arrivals = Some(ArrivalFeedback { reported: NtpMiddle(0), streams });
-    refuses(Compound { arrivals, ..plain(1, "a") }, EncodeError::Arrivals(16_385));
+    refuses(Compound { arrivals: arrivals.clone(), ..plain(1, "a") }, EncodeError::Arrivals(16_385));
+    let alone = Compound { arrivals, reduced: true, ..plain(1, "") };
+    refuses(alone.clone(), EncodeError::Arrivals(16_385));
+    refuses(Compound { arrivals: None, ..alone.clone() }, EncodeError::Reduced);
+    refuses(Compound { cname: "a".into(), ..alone.clone() }, EncodeError::Reduced);
+    refuses(Compound { reports: vec![compounds::BLOCK], ..alone }, EncodeError::Reduced);
 }
 
 #[test]
@@ -273,7 +287,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn what_is_encoded_decodes_to_the_same(whole in compound()) {
+    fn what_is_encoded_decodes_to_the_same(whole in prop_oneof![compound(), reduced()]) {
         let bytes = encoded(&whole);
         prop_assert_eq!(bytes.len(), whole.wire_len());
         prop_assert_eq!(decode(&bytes), Ok(whole));
@@ -282,7 +296,7 @@ proptest! {
     #[test]
     fn the_reference_reads_and_writes_the_same(whole in compound()) {
         let apps = whole.apps.into_iter().filter(|app| matches!(app, App::Other(_))).collect();
-        let whole = Compound { apps, arrivals: None, ..whole };
+        let whole = Compound { apps, arrivals: None, transport: vec![], ..whole };
         let bytes = encoded(&whole);
         prop_assert_eq!(&by_reference(&bytes), &whole);
         let theirs = written_by_reference(&whole);
@@ -307,7 +321,7 @@ proptest! {
     /// Bytes that have been right: most packets pass the first checks.
     #[test]
     fn damaged_bytes_get_an_answer(
-        whole in compound(),
+        whole in prop_oneof![compound(), reduced()],
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
         let mut bytes = encoded(&whole);

@@ -4,8 +4,14 @@ use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::wire::rtp::{DecodeError, PayloadTypeError, decode, encode};
 use proptest::prelude::*;
 
-const DATA: RtpData =
-    RtpData { ssrc: Ssrc(0x0a0b_0c0d), timestamp: 0x0102_0304, sequence: 0xfffe, payload_type: 96, marker: true };
+const DATA: RtpData = RtpData {
+    ssrc: Ssrc(0x0a0b_0c0d),
+    timestamp: 0x0102_0304,
+    sequence: 0xfffe,
+    payload_type: 96,
+    marker: true,
+    transport: None,
+};
 const HEADER: [u8; RtpData::LEN] = [0x80, 0xe0, 0xff, 0xfe, 1, 2, 3, 4, 10, 11, 12, 13];
 
 #[test]
@@ -17,6 +23,41 @@ fn the_bytes_of_a_header() {
     let wrong = RtpData { payload_type: 128, ..DATA };
     assert_eq!(encode(&wrong, &mut bytes), Err(PayloadTypeError(128)));
     assert_eq!(bytes, HEADER, "nothing is appended");
+}
+
+/// The figure of the draft's section 2, with the id of ours.
+#[test]
+fn the_bytes_of_a_transport_wide_number() {
+    let data = RtpData { transport: Some(0x1234), ..DATA };
+    let mut bytes = Vec::new();
+    encode(&data, &mut bytes).unwrap();
+    let mut header = [&HEADER[..], &[0xbe, 0xde, 0, 1, 0x11, 0x12, 0x34, 0]].concat();
+    header[0] = 0x90;
+    assert_eq!(bytes, header);
+    assert_eq!(bytes.len(), RtpData::LEN + RtpData::TRANSPORT_LEN);
+    assert_eq!(decode(&[&bytes[..], b"abc"].concat()), Ok((data, &b"abc"[..])));
+}
+
+/// RFC 8285 section 4.2: other elements and what fills up are passed over, up to the end or to what no element can be.
+#[test]
+fn the_number_is_found_among_other_elements() {
+    let read = |kind: u16, elements: &[u8]| {
+        let mut bytes = HEADER.to_vec();
+        bytes[0] = 0x90;
+        bytes.extend(kind.to_be_bytes());
+        bytes.extend((elements.len() as u16 / 4).to_be_bytes());
+        bytes.extend_from_slice(elements);
+        decode(&bytes).unwrap().0.transport
+    };
+    assert_eq!(read(0xbede, &[0x20, 7, 0, 0, 0x11, 0x12, 0x34, 0]), Some(0x1234));
+    assert_eq!(read(0xbede, &[0x32, 1, 2, 3, 0x11, 0, 5, 0x11, 0, 6, 0, 0]), Some(5), "the first");
+    assert_eq!(read(0xbede, &[0x12, 1, 2, 3]), None, "of another length");
+    assert_eq!(read(0xbede, &[0x2f, 1, 0x11, 2]), None, "longer than the extension");
+    assert_eq!(read(0xbede, &[0xf0, 0x11, 1, 2]), None, "an id of 15 ends it");
+    assert_eq!(read(0xbede, &[0x01, 0x11, 1, 2]), None, "and so does one of 0 with a length");
+    assert_eq!(read(0xbede, &[0, 0, 0x11, 2]), None);
+    assert_eq!(read(0x1000, &[0x11, 0x12, 0x34, 0]), None, "two-byte elements");
+    assert_eq!(read(0xbede, &[]), None);
 }
 
 #[test]
@@ -41,11 +82,11 @@ fn what_the_values_have_no_place_for_is_left_out() {
 proptest! {
     #[test]
     fn what_is_encoded_decodes_to_the_same(
-        (ssrc, timestamp, sequence, marker) in any::<(u32, u32, u16, bool)>(),
+        (ssrc, timestamp, sequence, marker, transport) in any::<(u32, u32, u16, bool, Option<u16>)>(),
         payload_type in 0u8..128,
         payload in prop::collection::vec(any::<u8>(), 0..50),
     ) {
-        let data = RtpData { ssrc: Ssrc(ssrc), timestamp, sequence, payload_type, marker };
+        let data = RtpData { ssrc: Ssrc(ssrc), timestamp, sequence, payload_type, marker, transport };
         let mut bytes = Vec::new();
         encode(&data, &mut bytes).unwrap();
         bytes.extend_from_slice(&payload);

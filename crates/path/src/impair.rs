@@ -2,8 +2,8 @@
 //! duplication; and the outages of a link.
 
 use crate::loss::{Chance, Losses};
-use crate::model::{Aggregation, DelaySpike, LinkModel};
-use crate::variation::Variation;
+use crate::model::{Aggregation, DelaySpike, DelayStep, LinkModel};
+use crate::variation::Variations;
 use crate::waiting::Exit;
 use crate::{DropReason, Fate};
 use paceline_packet::{Flags, Packet};
@@ -24,9 +24,12 @@ struct Rest {
     /// The first outage that is not over.
     outage: usize,
     propagation: Span,
+    steps: Vec<DelayStep>,
+    /// How many of them have begun.
+    step: usize,
     aggregation: Option<Aggregation>,
     spikes: Vec<DelaySpike>,
-    variation: Option<Variation>,
+    variation: Option<Variations>,
     latest: Time,
     reorder: Option<(Chance, Span)>,
     reorder_stream: Stream,
@@ -49,8 +52,8 @@ impl Impairments {
     /// Those of `model`.
     ///
     /// # Panics
-    /// If a probability lies outside [0, 1], the outages or delay spikes are not in order and apart, or aggregation has no
-    /// interval.
+    /// If a probability lies outside [0, 1], the outages, delay spikes or times of loss are not in order and apart, steps are not in
+    /// order, or aggregation has no interval.
     pub(crate) fn new(model: &LinkModel, stream: Stream) -> Impairments {
         assert!(
             model.outages.iter().all(|(from, to)| from <= to) && model.outages.windows(2).all(|w| w[0].1 <= w[1].0),
@@ -61,8 +64,9 @@ impl Impairments {
                 && model.delay_spikes.windows(2).all(|w| w[0].to <= w[1].from),
             "delay spikes must be in order and apart"
         );
+        assert!(model.delay_steps.windows(2).all(|w| w[0].at < w[1].at), "steps of a delay must be in order");
         assert!(model.aggregation.is_none_or(|held| held.interval > Span::ZERO), "aggregation needs an interval");
-        let nothing = model.delay_variation.is_none()
+        let nothing = !model.delay_varies()
             && model.reorder.is_none()
             && model.duplicate.is_none()
             && model.corrupt.is_none()
@@ -73,9 +77,11 @@ impl Impairments {
             outages: model.outages.clone(),
             outage: 0,
             propagation: model.propagation,
+            steps: model.delay_steps.clone(),
+            step: 0,
             aggregation: model.aggregation,
             spikes: model.delay_spikes.clone(),
-            variation: model.delay_variation.map(|variation| Variation::new(variation, stream.fork(2))),
+            variation: Variations::new(model, stream.fork(2)),
             latest: Time::ZERO,
             reorder: model.reorder.map(|r| (Chance::new(r.rate), r.extra)),
             reorder_stream: stream.fork(3),
@@ -86,7 +92,10 @@ impl Impairments {
             counts: Counts::default(),
         };
         Impairments {
-            loss: model.loss.as_ref().map(|loss| Losses::new(loss, model.loss_of.clone(), stream.fork(1))),
+            loss: model
+                .loss
+                .as_ref()
+                .map(|loss| Losses::new(loss, model.loss_of.clone(), stream.fork(1)).during(&model.loss_during)),
             rest: (!nothing).then(|| Box::new(rest)),
         }
     }
@@ -144,14 +153,18 @@ impl Rest {
         if let Some(held) = &self.aggregation {
             packet.time = held.handed_over(sent) + self.propagation;
         }
+        if !self.steps.is_empty() {
+            self.step_to(sent);
+            packet.time += self.step.checked_sub(1).map_or(Span::ZERO, |last| self.steps[last].extra);
+        }
         let next = self.spikes.partition_point(|spike| spike.to <= sent);
         if let Some(spike) = self.spikes.get(next).filter(|spike| spike.from <= sent) {
             packet.time += spike.extra;
         }
         if let Some(variation) = &self.variation {
-            packet.time += variation.of(index);
+            packet.time += variation.of(index, sent);
         }
-        if self.variation.is_some() || !self.spikes.is_empty() {
+        if self.variation.is_some() || !self.spikes.is_empty() || !self.steps.is_empty() {
             packet.time = packet.time.max(self.latest);
             self.latest = packet.time;
         }
@@ -170,6 +183,15 @@ impl Rest {
             return Fate::Twice(packet.time);
         }
         Fate::Pass
+    }
+
+    /// Goes through the steps of the delay up to `sent`. What overtakes does not wait for what is on its way.
+    fn step_to(&mut self, sent: Time) {
+        let begun = self.steps.partition_point(|step| step.at <= sent);
+        if self.steps.get(self.step..begun).is_some_and(|new| new.iter().any(|step| step.overtakes)) {
+            self.latest = Time::ZERO;
+        }
+        self.step = begun;
     }
 }
 

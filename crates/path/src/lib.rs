@@ -35,10 +35,10 @@ pub use discipline::{
     FqCoDelModel, FqPieModel, Framing, Hosts, Interface, Isolation, Keys, NativeAqm, PieModel, StepFor,
 };
 pub use link::Link;
-pub use loss::{FlowSet, GilbertElliott, Loss, On, Start, TwoState};
+pub use loss::{FlowSet, GilbertElliott, Loss, On, Periodic, Start, TwoState};
 pub use managed::ManagedLink;
 pub use meter::{LinkReport, Measure, Series, Totals, Waits};
-pub use model::{Aggregation, DelaySpike, DelayVariation, Limit, LinkModel, Queue, Reorder};
+pub use model::{Aggregation, DelaySpike, DelayStep, DelayVariation, Limit, LinkModel, Queue, Reorder, Room};
 pub use opportunities::Opportunities;
 pub use paceline_engine::{DropReason, Drops, Fate};
 pub use pipe::Pipe;

@@ -1,5 +1,7 @@
-//! A queue's limit in time: the bytes that the link would send within it at its rate of the moment.
+//! A queue's limit that changes: one in time, which is the bytes that the link would send within it at its rate of the moment,
+//! and steps from one limit to another.
 
+use crate::model::{Limit, LinkModel, Room};
 use crate::opportunities::Passed;
 use crate::rate::RateModel;
 use crate::schedule::Stepped;
@@ -8,10 +10,12 @@ use paceline_units::{Rate, Size, Span};
 /// Over how long the rate of a trace of opportunities is taken: an instant of one has none.
 const WINDOW: u64 = 1_000_000_000;
 
-/// Follows a link's rate and says how many bytes may wait.
+/// Follows a link's limits, and its rate, and says how much may wait.
 #[derive(Clone, Debug)]
-pub(crate) struct TimeLimit {
-    span: Span,
+pub(crate) struct Limits {
+    room: Room,
+    /// What comes after it, the next one last.
+    steps: Vec<(u64, Room)>,
     rate: Moment,
 }
 
@@ -23,21 +27,43 @@ enum Moment {
     Delivery(Box<(Passed, Passed)>),
 }
 
-impl TimeLimit {
-    /// What is sent within `span` at this rate.
-    pub(crate) fn new(span: Span, rate: &RateModel) -> TimeLimit {
-        let rate = match rate {
+impl Limits {
+    /// Those of this link; `None` if its queue's limit is always the same.
+    ///
+    /// # Panics
+    /// If the steps are not in order, or there are some and the queue has no limit.
+    pub(crate) fn new(model: &LinkModel) -> Option<Limits> {
+        let steps = &model.limit_steps;
+        assert!(steps.windows(2).all(|pair| pair[0].0 < pair[1].0), "steps of a limit must be in order");
+        let room = match (model.limit_in_time, steps.is_empty()) {
+            (Some(span), _) => Room::InTime(span),
+            (None, true) => return None,
+            (None, false) => Room::Fixed(model.queue.limit().expect("a queue whose limit changes has one")),
+        };
+        let rate = match &model.rate {
             RateModel::Constant(rate) => Moment::Constant(*rate),
             RateModel::Schedule(schedule) => Moment::Stepped(Box::new(Stepped::new(schedule.clone()))),
             RateModel::Opportunities(all) => {
                 Moment::Delivery(Box::new((Passed::new(all.clone()), Passed::new(all.clone()))))
             }
         };
-        TimeLimit { span, rate }
+        Some(Limits { room, steps: steps.iter().rev().map(|&(at, room)| (at.0, room)).collect(), rate })
     }
 
     /// The most that may wait at `now`; calls must come in order of time.
-    pub(crate) fn bytes(&mut self, now: u64) -> Size {
+    pub(crate) fn at(&mut self, now: u64) -> Limit {
+        while let Some(&(_, room)) = self.steps.last().filter(|(at, _)| *at <= now) {
+            self.room = room;
+            self.steps.pop();
+        }
+        match self.room {
+            Room::Fixed(limit) => limit,
+            Room::InTime(span) => Limit::Bytes(self.bytes(span, now)),
+        }
+    }
+
+    /// What is sent within `span` at the rate of `now`.
+    fn bytes(&mut self, span: Span, now: u64) -> Size {
         let rate = match &mut self.rate {
             Moment::Constant(rate) => *rate,
             Moment::Stepped(server) => server.rate(now),
@@ -47,25 +73,65 @@ impl TimeLimit {
                 Rate((passed.0.before(to) - passed.1.before(to - WINDOW)).saturating_mul(8))
             }
         };
-        rate * self.span
+        rate * span
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Opportunities, Schedule};
+    use crate::{Opportunities, Queue, Schedule};
     use paceline_units::Time;
 
     const MS: u64 = 1_000_000;
+
+    /// The limit of a queue in time, in front of this rate.
+    fn in_time(ms: u64, rate: RateModel) -> impl FnMut(u64) -> u64 {
+        let queue = Queue::DropTail(Limit::Packets(1));
+        let model =
+            LinkModel { rate, limit_in_time: Some(Span(ms * MS)), ..LinkModel::new(Rate(1), Span::ZERO, queue) };
+        let mut limits = Limits::new(&model).unwrap();
+        move |now| match limits.at(now) {
+            Limit::Bytes(Size(bytes)) => bytes,
+            Limit::Packets(_) => panic!("bytes"),
+        }
+    }
+
+    /// Packets, then bytes, then a time at each of two rates, then packets again.
+    #[test]
+    fn steps_from_one_limit_to_another() {
+        let rates = [(Time(0), Rate(8_000_000)), (Time(40 * MS), Rate(16_000_000))];
+        let mut model = LinkModel::new(Rate(1), Span::ZERO, Queue::DropTail(Limit::Packets(7)));
+        assert!(Limits::new(&model).is_none());
+        model.rate = RateModel::Schedule(Schedule::new(&rates, None).unwrap());
+        model.limit_steps = vec![
+            (Time(10 * MS), Room::Fixed(Limit::Bytes(Size(500)))),
+            (Time(30 * MS), Room::InTime(Span(5 * MS))),
+            (Time(50 * MS), Room::Fixed(Limit::Packets(3))),
+        ];
+        let mut limits = Limits::new(&model).unwrap();
+        let [bytes, packets] = [|n| Limit::Bytes(Size(n)), |n: u64| Limit::Packets(n as u32)];
+        for (at, limit) in [
+            (0, packets(7)),
+            (10 * MS - 1, packets(7)),
+            (10 * MS, bytes(500)),
+            (30 * MS, bytes(5_000)),
+            (40 * MS, bytes(10_000)),
+            (60 * MS, packets(3)),
+        ] {
+            assert_eq!(limits.at(at), limit, "{at}");
+        }
+        // several at once
+        assert_eq!(Limits::new(&model).unwrap().at(90 * MS), packets(3));
+    }
 
     #[test]
     fn follows_the_steps() {
         let steps = [(Time(0), Rate(8_000_000)), (Time(10 * MS), Rate(0)), (Time(20 * MS), Rate(16_000_000))];
         let schedule = Schedule::new(&steps, Some(Span(40 * MS))).unwrap();
-        let mut limit = TimeLimit::new(Span(50 * MS), &RateModel::Schedule(schedule));
+        let limit = in_time(50, RateModel::Schedule(schedule));
         let at = [0, 10 * MS - 1, 10 * MS, 20 * MS, 40 * MS, 1_000 * MS + 25 * MS];
-        assert_eq!(at.map(|now| limit.bytes(now).0), [50_000, 50_000, 0, 100_000, 50_000, 100_000]);
+        assert_eq!(at.map(limit), [50_000, 50_000, 0, 100_000, 50_000, 100_000]);
     }
 
     #[test]
@@ -73,15 +139,15 @@ mod tests {
         // 1500 bytes each 10 ms for 2 s, then nothing for 2 s
         let times = (1..=200).map(|i| Time(i * 10 * MS)).chain([Time(4_000 * MS)]);
         let trace = Opportunities::new(times, Opportunities::BYTES).unwrap();
-        let mut limit = TimeLimit::new(Span(100 * MS), &RateModel::Opportunities(trace));
+        let mut limit = in_time(100, RateModel::Opportunities(trace));
         let of = |opportunities: u64| opportunities * 1500 / 10; // a second's, for a tenth of one
         // at an instant, what comes then is not yet before it
-        assert_eq!(limit.bytes(0).0, of(99));
-        assert_eq!(limit.bytes(1_500 * MS + 1).0, of(100));
-        assert_eq!(limit.bytes(2_500 * MS + 1).0, of(50));
-        assert_eq!(limit.bytes(3_500 * MS).0, of(0));
+        assert_eq!(limit(0), of(99));
+        assert_eq!(limit(1_500 * MS + 1), of(100));
+        assert_eq!(limit(2_500 * MS + 1), of(50));
+        assert_eq!(limit(3_500 * MS), of(0));
         // the last one, and 50 of the next round
-        assert_eq!(limit.bytes(4_500 * MS + 1).0, of(51));
-        assert_eq!(limit.bytes(5_500 * MS + 1).0, of(100));
+        assert_eq!(limit(4_500 * MS + 1), of(51));
+        assert_eq!(limit(5_500 * MS + 1), of(100));
     }
 }

@@ -3,7 +3,7 @@
 mod books;
 
 use crate::impair::Impairments;
-use crate::limit::TimeLimit;
+use crate::limit::Limits;
 use crate::loss::Losses;
 use crate::meter::{Agenda, Measure};
 use crate::model::{Limit, LinkModel, Queue};
@@ -50,8 +50,8 @@ struct General {
     server: Server,
     recovery: Option<Box<Recovering>>,
     discipline: Refusal,
-    /// Where the limit follows the rate.
-    in_time: Option<Box<TimeLimit>>,
+    /// Where the limit changes.
+    limits: Option<Box<Limits>>,
     policer: Option<Box<Policer>>,
     impairments: Impairments,
     shares: Option<Box<Shares>>,
@@ -66,10 +66,11 @@ enum Refusal {
 
 impl Refusal {
     /// No more than this waits from now on.
-    fn limit_to(&mut self, most: Size) {
-        match self {
-            Refusal::Red(red, _) => red.limit_to(Limit::Bytes(most)),
-            Refusal::Packets(_) | Refusal::Bytes(_) => *self = Refusal::Bytes(most.0),
+    fn limit_to(&mut self, most: Limit) {
+        match (&mut *self, most) {
+            (Refusal::Red(red, _), _) => red.limit_to(most),
+            (Refusal::Packets(_) | Refusal::Bytes(_), Limit::Bytes(Size(bytes))) => *self = Refusal::Bytes(bytes),
+            (Refusal::Packets(_) | Refusal::Bytes(_), Limit::Packets(packets)) => *self = Refusal::Packets(packets),
         }
     }
 }
@@ -110,6 +111,7 @@ impl Link {
             (Server::Constant(server), Refusal::Packets(_))
                 if impairments.is_only_loss()
                     && model.limit_in_time.is_none()
+                    && model.limit_steps.is_empty()
                     && model.policer.is_none()
                     && occupancy.is_none()
                     && recovery.is_none()
@@ -120,9 +122,9 @@ impl Link {
             (server, _) => {
                 // The constant one beside it is not used.
                 let shares = model.per_flow.then(|| Box::new(Shares::new(window)));
-                let in_time = model.limit_in_time.map(|span| Box::new(TimeLimit::new(span, &model.rate)));
+                let limits = Limits::new(model).map(Box::new);
                 let policer = model.policer.as_ref().map(|policer| Box::new(Policer::new(policer)));
-                let general = General { server, recovery, discipline, in_time, policer, impairments, shares };
+                let general = General { server, recovery, discipline, limits, policer, impairments, shares };
                 (Constant::new(Rate(1)), None, Some(Box::new(general)))
             }
         };
@@ -287,8 +289,8 @@ impl Link {
             self.idle += core::mem::take(&mut recovery.idle);
         }
         let free = general.server.free();
-        if let Some(limit) = &mut general.in_time {
-            general.discipline.limit_to(limit.bytes(now));
+        if let Some(limits) = &mut general.limits {
+            general.discipline.limit_to(limits.at(now));
         }
         let full = match &mut general.discipline {
             Refusal::Packets(limit) => self.waiting.is_full(now, *limit),

@@ -2,7 +2,7 @@
 
 use paceline_packet::{Flags, FlowId, Packet};
 use paceline_random::Stream;
-use paceline_units::{Ratio, Span};
+use paceline_units::{Ratio, Span, Time};
 
 /// A loss model.
 #[derive(Clone, Debug)]
@@ -19,6 +19,21 @@ pub enum Loss {
     GilbertElliott(GilbertElliott),
     /// Losses in bursts, counted in time: two states, each of which lasts for whole periods.
     TwoState(TwoState),
+    /// Always the same number of packets after the same number: nothing is drawn.
+    Periodic(Periodic),
+}
+
+/// Losses that are counted out, as of ns-2's periodic error model (`errmodel.cc`: `period_`, `burstlen_`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Periodic {
+    /// So many packets pass, and then
+    pub pass: u32,
+    /// so many in a row are lost; not zero.
+    pub lose: u32,
+    /// Of these those alone that leave the queue no later than this after the first of them.
+    pub within: Option<Span>,
+    /// Which packets it applies to, and counts; the others pass.
+    pub on: On,
 }
 
 /// The chain of Gilbert (BSTJ 39, 1960) and Elliott (BSTJ 42, 1963). It begins in a state drawn from its stationary law,
@@ -148,6 +163,29 @@ enum LossState {
     Uniform(Chance),
     Chain(Box<Chain>),
     Periods(Box<Periods>),
+    Counted(Box<Counted>),
+    During(Box<During>),
+}
+
+#[derive(Clone, Debug)]
+struct Counted {
+    model: Periodic,
+    /// Since the last burst began.
+    passed: u32,
+    /// Of the burst, to be lost no later than `until`.
+    left: u32,
+    until: u64,
+}
+
+/// A model that is there at times.
+#[derive(Clone, Debug)]
+struct During {
+    model: LossState,
+    times: Vec<(Time, Time)>,
+    /// The first that is not over.
+    next: usize,
+    /// Whether it has begun.
+    begun: bool,
 }
 
 /// Chances by state, good first.
@@ -213,8 +251,27 @@ impl Losses {
                 };
                 (LossState::Periods(Box::new(periods)), on)
             }
+            Loss::Periodic(model) => {
+                (LossState::Counted(Box::new(Counted { model, passed: 0, left: 0, until: 0 })), model.on)
+            }
         };
         Losses { state, on, of, stream }
+    }
+
+    /// The same at these times alone, `[from, to)` each; if there are none, always.
+    ///
+    /// # Panics
+    /// If they are not in order and apart.
+    pub(crate) fn during(self, times: &[(Time, Time)]) -> Losses {
+        assert!(
+            times.iter().all(|(from, to)| from <= to) && times.windows(2).all(|w| w[0].1 <= w[1].0),
+            "times of loss must be in order and apart"
+        );
+        if times.is_empty() {
+            return self;
+        }
+        let during = During { model: self.state, times: times.to_vec(), next: 0, begun: false };
+        Losses { state: LossState::During(Box::new(during)), ..self }
     }
 
     /// Whether the packet is lost that arrived as number `index` and leaves the queue at `start`, which never goes back.
@@ -223,22 +280,70 @@ impl Losses {
         if !self.on.covers(packet.flags) || self.of.as_ref().is_some_and(|of| !of.has(packet.flow)) {
             return false;
         }
-        match &mut self.state {
-            LossState::Uniform(chance) => chance.happens(self.stream.bits(index)),
+        self.state.takes(index, start, self.stream)
+    }
+}
+
+impl LossState {
+    /// See [`Losses::take`], of a packet that it applies to.
+    #[inline]
+    fn takes(&mut self, index: u64, start: u64, stream: Stream) -> bool {
+        match self {
+            LossState::Uniform(chance) => chance.happens(stream.bits(index)),
             LossState::Chain(chain) => {
                 let state = usize::from(chain.bad);
                 let draw = chain.turns.bits(chain.steps);
                 chain.steps += 1;
                 chain.bad ^= chain.leave[state].happens(draw);
-                chain.loss[state].happens(self.stream.bits(index))
+                chain.loss[state].happens(stream.bits(index))
             }
             LossState::Periods(periods) => {
                 if start >= periods.until {
                     periods.advance(start);
                 }
-                periods.loss[usize::from(periods.bad)].happens(self.stream.bits(index))
+                periods.loss[usize::from(periods.bad)].happens(stream.bits(index))
+            }
+            LossState::Counted(counted) => counted.takes(start),
+            LossState::During(during) => during.takes(index, start, stream),
+        }
+    }
+}
+
+impl Counted {
+    #[inline(never)]
+    fn takes(&mut self, start: u64) -> bool {
+        if self.left > 0 && start <= self.until {
+            self.left -= 1;
+            return true;
+        }
+        self.left = 0;
+        if self.passed < self.model.pass {
+            self.passed += 1;
+            return false;
+        }
+        (self.passed, self.left) = (0, self.model.lose - 1);
+        self.until = self.model.within.map_or(u64::MAX, |within| start.saturating_add(within.0));
+        true
+    }
+}
+
+impl During {
+    #[inline(never)]
+    fn takes(&mut self, index: u64, start: u64, stream: Stream) -> bool {
+        while self.times.get(self.next).is_some_and(|(_, to)| to.0 <= start) {
+            (self.next, self.begun) = (self.next + 1, false);
+        }
+        if self.times.get(self.next).is_none_or(|(from, _)| start < from.0) {
+            return false;
+        }
+        if !self.begun {
+            self.begun = true;
+            // what is counted is counted anew
+            if let LossState::Counted(counted) = &mut self.model {
+                (counted.passed, counted.left) = (0, 0);
             }
         }
+        self.model.takes(index, start, stream)
     }
 }
 
@@ -304,6 +409,52 @@ mod tests {
             lost += u64::from(own);
         }
         assert!(lost.abs_diff(1360) < 200, "{lost}");
+    }
+
+    /// Packets a millisecond apart that are lost, up to number 40.
+    fn lost(model: Periodic, times: &[(u64, u64)]) -> Vec<u64> {
+        let ms = |ms: u64| Time(ms * 1_000_000);
+        let times: Vec<_> = times.iter().map(|&(from, to)| (ms(from), ms(to))).collect();
+        let mut losses = Losses::new(&Loss::Periodic(model), None, Stream::new(1, "loss")).during(&times);
+        (0..40).filter(|&i| losses.take(i, ms(i).0, &of(0, Flags::NONE))).collect()
+    }
+
+    #[test]
+    fn counts_out() {
+        let model = Periodic { pass: 9, lose: 1, within: None, on: On::All };
+        assert_eq!(lost(model, &[]), [9, 19, 29, 39]);
+        assert_eq!(lost(Periodic { pass: 8, lose: 3, ..model }, &[]), [8, 9, 10, 19, 20, 21, 30, 31, 32]);
+        // of three the two that come within a millisecond; the third counts among those that pass
+        let within = Some(Span::from_millis(1));
+        assert_eq!(lost(Periodic { pass: 8, lose: 3, within, ..model }, &[]), [8, 9, 18, 19, 28, 29, 38, 39]);
+        assert_eq!(lost(Periodic { pass: 0, lose: 1, ..model }, &[]).len(), 40);
+        // acknowledgements neither count nor vanish
+        let mut data = Losses::new(&Loss::Periodic(Periodic { on: On::Data, ..model }), None, Stream::new(1, "loss"));
+        let both = (0..40).flat_map(|i| [(i, Flags::NONE), (i, Flags::ACK)]);
+        let gone: Vec<_> = both.filter(|&(i, flags)| data.take(i, i, &of(0, flags))).collect();
+        assert_eq!(gone, [9, 19, 29, 39].map(|i| (i, Flags::NONE)));
+    }
+
+    #[test]
+    fn at_its_times_alone() {
+        let model = Periodic { pass: 2, lose: 2, within: None, on: On::All };
+        // counted from the beginning of each; half-open; a burst is not carried over
+        assert_eq!(lost(model, &[(5, 10), (20, 23), (23, 26)]), [7, 8, 22, 25]);
+        assert!(lost(model, &[(3, 3), (38, 99)]).is_empty());
+        let uniform = Loss::Uniform { rate: Ratio::ONE, on: On::All };
+        let mut sure = Losses::new(&uniform, None, Stream::new(1, "loss")).during(&[(Time(3), Time(5))]);
+        assert_eq!((0..9).filter(|&i| sure.take(i, i, &of(0, Flags::NONE))).collect::<Vec<_>>(), [3, 4]);
+        // a function of time goes on meanwhile
+        let states = Loss::TwoState(TwoState { good_rate: Ratio::ZERO, bad_rate: Ratio::ONE, ..PAPER });
+        let second = 1_000_000_000;
+        let mut always = Losses::new(&states, None, Stream::new(5, "loss"));
+        let mut at_times = Losses::new(&states, None, Stream::new(5, "loss"))
+            .during(&[(Time(10 * second), Time(20 * second)), (Time(300 * second), Time(400 * second))]);
+        for i in 0..500 {
+            let now = (10..20).contains(&i) || (300..400).contains(&i);
+            let lost = always.take(i, i * second, &of(0, Flags::NONE));
+            assert_eq!(at_times.take(i, i * second, &of(0, Flags::NONE)), lost && now, "{i}");
+        }
     }
 
     const GE: GilbertElliott = GilbertElliott {

@@ -6,9 +6,9 @@
 use crate::discipline::{Discipline, Interface, Keys};
 use crate::impair::{Counts, Impairments};
 use crate::level::Level;
-use crate::limit::TimeLimit;
+use crate::limit::Limits;
 use crate::meter::{Agenda, Measure, Series, Snapshot, Waits};
-use crate::model::{Limit, LinkModel};
+use crate::model::LinkModel;
 use crate::occupancy::Occupancy;
 use crate::policer::Policer;
 use crate::rate::Server;
@@ -25,8 +25,8 @@ use paceline_units::{Span, Time};
 #[derive(Clone, Debug)]
 pub struct ManagedLink {
     discipline: Discipline,
-    /// Where the limit follows the rate.
-    in_time: Option<Box<TimeLimit>>,
+    /// Where the limit changes.
+    limits: Option<Box<Limits>>,
     policer: Option<Box<Policer>>,
     server: Server,
     recovery: Option<Box<Recovering>>,
@@ -64,7 +64,7 @@ impl ManagedLink {
         let occupancy = model.queue.limit().filter(|_| model.occupancy);
         ManagedLink {
             discipline: Discipline::new(&model.queue, interface, stream),
-            in_time: model.limit_in_time.map(|span| Box::new(TimeLimit::new(span, &model.rate))),
+            limits: Limits::new(model).map(Box::new),
             policer: model.policer.as_ref().map(|policer| Box::new(Policer::new(policer))),
             server: Server::new(&model.rate),
             recovery: model
@@ -138,8 +138,8 @@ impl ManagedLink {
         if let Some(shares) = &mut shares {
             shares.enter(flow, now);
         }
-        if let Some(limit) = &mut self.in_time {
-            self.discipline.limit_to(Limit::Bytes(limit.bytes(now)));
+        if let Some(limits) = &mut self.limits {
+            self.discipline.limit_to(limits.at(now));
         }
         let before = [f64::from(self.discipline.packets()), self.discipline.bytes() as f64];
         let dropped = &mut self.dropped;

@@ -11,13 +11,17 @@ use paceline_units::{Rate, Ratio, Size, Span, Time};
 pub struct LinkModel {
     /// How fast it sends.
     pub rate: RateModel,
-    /// From the end of a transmission to the arrival at the far end.
+    /// From the end of a transmission to the arrival at the far end: the least, if there are `delay_steps`.
     pub propagation: Span,
+    /// What propagation takes beyond that, in order of time; empty: nothing.
+    pub delay_steps: Vec<DelayStep>,
     /// What holds the packets that wait for the transmitter.
     pub queue: Queue,
     /// The queue's limit is what the link would send within this time at its rate of the moment; the one in `queue` is
     /// that of the nominal rate. None: the one in `queue` stands.
     pub limit_in_time: Option<Span>,
+    /// From an instant on the queue's limit is another, in order of time.
+    pub limit_steps: Vec<(Time, Room)>,
     /// What is dropped before it reaches the queue.
     pub policer: Option<PolicerModel>,
     /// Blocks that fail on the air and are sent again.
@@ -26,8 +30,12 @@ pub struct LinkModel {
     pub loss: Option<Loss>,
     /// The flows whose packets these are; none: all flows.
     pub loss_of: Option<FlowSet>,
+    /// When packets vanish, `[from, to)` each, in order and apart; empty: always.
+    pub loss_during: Vec<(Time, Time)>,
     /// Each packet takes longer by a draw; none overtakes another.
     pub delay_variation: Option<DelayVariation>,
+    /// From an instant on it is another, or none, in order of time; before the first, the one above.
+    pub variation_steps: Vec<(Time, Option<DelayVariation>)>,
     /// Some packets are held back, and others overtake them.
     pub reorder: Option<Reorder>,
     /// The share of packets that arrive twice.
@@ -53,13 +61,17 @@ impl LinkModel {
         LinkModel {
             rate: RateModel::Constant(rate),
             propagation,
+            delay_steps: Vec::new(),
             queue,
             limit_in_time: None,
+            limit_steps: Vec::new(),
             policer: None,
             recovery: None,
             loss: None,
             loss_of: None,
+            loss_during: Vec::new(),
             delay_variation: None,
+            variation_steps: Vec::new(),
             reorder: None,
             duplicate: None,
             corrupt: None,
@@ -76,7 +88,7 @@ impl LinkModel {
     pub fn is_steady(&self) -> bool {
         !matches!(self.rate, RateModel::Opportunities(_))
             && self.recovery.is_none()
-            && self.delay_variation.is_none()
+            && !self.delay_varies()
             && self.reorder.is_none()
             && self.duplicate.is_none()
             && self.aggregation.is_none()
@@ -86,7 +98,14 @@ impl LinkModel {
     /// Whether packets arrive in the order in which they were sent, each once.
     #[must_use]
     pub fn keeps_order(&self) -> bool {
-        self.reorder.is_none() && self.duplicate.is_none()
+        let overtaken = self.delay_steps.iter().any(|step| step.overtakes);
+        self.reorder.is_none() && self.duplicate.is_none() && !overtaken
+    }
+
+    /// Whether packets take longer at one time than at another, spikes aside.
+    #[must_use]
+    pub fn delay_varies(&self) -> bool {
+        !self.delay_steps.is_empty() || self.delay_variation.is_some() || !self.variation_steps.is_empty()
     }
 
     /// Whether a [`Pipe`](crate::Pipe) does all that this link does (its queue is then not measured).
@@ -97,7 +116,7 @@ impl LinkModel {
             && self.policer.is_none()
             && self.recovery.is_none()
             && self.loss.is_none()
-            && self.delay_variation.is_none()
+            && !self.delay_varies()
             && self.reorder.is_none()
             && self.duplicate.is_none()
             && self.corrupt.is_none()
@@ -186,13 +205,40 @@ pub enum Limit {
     Bytes(Size),
 }
 
-/// How much longer a packet takes.
+/// How much may wait from an instant on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// This.
+    Fixed(Limit),
+    /// What the link sends within this time at its rate of the moment.
+    InTime(Span),
+}
+
+/// A propagation delay from an instant on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DelayStep {
+    /// It concerns what has been sent from then on.
+    pub at: Time,
+    /// What it takes beyond the link's least propagation.
+    pub extra: Span,
+    /// What has been sent from then on may arrive before what was sent earlier, as over another way; otherwise it waits for it.
+    pub overtakes: bool,
+}
+
+/// How much longer a packet takes.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum DelayVariation {
     /// Uniform from 0 to this.
     Uniform(Span),
     /// That of bad Wi-Fi, of about this mean (draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments").
     BadWifi(Span),
+    /// The absolute value of a normal draw, at most `bound` standard deviations (RFC 8868, section 4.5.3).
+    Gaussian {
+        /// The standard deviation of the normal law.
+        deviation: Span,
+        /// From 0 on.
+        bound: f64,
+    },
 }
 
 /// Packets that are held after their transmission, and handed over together: those of a channel whose access is granted by the

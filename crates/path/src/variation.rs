@@ -2,11 +2,11 @@
 //!
 //! Source of bad Wi-Fi's: draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments": measurements in networks that hear
 //! one another. Its picoquic differs from its text in that it has 84 ms for 90 ms and takes a draw of up to 7.5 ms from long waits; this
-//! is the text's. picoquic's simulated link delivers in order, and so does ours.
+//! is the text's. picoquic's simulated link delivers in order, and so does ours. The Gaussian is RFC 8868's, section 4.5.
 
-use crate::DelayVariation;
+use crate::{DelayVariation, LinkModel};
 use paceline_random::Stream;
-use paceline_units::Span;
+use paceline_units::{Span, Time};
 
 /// A wait for others on the air, and one for a frame to be sent again.
 const SHORT: Span = Span::from_millis(1);
@@ -17,17 +17,53 @@ const LONG_MEAN: f64 = 12.0;
 /// The mean from which on every packet has long waits, less [`SHORT`]: 12 times 7.5 ms.
 const ALL_LONG: Span = Span::from_millis(90);
 
+/// The delay variations of a link, one after the other. All draw from one stream, each packet once.
+#[derive(Clone, Debug)]
+pub(crate) struct Variations {
+    first: Option<Variation>,
+    steps: Vec<(Time, Option<Variation>)>,
+}
+
+impl Variations {
+    /// Those of this link, if there are any.
+    ///
+    /// # Panics
+    /// If the steps are not in order.
+    pub(crate) fn new(model: &LinkModel, stream: Stream) -> Option<Variations> {
+        let (first, steps) = (model.delay_variation, &model.variation_steps);
+        assert!(steps.windows(2).all(|w| w[0].0 < w[1].0), "steps of a delay variation must be in order");
+        let made = |of: Option<DelayVariation>| of.map(|of| Variation::new(of, stream));
+        (first.is_some() || !steps.is_empty()).then(|| Variations {
+            first: made(first),
+            steps: steps.iter().map(|&(at, variation)| (at, made(variation))).collect(),
+        })
+    }
+
+    /// How much longer the packet takes that arrived as number `index` and has been sent at `sent`.
+    #[inline]
+    pub(crate) fn of(&self, index: u64, sent: Time) -> Span {
+        let begun = self.steps.partition_point(|(at, _)| *at <= sent);
+        let now = begun.checked_sub(1).map_or(&self.first, |last| &self.steps[last].1);
+        now.as_ref().map_or(Span::ZERO, |variation| variation.of(index))
+    }
+}
+
 /// A delay variation at work.
 #[derive(Clone, Debug)]
 pub(crate) enum Variation {
     Uniform { max: u64, stream: Stream },
     BadWifi { long_share: f64, streams: [Stream; 4] },
+    Gaussian { deviation: f64, most: f64, streams: [Stream; 2] },
 }
 
 impl Variation {
     pub(crate) fn new(model: DelayVariation, stream: Stream) -> Variation {
         match model {
             DelayVariation::Uniform(max) => Variation::Uniform { max: max.0, stream },
+            DelayVariation::Gaussian { deviation, bound } => {
+                let deviation = deviation.0 as f64;
+                Variation::Gaussian { deviation, most: bound * deviation, streams: [0, 1].map(|n| stream.fork(n)) }
+            }
             DelayVariation::BadWifi(mean) => {
                 let above = mean.0.saturating_sub(SHORT.0) as f64;
                 let long_share = (above / ALL_LONG.0 as f64).min(1.0);
@@ -52,6 +88,12 @@ impl Variation {
                     extra += LONG * poisson(LONG_MEAN, number.unit(index));
                 }
                 extra
+            }
+            // Box and Muller 1958, one of the two
+            Variation::Gaussian { deviation, most, streams: [radius, angle] } => {
+                let normal =
+                    (2.0 * radius.exponential(index)).sqrt() * libm::cos(core::f64::consts::TAU * angle.unit(index));
+                Span((deviation * normal).abs().min(*most) as u64)
             }
         }
     }
@@ -110,6 +152,20 @@ mod tests {
             let long = draws.iter().filter(|d| **d > 20.0).count() as f64 / n as f64;
             assert!((long - share).abs() < 0.005, "{average}: {long}"); // 3 long waits or more: 0.9995 of them
         }
+    }
+
+    /// The mean of |N| is sqrt(2 / pi); 68.27 % lie within a deviation, 4.55 % beyond two, where this one ends.
+    #[test]
+    fn a_gaussian_s_mean_shares_and_end() {
+        let (deviation, n) = (Span::from_millis(5), 200_000);
+        let variation = Variation::new(DelayVariation::Gaussian { deviation, bound: 2.0 }, Stream::new(1, "g"));
+        let draws: Vec<f64> = (0..n).map(|i| variation.of(i).0 as f64 / 5e6).collect();
+        let share = |of: &dyn Fn(f64) -> bool| draws.iter().filter(|d| of(**d)).count() as f64 / n as f64;
+        assert!((share(&|d| d < 1.0) - 0.6827).abs() < 0.004);
+        assert!((share(&|d| d >= 2.0) - 0.0455).abs() < 0.002 && share(&|d| d > 2.0) == 0.0);
+        let mean = draws.iter().sum::<f64>() / n as f64;
+        // sqrt(2 / pi) (1 - exp(-2)) + 2 (1 - 0.9545)
+        assert!((mean - 0.7809).abs() < 0.005, "{mean}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    Aggregation, DelaySpike, DelayVariation, DropReason, Fate, GilbertElliott, Limit, Link, LinkModel, Loss, Measure,
-    On, PolicerModel, Queue, RedMode, RedModel, Reorder, Start, TwoState,
+    Aggregation, DelaySpike, DelayStep, DelayVariation, DropReason, Fate, GilbertElliott, Limit, Link, LinkModel, Loss,
+    Measure, On, Periodic, PolicerModel, Queue, RedMode, RedModel, Reorder, Start, TwoState,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
@@ -248,7 +248,8 @@ proptest! {
     fn whatever_the_link_nothing_vanishes(
         gaps in prop::collection::vec((0..2_000_000u64, 1..2000u16, any::<bool>()), 1..200),
         (limit, red) in (1..20u32, any::<bool>()),
-        (loss, kind) in (0.0..1.0f64, 0..3u8),
+        (loss, kind) in (0.0..1.0f64, 0..4u8),
+        steps in prop::option::of((0..50_000_000u64, 0..9_000_000u64, any::<bool>())),
         (duplicate, reorder) in (prop::option::of(0.0..1.0f64), prop::option::of(0.0..1.0f64)),
         (variation, outage) in (prop::option::of(0..20_000_000u64), prop::option::of(0..50_000_000u64)),
         policer in prop::option::of((500_000..20_000_000u64, 1..6000u64)),
@@ -264,8 +265,17 @@ proptest! {
         model.loss = Some(match kind {
             0 => Loss::Uniform { rate: Ratio(loss), on },
             1 => Loss::GilbertElliott(GilbertElliott { good_rate, bad_rate, to_bad, to_good, on }),
-            _ => Loss::TwoState(TwoState { good_rate, bad_rate, good_time, bad_time, change, start, on }),
+            2 => Loss::TwoState(TwoState { good_rate, bad_rate, good_time, bad_time, change, start, on }),
+            _ => Loss::Periodic(Periodic { pass: 7, lose: 3, within: Some(good_time), on }),
         });
+        if wifi {
+            model.loss_during = vec![(Time(1_000_000), Time(9_000_000)), (Time(20_000_000), Time(90_000_000))];
+            model.variation_steps = vec![(Time(3_000_000), Some(DelayVariation::Uniform(bad_time))), (Time(40_000_000), None)];
+        }
+        model.delay_steps = steps
+            .map(|(at, by, overtakes)| DelayStep { at: Time(at), extra: Span(by), overtakes })
+            .into_iter()
+            .collect();
         model.duplicate = duplicate.map(Ratio);
         model.reorder = reorder.map(|rate| Reorder { rate: Ratio(rate), extra: Span::from_millis(3) });
         model.policer = policer.map(|(rate, burst)| PolicerModel { rate: Rate(rate), burst: Size(burst) });
@@ -344,4 +354,60 @@ fn a_delay_spike_holds_up_what_follows() {
         .collect();
     assert_eq!(arrivals, [1, 2, 7, 8, 8, 8, 8, 8, 9, 10, 11, 13, 13, 14]);
     assert!(link.keeps_order() && !model.is_steady() && !model.is_pipe());
+}
+
+/// When each of packets of 1 ms that are all there at 0 arrives, in ms beyond the least delay.
+fn arrivals<const N: usize>(model: &LinkModel) -> [u64; N] {
+    let mut link = Link::new(model, Measure::ALL, Stream::new(1, "link"));
+    let floor = link.delay_floor();
+    core::array::from_fn(|_| {
+        let mut p = packet(0, 1000, Flags::NONE);
+        assert_eq!(link.admit(&mut p), Fate::Pass);
+        (p.time - floor).0 / 1_000_000
+    })
+}
+
+/// What has been sent at a step's instant takes the new delay. On a rise there is a gap; on a fall what follows waits for what is on
+/// its way, unless it may overtake it.
+#[test]
+fn a_delay_that_steps() {
+    let mut model = plain(Queue::DropTail(Limit::Packets(100)));
+    let ms = |n: u64| Time(n * 1_000_000);
+    let step = |at, extra, overtakes| DelayStep { at: ms(at), extra: Span::from_millis(extra), overtakes };
+    model.delay_steps = vec![step(3, 5, false), step(6, 1, false)];
+    assert_eq!(arrivals(&model), [1, 2, 8, 9, 10, 10, 10, 10, 10, 11, 12]);
+    assert!(model.keeps_order() && !model.is_steady() && !model.is_pipe());
+    model.delay_steps = vec![step(0, 0, false), step(3, 5, false), step(6, 1, true), step(9, 0, false)];
+    assert_eq!(arrivals(&model), [1, 2, 8, 9, 10, 7, 8, 9, 9, 10, 11]);
+    assert!(!model.keeps_order());
+    assert!(!Link::new(&model, Measure::ALL, Stream::new(1, "link")).keeps_order());
+    // a step that nothing saw overtakes all the same
+    model.delay_steps = vec![step(3, 9, false), step(5, 9, true), step(6, 0, false)];
+    let mut link = Link::new(&model, Measure::ALL, Stream::new(1, "link"));
+    let floor = link.delay_floor();
+    let times = [3, 7].map(|at| {
+        let mut p = packet(ms(at).0, 1000, Flags::NONE);
+        assert_eq!(link.admit(&mut p), Fate::Pass);
+        (p.time - floor).0 / 1_000_000
+    });
+    assert_eq!(times, [13, 8]);
+}
+
+/// A variation that begins and ends; what is drawn of a packet goes by its number, so before and after nothing moves.
+#[test]
+fn a_delay_variation_that_begins_and_ends() {
+    let mut model = plain(Queue::DropTail(Limit::Packets(100)));
+    let ms = |n: u64| Time(n * 1_000_000);
+    let uniform = |ms| Some(DelayVariation::Uniform(Span::from_millis(ms)));
+    model.variation_steps = vec![(ms(10), uniform(6)), (ms(30), None)];
+    let stepped: [u64; 50] = arrivals(&model);
+    assert!((1..10).all(|i| stepped[i - 1] == i as u64), "{stepped:?}");
+    assert!((40..50).all(|i| stepped[i - 1] == i as u64), "{stepped:?}");
+    let late = (10..30).filter(|&i| stepped[i - 1] > i as u64).count();
+    assert!(late > 15, "{stepped:?}");
+    assert!(!model.is_steady() && !model.is_pipe() && model.keeps_order());
+    (model.delay_variation, model.variation_steps) = (uniform(6), Vec::new());
+    let always: [u64; 50] = arrivals(&model);
+    (model.delay_variation, model.variation_steps) = (uniform(1), vec![(ms(0), uniform(6))]);
+    assert_eq!(arrivals::<50>(&model), always);
 }

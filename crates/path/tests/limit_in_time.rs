@@ -3,7 +3,7 @@
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
     CoDelModel, DualPi2Model, Fate, FqCoDelModel, FqPieModel, Keys, Limit, Link, LinkModel, ManagedLink, Measure,
-    PieModel, Queue, RateModel, RedModel, Schedule,
+    PieModel, Queue, RateModel, RedModel, Room, Schedule,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
@@ -95,5 +95,45 @@ fn managed_queues_too() {
         );
         link.borrow_mut().advance(Time(500 * MS), onward);
         assert_eq!(found, expected, "{queue:?}");
+    }
+}
+
+/// A limit in packets that another follows: what waits already stays.
+#[test]
+fn a_limit_that_steps() {
+    let rooms = [Room::Fixed(Limit::Bytes(Size(4_000))), Room::InTime(Span(20 * MS)), Room::Fixed(Limit::Packets(2))];
+    let steps: Vec<_> = [100, 200, 300].map(|at| Time(at * MS)).into_iter().zip(rooms).collect();
+    for queue in [
+        Queue::DropTail(Limit::Packets(10)),
+        Queue::CoDel(CoDelModel {
+            target: Span::from_secs(1000),
+            interval: Span::from_secs(1000),
+            ..CoDelModel::new(Limit::Packets(10))
+        }),
+    ] {
+        let mut model = LinkModel::new(Rate(8_000_000), Span::ZERO, queue);
+        model.limit_steps.clone_from(&steps);
+        let at = [99, 199, 205, 299, 399, 499];
+        // from 4 to 20, three more each millisecond; by 399 ms the 20 that waited have gone down to 2
+        let expected = [10, 4, 20, 20, 2, 2];
+        let link = std::cell::RefCell::new(ManagedLink::new(&model, Measure::ALL, Keys::Flow, Stream::new(1, "link")));
+        let admit = |packet: Packet| {
+            let mut link = link.borrow_mut();
+            link.advance(Time(packet.time.0 + 1), &mut |_, _, _| {});
+            link.arrive(packet, &mut |_, _, _| {});
+        };
+        assert_eq!(waiting(admit, |_| link.borrow().waiting()), expected, "{:?}", model.queue);
+        if model.queue.decides_at_departure() {
+            continue;
+        }
+        let mut link = Link::new(&model, Measure::ALL, Stream::new(1, "link"));
+        link.record(Span(MS / 2));
+        let admit = |mut packet: Packet| {
+            let _ = link.admit(&mut packet);
+        };
+        let _ = waiting(admit, |_| 0);
+        link.finish(Time(500 * MS));
+        let series = link.take_series();
+        assert_eq!(at.map(|time| u64::from(series.packets[2 * time + 1])), expected);
     }
 }

@@ -6,7 +6,7 @@ use crate::model::{CellInstance, FlowModel, LinkDirection, Model, Told};
 use crate::phases::delay_at_hosts;
 use crate::scenario::cell::CellTable;
 use crate::scenario::draw::Draw;
-use crate::scenario::flow::{App, Playout as PlayoutKey, WebArrivals as ArrivalsKey};
+use crate::scenario::flow::{App, Pause, Playout as PlayoutKey, WebArrivals as ArrivalsKey};
 use crate::scenario::link::AccessTable;
 use crate::scenario::loss::Loss;
 use crate::scenario::model::Profile;
@@ -215,6 +215,7 @@ impl Model {
         let made = self.links.iter_mut().rev().take(2).find(|link| link.direction == direction);
         if let (Some(link), Some(rate)) = (made, share.filter(|share| *share > Ratio::ZERO)) {
             link.model.loss = Some(PathLoss::Uniform { rate, on: On::All });
+            link.model.loss_during.clear(); // that of what it replaces
         }
     }
 }
@@ -474,7 +475,7 @@ fn app(
             };
             (paceline_apps::Application::Web(Web::new(model, stream, period)), None)
         }
-        App::Encoder { frame_rate, min_rate, max_rate, jitter, reaction, key_interval, key_size } => {
+        App::Encoder { frame_rate, min_rate, max_rate, jitter, reaction, key_interval, key_size, pauses } => {
             let model = EncoderModel {
                 frame_rate: *frame_rate,
                 min_rate: *min_rate,
@@ -486,7 +487,9 @@ fn app(
                 segment,
                 header: Size::from_bytes(u64::from(transport.header())),
             };
-            (paceline_apps::Application::Encoder(Encoder::new(model, stream, period)), None)
+            let pause = |p: &Pause| Period { start: Time::ZERO + p.from, stop: Time::ZERO + p.to };
+            let encoder = Encoder::new(model, stream, period).pausing(pauses.iter().map(pause).collect());
+            (paceline_apps::Application::Encoder(encoder), None)
         }
         App::Cbr { rate } => (paceline_apps::Application::Cbr(Cbr::new(*rate, segment, period)), None),
         App::Pareto { rate, burst, idle, shape } => {

@@ -13,17 +13,23 @@ use crate::scenario::queue::{
 use crate::scenario::values::Limit as LimitKey;
 use paceline_path::{
     AdaptiveRed, CoDelModel, DelayEstimate, FqCoDelModel, FqPieModel, GilbertElliott, Limit, LinkModel, LinkRecovery,
-    Loss, On, PieModel, Queue, RateModel, RedMode, RedModel, Reorder, Start, StepFor, TwoState,
+    Loss, On, Periodic, PieModel, Queue, RateModel, RedMode, RedModel, Reorder, Room, Start, StepFor, TwoState,
 };
-use paceline_units::{Rate, Ratio, Size, Span};
+use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// One direction of a link.
 pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
     LinkModel {
         rate: way.rate.clone(),
         propagation: way.delay,
+        delay_steps: way.delay_steps.clone(),
         queue: queue(&way.queue, way.rate.nominal(), profile),
         limit_in_time: limit_in_time(way),
+        limit_steps: way
+            .limit_steps
+            .iter()
+            .map(|step| (Time::ZERO + step.at, room(way, step.limit, profile)))
+            .collect(),
         policer: way.policer,
         recovery: way.recovery.map(|recovery| LinkRecovery {
             block_time: recovery.block_time,
@@ -33,7 +39,9 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
         }),
         loss: way.loss.as_ref().map(loss),
         loss_of: None, // who names flows knows their numbers
+        loss_during: way.loss.as_ref().map(during).unwrap_or_default(),
         delay_variation: way.delay_variation,
+        variation_steps: way.variation_steps.clone(),
         reorder: way.reorder.map(|reorder| Reorder { rate: reorder.rate, extra: reorder.extra }),
         duplicate: positive(way.duplicate),
         corrupt: positive(way.corrupt),
@@ -49,7 +57,8 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
 pub fn access_model(access: &AccessTable, lossy: Option<&LossKey>, profile: Profile) -> LinkModel {
     let (rate, default) = (access.rate.unwrap_or(AccessTable::LEAST_RATE), AccessTable::default_queue(profile));
     let queue = queue(access.queue.as_ref().unwrap_or(&default), rate, profile);
-    LinkModel { loss: lossy.map(loss), ..LinkModel::new(rate, access.delay, queue) }
+    let loss_during = lossy.map(during).unwrap_or_default();
+    LinkModel { loss: lossy.map(loss), loss_during, ..LinkModel::new(rate, access.delay, queue) }
 }
 
 fn positive(share: Ratio) -> Option<Ratio> {
@@ -215,6 +224,18 @@ fn limit_in_time(way: &Direction) -> Option<Span> {
     }
 }
 
+/// How much may wait in the queue of this link from an instant on.
+fn room(way: &Direction, most: LimitKey, profile: Profile) -> Room {
+    match most {
+        LimitKey::Time(span) if !matches!(way.rate, RateModel::Constant(_)) => Room::InTime(span),
+        _ => {
+            let most = limit(most, way.rate.nominal());
+            let is_drop_tail = matches!(way.queue, QueueKey::Droptail { .. });
+            Room::Fixed(if is_drop_tail { drop_tail_limit(most, profile) } else { most })
+        }
+    }
+}
+
 fn limit(limit: LimitKey, rate: Rate) -> Limit {
     match limit {
         LimitKey::Packets(packets) => Limit::Packets(packets),
@@ -246,7 +267,14 @@ fn loss(loss: &LossKey) -> Loss {
             };
             Loss::TwoState(TwoState { good_rate, bad_rate, good_time, bad_time, change, start, on: covered(on) })
         }
+        LossKey::Periodic { pass, lose, within, on, .. } => {
+            Loss::Periodic(Periodic { pass, lose, within, on: covered(on) })
+        }
     }
+}
+
+fn during(loss: &LossKey) -> Vec<(Time, Time)> {
+    loss.during().iter().map(|time| (Time::ZERO + time.from, Time::ZERO + time.to)).collect()
 }
 
 fn covered(on: LossOn) -> On {

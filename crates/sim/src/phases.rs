@@ -12,7 +12,7 @@ use crate::summary::Notice;
 use paceline_apps::Application;
 use paceline_engine::DropReason;
 use paceline_flow::Transport;
-use paceline_path::Queue;
+use paceline_path::{Loss, Queue};
 use paceline_units::{Rate, Size, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,7 +70,8 @@ struct Shared<'a> {
 pub fn phases_decide(model: &Model, paths: &[Path], seen: &Seen, notices: &mut Vec<Notice>) {
     let overflowed = seen.links.iter().filter(|(id, report)| {
         let link = &model.links[*id];
-        let varies = link.model.loss.is_some() || link.model.delay_variation.is_some();
+        let drawn = link.model.loss.as_ref().is_some_and(|loss| !matches!(loss, Loss::Periodic(_)));
+        let varies = drawn || link.model.delay_variation.is_some() || !link.model.variation_steps.is_empty();
         let drop_tail = matches!(link.model.queue, Queue::DropTail(_));
         drop_tail && !link.is_access() && !varies && report.drops[DropReason::Overflow] > 0
     });

@@ -52,6 +52,15 @@ fn a_lossy_last_hop_takes_its_share_of_data_and_leaves_acknowledgements_alone() 
     assert_ne!(own[0], own[1], "each receiver's link draws for itself");
 }
 
+/// What the receivers lose in one second alone, an instance's own loss stands in the place of at all times.
+#[test]
+fn a_loss_at_times_and_one_of_an_instance() {
+    let at_times = "receiver = { loss = { rate = \"2 %\", during = [{ from = \"1 s\", to = \"2 s\" }] } }";
+    let lost = |flow: &str| summary(at_times, flow).engine.drops["loss"];
+    let (brief, own) = (lost(""), lost("access.receiver.loss = \"1 %\""));
+    assert!((1..60).contains(&brief) && own > 200, "{brief}, {own}");
+}
+
 #[test]
 fn loss_of_acknowledgements_is_no_loss_of_data() {
     let lossy = summary("receiver = { loss = { rate = \"20 %\", on = \"acks\" } }", "");

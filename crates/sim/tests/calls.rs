@@ -106,6 +106,38 @@ fn feedback_takes_the_share_that_it_may() {
     assert!((4.5e3..5.5e3).contains(&bits), "{bits}");
 }
 
+/// Both kinds of feedback lead NADA to the same rate; what leaves sooner or shorter takes what it should of the way back.
+#[test]
+fn whichever_feedback_tells_of_arrivals() {
+    let run = |rtp: &str| {
+        let text = path("1 Mbit/s", "", &format!("{CALL}rtp = {{ bandwidth = \"4 Mbit/s\"{rtp} }}\n"));
+        let summary = output(&text, 1).summary;
+        let queue = summary.queues.iter().find(|queue| queue.direction == "backward").unwrap();
+        let flow = call(&summary);
+        assert!((0.8e6..1.0e6).contains(&flow.throughput_bps) && flow.timeouts == 0, "{rtp}: {flow:?}");
+        // one third of the run is not measured
+        (queue.departures as f64 / 40.0, queue.departed_bytes as f64 / queue.departures as f64, flow.rtt_p50_s.unwrap())
+    };
+    let by_number = run("");
+    let twcc = run(", feedback = \"twcc\"");
+    assert!((10.0..10.8).contains(&twcc.0), "{twcc:?}");
+    // of the 10 packets of a tenth of a second, RFC 8888 tells in two bytes each, this one in one and a chunk or two
+    assert!(twcc.1 < by_number.1, "{twcc:?} {by_number:?}");
+    // the last packet before the feedback came up to a packet's time before it
+    assert!(twcc.2 > by_number.2 && twcc.2 < by_number.2 + 0.03, "{twcc:?} {by_number:?}");
+    let alone = run(", feedback = \"twcc\", reduced_size = true");
+    assert!((42.0..44.5).contains(&(twcc.1 - alone.1)), "{twcc:?} {alone:?}");
+    // 30 frames a second, each with its feedback
+    let frames = run(", feedback_frames = true");
+    assert!((29.5..33.0).contains(&frames.0), "{frames:?}");
+    let packets = run(", feedback_packets = 2, feedback_interval = \"1 s\"");
+    assert!((35.0..60.0).contains(&packets.0), "{packets:?}");
+    // 5 % of 110 kbyte/s take 100 bytes each 18 ms; 0.5 %, each 180 ms or so
+    assert!((19.5..20.8).contains(&run(", feedback_share = \"5 %\"").0));
+    let (each, size, _) = run(", feedback_share = \"0.5 %\"");
+    assert!((0.8..1.1).contains(&(each * size / (0.005 * 0.95e6 / 8.0))), "{each} {size}");
+}
+
 #[test]
 fn marks_are_heeded_before_anything_is_lost() {
     let red = "[link.bottleneck]\nrate = \"1 Mbit/s\"\ndelay = \"25 ms\"\nqueue = { kind = \"red\", limit = \"50 packets\", \

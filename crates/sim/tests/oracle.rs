@@ -92,6 +92,18 @@ fn named_topologies() {
             ),
         ),
         (
+            "schedules",
+            "[link.bottleneck]\nrate = \"8 Mbit/s\"\nqueue = { limit = \"20 packets\" }\n\
+             delay_schedule = [{ at = \"0 s\", delay = \"5 ms\" }, { at = \"700 ms\", delay = \"30 ms\" }, \
+             { at = \"1200 ms\", delay = \"2 ms\" }, { at = \"1500 ms\", delay = \"1 ms\", overtakes = true }]\n\
+             limit_schedule = [{ at = \"500 ms\", limit = \"5 packets\" }, { at = \"1 s\", limit = \"60 ms\" }]\n\
+             delay_variation_schedule = [{ at = \"400 ms\", variation = { kind = \"bad-wifi\", average = \"3 ms\" } }, \
+             { at = \"900 ms\", variation = { max = \"1 ms\" } }, { at = \"1100 ms\" }]\n\
+             loss = { kind = \"periodic\", pass = 30, lose = 3, within = \"2 ms\", \
+             during = [{ from = \"600 ms\", to = \"800 ms\" }, { from = \"1 s\", to = \"3 s\" }] }\n"
+                .to_owned(),
+        ),
+        (
             "recovery",
             format!(
                 "[link.bottleneck]\n{bottleneck}delay_variation = {{ max = \"1 ms\" }}\n\

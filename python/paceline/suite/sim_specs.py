@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from paceline.reproduce.paper import Level, Settings
+from paceline.suite import sim_link
+from paceline.suite.sim_entries import Entries
 from paceline.suite.suite import Case, Check
 from paceline.suite.verdict import Rule, Threshold
 from paceline.suite.where import SuiteError
 
-MOST_FILES, MOST_BYTES, MOST_STEPS = 1000, 65536, 1000
+MOST_FILES, MOST_BYTES = 1000, 65536
 _HOUR_US = 3600 * 10**6
-_MINUTE_US = 60 * 10**6
 
 SCHEMES = {
     "c4": "c4",
@@ -31,55 +30,6 @@ SCHEMES = {
     "prague": "prague",
 }
 """What picoquic's controllers are called here."""
-_SUSPENDED = "1 bit/s"
-"""A rate of 0 suspends a link there."""
-
-
-@dataclass(frozen=True)
-class Phase:
-    """What a link is for a time: its rates."""
-
-    us: int
-    up_gbps: float
-    down_gbps: float
-
-
-@dataclass
-class _Entries:
-    """The lines of a file by key; errors name file, line and key."""
-
-    name: str
-    found: dict[str, tuple[int, str]]
-
-    def error(self, key: str, said: str) -> SuiteError:
-        return SuiteError(f"{self.name}, line {self.found[key][0]}: {key}: {said}")
-
-    def text(self, key: str) -> str:
-        return self.found[key][1] if key in self.found else ""
-
-    def whole(self, key: str, least: int, most: int, default: int = 0) -> int:
-        if not self.text(key):
-            return default
-        value = self.text(key)
-        # int() takes other scripts' digits, and more of them than it likes
-        if not re.fullmatch(r"[0-9]{1,18}", value) or not least <= int(value) <= most:
-            raise self.error(key, f"a whole number from {least} to {most}, not {value[:60]!r}")
-        return int(value)
-
-    def rate(self, key: str) -> float:
-        value = self.text(key)
-        if not value:
-            return 0.0
-        gbps = _rate(value)
-        if gbps is None:
-            raise self.error(key, f"a rate in Gbit/s from 0 to 1000, not {value[:60]!r}")
-        return gbps
-
-
-def _rate(text: str) -> float | None:
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,15})?|\.[0-9]{1,15}", text):
-        return None
-    return float(text) if float(text) <= 1000 else None
 
 
 _KNOWN = frozenset(
@@ -114,7 +64,6 @@ _KNOWN = frozenset(
     ]
 )
 _NEEDED = ("main_cc_algo", "main_scenario_text", "main_target_time")
-_FOR_EVER = 10**18
 
 
 def cases(folder: Path, section: str) -> tuple[Case, ...]:
@@ -150,10 +99,11 @@ def read(text: str, name: str, key: str, section: str) -> Case:
     entries = _entries(text, name)
     target_us = entries.whole("main_target_time", 1, _HOUR_US)
     why: list[str] = []
-    settings = _flows(entries, why) + _link(entries, target_us, why)
+    horizon_us = _duration_s(target_us) * 10**6
+    settings = _flows(entries, why) + sim_link.settings(entries, horizon_us, why)
     two = entries.whole("nb_connections", 1, 5, 1) > 1
     target_s = target_us / 1e6
-    label = f"{entries.text('main_cc_algo')}, {_rate_of(entries):g} Gbit/s" + (
+    label = f"{entries.text('main_cc_algo')}, {sim_link.rate_down(entries):g} Gbit/s" + (
         f", beside {entries.text('background_cc_algo')}" if two else ""
     )
     return Case(
@@ -204,8 +154,8 @@ def read(text: str, name: str, key: str, section: str) -> Case:
     )
 
 
-def _entries(text: str, name: str) -> _Entries:
-    entries = _Entries(name, {})
+def _entries(text: str, name: str) -> Entries:
+    entries = Entries(name, {})
     for n, line in enumerate(map(str.strip, text.split("\n")), 1):
         if not line or line.startswith("#"):
             continue
@@ -226,7 +176,7 @@ def _entries(text: str, name: str) -> _Entries:
 # ---- The connections
 
 
-def _flows(entries: _Entries, why: list[str]) -> Settings:
+def _flows(entries: Entries, why: list[str]) -> Settings:
     why += [f"{key}: not known here" for key in entries.found if key not in _KNOWN]
     connections = entries.whole("nb_connections", 1, 5, 1)
     if connections > 2:
@@ -245,7 +195,7 @@ def _flows(entries: _Entries, why: list[str]) -> Settings:
     return settings
 
 
-def _flow(entries: _Entries, who: str, flow: str, why: list[str]) -> Settings:
+def _flow(entries: Entries, who: str, flow: str, why: list[str]) -> Settings:
     algorithm = entries.text(f"{who}_cc_algo")
     if not re.fullmatch(r"[\w.+-]{1,40}", algorithm):
         raise entries.error(f"{who}_cc_algo", f"the name of a controller, not {algorithm[:60]!r}")
@@ -269,7 +219,7 @@ def _flow(entries: _Entries, who: str, flow: str, why: list[str]) -> Settings:
     )
 
 
-def _transfer(entries: _Entries, key: str, why: list[str]) -> int:
+def _transfer(entries: Entries, key: str, why: list[str]) -> int:
     """The bytes of the one transfer of a connection: `=b1:*1:397:10000000;`, a request of 397 bytes for the rest."""
     parts = [part.strip() for part in entries.text(key).split(";") if part.strip()]
     media, size = [], 0
@@ -299,137 +249,3 @@ def _transfer(entries: _Entries, key: str, why: list[str]) -> int:
 def _duration_s(target_us: int) -> int:
     """Long enough for one that comes far too late."""
     return math.ceil(3 * target_us / 1e6 + 10)
-
-
-# ---- The link
-
-
-def _rate_of(entries: _Entries) -> float:
-    return entries.rate("data_rate_in_gbps") or 0.01
-
-
-def _link(entries: _Entries, target_us: int, why: list[str]) -> Settings:
-    down = _rate_of(entries)
-    up = entries.rate("data_rate_up_in_gbps") or down
-    phases, own = _phases(entries, up, down, why)
-    latency_us = entries.whole("latency", 0, _MINUTE_US)
-    queue_us = entries.whole("queue_delay_max", 0, _MINUTE_US)
-    if own is not None:
-        latency_us, queue_us = own
-    if latency_us == 0:
-        why.append("latency: 0, or none: a path without delay is not here")
-    if entries.whole("l4s_max", 0, _MINUTE_US) > 0:
-        why.append("l4s_max: the simulator's DualPI2 is not that of RFC 9332")
-    horizon_us = _duration_s(target_us) * 10**6
-    settings: Settings = (
-        ("link.bottleneck.delay", f"{latency_us} us"),
-        ("link.bottleneck.queue", _queue(queue_us, down, suspended=any(p.down_gbps == 0 for p in phases))),
-        ("link.bottleneck.rate_schedule", _schedule(entries, phases, horizon_us, lambda p: p.down_gbps)),
-    )
-    if any(phase.up_gbps != phase.down_gbps for phase in phases):
-        back = _schedule(entries, phases, horizon_us, lambda p: p.up_gbps)
-        settings += (
-            ("link.bottleneck.backward.rate_schedule", back),
-            (
-                "link.bottleneck.backward.queue",
-                _queue(queue_us, up, suspended=any(p.up_gbps == 0 for p in phases)),
-            ),
-        )
-    jitter_us = entries.whole("jitter", 0, _MINUTE_US)
-    if entries.whole("wifi_jitter", 0, 1) and jitter_us > 0:
-        wifi = f'{{ kind = "bad-wifi", average = "{jitter_us} us" }}'
-        settings += (
-            ("link.bottleneck.delay_variation", wifi),
-            ("link.bottleneck.backward.delay_variation", wifi),
-        )
-    elif jitter_us > 0:
-        why.append("jitter: without wifi_jitter its law is the normal one, which is not here")
-    return settings
-
-
-def _queue(limit_us: int, gbps: float, *, suspended: bool) -> str:
-    if limit_us == 0:
-        return '{ kind = "unlimited" }'
-    # While it is suspended, what its rate sends in that time still has room.
-    limit = f"{max(1, round(limit_us * gbps * 125))} B" if suspended else f"{limit_us} us"
-    return f'{{ kind = "droptail", limit = "{limit}" }}'
-
-
-def _schedule(entries: _Entries, phases: list[Phase], horizon_us: int, rate: Callable[[Phase], float]) -> str:
-    """The phases in turn, again and again."""
-    steps: list[tuple[int, str]] = []
-    at_us = i = 0
-    while at_us < horizon_us:
-        phase = phases[i % len(phases)]
-        said = f"{round(rate(phase) * 1e9)} bit/s" if rate(phase) * 1e9 >= 1 else _SUSPENDED
-        if not steps or steps[-1][1] != said:
-            steps.append((at_us, said))
-        at_us, i = at_us + phase.us, i + 1
-        if i > MOST_STEPS:
-            raise entries.error("link_scenario", f"more than {MOST_STEPS} phases in {horizon_us} us")
-    return "[" + ", ".join(f'{{ at = "{at} us", rate = "{said}" }}' for at, said in steps) + "]"
-
-
-def _phases(
-    entries: _Entries, up: float, down: float, why: list[str]
-) -> tuple[list[Phase], tuple[int, int] | None]:
-    """The phases of the link, and the latency and queue that a list of its own gives them."""
-    word = entries.text("link_scenario") or "none"
-    whole, half, none = (up, down), (up / 2, down / 2), (0.0, 0.0)
-    named = {
-        "none": [Phase(_FOR_EVER, *whole)],
-        "black_hole": [Phase(2_000_000, *whole), Phase(2_000_000, *none), Phase(_FOR_EVER, *whole)],
-        "drop_and_back": [Phase(1_500_000, *whole), Phase(2_000_000, *half), Phase(_FOR_EVER, *whole)],
-        "low_and_up": [Phase(2_500_000, *half), Phase(_FOR_EVER, *whole)],
-        "wifi_fade": [Phase(_FOR_EVER, *whole)],
-        "wifi_suspension": [Phase(1_800_000, *whole), Phase(200_000, *none)],
-    }
-    if word == "wifi_fade":
-        why.append("link_scenario: wifi_fade: a jitter that changes at an instant is not here")
-    if word in named:
-        return named[word], None
-    return _list(entries, word, list(named), up, down, why)
-
-
-def _list(
-    entries: _Entries, text: str, named: list[str], up: float, down: float, why: list[str]
-) -> tuple[list[Phase], tuple[int, int]]:
-    phases, others = [], []
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        first, *words = part.split(":")
-        if not re.fullmatch(r"[0-9]{1,12}", first) or int(first) == 0:
-            known = ", ".join(named)
-            raise entries.error(
-                "link_scenario",
-                f"{known}, or phases MICROSECONDS:U0.01:D0.01:L15000:Q100000;..., not {part[:60]!r}",
-            )
-        rates, numbers = {"U": 0.0, "D": down}, dict.fromkeys("LQJSBPW", 0)
-        for word in words:
-            letter, value = word[:1], word[1:]
-            rate = _rate(value) if letter in rates else None
-            if letter in rates and rate is not None:
-                rates[letter] = rate or rates[letter]
-            elif letter in numbers and re.fullmatch(r"[0-9]{0,8}", value) and (value or letter == "W"):
-                numbers[letter] = int(value or 1)
-                if letter in "LQJ" and numbers[letter] > _MINUTE_US:
-                    raise entries.error("link_scenario", f"{word}: at most {_MINUTE_US} us")
-            else:
-                raise entries.error(
-                    "link_scenario",
-                    f"U and D (Gbit/s, 0 to 1000), L, Q and J (us), S, B, P (whole numbers) and W, not {word[:40]!r}",
-                )
-        # without a rate up it is the file's, and without that one the phase's own down
-        up_here = rates["U"] or (up if entries.text("data_rate_up_in_gbps") else rates["D"])
-        phases.append(Phase(int(first), up_here, rates["D"]))
-        others.append(numbers)
-    if not phases:
-        raise entries.error("link_scenario", "needs a phase")
-    said = {"L": "a latency", "Q": "a queue", "J": "a jitter"}
-    for letter, what in said.items():
-        if len({numbers[letter] for numbers in others}) > 1:
-            why.append(f"link_scenario: {what} ({letter}) that changes at an instant is not here")
-    if any(numbers["J"] for numbers in others) and len({numbers["J"] for numbers in others}) == 1:
-        why.append("link_scenario: a jitter (J) of a list is not here")
-    if any(numbers[letter] for numbers in others for letter in "BPS"):
-        why.append("link_scenario: losses in bursts (B, P) and L4S (S) are not here")
-    return phases, (others[0]["L"], others[0]["Q"])

@@ -68,6 +68,32 @@ pub struct ProbeConfig {
     pub history: usize,
 }
 
+/// How a receiver tells when each packet arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FeedbackFormat {
+    /// By RTP's sequence numbers, in 1/1024 s, with ECN marks (RFC 8888).
+    #[default]
+    Rfc8888,
+    /// By transport-wide numbers, in 250 us, without marks (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+    Transport,
+}
+
+/// Feedback on arrivals, if the controller wants it, beside its interval ([`RtpConfig::feedback_interval`]).
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct FeedbackConfig {
+    /// What it is.
+    pub format: FeedbackFormat,
+    /// It leaves after so many packets, if that is sooner than by time; 0: by time alone.
+    pub packets: u32,
+    /// It leaves at a frame's end, if that is sooner.
+    pub frames: bool,
+    /// The interval lets feedback take this share of the bytes on the wire that arrive, within
+    /// [`RtpConfig::SHORTEST_BY_SHARE`] and [`RtpConfig::LONGEST_BY_SHARE`], once a rate is known; `None`: it is fixed.
+    pub share: Option<f64>,
+    /// It stands alone, without a report and a CNAME (RFC 5506).
+    pub reduced: bool,
+}
+
 /// The settings of a session, for both its ends.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RtpConfig {
@@ -87,8 +113,11 @@ pub struct RtpConfig {
     pub loss: LossField,
     /// How the bottleneck is probed, if the controller wants to know it.
     pub probe: ProbeConfig,
-    /// The least time between two packets of feedback, if the controller wants to know when packets arrive.
+    /// The time from one packet of feedback to the next, if the controller wants to know when packets arrive and nothing in
+    /// `feedback` says otherwise.
     pub feedback_interval: Span,
+    /// What that feedback is, and when else it leaves.
+    pub feedback: FeedbackConfig,
     /// Whether data packets are ECN-capable.
     pub ecn: bool,
     /// Whether each write is a video frame: its packets share a timestamp, and the last of them has the marker.
@@ -116,6 +145,7 @@ impl RtpConfig {
             loss: LossField::Eight,
             probe: ProbeConfig { burst: 4, width: 0.1, history: 30 },
             feedback_interval: Span::from_millis(100),
+            feedback: FeedbackConfig::default(),
             ecn: false,
             frames: false,
             frame_period: Span::ZERO,
@@ -126,20 +156,49 @@ impl RtpConfig {
         }
     }
 
-    /// The time from a packet of feedback of `size` bytes on the wire to the next: such packets may take 5 % of the
-    /// session's bandwidth (RFC 8888 section 6).
+    /// The shortest interval of feedback that follows what arrives (libwebrtc).
+    pub const SHORTEST_BY_SHARE: Span = Span::from_millis(50);
+    /// The longest.
+    pub const LONGEST_BY_SHARE: Span = Span::from_millis(250);
+
+    /// The settings with this feedback. With transport-wide numbers each packet has their extension, which takes its bytes from
+    /// the payload; where headers are not counted, it is not counted either.
     #[must_use]
-    pub fn feedback_spacing(&self, size: u16) -> Span {
-        let share = self.timing.bandwidth.bps() * FEEDBACK_SHARE;
-        let least = Span::from_secs_f64(Size::from_bytes(size.into()).bits() as f64 / share.max(1e-3));
-        least.max(self.feedback_interval).max(Span(1))
+    pub fn with_feedback(self, format: FeedbackFormat) -> RtpConfig {
+        let more = match format {
+            FeedbackFormat::Transport if self.header > 0 => RtpData::TRANSPORT_LEN as u16,
+            _ => 0,
+        };
+        let (segment, header) = (self.segment.saturating_sub(more), self.header + more);
+        RtpConfig { segment, header, feedback: FeedbackConfig { format, ..self.feedback }, ..self }
     }
 
-    /// The mean time from one of the reports that the controller heeds to the next, if reports alone are `reports` apart.
+    /// Bytes of a data packet's RTP header, with the extension that the feedback needs.
+    #[must_use]
+    pub fn data_header(&self) -> usize {
+        RtpData::LEN
+            + match self.feedback.format {
+                FeedbackFormat::Rfc8888 => 0,
+                FeedbackFormat::Transport => RtpData::TRANSPORT_LEN,
+            }
+    }
+
+    /// What 5 % of the session's bandwidth take to carry a packet of feedback of `size` bytes on the wire (RFC 8888 section 6).
+    #[must_use]
+    pub(super) fn feedback_share(&self, size: u16) -> Span {
+        let share = self.timing.bandwidth.bps() * FEEDBACK_SHARE;
+        Span::from_secs_f64(Size::from_bytes(size.into()).bits() as f64 / share.max(1e-3))
+    }
+
+    /// The mean time from one of the reports that the controller heeds to the next, if reports alone are `reports` apart; the
+    /// longest, where it follows what arrives.
     #[must_use]
     pub(super) fn heeded_interval(&self, reports: Span) -> Span {
         match self.settings.feedback {
             RtpFeedback::Reports => reports,
+            RtpFeedback::Arrivals if self.feedback.share.is_some() => {
+                self.feedback_interval.max(RtpConfig::LONGEST_BY_SHARE)
+            }
             RtpFeedback::Arrivals => self.feedback_interval.max(Span(1)),
         }
     }

@@ -6,10 +6,12 @@
 //! and the receiver measures how far apart they come. Look first at [`RtpSender::on_rtcp`] and at
 //! [`RtpReceiver::on_data`]; `timing` says when reports are sent, `source` validates and counts packets, `probe` measures
 //! the bottleneck, `participant` holds what both ends have. A controller may want to know instead, many times a second, when
-//! each packet arrived (RFC 8888): the receiver keeps an [`ArrivalLog`], the sender a [`SentLog`].
+//! each packet arrived (RFC 8888): the receiver keeps an [`ArrivalLog`], the sender a [`SentLog`]. Where packets have
+//! transport-wide numbers, the receiver keeps a [`TransportLog`] of them instead; `due` says when feedback leaves.
 
 mod arrivals;
 mod config;
+mod due;
 mod participant;
 mod probe;
 mod receiver;
@@ -17,12 +19,14 @@ mod sender;
 mod sent;
 mod source;
 mod timing;
+mod transport;
 
 pub use arrivals::ArrivalLog;
-pub use config::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
+pub use config::{FeedbackConfig, FeedbackFormat, LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
 pub use probe::PacketPairs;
 pub use receiver::RtpReceiver;
 pub use sender::RtpSender;
 pub use sent::{SentLog, Told};
 pub use source::{Loss, RtpSource, Verdict, ticks};
 pub use timing::{Members, ReportTimer};
+pub use transport::{ReferenceClock, TransportLog};

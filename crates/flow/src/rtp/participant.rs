@@ -50,7 +50,17 @@ impl Participant {
             cname: self.cname.clone(),
             apps: Vec::new(),
             arrivals: None,
+            transport: Vec::new(),
             bye: None,
+            reduced: false,
+        }
+    }
+
+    /// The same, or nothing of a report where feedback stands alone (RFC 5506).
+    pub(super) fn feedback(&self, alone: bool) -> Compound {
+        match alone {
+            true => Compound { cname: "".into(), reduced: true, ..self.report() },
+            false => self.report(),
         }
     }
 

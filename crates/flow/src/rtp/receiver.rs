@@ -1,18 +1,20 @@
 //! The receiving end (RFC 3550 section 6.4.2 and appendix A).
 
 use super::arrivals::ArrivalLog;
+use super::due::FeedbackTimer;
 use super::participant::{self, Participant};
 use super::probe::PacketPairs;
 use super::source::{RtpSource, Verdict};
 use super::timing::{Members, ReportTimer};
-use super::{LossField, RtpConfig};
+use super::transport::TransportLog;
+use super::{FeedbackFormat, LossField, RtpConfig};
 use crate::{Arrived, ReceiverStats, Transmit};
 use paceline_control::RtpFeedback;
 use paceline_packet::rtcp::{App, ArrivalFeedback, Bottleneck, Compound, Loss, ReportBlock};
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::{Extra, Flags, NtpMiddle, NtpSpan, Packet};
 use paceline_random::Stream;
-use paceline_units::{Span, Time};
+use paceline_units::Time;
 
 /// A source is gone if nothing has been heard of it for so many intervals (section 6.3.5).
 const GONE: u64 = 5;
@@ -32,6 +34,7 @@ struct Heard {
     source: RtpSource,
     pairs: PacketPairs,
     arrivals: ArrivalLog,
+    numbered: TransportLog,
     /// LSR and when that report came.
     report: Option<(NtpMiddle, Time)>,
     /// Data packets since the last report, and in the interval before.
@@ -43,14 +46,33 @@ struct Heard {
     early: Vec<u16>,
 }
 
+impl Heard {
+    /// Notes when a packet has come; whether there is something to tell. What has no transport-wide number cannot be told of
+    /// by such.
+    fn note(&mut self, now: Time, flags: Flags, data: &RtpData, format: FeedbackFormat) -> bool {
+        match format {
+            FeedbackFormat::Rfc8888 => {
+                self.arrivals.note(now, data.sequence, flags);
+                self.arrivals.has_news()
+            }
+            FeedbackFormat::Transport => {
+                if let Some(number) = data.transport {
+                    self.numbered.note(now, number);
+                }
+                self.numbered.has_news()
+            }
+        }
+    }
+}
+
 /// The receiving end of a flow. It joins the session with the first packet that comes.
 #[derive(Debug)]
 pub struct RtpReceiver {
     config: Box<RtpConfig>,
     us: Participant,
     timer: Option<ReportTimer>,
-    /// When feedback on arrivals is due, if any is.
-    feedback: Time,
+    /// Of feedback on arrivals.
+    feedback: FeedbackTimer,
     sender: Option<Heard>,
     /// Another source that may take the sender's place: it has begun anew.
     candidate: Option<(Ssrc, RtpSource)>,
@@ -67,7 +89,7 @@ impl RtpReceiver {
             config: Box::new(config.clone()),
             us: Participant::new(stream),
             timer: None,
-            feedback: Time::NEVER,
+            feedback: FeedbackTimer::new(),
             sender: None,
             candidate: None,
             heard: Time::ZERO,
@@ -79,7 +101,7 @@ impl RtpReceiver {
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        self.timer.as_ref().map_or(Time::NEVER, ReportTimer::due).min(self.feedback)
+        self.timer.as_ref().map_or(Time::NEVER, ReportTimer::due).min(self.feedback.due())
     }
 
     /// Counts up to now. Packets and bytes on the wire include the sender's reports.
@@ -105,7 +127,7 @@ impl RtpReceiver {
         match extra {
             Some(Extra::Rtp(data)) => {
                 self.join(now);
-                self.data(now, packet, data)
+                self.data(now, packet, data, out)
             }
             Some(Extra::Rtcp(report)) => {
                 self.join(now);
@@ -140,7 +162,7 @@ impl RtpReceiver {
         self.timer = Some(ReportTimer::new(timing, participant::size(&first), self.us.timer_stream(), now));
     }
 
-    fn data(&mut self, now: Time, packet: &Packet, data: &RtpData) -> Arrived {
+    fn data(&mut self, now: Time, packet: &Packet, data: &RtpData, out: &mut impl Transmit) -> Arrived {
         let size = packet.size;
         let payload = match data.payload_type {
             RtpData::FILLER => 0,
@@ -154,17 +176,15 @@ impl RtpReceiver {
         if verdict == Verdict::Stray {
             return Arrived::default();
         }
-        if self.config.settings.feedback == RtpFeedback::Arrivals {
-            heard.arrivals.note(now, data.sequence, packet.flags);
-            if self.feedback == Time::NEVER && heard.arrivals.has_news() {
-                self.feedback = now + self.config.feedback_interval.max(Span(1));
-            }
-        }
+        let tells = self.config.settings.feedback == RtpFeedback::Arrivals && {
+            let news = heard.note(now, packet.flags, data, self.config.feedback.format);
+            self.feedback.arrived(now, size, data.marker, news, &self.config)
+        };
         heard.source.arrival(data.timestamp, now);
         heard.pairs.packet(now, data.sequence, size);
         heard.fresh += 1;
         let first = heard.fresh == 1;
-        match verdict {
+        let arrived = match verdict {
             Verdict::New => {
                 // what came before the source was valid is not in its sequence
                 let copy = heard.early.contains(&data.sequence);
@@ -192,7 +212,11 @@ impl RtpReceiver {
                 }
                 Arrived::default()
             }
+        };
+        if tells {
+            self.send_feedback(now, out);
         }
+        arrived
     }
 
     /// A packet of an unknown source: the sender's first, or of one that takes its place once it has shown itself valid.
@@ -217,8 +241,9 @@ impl RtpReceiver {
 
     fn hear(&self, ssrc: Ssrc, source: RtpSource) -> Heard {
         let pairs = PacketPairs::new(self.config.probe);
-        let arrivals = ArrivalLog::default();
-        Heard { ssrc, source, pairs, arrivals, report: None, fresh: 0, fresh_before: 0, held: 0, early: Vec::new() }
+        let (arrivals, numbered) = (ArrivalLog::default(), TransportLog::default());
+        let (report, early) = (None, Vec::new());
+        Heard { ssrc, source, pairs, arrivals, numbered, report, fresh: 0, fresh_before: 0, held: 0, early }
     }
 
     fn control(&mut self, now: Time, size: u16, report: &Compound, out: &mut impl Transmit) {
@@ -245,14 +270,14 @@ impl RtpReceiver {
 
     fn leave(&mut self) {
         self.timer = None;
-        self.feedback = Time::NEVER;
+        self.feedback = FeedbackTimer::new();
         self.sender = None;
         self.candidate = None;
     }
 
     /// A report may be due; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
-        if self.feedback <= now {
+        if self.feedback.due() <= now {
             self.send_feedback(now, out);
         }
         let Some(timer) = &mut self.timer else { return };
@@ -274,18 +299,26 @@ impl RtpReceiver {
     /// Feedback on what has come since the last one, if anything has.
     #[cold]
     fn send_feedback(&mut self, now: Time, out: &mut impl Transmit) {
-        self.feedback = Time::NEVER;
-        let stream = self.sender.as_mut().and_then(|heard| heard.arrivals.report(now, heard.ssrc));
-        let Some(stream) = stream else { return };
-        let arrivals = ArrivalFeedback { reported: NtpMiddle::at(now), streams: vec![stream] };
-        let report = Compound { arrivals: Some(arrivals), ..self.us.report() };
+        let Some(heard) = &mut self.sender else { return self.feedback.nothing() };
+        let mut report = self.us.feedback(self.config.feedback.reduced);
+        match self.config.feedback.format {
+            FeedbackFormat::Rfc8888 => {
+                let streams: Vec<_> = heard.arrivals.report(now, heard.ssrc).into_iter().collect();
+                let reported = NtpMiddle::at(now);
+                report.arrivals = (!streams.is_empty()).then_some(ArrivalFeedback { reported, streams });
+            }
+            FeedbackFormat::Transport => report.transport = heard.numbered.report(heard.ssrc),
+        }
+        if report.arrivals.is_none() && report.transport.is_empty() {
+            return self.feedback.nothing();
+        }
         let size = participant::transmit(report, Flags::ACK, now, out);
         self.stats.acks += 1;
         if let Some(timer) = &mut self.timer {
             // it counts for the mean size of reports, though not as one of them
             timer.received(size);
         }
-        self.feedback = now + self.config.feedback_spacing(size);
+        self.feedback.sent(now, size, &self.config);
     }
 
     /// Who is there now.

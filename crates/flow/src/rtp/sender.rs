@@ -8,7 +8,8 @@ use self::filling::Filling;
 use super::participant::{self, Participant, sender_info};
 use super::sent::SentLog;
 use super::timing::ReportTimer;
-use super::{RtpConfig, ticks};
+use super::transport::ReferenceClock;
+use super::{FeedbackFormat, RtpConfig, ticks};
 use crate::pacer::{MOST_AT_ONCE, Pacer};
 use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
@@ -81,6 +82,8 @@ pub struct RtpSender {
     backlog: u64,
     /// Packets that feedback on arrivals has not told of.
     sent: SentLog,
+    /// Where that feedback is transport-wide: the receiver's clock.
+    clock: ReferenceClock,
     config: Box<RtpConfig>,
     fresh: RtpController,
     stream: Stream,
@@ -175,6 +178,7 @@ impl RtpSender {
             tick: Time::NEVER,
             backlog: 0,
             sent: SentLog::new(config.settings.reordering),
+            clock: ReferenceClock::default(),
             config: Box::new(config.clone()),
             fresh: controller,
             stream,
@@ -227,6 +231,7 @@ impl RtpSender {
         self.controller = self.fresh.clone();
         (self.filling, self.tick) = (Filling::default(), Time::NEVER);
         self.sent.restart(self.first);
+        self.clock = ReferenceClock::default();
     }
 
     /// What has not been sent never will be.
@@ -469,6 +474,7 @@ impl RtpSender {
             sequence,
             payload_type: if packet.payload == Size(0) { RtpData::FILLER } else { RtpData::PAYLOAD_TYPE },
             marker: packet.ends_frame,
+            transport: self.is_numbered().then(|| packet.number.wrapping_sub(self.first) as u16),
         };
         out.transmit(Segment {
             seq: u32::from(sequence),
@@ -508,6 +514,13 @@ impl RtpSender {
             self.frames.pop_front();
         }
         (written, last)
+    }
+
+    /// Whether packets have transport-wide numbers: those of their session, from 0 on.
+    #[inline]
+    fn is_numbered(&self) -> bool {
+        self.config.feedback.format == FeedbackFormat::Transport
+            && self.config.settings.feedback == RtpFeedback::Arrivals
     }
 
     /// The 16 bits by which a data packet goes.

@@ -1,8 +1,9 @@
-//! What a sender remembers of its packets until feedback has told what became of them (RFC 8888).
+//! What a sender remembers of its packets until feedback has told what became of them (RFC 8888, or by transport-wide
+//! numbers).
 
 use paceline_control::{Fate, PacketFate, SentPacket};
 use paceline_packet::NtpMiddle;
-use paceline_packet::rtcp::{Arrival, Ecn, StreamArrivals};
+use paceline_packet::rtcp::{Arrival, Ecn, StreamArrivals, TransportFeedback};
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
@@ -18,6 +19,15 @@ struct Sent {
     fate: Option<Fate>,
     /// A report has covered it.
     covered: bool,
+}
+
+/// What feedback says of a packet that has come.
+struct Came {
+    /// When, on the receiver's clock, if it says.
+    at: Option<Time>,
+    /// How long before the feedback.
+    held: Option<Span>,
+    marked: bool,
 }
 
 /// What a report tells.
@@ -110,28 +120,68 @@ impl SentLog {
         report: &StreamArrivals,
         wire: impl Fn(u32) -> u16,
     ) -> Option<Told> {
-        let count = report.packets.len();
+        let made = clock(now, reported);
+        let arrivals = report.packets.iter().map(|arrival| match arrival {
+            Arrival::Missing => None,
+            Arrival::Received { ecn, offset } => {
+                let held = offset.span();
+                let at = held.map(|ago| Time(made.0.saturating_sub(ago.0)));
+                Some(Came { at, held, marked: *ecn == Ecn::Ce })
+            }
+        });
+        self.tell(now, report.begin, arrivals, wire)
+    }
+
+    /// Transport-wide feedback has come, whose first delta counts from `base` on the receiver's clock. What it does not say,
+    /// when it was made, is taken for the last arrival that it tells of: the receiver's wait since then is part of the
+    /// round-trip time. `wire` gives a number as it goes over the wire. `None` if it tells nothing new.
+    pub fn transport(
+        &mut self,
+        now: Time,
+        base: Time,
+        report: &TransportFeedback,
+        wire: impl Fn(u32) -> u16,
+    ) -> Option<Told> {
+        let mut last = base;
+        let mut times = Vec::with_capacity(report.packets.len());
+        for packet in &report.packets {
+            last = packet.map_or(last, |delta| delta.after(last));
+            times.push(packet.map(|_| last));
+        }
+        let made = times.iter().flatten().max().copied().unwrap_or(base);
+        let arrivals =
+            times.into_iter().map(|at| at.map(|at| Came { at: Some(at), held: Some(made.since(at)), marked: false }));
+        self.tell(now, report.base, arrivals, wire)
+    }
+
+    /// What has become of the packets from `begin` on.
+    fn tell(
+        &mut self,
+        now: Time,
+        begin: u16,
+        arrivals: impl DoubleEndedIterator<Item = Option<Came>> + ExactSizeIterator,
+        wire: impl Fn(u32) -> u16,
+    ) -> Option<Told> {
+        let count = arrivals.len();
         // the last packet that it covers, counted back from the last one sent
-        let behind = wire(self.end()).wrapping_sub(report.begin.wrapping_add(count as u16));
+        let behind = wire(self.end()).wrapping_sub(begin.wrapping_add(count as u16));
         if count == 0 || count > StreamArrivals::MAX || usize::from(behind) >= self.entries.len() {
             return None;
         }
         let end = self.end() - u32::from(behind);
-        let made = clock(now, reported);
         let mut newest = None;
-        for (place, arrival) in report.packets.iter().rev().enumerate() {
+        for (place, arrival) in arrivals.rev().enumerate() {
             let Some(number) = end.checked_sub(place as u32 + 1).filter(|number| *number >= self.first) else { break };
             let entry = &mut self.entries[(number - self.first) as usize];
             entry.covered = true;
-            let Arrival::Received { ecn, offset } = arrival else { continue };
+            let Some(Came { at, held, marked }) = arrival else { continue };
             if entry.fate.is_some() {
                 continue;
             }
-            let at = offset.span().map(|ago| Time(made.0.saturating_sub(ago.0)));
-            entry.fate = Some(Fate::Arrived { at, marked: *ecn == Ecn::Ce });
+            entry.fate = Some(Fate::Arrived { at, marked });
             self.arrived_end = self.arrived_end.max(number + 1);
             if newest.is_none() {
-                newest = Some((entry.at, offset.span()));
+                newest = Some((entry.at, held));
             }
         }
         let rtt = newest.and_then(|(sent, held)| Some(Span(now.since(sent).0.saturating_sub(held?.0))));

@@ -2,7 +2,6 @@
 
 use super::codec::AHEAD;
 use paceline_flow::Transport;
-use paceline_packet::rtp::RtpData;
 use paceline_packet::wire::tfrc::{
     ACK_LEN, FEEDBACK_LEN, SEGMENT_ACK_LEN, SEGMENT_LEN, SHORT_LEN, SINGLE_LEN, SUBFLOW_LEN,
 };
@@ -185,7 +184,7 @@ impl FlowSpec {
     /// Bytes of a data packet beside its payload, and of what answers it, all headers counted.
     fn headers(&self, transport: &Transport) -> (u16, u16) {
         let (header, answer) = match transport {
-            Transport::Rtp { .. } => (RtpData::LEN, 0),
+            Transport::Rtp { config, .. } => (config.data_header(), 0),
             Transport::Acks { .. } => (SINGLE_LEN, ACK_LEN),
             Transport::Tcp { .. } => (SEGMENT_LEN, SEGMENT_ACK_LEN),
             Transport::Tfrc { config, .. } => {

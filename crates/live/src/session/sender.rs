@@ -496,5 +496,6 @@ impl SenderSession {
 /// Whether a compound packet has a report on this stream.
 fn speaks_of(said: &Compound, stream: Option<Ssrc>) -> bool {
     let arrivals = said.arrivals.iter().flat_map(|arrivals| &arrivals.streams).map(|of| of.ssrc);
-    said.reports.iter().map(|block| block.ssrc).chain(arrivals).any(|ssrc| Some(ssrc) == stream)
+    let numbered = said.transport.iter().map(|feedback| feedback.ssrc);
+    said.reports.iter().map(|block| block.ssrc).chain(arrivals).chain(numbered).any(|ssrc| Some(ssrc) == stream)
 }

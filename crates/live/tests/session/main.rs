@@ -1,5 +1,6 @@
 //! Sessions without a network: every scheme over a path in memory, faults, garbage, and their logs replayed.
 
+mod feedback;
 mod hostile;
 mod pair;
 mod rtp;
@@ -364,9 +365,17 @@ fn forged_reports_are_no_sign_of_life() {
                 lsr,
                 dlsr,
             };
-            let (sender, apps, arrivals, bye) = (None, Vec::new(), None, None);
-            let forged =
-                Compound { ssrc: Ssrc(!ssrc.0), sender, reports: vec![block], cname: "x".into(), apps, arrivals, bye };
+            let forged = Compound {
+                ssrc: Ssrc(!ssrc.0),
+                sender: None,
+                reports: vec![block],
+                cname: "x".into(),
+                apps: Vec::new(),
+                arrivals: None,
+                transport: Vec::new(),
+                bye: None,
+                reduced: false,
+            };
             let mut bytes = Vec::new();
             rtcp::encode(&forged, &mut bytes).unwrap();
             let before = pair.sender().figure();

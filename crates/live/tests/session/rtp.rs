@@ -134,7 +134,9 @@ fn empty() -> Compound {
         cname: "receiver".into(),
         apps: Vec::new(),
         arrivals: None,
+        transport: Vec::new(),
         bye: None,
+        reduced: false,
     }
 }
 

@@ -1,16 +1,21 @@
-//! RTCP compound packets (RFC 3550 section 6), with feedback on arrivals (RFC 8888) and the APP packets of this project
-//! (`docs/wire/rtcp.md`).
+//! RTCP compound packets (RFC 3550 section 6), with feedback on arrivals (RFC 8888, and by transport-wide numbers) and the
+//! APP packets of this project (`docs/wire/rtcp.md`).
 //!
 //! [`encode`] writes a compound packet in one order: SR or RR, further RRs if there are more than 31 report blocks,
-//! SDES with the CNAME, APP, RFC 8888's feedback, BYE. [`decode`] reads every order that RFC 3550 allows, and leaves
-//! out what [`Compound`] has no place for: other packet types, other SDES items, profile-specific extensions, padding,
-//! and what a translator may have appended of other participants.
+//! SDES with the CNAME, APP, RFC 8888's feedback, transport-wide feedback, BYE. [`decode`] reads every order that RFC 3550
+//! allows, and leaves out what [`Compound`] has no place for: other packet types, other SDES items, profile-specific
+//! extensions, padding, and what a translator may have appended of other participants. Of packets of reduced size (RFC 5506)
+//! both know those that hold feedback on arrivals alone.
 
 mod read;
+mod transport;
 
 pub use read::decode;
+pub(crate) use transport::len as transport_len;
 
-use crate::rtcp::{App, Arrival, ArrivalFeedback, Bye, Compound, ReportBlock, SenderInfo, StreamArrivals};
+use crate::rtcp::{
+    App, Arrival, ArrivalFeedback, Bye, Compound, ReportBlock, SenderInfo, StreamArrivals, TransportFeedback,
+};
 
 const SR: u8 = 200;
 const RR: u8 = 201;
@@ -21,6 +26,8 @@ const APP: u8 = 204;
 const RTPFB: u8 = 205;
 /// Of RTPFB: congestion control feedback (RFC 8888 section 3.1).
 const CCFB: u8 = 11;
+/// Of RTPFB: transport-wide feedback (section 3.1 of its draft).
+const TWCC: u8 = 15;
 const CNAME: u8 = 1;
 const PROBE: u8 = 1;
 const BOTTLENECK: u8 = 2;
@@ -43,6 +50,10 @@ pub enum EncodeError {
     AppData(usize),
     /// Arrivals of one source cover more than [`StreamArrivals::MAX`] packets: so many.
     Arrivals(usize),
+    /// Transport-wide feedback of no packet, or of more than [`TransportFeedback::MAX`] in all: so many.
+    Statuses(usize),
+    /// It is to be of reduced size, and holds no feedback on arrivals, or something else beside it.
+    Reduced,
     /// One packet of the compound is longer than its length field can say, 262,144 bytes: so many.
     Length(usize),
 }
@@ -58,12 +69,24 @@ impl core::fmt::Display for EncodeError {
             EncodeError::Arrivals(n) => {
                 write!(f, "arrivals of {n} packets of one source; {} at most", StreamArrivals::MAX)
             }
+            EncodeError::Statuses(n) => write!(f, "{}", Statuses(*n)),
+            EncodeError::Reduced => f.write_str("of reduced size, where feedback on arrivals stands alone"),
             EncodeError::Length(n) => write!(f, "a packet of {n} bytes; 262144 at most"),
         }
     }
 }
 
 impl core::error::Error for EncodeError {}
+
+/// What is wrong with this count of packets of transport-wide feedback.
+struct Statuses(usize);
+
+impl core::fmt::Display for Statuses {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let most = TransportFeedback::MAX;
+        write!(f, "transport-wide feedback of {} packets; from 1 to {most} in a compound packet", self.0)
+    }
+}
 
 /// Why bytes are no RTCP compound packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,8 +95,13 @@ pub enum DecodeError {
     Truncated,
     /// A version that is not 2.
     Version(u8),
-    /// The first packet is of this type, neither SR nor RR (RFC 3550 section 6.1).
+    /// The first packet is of this type: neither SR nor RR (RFC 3550 section 6.1), nor transport-layer feedback, which may
+    /// stand alone (RFC 5506).
     First(u8),
+    /// A packet of this type follows feedback that stands alone (RFC 5506), of which there is none but feedback.
+    Beside(u8),
+    /// Feedback stands alone, and none of it is on arrivals.
+    Nothing,
     /// A packet that is not the last is padded (section 6.4.1), or the padding is longer than its packet or no multiple
     /// of four.
     Padding,
@@ -87,6 +115,11 @@ pub enum DecodeError {
     Twice(u8),
     /// Arrivals of one source cover so many packets, more than [`StreamArrivals::MAX`].
     Arrivals(usize),
+    /// Transport-wide feedback covers so many packets: none, or with the feedback before it in the compound packet more than
+    /// [`TransportFeedback::MAX`].
+    Statuses(usize),
+    /// A status of transport-wide feedback is the reserved one (section 3.1.1 of its draft).
+    Symbol,
 }
 
 impl core::fmt::Display for DecodeError {
@@ -95,6 +128,8 @@ impl core::fmt::Display for DecodeError {
             DecodeError::Truncated => f.write_str("it ends within a packet"),
             DecodeError::Version(version) => write!(f, "version {version}, where RTCP's is 2"),
             DecodeError::First(kind) => write!(f, "it begins with a packet of type {kind}, not with a report"),
+            DecodeError::Beside(kind) => write!(f, "a packet of type {kind} beside feedback of reduced size"),
+            DecodeError::Nothing => f.write_str("of reduced size, without feedback on arrivals"),
             DecodeError::Padding => f.write_str("its padding is not the last packet's, or has a wrong length"),
             DecodeError::Content(kind) => write!(f, "a packet of type {kind} is too short for what it announces"),
             DecodeError::NoCname => f.write_str("there is no CNAME of who reports"),
@@ -103,6 +138,8 @@ impl core::fmt::Display for DecodeError {
             DecodeError::Arrivals(n) => {
                 write!(f, "arrivals of {n} packets of one source; {} at most", StreamArrivals::MAX)
             }
+            DecodeError::Statuses(n) => write!(f, "{}", Statuses(*n)),
+            DecodeError::Symbol => f.write_str("a packet's status is the reserved one"),
         }
     }
 }
@@ -124,6 +161,42 @@ pub fn encode(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> 
 }
 
 fn write(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
+    if compound.reduced {
+        let Compound { sender, reports, cname, apps, arrivals, transport, bye, .. } = compound;
+        let beside = sender.is_some() || !reports.is_empty() || !cname.is_empty() || !apps.is_empty() || bye.is_some();
+        if beside || arrivals.is_none() && transport.is_empty() {
+            return Err(EncodeError::Reduced);
+        }
+    } else {
+        reports(compound, to)?;
+    }
+    let ssrc = compound.ssrc.0;
+    for app in &compound.apps {
+        application(ssrc, app, to)?;
+    }
+    if let Some(arrivals) = &compound.arrivals {
+        packet(to, RTPFB, CCFB, |to| {
+            put(to, ssrc);
+            feedback(arrivals, to)
+        })?;
+    }
+    let mut statuses = 0;
+    for feedback in &compound.transport {
+        statuses += feedback.packets.len();
+        if feedback.packets.is_empty() || statuses > TransportFeedback::MAX {
+            return Err(EncodeError::Statuses(feedback.packets.len()));
+        }
+        packet(to, RTPFB, TWCC, |to| {
+            put(to, ssrc);
+            transport::write(feedback, to);
+            Ok(())
+        })?;
+    }
+    compound.bye.as_ref().map_or(Ok(()), |bye| goodbye(bye, to))
+}
+
+/// What a compound packet begins with: reports, and the CNAME.
+fn reports(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
     let ssrc = compound.ssrc.0;
     let (first, rest) = compound.reports.split_at(compound.reports.len().min(MOST));
     packet(to, if compound.sender.is_some() { SR } else { RR }, first.len() as u8, |to| {
@@ -149,17 +222,7 @@ fn write(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
         // ends the list of items; the zeros up to the boundary follow
         to.push(0);
         Ok(())
-    })?;
-    for app in &compound.apps {
-        application(ssrc, app, to)?;
-    }
-    if let Some(arrivals) = &compound.arrivals {
-        packet(to, RTPFB, CCFB, |to| {
-            put(to, ssrc);
-            feedback(arrivals, to)
-        })?;
-    }
-    compound.bye.as_ref().map_or(Ok(()), |bye| goodbye(bye, to))
+    })
 }
 
 /// A packet of the compound: its header, its content, zeros up to a boundary of four bytes.

@@ -1,7 +1,13 @@
-//! RTP data packets (RFC 3550 section 5.1), by the crate `rtp-types`.
+//! RTP data packets (RFC 3550 section 5.1), by the crate `rtp-types`; their transport-wide numbers in an extension of one-byte
+//! elements (RFC 8285 section 4.2).
 
 use crate::rtp::{RtpData, Ssrc};
 use rtp_types::{RtpPacket, RtpPacketBuilder, RtpParseError};
+
+/// What an extension of one-byte elements begins with.
+const ONE_BYTE: u16 = 0xbede;
+/// Bytes of the number, the element's content.
+const NUMBER: usize = 2;
 
 /// A payload type that has more than 7 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,16 +49,21 @@ impl core::error::Error for DecodeError {}
 /// # Errors
 /// If the payload type is above 127; nothing is appended then.
 pub fn encode(data: &RtpData, to: &mut Vec<u8>) -> Result<(), PayloadTypeError> {
-    let packet: RtpPacketBuilder<&[u8], &[u8]> = RtpPacketBuilder::new()
+    let number = data.transport.unwrap_or_default().to_be_bytes();
+    let element = [RtpData::TRANSPORT_ID << 4 | (NUMBER - 1) as u8, number[0], number[1], 0];
+    let mut packet: RtpPacketBuilder<&[u8], &[u8]> = RtpPacketBuilder::new()
         .marker_bit(data.marker)
         .payload_type(data.payload_type)
         .sequence_number(data.sequence)
         .timestamp(data.timestamp)
         .ssrc(data.ssrc.0);
+    if data.transport.is_some() {
+        packet = packet.extension(ONE_BYTE, &element);
+    }
     packet.write_into_vec(to).map_err(|_| PayloadTypeError(data.payload_type))
 }
 
-/// Reads a packet; gives the header and the payload. Contributing sources, an extension and padding are left out.
+/// Reads a packet; gives the header and the payload. Contributing sources, other extensions and padding are left out.
 ///
 /// # Errors
 /// [`DecodeError`].
@@ -68,7 +79,34 @@ pub fn decode(bytes: &[u8]) -> Result<(RtpData, &[u8]), DecodeError> {
         sequence: packet.sequence_number(),
         payload_type: packet.payload_type(),
         marker: packet.marker_bit(),
+        transport: packet
+            .extension()
+            .and_then(|(kind, elements)| (kind == ONE_BYTE).then(|| number(elements)))
+            .flatten(),
     };
     let payload = bytes.get(packet.payload_offset()..).and_then(|rest| rest.get(..packet.payload_len()));
     Ok((data, payload.ok_or(DecodeError::Truncated)?))
+}
+
+/// The transport-wide number among the elements of an extension, the first if there are several. What is no row of elements
+/// up to its end has those before (RFC 8285 section 4.2).
+fn number(mut elements: &[u8]) -> Option<u16> {
+    loop {
+        let (&head, rest) = elements.split_first()?;
+        if head == 0 {
+            // fills up
+            elements = rest;
+            continue;
+        }
+        let (id, len) = (head >> 4, usize::from(head & 0xf) + 1);
+        if id == 0 || id == 15 {
+            // neither has a length, and nothing after it counts
+            return None;
+        }
+        let (content, rest) = rest.split_at_checked(len)?;
+        if id == RtpData::TRANSPORT_ID && len == NUMBER {
+            return content.try_into().ok().map(u16::from_be_bytes);
+        }
+        elements = rest;
+    }
 }

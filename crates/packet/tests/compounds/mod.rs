@@ -21,8 +21,9 @@ pub const BLOCK: ReportBlock = ReportBlock {
 
 /// A receiver report without a block.
 pub fn plain(ssrc: u32, cname: &str) -> Compound {
-    let cname = cname.into();
-    Compound { ssrc: Ssrc(ssrc), sender: None, reports: vec![], cname, apps: vec![], arrivals: None, bye: None }
+    let (ssrc, cname) = (Ssrc(ssrc), cname.into());
+    let (reports, apps, transport) = (vec![], vec![], vec![]);
+    Compound { ssrc, sender: None, reports, cname, apps, arrivals: None, transport, bye: None, reduced: false }
 }
 
 fn text() -> impl Strategy<Value = Arc<str>> {
@@ -73,6 +74,42 @@ fn arrivals() -> impl Strategy<Value = ArrivalFeedback> {
     (any::<u32>(), vec(stream, 0..4)).prop_map(|(time, streams)| ArrivalFeedback { reported: NtpMiddle(time), streams })
 }
 
+/// Statuses as they come: in runs, and one by one.
+fn statuses() -> impl Strategy<Value = Vec<Option<ArrivalDelta>>> {
+    let one = prop_oneof![
+        Just(None),
+        (0i16..=255).prop_map(|delta| Some(ArrivalDelta(delta))),
+        any::<i16>().prop_map(|delta| Some(ArrivalDelta(delta))),
+    ];
+    let run = prop_oneof![8 => 1usize..20, 1 => 1usize..9000];
+    vec((one, run), 1..12)
+        .prop_map(|runs| runs.into_iter().flat_map(|(one, run)| vec![one; run]).take(20_000).collect())
+}
+
+/// Transport-wide feedback.
+pub fn transport() -> impl Strategy<Value = TransportFeedback> {
+    (any::<(u32, u16, u32, u8)>(), prop_oneof![vec(small_or_missing(), 1..60), statuses()]).prop_map(
+        |((ssrc, base, time, count), packets)| TransportFeedback {
+            ssrc: Ssrc(ssrc),
+            base,
+            reference: ReferenceTime::from_bits(time),
+            count,
+            packets,
+        },
+    )
+}
+
+fn small_or_missing() -> impl Strategy<Value = Option<ArrivalDelta>> {
+    prop::option::of((0i16..300).prop_map(ArrivalDelta))
+}
+
+/// Any packet of reduced size that has an encoding.
+pub fn reduced() -> impl Strategy<Value = Compound> {
+    (any::<u32>(), prop::option::of(arrivals()), vec(transport(), 0..3))
+        .prop_filter("some feedback", |(_, arrivals, transport)| arrivals.is_some() || !transport.is_empty())
+        .prop_map(|(ssrc, arrivals, transport)| Compound { arrivals, transport, reduced: true, ..plain(ssrc, "") })
+}
+
 /// Any compound packet that has an encoding.
 pub fn compound() -> impl Strategy<Value = Compound> {
     let sender = any::<(u64, u32, u32, u32)>().prop_map(|(ntp, rtp, packets, octets)| SenderInfo {
@@ -91,15 +128,18 @@ pub fn compound() -> impl Strategy<Value = Compound> {
         text(),
         vec(app(), 0..4),
         prop::option::of(arrivals()),
+        vec(transport(), 0..3),
         prop::option::of(bye),
     )
-        .prop_map(|(ssrc, sender, reports, cname, apps, arrivals, bye)| Compound {
+        .prop_map(|(ssrc, sender, reports, cname, apps, arrivals, transport, bye)| Compound {
             ssrc: Ssrc(ssrc),
             sender,
             reports,
             cname,
             apps,
             arrivals,
+            transport,
             bye,
+            reduced: false,
         })
 }

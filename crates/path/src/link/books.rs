@@ -76,7 +76,7 @@ impl Link {
                 server,
                 recovery: None,
                 discipline,
-                in_time: None,
+                limits: None,
                 policer: None,
                 impairments,
                 shares: None,

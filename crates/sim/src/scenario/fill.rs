@@ -53,7 +53,7 @@ pub(super) fn fill(file: &mut File, stem: &str) {
                 }
                 Machine::Rtp => {
                     if let Ok(controller) = RtpController::new(scheme, profile, &[]) {
-                        fill_rtp(flow, &RtpConfig::new(profile, controller.settings()));
+                        fill_rtp(flow, RtpConfig::new(profile, controller.settings()));
                     }
                 }
                 Machine::Tcp(_) => fill_tcp(flow, &TcpConfig::new(profile, scheme)),
@@ -99,7 +99,8 @@ pub(super) fn home_ends(file: &File) -> (Option<String>, Option<String>) {
     (only(servers), only(file.cell.values().flat_map(|cell| cell.station.keys())))
 }
 
-fn fill_rtp(flow: &mut FlowTable, rtp: &RtpConfig) {
+fn fill_rtp(flow: &mut FlowTable, rtp: RtpConfig) {
+    let rtp = rtp.with_feedback(flow.rtp.get_or_insert_default().format());
     flow.segment.get_or_insert(Size::from_bytes(rtp.segment.into()));
     flow.header.get_or_insert(Size::from_bytes(rtp.header.into()));
     flow.rtp.get_or_insert_default().fill(rtp.settings);
@@ -158,13 +159,21 @@ fn fill_udp(flow: &mut FlowTable, udp: &UdpConfig) {
 }
 
 fn fill_link(link: &mut LinkTable) {
-    let delay = *link.delay.get_or_insert_default();
+    if link.delay_schedule.is_none() {
+        link.delay.get_or_insert_default();
+    }
     let queue = link.queue.get_or_insert_default().clone();
     let backward = link.backward.get_or_insert_with(|| Box::new(BackwardTable::default()));
     if backward.rate.is_none() && backward.rate_schedule.is_none() && backward.rate_trace.is_none() {
         backward.rate = link.rate;
         backward.rate_schedule.clone_from(&link.rate_schedule);
     }
-    backward.delay.get_or_insert(delay);
+    if backward.delay.is_none() && backward.delay_schedule.is_none() {
+        backward.delay = link.delay;
+        backward.delay_schedule.clone_from(&link.delay_schedule);
+    }
+    if backward.queue.is_none() && backward.limit_schedule.is_none() {
+        backward.limit_schedule.clone_from(&link.limit_schedule);
+    }
     backward.queue.get_or_insert(queue);
 }

@@ -169,6 +169,16 @@ pub struct Limited {
     pub rate: Option<Rate>,
 }
 
+/// A time in which nothing is captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pause {
+    /// Its beginning.
+    pub from: Span,
+    /// Its end; later than `from`.
+    pub to: Span,
+}
+
 /// What sends over a connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -354,6 +364,9 @@ pub enum App {
         #[serde(default = "four")]
         #[schemars(range(min = 1.0, max = 8.0))]
         key_size: f64,
+        /// Times without frames, as of a camera that is off; the first frame after one is a key frame.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pauses: Vec<Pause>,
     },
     /// A stored medium: the sender hands chunks to TCP, the receiver buffers and plays.
     Stream {

@@ -33,10 +33,19 @@ macro_rules! with_direction {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "0 s; backward: as forward", "x-max" = "60 s"))]
             pub delay: Option<Span>,
+            /// Instead of `delay`: delays from given instants on, the first at 0 s. A packet takes that of the instant at which
+            /// it has been sent.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schemars(extend("x-default" = "none; backward: as forward"))]
+            pub delay_schedule: Option<Vec<DelayStep>>,
             /// The queue in front of the transmitter.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "drop-tail, 100 packets; backward: as forward"))]
             pub queue: Option<Queue>,
+            /// From given instants on the queue's limit is another; before the first it is the queue's own.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schemars(extend("x-default" = "none; backward: as forward, unless `queue` is given there"))]
+            pub limit_schedule: Option<Vec<LimitStep>>,
             /// Drops what comes faster than a rate, beyond a burst, before it reaches the queue (reason `policed`).
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
@@ -53,6 +62,10 @@ macro_rules! with_direction {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub delay_variation: Option<DelayVariation>,
+            /// Instead of `delay_variation`: variations from given instants on, before the first none.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schemars(extend("x-default" = "none"))]
+            pub delay_variation_schedule: Option<Vec<VariationStep>>,
             /// Holds back a share of the packets, so that later ones overtake them.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
@@ -95,7 +108,7 @@ with_direction! {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "required in a graph; home: the link's name, and the access point"))]
         pub between: Option<[String; 2]>,
-        /// What is different in the opposite direction. Rate (or schedule), delay and queue are the same unless given
+        /// What is different in the opposite direction. Rate, delay (or their schedules) and queue are the same unless given
         /// here; traces, recovery, loss, impairments, outages and what is measured are only there if given here.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "as forward, without loss and impairments"))]
@@ -117,6 +130,43 @@ pub struct RateStep {
     /// The rate.
     #[schemars(extend("x-min" = "1 bit/s", "x-max" = "1000 Gbit/s"))]
     pub rate: Rate,
+}
+
+/// A step of a delay schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelayStep {
+    /// From this instant on; the first at 0 s, each later than the one before.
+    pub at: Span,
+    /// One-way propagation delay.
+    #[schemars(extend("x-max" = "60 s"))]
+    pub delay: Span,
+    /// Whether packets may arrive before those that were sent before this instant, as on another way. Otherwise they wait for them,
+    /// and arrive in their wake.
+    #[serde(default)]
+    pub overtakes: bool,
+}
+
+/// A step of a limit schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitStep {
+    /// From this instant on; each later than the one before.
+    pub at: Span,
+    /// The most that waits, in packets, in bytes, or as a time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s).
+    pub limit: Limit,
+}
+
+/// A step of a delay variation schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VariationStep {
+    /// From this instant on; each later than the one before.
+    pub at: Span,
+    /// The variation, keys as in `delay_variation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "from here on none"))]
+    pub variation: Option<DelayVariation>,
 }
 
 /// A trace file that says what the link can carry over time.
@@ -190,7 +240,7 @@ pub struct Policer {
 }
 
 /// Extra delay in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(extend("x-kind" = "uniform"))]
 pub enum DelayVariation {
@@ -207,6 +257,25 @@ pub enum DelayVariation {
         #[schemars(extend("x-max" = "60 s"))]
         average: Span,
     },
+    /// Each packet is delayed by the absolute value of a normal draw around 0, in order (RFC 8868, section 4.5).
+    Gaussian {
+        /// The draw's standard deviation.
+        #[serde(default = "five_milliseconds")]
+        #[schemars(extend("x-max" = "10 s"))]
+        deviation: Span,
+        /// The longest delay, in standard deviations.
+        #[serde(default = "three")]
+        #[schemars(range(min = 0.0, max = 6.0))]
+        bound: f64,
+    },
+}
+
+const fn five_milliseconds() -> Span {
+    Span::from_millis(5)
+}
+
+const fn three() -> f64 {
+    3.0
 }
 
 /// Reordering.

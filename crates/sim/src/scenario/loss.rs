@@ -24,6 +24,10 @@ pub enum Loss {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "all"))]
         only: Option<Vec<String>>,
+        /// The times in which packets are lost, in order and apart.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[schemars(extend("x-default" = "always"))]
+        during: Vec<LossTime>,
     },
     /// Bursts counted in packets: a good and a bad state, and a chance to change it after each packet (Gilbert 1960,
     /// Elliott 1963).
@@ -49,6 +53,10 @@ pub enum Loss {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "all"))]
         only: Option<Vec<String>>,
+        /// The times in which packets are lost, in order and apart.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[schemars(extend("x-default" = "always"))]
+        during: Vec<LossTime>,
     },
     /// Bursts counted in time: a good and a bad state, each of a fixed period, and a chance to change it at a period's end
     /// (the TFRC Veno paper's model of a wireless link).
@@ -83,6 +91,39 @@ pub enum Loss {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "all"))]
         only: Option<Vec<String>>,
+        /// The times in which packets are lost, in order and apart.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[schemars(extend("x-default" = "always"))]
+        during: Vec<LossTime>,
+    },
+    /// Losses that are counted out: always so many packets in a row after so many that pass. Nothing is drawn.
+    Periodic {
+        /// So many packets pass.
+        #[schemars(range(min = 1, max = 1000000000))]
+        pass: u32,
+        /// Then so many in a row are lost.
+        #[serde(default = "one")]
+        #[schemars(range(min = 1, max = 1000000))]
+        lose: u32,
+        /// Of these those alone that leave the queue no later than this after the first of them; the others pass.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "all", "x-min" = "1 ns", "x-max" = "60 s"))]
+        within: Option<Span>,
+        /// Which packets.
+        #[serde(default)]
+        on: LossOn,
+        /// Flows, or groups of flows, whose packets all pass.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none"))]
+        except: Option<Vec<String>>,
+        /// Instead of `except`: flows, or groups of flows, whose packets alone it looks at.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "all"))]
+        only: Option<Vec<String>>,
+        /// The times in which packets are lost, in order and apart.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[schemars(extend("x-default" = "always"))]
+        during: Vec<LossTime>,
     },
 }
 
@@ -92,8 +133,19 @@ impl Loss {
     pub fn flows(&self) -> (Option<&[String]>, Option<&[String]>) {
         let (Loss::Uniform { except, only, .. }
         | Loss::GilbertElliott { except, only, .. }
-        | Loss::TwoState { except, only, .. }) = self;
+        | Loss::TwoState { except, only, .. }
+        | Loss::Periodic { except, only, .. }) = self;
         (except.as_deref(), only.as_deref())
+    }
+
+    /// When packets are lost; empty: always.
+    #[must_use]
+    pub fn during(&self) -> &[LossTime] {
+        let (Loss::Uniform { during, .. }
+        | Loss::GilbertElliott { during, .. }
+        | Loss::TwoState { during, .. }
+        | Loss::Periodic { during, .. }) = self;
+        during
     }
 
     /// Whether it looks at the packets of a flow of this name and group.
@@ -103,6 +155,16 @@ impl Loss {
         let (except, only) = self.flows();
         !except.is_some_and(named) && only.is_none_or(named)
     }
+}
+
+/// A time in which packets are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LossTime {
+    /// Its beginning.
+    pub from: Span,
+    /// Its end; later than `from`.
+    pub to: Span,
 }
 
 /// How a link with two states begins.
@@ -129,6 +191,9 @@ pub enum LossOn {
     All,
 }
 
+const fn one() -> u32 {
+    1
+}
 const fn nothing() -> Ratio {
     Ratio::ZERO
 }

@@ -7,8 +7,8 @@ use super::error::{Mistake, ScenarioError, join};
 use super::fill::{fill, fill_access};
 use super::flow::{App, FlowTable, FrameFormat};
 use super::link::{
-    AccessTable, BackwardTable, DelayVariation as VariationKey, LinkRecovery, LinkTable, RateTrace, Reorder, TraceEnd,
-    TraceFormat,
+    AccessTable, BackwardTable, DelayVariation as VariationKey, LimitStep, LinkRecovery, LinkTable, RateTrace, Reorder,
+    TraceEnd, TraceFormat,
 };
 use super::loss::Loss;
 use super::model::{File, Profile, Topology};
@@ -19,7 +19,7 @@ use super::values::HostDelay;
 use super::walk::{Node, walk};
 use paceline_apps::video::FramesModel;
 use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
-use paceline_path::{Aggregation, DelaySpike, DelayVariation, PolicerModel, RateModel, Schedule};
+use paceline_path::{Aggregation, DelaySpike, DelayStep, DelayVariation, PolicerModel, RateModel, Schedule};
 use paceline_units::{Rate, Ratio, Span, Time};
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -53,10 +53,14 @@ pub struct Link {
 pub struct Direction {
     /// How fast it sends.
     pub rate: RateModel,
-    /// One-way propagation.
+    /// One-way propagation: the least, if there are steps.
     pub delay: Span,
+    /// What it takes beyond that, ascending; none if it is always the same.
+    pub delay_steps: Vec<DelayStep>,
     /// Its queue.
     pub queue: Queue,
+    /// The limits that it has from given instants on, ascending.
+    pub limit_steps: Vec<LimitStep>,
     /// What is dropped before the queue.
     pub policer: Option<PolicerModel>,
     /// Recovery at the link layer.
@@ -65,6 +69,8 @@ pub struct Direction {
     pub loss: Option<Loss>,
     /// Extra delay, order kept.
     pub delay_variation: Option<DelayVariation>,
+    /// What it is from given instants on, ascending.
+    pub variation_steps: Vec<(Time, Option<DelayVariation>)>,
     /// Packets that are held back.
     pub reorder: Option<Reorder>,
     /// Share of packets that arrive twice.
@@ -324,17 +330,19 @@ fn direction(
     } else {
         RateModel::Constant(way.rate.unwrap_or(Rate::from_bps(1)))
     };
+    let (delay, delay_steps) = delays(way);
+    let (delay_variation, variation_steps) = variations(way);
     Direction {
         rate,
-        delay: way.delay.unwrap_or_default(),
+        delay,
+        delay_steps,
         queue: way.queue.clone().unwrap_or_default(),
+        limit_steps: way.limit_schedule.clone().unwrap_or_default(),
         policer: way.policer.map(|policer| PolicerModel { rate: policer.rate, burst: policer.burst }),
         recovery: way.recovery,
         loss: way.loss.clone(),
-        delay_variation: way.delay_variation.and_then(|variation| match variation {
-            VariationKey::Uniform { max } => (max > Span::ZERO).then_some(DelayVariation::Uniform(max)),
-            VariationKey::BadWifi { average } => Some(DelayVariation::BadWifi(average)),
-        }),
+        delay_variation,
+        variation_steps,
         reorder: way.reorder,
         duplicate: way.duplicate.map_or(Ratio::ZERO, |share| share.rate),
         corrupt: way.corrupt.map_or(Ratio::ZERO, |share| share.rate),
@@ -352,6 +360,47 @@ fn direction(
         occupancy: way.occupancy,
         per_flow: way.per_flow,
     }
+}
+
+/// The least delay, and the steps beyond it. A schedule that says the same all the time is none.
+fn delays(way: &BackwardTable) -> (Span, Vec<DelayStep>) {
+    let steps = way.delay_schedule.as_deref().unwrap_or_default();
+    let Some(least) = steps.iter().map(|step| step.delay).min() else {
+        return (way.delay.unwrap_or_default(), Vec::new());
+    };
+    if steps.iter().all(|step| step.delay == least) {
+        return (least, Vec::new());
+    }
+    let steps = steps.iter().map(|step| DelayStep {
+        at: Time::ZERO + step.at,
+        extra: step.delay - least,
+        overtakes: step.overtakes,
+    });
+    (least, steps.collect())
+}
+
+/// The delay variation at the beginning, and what it is later.
+fn variations(way: &BackwardTable) -> (Option<DelayVariation>, Vec<(Time, Option<DelayVariation>)>) {
+    let made = |variation| match variation {
+        VariationKey::Uniform { max } => (max > Span::ZERO).then_some(DelayVariation::Uniform(max)),
+        VariationKey::BadWifi { average } => Some(DelayVariation::BadWifi(average)),
+        VariationKey::Gaussian { deviation, bound } => Some(DelayVariation::Gaussian { deviation, bound }),
+    };
+    let mut steps: Vec<_> = way
+        .delay_variation_schedule
+        .iter()
+        .flatten()
+        .map(|step| (Time::ZERO + step.at, step.variation.and_then(made)))
+        .collect();
+    let first = match steps.first() {
+        Some(&(Time::ZERO, first)) => {
+            steps.remove(0);
+            first
+        }
+        _ => way.delay_variation.and_then(made),
+    };
+    let varies = first.is_some() || steps.iter().any(|(_, variation)| variation.is_some());
+    (first, if varies { steps } else { Vec::new() })
 }
 
 fn trace(source: &RateTrace, text: &str) -> Result<RateModel, String> {

@@ -1,7 +1,9 @@
-//! RTP in a scenario file: when reports are sent, what they say, how the bottleneck is probed.
+//! RTP in a scenario file: when reports are sent, what they say, how the bottleneck is probed, what feedback on arrivals is.
 
 use paceline_control::{RtpFeedback, RtpSettings};
-use paceline_flow::rtp::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
+use paceline_flow::rtp::{
+    FeedbackConfig, FeedbackFormat, LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing,
+};
 use paceline_units::{Rate, Ratio, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,11 +43,56 @@ pub struct RtpTable {
     #[serde(default = "thirty")]
     #[schemars(range(min = 1, max = 10_000))]
     pub probe_history: u32,
-    /// The time from one packet of feedback on arrivals (RFC 8888) to the next, unless 5 % of `bandwidth` allow only fewer; for
-    /// controllers that want to know when each packet arrives: `nada`, `ndtc`.
+    /// The time from one packet of feedback on arrivals to the next, unless 5 % of `bandwidth` allow only fewer, or another key
+    /// lets it leave sooner; for controllers that want to know when each packet arrives: `nada` and `ndtc`, as all keys that
+    /// follow. With `feedback_share`: until a rate is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "100 ms; not there for `lda-plus`", "x-min" = "1 ms", "x-max" = "10 s"))]
     pub feedback_interval: Option<Span>,
+    /// What feedback on arrivals is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "`rfc8888`; not there for `lda-plus`"))]
+    pub feedback: Option<FeedbackKind>,
+    /// Feedback leaves when so many packets have come since the last, if that is sooner than `feedback_interval`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000), extend("x-default" = "none: by time alone"))]
+    pub feedback_packets: Option<u32>,
+    /// Feedback leaves when the last packet of a frame has come (app `encoder`), if that is sooner than `feedback_interval`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "`false`; not there for `lda-plus`"))]
+    pub feedback_frames: Option<bool>,
+    /// The interval lets feedback take this share of the bytes on the wire that arrived within the last second, from 50 ms to
+    /// 250 ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none: the interval is fixed", "x-min" = "0.1 %", "x-max" = "50 %"))]
+    pub feedback_share: Option<Ratio>,
+    /// Feedback goes alone, without a report and a CNAME (RFC 5506).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "`false`; not there for `lda-plus`"))]
+    pub reduced_size: Option<bool>,
+}
+
+/// What feedback on arrivals is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FeedbackKind {
+    /// By RTP's sequence numbers, in 1/1024 s, with ECN marks (RFC 8888).
+    #[default]
+    Rfc8888,
+    /// By transport-wide numbers, which each packet has in a header extension of 8 bytes; in 250 us, without marks
+    /// (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+    Twcc,
+}
+
+impl FeedbackKind {
+    /// What the machine calls it.
+    #[must_use]
+    pub fn format(self) -> FeedbackFormat {
+        match self {
+            FeedbackKind::Rfc8888 => FeedbackFormat::Rfc8888,
+            FeedbackKind::Twcc => FeedbackFormat::Transport,
+        }
+    }
 }
 
 /// What lies between two reports of a participant.
@@ -85,6 +132,11 @@ impl Default for RtpTable {
             probe_width: tenth(),
             probe_history: thirty(),
             feedback_interval: None,
+            feedback: None,
+            feedback_packets: None,
+            feedback_frames: None,
+            feedback_share: None,
+            reduced_size: None,
         }
     }
 }
@@ -95,10 +147,31 @@ impl RtpTable {
         self.gap_jitter.get_or_insert(settings.gap_jitter());
         if settings.feedback == RtpFeedback::Arrivals {
             self.feedback_interval.get_or_insert(TENTH_SECOND);
+            self.feedback.get_or_insert_default();
+            self.feedback_frames.get_or_insert_default();
+            self.reduced_size.get_or_insert_default();
         }
         if self.timing != ReportTiming::Reduced {
             self.report_interval.get_or_insert(FIVE_SECONDS);
         }
+    }
+
+    /// What feedback on arrivals is.
+    #[must_use]
+    pub fn format(&self) -> FeedbackFormat {
+        self.feedback.unwrap_or_default().format()
+    }
+
+    /// The keys of feedback on arrivals, and whether each is given.
+    pub(super) fn of_arrivals(&self) -> [(&'static str, bool); 6] {
+        [
+            ("feedback_interval", self.feedback_interval.is_some()),
+            ("feedback", self.feedback.is_some()),
+            ("feedback_packets", self.feedback_packets.is_some()),
+            ("feedback_frames", self.feedback_frames.is_some()),
+            ("feedback_share", self.feedback_share.is_some()),
+            ("reduced_size", self.reduced_size.is_some()),
+        ]
     }
 
     /// `defaults` with what the table says.
@@ -124,6 +197,13 @@ impl RtpTable {
                 history: self.probe_history as usize,
             },
             feedback_interval: self.feedback_interval.unwrap_or(TENTH_SECOND),
+            feedback: FeedbackConfig {
+                format: self.format(),
+                packets: self.feedback_packets.unwrap_or(0),
+                frames: self.feedback_frames.unwrap_or_default(),
+                share: self.feedback_share.map(|share| share.0),
+                reduced: self.reduced_size.unwrap_or_default(),
+            },
             ..defaults
         }
     }

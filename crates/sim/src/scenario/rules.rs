@@ -16,7 +16,7 @@ use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, Scheme, TfrcController};
 use paceline_control::{Profile as ControlProfile, Recovery as ControlRecovery, TcpController, WindowController};
 use paceline_flow::acks::AcksConfig;
-use paceline_flow::rtp::RtpConfig;
+use paceline_flow::rtp::{FeedbackFormat, RtpConfig};
 use paceline_flow::tcp::TcpConfig;
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
@@ -40,15 +40,15 @@ pub(super) struct Rules {
     pub mistakes: Vec<Mistake>,
 }
 
-/// Payload and header of a full segment unless told otherwise.
-fn sizes(scheme: &Scheme, profile: ControlProfile) -> (u16, u16) {
+/// Payload and header of a full segment unless told otherwise, over RTP with feedback of this kind.
+fn sizes(scheme: &Scheme, profile: ControlProfile, feedback: FeedbackFormat) -> (u16, u16) {
     match scheme.machine {
         Machine::Acks => AcksController::new(scheme, profile, &[]).map_or((0, 0), |controller| {
             let acks = AcksConfig::new(profile, controller.settings());
             (acks.segment, acks.header)
         }),
         Machine::Rtp => RtpController::new(scheme, profile, &[]).map_or((0, 0), |controller| {
-            let rtp = RtpConfig::new(profile, controller.settings());
+            let rtp = RtpConfig::new(profile, controller.settings()).with_feedback(feedback);
             (rtp.segment, rtp.header)
         }),
         Machine::Tcp(_) => {
@@ -163,7 +163,8 @@ impl Rules {
         self.times(file, path, flow);
         let profile = flow.profile.unwrap_or(file.profile);
         // A controller that is not known is told of elsewhere.
-        let (segment, header) = scheme(&flow.cc).map_or((0, 0), |scheme| sizes(scheme, profile.control()));
+        let feedback = flow.rtp.as_ref().map_or(FeedbackFormat::Rfc8888, super::rtp::RtpTable::format);
+        let (segment, header) = scheme(&flow.cc).map_or((0, 0), |scheme| sizes(scheme, profile.control(), feedback));
         let segment = flow.segment.map_or(segment.into(), Size::bytes);
         let header = flow.header.map_or(header.into(), Size::bytes);
         if segment.saturating_add(header) > MOST_PACKET {
@@ -426,11 +427,13 @@ impl Rules {
                     self.note(join(path, "jitter"), format!("`{jitter}` must be less than the interval, {interval}"));
                 }
             }
-            App::Encoder { min_rate, max_rate, .. } => {
+            App::Encoder { min_rate, max_rate, ref pauses, .. } => {
                 if min_rate > max_rate {
                     let problem = format!("`{min_rate}` must not be more than `max_rate`, `{max_rate}`");
                     self.note(join(path, "min_rate"), problem);
                 }
+                let pauses = pauses.iter().map(|pause| (pause.from, pause.to));
+                self.apart(&join(path, "pauses"), pauses, "pause");
             }
             App::Stream { media_rate, length, buffer, client_buffer, .. } => {
                 let media = media_rate * length;

@@ -122,9 +122,8 @@ impl Rules {
             let problem = "follows from `bandwidth` with timing `reduced`; leave it out";
             self.note(join(&at, "report_interval"), problem);
         }
-        if rtp.feedback_interval.is_some() && !wants_arrivals(scheme) {
-            let problem = format!("is not there for `{}`; leave the key out", scheme.name);
-            self.note(join(&at, "feedback_interval"), problem);
+        for (key, _) in rtp.of_arrivals().iter().filter(|(_, given)| *given && !wants_arrivals(scheme)) {
+            self.note(join(&at, key), format!("is not there for `{}`; leave the key out", scheme.name));
         }
         if rtp.probe_burst == 1 {
             self.note(join(&at, "probe_burst"), "`1` makes no pair: it must be 0 (no probing), or from 2 to 100");

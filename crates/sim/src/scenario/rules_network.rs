@@ -2,7 +2,7 @@
 
 use super::cell::CellTable;
 use super::error::{hint, join};
-use super::link::{Aggregation, BackwardTable, LinkTable, RateStep, RateTrace, TraceEnd, TraceFormat};
+use super::link::{Aggregation, BackwardTable, LinkTable, RateTrace, TraceEnd, TraceFormat};
 use super::loss::Loss;
 use super::model::{File, Topology};
 use super::queue::{AdaptiveRed, Queue};
@@ -152,10 +152,12 @@ impl Rules {
         let forward = forward(link);
         self.rate(path, &forward, true);
         self.direction(path, &forward);
+        self.limit_schedule(path, &forward, forward.queue.as_ref());
         if let Some(backward) = &link.backward {
             let path = join(path, "backward");
             self.rate(&path, backward, link.rate_trace.is_some());
             self.direction(&path, backward);
+            self.limit_schedule(&path, backward, backward.queue.as_ref().or(forward.queue.as_ref()));
         } else if link.rate_trace.is_some() {
             self.note(join(&join(path, "backward"), "rate"), "is required: a trace holds for one direction only");
         }
@@ -186,27 +188,65 @@ impl Rules {
             self.note(join(&join(path, "rate_trace"), "end"), problem);
         }
         if let Some(steps) = &way.rate_schedule {
-            self.schedule(&join(path, "rate_schedule"), steps);
+            let at: Vec<Span> = steps.iter().map(|step| step.at).collect();
+            self.schedule(&join(path, "rate_schedule"), &at, "rate", "rate = \"1 Mbit/s\"");
         }
     }
 
-    fn schedule(&mut self, path: &str, steps: &[RateStep]) {
-        match steps.first() {
-            None => self.note(path, "needs at least one step, `{ at = \"0 s\", rate = \"1 Mbit/s\" }`"),
-            Some(first) if first.at > Span::ZERO => {
-                self.note(format!("{path}[0].at"), format!("`{}` must be 0 s: what is the rate before?", first.at));
-            }
-            Some(_) => {}
+    /// Steps from 0 s on, of which `example` is one.
+    fn schedule(&mut self, path: &str, at: &[Span], what: &str, example: &str) {
+        if let Some(first) = at.first().filter(|first| **first > Span::ZERO) {
+            self.note(format!("{path}[0].at"), format!("`{first}` must be 0 s: what is the {what} before?"));
         }
-        for (index, pair) in steps.windows(2).enumerate() {
-            if pair[1].at <= pair[0].at {
+        self.steps(path, at, example);
+    }
+
+    /// Steps in order.
+    fn steps(&mut self, path: &str, at: &[Span], example: &str) {
+        if at.is_empty() {
+            self.note(path, format!("needs at least one step, `{{ at = \"0 s\", {example} }}`"));
+        }
+        for (index, pair) in at.windows(2).enumerate() {
+            if pair[1] <= pair[0] {
                 let key = format!("{path}[{}].at", index + 1);
-                self.note(key, format!("`{}` must be later than the step before, {}", pair[1].at, pair[0].at));
+                self.note(key, format!("`{}` must be later than the step before, {}", pair[1], pair[0]));
+            }
+        }
+    }
+
+    /// Where the queue's limit changes; `queue` is the one that it has.
+    fn limit_schedule(&mut self, path: &str, way: &BackwardTable, queue: Option<&Queue>) {
+        let Some(steps) = &way.limit_schedule else { return };
+        let path = join(path, "limit_schedule");
+        let at: Vec<Span> = steps.iter().map(|step| step.at).collect();
+        self.steps(&path, &at, "limit = \"50 packets\"");
+        if let Some(Queue::Unlimited {}) = queue {
+            self.note(path, "needs a queue with a limit");
+        }
+    }
+
+    /// What may be given as it is, or as what it is from instants on.
+    fn delays(&mut self, path: &str, way: &BackwardTable) {
+        let only = |key: &str| format!("only one of `{key}` and `{key}_schedule` may be given");
+        if let Some(steps) = &way.delay_schedule {
+            let at: Vec<Span> = steps.iter().map(|step| step.at).collect();
+            self.schedule(&join(path, "delay_schedule"), &at, "delay", "delay = \"10 ms\"");
+            if way.delay.is_some() {
+                self.note(join(path, "delay"), only("delay"));
+            }
+        }
+        if let Some(steps) = &way.delay_variation_schedule {
+            let at: Vec<Span> = steps.iter().map(|step| step.at).collect();
+            let example = "variation = { max = \"5 ms\" }";
+            self.steps(&join(path, "delay_variation_schedule"), &at, example);
+            if way.delay_variation.is_some() {
+                self.note(join(path, "delay_variation"), only("delay_variation"));
             }
         }
     }
 
     fn direction(&mut self, path: &str, way: &BackwardTable) {
+        self.delays(path, way);
         if let Some(queue) = &way.queue {
             self.queue(&join(path, "queue"), queue);
         }
@@ -249,10 +289,12 @@ impl Rules {
 
     fn loss(&mut self, path: &str, loss: Option<&Loss>) {
         let all = "a link that loses everything carries nothing: less than 100 %";
+        let times = loss.map(Loss::during).unwrap_or_default();
+        self.apart(&join(path, "during"), times.iter().map(|time| (time.from, time.to)), "time of loss");
         let note = |rules: &mut Rules, key: &str, problem: &str| rules.note(join(path, key), problem);
         match loss {
             Some(Loss::Uniform { rate, .. }) if rate.0 >= 1.0 => note(self, "rate", all),
-            None | Some(Loss::Uniform { .. }) => {}
+            None | Some(Loss::Uniform { .. } | Loss::Periodic { .. }) => {}
             Some(Loss::GilbertElliott { good_rate, bad_rate, to_bad, to_good, .. }) => {
                 if good_rate.0 >= 1.0 {
                     note(self, "good_rate", all);
@@ -364,11 +406,14 @@ pub(super) fn forward(link: &LinkTable) -> BackwardTable {
         rate_schedule: link.rate_schedule.clone(),
         rate_trace: link.rate_trace.clone(),
         delay: link.delay,
+        delay_schedule: link.delay_schedule.clone(),
         queue: link.queue.clone(),
+        limit_schedule: link.limit_schedule.clone(),
         policer: link.policer,
         recovery: link.recovery,
         loss: link.loss.clone(),
         delay_variation: link.delay_variation,
+        delay_variation_schedule: link.delay_variation_schedule.clone(),
         reorder: link.reorder,
         duplicate: link.duplicate,
         corrupt: link.corrupt,

@@ -13,7 +13,7 @@ use super::loss::Loss;
 use super::model::File;
 use super::queue::{DualPi2Variant, DualScheduler, NativeAqm, Queue, StepFor};
 use super::resolve::Scenario;
-use super::rtp::RtpTable;
+use super::rtp::{FeedbackKind, RtpTable};
 use super::rules_network::forward;
 use super::values::Limit;
 use crate::expand::{ExpandError, routes};
@@ -90,8 +90,14 @@ fn ways(file: &File) -> Vec<(String, BackwardTable)> {
             if back.delay == ahead.delay {
                 back.delay = None;
             }
+            if back.delay_schedule == ahead.delay_schedule {
+                back.delay_schedule = None;
+            }
             if back.queue == ahead.queue {
                 back.queue = None;
+            }
+            if back.limit_schedule == ahead.limit_schedule {
+                back.limit_schedule = None;
             }
             (join(&key, "backward"), back)
         });
@@ -300,7 +306,8 @@ impl Warnings<'_> {
 
     fn loss(&mut self, path: &str, loss: Option<&Loss>) {
         let (good, bad) = match loss {
-            None | Some(Loss::Uniform { .. }) => return,
+            None => return,
+            Some(loss @ (Loss::Uniform { .. } | Loss::Periodic { .. })) => return self.late_loss(path, loss),
             Some(Loss::GilbertElliott { good_rate, bad_rate, .. } | Loss::TwoState { good_rate, bad_rate, .. }) => {
                 (good_rate, bad_rate)
             }
@@ -376,6 +383,7 @@ impl Warnings<'_> {
         }
         if let Some(rtp) = &flow.rtp {
             self.rtp(&join(path, "rtp"), rtp, &flow.cc);
+            self.feedback(path, flow, rtp);
         }
         let app = join(path, "app");
         match &flow.app {
@@ -411,6 +419,21 @@ impl Warnings<'_> {
             self.idle(path, "probe_history", &rtp.probe_history, &usual.probe_history, &why);
         }
         self.late_reports(path, rtp, settings.feedback == RtpFeedback::Arrivals);
+    }
+}
+
+impl Warnings<'_> {
+    /// Feedback on arrivals that does not tell of what is asked for.
+    fn feedback(&mut self, path: &str, flow: &FlowTable, rtp: &RtpTable) {
+        if flow.ecn == Some(true) && rtp.feedback == Some(FeedbackKind::Twcc) {
+            let problem = "marks are not told of with `rtp.feedback = \"twcc\"`, so that the sender goes on as if there were none: leave this \
+                           out, or use `\"rfc8888\"`";
+            self.note(join(path, "ecn"), problem);
+        }
+        if rtp.feedback_frames == Some(true) && !matches!(flow.app, App::Encoder { .. }) {
+            let problem = "has no effect without app `encoder`, whose packets alone tell where a frame ends";
+            self.note(join(&join(path, "rtp"), "feedback_frames"), problem);
+        }
     }
 }
 

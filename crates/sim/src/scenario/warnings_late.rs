@@ -24,6 +24,16 @@ impl Warnings<'_> {
         for (index, step) in way.rate_schedule.iter().flatten().enumerate() {
             self.late(format!("{path}.rate_schedule[{index}].at"), step.at, "the rate never changes to this");
         }
+        for (index, step) in way.delay_schedule.iter().flatten().enumerate() {
+            self.late(format!("{path}.delay_schedule[{index}].at"), step.at, "the delay never changes to this");
+        }
+        for (index, step) in way.limit_schedule.iter().flatten().enumerate() {
+            self.late(format!("{path}.limit_schedule[{index}].at"), step.at, "the limit never changes to this");
+        }
+        for (index, step) in way.delay_variation_schedule.iter().flatten().enumerate() {
+            let key = format!("{path}.delay_variation_schedule[{index}].at");
+            self.late(key, step.at, "the variation never changes to this");
+        }
         if let Some(held) = way.aggregation {
             let key = join(&join(path, "aggregation"), "from");
             self.late(key, held.from, "nothing is held");
@@ -60,6 +70,9 @@ impl Warnings<'_> {
     }
 
     pub(super) fn late_loss(&mut self, path: &str, loss: &Loss) {
+        for (index, time) in loss.during().iter().enumerate() {
+            self.late(format!("{path}.during[{index}].from"), time.from, "nothing is lost then");
+        }
         if let Loss::TwoState { good_time, start: LossStart::Good, .. } = loss {
             self.late(join(path, "good_time"), *good_time, "the link, which begins well, never goes bad");
         }
@@ -83,7 +96,12 @@ impl Warnings<'_> {
         }
         let app = join(path, "app");
         match &flow.app {
-            App::Encoder { reaction, .. } => self.late(join(&app, "reaction"), *reaction, "its rate changes once"),
+            App::Encoder { reaction, pauses, .. } => {
+                self.late(join(&app, "reaction"), *reaction, "its rate changes once");
+                for (index, pause) in pauses.iter().enumerate() {
+                    self.late(format!("{app}.pauses[{index}].from"), pause.from, "it never pauses");
+                }
+            }
             App::Stream { heartbeat, .. } => self.late(join(&app, "heartbeat"), *heartbeat, "it hands over data once"),
             App::Game { .. } | App::Voice { .. } => {
                 if let Some((_, interval)) = flow.app.ticks() {
@@ -102,7 +120,9 @@ impl Warnings<'_> {
     /// Reports, or feedback on arrivals, which is all that some controllers heed.
     pub(super) fn late_reports(&mut self, path: &str, rtp: &RtpTable, of_arrivals: bool) {
         let unheard = "the controller hears of nothing";
-        if of_arrivals {
+        if of_arrivals && (rtp.feedback_packets.is_some() || rtp.feedback_frames == Some(true)) {
+            // it need not wait for its interval
+        } else if of_arrivals {
             self.late(join(path, "feedback_interval"), rtp.feedback_interval.unwrap_or_default(), unheard);
         } else if rtp.timing != ReportTiming::Reduced {
             self.late(join(path, "report_interval"), rtp.report_interval.unwrap_or_default(), unheard);

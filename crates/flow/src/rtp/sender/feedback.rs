@@ -2,6 +2,7 @@
 
 use super::RtpSender;
 use crate::Transmit;
+use crate::rtp::sent::Told;
 use paceline_control::{Arrivals, Controller, Fate, Interval, RtpEvent, RtpFeedback, RtpReport};
 use paceline_packet::rtcp::{App, Compound, ReportBlock};
 use paceline_packet::{Extra, Ntp, Packet};
@@ -26,8 +27,9 @@ impl RtpSender {
         self.session.answered = report.bye.is_none();
         self.members(now);
         if self.config.settings.feedback == RtpFeedback::Arrivals {
-            if let Some(arrivals) = &report.arrivals {
-                self.arrivals(now, arrivals, out);
+            let told = if self.is_numbered() { self.numbered(now, report) } else { self.sequenced(now, report) };
+            if let Some(told) = told {
+                self.arrivals(now, told, out);
             }
             return;
         }
@@ -78,13 +80,34 @@ impl RtpSender {
         self.run(now, out);
     }
 
-    /// Feedback on the arrival of packets (RFC 8888): what it tells anew goes to the controller.
-    fn arrivals(&mut self, now: Time, arrivals: &paceline_packet::rtcp::ArrivalFeedback, out: &mut impl Transmit) {
+    /// What a report says of arrivals by sequence numbers (RFC 8888).
+    fn sequenced(&mut self, now: Time, report: &Compound) -> Option<Told> {
         let us = self.session.us.ssrc;
-        let Some(stream) = arrivals.streams.iter().find(|stream| stream.ssrc == us) else { return };
+        let arrivals = report.arrivals.as_ref()?;
+        let stream = arrivals.streams.iter().find(|stream| stream.ssrc == us)?;
         let (base, first) = (self.session.numbers.0, self.first);
         let wire = |number: u32| base.wrapping_add(number.wrapping_sub(first) as u16);
-        let Some(told) = self.sent.report(now, arrivals.reported, stream, wire) else { return };
+        self.sent.report(now, arrivals.reported, stream, wire)
+    }
+
+    /// What a report says of arrivals by transport-wide numbers.
+    fn numbered(&mut self, now: Time, report: &Compound) -> Option<Told> {
+        let (us, first) = (self.session.us.ssrc, self.first);
+        let mut all = None;
+        for feedback in report.transport.iter().filter(|feedback| feedback.ssrc == us) {
+            let base = self.clock.time(now, feedback.reference);
+            let wire = |number: u32| number.wrapping_sub(first) as u16;
+            if let Some(told) = self.sent.transport(now, base, feedback, wire) {
+                let before = all.get_or_insert(Told { packets: Vec::new(), ..told });
+                before.packets.extend(told.packets);
+                (before.rtt, before.end) = (told.rtt.or(before.rtt), before.end.max(told.end));
+            }
+        }
+        all
+    }
+
+    /// Feedback on the arrival of packets: what it tells anew goes to the controller.
+    fn arrivals(&mut self, now: Time, told: Told, out: &mut impl Transmit) {
         self.account(now);
         let rtt = told.rtt.map(|rtt| rtt.max(LEAST_RTT));
         if let Some(rtt) = rtt {

@@ -1,10 +1,10 @@
 //! Reading RTCP compound packets.
 
-use super::{APP, BOTTLENECK, BYE, CCFB, CNAME, DecodeError, LOSS, PROBE, RR, RTPFB, SDES, SR};
+use super::{APP, BOTTLENECK, BYE, CCFB, CNAME, DecodeError, LOSS, PROBE, RR, RTPFB, SDES, SR, TWCC, transport};
 use crate::ntp::{Ntp, NtpMiddle, NtpSpan};
 use crate::rtcp::{
     App, Arrival, ArrivalFeedback, ArrivalOffset, Bottleneck, Bye, Compound, Ecn, Loss, OtherApp, Probe, ReportBlock,
-    SenderInfo, StreamArrivals,
+    SenderInfo, StreamArrivals, TransportFeedback,
 };
 use crate::rtp::Ssrc;
 use crate::wire::bytes::Bytes;
@@ -19,14 +19,14 @@ struct Packet<'a> {
 }
 
 /// Reads a compound packet, after the checks of RFC 3550 appendix A.2: version 2 throughout, a report first, no padding
-/// but at the end, lengths that add up to the datagram's.
+/// but at the end, lengths that add up to the datagram's. Feedback on arrivals may stand alone (RFC 5506 section 4.1).
 ///
 /// # Errors
 /// [`DecodeError`]; nothing of a compound packet that has an error counts.
 pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
     let mut rest = Bytes(bytes);
     let first = next(&mut rest)?;
-    if !matches!(first.kind, SR | RR) {
+    if !matches!(first.kind, SR | RR | RTPFB) {
         return Err(DecodeError::First(first.kind));
     }
     let ssrc = Ssrc(first.content.clone().u32().ok_or(DecodeError::Content(first.kind))?);
@@ -37,14 +37,17 @@ pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
         cname: Arc::from(""),
         apps: Vec::new(),
         arrivals: None,
+        transport: Vec::new(),
         bye: None,
+        reduced: first.kind == RTPFB,
     };
-    let mut cname = None;
+    let (mut cname, mut statuses) = (None, TransportFeedback::MAX);
     let mut packet = first;
     loop {
         let kind = packet.kind;
         let short = DecodeError::Content(kind);
         match kind {
+            SR | RR | SDES | APP | BYE if compound.reduced => return Err(DecodeError::Beside(kind)),
             SR | RR => report(&mut compound, packet).ok_or(short)??,
             SDES => {
                 if let Some(name) = name_of(ssrc, packet).ok_or(short)? {
@@ -64,6 +67,14 @@ pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
                     return Err(DecodeError::Twice(kind));
                 }
             }
+            RTPFB if packet.count == TWCC => {
+                let mut content = packet.content;
+                let ours = Ssrc(content.u32().ok_or(short)?) == ssrc;
+                let feedback = transport::read(content, &mut statuses).ok_or(short)??;
+                if ours {
+                    compound.transport.push(feedback);
+                }
+            }
             _ => {}
         }
         if rest.0.is_empty() {
@@ -71,7 +82,11 @@ pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
         }
         packet = next(&mut rest)?;
     }
-    compound.cname = cname.ok_or(DecodeError::NoCname)?;
+    if !compound.reduced {
+        compound.cname = cname.ok_or(DecodeError::NoCname)?;
+    } else if compound.arrivals.is_none() && compound.transport.is_empty() {
+        return Err(DecodeError::Nothing);
+    }
     Ok(compound)
 }
 

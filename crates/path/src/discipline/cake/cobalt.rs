@@ -7,8 +7,9 @@
 //! the same law by which it rose.
 //!
 //! Linux has 1/sqrt(n) in 32 bits of fixed point, exact up to n = 15 and a Newton step from there; here it is exact.
-//! There a queue that has never dropped begins with a factor of 0 where its comment says 1, so that its very first drop
-//! comes a packet after the delay passed the target; here that too waits for an interval.
+//! There a queue that is new, or has had nothing for an interval, signals a packet after the delay passed the target: whether
+//! the next signal is overdue is judged by `drop_next` as it was before it was set (and of a new queue the factor of
+//! 1/sqrt(count) begins as 0 where its comment says 1). Here the first signal always waits for an interval.
 
 use super::model::CakeModel;
 use crate::DropReason;

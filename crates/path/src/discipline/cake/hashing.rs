@@ -57,7 +57,7 @@ impl Cake {
         self.keys == Keys::FlowAndDirection && packet.flags.has(Flags::ACK)
     }
 
-    fn hash_of_hosts(&self, packet: &Packet) -> [u32; 2] {
+    pub(super) fn hash_of_hosts(&self, packet: &Packet) -> [u32; 2] {
         let [from, to] = self.hosts_of(packet);
         [from << 1, to << 1 | 1].map(|key| (self.hashes[1].bits(key) >> 32) as u32)
     }

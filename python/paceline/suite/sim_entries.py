@@ -1,0 +1,48 @@
+"""The lines of a specification of picoquic's simulator, by key; what stands wrongly names file, line, key and range."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from paceline.suite.where import SuiteError
+
+MINUTE_US = 60 * 10**6
+
+
+@dataclass
+class Entries:
+    """The lines of a file by key; errors name file, line and key."""
+
+    name: str
+    found: dict[str, tuple[int, str]]
+
+    def error(self, key: str, said: str) -> SuiteError:
+        return SuiteError(f"{self.name}, line {self.found[key][0]}: {key}: {said}")
+
+    def text(self, key: str) -> str:
+        return self.found[key][1] if key in self.found else ""
+
+    def whole(self, key: str, least: int, most: int, default: int = 0) -> int:
+        if not self.text(key):
+            return default
+        value = self.text(key)
+        # int() takes other scripts' digits, and more of them than it likes
+        if not re.fullmatch(r"[0-9]{1,18}", value) or not least <= int(value) <= most:
+            raise self.error(key, f"a whole number from {least} to {most}, not {value[:60]!r}")
+        return int(value)
+
+    def rate(self, key: str) -> float:
+        value = self.text(key)
+        if not value:
+            return 0.0
+        gbps = rate_of(value)
+        if gbps is None:
+            raise self.error(key, f"a rate in Gbit/s from 0 to 1000, not {value[:60]!r}")
+        return gbps
+
+
+def rate_of(text: str) -> float | None:
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,15})?|\.[0-9]{1,15}", text):
+        return None
+    return float(text) if float(text) <= 1000 else None
