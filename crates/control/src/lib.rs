@@ -20,6 +20,7 @@ pub mod ledbat_plus_plus;
 pub mod models;
 pub mod multfrc;
 pub mod nada;
+pub mod ndtc;
 mod parameter;
 pub mod prague;
 pub mod rap;
@@ -41,8 +42,8 @@ pub use delivery::{Ecn, LostSegment, Needs, RateSample};
 pub use parameter::{Idle, Kind, Parameter, Setting};
 pub use registry::{AcksController, RtpController, TcpController, TfrcController};
 pub use rtp::{
-    Arrivals, Fate, MediaController, PacketFate, Probe, RtpEvent, RtpFeedback, RtpReport, RtpSession, RtpSettings,
-    SentPacket,
+    Arrivals, Fate, FrameTime, MediaController, PacketFate, Probe, RtpEvent, RtpFeedback, RtpReport, RtpSession,
+    RtpSettings, SentPacket,
 };
 pub use scheme::{Build, Machine, ParameterError, Profile, Recovery, Scheme, UnknownScheme};
 pub use tcp::{TcpEvent, Threshold, WindowController};

@@ -9,7 +9,8 @@ use crate::acks::{AckController, AckEvent, AckSettings};
 use crate::lda_plus::LdaPlus;
 use crate::multfrc::{Member, Rules};
 use crate::nada::Nada;
-use crate::rtp::{MediaController, Probe, RtpEvent, RtpSettings};
+use crate::ndtc::Ndtc;
+use crate::rtp::{FrameTime, MediaController, Probe, RtpEvent, RtpSettings};
 use crate::scheme::nearest;
 use crate::tfrc::{self, Settings};
 use crate::tfrc_veno::Veno;
@@ -130,9 +131,13 @@ registry! {
     /// Any of the controllers of RTP's machine, dispatched by `match`.
     RtpController: MediaController<RtpEvent>[
         rate -> f64, target -> Option<Rate>, settings -> RtpSettings, window -> Option<Size>, filling -> f64
-    ](frame_time(size: Size) -> Option<Span>, next_probe() -> Option<Probe>) {
+    ](
+        draw_from(stream: Stream), frames_every(period: Span), frame_time(size: Size) -> Option<FrameTime>,
+        next_probe() -> Option<Probe>
+    ) {
         LdaPlus(Box<LdaPlus>),
         Nada(Box<Nada>),
+        Ndtc(Box<Ndtc>),
     }
 }
 

@@ -6,6 +6,7 @@
 //! packet when it arrived.
 
 use crate::{Controller, Interval};
+use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// What stays the same for the length of a session.
@@ -117,6 +118,15 @@ pub struct Probe {
     pub packets: u32,
 }
 
+/// When a frame is to leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameTime {
+    /// From when it was written to its first packet.
+    pub delay: Span,
+    /// From its first packet to its last; the others leave evenly between.
+    pub span: Span,
+}
+
 /// What an RTP sender's machine tells its controller.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RtpEvent {
@@ -174,6 +184,10 @@ pub struct RtpSettings {
     pub burst: Span,
     /// Whether packets leave evenly unless the flow says otherwise; if not, their gaps are drawn.
     pub even: bool,
+    /// Whether the controller can do nothing without frames: the application has to write them.
+    pub frames: bool,
+    /// Whether packets that can be marked are those of a scalable sender, ECT(1) (RFC 9331).
+    pub l4s: bool,
 }
 
 impl RtpSettings {
@@ -199,6 +213,8 @@ impl Default for RtpSettings {
             tick: Span::ZERO,
             burst: Span::ZERO,
             even: false,
+            frames: false,
+            l4s: false,
         }
     }
 }
@@ -221,9 +237,13 @@ pub trait MediaController: Controller<Feedback = RtpEvent> {
     fn filling(&self) -> f64 {
         0.0
     }
-    /// In what time the next frame, of `size` bytes on the wire, is to leave, from its first packet to its last; `None`: by
-    /// the rate. Asked once, when the frame begins.
-    fn frame_time(&mut self, _size: Size) -> Option<Span> {
+    /// Where its draws come from: told before [`RtpEvent::Started`].
+    fn draw_from(&mut self, _stream: Stream) {}
+    /// How far apart the application writes frames, if it does: told before [`RtpEvent::Started`].
+    fn frames_every(&mut self, _period: Span) {}
+    /// When a new frame, of `size` bytes on the wire, is to leave; `None`: by the rate. Asked once, when it has been written.
+    /// When its time has come, what is left of those before it leaves at once.
+    fn frame_time(&mut self, _size: Size) -> Option<FrameTime> {
         None
     }
     /// The next cluster to send. Asked after each event that comes from outside until there is none; clusters leave one after
@@ -251,7 +271,13 @@ impl<C: MediaController> MediaController for Box<C> {
     fn filling(&self) -> f64 {
         (**self).filling()
     }
-    fn frame_time(&mut self, size: Size) -> Option<Span> {
+    fn draw_from(&mut self, stream: Stream) {
+        (**self).draw_from(stream);
+    }
+    fn frames_every(&mut self, period: Span) {
+        (**self).frames_every(period);
+    }
+    fn frame_time(&mut self, size: Size) -> Option<FrameTime> {
         (**self).frame_time(size)
     }
     fn next_probe(&mut self) -> Option<Probe> {

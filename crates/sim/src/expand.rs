@@ -361,6 +361,10 @@ fn rtp_config(flow: &Flow, defaults: RtpConfig) -> RtpConfig {
         header: flow.header as u16,
         ecn: flow.ecn.unwrap_or(defaults.ecn),
         frames: matches!(flow.app, App::Encoder { .. }),
+        frame_period: match flow.app {
+            App::Encoder { frame_rate, .. } => Span::from_secs_f64(1.0 / frame_rate),
+            _ => Span::ZERO,
+        },
         ..defaults
     })
 }

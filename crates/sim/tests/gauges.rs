@@ -16,6 +16,11 @@ impl Gauges for Names {
     }
 }
 
+/// What a scheme needs to send: NDTC is nothing without frames.
+fn app(scheme: &str) -> &'static str {
+    if scheme == "ndtc" { "app = { kind = \"encoder\" }\n" } else { "" }
+}
+
 /// Of every scheme there is: the columns of its flow's table are the gauges that it names before it starts, each once, and the
 /// same at the end.
 #[test]
@@ -24,8 +29,9 @@ fn the_gauges_of_every_scheme_are_the_columns_of_its_recording() {
     for scheme in registry::schemes().filter(|scheme| scheme.machine != Machine::Udp) {
         let text = format!(
             "duration = \"20 s\"\n[link.bottleneck]\nrate = \"1 Mbit/s\"\ndelay = \"20 ms\"\n\
-             queue = {{ kind = \"droptail\", limit = \"10 packets\" }}\n[flow.f]\ncc = \"{}\"\n",
-            scheme.name
+             queue = {{ kind = \"droptail\", limit = \"10 packets\" }}\n[flow.f]\ncc = \"{}\"\n{}",
+            scheme.name,
+            app(scheme.name)
         );
         let document = Document::parse(&text, "gauges.toml").unwrap();
         let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap();
@@ -75,14 +81,19 @@ fn before_anything_has_come_back_nothing_is_known_of_the_network() {
         "delta",
         "velocity",
         "competing",
+        "slope",
+        "frame_limit_bytes",
+        "encoder_bps",
+        "ecn_average",
     ];
     let kinds = ["cwnd", "acks", "tfrc", "rtcp"];
     for scheme in registry::schemes().filter(|scheme| scheme.machine != Machine::Udp) {
         for profile in ["rfc", "linux", "ns2", "ns2-linux"] {
             let text = format!(
                 "duration = \"20 s\"\nprofile = \"{profile}\"\n[link.bottleneck]\nrate = \"1 Mbit/s\"\ndelay = \"100 ms\"\n\
-                 queue = {{ kind = \"droptail\", limit = \"10 packets\" }}\n[flow.f]\ncc = \"{}\"\n",
-                scheme.name
+                 queue = {{ kind = \"droptail\", limit = \"10 packets\" }}\n[flow.f]\ncc = \"{}\"\n{}",
+                scheme.name,
+                app(scheme.name)
             );
             let document = Document::parse(&text, "gauges.toml").unwrap();
             // not every scheme is in every profile

@@ -122,6 +122,8 @@ pub struct RtpConfig {
     pub ecn: bool,
     /// Whether each write is a video frame: its packets share a timestamp, and the last of them has the marker.
     pub frames: bool,
+    /// How far apart the frames are written; zero where there are none.
+    pub frame_period: Span,
 }
 
 impl RtpConfig {
@@ -146,6 +148,7 @@ impl RtpConfig {
             feedback: FeedbackConfig::default(),
             ecn: false,
             frames: false,
+            frame_period: Span::ZERO,
         };
         match profile {
             Profile::Rfc | Profile::Linux => rfc,

@@ -26,6 +26,9 @@ use std::collections::VecDeque;
 /// A sender whose timer is late catches up on so much of its sending in one burst.
 const CATCH_UP: Span = Span::from_millis(10);
 
+/// Which of a session's streams its controller draws from.
+const DRAWS: u64 = 4;
+
 /// So many of its reports a sender knows again when they are echoed: with a report a millisecond those of a second.
 const ECHOES: usize = 1024;
 
@@ -98,8 +101,24 @@ struct Frame {
     /// Its bytes on the wire, and those of its last packet.
     size: u64,
     last: u64,
-    /// Its first packet has left.
+    /// When its first packet is to leave, and at what rate all do, if the controller says so.
+    own: Option<(Time, f64)>,
+    /// Its turn has come.
     begun: bool,
+    /// The time of the frame after it has come.
+    hurries: bool,
+}
+
+impl Frame {
+    /// Asks the controller when it is to leave.
+    fn plan(&mut self, controller: &mut RtpController) {
+        // between the first packet and the last lie the gaps of all but the last
+        let paced = if self.size > self.last { self.size - self.last } else { self.size };
+        self.own = controller.frame_time(Size::from_bytes(self.size)).map(|time| {
+            let rate = paced as f64 / time.span.as_secs_f64().max(1e-9);
+            (self.written + time.delay, rate)
+        });
+    }
 }
 
 /// What a session has of its own: a restart begins another.
@@ -178,10 +197,17 @@ impl RtpSender {
         let interval = self.config.heeded_interval(timer.deterministic());
         self.session.timer = Some(timer);
         self.members(now);
+        self.controller.draw_from(self.stream.fork(self.sessions).fork(DRAWS));
+        if self.config.frame_period > Span::ZERO {
+            self.controller.frames_every(self.config.frame_period);
+        }
         let session = RtpSession { packet: Size::from_bytes(u64::from(self.config.wire())), interval };
         self.controller.on_feedback(&RtpEvent::Started(session), &self.path(now));
         self.wind(now);
         self.ask(now);
+        for frame in &mut self.frames {
+            frame.plan(&mut self.controller);
+        }
         self.listen(now, self.config.settings.silence);
         self.pacer.start(now);
         self.run(now, out);
@@ -230,7 +256,12 @@ impl RtpSender {
         if self.config.frames {
             let last = payload - segment * u64::from(packets.saturating_sub(1));
             let (size, last) = (payload.saturating_add(headers), last + u64::from(self.config.header));
-            self.frames.push_back(Frame { end: self.supply.end(), written: now, size, last, begun: false });
+            let end = self.supply.end();
+            let mut frame = Frame { end, written: now, size, last, own: None, begun: false, hurries: false };
+            if self.started {
+                frame.plan(&mut self.controller);
+            }
+            self.frames.push_back(frame);
             if self.config.settings.tells_sending {
                 let size = Size::from_bytes(size);
                 self.controller.on_feedback(&RtpEvent::Frame { size }, &self.path(now));
@@ -281,7 +312,8 @@ impl RtpSender {
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        let due = if self.started && self.supply.is_left() && self.is_open() { self.pacer.due() } else { Time::NEVER };
+        let waits = self.started && self.supply.is_left() && self.is_open();
+        let due = if waits { self.pacer.due().min(self.next_frame()) } else { Time::NEVER };
         let reports = self.session.timer.as_ref().map_or(Time::NEVER, ReportTimer::due);
         due.min(reports).min(self.silence).min(self.tick).min(self.filling.due())
     }
@@ -324,8 +356,10 @@ impl RtpSender {
 
     /// The rate may have changed.
     fn repace(&mut self, now: Time) {
-        let rate = self.pace();
-        self.pacer.repace(now, self.paced, rate);
+        // a frame that has a time of its own keeps it
+        if self.frame_rate.is_none() {
+            self.pacer.repace(now, self.paced, self.controller.rate());
+        }
     }
 
     /// Whether the controller's window lets the next packet leave.
@@ -347,10 +381,7 @@ impl RtpSender {
         }
         let burst = self.config.settings.burst;
         let mut left = MOST_AT_ONCE;
-        while self.supply.is_left()
-            && (self.pacer.due() <= now || self.is_in_burst() || self.pacer.due() < now + burst)
-            && self.is_open()
-        {
+        while self.is_due(now, burst) {
             if left == 0 {
                 self.pacer.enough(now);
                 break;
@@ -369,6 +400,43 @@ impl RtpSender {
         }
         self.used |= self.supply.is_left();
         self.wait_to_fill(now);
+    }
+
+    /// Whether the next packet may leave now.
+    #[inline]
+    fn is_due(&mut self, now: Time, burst: Span) -> bool {
+        self.turn(now);
+        self.supply.is_left()
+            && (self.pacer.due() <= now || self.is_in_burst() || self.pacer.due() < now + burst)
+            && self.is_open()
+    }
+
+    /// A frame with a time of its own waits for no gap after those before it, and when it has come what is left of these leaves
+    /// at once.
+    #[inline]
+    fn turn(&mut self, now: Time) {
+        let hurries = self.next_frame() <= now;
+        let Some(frame) = self.frames.front_mut() else { return };
+        if !frame.begun {
+            frame.begun = true;
+            self.frame_rate = frame.own.map(|(_, rate)| rate);
+            if let Some((start, _)) = frame.own {
+                self.pacer.start(start);
+            }
+        }
+        if hurries {
+            frame.hurries = true;
+            self.frame_rate = Some(f64::INFINITY);
+            self.pacer.start(now);
+        }
+    }
+
+    /// When the frame after the one that is leaving is to begin, if it has a time of its own.
+    #[inline]
+    fn next_frame(&self) -> Time {
+        let hurries = self.frames.front().is_some_and(|frame| frame.hurries);
+        let next = self.frames.get(1).filter(|_| !hurries).and_then(|frame| frame.own);
+        next.map_or(Time::NEVER, |(start, _)| start)
     }
 
     /// Whether the next packet follows another of its burst.
@@ -412,7 +480,7 @@ impl RtpSender {
             seq: u32::from(sequence),
             stamp: Stamp::at(captured),
             size,
-            flags: if self.config.ecn { Flags::ECT } else { Flags::NONE },
+            flags: self.flags(),
             extra: Some(Extra::Rtp(data)),
         });
     }
@@ -427,17 +495,21 @@ impl RtpSender {
         }
     }
 
+    /// What the IP header says of marks.
+    #[inline]
+    fn flags(&self) -> Flags {
+        match (self.config.ecn, self.config.settings.l4s) {
+            (false, _) => Flags::NONE,
+            (true, false) => Flags::ECT,
+            (true, true) => Flags::ECT.with(Flags::L4S),
+        }
+    }
+
     /// When what is in a packet was captured, and whether it is the last packet of a frame.
     #[inline]
     fn frame(&mut self, number: u32, now: Time) -> (Time, bool) {
-        let Some(frame) = self.frames.front_mut() else { return (now, false) };
+        let Some(frame) = self.frames.front() else { return (now, false) };
         let (written, last) = (frame.written, number + 1 >= frame.end);
-        if !frame.begun {
-            frame.begun = true;
-            let (size, rest) = (frame.size, frame.size - frame.last);
-            let time = self.controller.frame_time(Size::from_bytes(size));
-            self.frame_rate = time.filter(|_| rest > 0).map(|time| rest as f64 / time.as_secs_f64().max(1e-9));
-        }
         if last {
             self.frames.pop_front();
         }

@@ -88,7 +88,7 @@ const CBR: &str = "{ kind = \"cbr\", rate = \"2 Mbit/s\" }";
 fn every_machine_both_ways() {
     realtime::tried(|| {
         let server = Served::new(options());
-        let schemes: [&[(&str, &str)]; 9] = [
+        let schemes: [&[(&str, &str)]; 10] = [
             &[("cc", "newreno"), ("receive_window", "50")],
             &[("cc", "cubic"), ("profile", "linux"), ("receive_window", "50")],
             &[("cc", "tfrc")],
@@ -97,6 +97,7 @@ fn every_machine_both_ways() {
             &[("cc", "udp"), ("app", CBR)],
             &[("cc", "lda-plus"), ("rtp.report_interval", "200 ms")],
             &[("cc", "nada"), ("app", "{ kind = \"encoder\" }")],
+            &[("cc", "ndtc"), ("app", "{ kind = \"encoder\" }")],
             &[
                 ("cc", "nada"),
                 ("app", "{ kind = \"encoder\" }"),
@@ -108,7 +109,7 @@ fn every_machine_both_ways() {
         let flows = |direction| schemes.iter().map(move |settings| wanted(settings[0].1, settings, 2500, direction));
         let all: Vec<Wanted> = flows(Direction::Forward).chain(flows(Direction::Reverse)).collect();
         let run = send(&ask(&server, all), &SendWatch::default()).unwrap();
-        assert_eq!(run.output.summary.flows.len(), 18);
+        assert_eq!(run.output.summary.flows.len(), 20);
         for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
             assert!(notes.well, "{} to {}: {notes:?}", row.cc, row.to);
             assert!(

@@ -122,10 +122,15 @@ impl Rules {
             );
             self.note(join(&path, parameter.name), problem);
         }
-        // of the pairs that have an order: Vegas's two thresholds, NADA's rates, a loss's two factors; MULTFRC's alpha and beta are steps,
+        // of the pairs that have an order: Vegas's two thresholds, NADA's rates, NDTC's frame sizes, a loss's two factors; MULTFRC's alpha and beta are steps,
         // which have none
         let tcp = matches!(scheme.machine, Machine::Tcp(_));
-        let pairs = [("alpha", "beta", tcp), ("min_rate", "max_rate", true), ("theta2", "theta1", true)];
+        let pairs = [
+            ("alpha", "beta", tcp),
+            ("min_rate", "max_rate", true),
+            ("min_target", "max_target", true),
+            ("theta2", "theta1", true),
+        ];
         for (less, more, _) in pairs.into_iter().filter(|(.., ordered)| *ordered) {
             if let (Some((_, small)), Some((_, large))) = (value(less), value(more))
                 && small > large

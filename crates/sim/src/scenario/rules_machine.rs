@@ -18,6 +18,11 @@ fn wants_arrivals(scheme: &Scheme) -> bool {
     controller.is_ok_and(|controller| controller.settings().feedback == RtpFeedback::Arrivals)
 }
 
+/// Whether a scheme can do nothing with an application that writes no frames.
+fn wants_frames(scheme: &Scheme) -> bool {
+    RtpController::new(scheme, Profile::Rfc, &[]).is_ok_and(|controller| controller.settings().frames)
+}
+
 impl Rules {
     /// A flow of a machine other than TCP.
     pub(super) fn machine(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme) {
@@ -73,6 +78,10 @@ impl Rules {
                 let problem =
                     format!("needs TCP, which `{}` does not control: leave it out, or use a `cc` of TCP", scheme.name);
                 self.note(join(&join(path, "app"), "limited"), problem);
+            }
+            app if !matches!(app, App::Encoder { .. }) && wants_frames(scheme) => {
+                let problem = format!("`{}` sizes video frames, which only `encoder` writes: use that", scheme.name);
+                self.note(kind, problem);
             }
             App::Encoder { .. } if scheme.machine != Machine::Rtp => {
                 let problem = format!("`encoder` needs RTP, on which `{}` does not ride: {OF_RTP}", scheme.name);

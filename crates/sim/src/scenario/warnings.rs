@@ -439,7 +439,11 @@ impl Warnings<'_> {
 
 /// Whether a flow's packets are those of a scalable sender, ECT(1).
 fn is_scalable(transport: &Transport) -> bool {
-    matches!(transport, Transport::Tcp { controller, .. } if is_capable(transport) && controller.needs().l4s)
+    match transport {
+        Transport::Tcp { controller, .. } => is_capable(transport) && controller.needs().l4s,
+        Transport::Rtp { config, .. } => is_capable(transport) && config.settings.l4s,
+        Transport::Acks { .. } | Transport::Tfrc { .. } | Transport::Udp(_) => false,
+    }
 }
 
 /// Whether a flow's packets can be marked.
