@@ -170,6 +170,8 @@ pub struct RtpSettings {
     pub tick: Span,
     /// What the rate sends in this time may leave at once.
     pub burst: Span,
+    /// Whether packets say of themselves that their sender is scalable (L4S, RFC 9331), where the flow is ECN-capable at all.
+    pub l4s: bool,
     /// Whether packets leave evenly unless the flow says otherwise; if not, their gaps are drawn.
     pub even: bool,
 }
@@ -196,6 +198,7 @@ impl Default for RtpSettings {
             tells_sending: false,
             tick: Span::ZERO,
             burst: Span::ZERO,
+            l4s: false,
             even: false,
         }
     }

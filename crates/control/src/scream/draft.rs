@@ -4,10 +4,12 @@
 //! seconds, windows in whole bytes, rates in bits a second. Left out: competing flows compensation, the remedy for rate policers
 //! and that for clock drift, which it has as options; what it has in words alone (docs/controllers/scream.md says what).
 
+mod controller;
 mod window;
 
 use super::base_delay::BaseDelay;
 use super::queue::Queue;
+pub use controller::Draft;
 
 /// L4S_AVG_G_UP and L4S_AVG_G_DOWN.
 const ALPHA_UP: f64 = 1.0 / 8.0;

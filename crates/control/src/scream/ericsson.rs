@@ -5,6 +5,7 @@
 //! lies between is in single precision there; so it is here. One stream. Left out: shared-bottleneck detection and the
 //! compensation of drifting clocks (both off there), the scaling of rates (off in both of its programs), discarding what waits.
 
+mod controller;
 mod flight;
 mod media;
 mod owd;
@@ -12,6 +13,7 @@ mod reaction;
 mod settings;
 mod window;
 
+pub use controller::Ericsson;
 use flight::Flight;
 use media::Media;
 use owd::Owd;

@@ -2,12 +2,14 @@
 //!
 //! Source: the behaviour of libwebrtc's `modules/congestion_controller/scream` (`scream_v2.cc`, `delay_based_congestion_control.cc`,
 //! `loss_estimator.cc`) of June 2026 (f48df12d). Windows are whole bytes, times whole microseconds and rates whole bits a second, and
-//! a product with a fraction is rounded; so it is there. Left out: padding, which keeps its window large while little is
-//! written, and changes of route.
+//! a product with a fraction is rounded; so it is there. Left out: changes of route, and that a packet
+//! that was lost may come.
 
+mod controller;
 mod delay;
 mod loss;
 
+pub use controller::Libwebrtc;
 use delay::Delay;
 use loss::Losses;
 
@@ -131,6 +133,8 @@ pub struct Law {
     flight: [i64; 2],
     flight_since: Option<i64>,
     reaction: Option<i64>,
+    /// When the window fell last.
+    fell: Option<i64>,
     /// Whether the application fills less than the window.
     pub limited: bool,
     received: i64,
@@ -162,6 +166,7 @@ impl Law {
             flight: [0; 2],
             flight_since: None,
             reaction: None,
+            fell: None,
             limited: false,
             received: 0,
             received_since: None,
@@ -259,9 +264,12 @@ impl Law {
         }
         if self.window > before {
             self.inflection_open = true;
-        } else if self.window < before && self.inflection_open {
-            self.inflection = before;
-            self.inflection_open = false;
+        } else if self.window < before {
+            self.fell = Some(now);
+            if self.inflection_open {
+                self.inflection = before;
+                self.inflection_open = false;
+            }
         }
     }
 

@@ -406,7 +406,11 @@ impl RtpSender {
             seq: u32::from(sequence),
             stamp: Stamp::at(captured),
             size,
-            flags: if self.config.ecn { Flags::ECT } else { Flags::NONE },
+            flags: match (self.config.ecn, self.config.settings.l4s) {
+                (false, _) => Flags::NONE,
+                (true, false) => Flags::ECT,
+                (true, true) => Flags::ECT.with(Flags::L4S),
+            },
             extra: Some(Extra::Rtp(data)),
         });
     }

@@ -10,6 +10,8 @@ const REORDERING: u32 = 1966;
 const BEHIND: i64 = 512;
 /// Of those, so many are looked at each time at most.
 const LOOKED_AT: i64 = 32;
+/// So many packets are kept.
+const MOST_PACKETS: usize = 4096;
 /// The clock of RTP timestamps, in Hz.
 const MEDIA_CLOCK: u64 = 90_000;
 /// The greatest step of timestamps that is one forward.
@@ -54,7 +56,8 @@ pub(super) struct Flight {
     /// The last looks at the most, and where the next one goes.
     pub(super) looks: [i32; LOOKS],
     pub(super) look: usize,
-    /// The highest number told of.
+    /// Whether a packet was sent, and the highest number told of.
+    begun: bool,
     highest: u32,
     /// When the packet was sent that was told of last, and the highest timestamp of those.
     sent_of_acked: u32,
@@ -72,7 +75,14 @@ impl Flight {
     }
 
     pub(super) fn send(&mut self, packet: Packet) {
-        self.bytes += packet.size;
+        if !self.begun {
+            self.begun = true;
+            self.highest = packet.number;
+        }
+        if self.packets.len() == MOST_PACKETS {
+            self.packets.pop_front();
+        }
+        self.bytes = self.bytes.saturating_add(packet.size);
         self.packets.push_back(packet);
     }
 
