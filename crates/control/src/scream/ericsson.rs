@@ -279,6 +279,11 @@ impl Law {
         }
     }
 
+    /// All that waits has been thrown away.
+    pub fn discard(&mut self) {
+        self.media.discard();
+    }
+
     /// What is due by itself: to be called each millisecond or so, and before each sending.
     pub fn poll(&mut self, now: u32) {
         self.begin(now);

@@ -131,6 +131,10 @@ impl Media {
         }
     }
 
+    pub(super) fn discard(&mut self) {
+        self.queue = Queue::default();
+    }
+
     /// A packet has left: when the first of its bytes were written.
     pub(super) fn take(&mut self, size: u32) -> Option<u32> {
         self.sent += size;
