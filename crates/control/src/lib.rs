@@ -28,6 +28,7 @@ pub mod registry;
 pub mod reno;
 pub mod rtp;
 mod scheme;
+pub mod scream;
 mod slow_start;
 pub mod tcp;
 pub mod tfrc;

@@ -18,8 +18,8 @@ use crate::{
     Build, Controller, Gauges, LostSegment, Needs, ParameterError, PathView, Profile, RateSample, Scheme, TcpEvent,
 };
 use crate::{
-    RateController, TfrcEvent, UnknownScheme, WindowController, bbr, bbr3, c4, cubic, dctcp, prague, rap, reno, tfrcp,
-    udp, vegas, veno,
+    RateController, TfrcEvent, UnknownScheme, WindowController, bbr, bbr3, c4, cubic, dctcp, prague, rap, reno, scream,
+    tfrcp, udp, vegas, veno,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
@@ -138,6 +138,9 @@ registry! {
         LdaPlus(Box<LdaPlus>),
         Nada(Box<Nada>),
         Ndtc(Box<Ndtc>),
+        ScreamDraft(Box<scream::draft::Draft>),
+        ScreamEricsson(Box<scream::ericsson::Ericsson>),
+        ScreamLibwebrtc(Box<scream::libwebrtc::Libwebrtc>),
     }
 }
 

@@ -182,12 +182,12 @@ pub struct RtpSettings {
     pub tick: Span,
     /// What the rate sends in this time may leave at once.
     pub burst: Span,
+    /// Whether packets say of themselves that their sender is scalable (L4S, RFC 9331), where the flow is ECN-capable at all.
+    pub l4s: bool,
     /// Whether packets leave evenly unless the flow says otherwise; if not, their gaps are drawn.
     pub even: bool,
     /// Whether the controller can do nothing without frames: the application has to write them.
     pub frames: bool,
-    /// Whether packets that can be marked are those of a scalable sender, ECT(1) (RFC 9331).
-    pub l4s: bool,
 }
 
 impl RtpSettings {
@@ -212,9 +212,9 @@ impl Default for RtpSettings {
             tells_sending: false,
             tick: Span::ZERO,
             burst: Span::ZERO,
+            l4s: false,
             even: false,
             frames: false,
-            l4s: false,
         }
     }
 }

@@ -146,7 +146,7 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "nothing"))]
     pub access: Option<FlowAccessTable>,
-    /// The RTP session; for `lda-plus`, `nada` and `ndtc` alone.
+    /// The RTP session; for controllers that ride on RTP alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "each of its keys' own"))]
     pub rtp: Option<RtpTable>,

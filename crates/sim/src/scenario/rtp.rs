@@ -44,8 +44,8 @@ pub struct RtpTable {
     #[schemars(range(min = 1, max = 10_000))]
     pub probe_history: u32,
     /// The time from one packet of feedback on arrivals to the next, unless 5 % of `bandwidth` allow only fewer, or another key
-    /// lets it leave sooner; for controllers that want to know when each packet arrives: `nada` and `ndtc`, as all keys that
-    /// follow. With `feedback_share`: until a rate is known.
+    /// lets it leave sooner; for controllers that want to know when each packet arrives: all on RTP but `lda-plus`, as all keys
+    /// that follow. With `feedback_share`: until a rate is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "100 ms; not there for `lda-plus`", "x-min" = "1 ms", "x-max" = "10 s"))]
     pub feedback_interval: Option<Span>,
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn the_tables_defaults_are_the_machines() {
-        for name in ["lda-plus", "nada", "ndtc"] {
+        for name in ["lda-plus", "nada", "ndtc", "scream"] {
             let scheme = registry::scheme(name).unwrap();
             let controller = RtpController::new(scheme, Profile::Rfc, &[]).unwrap();
             let settings = paceline_control::MediaController::settings(&controller);

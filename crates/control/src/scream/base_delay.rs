@@ -1,0 +1,47 @@
+//! The base delay of RFC 6817: the least one-way delay of the last ten minutes, a minimum a minute.
+
+/// BASE_HISTORY, and how long each of them is, in seconds.
+const SLOTS: usize = 10;
+const SLOT: f64 = 60.0;
+
+/// The least delays, in seconds with whatever the two clocks differ by.
+#[derive(Clone, Debug)]
+pub(super) struct BaseDelay {
+    slots: [f64; SLOTS],
+    since: f64,
+}
+
+impl Default for BaseDelay {
+    fn default() -> BaseDelay {
+        BaseDelay { slots: [f64::INFINITY; SLOTS], since: 0.0 }
+    }
+}
+
+impl BaseDelay {
+    /// What of this delay is queue.
+    pub(super) fn queueing(&mut self, now: f64, delay: f64) -> f64 {
+        if now - self.since >= SLOT {
+            self.slots.rotate_right(1);
+            self.slots[0] = f64::INFINITY;
+            self.since = now;
+        }
+        self.slots[0] = self.slots[0].min(delay);
+        delay - self.slots.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minimum_is_forgotten_after_ten_minutes() {
+        let mut base = BaseDelay::default();
+        assert_eq!(base.queueing(0.0, -2.0), 0.0);
+        assert_eq!(base.queueing(1.0, 1.0), 3.0);
+        for minute in 1..10 {
+            assert_eq!(base.queueing(60.0 * f64::from(minute), 1.0), 3.0, "{minute}");
+        }
+        assert_eq!(base.queueing(600.0, 1.0), 0.0);
+    }
+}

@@ -1,0 +1,108 @@
+//! The reference window ("Reference Window Update").
+
+use super::Law;
+
+/// LOSS_RATE_THRESHOLD.
+pub(super) const LOSS_RATE: f64 = 0.01;
+/// How near ref_wnd_i the window must be to move slowly.
+const NEAR: f64 = 8.0;
+/// After so many round trips without a reaction the window falls to what was in flight first.
+const LONG_AGO: f64 = 100.0;
+/// ACKED_BITRATE_MARGIN and BACKOFF_SCALE_LOW_TARGETRATE.
+const FALLEN: f64 = 0.8;
+const FALLEN_SCALE: f64 = 0.25;
+
+/// What the window reacts to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Sign {
+    Loss,
+    Mark,
+    /// l4s_alpha_v_t.
+    Delay(f64),
+}
+
+impl Law {
+    pub(super) fn update(&mut self, now: f64) {
+        let near = (self.window - self.inflection) / self.inflection * NEAR;
+        let near = (near * near).clamp(0.1, 1.0);
+        if self.lost_seen || self.mark_seen {
+            self.congestion = now;
+        }
+        if now - self.reaction >= self.settings.virtual_rtt.min(self.srtt) {
+            if let Some(sign) = self.sign() {
+                self.decrease(now, near, sign);
+            }
+            (self.lost_seen, self.mark_seen) = (false, false);
+        }
+        self.increase(now, near);
+        (self.acked, self.acked_marked) = (0.0, 0.0);
+    }
+
+    fn sign(&self) -> Option<Sign> {
+        let target = self.settings.delay_target;
+        let counts = !self.settings.loss_threshold || self.loss_rate > LOSS_RATE || self.delay_mean > target / 4.0;
+        if self.lost_seen && counts {
+            Some(Sign::Loss)
+        } else if self.mark_seen {
+            Some(Sign::Mark)
+        } else if self.delay_mean > target / 2.0 {
+            Some(Sign::Delay(((self.delay_mean - target / 2.0) / (target / 2.0)).clamp(0.0, 1.0)))
+        } else {
+            None
+        }
+    }
+
+    /// "Reference Window Reduction".
+    fn decrease(&mut self, now: f64, near: f64, sign: Sign) {
+        if self.inflection_open {
+            self.inflection = self.window;
+            self.inflection_open = false;
+        }
+        let kept = match sign {
+            Sign::Loss => self.settings.loss_beta,
+            Sign::Mark if self.settings.l4s => 1.0 - self.by_marks(now, near),
+            Sign::Mark => self.settings.ecn_beta,
+            Sign::Delay(alpha) => 1.0 - self.backoff(alpha),
+        };
+        self.window = (kept * self.window).trunc().max(self.settings.least_window);
+        self.reaction = now;
+    }
+
+    /// Half of the share, less where several reactions come in a round trip.
+    fn backoff(&self, alpha: f64) -> f64 {
+        let backoff = alpha / 2.0 / (self.srtt / self.settings.virtual_rtt).max(1.0);
+        let fallen = self.settings.undershoot && self.target < self.received_rate * FALLEN;
+        if fallen { backoff * FALLEN_SCALE } else { backoff }
+    }
+
+    fn by_marks(&mut self, now: f64, near: f64) -> f64 {
+        let mut backoff = self.backoff(self.alpha);
+        if self.delay < self.settings.delay_target * 0.25 {
+            backoff *= near.max(0.25) * self.calm.max(0.25);
+        }
+        if now - self.reaction > LONG_AGO * self.settings.virtual_rtt.max(self.srtt) {
+            self.window = self.window.min(self.flight[1]);
+        }
+        backoff
+    }
+
+    /// "Reference Window Increase".
+    fn increase(&mut self, now: f64, near: f64) {
+        let settings = &self.settings;
+        let long = settings.post_congestion_rtts * settings.virtual_rtt.max(self.srtt);
+        let post_congestion = ((now - self.congestion) / long).clamp(0.0, 1.0);
+        let share = settings.multiplicative_increase * self.window / settings.mss;
+        let increment = (self.acked - self.acked_marked)
+            * (settings.mss / self.window).min(1.0)
+            * (self.srtt / settings.virtual_rtt).min(1.0)
+            * near.max(0.25)
+            * self.calm.max(0.1)
+            * (1.0 + share * post_congestion * near);
+        let allowed = settings.mss + self.flight[0].max(self.flight[1]) * settings.flight_headroom;
+        let window = (self.window + increment).trunc();
+        if window <= allowed && self.target < settings.max_rate {
+            self.inflection_open |= window > self.window;
+            self.window = window;
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The stream: what waits, its frames, its measured rates, and its target.
+
+use super::super::queue::Queue;
+use super::{Settings, seconds};
+
+/// Weight of the newest time between frames.
+const PERIOD_GAIN: f32 = 0.9;
+/// How fast the target yields to what waits.
+const ADJUST_GAIN: f32 = 0.2;
+const ADJUST_TIME: f32 = 8.0;
+const MOST_ADJUST: f32 = 0.5;
+/// Smaller mean frames are not paced faster, in bytes.
+const SMALL_FRAME: f32 = 500.0;
+/// Over how many periods what was written is averaged.
+const PERIODS: usize = 4;
+/// Bins of the sizes of frames above their mean, the range that they cover, how fast they forget, the share that the large frames
+/// stand above, and from how many frames on.
+const BINS: usize = 50;
+const RANGE: f32 = 2.0;
+const BINS_DECAY: f32 = 1.0 / 1024.0;
+const LARGE: f32 = 0.8;
+const FRAMES: u32 = 50;
+
+/// The stream's state.
+#[derive(Clone, Debug)]
+pub(super) struct Media {
+    min_rate: f32,
+    max_rate: f32,
+    queue: Queue<u32>,
+    frame: u32,
+    frames: u32,
+    frame_last: Option<u32>,
+    pub(super) period: f32,
+    pub(super) adjust: f32,
+    pub(super) pacing: f32,
+    sizes: [f32; BINS],
+    pub(super) large: f32,
+    pub(super) share: f32,
+    pub(super) target: f32,
+    measured: Option<u32>,
+    sent: u32,
+    acked: i32,
+    written: u32,
+    history: [f32; PERIODS],
+    place: usize,
+    pub(super) sent_rate: f32,
+    pub(super) acked_rate: f32,
+    pub(super) written_rate: f32,
+}
+
+impl Media {
+    pub(super) fn new(settings: &Settings) -> Media {
+        let mut sizes = [0.0; BINS];
+        sizes[0] = 1.0;
+        Media {
+            min_rate: settings.min_rate,
+            max_rate: settings.max_rate,
+            queue: Queue::default(),
+            frame: 0,
+            frames: 0,
+            frame_last: None,
+            period: 0.02,
+            adjust: 0.0,
+            pacing: 1.0,
+            sizes,
+            large: 1.0,
+            share: settings.min_rate,
+            target: settings.start_rate.max(settings.min_rate).min(settings.max_rate),
+            measured: None,
+            sent: 0,
+            acked: 0,
+            written: 0,
+            history: [0.0; PERIODS],
+            place: 0,
+            sent_rate: 0.0,
+            acked_rate: 0.0,
+            written_rate: 0.0,
+        }
+    }
+
+    /// The size of the packet that leaves next.
+    pub(super) fn next(&self) -> Option<u32> {
+        self.queue.next()
+    }
+
+    pub(super) fn write(&mut self, now: u32, size: u32, ends_frame: bool, adaptive: f32) {
+        self.queue.write(now, size);
+        self.frame += size;
+        if ends_frame {
+            self.end_frame(now, adaptive);
+        }
+        self.retarget();
+        self.written += size;
+    }
+
+    fn end_frame(&mut self, now: u32, adaptive: f32) {
+        self.frames += 1;
+        if let Some(last) = self.frame_last {
+            let since = seconds(now.wrapping_sub(last));
+            self.period = since * PERIOD_GAIN + self.period * (1.0 - PERIOD_GAIN);
+        }
+        self.frame_last = Some(now);
+        let mean = self.target * self.period / 8.0;
+        let largest = self.queue.bytes().max(self.frame) as f32;
+        self.pacing = if mean > SMALL_FRAME { (largest / mean).max(1.0).min(adaptive) } else { 1.0 };
+        if self.frame as f32 > mean {
+            self.size(self.frame as f32 / mean - 1.0);
+        }
+        self.frame = 0;
+        let wait = self.queue.oldest().map_or(0.0, |written| seconds(now.wrapping_sub(written)));
+        let error = (wait - self.period / 2.0) / self.period;
+        self.adjust = (self.adjust + ADJUST_GAIN * error / ADJUST_TIME).clamp(0.0, MOST_ADJUST);
+    }
+
+    /// A frame of this share above the mean.
+    fn size(&mut self, above: f32) {
+        let bin = ((above / RANGE * BINS as f32) as usize).min(BINS - 1);
+        self.sizes[bin] += 1.0;
+        for count in &mut self.sizes {
+            *count *= 1.0 - BINS_DECAY;
+        }
+        if self.frames > FRAMES {
+            let most = LARGE * self.sizes.iter().sum::<f32>();
+            let mut sum = 0.0;
+            let below = |count: &f32| {
+                sum += count;
+                sum >= most
+            };
+            let bin = self.sizes.iter().position(below).unwrap_or(BINS - 1);
+            self.large = 1.0 + bin as f32 * RANGE / BINS as f32;
+        }
+    }
+
+    pub(super) fn discard(&mut self) {
+        self.queue = Queue::default();
+    }
+
+    /// A packet has left: when the first of its bytes were written.
+    pub(super) fn take(&mut self, size: u32) -> Option<u32> {
+        self.sent += size;
+        self.queue.take(size)
+    }
+
+    pub(super) fn arrived(&mut self, size: i32) {
+        self.acked += size;
+    }
+
+    /// Makes rates of what was counted.
+    pub(super) fn measure(&mut self, now: u32) {
+        if let Some(last) = self.measured {
+            let time = seconds(now.wrapping_sub(last));
+            self.sent_rate = self.sent as f32 * 8.0 / time;
+            self.acked_rate = self.acked as f32 * 8.0 / time;
+            self.history[self.place] = self.written as f32 * 8.0 / time;
+            self.place = (self.place + 1) % PERIODS;
+            self.written_rate = self.history.iter().sum::<f32>() / PERIODS as f32;
+        }
+        (self.sent, self.acked, self.written) = (0, 0, 0);
+        self.measured = Some(now);
+    }
+
+    pub(super) fn retarget(&mut self) {
+        self.target = (self.share / (1.0 + self.adjust)).max(self.min_rate).min(self.max_rate);
+    }
+}

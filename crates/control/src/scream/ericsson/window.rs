@@ -1,0 +1,173 @@
+//! The update of the window, and what follows from it: the pace and the target.
+
+use super::{Law, SECOND, VIRTUAL_RTT};
+
+/// Growth is slow for so many round trips after congestion.
+const POST_CONGESTION: u32 = 200;
+/// After so many without congestion the window falls to what was in flight first.
+const LONG_AGO: f32 = 100.0;
+/// Least pace, in bits a second, and least interval, in seconds.
+const LEAST_PACE: f32 = 50e3;
+const LEAST_INTERVAL: f32 = 10e-6;
+/// Pacing is relaxed from this share of the greatest rate on, up to so much.
+const RELAXED_FROM: f32 = 0.8;
+const RELAXED: f32 = 5.0;
+/// How often what is in flight is looked at: 50 ms.
+const SLOW: u32 = 3277;
+/// So many of those looks are kept.
+pub(super) const LOOKS: usize = 20;
+/// The window is bound to what is in flight above this share of the greatest rate.
+const NEAR_MOST: f32 = 0.95;
+/// So many windows may be in flight where delay varies.
+const LEAST_HEADROOM: f32 = 1.5;
+/// Near the inflection point the window moves by this share at least.
+const NEAR_INFLECTION: f32 = 8.0;
+/// A target below this share of what arrives has fallen already, and the window falls by a quarter of what it would.
+const FALLEN: f32 = 0.8;
+/// What a loss leaves of the window behind a policer.
+const POLICED_BETA: f32 = 0.95;
+/// Headers of RTP and UDP, in bytes.
+const OVERHEAD: i32 = 20;
+
+impl Law {
+    pub(super) fn update(&mut self, now: u32) {
+        let since = now.wrapping_sub(self.congestion);
+        self.post_congestion = (since as f32 / POST_CONGESTION.wrapping_mul(self.srtt) as f32).clamp(0.0, 1.0);
+        self.delay_least_now = self.delay_least_now.min(self.delay);
+        self.pace_by_target();
+        if now.wrapping_sub(self.slow_since) > SLOW {
+            self.look_at_flight(now);
+        }
+        let ratio = self.mss() as f32 / self.window as f32;
+        self.headroom = LEAST_HEADROOM + (self.settings.window_headroom - LEAST_HEADROOM) * self.calm;
+        let near = (self.window - self.inflection) as f32 / self.inflection as f32 * NEAR_INFLECTION;
+        let near = (near * near).clamp(0.1, 1.0);
+        self.decrease(now, near);
+        self.increase(ratio, near);
+        self.rate_of_window(ratio);
+    }
+
+    fn pace_by_target(&mut self) {
+        let target = self.media.target;
+        let adaptive = if self.media.pacing > 1.0 && target > 0.0 { self.media.pacing * target / target } else { 1.0 };
+        let rate = target.max(self.media.written_rate);
+        let mut rate = (self.settings.pacing * adaptive * rate).max(LEAST_PACE);
+        let share = target / self.settings.max_rate;
+        if self.settings.relaxed_pacing && share > RELAXED_FROM {
+            let relaxed = ((share - RELAXED_FROM) / (1.0 - RELAXED_FROM)).min(1.0);
+            rate /= (1.0 - relaxed).clamp(1.0 / RELAXED, 1.0);
+        }
+        self.pace = (self.mss() as f32 * 8.0 / rate).max(LEAST_INTERVAL);
+    }
+
+    fn look_at_flight(&mut self, now: u32) {
+        let flight = &mut self.flight;
+        flight.looks[flight.look] = flight.most;
+        flight.look = (flight.look + 1) % LOOKS;
+        if self.media.target > self.settings.max_rate * NEAR_MOST {
+            let most = flight.looks.iter().copied().max().unwrap_or(0).max(flight.most);
+            let needed = self.settings.pacing * self.large * self.settings.max_rate / 8.0 * (self.rtt + 0.001);
+            self.window = self.window.min(most.max(needed as i32));
+        }
+        if now.wrapping_sub(self.start) > 2 * SECOND {
+            flight.most_before = flight.most;
+            flight.most = 0;
+        }
+        self.large = self.media.large;
+        self.slow_since = now;
+    }
+
+    fn decrease(&mut self, now: u32, near: f32) {
+        if !(self.loss_event || self.mark_event || self.delay_event) {
+            return;
+        }
+        if !self.inflection_held {
+            self.inflection = self.window;
+            self.inflection_held = true;
+        }
+        let window = self.window as f32;
+        if self.loss_event {
+            let beta = if self.policed_held { POLICED_BETA } else { self.settings.loss_beta };
+            self.fall_to(beta * window);
+            self.loss_event = false;
+        } else if self.mark_event {
+            if self.settings.l4s {
+                self.fall_by_marks(now, near);
+            } else {
+                self.fall_to(self.settings.ecn_beta * window);
+            }
+            (self.mark_event, self.delay_event) = (false, false);
+        } else {
+            let mut share = self.fallen(self.virtual_alpha / 2.0);
+            if self.settings.faults.divided_twice {
+                share /= self.long_round_trip();
+            }
+            self.fall_to((1.0 - share) * window);
+            self.delay_event = false;
+        }
+        self.congestion = now;
+        self.post_congestion = 0.0;
+    }
+
+    fn fall_to(&mut self, window: f32) {
+        self.window = self.least_window.max(window as i32);
+    }
+
+    /// The share to fall by, if the target has not fallen already.
+    fn fallen(&self, share: f32) -> f32 {
+        if self.media.target < self.media.acked_rate * FALLEN { share * 0.25 } else { share }
+    }
+
+    fn fall_by_marks(&mut self, now: u32, near: f32) {
+        let mut share = self.fallen(self.alpha / 2.0) / self.long_round_trip();
+        if self.delay < self.settings.delay_target * 0.25 {
+            share *= near.max(0.25);
+            share *= self.calm.clamp(0.25, 1.0);
+        }
+        let long = LONG_AGO * self.rtt.max(VIRTUAL_RTT) * SECOND as f32;
+        if now.wrapping_sub(self.congestion) as f32 > long {
+            self.window = self.window.min(self.flight.most_before);
+        }
+        self.fall_to((1.0 - share) * self.window as f32);
+    }
+
+    fn increase(&mut self, ratio: f32, near: f32) {
+        let mut increment = (self.acked - self.acked_marked) as f32 * ratio;
+        increment *= near.max(0.25);
+        increment *= (self.rtt / VIRTUAL_RTT).min(1.0);
+        increment *= self.calm.clamp(0.1, 1.0);
+        let share = self.settings.multiplicative_increase * self.window as f32 / self.mss() as f32;
+        let share = (1.0 + f64::from(share)) as f32;
+        let share = 1.0 + (f64::from(share) - 1.0) * f64::from(self.post_congestion) * f64::from(near);
+        increment *= share as f32;
+        let most = self.flight.most.max(self.flight.most_before) as f32;
+        let allowed = self.mss() as f32 + most * self.settings.flight_headroom;
+        self.limited = allowed < self.window as f32;
+        let window = self.window + (increment + 0.5) as i32;
+        if window as f32 <= allowed && self.media.target < self.settings.max_rate {
+            if window > self.window {
+                self.inflection_held = false;
+            }
+            self.window = window;
+        }
+        self.window = self.window.min(self.policed_window()).max(self.least_window);
+        (self.acked, self.acked_marked) = (0, 0);
+    }
+
+    /// The policer's limit in whole bytes; a number too large for 32 bits becomes the least of all on the reference's machine.
+    fn policed_window(&self) -> i32 {
+        if self.policed < 2_147_483_648.0 { self.policed as i32 } else { i32::MIN }
+    }
+
+    fn rate_of_window(&mut self, ratio: f32) {
+        let mut rtt = self.rtt + 0.001;
+        if self.settings.faults.rtt_clamp {
+            rtt = rtt.min(0.2);
+        }
+        let mut rate = (8 * self.window) as f32 / rtt.max(0.001);
+        rate *= 1.0 - (ratio - 0.1).clamp(0.0, 0.2);
+        rate /= 1.1;
+        let overhead = self.mss() as f32 / (self.mss() + OVERHEAD) as f32;
+        self.media.share = (rate * overhead).min(self.settings.max_rate);
+    }
+}

@@ -1,0 +1,142 @@
+//! Round trip, queueing delay, and two scales that hold the window back while delay varies. Times are in microseconds.
+
+use super::{Fated, scaled};
+
+/// Gain of the mean round trip, and of that of a limited application.
+const RTT_GAIN: f64 = 1.0 / 8.0;
+const LIMITED_GAIN: f64 = 1.0 / 128.0;
+/// Gain of the mean queueing delay, upwards.
+const DELAY_GAIN: f64 = 1.0 / 4.0;
+/// Gain of the mean of the least delay and of the spread, and what is much.
+const SPREAD_GAIN: f64 = 1.0 / 32.0;
+const MUCH: i64 = 10_000;
+/// Delays are compared among packets sent this long before the last; or so long if none was apart by more than the gap.
+const BURST: i64 = 25_000;
+const LONG_BURST: i64 = 50_000;
+const GAP: i64 = 3000;
+/// So many minima are kept, one each minute.
+const SLOTS: usize = 10;
+const SLOT: i64 = 60_000_000;
+/// A least delay above this for that long is a queue that does not drain.
+const DRAINED: i64 = 5000;
+const DRAIN_PERIOD: i64 = 20_000_000;
+/// No delay.
+const NONE: i64 = i64::MAX;
+
+/// What is measured of delay.
+#[derive(Clone, Debug)]
+pub(super) struct Delay {
+    target: i64,
+    /// The mean round trip; zero before the first.
+    pub(super) rtt: i64,
+    slots: [i64; SLOTS],
+    least: i64,
+    slot_since: Option<i64>,
+    above_since: Option<i64>,
+    last: Option<i64>,
+    /// The mean queueing delay.
+    pub(super) mean: Option<i64>,
+    mean_least: i64,
+    mean_spread: i64,
+}
+
+impl Delay {
+    pub(super) fn new(target: i64) -> Delay {
+        Delay {
+            target,
+            rtt: 0,
+            slots: [NONE; SLOTS],
+            least: NONE,
+            slot_since: None,
+            above_since: None,
+            last: None,
+            mean: None,
+            mean_least: 0,
+            mean_spread: 0,
+        }
+    }
+
+    /// All but the round trip is forgotten.
+    pub(super) fn forget(&mut self) {
+        *self = Delay { rtt: self.rtt, last: self.last, ..Delay::new(self.target) };
+    }
+
+    pub(super) fn update(&mut self, now: i64, packets: &[Fated], rtt: i64, limited: bool) {
+        let (low, high) = of_burst(packets);
+        self.least = self.least.min(low);
+        let gain = if limited { LIMITED_GAIN } else { RTT_GAIN };
+        self.rtt = if self.rtt == 0 { rtt } else { scaled(rtt, gain) + scaled(self.rtt, 1.0 - gain) };
+        let queueing = low - self.slots.iter().copied().fold(self.least, i64::min);
+        self.above_since = if queueing > DRAINED { self.above_since.or(Some(now)) } else { None };
+        let sample = self.last.map_or(queueing, |last| queueing.min(last));
+        self.last = Some(queueing);
+        self.mean = Some(match self.mean {
+            Some(mean) if sample >= mean => scaled(sample, DELAY_GAIN) + scaled(mean, 1.0 - DELAY_GAIN),
+            _ => sample,
+        });
+        self.mean_least = averaged(self.mean_least, queueing);
+        self.mean_spread = averaged(self.mean_spread, high - low);
+        if self.slot_since.is_none_or(|since| now - since >= SLOT) {
+            self.slots.rotate_right(1);
+            self.slots[0] = self.least;
+            self.slot_since = Some(now);
+            self.least = NONE;
+        }
+    }
+
+    /// Whether there is a queue.
+    pub(super) fn is_queue(&self) -> bool {
+        self.mean.is_some_and(|mean| mean > self.target / 2)
+    }
+
+    /// What the queue would be as a share of marks.
+    pub(super) fn alpha(&self) -> f64 {
+        let half = self.target / 2;
+        self.mean.map_or(1.0, |mean| ((mean - half) as f64 / half as f64).clamp(0.0, 1.0))
+    }
+
+    /// Whether the queue has been empty lately.
+    pub(super) fn is_drained(&self, now: i64) -> bool {
+        self.above_since.is_none_or(|since| now - since < DRAIN_PERIOD)
+    }
+
+    /// From 0.1 to 1: whether queues drain within each feedback.
+    pub(super) fn calm(&self) -> f64 {
+        of_much(self.mean_least).clamp(0.1, 1.0)
+    }
+
+    /// The same from 0 on.
+    pub(super) fn calm_to_zero(&self) -> f64 {
+        of_much(self.mean_least).clamp(0.0, 1.0)
+    }
+
+    /// From 0.1 to 1: whether packets of one feedback have waited alike.
+    pub(super) fn even(&self) -> f64 {
+        of_much(self.mean_spread).clamp(0.1, 1.0)
+    }
+}
+
+/// 0.1 where it is much, 1 at a quarter of that.
+fn of_much(value: i64) -> f64 {
+    0.1 + scaled(MUCH - value, 1.2) as f64 / MUCH as f64
+}
+
+fn averaged(mean: i64, sample: i64) -> i64 {
+    scaled(mean, 1.0 - SPREAD_GAIN) + scaled(sample.min(2 * MUCH), SPREAD_GAIN)
+}
+
+/// The least and the greatest one-way delay of the last burst; there is a packet that came.
+fn of_burst(packets: &[Fated]) -> (i64, i64) {
+    let mut came = packets.iter().rev().filter_map(|packet| packet.came);
+    let Some(last) = came.next() else { return (0, 0) };
+    let (mut low, mut high, mut newer) = (last.at - last.sent, last.at - last.sent, last.sent);
+    for packet in came {
+        let (before, gap) = (last.sent - packet.sent, newer - packet.sent);
+        if before > BURST && (before > LONG_BURST || gap > GAP) {
+            break;
+        }
+        let delay = packet.at - packet.sent;
+        (low, high, newer) = (low.min(delay), high.max(delay), packet.sent);
+    }
+    (low, high)
+}

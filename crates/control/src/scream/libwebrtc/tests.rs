@@ -1,0 +1,252 @@
+//! libwebrtc's own unit tests of these parts, with their numbers.
+
+use super::*;
+
+const MS: i64 = 1000;
+
+/// So many packets of 1000 bytes with this round trip, which came half of it after they left.
+fn packets(now: i64, rtt: i64, count: usize) -> Vec<Fated> {
+    let sent = now - rtt;
+    vec![Fated { size: 1000, came: Some(Came { sent, at: sent + rtt / 2, marked: false }) }; count]
+}
+
+fn mark(packet: &mut Fated) {
+    packet.came.as_mut().unwrap().marked = true;
+}
+
+fn tell(law: &mut Law, now: i64, packets: &[Fated], in_flight: i64) {
+    law.feedback(now, &Feedback { packets, held: 0, in_flight });
+}
+
+fn law() -> Law {
+    Law::new(Settings::default())
+}
+
+#[test]
+fn a_short_round_trip_lets_the_window_grow_less() {
+    let (mut long, mut short) = (law(), law());
+    tell(&mut long, 0, &packets(0, 100 * MS, 20), 20_000);
+    tell(&mut short, 0, &packets(0, MS, 20), 20_000);
+    assert!(long.window > short.window);
+}
+
+#[test]
+fn a_mark_lets_the_window_grow_less() {
+    let (mut without, mut with) = (law(), law());
+    let mut told = packets(0, 10 * MS, 20);
+    tell(&mut without, 0, &told, 20_000);
+    mark(&mut told[0]);
+    tell(&mut with, 0, &told, 20_000);
+    assert!(without.window > with.window);
+}
+
+#[test]
+fn the_window_grows_to_what_is_in_flight() {
+    // with the packet size of the time when the test had it so, too
+    for mss in [1280, 1000] {
+        let mut law = Law::new(Settings { mss, ..Settings::default() });
+        let told = packets(0, 10 * MS, 20);
+        for now in (0..2000 * MS).step_by(25_000) {
+            tell(&mut law, now, &told, 10_000);
+        }
+        assert_eq!(law.window, 11_000 + mss);
+    }
+}
+
+#[test]
+fn the_share_of_marks_is_found() {
+    let mut law = law();
+    let mut told = packets(0, 10 * MS, 20);
+    told[..4].iter_mut().for_each(mark);
+    let mut before = 0.0;
+    for now in (0..2000 * MS).step_by(25_000) {
+        tell(&mut law, now, &told, 20_000);
+        assert!(law.alpha > before);
+        before = law.alpha;
+    }
+    assert!((law.alpha - 0.2).abs() < 0.01, "{}", law.alpha);
+}
+
+#[test]
+fn three_round_trips_of_losses_let_the_window_fall() {
+    let mut law = law();
+    tell(&mut law, 0, &packets(0, 10 * MS, 20), 20_000);
+    let before = law.window;
+    for i in 1..4 {
+        let now = i * 25 * MS;
+        let mut told = packets(now, 10 * MS, 5);
+        told[3].came = None;
+        tell(&mut law, now, &told, 5000);
+    }
+    assert!(law.window < before);
+}
+
+#[test]
+fn losses_become_congestion_by_thirds_and_cease_by_halves() {
+    let mut losses = Losses::new(25 * MS);
+    let came = packets(0, 25 * MS, 1)[0];
+    let lost = Fated { came: None, ..came };
+    for (i, (with, level)) in
+        [(true, 1.0 / 3.0), (true, 2.0 / 3.0), (true, 1.0), (false, 0.5), (true, 5.0 / 6.0)].into_iter().enumerate()
+    {
+        let told = if with { vec![came, lost] } else { vec![came] };
+        assert_eq!(losses.update(25 * MS * i as i64, &told, 25 * MS), with);
+        assert!((losses.level - level).abs() < 1e-3, "{i}: {}", losses.level);
+        assert_eq!(losses.is_congestion(), i == 2);
+    }
+}
+
+/// Feeds a packet or two, 10 ms apart, each with this queueing delay over 100 ms.
+fn feed(delay: &mut Delay, now: &mut i64, queueing: &[i64], times: usize) {
+    for _ in 0..times {
+        *now += 10 * MS;
+        let came = |q: &i64| Some(Came { sent: *now - 100 * MS - q, at: *now, marked: false });
+        let told: Vec<Fated> = queueing.iter().map(|q| Fated { size: 1000, came: came(q) }).collect();
+        delay.update(*now, &told, 100 * MS, false);
+    }
+}
+
+#[test]
+fn the_mean_of_the_least_delay_scales_as_its_own_test_has_it() {
+    let (mut delay, mut now) = (Delay::new(60 * MS), 0);
+    assert_eq!(delay.mean, None);
+    feed(&mut delay, &mut now, &[0], 100);
+    assert_eq!(delay.calm(), 1.0);
+    for (queueing, scale) in [(20 * MS, 0.1), (5 * MS, 0.7), (2500, 1.0)] {
+        feed(&mut delay, &mut now, &[queueing], 250);
+        assert!((delay.calm() - scale).abs() < 0.01, "{queueing}: {}", delay.calm());
+    }
+}
+
+#[test]
+fn the_spread_of_delay_scales_as_its_own_test_has_it() {
+    let (mut delay, mut now) = (Delay::new(60 * MS), 0);
+    feed(&mut delay, &mut now, &[0, 0], 100);
+    assert_eq!(delay.even(), 1.0);
+    for (spread, scale) in [(20 * MS, 0.1), (5 * MS, 0.7), (2500, 1.0)] {
+        feed(&mut delay, &mut now, &[0, spread], 250);
+        assert!((delay.even() - scale).abs() < 0.01, "{spread}: {}", delay.even());
+    }
+}
+
+#[test]
+fn packets_of_different_bursts_are_not_compared() {
+    let (mut delay, mut now) = (Delay::new(60 * MS), 0);
+    for _ in 0..10 {
+        now += 100 * MS;
+        let came = |sent, at| Fated { size: 1000, came: Some(Came { sent, at, marked: false }) };
+        let told = [came(now - 150 * MS, now - 50 * MS), came(now - 50 * MS, now)];
+        delay.update(now, &told, 50 * MS, false);
+    }
+    assert_eq!(delay.even(), 1.0);
+}
+
+#[test]
+fn the_round_trip_of_a_limited_application_moves_slowly() {
+    for (first, second, limited, mean) in
+        [(200, 100, false, 187.5), (200, 100, true, 199.2), (100, 200, false, 112.5), (100, 200, true, 100.8)]
+    {
+        let mut delay = Delay::new(60 * MS);
+        let told = packets(0, 50 * MS, 1);
+        delay.update(0, &told, first * MS, false);
+        assert_eq!(delay.rtt, first * MS);
+        delay.update(100 * MS, &told, second * MS, limited);
+        assert!((delay.rtt as f64 / 1000.0 - mean).abs() < 0.1, "{}", delay.rtt);
+    }
+}
+
+/// What its own feedback generator has: packets paced at a rate, one way through a link of this capacity (bit/s) and 25 ms,
+/// feedback each 25 ms from 25 ms later on.
+struct Link {
+    capacity: i64,
+    now: i64,
+    budget: f64,
+    free: i64,
+    told: i64,
+    out: std::collections::VecDeque<Came>,
+    size: i64,
+    delay: i64,
+}
+
+impl Link {
+    fn new(capacity: i64, size: i64, delay: i64) -> Link {
+        let budget = size as f64;
+        Link { capacity, now: 0, budget, free: 0, told: 0, out: std::collections::VecDeque::new(), size, delay }
+    }
+
+    /// Runs to the next feedback.
+    fn next(&mut self, rate: i64, mut sent: impl FnMut(i64)) -> (Vec<Fated>, i64, i64) {
+        loop {
+            while self.budget >= self.size as f64 {
+                self.budget -= self.size as f64;
+                self.free = self.free.max(self.now) + self.size * 8_000_000 / self.capacity;
+                self.out.push_back(Came { sent: self.now, at: self.free + self.delay, marked: false });
+                sent(self.out.len() as i64 * self.size);
+            }
+            let due = |came: &Came| self.now - came.at >= self.delay;
+            if self.now - self.told >= 25 * MS && self.out.front().is_some_and(due) {
+                let count = self.out.iter().take_while(|came| due(came)).count();
+                let packets: Vec<Fated> =
+                    self.out.drain(..count).map(|came| Fated { size: self.size, came: Some(came) }).collect();
+                let last = packets.last().and_then(|p| p.came).unwrap();
+                self.told = self.now;
+                return (packets, self.now - last.at - self.delay, self.out.len() as i64 * self.size);
+            }
+            self.now += MS;
+            self.budget += rate as f64 / 8000.0;
+        }
+    }
+}
+
+#[test]
+fn a_wide_link_is_used_up_to_the_greatest_rate() {
+    let mut law = Law::new(Settings { max_rate: 2_000_000, ..Settings::default() });
+    let mut link = Link::new(1_000_000_000_000, 1000, 25 * MS);
+    let mut rate = 100_000;
+    for _ in 0..100 {
+        let (packets, held, in_flight) = link.next(rate, |in_flight| law.sent(in_flight));
+        law.feedback(link.now, &Feedback { packets: &packets, held, in_flight });
+        rate = law.target();
+    }
+    assert_eq!(rate, 2_000_000);
+}
+
+#[test]
+fn delay_alone_bounds_the_rate_on_2_mbit_s() {
+    let mut law = law();
+    let mut link = Link::new(2_000_000, 255, 10 * MS);
+    let (mut rate, mut least, mut most, mut longest) = (100_000, i64::MAX, 0, 0);
+    while link.now < 15_000 * MS {
+        let (packets, held, in_flight) = link.next(rate, |in_flight| law.sent(in_flight));
+        law.feedback(link.now, &Feedback { packets: &packets, held, in_flight });
+        rate = law.target();
+        if link.now > 10_000 * MS {
+            (least, most, longest) = (least.min(rate), most.max(rate), longest.max(law.delays().0));
+        }
+    }
+    assert!(least > 1_500_000 && most < 2_500_000 && longest < 80 * MS, "{least} {most} {longest}");
+}
+
+#[test]
+fn a_queue_that_does_not_drain_is_found_within_its_time() {
+    let mut law = law();
+    let mut link = Link::new(100_000, 1000, 25 * MS);
+    while law.delay.is_drained(link.now) {
+        let (packets, held, in_flight) = link.next(150_000, |in_flight| law.sent(in_flight));
+        law.feedback(link.now, &Feedback { packets: &packets, held, in_flight });
+        assert!(link.now < 30_000 * MS);
+    }
+    assert!(link.now > 10_000 * MS);
+    // the target is halved for five round trips, then all is measured anew
+    let mut halved = 0;
+    while law.delays().1.is_some() {
+        let (packets, held, in_flight) = link.next(100_000, |in_flight| law.sent(in_flight));
+        law.feedback(link.now, &Feedback { packets: &packets, held, in_flight });
+        halved += usize::from(law.target() < law.window * 8_000_000 / (law.delays().0 + law.hold) * 6 / 10);
+        assert!(link.now < 120_000 * MS);
+    }
+    assert!(halved > 100, "{halved}");
+    let (packets, held, in_flight) = link.next(100_000, |in_flight| law.sent(in_flight));
+    law.feedback(link.now, &Feedback { packets: &packets, held, in_flight });
+    assert_eq!((law.delays().1, law.delay.is_drained(link.now)), (Some(0), true));
+}

@@ -1,0 +1,530 @@
+//! SCReAM v2's law of its authors' code in a closed loop, beside that code in the same loop: means over 20 seeds.
+//!
+//! The loop is the reference's, to the nanosecond: one FIFO of 300 ms for all flows, marks where service begins, losses where it
+//! ends, propagation each way, an encoder of 30 frames a second whose sizes are drawn within 20 % of their mean, and its receiver's
+//! feedback: after 16 packets, a marker or 40 ms. The draws are the reference's own. Its numbers are of EricssonResearch/scream
+//! @c8f84c3 with the settings of its simulator, over 20 seeds.
+
+use paceline_control::scream::ericsson::{Faults, Law, SECOND, Settings, Told};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Marsaglia's xorshift of 32 bits, as the reference's loop draws.
+struct Xorshift(u32);
+
+impl Xorshift {
+    fn new(seed: u32) -> Xorshift {
+        let mut draws = Xorshift(seed);
+        for _ in 0..16 {
+            draws.next();
+        }
+        draws
+    }
+
+    fn next(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 17;
+        self.0 ^= self.0 << 5;
+        self.0
+    }
+}
+
+const MS: u64 = 1_000_000;
+const FPS: u64 = 30;
+
+/// What a queue marks with.
+#[derive(Clone, Copy, PartialEq)]
+enum Marks {
+    None,
+    /// Above so many nanoseconds of wait; the sender takes them for those of classic ECN.
+    Classic(u64),
+    /// The same, for a scalable sender.
+    L4s(u64),
+}
+
+#[derive(Clone, Copy)]
+struct Case {
+    name: &'static str,
+    /// From when (s) the link has what capacity (Mbit/s).
+    capacity: &'static [(u64, f64)],
+    /// When flows start (ms), and their one-way delays (ms).
+    flows: &'static [(u64, u64)],
+    /// Least and greatest rate.
+    rates: (f32, f32),
+    marks: Marks,
+    /// The share of packets lost.
+    loss: f64,
+    /// Whether RTP timestamps are the frames'.
+    stamps: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Sent {
+    flow: usize,
+    number: u32,
+    size: u32,
+    ends: bool,
+    arrived: u64,
+}
+
+enum Event {
+    Frame(usize, u64),
+    Poll(usize),
+    Pace(usize),
+    Served(Sent),
+    Arrived(Sent, bool),
+    Watch(usize),
+    Feedback(usize, u32, Vec<(u32, u32, bool)>),
+}
+
+struct Flow {
+    law: Law,
+    start: u64,
+    delay: u64,
+    queue: VecDeque<(u32, bool)>,
+    next: u32,
+    number: u32,
+    rate: f64,
+    draws: Xorshift,
+    fresh: Vec<(u32, u32, bool)>,
+    told: u64,
+    heard: bool,
+    /// When frames were written that wait, and when all was discarded last.
+    written: VecDeque<u64>,
+    discarded: u64,
+}
+
+impl Flow {
+    /// Its clock, which begins with a millisecond.
+    fn ticks(&self, now: u64) -> u32 {
+        (65 + u128::from(now - self.start) * u128::from(SECOND) / 1_000_000_000) as u32
+    }
+}
+
+/// One packet's service: when it began, of which flow, its wait, its size, whether it was marked.
+type Service = (u64, usize, u64, u32, bool);
+
+struct Loop {
+    case: Case,
+    flows: Vec<Flow>,
+    heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    events: Vec<Option<Event>>,
+    link: VecDeque<Sent>,
+    waiting: u64,
+    free: u64,
+    losses: Xorshift,
+    services: Vec<Service>,
+    /// When, of which flow, how much.
+    arrivals: Vec<(u64, usize, u32)>,
+}
+
+impl Loop {
+    fn new(case: Case, seed: u32) -> Loop {
+        let flow = |(i, &(start, delay)): (usize, &(u64, u64))| {
+            let (min_rate, max_rate) = case.rates;
+            let settings = Settings {
+                window: (f64::from(min_rate) * 0.1 / 8.0) as i32,
+                least_window: 2400,
+                min_rate,
+                start_rate: min_rate,
+                max_rate,
+                l4s: matches!(case.marks, Marks::L4s(_)),
+                faults: Faults { media_time: case.stamps, ..Faults::RECORDED },
+                ..Settings::default()
+            };
+            let seed = 1000 * seed + i as u32;
+            Flow {
+                law: Law::new(settings),
+                start: start * MS,
+                delay: delay * MS,
+                queue: VecDeque::new(),
+                next: 0,
+                number: 0,
+                rate: min_rate.into(),
+                draws: Xorshift::new(seed),
+                fresh: Vec::new(),
+                told: start * MS,
+                heard: false,
+                written: VecDeque::new(),
+                discarded: start * MS,
+            }
+        };
+        let flows: Vec<Flow> = case.flows.iter().enumerate().map(flow).collect();
+        let losses = Xorshift::new(seed);
+        let mut new = Loop {
+            case,
+            flows,
+            heap: BinaryHeap::new(),
+            events: Vec::new(),
+            link: VecDeque::new(),
+            waiting: 0,
+            free: 0,
+            losses,
+            services: Vec::new(),
+            arrivals: Vec::new(),
+        };
+        for i in 0..new.flows.len() {
+            let start = new.flows[i].start;
+            new.at(start, Event::Frame(i, 0));
+            new.at(start + MS, Event::Poll(i));
+            new.at(start + MS, Event::Watch(i));
+        }
+        new
+    }
+
+    fn at(&mut self, time: u64, event: Event) {
+        self.heap.push(Reverse((time, self.events.len() as u64, self.events.len())));
+        self.events.push(Some(event));
+    }
+
+    fn capacity(&self, now: u64) -> f64 {
+        let step = self.case.capacity.iter().rev().find(|step| step.0 * 1000 * MS <= now).unwrap();
+        step.1 * 1e6
+    }
+
+    fn run(&mut self, end: u64) {
+        while let Some(Reverse((now, _, id))) = self.heap.pop() {
+            if now > end {
+                break;
+            }
+            match self.events[id].take().unwrap() {
+                Event::Frame(i, k) => self.frame(now, i, k),
+                Event::Poll(i) => {
+                    self.send(now, i);
+                    self.at(now + MS, Event::Poll(i));
+                }
+                Event::Pace(i) => self.send(now, i),
+                Event::Served(packet) => self.served(now, packet),
+                Event::Arrived(packet, marked) => self.arrived(now, packet, marked),
+                Event::Watch(i) => {
+                    if now - self.flows[i].told > 40 * MS && !self.flows[i].fresh.is_empty() {
+                        self.report(now, i);
+                    }
+                    self.at(now + MS, Event::Watch(i));
+                }
+                Event::Feedback(i, report, fresh) => {
+                    let flow = &mut self.flows[i];
+                    let told: Vec<Told> = fresh
+                        .iter()
+                        .map(|&(number, came, marked)| {
+                            let offset = (report.wrapping_sub(came) / 64) << 6;
+                            Told { number, at: report.wrapping_sub(offset), marked }
+                        })
+                        .collect();
+                    let ticks = flow.ticks(now);
+                    flow.law.feedback(ticks, &told, flow.heard);
+                    flow.heard = true;
+                    self.discard(now, i);
+                    self.send(now, i);
+                }
+            }
+        }
+    }
+
+    /// What has waited for more than 0.2 s is thrown away with all that waits, once in 0.25 s.
+    fn discard(&mut self, now: u64, i: usize) {
+        let flow = &mut self.flows[i];
+        if flow.written.front().is_some_and(|&written| now - written > 200 * MS) && now - flow.discarded > 250 * MS {
+            flow.queue.clear();
+            flow.written.clear();
+            flow.discarded = now;
+            flow.law.discard();
+        }
+    }
+
+    fn frame(&mut self, now: u64, i: usize, k: u64) {
+        self.discard(now, i);
+        let flow = &mut self.flows[i];
+        let ticks = flow.ticks(now);
+        flow.rate = flow.law.encoder_rate(ticks).into();
+        let by = 1.0 + 0.2 * (2.0 * f64::from(flow.draws.next()) / 4_294_967_296.0 - 1.0);
+        let bytes = ((flow.rate / (8.0 * FPS as f64) * by) as u32).max(1);
+        let rest = (bytes % 1200 > 0).then_some(bytes % 1200);
+        let sizes: Vec<u32> = std::iter::repeat_n(1200, (bytes / 1200) as usize).chain(rest).collect();
+        let count = sizes.len();
+        flow.queue.extend(sizes.iter().enumerate().map(|(n, &size)| (size, n + 1 == count)));
+        flow.law.frame(ticks, sizes);
+        flow.written.push_back(now);
+        let next = flow.start + (k + 1) * 1_000_000_000 / FPS;
+        self.send(now, i);
+        self.at(next, Event::Frame(i, k + 1));
+    }
+
+    fn send(&mut self, now: u64, i: usize) {
+        loop {
+            let flow = &mut self.flows[i];
+            let ticks = flow.ticks(now);
+            flow.law.poll(ticks);
+            let Some(&(size, ends)) = flow.queue.front() else { return };
+            if (flow.law.in_flight() + size as i32) as f32 > flow.law.allowed() {
+                return;
+            }
+            if flow.next > ticks {
+                let wait = f64::from(flow.next - ticks) / 65536.0 * 1e9;
+                self.at(now + wait.ceil() as u64, Event::Pace(i));
+                return;
+            }
+            flow.queue.pop_front();
+            if ends {
+                flow.written.pop_front();
+            }
+            let number = flow.number;
+            flow.number += 1;
+            flow.law.sent(ticks, number, size, ends);
+            flow.next = ticks + (flow.law.pace * 65536.0) as u32;
+            self.hand(now, Sent { flow: i, number, size, ends, arrived: now });
+        }
+    }
+
+    /// A packet comes to the link.
+    fn hand(&mut self, now: u64, packet: Sent) {
+        let capacity = self.capacity(now);
+        let wait = self.free.saturating_sub(now) as f64 + self.waiting as f64 * 8e9 / capacity;
+        let lost = wait > (300 * MS) as f64;
+        if lost {
+            return;
+        }
+        if self.free <= now && self.link.is_empty() {
+            self.serve(now, packet);
+        } else {
+            self.waiting += u64::from(packet.size);
+            self.link.push_back(packet);
+        }
+    }
+
+    fn serve(&mut self, now: u64, packet: Sent) {
+        let wait = now - packet.arrived;
+        let marked = match self.case.marks {
+            Marks::None => false,
+            Marks::Classic(above) | Marks::L4s(above) => wait > above,
+        };
+        self.services.push((now, packet.flow, wait, packet.size, marked));
+        self.free = now + (f64::from(packet.size) * 8e9 / self.capacity(now)) as u64;
+        self.at(self.free, Event::Served(packet));
+    }
+
+    fn served(&mut self, now: u64, packet: Sent) {
+        let marked = self.services.last().is_some_and(|service| service.4);
+        let lost = self.case.loss > 0.0 && f64::from(self.losses.next()) < (self.case.loss * 4_294_967_296.0).floor();
+        if !lost {
+            let delay = self.flows[packet.flow].delay;
+            self.arrivals.push((now + delay, packet.flow, packet.size));
+            self.at(now + delay, Event::Arrived(packet, marked));
+        }
+        if let Some(next) = self.link.pop_front() {
+            self.waiting -= u64::from(next.size);
+            self.serve(now, next);
+        }
+    }
+
+    fn arrived(&mut self, now: u64, packet: Sent, marked: bool) {
+        let flow = &mut self.flows[packet.flow];
+        let came = flow.ticks(now);
+        flow.fresh.push((packet.number, came, marked));
+        if flow.fresh.len() >= 16 || packet.ends {
+            self.report(now, packet.flow);
+        }
+    }
+
+    fn report(&mut self, now: u64, i: usize) {
+        let flow = &mut self.flows[i];
+        let report = flow.ticks(now);
+        let fresh = std::mem::take(&mut flow.fresh);
+        flow.told = now;
+        let delay = flow.delay;
+        self.at(now + delay, Event::Feedback(i, report, fresh));
+    }
+
+    /// Of a window of time (s) and of one flow or all: kbit/s received, mean and 95 % of the waits (ms), and the share of packets
+    /// that was marked (%).
+    fn measures(&self, from: u64, to: u64, flow: Option<usize>) -> [f64; 4] {
+        let within = |time: u64| (from * 1000 * MS..to * 1000 * MS).contains(&time);
+        let of = |f: usize| flow.is_none_or(|flow| flow == f);
+        let bytes: u64 = self.arrivals.iter().filter(|a| within(a.0) && of(a.1)).map(|a| u64::from(a.2)).sum();
+        let mut waits: Vec<u64> = self.services.iter().filter(|s| within(s.0) && of(s.1)).map(|s| s.2).collect();
+        waits.sort_unstable();
+        let mean = waits.iter().sum::<u64>() as f64 / waits.len() as f64 / 1e6;
+        let high = waits[(waits.len() as f64 * 0.95) as usize] as f64 / 1e6;
+        let marked = self.services.iter().filter(|s| within(s.0) && of(s.1) && s.4).count();
+        let rate = bytes as f64 * 8.0 / 1000.0 / (to - from) as f64;
+        [rate, mean, high, 100.0 * marked as f64 / waits.len() as f64]
+    }
+}
+
+const A: Case = Case {
+    name: "a",
+    capacity: &[(0, 2.0)],
+    flows: &[(0, 50)],
+    rates: (150e3, 3e6),
+    marks: Marks::None,
+    loss: 0.0,
+    stamps: true,
+};
+
+const B: Case =
+    Case { name: "b_max1.5M", capacity: &[(0, 1.0), (40, 2.5), (60, 0.6), (80, 1.0)], rates: (150e3, 1.5e6), ..A };
+
+const STUCK: Case = Case { name: "b_max3.75M", rates: (150e3, 3.75e6), ..B };
+
+const C: Case = Case {
+    name: "c_max6M",
+    capacity: &[(0, 4.0), (25, 2.0), (50, 3.5), (75, 1.0), (100, 2.0)],
+    flows: &[(0, 50), (13, 50)],
+    rates: (150e3, 6e6),
+    ..A
+};
+
+const D: Case = Case {
+    name: "d_max5M",
+    capacity: &[(0, 3.5)],
+    flows: &[(0, 50), (20_013, 50), (40_026, 50)],
+    rates: (150e3, 5e6),
+    ..A
+};
+
+const E: Case = Case {
+    name: "e_l4s_10M_5ms",
+    capacity: &[(0, 10.0)],
+    flows: &[(0, 10)],
+    rates: (1e6, 15e6),
+    marks: Marks::L4s(5 * MS),
+    ..A
+};
+
+const E_CLASSIC: Case = Case { name: "e_cls_10M_5ms", marks: Marks::Classic(5 * MS), ..E };
+
+const F: Case = Case { name: "f_loss01", capacity: &[(0, 3.0)], rates: (150e3, 4.5e6), loss: 0.01, ..A };
+
+const F_EQUAL: Case = Case { name: "f_loss05_ts0", loss: 0.05, stamps: false, ..F };
+
+const G: Case = Case {
+    name: "g_max6M",
+    capacity: &[(0, 4.0)],
+    flows: &[(0, 10), (10_013, 25), (20_026, 50), (30_039, 100), (40_052, 150)],
+    rates: (150e3, 6e6),
+    ..A
+};
+
+/// So many of the reference's 20 seeds are run.
+const SEEDS: u32 = 10;
+
+/// Flow (or all) and window of time, and the reference's mean and standard deviation over 20 seeds of each measure.
+type Row = ((Option<usize>, u64, u64), [(f64, f64); 4]);
+
+/// Each mean lies within four standard errors of the reference's.
+fn check(case: Case, rows: &[Row]) {
+    let end = rows.iter().map(|row| row.0.2).max().unwrap_or(0);
+    let run = |seed| {
+        let mut run = Loop::new(case, seed);
+        run.run(end * 1000 * MS);
+        run
+    };
+    let runs: Vec<Loop> = (1..=SEEDS).map(run).collect();
+    let mut wrong = Vec::new();
+    for &((flow, from, to), theirs) in rows {
+        for (i, (their_mean, their_sd)) in theirs.into_iter().enumerate() {
+            let ours: Vec<f64> = runs.iter().map(|run| run.measures(from, to, flow)[i]).collect();
+            let n = f64::from(SEEDS);
+            let mean = ours.iter().sum::<f64>() / n;
+            let variance = ours.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
+            let error = (variance / n + their_sd * their_sd / 20.0).sqrt();
+            // what is printed of the reference's has three or four digits
+            if (mean - their_mean).abs() > 4.0 * error + 0.005 * their_mean + 0.005 {
+                let what = ["kbit/s", "mean wait", "95 % of waits", "marks"][i];
+                wrong.push(format!("{flow:?} {from} {to} {what}: {mean:.3}, not {their_mean} +- {error:.3}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}: {wrong:#?}", case.name);
+}
+
+#[test]
+fn alone_on_2_mbit_s() {
+    check(
+        A,
+        &[
+            ((None, 20, 60), [(1903.0, 17.9), (10.57, 0.723), (29.56, 1.65), (0.0, 0.0)]),
+            ((None, 60, 120), [(1911.0, 15.9), (11.06, 0.813), (31.46, 1.07), (0.0, 0.0)]),
+        ],
+    );
+}
+
+#[test]
+fn capacity_that_changes() {
+    check(
+        B,
+        &[
+            ((None, 20, 40), [(951.3, 14.5), (11.43, 1.27), (35.09, 4.47), (0.0, 0.0)]),
+            ((None, 45, 60), [(1499.0, 9.25), (0.128, 0.0196), (0.863, 0.1), (0.0, 0.0)]),
+            ((None, 60, 65), [(569.4, 7.35), (51.52, 4.23), (211.3, 9.19), (0.0, 0.0)]),
+            ((None, 65, 80), [(566.4, 8.32), (11.39, 0.633), (35.73, 3.46), (0.0, 0.0)]),
+            ((None, 85, 100), [(942.0, 23.2), (10.73, 1.16), (34.2, 5.55), (0.0, 0.0)]),
+        ],
+    );
+}
+
+#[test]
+fn capacity_that_falls_to_a_quarter() {
+    check(
+        STUCK,
+        &[
+            ((None, 60, 65), [(617.8, 2.95), (233.5, 33.2), (296.4, 1.27), (0.0, 0.0)]),
+            ((None, 65, 80), [(535.3, 42.3), (39.09, 30.5), (164.7, 87.8), (0.0, 0.0)]),
+        ],
+    );
+}
+
+#[test]
+fn two_on_a_capacity_that_changes() {
+    check(
+        C,
+        &[
+            ((None, 10, 25), [(3851.0, 82.2), (10.38, 1.77), (34.33, 5.41), (0.0, 0.0)]),
+            ((None, 75, 80), [(1006.0, 13.4), (139.0, 14.7), (290.1, 7.06), (0.0, 0.0)]),
+            ((Some(0), 110, 125), [(1096.0, 45.1), (10.47, 1.66), (39.63, 5.18), (0.0, 0.0)]),
+        ],
+    );
+}
+
+#[test]
+fn three_that_join() {
+    check(
+        D,
+        &[
+            ((None, 60, 90), [(3378.0, 52.6), (12.9, 1.39), (39.99, 3.65), (0.0, 0.0)]),
+            ((Some(0), 60, 90), [(1244.0, 93.3), (13.25, 1.41), (40.32, 3.66), (0.0, 0.0)]),
+            ((None, 90, 120), [(3321.0, 85.9), (11.82, 1.01), (43.77, 5.78), (0.0, 0.0)]),
+        ],
+    );
+}
+
+#[test]
+fn a_scalable_queue() {
+    check(E, &[((None, 30, 60), [(7295.0, 24.6), (2.015, 0.0211), (5.24, 0.0309), (6.066, 0.124)])]);
+}
+
+#[test]
+fn a_queue_that_marks_as_of_old() {
+    check(E_CLASSIC, &[((None, 30, 60), [(6615.0, 42.5), (1.196, 0.0314), (3.888, 0.0539), (1.94, 0.166)])]);
+}
+
+#[test]
+fn one_in_a_hundred_lost() {
+    check(F, &[((None, 40, 120), [(1598.0, 207.0), (1.98, 0.775), (9.055, 3.19), (0.0, 0.0)])]);
+}
+
+#[test]
+fn one_in_twenty_lost() {
+    check(F_EQUAL, &[((None, 40, 120), [(354.6, 24.7), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0)])]);
+}
+
+#[test]
+fn five_with_different_round_trips() {
+    check(
+        G,
+        &[
+            ((None, 60, 100), [(3868.0, 13.5), (17.12, 0.392), (38.04, 0.475), (0.0, 0.0)]),
+            ((Some(0), 60, 100), [(1472.0, 38.9), (17.36, 0.38), (37.98, 0.486), (0.0, 0.0)]),
+        ],
+    );
+}
