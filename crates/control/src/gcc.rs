@@ -5,6 +5,7 @@
 //! of libwebrtc's unit tests. Rates are in bits a second and count all headers.
 
 pub mod inter_arrival;
+pub mod trendline;
 
 use paceline_units::Time;
 
