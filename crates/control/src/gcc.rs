@@ -4,10 +4,15 @@
 //! its loss-based part nor probes. Each part is a file of its own that names its source; the tests hold the cases and numbers
 //! of libwebrtc's unit tests. Rates are in bits a second and count all headers.
 
+pub mod aimd;
 pub mod inter_arrival;
+pub mod link_capacity;
 pub mod trendline;
 
 use paceline_units::Time;
+
+/// The rate is never less: kCongestionControllerMinBitrate.
+const LEAST: f64 = 5e3;
 
 /// From `earlier` to `later` in nanoseconds; below zero if it is the other way round.
 fn nanos(later: Time, earlier: Time) -> i64 {
