@@ -7,12 +7,35 @@
 pub mod aimd;
 pub mod inter_arrival;
 pub mod link_capacity;
+pub mod probe_estimate;
 pub mod trendline;
 
 use paceline_units::Time;
+use probe_estimate::Cluster;
 
 /// The rate is never less: kCongestionControllerMinBitrate.
 const LEAST: f64 = 5e3;
+
+/// A packet of which feedback tells.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Told {
+    /// When it left.
+    pub sent: Time,
+    /// When it came, by the receiver's clock; `None` if it is lost.
+    pub arrived: Option<Time>,
+    /// Its size in bytes.
+    pub size: f64,
+    /// The cluster of probes that it belongs to.
+    pub cluster: Option<Cluster>,
+}
+
+impl Told {
+    /// One that is no probe.
+    #[must_use]
+    pub fn new(sent: Time, arrived: Option<Time>, size: f64) -> Told {
+        Told { sent, arrived, size, cluster: None }
+    }
+}
 
 /// From `earlier` to `later` in nanoseconds; below zero if it is the other way round.
 fn nanos(later: Time, earlier: Time) -> i64 {
