@@ -8,6 +8,7 @@ pub mod aimd;
 pub mod delay;
 pub mod inter_arrival;
 pub mod link_capacity;
+pub mod probe;
 pub mod probe_estimate;
 pub mod throughput;
 pub mod trendline;
