@@ -5,6 +5,7 @@
 //! of libwebrtc's unit tests. Rates are in bits a second and count all headers.
 
 pub mod aimd;
+pub mod alr;
 pub mod delay;
 pub mod inter_arrival;
 pub mod link_capacity;
