@@ -11,6 +11,7 @@ pub mod inter_arrival;
 pub mod link_capacity;
 pub mod probe;
 pub mod probe_estimate;
+pub mod pushback;
 pub mod throughput;
 pub mod trendline;
 
