@@ -9,6 +9,7 @@ pub mod alr;
 pub mod delay;
 pub mod inter_arrival;
 pub mod link_capacity;
+pub mod loss;
 pub mod probe;
 pub mod probe_estimate;
 pub mod pushback;
