@@ -166,6 +166,7 @@ impl Build for LdaPlus {
                 probes: values[5] <= 0.0,
                 silence: values[8] as u32,
                 feedback: RtpFeedback::Reports,
+                ..RtpSettings::default()
             },
             packet: 1.0,
             floor: 1.0,
@@ -186,7 +187,7 @@ impl Controller for LdaPlus {
             RtpEvent::Started(session) => self.start(session),
             RtpEvent::Report(report) => self.report(report),
             RtpEvent::Silence => self.silence(),
-            RtpEvent::Arrivals(_) => {}
+            _ => {}
         }
     }
 

@@ -41,7 +41,10 @@ pub use acks::{AckController, AckEvent, AckSettings, Estimator, Pacing};
 pub use delivery::{Ecn, LostSegment, Needs, RateSample};
 pub use parameter::{Idle, Kind, Parameter, Setting};
 pub use registry::{AcksController, RtpController, TcpController, TfrcController};
-pub use rtp::{Arrivals, Fate, MediaController, PacketFate, RtpEvent, RtpFeedback, RtpReport, RtpSession, RtpSettings};
+pub use rtp::{
+    Arrivals, Fate, MediaController, PacketFate, Probe, RtpEvent, RtpFeedback, RtpReport, RtpSession, RtpSettings,
+    SentPacket,
+};
 pub use scheme::{Build, Machine, ParameterError, Profile, Recovery, Scheme, UnknownScheme};
 pub use tcp::{TcpEvent, Threshold, WindowController};
 pub use tfrc::{Interval, Law, RateController, Settings, TfrcEvent, TfrcReport};

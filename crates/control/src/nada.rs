@@ -210,7 +210,7 @@ impl Controller for Nada {
             RtpEvent::Started(session) => self.start(session, path),
             RtpEvent::Arrivals(arrivals) => self.feedback(arrivals, path),
             RtpEvent::Silence => self.silence(),
-            RtpEvent::Report(_) => {}
+            _ => {}
         }
     }
 
@@ -234,7 +234,7 @@ impl MediaController for Nada {
     }
 
     fn settings(&self) -> RtpSettings {
-        RtpSettings { probes: false, silence: self.silence, feedback: RtpFeedback::Arrivals }
+        RtpSettings { silence: self.silence, feedback: RtpFeedback::Arrivals, ..RtpSettings::default() }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::acks::{AckController, AckEvent, AckSettings};
 use crate::lda_plus::LdaPlus;
 use crate::multfrc::{Member, Rules};
 use crate::nada::Nada;
-use crate::rtp::{MediaController, RtpEvent, RtpSettings};
+use crate::rtp::{MediaController, Probe, RtpEvent, RtpSettings};
 use crate::scheme::nearest;
 use crate::tfrc::{self, Settings};
 use crate::tfrc_veno::Veno;
@@ -21,13 +21,13 @@ use crate::{
     udp, vegas, veno,
 };
 use paceline_random::Stream;
-use paceline_units::{Rate, Time};
+use paceline_units::{Rate, Size, Span, Time};
 
 /// One kind of controllers: those that a machine can ride on. Beside [`Controller`] each has the methods of the kind's own
 /// trait: in brackets what the machine reads, in parentheses what it calls.
 macro_rules! registry {
     ($(#[$doc:meta])* $name:ident: $kind:ident<$feedback:ty>[$($method:ident -> $ret:ty),* $(,)?]
-     ($($callback:ident $arguments:tt),*) $variants:tt) => {
+     ($($callback:ident $arguments:tt $(-> $answer:ty)?),*) $variants:tt) => {
         registry! { @list [$(#[$doc])*] $name $feedback, $variants }
 
         impl $kind for $name {
@@ -35,12 +35,12 @@ macro_rules! registry {
             fn $method(&self) -> $ret {
                 registry!(@each self, $name, $method(), $variants)
             })*
-            $(registry! { @callback $name, $callback $arguments $variants })*
+            $(registry! { @callback $name, $callback $arguments [$($answer)?] $variants })*
         }
     };
-    (@callback $name:ident, $callback:ident($($argument:ident: $of:ty),*) $variants:tt) => {
+    (@callback $name:ident, $callback:ident($($argument:ident: $of:ty),*) [$($answer:ty)?] $variants:tt) => {
         #[inline]
-        fn $callback(&mut self $(, $argument: $of)*) {
+        fn $callback(&mut self $(, $argument: $of)*) $(-> $answer)? {
             registry!(@each self, $name, $callback($($argument),*), $variants)
         }
     };
@@ -128,7 +128,9 @@ registry! {
 
 registry! {
     /// Any of the controllers of RTP's machine, dispatched by `match`.
-    RtpController: MediaController<RtpEvent>[rate -> f64, target -> Option<Rate>, settings -> RtpSettings]() {
+    RtpController: MediaController<RtpEvent>[
+        rate -> f64, target -> Option<Rate>, settings -> RtpSettings, window -> Option<Size>, filling -> f64
+    ](frame_time(size: Size) -> Option<Span>, next_probe() -> Option<Probe>) {
         LdaPlus(Box<LdaPlus>),
         Nada(Box<Nada>),
     }

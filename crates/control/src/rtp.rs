@@ -48,15 +48,38 @@ pub enum Fate {
     Unknown,
 }
 
+/// A data packet, as its sender knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SentPacket {
+    /// One more with each packet, fillers included.
+    pub number: u32,
+    /// Its size on the wire, all headers counted.
+    pub size: Size,
+    /// What the application wrote of it; zero in a filler.
+    pub payload: Size,
+    /// Whether it is the last packet of a frame.
+    pub ends_frame: bool,
+    /// The cluster that it was sent in ([`Probe::id`]).
+    pub probe: Option<u32>,
+}
+
 /// A packet of which feedback has told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketFate {
     /// When it left.
     pub sent: Time,
-    /// Its size on the wire, all headers counted.
-    pub size: Size,
+    /// What it was.
+    pub packet: SentPacket,
     /// What has become of it.
     pub fate: Fate,
+}
+
+impl PacketFate {
+    /// Its size on the wire, all headers counted.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        self.packet.size
+    }
 }
 
 /// What feedback on the arrival of single packets has brought (RFC 8888).
@@ -71,8 +94,25 @@ pub struct Arrivals {
     pub since: Span,
     /// What waits at the sender, all headers counted.
     pub backlog: Size,
+    /// How long the oldest frame has waited there; zero if none waits, or if writes are no frames.
+    pub waiting: Span,
+    /// Bytes on the wire of the packets sent after the newest that feedback has covered.
+    pub in_flight: Size,
     /// Whether packets have waited for their time since the feedback before.
     pub interval: Interval,
+}
+
+/// A cluster of packets that are to leave at a rate of their own, so that their arrival tells whether the path carries it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// Names the cluster in [`SentPacket::probe`].
+    pub id: u32,
+    /// The rate of all bytes on the wire.
+    pub rate: Rate,
+    /// It ends when so many bytes on the wire have left.
+    pub bytes: Size,
+    /// And not before so many packets have.
+    pub packets: u32,
 }
 
 /// What an RTP sender's machine tells its controller.
@@ -87,6 +127,20 @@ pub enum RtpEvent {
     /// No report (or feedback, if that is what the controller wants) has come for [`RtpSettings::silence`] intervals, or for
     /// one more.
     Silence,
+    /// [`RtpSettings::tick`] has passed since the start, or since the tick before.
+    Tick,
+    /// The application has written a frame; if [`RtpSettings::tells_sending`].
+    Frame {
+        /// Its bytes on the wire, all headers counted.
+        size: Size,
+    },
+    /// A data packet has left; if [`RtpSettings::tells_sending`].
+    Sent {
+        /// What it was.
+        packet: SentPacket,
+        /// Bytes in flight with it ([`Arrivals::in_flight`]).
+        in_flight: Size,
+    },
 }
 
 /// What the receiver sends back beside the reports that RTP has in any case.
@@ -108,6 +162,43 @@ pub struct RtpSettings {
     pub silence: u32,
     /// What is told.
     pub feedback: RtpFeedback,
+    /// A packet is lost once one has come that was sent so many after it.
+    pub reordering: u32,
+    /// Whether [`RtpEvent::Sent`] and [`RtpEvent::Frame`] are told.
+    pub tells_sending: bool,
+    /// From one [`RtpEvent::Tick`] to the next; zero: none.
+    pub tick: Span,
+    /// What the rate sends in this time may leave at once.
+    pub burst: Span,
+    /// Whether packets leave evenly unless the flow says otherwise; if not, their gaps are drawn.
+    pub even: bool,
+}
+
+impl RtpSettings {
+    /// As many as TCP waits for (RFC 5681 section 3.2).
+    pub const REORDERING: u32 = 3;
+
+    /// Gaps between packets are multiplied by draws from 1 - this to 1 + this, unless the flow says otherwise.
+    #[must_use]
+    pub fn gap_jitter(&self) -> f64 {
+        if self.even { 0.0 } else { 0.5 }
+    }
+}
+
+impl Default for RtpSettings {
+    /// Reports alone, and nothing more.
+    fn default() -> RtpSettings {
+        RtpSettings {
+            probes: false,
+            silence: 0,
+            feedback: RtpFeedback::Reports,
+            reordering: RtpSettings::REORDERING,
+            tells_sending: false,
+            tick: Span::ZERO,
+            burst: Span::ZERO,
+            even: false,
+        }
+    }
 }
 
 /// A controller that RTP's machine can ride on.
@@ -120,6 +211,24 @@ pub trait MediaController: Controller<Feedback = RtpEvent> {
     }
     /// What the machine is to do.
     fn settings(&self) -> RtpSettings;
+    /// Bytes on the wire that may be in flight ([`Arrivals::in_flight`]); `None`: no window.
+    fn window(&self) -> Option<Size> {
+        None
+    }
+    /// The rate, in bytes on the wire a second, up to which the machine fills with packets that carry nothing.
+    fn filling(&self) -> f64 {
+        0.0
+    }
+    /// In what time the next frame, of `size` bytes on the wire, is to leave, from its first packet to its last; `None`: by
+    /// the rate. Asked once, when the frame begins.
+    fn frame_time(&mut self, _size: Size) -> Option<Span> {
+        None
+    }
+    /// The next cluster to send. Asked after each event that comes from outside until there is none; clusters leave one after
+    /// the other, with what the application has written and, where nothing is left of that, with packets that carry nothing.
+    fn next_probe(&mut self) -> Option<Probe> {
+        None
+    }
 }
 
 impl<C: MediaController> MediaController for Box<C> {
@@ -132,5 +241,18 @@ impl<C: MediaController> MediaController for Box<C> {
     }
     fn settings(&self) -> RtpSettings {
         (**self).settings()
+    }
+    #[inline]
+    fn window(&self) -> Option<Size> {
+        (**self).window()
+    }
+    fn filling(&self) -> f64 {
+        (**self).filling()
+    }
+    fn frame_time(&mut self, size: Size) -> Option<Span> {
+        (**self).frame_time(size)
+    }
+    fn next_probe(&mut self) -> Option<Probe> {
+        (**self).next_probe()
     }
 }

@@ -52,6 +52,12 @@ impl Pacer {
         Pacer { overhead: overhead.0 as f64, ..self }
     }
 
+    /// The nominal time of the last packet.
+    #[inline]
+    pub(crate) fn last(&self) -> Time {
+        self.last
+    }
+
     /// The nominal time of the next packet.
     #[inline]
     pub(crate) fn due(&self) -> Time {

@@ -74,6 +74,14 @@ impl Supply {
         self.shorts.clear();
     }
 
+    /// A packet that carries nothing leaves in place of the next one; only if nothing waits. Returns its number.
+    pub(crate) fn pass(&mut self) -> u32 {
+        let number = self.next;
+        self.next = self.next.saturating_add(1);
+        self.end = self.end.max(self.next);
+        number
+    }
+
     /// The next packet leaves: its number and its payload, which is `full` unless it is a short one.
     #[inline]
     pub(crate) fn take(&mut self, full: u16) -> (u32, u16) {

@@ -27,4 +27,6 @@ impl RtpData {
     pub const CLOCK_HZ: u64 = 90_000;
     /// The payload type of our streams: the first of those that have no standing meaning (RFC 3551 section 6).
     pub const PAYLOAD_TYPE: u8 = 96;
+    /// The payload type of packets that carry nothing and keep a path used: the next one.
+    pub const FILLER: u8 = 97;
 }

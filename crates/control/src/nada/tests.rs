@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::rtp::{Fate, PacketFate, RtpReport};
-use crate::{Interval, ParameterError};
+use crate::{Interval, ParameterError, SentPacket};
 use paceline_units::{Ratio, Size, Span, Time};
 use proptest::prelude::*;
 
@@ -37,13 +37,16 @@ fn ms(n: u64) -> Time {
     Time(n * 1_000_000)
 }
 
+const PACKET: SentPacket =
+    SentPacket { number: 0, size: Size(1000), payload: Size(960), ends_frame: false, probe: None };
+
 fn came(sent: u64, delay: u64) -> PacketFate {
     let fate = Fate::Arrived { at: Some(ms(sent + delay)), marked: false };
-    PacketFate { sent: ms(sent), size: Size(1000), fate }
+    PacketFate { sent: ms(sent), packet: PACKET, fate }
 }
 
 fn lost(sent: u64) -> PacketFate {
-    PacketFate { sent: ms(sent), size: Size(1000), fate: Fate::Lost }
+    PacketFate { sent: ms(sent), packet: PACKET, fate: Fate::Lost }
 }
 
 fn feed(nada: &mut Nada, now: u64, packets: Vec<PacketFate>) {
@@ -52,6 +55,8 @@ fn feed(nada: &mut Nada, now: u64, packets: Vec<PacketFate>) {
         rtt: Some(Span::from_millis(80)),
         since: Span::from_millis(100),
         backlog: Size(0),
+        waiting: Span::ZERO,
+        in_flight: Size(0),
         interval: Interval::Used,
     };
     nada.on_feedback(&RtpEvent::Arrivals(arrivals), &path(ms(now)));
@@ -249,7 +254,7 @@ fn losses_and_marks_are_smoothed_shares_of_the_window() {
     feed(&mut nada, 200, vec![]);
     assert!(close(nada.loss, 0.01 + 0.1 * (0.1 - 0.01)));
     // unknown packets are neither
-    let unknown = PacketFate { sent: ms(300), size: Size(1000), fate: Fate::Unknown };
+    let unknown = PacketFate { sent: ms(300), packet: PACKET, fate: Fate::Unknown };
     feed(&mut nada, 900, vec![unknown; 50]);
     assert!(close(nada.loss, 0.019 * 0.9));
 }
@@ -288,7 +293,7 @@ fn event() -> impl Strategy<Value = RtpEvent> {
     let time = || prop_oneof![4 => 0..100_000_000_000u64, 1 => any::<u64>()];
     let packet = (time(), any::<u16>(), fate()).prop_map(|(sent, size, fate)| PacketFate {
         sent: Time(sent),
-        size: Size(size.into()),
+        packet: SentPacket { size: Size(size.into()), ..PACKET },
         fate,
     });
     let arrivals =
@@ -299,6 +304,8 @@ fn event() -> impl Strategy<Value = RtpEvent> {
                     rtt: rtt.map(Span),
                     since: Span(since),
                     backlog: Size(backlog.into()),
+                    waiting: Span(since),
+                    in_flight: Size(backlog.into()),
                     interval: if used { Interval::Used } else { Interval::DataLimited },
                 })
             });

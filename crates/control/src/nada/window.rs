@@ -67,7 +67,7 @@ impl Window {
     }
 
     fn packet(&mut self, packet: &PacketFate, rtt: f64, now: Time) {
-        let bits = packet.size.bits() as f64;
+        let bits = packet.size().bits() as f64;
         match packet.fate {
             Fate::Arrived { at, marked } => {
                 let delay = at.map(|at| (at.0 as i128 - packet.sent.0 as i128) as f64 / 1e9);

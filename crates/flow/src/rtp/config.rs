@@ -105,7 +105,7 @@ impl RtpConfig {
             segment: 1500 - header,
             header,
             whole_segments: false,
-            gap_jitter: 0.5,
+            gap_jitter: settings.gap_jitter(),
             timing: Timing {
                 min_interval: MinInterval::Fixed(Span::from_secs(5)),
                 bandwidth: Rate::from_bps(1_000_000),

@@ -142,7 +142,10 @@ impl RtpReceiver {
 
     fn data(&mut self, now: Time, packet: &Packet, data: &RtpData) -> Arrived {
         let size = packet.size;
-        let payload = u64::from(size.saturating_sub(self.config.header));
+        let payload = match data.payload_type {
+            RtpData::FILLER => 0,
+            _ => u64::from(size.saturating_sub(self.config.header)),
+        };
         if self.sender.as_ref().is_none_or(|heard| heard.ssrc != data.ssrc) && !self.is_the_sender(data, payload) {
             return Arrived::default();
         }

@@ -1,8 +1,10 @@
 //! The sending end (RFC 3550 section 5). Its own reports are in `reports`, what it makes of the receiver's in `feedback`.
 
 mod feedback;
+mod filling;
 mod reports;
 
+use self::filling::Filling;
 use super::participant::{self, Participant, sender_info};
 use super::sent::SentLog;
 use super::timing::ReportTimer;
@@ -11,7 +13,7 @@ use crate::pacer::{MOST_AT_ONCE, Pacer};
 use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::{
-    Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession, known,
+    Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession, SentPacket, known,
 };
 use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::RtpData;
@@ -64,8 +66,14 @@ pub struct RtpSender {
     loss: f64,
     controller: RtpController,
     stats: SenderStats,
-    /// Frames that are not sent yet, in order: one past the last packet, and when the frame was written.
-    frames: VecDeque<(u32, Time)>,
+    /// Frames that are not sent yet, in order.
+    frames: VecDeque<Frame>,
+    /// The rate of the frame that is leaving, in bytes on the wire a second, if it has one of its own.
+    frame_rate: Option<f64>,
+    /// Packets that leave beside the pace.
+    filling: Filling,
+    /// When the controller's next tick is due.
+    tick: Time,
     /// Bytes on the wire that wait for their time.
     backlog: u64,
     /// Packets that feedback on arrivals has not told of.
@@ -75,6 +83,20 @@ pub struct RtpSender {
     stream: Stream,
     /// Sessions so far.
     sessions: u64,
+}
+
+/// A frame that has not left.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// One past its last packet.
+    end: u32,
+    /// When it was written.
+    written: Time,
+    /// Its bytes on the wire, and those of its last packet.
+    size: u64,
+    last: u64,
+    /// Its first packet has left.
+    begun: bool,
 }
 
 /// What a session has of its own: a restart begins another.
@@ -129,8 +151,11 @@ impl RtpSender {
             controller: controller.clone(),
             stats: SenderStats::new(config.wire()),
             frames: VecDeque::new(),
+            frame_rate: None,
+            filling: Filling::default(),
+            tick: Time::NEVER,
             backlog: 0,
-            sent: SentLog::default(),
+            sent: SentLog::new(config.settings.reordering),
             config: Box::new(config.clone()),
             fresh: controller,
             stream,
@@ -151,6 +176,8 @@ impl RtpSender {
         self.members(now);
         let session = RtpSession { packet: Size::from_bytes(u64::from(self.config.wire())), interval };
         self.controller.on_feedback(&RtpEvent::Started(session), &self.path(now));
+        self.wind(now);
+        self.ask(now);
         self.listen(now, self.config.settings.silence);
         self.pacer.start(now);
         self.run(now, out);
@@ -172,6 +199,7 @@ impl RtpSender {
         self.silence = Time::NEVER;
         (self.rtt, self.least_rtt, self.loss) = (Span::ZERO, Span::ZERO, 0.0);
         self.controller = self.fresh.clone();
+        (self.filling, self.tick) = (Filling::default(), Time::NEVER);
         self.sent.restart(self.first);
     }
 
@@ -179,6 +207,7 @@ impl RtpSender {
     fn discard(&mut self) {
         self.supply.clear();
         self.frames.clear();
+        self.frame_rate = None;
         self.backlog = 0;
     }
 
@@ -194,7 +223,13 @@ impl RtpSender {
         let headers = u64::from(packets).saturating_mul(self.config.header.into());
         self.backlog = self.backlog.saturating_add(payload).saturating_add(headers);
         if self.config.frames {
-            self.frames.push_back((self.supply.end(), now));
+            let last = payload - segment * u64::from(packets.saturating_sub(1));
+            let (size, last) = (payload.saturating_add(headers), last + u64::from(self.config.header));
+            self.frames.push_back(Frame { end: self.supply.end(), written: now, size, last, begun: false });
+            if self.config.settings.tells_sending {
+                let size = Size::from_bytes(size);
+                self.controller.on_feedback(&RtpEvent::Frame { size }, &self.path(now));
+            }
         }
         self.run(now, out);
     }
@@ -210,7 +245,8 @@ impl RtpSender {
     /// The application stops: what has not been sent yet never will be. The next call of [`RtpSender::on_timer`] says BYE.
     pub fn stop(&mut self) {
         self.leaving = true;
-        self.silence = Time::NEVER;
+        (self.silence, self.tick) = (Time::NEVER, Time::NEVER);
+        self.filling = Filling::default();
         self.discard();
     }
 
@@ -240,9 +276,9 @@ impl RtpSender {
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        let due = if self.started && self.supply.is_left() { self.pacer.due() } else { Time::NEVER };
+        let due = if self.started && self.supply.is_left() && self.is_open() { self.pacer.due() } else { Time::NEVER };
         let reports = self.session.timer.as_ref().map_or(Time::NEVER, ReportTimer::due);
-        due.min(reports).min(self.silence)
+        due.min(reports).min(self.silence).min(self.tick).min(self.filling.due())
     }
 
     /// Packets may be due, or a report; a call too early does nothing.
@@ -256,7 +292,43 @@ impl RtpSender {
         if self.session.timer.as_ref().is_some_and(|timer| timer.due() <= now) {
             self.report(now, out);
         }
+        if self.tick <= now {
+            self.tick(now);
+        }
         self.run(now, out);
+    }
+
+    /// The controller's next tick is due after so long.
+    fn wind(&mut self, now: Time) {
+        let tick = self.config.settings.tick;
+        self.tick = if tick > Span::ZERO { now + tick } else { Time::NEVER };
+    }
+
+    #[cold]
+    fn tick(&mut self, now: Time) {
+        self.controller.on_feedback(&RtpEvent::Tick, &self.path(now));
+        self.wind(now);
+        self.repace(now);
+        self.ask(now);
+    }
+
+    /// The rate at which packets leave, in bytes on the wire a second.
+    fn pace(&self) -> f64 {
+        self.frame_rate.unwrap_or_else(|| self.controller.rate())
+    }
+
+    /// The rate may have changed.
+    fn repace(&mut self, now: Time) {
+        let rate = self.pace();
+        self.pacer.repace(now, self.paced, rate);
+    }
+
+    /// Whether the controller's window lets the next packet leave.
+    #[inline]
+    fn is_open(&self) -> bool {
+        self.controller
+            .window()
+            .is_none_or(|window| self.sent.in_flight() + u64::from(self.config.wire()) <= window.bytes())
     }
 
     /// Sends what is due: by the pace, or because it belongs to a burst that has begun.
@@ -265,8 +337,15 @@ impl RtpSender {
         if !self.started {
             return;
         }
+        if self.filling.due() <= now {
+            self.fill(now, out);
+        }
+        let burst = self.config.settings.burst;
         let mut left = MOST_AT_ONCE;
-        while self.supply.is_left() && (self.pacer.due() <= now || self.is_in_burst()) {
+        while self.supply.is_left()
+            && (self.pacer.due() <= now || self.is_in_burst() || self.pacer.due() < now + burst)
+            && self.is_open()
+        {
             if left == 0 {
                 self.pacer.enough(now);
                 break;
@@ -278,11 +357,13 @@ impl RtpSender {
                 break;
             }
             left -= 1;
-            let size = self.send(now, out);
+            let size = self.send(now, None, out);
             self.paced = f64::from(size);
-            self.pacer.sent(now, CATCH_UP, self.paced, self.controller.rate());
+            let rate = self.pace();
+            self.pacer.sent(now, CATCH_UP, self.paced, rate);
         }
         self.used |= self.supply.is_left();
+        self.wait_to_fill(now);
     }
 
     /// Whether the next packet follows another of its burst.
@@ -291,25 +372,35 @@ impl RtpSender {
         self.burst_start < self.supply.next() && self.supply.next() < self.burst_end
     }
 
+    /// The next packet of the application leaves, of a cluster if one is on its way.
     #[inline]
-    fn send(&mut self, now: Time, out: &mut impl Transmit) -> u16 {
+    fn send(&mut self, now: Time, probe: Option<u32>, out: &mut impl Transmit) -> u16 {
         let (number, payload) = self.supply.take(self.config.segment);
         let size = payload.saturating_add(self.config.header);
-        self.stats.sent(size);
         self.stats.bytes_acked += u64::from(payload);
-        self.session.octets = self.session.octets.wrapping_add(u32::from(payload));
         self.backlog = self.backlog.saturating_sub(size.into());
+        let (captured, ends_frame) = self.frame(number, now);
+        let (size, payload) = (Size::from_bytes(size.into()), Size::from_bytes(payload.into()));
+        self.emit(now, captured, SentPacket { number, size, payload, ends_frame, probe }, out);
+        size.bytes() as u16
+    }
+
+    /// A data packet leaves; without a payload of the application it is a filler.
+    #[inline]
+    fn emit(&mut self, now: Time, captured: Time, packet: SentPacket, out: &mut impl Transmit) {
+        let size = packet.size.bytes() as u16;
+        self.stats.sent(size);
+        self.session.octets = self.session.octets.wrapping_add(size.saturating_sub(self.config.header).into());
         if self.config.settings.feedback == RtpFeedback::Arrivals {
-            self.sent.push(now, size);
+            self.note(now, packet);
         }
-        let sequence = self.on_the_wire(number);
-        let (captured, marker) = self.frame(number, now);
+        let sequence = self.on_the_wire(packet.number);
         let data = RtpData {
             ssrc: self.session.us.ssrc,
             timestamp: self.session.numbers.1.wrapping_add(ticks(captured)),
             sequence,
-            payload_type: RtpData::PAYLOAD_TYPE,
-            marker,
+            payload_type: if packet.payload == Size(0) { RtpData::FILLER } else { RtpData::PAYLOAD_TYPE },
+            marker: packet.ends_frame,
         };
         out.transmit(Segment {
             seq: u32::from(sequence),
@@ -318,22 +409,33 @@ impl RtpSender {
             flags: if self.config.ecn { Flags::ECT } else { Flags::NONE },
             extra: Some(Extra::Rtp(data)),
         });
-        size
+    }
+
+    /// A packet whose fate feedback will tell.
+    #[inline]
+    fn note(&mut self, now: Time, packet: SentPacket) {
+        self.sent.push(now, packet);
+        if self.config.settings.tells_sending {
+            let in_flight = Size::from_bytes(self.sent.in_flight());
+            self.controller.on_feedback(&RtpEvent::Sent { packet, in_flight }, &self.path(now));
+        }
     }
 
     /// When what is in a packet was captured, and whether it is the last packet of a frame.
     #[inline]
     fn frame(&mut self, number: u32, now: Time) -> (Time, bool) {
-        match self.frames.front() {
-            Some(&(end, captured)) => {
-                let last = number + 1 >= end;
-                if last {
-                    self.frames.pop_front();
-                }
-                (captured, last)
-            }
-            None => (now, false),
+        let Some(frame) = self.frames.front_mut() else { return (now, false) };
+        let (written, last) = (frame.written, number + 1 >= frame.end);
+        if !frame.begun {
+            frame.begun = true;
+            let (size, rest) = (frame.size, frame.size - frame.last);
+            let time = self.controller.frame_time(Size::from_bytes(size));
+            self.frame_rate = time.filter(|_| rest > 0).map(|time| rest as f64 / time.as_secs_f64().max(1e-9));
         }
+        if last {
+            self.frames.pop_front();
+        }
+        (written, last)
     }
 
     /// The 16 bits by which a data packet goes.

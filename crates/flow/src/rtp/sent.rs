@@ -1,20 +1,19 @@
 //! What a sender remembers of its packets until feedback has told what became of them (RFC 8888).
 
-use paceline_control::{Fate, PacketFate};
+use paceline_control::{Fate, PacketFate, SentPacket};
 use paceline_packet::NtpMiddle;
 use paceline_packet::rtcp::{Arrival, Ecn, StreamArrivals};
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
-
-/// A packet is lost once one has come that was sent so many after it: what comes later than that is told of no more. As
-/// many as TCP waits for (RFC 5681 section 3.2).
-const REORDERED: u32 = 3;
 
 /// A packet whose fate is not known.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Time,
     size: u16,
+    payload: u16,
+    ends_frame: bool,
+    probe: Option<u32>,
     /// What has been told of it.
     fate: Option<Fate>,
     /// A report has covered it.
@@ -42,24 +41,53 @@ pub struct SentLog {
     /// The number of the first entry.
     first: u32,
     entries: VecDeque<Sent>,
-    /// One past the newest packet that has come, and one past the newest that the report before this one covered.
+    /// One past the newest packet that has come, and one past the newest that a report has covered.
     arrived_end: u32,
     covered_end: u32,
+    /// Bytes on the wire from `covered_end` on.
+    in_flight: u64,
+    /// A packet is lost once one has come that was sent so many after it: what comes later than that is told of no more.
+    reordering: u32,
 }
 
 impl SentLog {
-    /// Empties it: the next packet is `number`.
-    pub fn restart(&mut self, number: u32) {
-        *self = SentLog { first: number, arrived_end: number, covered_end: number, entries: VecDeque::new() };
+    /// An empty one.
+    #[must_use]
+    pub fn new(reordering: u32) -> SentLog {
+        SentLog { reordering, ..SentLog::default() }
     }
 
-    /// The packet that follows the last one leaves, of `size` bytes on the wire.
-    pub fn push(&mut self, now: Time, size: u16) {
+    /// Empties it: the next packet is `number`.
+    pub fn restart(&mut self, number: u32) {
+        let reordering = self.reordering;
+        *self = SentLog { first: number, arrived_end: number, covered_end: number, ..SentLog::new(reordering) };
+    }
+
+    /// The packet that follows the last one leaves.
+    pub fn push(&mut self, now: Time, packet: SentPacket) {
         if self.entries.len() == StreamArrivals::MAX {
+            self.cover(self.first + 1);
             self.entries.pop_front();
             self.first += 1;
         }
-        self.entries.push_back(Sent { at: now, size, fate: None, covered: false });
+        let SentPacket { size, payload, ends_frame, probe, .. } = packet;
+        let (size, payload) = (size.bytes() as u16, payload.bytes() as u16);
+        self.in_flight += u64::from(size);
+        self.entries.push_back(Sent { at: now, size, payload, ends_frame, probe, fate: None, covered: false });
+    }
+
+    /// Bytes on the wire of the packets sent after the newest that a report has covered.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Packets before `end` are in flight no more.
+    fn cover(&mut self, end: u32) {
+        while self.covered_end < end {
+            self.in_flight -= u64::from(self.entries[(self.covered_end - self.first) as usize].size);
+            self.covered_end += 1;
+        }
     }
 
     /// When the oldest packet left whose fate is open; `None` if there is none.
@@ -107,23 +135,32 @@ impl SentLog {
             }
         }
         let rtt = newest.and_then(|(sent, held)| Some(Span(now.since(sent).0.saturating_sub(held?.0))));
-        let packets = self.settle();
-        self.covered_end = self.covered_end.max(end);
+        let before = self.covered_end;
+        self.cover(end);
+        let packets = self.settle(before);
         (!packets.is_empty()).then_some(Told { packets, rtt, end })
     }
 
     /// Takes out the packets of which something is to be told, in order: none after one whose fate is still open.
-    fn settle(&mut self) -> Vec<PacketFate> {
+    /// `covered_end` is one past the newest that the report before covered.
+    fn settle(&mut self, covered_end: u32) -> Vec<PacketFate> {
         let mut packets = Vec::new();
         while let Some(entry) = self.entries.front() {
-            let passed = self.first + REORDERED < self.arrived_end;
+            let passed = self.first + self.reordering < self.arrived_end;
             let fate = match entry.fate {
                 Some(fate) => fate,
                 None if entry.covered && passed => Fate::Lost,
-                None if !entry.covered && self.first < self.covered_end && passed => Fate::Unknown,
+                None if !entry.covered && self.first < covered_end && passed => Fate::Unknown,
                 None => break,
             };
-            packets.push(PacketFate { sent: entry.at, size: Size::from_bytes(entry.size.into()), fate });
+            let packet = SentPacket {
+                number: self.first,
+                size: Size::from_bytes(entry.size.into()),
+                payload: Size::from_bytes(entry.payload.into()),
+                ends_frame: entry.ends_frame,
+                probe: entry.probe,
+            };
+            packets.push(PacketFate { sent: entry.at, packet, fate });
             self.entries.pop_front();
             self.first += 1;
         }

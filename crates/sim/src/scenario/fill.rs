@@ -102,7 +102,7 @@ pub(super) fn home_ends(file: &File) -> (Option<String>, Option<String>) {
 fn fill_rtp(flow: &mut FlowTable, rtp: &RtpConfig) {
     flow.segment.get_or_insert(Size::from_bytes(rtp.segment.into()));
     flow.header.get_or_insert(Size::from_bytes(rtp.header.into()));
-    flow.rtp.get_or_insert_default().fill(rtp.settings.feedback);
+    flow.rtp.get_or_insert_default().fill(rtp.settings);
     if rtp.settings.feedback == RtpFeedback::Arrivals {
         flow.ecn.get_or_insert(rtp.ecn);
     }

@@ -1,6 +1,6 @@
 //! RTP in a scenario file: when reports are sent, what they say, how the bottleneck is probed.
 
-use paceline_control::RtpFeedback;
+use paceline_control::{RtpFeedback, RtpSettings};
 use paceline_flow::rtp::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
 use paceline_units::{Rate, Ratio, Span};
 use schemars::JsonSchema;
@@ -26,9 +26,9 @@ pub struct RtpTable {
     pub loss_field: LossBits,
     /// The gaps between packets are multiplied by draws from 1 - this to 1 + this: flows at the same rate would otherwise
     /// meet a drop-tail queue in lock step.
-    #[serde(default = "half")]
-    #[schemars(range(min = 0.0, max = 0.999))]
-    pub gap_jitter: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 0.999), extend("x-default" = "0.5; 0 for controllers that pace evenly"))]
+    pub gap_jitter: Option<f64>,
     /// Data packets sent back to back after a sender report, at most, by which the receiver measures the bottleneck's rate, if the
     /// controller wants it: 0, or from 2 on.
     #[serde(default = "four")]
@@ -80,7 +80,7 @@ impl Default for RtpTable {
             report_interval: None,
             bandwidth: one_megabit(),
             loss_field: LossBits::default(),
-            gap_jitter: half(),
+            gap_jitter: None,
             probe_burst: four(),
             probe_width: tenth(),
             probe_history: thirty(),
@@ -91,8 +91,9 @@ impl Default for RtpTable {
 
 impl RtpTable {
     /// Writes the defaults that depend on another key, and on what the controller wants.
-    pub(super) fn fill(&mut self, feedback: RtpFeedback) {
-        if feedback == RtpFeedback::Arrivals {
+    pub(super) fn fill(&mut self, settings: RtpSettings) {
+        self.gap_jitter.get_or_insert(settings.gap_jitter());
+        if settings.feedback == RtpFeedback::Arrivals {
             self.feedback_interval.get_or_insert(TENTH_SECOND);
         }
         if self.timing != ReportTiming::Reduced {
@@ -116,7 +117,7 @@ impl RtpTable {
                 LossBits::Eight => LossField::Eight,
                 LossBits::ThirtyTwo => LossField::ThirtyTwo,
             },
-            gap_jitter: self.gap_jitter,
+            gap_jitter: self.gap_jitter.unwrap_or(defaults.gap_jitter),
             probe: ProbeConfig {
                 burst: self.probe_burst,
                 width: self.probe_width.0,
@@ -133,9 +134,6 @@ const FIVE_SECONDS: Span = Span::from_secs(5);
 
 const fn one_megabit() -> Rate {
     Rate::from_bps(1_000_000)
-}
-const fn half() -> f64 {
-    0.5
 }
 const fn four() -> u16 {
     4
@@ -159,7 +157,7 @@ mod tests {
             let controller = RtpController::new(scheme, Profile::Rfc, &[]).unwrap();
             let settings = paceline_control::MediaController::settings(&controller);
             let mut table = RtpTable::default();
-            table.fill(settings.feedback);
+            table.fill(settings);
             let machine = RtpConfig::new(Profile::Rfc, settings);
             assert_eq!(table.config(machine.clone()), machine);
         }

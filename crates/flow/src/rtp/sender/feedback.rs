@@ -2,7 +2,7 @@
 
 use super::RtpSender;
 use crate::Transmit;
-use paceline_control::{Arrivals, Controller, Fate, Interval, MediaController, RtpEvent, RtpFeedback, RtpReport};
+use paceline_control::{Arrivals, Controller, Fate, Interval, RtpEvent, RtpFeedback, RtpReport};
 use paceline_packet::rtcp::{App, Compound, ReportBlock};
 use paceline_packet::{Extra, Ntp, Packet};
 use paceline_units::{Size, Span, Time};
@@ -74,7 +74,7 @@ impl RtpSender {
         self.controller
             .on_feedback(&RtpEvent::Report(RtpReport { loss, rtt, since, bottleneck, interval }), &self.path(now));
         self.listen(now, self.config.settings.silence);
-        self.pacer.repace(now, self.paced, self.controller.rate());
+        self.repace(now);
         self.run(now, out);
     }
 
@@ -97,11 +97,14 @@ impl RtpSender {
         let interval = if core::mem::take(&mut self.used) { Interval::Used } else { Interval::DataLimited };
         let since = now.since(self.heard);
         self.heard = now;
-        let backlog = Size::from_bytes(self.backlog);
-        let event = RtpEvent::Arrivals(Arrivals { packets: told.packets, rtt, since, backlog, interval });
-        self.controller.on_feedback(&event, &self.path(now));
+        let (backlog, in_flight) = (Size::from_bytes(self.backlog), Size::from_bytes(self.sent.in_flight()));
+        let waiting = self.frames.front().map_or(Span::ZERO, |frame| now.since(frame.written));
+        let packets = told.packets;
+        let arrivals = Arrivals { packets, rtt, since, backlog, waiting, in_flight, interval };
+        self.controller.on_feedback(&RtpEvent::Arrivals(arrivals), &self.path(now));
+        self.ask(now);
         self.listen(now, self.config.settings.silence);
-        self.pacer.repace(now, self.paced, self.controller.rate());
+        self.repace(now);
         self.run(now, out);
     }
 
@@ -157,7 +160,7 @@ impl RtpSender {
         if waits {
             self.stats.timeouts += 1;
             self.controller.on_feedback(&RtpEvent::Silence, &self.path(now));
-            self.pacer.repace(now, self.paced, self.controller.rate());
+            self.repace(now);
         }
         self.silence = now + interval.max(self.rtt);
     }

@@ -1,6 +1,7 @@
 //! What feedback tells, and what lost, late and repeated feedback does.
 
 use super::*;
+use paceline_control::RtpSettings;
 use paceline_packet::rtcp::ArrivalOffset;
 use paceline_packet::rtp::Ssrc;
 use proptest::prelude::*;
@@ -15,11 +16,15 @@ fn wire(number: u32) -> u16 {
     BASE.wrapping_add(number as u16)
 }
 
+fn packet(size: u64) -> SentPacket {
+    SentPacket { size: Size(size), payload: Size(size - 40), ..SentPacket::default() }
+}
+
 /// Packets each 10 ms from 0 on.
 fn log(count: u32) -> SentLog {
-    let mut log = SentLog::default();
+    let mut log = SentLog::new(RtpSettings::REORDERING);
     for k in 0..count {
-        log.push(ms(u64::from(k) * 10), 1000);
+        log.push(ms(u64::from(k) * 10), packet(1000));
     }
     log
 }
@@ -52,7 +57,7 @@ fn arrivals_and_the_round_trip_time() {
     // reported at 1 s: the last one came 0.5 s before, sent at 0.03 s; the report took 20 ms
     let told = tell(&mut log, 1020, &report(0, &[Some(1024), Some(768), Some(512), Some(512)])).unwrap();
     assert_eq!(told.packets.len(), 4);
-    assert_eq!((told.packets[1].sent, told.packets[1].size), (ms(10), Size(1000)));
+    assert_eq!((told.packets[1].sent, told.packets[1].size()), (ms(10), Size(1000)));
     let Fate::Arrived { at: Some(at), marked: false } = told.packets[1].fate else { panic!("{told:?}") };
     assert!(at.0.abs_diff(ms(250).0) < 16_000, "{at:?}");
     assert_eq!(told.rtt, Some(Span::from_millis(1020 - 500 - 30)));
@@ -142,4 +147,36 @@ proptest! {
             prop_assert!(told.end <= 200);
         }
     }
+}
+
+#[test]
+fn what_feedback_has_not_covered_is_in_flight() {
+    let mut log = log(6);
+    assert_eq!(log.in_flight(), 6000);
+    // the hole leaves with what came after it; the report of the first two comes late and takes nothing back
+    tell(&mut log, 100, &report(0, &[Some(20), None, Some(10), Some(10)]));
+    assert_eq!(log.in_flight(), 2000);
+    tell(&mut log, 110, &report(0, &[Some(30), Some(30)]));
+    assert_eq!(log.in_flight(), 2000);
+    log.push(ms(120), packet(500));
+    assert_eq!(log.in_flight(), 2500);
+    tell(&mut log, 140, &report(4, &[Some(20), Some(10), Some(5)]));
+    assert_eq!(log.in_flight(), 0);
+}
+
+#[test]
+fn what_is_forgotten_is_in_flight_no_more() {
+    let mut log = log(StreamArrivals::MAX as u32 + 10);
+    assert_eq!(log.in_flight(), 1000 * StreamArrivals::MAX as u64);
+    tell(&mut log, 1000, &report(StreamArrivals::MAX as u32 + 9, &[Some(1)]));
+    assert_eq!(log.in_flight(), 0);
+}
+
+#[test]
+fn a_controller_may_hear_of_holes_at_once() {
+    let mut log = SentLog::new(0);
+    for k in 0..3 {
+        log.push(ms(k * 10), packet(1000));
+    }
+    assert_eq!(fates(&tell(&mut log, 100, &report(0, &[Some(20), None, Some(10)]))), ['a', 'l', 'a']);
 }
