@@ -10,9 +10,11 @@ pub mod delay;
 pub mod inter_arrival;
 pub mod link_capacity;
 pub mod loss;
+pub mod network;
 pub mod probe;
 pub mod probe_estimate;
 pub mod pushback;
+pub mod send_side;
 pub mod throughput;
 pub mod trendline;
 
