@@ -6,6 +6,7 @@
 //! larger than two dozen bytes is boxed.
 
 use crate::acks::{AckController, AckEvent, AckSettings};
+use crate::gcc::Gcc;
 use crate::lda_plus::LdaPlus;
 use crate::multfrc::{Member, Rules};
 use crate::nada::Nada;
@@ -133,6 +134,7 @@ registry! {
     ](frame_time(size: Size) -> Option<Span>, next_probe() -> Option<Probe>) {
         LdaPlus(Box<LdaPlus>),
         Nada(Box<Nada>),
+        Gcc(Box<Gcc>),
     }
 }
 

@@ -228,7 +228,8 @@ mod tests {
         let mut most = 0;
         for scheme in paceline_control::registry::schemes() {
             for side in [Side::Sender, Side::Receiver] {
-                let app = if scheme.name == "nada" { "{ kind = \"encoder\" }" } else { "{ kind = \"cbr\" }" };
+                let app =
+                    if matches!(scheme.name, "nada" | "gcc") { "{ kind = \"encoder\" }" } else { "{ kind = \"cbr\" }" };
                 let settings = [("cc", scheme.name), ("app", app), ("delays", "true")];
                 let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
                 let flow = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4 };

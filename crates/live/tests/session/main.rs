@@ -27,7 +27,7 @@ fn schemes() -> Vec<Vec<(&'static str, &'static str)>> {
                 ("cc", name),
                 ("app", "{ kind = \"pareto\", rate = \"1 Mbit/s\", burst = \"10 s\", idle = \"0 s\" }"),
             ],
-            "nada" => vec![("cc", name), ("app", "{ kind = \"encoder\" }")],
+            "nada" | "gcc" => vec![("cc", name), ("app", "{ kind = \"encoder\" }")],
             "lda-plus" => vec![("cc", name), ("rtp.report_interval", "500 ms")],
             _ => vec![("cc", name)],
         })
@@ -347,7 +347,7 @@ fn numbers_far_ahead_are_not_believed() {
 /// RTCP has no echo of a stamp; what does not speak of the flow's own stream changes nothing, and is no sign of life either.
 #[test]
 fn forged_reports_are_no_sign_of_life() {
-    for cc in ["lda-plus", "nada"] {
+    for cc in ["lda-plus", "nada", "gcc"] {
         let settings = schemes().into_iter().find(|settings| settings[0].1 == cc).expect("a scheme");
         let cut = (Time::from_secs_f64(4.0), Time::NEVER);
         let mut pair = Pair::new(&settings, 60, Path { cut, ..GOOD });

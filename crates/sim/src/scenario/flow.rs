@@ -146,7 +146,7 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "nothing"))]
     pub access: Option<FlowAccessTable>,
-    /// The RTP session; for `lda-plus` and `nada` alone.
+    /// The RTP session; for `lda-plus`, `nada` and `gcc` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "each of its keys' own"))]
     pub rtp: Option<RtpTable>,

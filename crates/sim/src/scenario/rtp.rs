@@ -42,7 +42,7 @@ pub struct RtpTable {
     #[schemars(range(min = 1, max = 10_000))]
     pub probe_history: u32,
     /// The time from one packet of feedback on arrivals (RFC 8888) to the next, unless 5 % of `bandwidth` allow only fewer; for
-    /// controllers that want to know when each packet arrives: `nada`.
+    /// controllers that want to know when each packet arrives: `nada` and `gcc`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "100 ms; not there for `lda-plus`", "x-min" = "1 ms", "x-max" = "10 s"))]
     pub feedback_interval: Option<Span>,
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_tables_defaults_are_the_machines() {
-        for name in ["lda-plus", "nada"] {
+        for name in ["lda-plus", "nada", "gcc"] {
             let scheme = registry::scheme(name).unwrap();
             let controller = RtpController::new(scheme, Profile::Rfc, &[]).unwrap();
             let settings = paceline_control::MediaController::settings(&controller);
