@@ -178,7 +178,7 @@ pub fn drawn(bytes: &mut &[u8]) -> Option<FlowSpec> {
         settings.push(("app.kind".to_owned(), kind.to_owned()));
         keys.extend(of_app);
     } else if let Some(kind) = match scheme.name {
-        "nada" | "scream" | "scream-ericsson" | "scream-libwebrtc" => Some("encoder"),
+        "nada" | "gcc" | "ndtc" | "scream" | "scream-ericsson" | "scream-libwebrtc" => Some("encoder"),
         "udp" => Some("cbr"),
         _ => None,
     } {

@@ -15,6 +15,7 @@ pub mod copa;
 pub mod cubic;
 pub mod dctcp;
 pub mod delivery;
+pub mod gcc;
 pub mod lda_plus;
 pub mod ledbat_plus_plus;
 pub mod models;

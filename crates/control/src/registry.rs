@@ -6,6 +6,7 @@
 //! larger than two dozen bytes is boxed.
 
 use crate::acks::{AckController, AckEvent, AckSettings};
+use crate::gcc::Gcc;
 use crate::lda_plus::LdaPlus;
 use crate::multfrc::{Member, Rules};
 use crate::nada::Nada;
@@ -141,6 +142,7 @@ registry! {
         ScreamDraft(Box<scream::draft::Draft>),
         ScreamEricsson(Box<scream::ericsson::Ericsson>),
         ScreamLibwebrtc(Box<scream::libwebrtc::Libwebrtc>),
+        Gcc(Box<Gcc>),
     }
 }
 

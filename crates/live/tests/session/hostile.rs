@@ -119,9 +119,15 @@ fn an_application_that_is_behind_for_two_seconds_ends() {
 fn writes_that_wait_are_bounded() {
     let web = "{ kind = \"web\", gap = \"20 us\", arrivals = \"open\", mean_size = \"2 B\" }";
     let game = "{ kind = \"game\", packet = \"100 B\", interval = \"100 us\" }";
-    for (cc, app) in
-        [("newreno", web), ("newreno", game), ("tfrc", game), ("rap", game), ("multfrc", game), ("nada", game)]
-    {
+    for (cc, app) in [
+        ("newreno", web),
+        ("newreno", game),
+        ("tfrc", game),
+        ("rap", game),
+        ("multfrc", game),
+        ("nada", game),
+        ("gcc", game),
+    ] {
         let settings = [("cc", cc), ("app", app)];
         let spec = spec(&settings, 60, Side::Sender);
         let mut alone = Alone::new(&spec);

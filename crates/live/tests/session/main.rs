@@ -28,7 +28,7 @@ fn schemes() -> Vec<Vec<(&'static str, &'static str)>> {
                 ("cc", name),
                 ("app", "{ kind = \"pareto\", rate = \"1 Mbit/s\", burst = \"10 s\", idle = \"0 s\" }"),
             ],
-            "nada" | "ndtc" | "scream" | "scream-ericsson" | "scream-libwebrtc" => {
+            "nada" | "gcc" | "ndtc" | "scream" | "scream-ericsson" | "scream-libwebrtc" => {
                 vec![("cc", name), ("app", "{ kind = \"encoder\" }")]
             }
             "lda-plus" => vec![("cc", name), ("rtp.report_interval", "500 ms")],
@@ -350,7 +350,7 @@ fn numbers_far_ahead_are_not_believed() {
 /// RTCP has no echo of a stamp; what does not speak of the flow's own stream changes nothing, and is no sign of life either.
 #[test]
 fn forged_reports_are_no_sign_of_life() {
-    for cc in ["lda-plus", "nada", "ndtc", "scream", "scream-ericsson", "scream-libwebrtc"] {
+    for cc in ["lda-plus", "nada", "gcc", "ndtc", "scream", "scream-ericsson", "scream-libwebrtc"] {
         let settings = schemes().into_iter().find(|settings| settings[0].1 == cc).expect("a scheme");
         let cut = (Time::from_secs_f64(4.0), Time::NEVER);
         let mut pair = Pair::new(&settings, 60, Path { cut, ..GOOD });

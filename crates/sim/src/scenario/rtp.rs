@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn the_tables_defaults_are_the_machines() {
-        for name in ["lda-plus", "nada", "ndtc", "scream"] {
+        for name in ["lda-plus", "nada", "ndtc", "scream", "gcc"] {
             let scheme = registry::scheme(name).unwrap();
             let controller = RtpController::new(scheme, Profile::Rfc, &[]).unwrap();
             let settings = paceline_control::MediaController::settings(&controller);

@@ -1,0 +1,235 @@
+//! Google congestion control as libwebrtc has it: a rate for calls from the growth of the delay, from losses and from probes.
+//!
+//! Source: libwebrtc (BSD-3) as of January 2026, modules/congestion_controller/goog_cc and
+//! modules/remote_bitrate_estimator/aimd_rate_control.cc. The code is the authority; draft-ietf-rmcat-gcc-02 (2016) knows
+//! neither its loss-based part nor its probes. Each part is a file of its own that names its source; the tests hold the cases
+//! and numbers of libwebrtc's unit tests. What is left out, or differs, is in docs/controllers/gcc.md. Look first at `network`,
+//! which puts the parts together. Rates are in bits a second and count all headers.
+
+mod aimd;
+mod alr;
+mod delay;
+mod inter_arrival;
+mod link_capacity;
+mod loss;
+mod network;
+mod probe;
+mod probe_estimate;
+mod pushback;
+mod send_side;
+mod throughput;
+mod trendline;
+
+use crate::rtp::{Arrivals, Fate, MediaController, PacketFate, Probe, RtpEvent, RtpFeedback, RtpSettings};
+use crate::tfrc::{own, own_switch};
+use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme, known};
+use loss::State;
+use network::{Network, Options};
+use paceline_units::{Rate, Size, Span, Time};
+use probe_estimate::Cluster;
+use std::collections::VecDeque;
+use trendline::Usage;
+
+/// The rate is never less: kCongestionControllerMinBitrate.
+const LEAST: f64 = 5e3;
+/// From one process to the next: GoogCcNetworkControllerFactory::GetProcessInterval.
+const PROCESS: Span = Span::from_millis(25);
+/// The pacer sends what the rate allows in this at once: PacingController::kDefaultBurstInterval.
+const BURST: Span = Span::from_millis(40);
+/// Times of departure have this precision there (SentPacketInfo::send_time_ms).
+const PRECISION: u64 = Span::from_millis(1).0;
+/// A maximum that is none: kDefaultMaxBitrate.
+const UNGIVEN: f64 = 1e9;
+/// So many clusters are remembered; of older ones no feedback can come that counts.
+const CLUSTERS: usize = 64;
+
+const PARAMETERS: [Parameter; 10] = [
+    own("start_rate", 300e3, 5e3, UNGIVEN, "bit/s", "the rate at the beginning; probes begin at 3 and 6 times it"),
+    own("min_rate", 30e3, 5e3, UNGIVEN, "bit/s", "the rate at least"),
+    own("max_rate", UNGIVEN, 5e3, UNGIVEN, "bit/s", "the rate at most; 1 Gbit/s: none, and probes up to 5 Mbit/s"),
+    own(
+        "allocated_rate",
+        0.0,
+        0.0,
+        UNGIVEN,
+        "bit/s",
+        "what the streams can use: probes go to twice it at most; 0: unknown",
+    ),
+    own("pacing_factor", 1.1, 1.0, 10.0, "1", "packets leave at this multiple of the rate"),
+    own_switch("loss", true, "losses lower the rate (loss-based estimate, version 2)"),
+    own_switch("probing", true, "clusters of packets probe for more"),
+    own_switch("alr_probing", false, "they do while the application sends less than it may, as for a screen"),
+    own_switch("padding", true, "padding fills the rate while it grows after losses"),
+    own_switch("pushback", true, "the encoder gets less while more is in flight than the congestion window"),
+];
+
+/// A packet of which feedback tells.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Told {
+    /// When it left.
+    sent: Time,
+    /// When it came, by the receiver's clock; `None` if it is lost.
+    arrived: Option<Time>,
+    /// Its size in bytes.
+    size: f64,
+    /// The cluster of probes that it belongs to.
+    cluster: Option<Cluster>,
+}
+
+impl Told {
+    /// One that is no probe.
+    fn new(sent: Time, arrived: Option<Time>, size: f64) -> Told {
+        Told { sent, arrived, size, cluster: None }
+    }
+}
+
+/// From `earlier` to `later` in nanoseconds; below zero if it is the other way round.
+fn nanos(later: Time, earlier: Time) -> i64 {
+    later.0.wrapping_sub(earlier.0) as i64
+}
+
+/// The same in milliseconds.
+fn millis(later: Time, earlier: Time) -> f64 {
+    nanos(later, earlier) as f64 / 1e6
+}
+
+/// The state.
+#[derive(Clone, Debug)]
+pub struct Gcc {
+    network: Network,
+    /// Those that have been ordered.
+    clusters: VecDeque<Cluster>,
+}
+
+impl Gcc {
+    fn feedback(&mut self, arrivals: &Arrivals, now: Time) {
+        if let Some(rtt) = arrivals.rtt {
+            self.network.rtt(rtt);
+        }
+        let told: Vec<Told> = arrivals.packets.iter().filter_map(|packet| self.told(packet)).collect();
+        self.network.feedback(&told, arrivals.in_flight.bytes() as f64, now);
+    }
+
+    /// `None` where feedback has been lost, or does not say when.
+    fn told(&self, packet: &PacketFate) -> Option<Told> {
+        let arrived = match packet.fate {
+            Fate::Arrived { at, .. } => Some(at?),
+            Fate::Lost => None,
+            Fate::Unknown => return None,
+        };
+        let cluster = packet.packet.probe.and_then(|id| self.clusters.iter().find(|cluster| cluster.id == id).copied());
+        let sent = Time(packet.sent.0 / PRECISION * PRECISION);
+        Some(Told { cluster, ..Told::new(sent, arrived, packet.size().bytes() as f64) })
+    }
+}
+
+impl Build for Gcc {
+    const SCHEMES: &'static [Scheme] = &[Scheme {
+        name: "gcc",
+        summary: "Google congestion control: WebRTC's, from the delay's trend, losses and probes",
+        source: "libwebrtc, January 2026; draft-ietf-rmcat-gcc-02",
+        machine: Machine::Rtp,
+        parameters: &PARAMETERS,
+    }];
+
+    fn build(_profile: Profile, values: &[f64]) -> Gcc {
+        let least = values[1];
+        let most = if values[2] < UNGIVEN { values[2].max(least) } else { f64::INFINITY };
+        let on = |i: usize| values[i] == 1.0;
+        let options = Options {
+            start: values[0].clamp(least, most),
+            least,
+            most,
+            allocated: values[3],
+            pacing: values[4],
+            loss: on(5),
+            probing: on(6),
+            alr_probing: on(7),
+            padding: on(8),
+            pushback: on(9),
+        };
+        Gcc { network: Network::new(options), clusters: VecDeque::new() }
+    }
+}
+
+impl Controller for Gcc {
+    type Feedback = RtpEvent;
+
+    fn on_feedback(&mut self, feedback: &RtpEvent, path: &PathView) {
+        match feedback {
+            RtpEvent::Started(_) => self.network.start(path.now),
+            RtpEvent::Arrivals(arrivals) => self.feedback(arrivals, path.now),
+            RtpEvent::Sent { packet, in_flight } => {
+                self.network.sent(packet.size.bytes() as f64, in_flight.bytes() as f64, path.now);
+            }
+            RtpEvent::Tick => self.network.process(path.now),
+            RtpEvent::Frame { .. } | RtpEvent::Report(_) | RtpEvent::Silence => {}
+        }
+    }
+
+    fn gauges(&self, to: &mut dyn Gauges) {
+        let (send, delay, pushback) = self.network.parts();
+        let (throughput, alr) = self.network.reading();
+        let (trend, threshold) = delay.reading();
+        let (average_loss, inherent_loss) = send.loss().reading();
+        to.bits_per_second("allowed", self.network.target());
+        to.bits_per_second("delay_based", known(send.delay_based()));
+        to.bits_per_second("loss_based", if send.loss().ready() { known(send.loss().result().0) } else { f64::NAN });
+        to.bits_per_second("throughput", throughput.unwrap_or(f64::NAN));
+        to.seconds("trend", trend / 1e3);
+        to.seconds("threshold", threshold / 1e3);
+        to.number(
+            "overuse",
+            match delay.usage() {
+                Usage::Normal => 0.0,
+                Usage::Over => 1.0,
+                Usage::Under => -1.0,
+            },
+        );
+        to.number("average_loss", average_loss);
+        to.number("inherent_loss", inherent_loss);
+        to.number("loss_limited", f64::from(u8::from(send.loss_state() != State::Delay)));
+        to.number("application_limited", f64::from(u8::from(alr)));
+        to.number("pushback", self.network.left());
+        to.gauge("window", crate::GaugeUnit::Bytes, pushback.window().unwrap_or(f64::NAN));
+    }
+}
+
+impl MediaController for Gcc {
+    #[inline]
+    fn rate(&self) -> f64 {
+        self.network.pacing() / 8.0
+    }
+
+    fn target(&self) -> Option<Rate> {
+        Some(Rate(self.network.encoding() as u64))
+    }
+
+    fn filling(&self) -> f64 {
+        self.network.padding() / 8.0
+    }
+
+    fn next_probe(&mut self) -> Option<Probe> {
+        let order = self.network.next_order()?;
+        self.clusters.push_back(Cluster { id: order.id, packets: order.packets, bytes: order.bytes });
+        if self.clusters.len() > CLUSTERS {
+            self.clusters.pop_front();
+        }
+        let bytes = Size::from_bytes(order.bytes as u64);
+        Some(Probe { id: order.id, rate: Rate(order.rate as u64), bytes, packets: order.packets })
+    }
+
+    fn settings(&self) -> RtpSettings {
+        RtpSettings {
+            feedback: RtpFeedback::Arrivals,
+            tells_sending: true,
+            tick: PROCESS,
+            burst: BURST,
+            even: true,
+            ..RtpSettings::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

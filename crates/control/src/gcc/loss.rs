@@ -1,0 +1,387 @@
+//! The loss-based estimate: of several rates that the path might leave, the one that explains best what was lost.
+//!
+//! Source: libwebrtc, modules/congestion_controller/goog_cc/loss_based_bwe_v2.cc, with its defaults of January 2026. A
+//! channel has an inherent loss p and a rate b: of what is sent at a rate s above b, 1 - b/s is lost as well. The likelihood of
+//! the last observations, with a preference for high rates while losses are rare, decides between candidates; for each, p takes
+//! one step of Newton's. Left out: packets that are told lost first and received later, which ours never are; smoothing of the
+//! sending rate, a bound that grows with time, and a candidate of the upper bound, which are off there.
+
+mod observations;
+
+use super::{LEAST, Told};
+use observations::{Observations, lower, upper};
+use paceline_units::{Span, Time};
+
+/// The estimate is held for so long at first after losses have lowered it, and at most.
+const FIRST_HOLD: Span = Span::from_millis(300);
+const LONGEST_HOLD: Span = Span::from_secs(60);
+/// How near probabilities come to none and to certainty.
+const EDGE: f64 = 1e-6;
+
+/// What is configurable there (WebRTC-Bwe-LossBasedBweV2), where tests or ours change it; rates in bits a second.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// CandidateFactors: multiples of the estimate that are tried.
+    pub candidates: Vec<f64>,
+    /// HigherBwBiasFactor and HigherLogBwBiasFactor: how much a kbit/s counts, and a logarithm of kbit/s.
+    pub bias: f64,
+    /// The second of them.
+    pub log_bias: f64,
+    /// LossThresholdOfHighBandwidthPreference: with more losses than this low rates are preferred.
+    pub preference: f64,
+    /// BandwidthPreferenceSmoothingFactor.
+    pub preference_smoothing: f64,
+    /// InherentLossLowerBound, UpperBoundOffset and UpperBoundBwBalance: p is at least the first and at most the second and the
+    /// third over b.
+    pub inherent_least: f64,
+    /// The second of them.
+    pub inherent_offset: f64,
+    /// The third.
+    pub inherent_balance: f64,
+    /// InitialInherentLossEstimate.
+    pub inherent_first: f64,
+    /// NewtonStepSize.
+    pub step: f64,
+    /// ObservationDurationLowerBound.
+    pub observation: Span,
+    /// ObservationWindowSize: how many are kept.
+    pub window: usize,
+    /// MinNumObservations: how many it takes.
+    pub enough: usize,
+    /// TemporalWeightFactor: what an observation loses with each later one in the likelihood.
+    pub weight: f64,
+    /// InstantUpperBoundTemporalWeightFactor: and in the average loss.
+    pub instant_weight: f64,
+    /// InstantUpperBoundLossOffset and InstantUpperBoundBwBalance: the rate is at most the second over the average loss above
+    /// the first.
+    pub instant_offset: f64,
+    /// The second of them.
+    pub instant_balance: f64,
+    /// MedianSendingRateFactor: sent so many times faster than the median, a loss is no spike.
+    pub burst: f64,
+    /// NotIncreaseIfInherentLossLessThanAverageLoss.
+    pub wary: bool,
+    /// MaxIncreaseFactor within a DelayedIncreaseWindow.
+    pub increase: f64,
+    /// The second of them.
+    pub increase_window: Span,
+    /// BwRampupUpperBoundFactor: growing, the rate is at most so many times what comes through.
+    pub ramp: f64,
+    /// BwRampupUpperBoundInHoldFactor: and this, if that is less than BwRampupUpperBoundHoldThreshold times the rate held.
+    pub ramp_in_hold: f64,
+    /// The second of them.
+    pub hold_threshold: f64,
+    /// HoldDurationFactor: each hold is so many times longer.
+    pub hold: u64,
+    /// LowerBoundByAckedRateFactor.
+    pub acknowledged_least: f64,
+    /// PaddingDuration: growing, padding is sent for so long; zero: none is.
+    pub padding: Span,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            candidates: vec![1.02, 1.0, 0.95],
+            bias: 0.0002,
+            log_bias: 0.02,
+            preference: 0.2,
+            preference_smoothing: 0.002,
+            inherent_least: 1e-3,
+            inherent_offset: 0.05,
+            inherent_balance: 100e3,
+            inherent_first: 0.01,
+            step: 0.75,
+            observation: Span::from_millis(250),
+            window: 15,
+            enough: 3,
+            weight: 0.9,
+            instant_weight: 0.9,
+            instant_offset: 0.05,
+            instant_balance: 100e3,
+            burst: 2.0,
+            wary: true,
+            increase: 1.3,
+            increase_window: Span::from_millis(300),
+            ramp: 1.5,
+            ramp_in_hold: 1.2,
+            hold_threshold: 1.3,
+            hold: 2,
+            acknowledged_least: 1.0,
+            padding: Span::from_secs(2),
+        }
+    }
+}
+
+/// What limits the estimate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Not losses: the delay.
+    Delay,
+    /// Losses, which lower it or keep it low.
+    Falling,
+    /// Losses; it grows.
+    Growing,
+    /// Losses; it grows, and padding tests it.
+    Padding,
+}
+
+/// A channel.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    inherent: f64,
+    rate: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    until: Option<Time>,
+    length: Span,
+    rate: f64,
+}
+
+const NO_HOLD: Hold = Hold { until: None, length: FIRST_HOLD, rate: f64::INFINITY };
+
+/// The estimator.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    settings: Settings,
+    observations: Observations,
+    average_loss: f64,
+    least: f64,
+    most: f64,
+    acknowledged: Option<f64>,
+    delay_based: f64,
+    best: Option<Channel>,
+    result: (f64, State),
+    hold: Hold,
+    /// Until when padding is sent, and the rate at which it began.
+    padding: Option<(Time, f64)>,
+    /// Since when the estimate grows by [`Settings::increase`] at most, and to what.
+    growing: Option<(Time, f64)>,
+}
+
+impl Default for Loss {
+    fn default() -> Loss {
+        Loss::new(Settings::default())
+    }
+}
+
+impl Loss {
+    /// One that has seen nothing.
+    #[must_use]
+    pub fn new(settings: Settings) -> Loss {
+        Loss {
+            settings,
+            observations: Observations::default(),
+            average_loss: 0.0,
+            least: 1e3,
+            most: f64::INFINITY,
+            acknowledged: None,
+            delay_based: f64::INFINITY,
+            best: None,
+            result: (0.0, State::Delay),
+            hold: NO_HOLD,
+            padding: None,
+            growing: None,
+        }
+    }
+
+    /// Whether enough has been seen.
+    pub fn ready(&self) -> bool {
+        self.best.is_some() && self.observations.count >= self.settings.enough
+    }
+
+    /// The rate, infinite if nothing limits it, and what limits it.
+    pub fn result(&self) -> (f64, State) {
+        if self.ready() { self.result } else { (self.delay_based, State::Delay) }
+    }
+
+    /// The share of the bytes that was lost of late, and what the path loses whatever is sent.
+    pub fn reading(&self) -> (f64, f64) {
+        (self.average_loss, self.best.map_or(f64::NAN, |best| best.inherent))
+    }
+
+    /// The rates of the session.
+    pub fn set_bounds(&mut self, least: f64, most: f64) {
+        self.least = least;
+        self.most = most;
+    }
+
+    /// What comes through.
+    pub fn set_acknowledged(&mut self, rate: f64) {
+        self.acknowledged = Some(rate);
+    }
+
+    /// Feedback tells of these; the delay-based estimate, infinite if there is none; whether the application sends less than it
+    /// may.
+    pub fn feedback(&mut self, told: &[Told], delay_based: f64, alr: bool) {
+        self.delay_based = delay_based;
+        if !self.observations.feedback(told, &self.settings) {
+            return;
+        }
+        self.average_loss = self.observations.average_loss(&self.settings);
+        let Some(last) = self.observations.last else { return };
+        let current = match self.best {
+            Some(best) => best,
+            None if delay_based.is_finite() => {
+                self.result = (delay_based, State::Delay);
+                Channel { inherent: self.settings.inherent_first, rate: delay_based }
+            }
+            None => return,
+        };
+        let mut best = self.likeliest(&current, alr, last);
+        if self.settings.wary && self.average_loss > best.inherent {
+            best.rate = best.rate.min(current.rate);
+        }
+        if self.limited() {
+            best.rate = self.bounded_growth(current.rate, best.rate, last);
+        }
+        let (least, most) =
+            (lower(self.acknowledged, self.least, &self.settings), upper(self.average_loss, self.most, &self.settings));
+        let rate = best.rate.min(most).min(delay_based).max(least);
+        let best = if rate < best.rate {
+            Channel { inherent: 0.0, rate }
+        } else {
+            Channel { rate: best.rate.max(least), ..best }
+        };
+        self.best = Some(best);
+        if self.holding(rate, last) {
+            self.hold.rate = self.hold.rate.max(least);
+            self.result.0 = self.hold.rate.min(rate);
+            return;
+        }
+        self.result = (rate, self.decide(rate, last));
+        if self.limited() && self.growing.is_none_or(|(since, _)| since + self.settings.increase_window < last) {
+            self.growing = Some((last, LEAST.max(best.rate * self.settings.increase)));
+        }
+    }
+
+    fn limited(&self) -> bool {
+        self.result.1 != State::Delay
+    }
+
+    /// Bounded by what it may grow to in a window, and by what comes through.
+    fn bounded_growth(&self, before: f64, mut rate: f64, last: Time) -> f64 {
+        if let Some((since, limit)) = self.growing {
+            if since + self.settings.increase_window > last {
+                rate = rate.min(limit);
+            }
+        }
+        let Some(acknowledged) = self.acknowledged.filter(|_| self.grows(before, rate)) else { return rate };
+        let held = self.hold.rate.is_finite() && acknowledged < self.settings.hold_threshold * self.hold.rate;
+        let factor = if held { self.settings.ramp_in_hold } else { self.settings.ramp };
+        rate = rate.min(factor * acknowledged).max(before);
+        // a little more, so that it grows and padding is sent
+        if self.result.1 == State::Falling && rate == before { rate + 1.0 } else { rate }
+    }
+
+    fn grows(&self, before: f64, after: f64) -> bool {
+        let growing = matches!(self.result.1, State::Growing | State::Padding);
+        self.limited() && (before < after || before == after && growing)
+    }
+
+    /// After losses have lowered it the estimate stays for a while, lest it returns at once to what was too much.
+    fn holding(&self, rate: f64, last: Time) -> bool {
+        self.result.1 == State::Falling && self.hold.until.is_some_and(|until| until > last) && rate < self.delay_based
+    }
+
+    /// The state where the bounds leave `rate`.
+    fn decide(&mut self, rate: f64, last: Time) -> State {
+        let below = rate < self.delay_based && rate < self.most;
+        if below && self.grows(self.result.0, rate) && self.may_grow_on(rate, last) {
+            return self.grow(rate, last);
+        }
+        self.padding = None;
+        if !below {
+            self.hold = NO_HOLD;
+            return State::Delay;
+        }
+        if self.result.1 != State::Falling {
+            let length = Span(self.hold.length.0.saturating_mul(self.settings.hold)).min(LONGEST_HOLD);
+            self.hold = Hold { until: Some(last + self.hold.length), length, rate };
+        }
+        State::Falling
+    }
+
+    fn grow(&mut self, rate: f64, last: Time) -> State {
+        if self.settings.padding == Span::ZERO {
+            return State::Growing;
+        }
+        if self.padding.is_none_or(|(_, began)| rate > began) {
+            self.padding = Some((last + self.settings.padding, rate));
+        }
+        State::Padding
+    }
+
+    fn may_grow_on(&self, rate: f64, last: Time) -> bool {
+        self.result.1 != State::Padding || self.padding.is_some_and(|(until, began)| until >= last || began < rate)
+    }
+
+    /// The channel of the greatest likelihood.
+    fn likeliest(&self, current: &Channel, alr: bool, last: Time) -> Channel {
+        let mut best = (*current, f64::MIN);
+        for rate in self.candidates(current.rate, alr, last) {
+            let inherent = self.newton(&Channel { rate, inherent: self.feasible(current.inherent, rate) });
+            let channel = Channel { rate, inherent };
+            let objective = self.objective(&channel);
+            if objective > best.1 {
+                best = (channel, objective);
+            }
+        }
+        best.0
+    }
+
+    fn candidates(&self, current: f64, alr: bool, last: Time) -> Vec<f64> {
+        let mut rates: Vec<f64> = self.settings.candidates.iter().map(|factor| factor * current).collect();
+        let padded = self.padding.is_some_and(|(until, _)| until >= last);
+        rates.extend(self.acknowledged.filter(|_| !alr || padded));
+        rates.extend(Some(self.delay_based).filter(|&rate| rate.is_finite() && rate > current));
+        let limit = self.growing.filter(|_| self.limited()).map_or(self.most, |(_, limit)| limit);
+        rates.iter().map(|rate| rate.min(limit.max(current))).collect()
+    }
+
+    fn feasible(&self, inherent: f64, rate: f64) -> f64 {
+        let s = &self.settings;
+        let most = if rate > 0.0 { (s.inherent_offset + s.inherent_balance / rate).min(1.0) } else { 1.0 };
+        inherent.max(s.inherent_least).min(most)
+    }
+
+    fn newton(&self, channel: &Channel) -> f64 {
+        let (mut first, mut second) = (0.0, 0.0);
+        for (weight, piece) in self.observations.weighted(self.settings.weight) {
+            let p = loss_probability(channel, piece.rate);
+            let (lost, received) = (piece.lost / 1e3, (piece.size - piece.lost) / 1e3);
+            first += weight * (lost / p - received / (1.0 - p));
+            second -= weight * (lost / (p * p) + received / ((1.0 - p) * (1.0 - p)));
+        }
+        if second >= 0.0 {
+            return channel.inherent;
+        }
+        self.feasible(channel.inherent - self.settings.step * first / second, channel.rate)
+    }
+
+    fn objective(&self, channel: &Channel) -> f64 {
+        let s = &self.settings;
+        let off = s.preference - self.average_loss;
+        let kbit = channel.rate / 1e3;
+        let bias = (s.bias * kbit + s.log_bias * libm::log1p(kbit)) * off / (s.preference_smoothing + off.abs());
+        let mut objective = 0.0;
+        for (weight, piece) in self.observations.weighted(s.weight) {
+            let p = loss_probability(channel, piece.rate);
+            let (lost, received) = (piece.lost / 1e3, (piece.size - piece.lost) / 1e3);
+            objective += weight * (lost * libm::log(p) + received * libm::log(1.0 - p));
+            objective += weight * bias * piece.size / 1e3;
+        }
+        objective
+    }
+}
+
+fn loss_probability(channel: &Channel, sent: f64) -> f64 {
+    let p = channel.inherent;
+    let over = if sent > channel.rate { (1.0 - p) * (sent - channel.rate) / sent } else { 0.0 };
+    (p + over).clamp(EDGE, 1.0 - EDGE)
+}
+
+#[cfg(test)]
+mod tests;

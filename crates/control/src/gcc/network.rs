@@ -1,0 +1,292 @@
+//! How the parts are put together: what each event changes, and in which order.
+//!
+//! Source: libwebrtc, modules/congestion_controller/goog_cc/goog_cc_network_control.cc. The loss counts are taken from the
+//! feedback once a second, as its mode feedback_only does; round-trip times are those that the session measures. That a target
+//! is unchanged keeps it from asking the prober there; here the prober is asked each time.
+
+use super::Told;
+use super::alr::Alr;
+use super::delay::Delay;
+use super::loss::{Loss, Settings, State};
+use super::probe::{Limit, Order, Probes};
+use super::probe_estimate::ProbeEstimate;
+use super::pushback::Pushback;
+use super::send_side::SendSide;
+use super::throughput::Throughput;
+use super::trendline::Usage;
+use paceline_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// Losses are counted over so long: kLossUpdateInterval.
+const LOSS_INTERVAL: Span = Span::from_secs(1);
+/// A probe takes the estimate to this share of what comes through at least: kProbeDropThroughputFraction.
+const PROBE_DROP: f64 = 0.85;
+/// Pushback of less than this is none, and takes at most one in so many frames
+/// (VideoStreamEncoder::UpdateTargetBitrate of video/video_stream_encoder.cc).
+const LEAST_REDUCTION: f64 = 0.01;
+const FRAMES: f64 = 2.0;
+
+/// What a session is given.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Options {
+    /// The rates, in bits a second.
+    pub start: f64,
+    /// The least.
+    pub least: f64,
+    /// The greatest.
+    pub most: f64,
+    /// What the streams can use; zero: unknown.
+    pub allocated: f64,
+    /// Packets leave at this multiple of the target.
+    pub pacing: f64,
+    /// Whether losses count.
+    pub loss: bool,
+    /// Whether it probes.
+    pub probing: bool,
+    /// Whether it probes while the application sends less than it may.
+    pub alr_probing: bool,
+    /// Whether it pads while the loss-based estimate grows.
+    pub padding: bool,
+    /// Whether the encoder gets less while more is in flight than the window.
+    pub pushback: bool,
+}
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct Network {
+    options: Options,
+    send: SendSide,
+    delay: Delay,
+    throughput: Throughput,
+    probe: ProbeEstimate,
+    probes: Probes,
+    alr: Alr,
+    was_in_alr: bool,
+    pushback: Pushback,
+    /// The target, and what pushback has left of it.
+    target: f64,
+    pushed: f64,
+    acknowledged: Option<f64>,
+    counts: (u64, u64),
+    next_count: Option<Time>,
+    orders: VecDeque<Order>,
+}
+
+impl Network {
+    /// One before its session.
+    #[must_use]
+    pub fn new(options: Options) -> Network {
+        let mut send = SendSide::default();
+        let padding = if options.padding { Settings::default().padding } else { Span::ZERO };
+        send.set_loss(Loss::new(Settings { padding, ..Settings::default() }));
+        let mut probes = Probes::default();
+        probes.set_periodic(options.alr_probing);
+        Network {
+            options,
+            send,
+            delay: Delay::default(),
+            throughput: Throughput::default(),
+            probe: ProbeEstimate::default(),
+            probes,
+            alr: Alr::default(),
+            was_in_alr: false,
+            pushback: Pushback::default(),
+            target: options.start,
+            pushed: options.start,
+            acknowledged: None,
+            counts: (0, 0),
+            next_count: None,
+            orders: VecDeque::new(),
+        }
+    }
+
+    /// The session begins.
+    pub fn start(&mut self, now: Time) {
+        let Options { start, least, most, allocated, .. } = self.options;
+        self.send.set_bounds(least, most);
+        self.send.set_target(start);
+        self.delay.aimd.start(start);
+        self.delay.aimd.set_least(least);
+        self.probes.set_available(true, now);
+        let orders = self.probes.set_rates(least, start, most, now);
+        self.order(orders);
+        if allocated > 0.0 {
+            let orders = self.probes.set_allocated(allocated, now);
+            self.order(orders);
+        }
+        self.changed(now);
+    }
+
+    /// The process interval has passed.
+    pub fn process(&mut self, now: Time) {
+        self.send.update(now);
+        self.probes.set_alr(self.alr.since());
+        let orders = self.probes.process(now);
+        self.order(orders);
+        self.pushback.update_window(self.target);
+        self.changed(now);
+    }
+
+    /// A packet of `size` bytes has left; with it so many are in flight.
+    pub fn sent(&mut self, size: f64, in_flight: f64, now: Time) {
+        self.alr.sent(size, now);
+        self.send.sent(now);
+        self.pushback.set_in_flight(in_flight);
+        self.changed(now);
+    }
+
+    /// The session has measured a round-trip time.
+    pub fn rtt(&mut self, rtt: Span) {
+        self.delay.aimd.set_rtt(rtt.as_secs_f64());
+        self.send.set_rtt(rtt);
+    }
+
+    /// Feedback tells of these packets, in the order of their sending; so many bytes are in flight.
+    pub fn feedback(&mut self, told: &[Told], in_flight: f64, now: Time) {
+        if told.is_empty() {
+            return;
+        }
+        self.pushback.set_in_flight(in_flight);
+        let mut received: Vec<Told> = told.iter().filter(|p| p.arrived.is_some()).copied().collect();
+        received.sort_by_key(|p| p.arrived);
+        self.round_trips(&received, now);
+        self.count(told, now);
+        let alr = self.alr.since();
+        if self.was_in_alr && alr.is_none() {
+            self.probes.alr_ended(now);
+        }
+        self.was_in_alr = alr.is_some();
+        self.throughput.feedback(&received);
+        self.acknowledged = self.throughput.rate();
+        self.send.set_acknowledged(self.acknowledged);
+        for packet in &received {
+            self.probe.packet(packet);
+        }
+        let found = self.probe.take().map(|rate| self.not_far_below(rate));
+        let outcome = self.delay.feedback(&received, now, self.acknowledged, found);
+        if let Some(rate) = outcome.rate {
+            if outcome.probe {
+                self.send.set_target(rate);
+            }
+            self.send.set_delay_based(rate);
+        }
+        if self.options.loss {
+            self.send.feedback(told, alr.is_some(), now);
+        }
+        if outcome.rate.is_some() {
+            self.changed(now);
+        }
+        if outcome.recovered {
+            self.probes.set_alr(alr);
+            let orders = self.probes.recovered(now);
+            self.order(orders);
+        }
+        if !received.is_empty() {
+            self.pushback.update_window(self.target);
+        }
+    }
+
+    /// The longest of the window, the shortest of the limit on round trips.
+    fn round_trips(&mut self, received: &[Told], now: Time) {
+        let Some(last) = received.last().and_then(|p| p.arrived) else { return };
+        let waited = |p: &Told| p.arrived.map_or(Span::ZERO, |arrived| last.since(arrived));
+        if let Some(sent) = received.iter().map(|p| p.sent).min() {
+            self.pushback.feedback(sent, now);
+        }
+        if let Some(shortest) = received.iter().map(|p| now.since(p.sent) - waited(p)).min() {
+            self.send.heard(now, shortest);
+        }
+    }
+
+    fn count(&mut self, told: &[Told], now: Time) {
+        self.counts.0 += told.iter().filter(|p| p.arrived.is_none()).count() as u64;
+        self.counts.1 += told.len() as u64;
+        if self.options.loss && self.next_count.is_none_or(|next| now > next) {
+            self.next_count = Some(now + LOSS_INTERVAL);
+            let (lost, all) = std::mem::take(&mut self.counts);
+            self.send.report(lost, all, now);
+        }
+    }
+
+    /// A probe that finds less than is there is not believed at once.
+    fn not_far_below(&self, found: f64) -> f64 {
+        self.acknowledged.map_or(found, |rate| found.max(self.delay.last().min(PROBE_DROP * rate)))
+    }
+
+    fn order(&mut self, orders: Vec<Order>) {
+        if self.options.probing {
+            self.orders.extend(orders);
+        }
+    }
+
+    /// The target may have: pushback takes a step, and the prober may follow.
+    fn changed(&mut self, now: Time) {
+        self.target = self.send.target();
+        self.pushed =
+            if self.options.pushback { self.pushback.step(self.target).max(self.send.least()) } else { self.target };
+        self.alr.set_estimate(self.target);
+        let orders = self.probes.set_estimate(self.target, self.limit(), now);
+        self.order(orders);
+    }
+
+    fn limit(&self) -> Limit {
+        if self.delay.usage() != Usage::Normal {
+            return Limit::Queue;
+        }
+        if self.send.rtt_above_limit() {
+            return Limit::Rtt;
+        }
+        match self.send.loss_state() {
+            State::Falling | State::Padding => Limit::Loss,
+            State::Growing => Limit::LossGrowing,
+            State::Delay => Limit::Delay,
+        }
+    }
+
+    /// The estimate.
+    pub fn target(&self) -> f64 {
+        self.target
+    }
+
+    /// What the encoder gets: pushback drops one in n frames and lowers the target by the n-th part, at most half.
+    pub fn encoding(&self) -> f64 {
+        let reduction = 1.0 - self.pushed / self.target;
+        if reduction <= LEAST_REDUCTION {
+            return self.target;
+        }
+        (self.target * (1.0 - 1.0 / (1.0 / reduction).floor().max(FRAMES))).max(self.send.least())
+    }
+
+    /// The pacer's rate: of the target before pushback, lest packets wait there.
+    pub fn pacing(&self) -> f64 {
+        self.options.pacing * self.target
+    }
+
+    /// The rate up to which padding fills.
+    pub fn padding(&self) -> f64 {
+        if self.send.loss_state() == State::Padding { self.target.min(self.pushed) } else { 0.0 }
+    }
+
+    /// The next cluster to send.
+    pub fn next_order(&mut self) -> Option<Order> {
+        self.orders.pop_front()
+    }
+
+    /// The parts, to be read.
+    pub fn parts(&self) -> (&SendSide, &Delay, &Pushback) {
+        (&self.send, &self.delay, &self.pushback)
+    }
+
+    /// What comes through, if it is known, and whether the application sends less than it may.
+    pub fn reading(&self) -> (Option<f64>, bool) {
+        (self.acknowledged, self.alr.since().is_some())
+    }
+
+    /// What pushback has left of the target.
+    pub fn left(&self) -> f64 {
+        self.pushed / self.target
+    }
+}
+
+#[cfg(test)]
+mod tests;

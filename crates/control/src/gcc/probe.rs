@@ -1,0 +1,269 @@
+//! When to probe, and at what rates.
+//!
+//! Source: libwebrtc, modules/congestion_controller/goog_cc/probe_controller.cc. Left out: repeated initial probes, which an
+//! application must ask for, with the 100 ms that theirs last; probes that follow a network state estimate, of which
+//! libwebrtc has none; what field trials switch on.
+
+use paceline_units::{Span, Time};
+
+/// The first probes, as multiples of the start rate.
+const FIRST: [f64; 2] = [3.0, 6.0];
+/// While a probe brings more than this share of its rate, the next is so many times its result.
+const FURTHER_ABOVE: f64 = 0.7;
+const FURTHER: f64 = 2.0;
+/// A probe's result is awaited for so long: kMaxWaitingTimeForProbingResult.
+const WAIT: Span = Span::from_secs(1);
+/// While the application sends less than it may: how often, at what multiple of the estimate.
+const PERIOD: Span = Span::from_secs(5);
+const PERIODIC: f64 = 2.0;
+/// A fall to less than this share is large: kBitrateDropThreshold. What was before is probed, times the second, if the queue
+/// has drained within the third, if that is so much above the estimate, and not too often.
+const LARGE_DROP: f64 = 0.66;
+const AFTER_DROP: f64 = 0.85;
+const DROP_TIMEOUT: Span = Span::from_secs(5);
+const UNCERTAINTY: f64 = 0.05;
+const BETWEEN: Span = Span::from_secs(5);
+/// And if the application sends less than it may or did so within this: kAlrEndedTimeout.
+const LEFT: Span = Span::from_secs(3);
+/// While losses limit the estimate and it grows, a probe has at most this multiple of it.
+const LOSS_LIMITED: f64 = 1.5;
+/// At most so many times what the streams can use.
+const ALLOCATED: f64 = 2.0;
+/// At most this, if no maximum is given: kDefaultMaxProbingBitrate.
+const UNGIVEN: f64 = 5e6;
+/// What the streams can use is probed at once and twice that, but no more than so many times the estimate.
+const ALLOCATION: [f64; 2] = [1.0, 2.0];
+const ALLOCATION_LIMIT: f64 = 2.0;
+/// A probe has so many packets at least, and lasts so long.
+const PACKETS: u32 = 5;
+const DURATION: f64 = 0.015;
+
+/// What limits the estimate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// Losses; it grows.
+    LossGrowing,
+    /// Losses.
+    Loss,
+    /// The delay, which does not grow or shrink.
+    Delay,
+    /// The delay, which does.
+    Queue,
+    /// A round-trip time of seconds.
+    Rtt,
+}
+
+/// A cluster of packets to send.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Order {
+    /// Its number, from 1.
+    pub id: u32,
+    /// In bits a second.
+    pub rate: f64,
+    /// Bytes at least.
+    pub bytes: f64,
+    /// Packets at least.
+    pub packets: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Init,
+    /// Probes are under way that others may follow.
+    Waiting,
+    Complete,
+}
+
+/// The state.
+#[derive(Clone, Debug)]
+pub struct Probes {
+    state: State,
+    available: bool,
+    start: f64,
+    most: f64,
+    /// What the streams can use; zero: unknown.
+    allocated: f64,
+    estimate: f64,
+    limit: Limit,
+    /// A result above this is followed by another probe.
+    further_above: f64,
+    initiated: Option<Time>,
+    /// Whether probes are sent while the application sends less than it may, since when it does, when it last ceased to.
+    periodic: bool,
+    alr: Option<Time>,
+    alr_ended: Option<Time>,
+    /// The last large drop, and what was before it.
+    drop: (Time, f64),
+    after_drop: Time,
+    last: u32,
+}
+
+impl Default for Probes {
+    fn default() -> Probes {
+        Probes {
+            state: State::Init,
+            available: false,
+            start: 0.0,
+            most: UNGIVEN,
+            allocated: 0.0,
+            estimate: 0.0,
+            limit: Limit::Delay,
+            further_above: f64::INFINITY,
+            initiated: None,
+            periodic: false,
+            alr: None,
+            alr_ended: None,
+            drop: (Time::ZERO, 0.0),
+            after_drop: Time::ZERO,
+            last: 0,
+        }
+    }
+}
+
+impl Probes {
+    /// Whether to probe while the application sends less than it may: libwebrtc does so for screen content.
+    pub fn set_periodic(&mut self, on: bool) {
+        self.periodic = on;
+    }
+
+    /// Since when the application sends less than it may.
+    pub fn set_alr(&mut self, since: Option<Time>) {
+        self.alr = since;
+    }
+
+    /// It ceased to.
+    pub fn alr_ended(&mut self, now: Time) {
+        self.alr_ended = Some(now);
+    }
+
+    /// The rates of the session; the start is zero if it is not given, the maximum infinite.
+    pub fn set_rates(&mut self, least: f64, start: f64, most: f64, now: Time) -> Vec<Order> {
+        if start > 0.0 {
+            self.start = start;
+            self.estimate = start;
+        } else if self.start == 0.0 {
+            self.start = least;
+        }
+        let before = self.most;
+        self.most = if most.is_finite() { most } else { UNGIVEN };
+        match self.state {
+            State::Init if self.available => self.first(now),
+            State::Complete if self.estimate > 0.0 && before < self.most && self.estimate < self.most => {
+                self.initiate(now, &[self.most], false)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Packets can be sent, or no longer.
+    pub fn set_available(&mut self, available: bool, now: Time) -> Vec<Order> {
+        self.available = available;
+        if !available && self.state == State::Waiting {
+            self.complete();
+        }
+        if available && self.state == State::Init && self.start > 0.0 { self.first(now) } else { Vec::new() }
+    }
+
+    /// What the streams can use at most.
+    pub fn set_allocated(&mut self, allocated: f64, now: Time) -> Vec<Order> {
+        let before = std::mem::replace(&mut self.allocated, allocated);
+        let idle = self.state == State::Complete && self.alr.is_some();
+        if !idle || allocated == before || self.estimate >= self.most.min(allocated) {
+            return Vec::new();
+        }
+        let limit = ALLOCATION_LIMIT * self.estimate;
+        let [first, second] = ALLOCATION.map(|scale| scale * allocated);
+        if limit < first {
+            return self.initiate(now, &[limit], true);
+        }
+        let further = limit < second;
+        let second = second.min(limit);
+        if second > first {
+            self.initiate(now, &[first, second], further)
+        } else {
+            self.initiate(now, &[first], further)
+        }
+    }
+
+    fn first(&mut self, now: Time) -> Vec<Order> {
+        self.initiate(now, &FIRST.map(|scale| scale * self.start), true)
+    }
+
+    /// The estimate, and what limits it.
+    pub fn set_estimate(&mut self, estimate: f64, limit: Limit, now: Time) -> Vec<Order> {
+        self.limit = limit;
+        if estimate < LARGE_DROP * self.estimate {
+            self.drop = (now, self.estimate);
+        }
+        self.estimate = estimate;
+        if self.state == State::Waiting && estimate > self.further_above {
+            return self.initiate(now, &[FURTHER * estimate], true);
+        }
+        Vec::new()
+    }
+
+    /// The queue has drained after an overuse: whether what was there before is there again. If it is not, another flow or
+    /// another path has taken it.
+    pub fn recovered(&mut self, now: Time) -> Vec<Order> {
+        let idle = self.alr.is_some() || self.alr_ended.is_some_and(|ended| now.since(ended) < LEFT);
+        if !idle || self.state != State::Complete {
+            return Vec::new();
+        }
+        let probe = AFTER_DROP * self.drop.1;
+        let worth = (1.0 - UNCERTAINTY) * probe > self.estimate;
+        if worth && now.since(self.drop.0) < DROP_TIMEOUT && now.since(self.after_drop) > BETWEEN {
+            self.after_drop = now;
+            return self.initiate(now, &[probe], false);
+        }
+        Vec::new()
+    }
+
+    /// Time has passed.
+    pub fn process(&mut self, now: Time) -> Vec<Order> {
+        let initiated = self.initiated.unwrap_or(Time::ZERO);
+        if self.state == State::Waiting && now.since(initiated) > WAIT {
+            self.complete();
+        }
+        if self.estimate == 0.0 || self.state != State::Complete {
+            return Vec::new();
+        }
+        match self.alr {
+            Some(since) if self.periodic && now >= since.max(initiated) + PERIOD => {
+                self.initiate(now, &[PERIODIC * self.estimate], true)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn complete(&mut self) {
+        self.state = State::Complete;
+        self.further_above = f64::INFINITY;
+    }
+
+    fn initiate(&mut self, now: Time, rates: &[f64], further: bool) -> Vec<Order> {
+        let mut most = if self.allocated > 0.0 { self.most.min(ALLOCATED * self.allocated) } else { self.most };
+        match self.limit {
+            Limit::Rtt | Limit::Queue | Limit::Loss => return Vec::new(),
+            Limit::LossGrowing => most = most.min(LOSS_LIMITED * self.estimate),
+            Limit::Delay => {}
+        }
+        let further = further && rates.iter().all(|&rate| rate < most);
+        let orders: Vec<Order> = rates.iter().map(|rate| self.order(rate.min(most))).collect();
+        self.initiated = Some(now);
+        if let (true, Some(last)) = (further, orders.last()) {
+            self.state = State::Waiting;
+            self.further_above = FURTHER_ABOVE * last.rate;
+        } else {
+            self.complete();
+        }
+        orders
+    }
+
+    fn order(&mut self, rate: f64) -> Order {
+        self.last += 1;
+        Order { id: self.last, rate, bytes: rate * DURATION / 8.0, packets: PACKETS }
+    }
+}
+
+#[cfg(test)]
+mod tests;
