@@ -63,6 +63,7 @@ const SETTINGS: RtpSettings = RtpSettings {
     burst: Span::ZERO,
     l4s: false,
     even: true,
+    frames: false,
 };
 
 /// A later time less an earlier one, in units of which `second` make a second, rounded down; below zero if it is not later.
