@@ -128,6 +128,8 @@ pub struct Bbr3 {
 
     // ---- volume
     min_rtt: Option<Span>,
+    /// The same in seconds; 0 without.
+    min_rtt_s: f64,
     min_rtt_stamp: Time,
     bdp: f64,
     inflight_longterm: f64,
@@ -186,7 +188,9 @@ impl Bbr3 {
         self.smss = f64::from(path.segment);
         self.cwnd = window.max(1.0) * self.smss;
         self.initial_cwnd = self.cwnd;
-        self.min_rtt = (path.srtt > Span::ZERO).then_some(path.srtt);
+        if path.srtt > Span::ZERO {
+            self.set_min_rtt(path.srtt);
+        }
         self.min_rtt_stamp = path.now;
         self.probe_rtt_min_stamp = path.now;
         self.extra_acked_start = path.now;
@@ -262,6 +266,7 @@ impl Build for Bbr3 {
             bw_shortterm: f64::INFINITY,
             bw_latest: 0.0,
             min_rtt: None,
+            min_rtt_s: 0.0,
             min_rtt_stamp: Time::ZERO,
             bdp: 0.0,
             inflight_longterm: f64::INFINITY,

@@ -45,17 +45,35 @@ impl Timers {
     }
 
     /// Moves the entry of a slot to `time`, which is earlier.
-    #[cold]
+    #[inline]
     pub fn earlier(&mut self, slot: usize, time: Time) {
         self.entries[slot] = time;
+        if self.entries.len() == 1 {
+            self.first = time;
+        } else {
+            self.rise_from(slot);
+        }
+    }
+
+    #[cold]
+    fn rise_from(&mut self, slot: usize) {
         self.rise(self.place[slot] as usize);
         self.note_first();
     }
 
     /// Sets the entry of a slot to `time`, later or earlier.
+    #[inline]
     pub fn set(&mut self, slot: usize, time: Time) {
         let later = time > self.entries[slot];
         self.entries[slot] = time;
+        if self.entries.len() == 1 {
+            self.first = time;
+        } else {
+            self.place_anew(slot, later);
+        }
+    }
+
+    fn place_anew(&mut self, slot: usize, later: bool) {
         let at = self.place[slot] as usize;
         if later {
             self.sink(at)

@@ -1,7 +1,7 @@
 //! What the model asks for: pacing rate, quantum and window (draft section "Updating Control Parameters").
 
 use super::{Bbr3, MIN_PIPE_CWND, PACING_MARGIN, PROBE_RTT_CWND_GAIN, STARTUP_PACING_GAIN, State};
-use crate::delivery::{float, greater, lesser, seconds};
+use crate::delivery::{float, greater, lesser};
 use crate::{PathView, RateSample};
 use paceline_units::Span;
 
@@ -37,8 +37,7 @@ impl Bbr3 {
 
     /// BDPMultiple.
     pub(super) fn bdp_multiple(&self, bw: f64, gain: f64) -> f64 {
-        let Some(min_rtt) = self.min_rtt else { return self.initial_cwnd };
-        gain * bw * seconds(min_rtt)
+        if self.min_rtt.is_some() { gain * bw * self.min_rtt_s } else { self.initial_cwnd }
     }
 
     /// QuantizationBudget, with TCP's offload budget of three quanta.

@@ -91,6 +91,11 @@ impl Bbr3 {
         self.extra_acked.update(self.rounds.count, extra, window);
     }
 
+    pub(super) fn set_min_rtt(&mut self, rtt: Span) {
+        self.min_rtt = Some(rtt);
+        self.min_rtt_s = seconds(rtt);
+    }
+
     pub(super) fn update_min_rtt(&mut self, sample: &RateSample, now: Time) {
         self.probe_rtt_expired = now > self.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
         if let Some(rtt) = sample.rtt
@@ -103,14 +108,14 @@ impl Bbr3 {
         if let Some(delay) = self.probe_rtt_min_delay
             && (self.min_rtt.is_none_or(|least| delay < least) || expired)
         {
-            self.min_rtt = Some(delay.max(Span(1)));
+            self.set_min_rtt(delay.max(Span(1)));
             self.min_rtt_stamp = self.probe_rtt_min_stamp;
         }
     }
 
     /// InflightWithHeadroom.
     pub(super) fn inflight_with_headroom(&self) -> f64 {
-        if self.inflight_longterm.is_infinite() {
+        if self.inflight_longterm >= f64::INFINITY {
             return f64::INFINITY;
         }
         let headroom = greater(self.smss, HEADROOM * self.inflight_longterm);
@@ -209,7 +214,7 @@ impl Bbr3 {
                 return true;
             }
         }
-        if !Bbr3::is_inflight_too_high(sample.lost, sample.tx_in_flight) && self.inflight_longterm.is_finite() {
+        if !Bbr3::is_inflight_too_high(sample.lost, sample.tx_in_flight) && self.inflight_longterm < f64::INFINITY {
             self.inflight_longterm = greater(self.inflight_longterm, float(sample.tx_in_flight));
             if self.state == State::ProbeBwUp {
                 self.probe_inflight_longterm_upward(sample);

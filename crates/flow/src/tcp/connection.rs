@@ -215,7 +215,7 @@ impl Connection {
         self.rto = config.initial_rto;
         self.controller = self.fresh.clone();
         self.controller.draw_from(self.stream.fork(u64::from(base)));
-        self.delivery = self.needs.deliveries.then(|| Box::new(Delivery::new(base)));
+        self.delivery = self.needs.deliveries.then(|| Box::new(Delivery::new()));
         self.pacing = paced.then(|| Box::new(Pacing::new()));
         if paced && !self.needs.pacing {
             self.controller.is_paced();

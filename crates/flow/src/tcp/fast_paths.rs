@@ -1,5 +1,5 @@
-//! An acknowledgement in order has three ways through a sender: that of `in_order`, the fast path in `sender`, and the way of
-//! all others. Here a sender that may take all of them runs beside one that takes the last alone.
+//! An acknowledgement has four ways through a sender: in order that of `in_order` and the fast path in `sender`, while losses are
+//! repaired that of `repair/linux/beyond.rs`, and the way of all others. Here a sender that may take all of them runs beside one that takes the last alone.
 
 use super::connection::FastPath;
 use super::repair::Repair;
@@ -7,7 +7,7 @@ use super::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::{Segment, Transmit};
 use core::num::NonZeroU32;
 use paceline_control::{Ecn, Profile, Recovery, Scheme, TcpController, registry};
-use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, TcpOptions};
+use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, Stamp, TcpOptions};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
@@ -154,7 +154,7 @@ fn sender(config: &TcpConfig, scheme: &str, network: Network, slow_only: bool) -
     sender
 }
 
-/// Hands over an acknowledgement, and tells which way it took: that of all, the fast path, the one in order.
+/// Hands over an acknowledgement, and tells which way it took: that of all, the fast path, the one in order, the one of reports.
 fn way(sender: &mut TcpSender, now: Time, ack: &Packet, options: Option<&TcpOptions>, host: &mut Host) -> usize {
     if options.is_none()
         && host.takes_burst()
@@ -166,17 +166,18 @@ fn way(sender: &mut TcpSender, now: Time, ack: &Packet, options: Option<&TcpOpti
     let conn = &sender.conn;
     let plain = options.is_none() && !ack.flags.has(Flags::ECE) && ack.seq > conn.una && ack.seq <= conn.max;
     let fast = conn.fast_path != FastPath::No && plain;
+    let beyond = sender.beyond;
     sender.on_ack(now, ack, options, host);
-    usize::from(fast)
+    if sender.beyond > beyond { 3 } else { usize::from(fast) }
 }
 
 /// Runs both for three seconds. Gives how many acknowledgements the first took by each of its ways.
-fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 3], TestCaseError> {
+fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 4], TestCaseError> {
     let mut pair = [sender(config, scheme, network, false), sender(config, scheme, network, true)];
     let mut receiver = TcpReceiver::new(config);
     let draws = Sequence::new(Stream::new(network.seed, "network"));
     let mut run = Run { queue: Vec::new(), draws, network, scheduled: 0 };
-    let mut ways = [0; 3];
+    let mut ways = [0; 4];
     let (mut now, mut last) = (Time::ZERO, Time::ZERO);
     if network.writes.is_some() {
         (0..150).for_each(|i| run.at(Time::ZERO + Span::from_millis(20 * i), Event::Write));
@@ -306,5 +307,44 @@ fn each_way_is_taken() {
     config.delayed_ack = None;
     config.receive_window = 60; // nothing else bounds it here
     let taken = compare(&config, "bbr3", network).unwrap_or_else(|e| panic!("bbr3: {e}"));
-    assert!(taken[0] > 100 && taken[1] > 100, "{taken:?}");
+    assert!(taken[0] > 20 && taken[1] > 100 && taken[3] > 100, "{taken:?}");
+}
+
+/// A receiver has ways of its own for a segment in order and for one that makes the newest block grow. Beside it runs one that takes
+/// the way of all others alone.
+#[test]
+fn all_ways_of_a_segment_are_one() {
+    for seed in 0..300 {
+        let mut draws = Sequence::new(Stream::new(seed, "segments"));
+        let mut below = |n: u32| (draws.unit() * f64::from(n)) as u32;
+        let profile = [Profile::Rfc, Profile::Ns2, Profile::Linux][below(3) as usize];
+        let mut config = TcpConfig::new(profile, named(["newreno", "sack", "cubic", "bbr3"][below(4) as usize]));
+        config.ecn = [Ecn::Off, Ecn::Classic, Ecn::Accurate][below(3) as usize];
+        // without delays nobody asks when data came last, and the way in order does not note it
+        config.delayed_ack = config.delayed_ack.filter(|_| below(2) == 0 || profile == Profile::Linux);
+        let mut pair = [TcpReceiver::new(&config), TcpReceiver::new(&config)];
+        let (mut seq, mut highest) = (0, 0);
+        for time in 1..400 {
+            let now = Time(time * 1_000_000);
+            seq = match below(20) {
+                0..2 => below(highest + 1), // again, or what was lost
+                2..4 => highest + 1 + below(3),
+                _ => seq + 1,
+            };
+            highest = highest.max(seq);
+            let flags = match below(50) {
+                0 => Flags::CE,
+                1 => Flags::CWR,
+                _ => Flags::NONE,
+            };
+            let flags = if seq == 0 { flags.with(Flags::SYN) } else { flags };
+            let size = if below(30) == 0 { config.header + 10 } else { config.wire() };
+            let stamp = Stamp::at(now);
+            let packet = packet(now, &Segment { seq, stamp, size, flags, extra: None });
+            let [one, other] = &mut pair;
+            let (mut answers, mut expected) = (Vec::new(), Vec::new());
+            assert_eq!(one.on_data(now, &packet, &mut answers), other.on_data_slow(now, &packet, &mut expected));
+            assert_eq!(format!("{answers:?} {one:?}"), format!("{expected:?} {other:?}"), "seed {seed}, {seq}");
+        }
+    }
 }

@@ -146,18 +146,18 @@ impl Connection {
         out.transmit(Segment { seq, stamp: Stamp::at(now), size, flags, extra: None });
         if self.keeps_sent {
             let left = out.left(now);
-            self.sent.leaves(seq, left);
+            let place = self.sent.leaves(seq, left);
             if self.delivery.is_some() || self.pacing.is_some() {
-                self.note_sent(now, seq, left);
+                self.note_sent(now, place, left);
             }
         }
     }
 
     /// The segment has left: for the pacer, and the samples of who models the path.
     #[inline(always)]
-    fn note_sent(&mut self, now: Time, seq: u32, left: Time) {
-        if let Some(delivery) = &mut self.delivery {
-            delivery.sent(seq, left, self.sent.in_flight());
+    fn note_sent(&mut self, now: Time, place: Option<usize>, left: Time) {
+        if let (Some(delivery), Some(place)) = (&mut self.delivery, place) {
+            delivery.sent(place, &self.sent, left, self.sent.in_flight());
         }
         if let Some(pacing) = &mut self.pacing {
             let rate = if self.needs.pacing {

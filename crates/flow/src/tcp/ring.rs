@@ -45,6 +45,12 @@ impl<T: Copy> Ring<T> {
         seq as usize & self.places.len().wrapping_sub(1)
     }
 
+    /// How many there are: a power of two, or none yet.
+    #[inline(always)]
+    pub(super) fn places(&self) -> usize {
+        self.places.len()
+    }
+
     /// Where the segment's entry lies, for the ring's own index.
     #[inline(always)]
     pub(super) fn place(&self, seq: u32) -> Option<usize> {

@@ -23,6 +23,9 @@ pub struct TcpSender {
     /// Acknowledgements take no fast path: what a test compares the fast ones with.
     #[cfg(test)]
     pub(super) slow_only: bool,
+    /// Acknowledgements that took the fast path of those that report beyond a hole.
+    #[cfg(test)]
+    pub(super) beyond: u32,
 }
 
 // What an acknowledgement in order touches, the statistics up to the histogram included, fits into four cache lines with
@@ -41,6 +44,8 @@ impl TcpSender {
             repair,
             #[cfg(test)]
             slow_only: false,
+            #[cfg(test)]
+            beyond: 0,
         };
         sender.choose_path();
         sender
@@ -125,8 +130,16 @@ impl TcpSender {
         out: &mut impl Transmit,
     ) {
         let conn = &mut self.conn;
-        let plain = packet.flags.0 & (Flags::ECE.0 | Flags::SYN.0) == 0 && options.is_none();
-        if !(conn.fast_path != FastPath::No && plain && packet.seq > conn.una && packet.seq <= conn.max) {
+        let plain = packet.flags.0 & (Flags::ECE.0 | Flags::SYN.0) == 0;
+        if let (Some(options), true) = (options, plain && packet.seq == conn.una && !conn.irregular) {
+            return self.on_ack_beyond(now, packet, options, out);
+        }
+        if !(conn.fast_path != FastPath::No
+            && plain
+            && options.is_none()
+            && packet.seq > conn.una
+            && packet.seq <= conn.max)
+        {
             return self.on_ack_slow(now, packet, options, out);
         }
         if let Repair::Linux(linux) = &mut self.repair {
@@ -143,6 +156,33 @@ impl TcpSender {
         conn.fill(now, u32::MAX, out);
     }
 
+    /// An acknowledgement of the left edge, with options, where segments are regular.
+    #[inline(always)]
+    fn on_ack_beyond(&mut self, now: Time, packet: &Packet, options: &TcpOptions, out: &mut impl Transmit) {
+        #[cfg(test)]
+        if self.slow_only {
+            return self.on_ack_slow(now, packet, Some(options), out);
+        }
+        let conn = &mut self.conn;
+        if let Repair::Linux(linux) = &mut self.repair
+            && conn.una < conn.max
+            && linux.on_ack_beyond(conn, now, packet, options, out)
+        {
+            #[cfg(test)]
+            {
+                self.beyond += 1;
+            }
+            if conn.sent.sacked() > 0 {
+                conn.fast_path = FastPath::No;
+            } else {
+                self.choose_path();
+            }
+            return;
+        }
+        self.on_ack_slow(now, packet, Some(options), out);
+    }
+
+    #[inline(never)]
     fn on_ack_slow(&mut self, now: Time, packet: &Packet, options: Option<&TcpOptions>, out: &mut impl Transmit) {
         let conn = &self.conn;
         if packet.seq > conn.max || conn.first_sent == Time::NEVER {
@@ -198,7 +238,10 @@ impl TcpSender {
         }
         if self.conn.delayed_send <= now && self.conn.pacing.is_some() {
             self.conn.delayed_send = Time::NEVER;
-            self.repair.pump(&mut self.conn, now, out);
+            match &mut self.repair {
+                Repair::Linux(linux) => linux.pump(&mut self.conn, now, out), // most that pace
+                repair => repair.pump(&mut self.conn, now, out),
+            }
         } else if self.conn.delayed_send <= now {
             self.integrate(now);
             self.conn.delayed_send = Time::NEVER;

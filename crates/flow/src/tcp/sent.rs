@@ -6,6 +6,8 @@
 //! `tcp_packets_in_flight` in `include/net/tcp.h`: what is out, less what was reported, less what is lost, and what of that
 //! was sent again.
 
+mod reports;
+
 use super::ring::Ring;
 use paceline_packet::Block;
 use paceline_units::Time;
@@ -41,6 +43,8 @@ struct Slot {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Delivered {
     pub(super) seq: u32,
+    /// Where it lies in the ring, until something is sent.
+    pub(super) place: usize,
     pub(super) sent: Time,
     /// It had been sent again: which of its transmissions arrived is not known.
     pub(super) again: bool,
@@ -50,9 +54,9 @@ pub(super) struct Delivered {
 
 impl Slot {
     #[inline]
-    fn delivered(&self, seq: u32) -> Delivered {
+    fn delivered(&self, seq: u32, place: usize) -> Delivered {
         let number = (self.marks & AGAIN != 0).then_some(self.number);
-        Delivered { seq, sent: self.sent, again: self.marks & EVER != 0, number }
+        Delivered { seq, place, sent: self.sent, again: self.marks & EVER != 0, number }
     }
 }
 
@@ -81,6 +85,8 @@ pub(super) struct Sent {
     firsts: BinaryHeap<Reverse<u32>>,
     /// One past the highest segment ever reported or acknowledged.
     forward: u32,
+    /// The blocks of the last report: what is outstanding of them is known to have been reported.
+    known: [Block; 3],
     /// Whether losses are told one by one, and those not told yet.
     tells: bool,
     told: Vec<u32>,
@@ -104,6 +110,7 @@ impl Sent {
             waiting: 0,
             firsts: BinaryHeap::new(),
             forward: first,
+            known: [Block::default(); 3],
             tells: false,
             told: Vec::new(),
         }
@@ -128,7 +135,7 @@ impl Sent {
         self.slots.place(seq)
     }
 
-    fn outstanding(&self) -> core::ops::Range<u32> {
+    pub(super) fn outstanding(&self) -> core::ops::Range<u32> {
         self.slots.first()..self.slots.end()
     }
 
@@ -223,18 +230,26 @@ impl Sent {
         slot.marks |= LISTED;
     }
 
-    /// The segment leaves, for the first time or again.
+    /// The segment leaves, for the first time or again. Gives its place in the ring.
     #[inline(always)]
-    pub(super) fn leaves(&mut self, seq: u32, now: Time) {
+    pub(super) fn leaves(&mut self, seq: u32, now: Time) -> Option<usize> {
         if self.slots.len() == 0 {
             self.slots.begin(seq);
         }
         if seq == self.slots.end() {
             let i = self.slots.push(Slot { sent: now, earlier: NONE, later: NONE, number: 0, marks: 0 });
             self.link_newest(seq, i);
-        } else if let Some(i) = self.place(seq) {
-            self.leaves_again(seq, i, now);
+            return Some(i);
         }
+        let i = self.place(seq)?;
+        self.leaves_again(seq, i, now);
+        Some(i)
+    }
+
+    /// How many places the ring has, and the segments that lie there: what is kept beside it moves with it.
+    #[inline(always)]
+    pub(super) fn places(&self) -> usize {
+        self.slots.places()
     }
 
     #[cold]
@@ -254,7 +269,7 @@ impl Sent {
             && let Some(i) = self.place(self.slots.first())
         {
             let (seq, slot) = (self.slots.first(), self.slots[i]);
-            let delivered = slot.delivered(seq);
+            let delivered = slot.delivered(seq, i);
             if slot.marks & LISTED != 0 {
                 self.unlink(seq, i);
             }
@@ -276,9 +291,9 @@ impl Sent {
         (self.slots.first()..una).all(|seq| self.slots.get(seq).is_some_and(|slot| slot.marks == LISTED))
     }
 
-    /// The same as [`Sent::acked`] for segments that [are plain](Sent::are_plain); tells when each left.
+    /// The same as [`Sent::acked`] for segments that [are plain](Sent::are_plain); tells each.
     #[inline]
-    pub(super) fn acked_in_order(&mut self, una: u32, mut news: impl FnMut(u32, Time)) {
+    pub(super) fn acked_in_order(&mut self, una: u32, mut news: impl FnMut(Delivered)) {
         while self.slots.first() < una
             && let Some(i) = self.place(self.slots.first())
         {
@@ -289,7 +304,7 @@ impl Sent {
                 self.unlink(seq, i);
             }
             self.slots.pop();
-            news(seq, sent);
+            news(Delivered { seq, place: i, sent, again: false, number: None });
         }
         self.forward = self.forward.max(una);
     }
@@ -308,55 +323,6 @@ impl Sent {
             Some(l) => self.slots[l].earlier = NONE,
             None => self.newest = NONE,
         }
-    }
-
-    /// The receiver has what lies in `blocks`; tells what is news.
-    pub(super) fn reported(&mut self, blocks: &[Block; 3], mut news: impl FnMut(Delivered)) {
-        for block in blocks {
-            let end = block.end.min(self.slots.end());
-            let start = block.start.max(self.slots.first().saturating_add(1)); // or the left edge would have moved
-            if start >= end {
-                continue;
-            }
-            self.report(start, end, &mut news);
-            self.forward = self.forward.max(end);
-        }
-    }
-
-    /// Takes in a block that begins with `seq`; what was reported before is passed over at once.
-    fn report(&mut self, mut seq: u32, end: u32, news: &mut impl FnMut(Delivered)) {
-        while seq < end {
-            seq = self.not_sacked(seq);
-            if seq >= end {
-                break;
-            }
-            let Some(i) = self.place(seq) else { return };
-            let slot = self.slots[i];
-            self.unlink(seq, i);
-            self.mark(i, slot.marks & EVER | SACKED);
-            self.slots[i].later = seq + 1;
-            news(slot.delivered(seq));
-            seq += 1;
-        }
-    }
-
-    /// The first segment from `seq` on that has not been reported.
-    pub(super) fn not_sacked(&mut self, seq: u32) -> u32 {
-        let reported = |sent: &Sent, seq: u32| {
-            let slot = &sent.slots[sent.place(seq)?];
-            (slot.marks & SACKED != 0).then_some(slot.later)
-        };
-        let mut end = seq;
-        while let Some(to) = reported(self, end) {
-            end = to;
-        }
-        // The next search from any of these goes there at once.
-        let mut at = seq;
-        while at < end {
-            let Some(i) = self.place(at) else { break };
-            at = std::mem::replace(&mut self.slots[i].later, end);
-        }
-        end
     }
 
     /// The segment counts as lost, it or its retransmission. Says whether it was a retransmission.
@@ -393,6 +359,9 @@ impl Sent {
     /// receiver has thrown away what it had reported (RFC 2018 section 8).
     pub(super) fn timed_out(&mut self, old: impl Fn(Time) -> bool) {
         let renounced = self.slots.head().is_some_and(|s| s.marks & SACKED != 0);
+        if renounced {
+            self.known = [Block::default(); 3];
+        }
         for seq in self.outstanding() {
             let Some(i) = self.place(seq) else { break };
             let Slot { sent, marks, .. } = self.slots[i];
@@ -412,6 +381,7 @@ impl Sent {
             let Some(i) = self.place(seq) else { break };
             self.mark(i, self.slots[i].marks & EVER);
         }
+        self.known = [Block::default(); 3];
         self.firsts.clear();
     }
 
@@ -470,13 +440,19 @@ impl Sent {
     }
 
     /// Moves the part of the list that is judged up to what left before `newest`, a time and a segment, which must not go
-    /// back from one call to the next. Gives when the last of that part was sent.
-    pub(super) fn judge(&mut self, newest: (Time, u32)) -> Option<Time> {
+    /// back from one call to the next. Says whether there is such a part.
+    #[inline(always)]
+    pub(super) fn judge(&mut self, newest: (Time, u32)) -> bool {
         while let Some(i) = self.place(self.unjudged)
             && (self.slots[i].sent, self.unjudged) < newest
         {
             self.unjudged = self.slots[i].later;
         }
+        self.oldest != self.unjudged
+    }
+
+    /// When the last segment of the part that is judged was sent.
+    pub(super) fn last_judged(&self) -> Option<Time> {
         let last = self.place(self.unjudged).map_or(self.newest, |i| self.slots[i].earlier);
         self.place(last).map(|i| self.slots[i].sent)
     }
@@ -487,6 +463,7 @@ impl Sent {
     }
 
     /// When the first outstanding segment was last sent, and whether it was sent again.
+    #[inline(always)]
     pub(super) fn head(&self) -> Option<(Time, bool)> {
         self.slots.head().map(|s| (s.sent, s.marks & EVER != 0))
     }
@@ -503,7 +480,8 @@ impl Sent {
 
     /// Which retransmission of the segment is in flight, if one is.
     pub(super) fn number(&self, seq: u32) -> Option<u32> {
-        self.slots[self.place(seq)?].delivered(seq).number
+        let i = self.place(seq)?;
+        self.slots[i].delivered(seq, i).number
     }
 
     /// The number of the next retransmission.

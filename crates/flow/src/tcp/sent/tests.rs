@@ -49,3 +49,59 @@ fn rfc_2018_8_a_receiver_that_renounces() {
     sent.found();
     assert_eq!((sent.lost(), order(&sent)), (0, vec![1, 2, 3]));
 }
+
+/// What is known of the last report changes nothing: one that remembers it, and takes in a block that has grown by a segment at
+/// once, knows the same as one that looks at each block anew.
+#[test]
+fn reports_are_taken_in_as_if_each_were_the_first() {
+    use paceline_random::{Sequence, Stream};
+    let mut grown = 0;
+    for seed in 0..300 {
+        let mut draws = Sequence::new(Stream::new(seed, "reports"));
+        let mut below = |n: u32| (draws.unit() * f64::from(n)) as u32;
+        let mut pair = [Sent::new(0, true), Sent::new(0, true)];
+        let mut blocks = [Block::default(); 3];
+        let (mut una, mut next, mut now) = (0, 0, 0);
+        for _ in 0..200 {
+            now += 1;
+            let (what, a, b) = (below(12), below(30), below(6));
+            match what {
+                0..2 => {
+                    next += b;
+                    for sent in &mut pair {
+                        (next - b..next).for_each(|seq| _ = sent.leaves(seq, Time(now)));
+                    }
+                }
+                2 => una = (una + b).min(next),
+                3 => pair.iter_mut().for_each(|sent| _ = sent.lose(una + a)),
+                4 => pair.iter_mut().for_each(|sent| _ = sent.next_lost().map(|seq| sent.leaves(seq, Time(now)))),
+                5 if a == 0 => pair.iter_mut().for_each(|sent| sent.timed_out(|sent| sent.0 % 3 == 0)),
+                5 if a == 1 => pair.iter_mut().for_each(Sent::found),
+                6 => blocks = [Block { start: una + a, end: una + a + b }, blocks[0], blocks[1]],
+                7 => blocks.rotate_left(1),
+                _ => blocks[0].end += u32::from(below(8) > 0), // mostly it is the same block that grows
+            }
+            let [one, other] = pair.each_mut();
+            other.known = [Block::default(); 3];
+            let mut news = [Vec::new(), Vec::new()];
+            if let Some(d) = one.grown(&blocks) {
+                grown += 1;
+                news[0].push(d);
+            } else {
+                one.reported(&blocks, |d| news[0].push(d));
+            }
+            other.reported(&blocks, |d| news[1].push(d));
+            assert_eq!(news[0], news[1], "seed {seed}");
+            let [one, other] = pair.each_mut().map(|sent| {
+                let mut acked = Vec::new();
+                sent.acked(una, |d| acked.push(d));
+                let marks: Vec<_> = (una..next).map(|seq| sent.slots.get(seq).map(|slot| slot.marks)).collect();
+                let counts = (sent.sacked(), sent.lost(), sent.again(), sent.in_flight(), sent.forward());
+                let reported: Vec<_> = (una..next).map(|seq| sent.not_sacked(seq)).collect();
+                (acked, marks, counts, reported, order(sent), sent.next_lost())
+            });
+            assert_eq!(one, other, "seed {seed}");
+        }
+    }
+    assert!(grown > 1000, "{grown}");
+}

@@ -227,7 +227,7 @@ proptest! {
     fn the_same_as_segment_after_segment(steps in steps()) {
         let (mut forward, mut sent, mut plain) = (Forward::default(), Sent::new(0, false), Plain::default());
         let (mut una, mut nxt) = (0u32, 20u32);
-        (0..nxt).for_each(|seq| sent.leaves(seq, Time::ZERO));
+        (0..nxt).for_each(|seq| _ = sent.leaves(seq, Time::ZERO));
         for step in steps {
             match step {
                 Step::Ack(edge, blocks) => {
@@ -243,7 +243,7 @@ proptest! {
                     prop_assert_eq!(format!("{news:?}"), format!("{expected:?}"));
                 }
                 Step::Send(new, again) => {
-                    (nxt..nxt + new).for_each(|seq| sent.leaves(seq, Time::ZERO));
+                    (nxt..nxt + new).for_each(|seq| _ = sent.leaves(seq, Time::ZERO));
                     nxt += new;
                     for _ in 0..again {
                         let lost = sent.next_lost();

@@ -107,11 +107,15 @@ impl Autotune {
 
     /// `fresh` segments have arrived out of order, up to `forward`; with them `held` wait there (`tcp_data_queue_ofo`). Their
     /// memory is not the window's, whose right edge stays where it is at the least.
-    #[cold]
+    #[inline]
     pub(super) fn arrived_beyond(&mut self, una: u32, fresh: u32, forward: u32, held: u32) {
-        if self.most.is_none() {
-            return;
+        if self.most.is_some() {
+            self.make_room(una, fresh, forward, held);
         }
+    }
+
+    #[cold]
+    fn make_room(&mut self, una: u32, fresh: u32, forward: u32, held: u32) {
         self.provide(2 * self.space + u64::from(forward.saturating_sub(una)) * self.segment);
         self.window = (self.window + 2 * self.segment * u64::from(fresh)).min(self.clamp);
         self.behind = true;

@@ -42,7 +42,7 @@ impl Linux {
                 }
                 self.find_losses(conn, now, news);
                 if self.state != State::Recovery && conn.sent.lost() > 0 {
-                    self.enter_recovery(conn, now, news);
+                    self.enter_recovery(conn, now, news.echo);
                 }
             }
             State::Loss => {
@@ -74,7 +74,7 @@ impl Linux {
     /// `tcp_time_to_recover`, `tcp_try_to_open`.
     fn open_or_recover(&mut self, conn: &mut Connection, now: Time, news: &mut News) {
         if conn.sent.lost() > 0 {
-            return self.enter_recovery(conn, now, news);
+            return self.enter_recovery(conn, now, news.echo);
         }
         if news.echo && self.state < State::Reducing {
             conn.cwr = true;
@@ -88,6 +88,7 @@ impl Linux {
     }
 
     /// `tcp_try_keep_open`: nothing is lost, but something may be reported, or sent again.
+    #[inline]
     pub(super) fn keep_open(&mut self, conn: &Connection) {
         let again = conn.sent.again() > 0 || conn.sent.head().is_some_and(|(_, ever)| ever);
         let state = if conn.sent.sacked() + conn.sent.lost() > 0 || again { State::Disorder } else { State::Open };
@@ -98,7 +99,8 @@ impl Linux {
     }
 
     /// `tcp_identify_packet_loss`.
-    fn find_losses(&mut self, conn: &mut Connection, now: Time, news: &mut News) {
+    #[inline(always)]
+    pub(super) fn find_losses(&mut self, conn: &mut Connection, now: Time, news: &mut News) {
         if !self.rack.advanced {
             return;
         }
@@ -113,6 +115,7 @@ impl Linux {
     }
 
     /// RFC 8985 section 6.2 step 5. Gives the retransmissions found lost, and when to look again.
+    #[inline(always)]
     pub(super) fn detect(&mut self, conn: &mut Connection, now: Time) -> (u32, Option<Span>) {
         let recovering = self.state >= State::Recovery;
         let window = self.rack.window(recovering, conn.sent.sacked(), conn.rtt.srtt());
@@ -121,13 +124,14 @@ impl Linux {
     }
 
     /// `tcp_enter_recovery`: one reduction, unless one is under way.
-    fn enter_recovery(&mut self, conn: &mut Connection, now: Time, news: &News) {
+    #[cold]
+    pub(super) fn enter_recovery(&mut self, conn: &mut Connection, now: Time, echo: bool) {
         let before = (conn.controller.window(), conn.controller.threshold());
         self.undo.marker = Some(conn.una);
         self.undo.retransmissions = (conn.sent.again() > 0).then(|| conn.sent.again());
         self.undo.before = None;
         if self.prr.is_none() {
-            self.undo.before = (!news.echo).then_some(before);
+            self.undo.before = (!echo).then_some(before);
             self.begin_reduction(conn, now, TcpEvent::Lost { duplicates: 0, again: false });
         }
         conn.action = Action::Duplicates;
@@ -138,7 +142,7 @@ impl Linux {
     /// The reordering timer's way into recovery: no acknowledgement, but one segment counts as delivered.
     pub(super) fn recover_by_timer(&mut self, conn: &mut Connection, now: Time) {
         if self.state != State::Recovery {
-            self.enter_recovery(conn, now, &News::default());
+            self.enter_recovery(conn, now, false);
             if let Some(prr) = &mut self.prr {
                 prr.on_ack(conn.sent.in_flight(), 1, false);
             }

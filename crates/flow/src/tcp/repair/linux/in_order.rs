@@ -4,7 +4,6 @@
 use super::{Linux, News, State};
 use crate::Transmit;
 use crate::tcp::connection::Connection;
-use crate::tcp::sent::Delivered;
 use paceline_control::WindowController;
 use paceline_packet::Packet;
 use paceline_units::{Span, Time};
@@ -47,11 +46,11 @@ impl Linux {
         self.undo.echoed = echoed;
         let (rack, delivery) = (&mut self.rack, &mut conn.delivery);
         let mut times = None;
-        conn.sent.acked_in_order(ack, |seq, sent| {
-            rack.arrived(now, &Delivered { seq, sent, again: false, number: None }, highest);
-            times = Some((times.map_or(sent, |(first, _)| first), sent));
+        conn.sent.acked_in_order(ack, |d| {
+            rack.arrived(now, &d, highest);
+            times = Some((times.map_or(d.sent, |(first, _)| first), d.sent));
             if let Some(delivery) = delivery {
-                delivery.delivered(seq, now);
+                delivery.delivered(&d, now);
             }
         });
         conn.receive_window = conn.config.receive_window.max(1);

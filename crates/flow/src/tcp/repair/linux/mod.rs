@@ -2,10 +2,11 @@
 //!
 //! Sources: RFC 8985 (RACK-TLP), RFC 6937 (PRR), RFC 6298 and RFC 7323 (timer, time stamps), RFC 4015 with RFC 3522
 //! (undoing), RFC 2883 (DSACK), RFC 3168 (ECN), RFC 7661 (a window that is not used); where they leave room, the
-//! behaviour of `net/ipv4/tcp_input.c`. Here is what an acknowledgement does, in `in_order` the common one; `episode` enters and leaves recoveries,
+//! behaviour of `net/ipv4/tcp_input.c`. Here is what an acknowledgement does, in `in_order` and `beyond` the common ones; `episode` enters and leaves recoveries,
 //! `tlp` has sending and the timers.
 
 mod autotune;
+mod beyond;
 mod episode;
 mod in_order;
 mod mdev;
@@ -104,6 +105,7 @@ impl News {
         self.set_timer = false;
     }
 
+    #[inline(always)]
     fn count(&mut self, d: &Delivered, acked: bool) {
         self.delivered += 1;
         if acked {
@@ -160,12 +162,17 @@ impl Linux {
             news.dsack = Some(first.end);
             blocks[0] = Block::default();
         }
+        self.reported(conn, now, &blocks, news);
+    }
+
+    /// The receiver has what lies in `blocks`.
+    fn reported(&mut self, conn: &mut Connection, now: Time, blocks: &[Block; 3], news: &mut News) {
         let (rack, delivery, highest) = (&mut self.rack, &mut conn.delivery, conn.sent.forward());
-        conn.sent.reported(&blocks, |d| {
+        conn.sent.reported(blocks, |d| {
             rack.arrived(now, &d, highest);
             news.count(&d, false);
             if let Some(delivery) = delivery {
-                delivery.delivered(d.seq, now);
+                delivery.delivered(&d, now);
             }
         });
     }
@@ -194,7 +201,7 @@ impl Linux {
                 rack.arrived(now, &d, highest);
                 news.count(&d, true);
                 if let Some(delivery) = delivery {
-                    delivery.delivered(d.seq, now);
+                    delivery.delivered(&d, now);
                 }
             });
         }
@@ -253,6 +260,7 @@ impl Linux {
 
     /// `tcp_ack_update_rtt`: segments sent once give the samples, else the time stamp (RFC 7323 section 4). Gives the
     /// newest segment's round-trip time.
+    #[inline(always)]
     fn time(&mut self, conn: &mut Connection, now: Time, packet: &Packet, news: &mut News) -> Option<Span> {
         let acked = news.acked_sent.filter(|_| !news.again_acked);
         let first = acked.or(news.sacked_sent).map(|(first, _)| now.since(first));
@@ -270,7 +278,7 @@ impl Linux {
     }
 
     /// A round-trip time: what `tcp_rtt_estimator` and `tcp_set_rto` make of it.
-    #[inline]
+    #[inline(always)]
     fn sample(&mut self, conn: &mut Connection, now: Time, rtt: Span) {
         let limits = conn.limits();
         if conn.profile == Profile::Linux {
@@ -320,7 +328,6 @@ impl Linux {
         let in_flight = conn.sent.in_flight();
         let Some(delivery) = &mut conn.delivery else { return };
         let sample = delivery.sample(now, segment, in_flight);
-        delivery.forget(conn.una);
         let Some(mut sample) = sample else { return };
         sample.prior_in_flight = u64::from(prior_in_flight) * segment;
         sample.window_limited = self.limited;

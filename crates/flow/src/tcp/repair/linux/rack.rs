@@ -103,13 +103,23 @@ impl Rack {
     }
 
     /// Section 6.2 step 5: marks what is lost, in order of transmission.
+    #[inline(always)]
     pub(super) fn detect(&mut self, now: Time, segments: &mut Sent, window: Span) -> Found {
         self.advanced = false;
+        match self.newest {
+            Some(newest) if !segments.is_ordered() || segments.judge(newest) => {
+                self.detect_among(now, newest, segments, self.limit(window))
+            }
+            _ => Found::default(), // mostly all that was sent before has arrived or is lost already
+        }
+    }
+
+    /// The same where some of what is in flight was sent before the newest that has arrived.
+    #[inline(never)]
+    fn detect_among(&mut self, now: Time, newest: (Time, u32), segments: &mut Sent, limit: Span) -> Found {
         let mut found = Found::default();
-        let Some(newest) = self.newest else { return found };
-        let limit = self.limit(window);
         if segments.is_ordered() {
-            let last = segments.judge(newest);
+            let last = segments.last_judged();
             while let Some((seq, sent)) = segments.oldest_judged() {
                 if now.since(sent) < limit {
                     // The last must wait longest.
@@ -216,10 +226,10 @@ mod tests {
     #[test]
     fn rfc_8985_6_2_step_2_a_round_trip_below_the_least_is_of_the_original() {
         let mut rack = Rack::new();
-        rack.arrived(ms(100), &Delivered { seq: 0, sent: ms(0), again: false, number: None }, 0);
-        rack.arrived(ms(110), &Delivered { seq: 1, sent: ms(90), again: true, number: Some(0) }, 1);
+        rack.arrived(ms(100), &Delivered { seq: 0, place: 0, sent: ms(0), again: false, number: None }, 0);
+        rack.arrived(ms(110), &Delivered { seq: 1, place: 1, sent: ms(90), again: true, number: Some(0) }, 1);
         assert_eq!(rack.newest, Some((ms(0), 0)));
-        rack.arrived(ms(190), &Delivered { seq: 1, sent: ms(90), again: true, number: Some(0) }, 1);
+        rack.arrived(ms(190), &Delivered { seq: 1, place: 1, sent: ms(90), again: true, number: Some(0) }, 1);
         assert_eq!(rack.newest, Some((ms(90), 1)));
     }
 
@@ -242,7 +252,7 @@ mod tests {
                 let found = pairs.each_mut().map(|(rack, sent)| {
                     let highest = sent.forward();
                     match what {
-                        0..3 => (next..next + many).for_each(|seq| sent.leaves(seq, ms(now))),
+                        0..3 => (next..next + many).for_each(|seq| _ = sent.leaves(seq, ms(now))),
                         3..5 => {
                             for _ in 0..many {
                                 let Some(seq) = sent.next_lost() else { break };

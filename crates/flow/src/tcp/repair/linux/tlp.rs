@@ -127,7 +127,7 @@ impl Linux {
 
     /// Sends while the window exceeds what is in flight: what is lost first, then new data.
     #[inline(never)]
-    pub(in crate::tcp::repair) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
+    pub(in crate::tcp) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         self.pump_calm(conn, now, out);
     }
 
