@@ -85,6 +85,13 @@ fn before_anything_has_come_back_nothing_is_known_of_the_network() {
         "frame_limit_bytes",
         "encoder_bps",
         "ecn_average",
+        "application_limited",
+        "headroom",
+        "loss_limited",
+        "overuse",
+        "pushback",
+        "reference_window_bytes",
+        "threshold_s",
     ];
     let kinds = ["cwnd", "acks", "tfrc", "rtcp"];
     for scheme in registry::schemes().filter(|scheme| scheme.machine != Machine::Udp) {

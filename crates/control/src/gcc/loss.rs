@@ -199,7 +199,8 @@ impl Loss {
 
     /// The share of the bytes that was lost of late, and what the path loses whatever is sent.
     pub fn reading(&self) -> (f64, f64) {
-        (self.average_loss, self.best.map_or(f64::NAN, |best| best.inherent))
+        let known = self.observations.count > 0;
+        (if known { self.average_loss } else { f64::NAN }, self.best.map_or(f64::NAN, |best| best.inherent))
     }
 
     /// The rates of the session.

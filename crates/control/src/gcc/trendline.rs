@@ -91,7 +91,7 @@ impl Trendline {
 
     /// The slope times the groups (60 at most) and the gain, and the threshold: both in milliseconds.
     pub fn reading(&self) -> (f64, f64) {
-        (self.trend, self.threshold)
+        (if self.first.is_some() { self.trend } else { f64::NAN }, self.threshold)
     }
 
     /// A group is complete; the packet that ended it came at `arrived`.

@@ -376,9 +376,7 @@ impl RtpSender {
         if !self.started {
             return;
         }
-        if self.filling.due() <= now {
-            self.fill(now, out);
-        }
+        self.fill(now, out);
         let burst = self.config.settings.burst;
         let mut left = MOST_AT_ONCE;
         while self.is_due(now, burst) {
@@ -399,7 +397,7 @@ impl RtpSender {
             self.pacer.sent(now, CATCH_UP, self.paced, rate);
         }
         self.used |= self.supply.is_left();
-        self.wait_to_fill(now);
+        self.filled(now);
     }
 
     /// Whether the next packet may leave now.

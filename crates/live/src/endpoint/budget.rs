@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// wait for the granted rate, with room to grow; the frames' delays of a viewer.
 pub const SESSION_BYTES: u64 = 8 << 20;
 /// What a recorded sample takes at most, in all tables of an end: as numbers, and as the text in which a client is told.
-pub const SAMPLE_BYTES: u64 = 1300;
+pub const SAMPLE_BYTES: u64 = 1500;
 /// How often the kernel's TCP is read, and how many readings are kept.
 const KERNEL_EVERY_MS: u64 = 10;
 const KERNEL_READINGS: u64 = 131_072;

@@ -182,7 +182,7 @@ impl Controller for Ericsson {
         to.gauge("reference_window", GaugeUnit::Bytes, law.window.into());
         to.seconds("queueing", if self.heard { law.delay.into() } else { f64::NAN });
         to.number("alpha", if self.settings.l4s { law.alpha.into() } else { f64::NAN });
-        to.number("loss_rate", law.loss_rate.into());
+        to.number("loss_rate", if self.heard { law.loss_rate.into() } else { f64::NAN });
         to.number("headroom", law.headroom.into());
         to.bits_per_second("pacing_rate", known(8.0 * self.rate()));
     }

@@ -28,8 +28,10 @@ impl RtpSender {
         self.members(now);
         if self.config.settings.feedback == RtpFeedback::Arrivals {
             let told = if self.is_numbered() { self.numbered(now, report) } else { self.sequenced(now, report) };
-            if let Some(told) = told {
-                self.arrivals(now, told, out);
+            match told {
+                Some(told) => self.arrivals(now, told, out),
+                // what it covers is in flight no more, though no fate is certain yet: the window may be open
+                None => self.run(now, out),
             }
             return;
         }

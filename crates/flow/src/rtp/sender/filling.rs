@@ -22,13 +22,15 @@ pub(super) struct Filling {
     begun: Option<Time>,
     packets: u32,
     bytes: u64,
-    /// When a filler is due because too little has left.
+    /// When the next packet beside the pace is due.
     due: Time,
+    /// The host's interface takes none before.
+    full: Time,
 }
 
 impl Default for Filling {
     fn default() -> Filling {
-        Filling { probes: VecDeque::new(), begun: None, packets: 0, bytes: 0, due: Time::NEVER }
+        Filling { probes: VecDeque::new(), begun: None, packets: 0, bytes: 0, due: Time::NEVER, full: Time::ZERO }
     }
 }
 
@@ -82,7 +84,7 @@ impl RtpSender {
         if !self.started || self.is_over() || self.supply.end() == self.first {
             return;
         }
-        self.filling.due = match self.filling.next(now) {
+        let due = match self.filling.next(now) {
             Some(next) => next,
             // a filler is due once the last packet's gap at the filling rate is over
             None if !self.supply.is_left() && self.is_open() => {
@@ -90,18 +92,34 @@ impl RtpSender {
             }
             None => Time::NEVER,
         };
+        self.filling.due = due.max(self.filling.full);
+    }
+
+    /// What was due by now has left: nothing more is before the clock has gone on.
+    #[inline]
+    pub(super) fn filled(&mut self, now: Time) {
+        self.wait_to_fill(now);
+        self.filling.due = self.filling.due.max(now + Span(1));
     }
 
     /// Sends what is due beside the pace.
-    #[cold]
+    #[inline]
     pub(super) fn fill(&mut self, now: Time, out: &mut impl Transmit) {
+        self.wait_to_fill(now);
+        if self.filling.due <= now {
+            self.fill_up(now, out);
+        }
+    }
+
+    #[cold]
+    fn fill_up(&mut self, now: Time, out: &mut impl Transmit) {
         for _ in 0..MOST_AT_ONCE {
             if self.filling.due > now {
                 return;
             }
             if let Some(until) = out.full_until() {
-                self.filling.due = until;
-                return;
+                self.filling.full = until.max(now + Span(1));
+                return self.wait_to_fill(now);
             }
             let probe = self.filling.probes.front().map(|probe| probe.id);
             let size = if self.supply.is_left() { self.send(now, probe, out) } else { self.filler(now, probe, out) };
@@ -113,7 +131,8 @@ impl RtpSender {
             }
             self.wait_to_fill(now);
         }
-        self.filling.due = self.filling.due.max(now + Span(1));
+        self.filling.full = now + Span(1);
+        self.wait_to_fill(now);
     }
 
     /// A packet that carries nothing leaves.
