@@ -15,6 +15,9 @@ use std::collections::VecDeque;
 const ONE_WAY: Span = Span::from_millis(40);
 const FRAME: Span = Span(33_333_333);
 
+/// What is on its way, and when it arrives.
+type Way = VecDeque<(Time, Segment)>;
+
 /// Of 20 s: packets that the receiver had, and fillers among those that the sender sent.
 fn flow(scheme: &str, lost: f64, seed: u64) -> (u64, usize) {
     let controller = RtpController::new(registry::scheme(scheme).unwrap(), Profile::Rfc, &[]).unwrap();
@@ -22,7 +25,7 @@ fn flow(scheme: &str, lost: f64, seed: u64) -> (u64, usize) {
     let stream = Stream::new(seed, "loop");
     let mut sender = RtpSender::new(&config, controller, stream.fork(1));
     let mut receiver = RtpReceiver::new(&config, stream.fork(2));
-    let (mut there, mut back): (VecDeque<(Time, Segment)>, VecDeque<(Time, Segment)>) = Default::default();
+    let (mut there, mut back) = (Way::new(), Way::new());
     let (mut now, mut frame, mut draws, mut fillers) = (Time::ZERO, Time::ZERO, 0, 0);
     let mut out: Vec<Segment> = Vec::new();
     sender.start(now, &mut out);
@@ -36,7 +39,7 @@ fn flow(scheme: &str, lost: f64, seed: u64) -> (u64, usize) {
                 there.push_back((now + ONE_WAY, segment));
             }
         }
-        let first = |queue: &VecDeque<(Time, Segment)>| queue.front().map_or(Time::NEVER, |(at, _)| *at);
+        let first = |queue: &Way| queue.front().map_or(Time::NEVER, |(at, _)| *at);
         let wake = sender.next_wake();
         assert!(wake >= now, "{scheme}: at {now:?} awake at {wake:?}");
         let next = wake.min(receiver.next_wake()).min(first(&there)).min(first(&back)).min(frame);

@@ -88,7 +88,7 @@ const CBR: &str = "{ kind = \"cbr\", rate = \"2 Mbit/s\" }";
 fn every_machine_both_ways() {
     realtime::tried(|| {
         let server = Served::new(options());
-        let schemes: [&[(&str, &str)]; 10] = [
+        let schemes: [&[(&str, &str)]; 9] = [
             &[("cc", "newreno"), ("receive_window", "50")],
             &[("cc", "cubic"), ("profile", "linux"), ("receive_window", "50")],
             &[("cc", "tfrc")],
