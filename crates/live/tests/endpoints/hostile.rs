@@ -207,15 +207,15 @@ fn memory_is_one_budget() {
     realtime::tried(|| {
         let server = Served::new(ServeOptions { max_memory: 256 << 20, ..options() });
         let flows = |count: usize, every_us: u64| {
-            let mut flow = wanted("t", &[("cc", "tfrc")], 38_000, Direction::Reverse);
-            flow.offer.measure = Some(Measure { from_ms: 0, to_ms: 38_000, every_us });
+            let mut flow = wanted("t", &[("cc", "tfrc")], 33_000, Direction::Reverse);
+            flow.offer.measure = Some(Measure { from_ms: 0, to_ms: 33_000, every_us });
             vec![flow; count]
         };
         let refused = |count, every_us| match send(&ask(&server, flows(count, every_us)), &SendWatch::default()) {
             Err(SendError::Refused(why)) => why,
             other => panic!("{other:?}"),
         };
-        // four times 38,000 samples of 1.3 kB, and 8 MB each
+        // four times 33,000 samples of 1.5 kB, and 8 MB each
         let why = refused(4, 1000);
         assert!(why.contains("221 MB; one client has 192 MB of this server's --max-memory"), "{why}");
         let held = open(&server, &flows(2, 1000)).unwrap();
