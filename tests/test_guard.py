@@ -99,7 +99,7 @@ def test_a_server_outlives_hostile_flows_and_ends_when_told() -> None:
                 time.sleep(0.1)
             for _ in range(3):
                 began = time.monotonic()
-                # TFRC sends a packet a second until the first feedback (RFC 5348, 4.2), and one may be lost in the crowd
+                # TFRC sends a packet a second until the first feedback (RFC 5348, 4.2); one may be lost in the crowd
                 row = send("127.0.0.1", "tfrc", duration_s=3.0, port=port).flows.row(0, named=True)
                 # of three seconds; the rest is the agreement and the end
                 assert row["packets_delivered"] > 10, row
