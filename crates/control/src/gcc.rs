@@ -20,7 +20,10 @@ mod send_side;
 mod throughput;
 mod trendline;
 
-use crate::rtp::{Arrivals, Fate, MediaController, PacketFate, Probe, RtpEvent, RtpFeedback, RtpSettings};
+use crate::rtp::{
+    Arrivals, Fate, FeedbackConfig, FeedbackFormat, MediaController, PacketFate, Probe, RtpEvent, RtpFeedback,
+    RtpSettings,
+};
 use crate::tfrc::{own, own_switch};
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme, known};
 use loss::State;
@@ -36,6 +39,9 @@ const LEAST: f64 = 5e3;
 const PROCESS: Span = Span::from_millis(25);
 /// The pacer sends what the rate allows in this at once: PacingController::kDefaultBurstInterval.
 const BURST: Span = Span::from_millis(40);
+/// libwebrtc's receiver: transport-wide feedback that takes 5 % of what it may send (transport_sequence_number_feedback_generator.cc).
+const FEEDBACK: FeedbackConfig =
+    FeedbackConfig { format: FeedbackFormat::Transport, share: Some(0.05), ..FeedbackConfig::PLAIN };
 /// Times of departure have this precision there (SentPacketInfo::send_time_ms).
 const PRECISION: u64 = Span::from_millis(1).0;
 /// A maximum that is none: kDefaultMaxBitrate.
@@ -222,6 +228,7 @@ impl MediaController for Gcc {
     fn settings(&self) -> RtpSettings {
         RtpSettings {
             feedback: RtpFeedback::Arrivals,
+            feedback_config: FEEDBACK,
             tells_sending: true,
             tick: PROCESS,
             burst: BURST,

@@ -7,7 +7,9 @@
 pub mod frames;
 pub mod law;
 
-use crate::rtp::{Arrivals, FrameTime, MediaController, PacketFate, RtpEvent, RtpFeedback, RtpSession, RtpSettings};
+use crate::rtp::{
+    Arrivals, FeedbackConfig, FrameTime, MediaController, PacketFate, RtpEvent, RtpFeedback, RtpSession, RtpSettings,
+};
 use crate::tfrc::{own, own_whole};
 use crate::{Build, Controller, GaugeUnit, Gauges, Machine, Parameter, PathView, Profile, Scheme, known};
 use frames::{Frames, Packet};
@@ -183,6 +185,8 @@ impl MediaController for Ndtc {
         RtpSettings {
             silence: self.parameters[13] as u32,
             feedback: RtpFeedback::Arrivals,
+            // once a frame, as the draft wants
+            feedback_config: FeedbackConfig { frames: true, ..FeedbackConfig::PLAIN },
             even: true,
             frames: true,
             l4s: true,

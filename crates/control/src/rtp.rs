@@ -165,8 +165,40 @@ pub enum RtpFeedback {
     Arrivals,
 }
 
+/// How a receiver tells when each packet arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FeedbackFormat {
+    /// By RTP's sequence numbers, in 1/1024 s, with ECN marks (RFC 8888).
+    #[default]
+    Rfc8888,
+    /// By transport-wide numbers, in 250 us, without marks (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+    Transport,
+}
+
+/// Feedback on arrivals, if the controller wants it, beside its interval ([`RtpSettings::feedback_interval`]).
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct FeedbackConfig {
+    /// What it is.
+    pub format: FeedbackFormat,
+    /// It leaves after so many packets, if that is sooner than by time; 0: by time alone.
+    pub packets: u32,
+    /// It leaves at a frame's end, if that is sooner.
+    pub frames: bool,
+    /// The interval lets feedback take this share of the bytes on the wire that arrive, from 50 ms to 250 ms, once a rate is known;
+    /// `None`: it is fixed.
+    pub share: Option<f64>,
+    /// It stands alone, without a report and a CNAME (RFC 5506).
+    pub reduced: bool,
+}
+
+impl FeedbackConfig {
+    /// RFC 8888's, by time alone, with a report.
+    pub const PLAIN: FeedbackConfig =
+        FeedbackConfig { format: FeedbackFormat::Rfc8888, packets: 0, frames: false, share: None, reduced: false };
+}
+
 /// What the machine around the controller is to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RtpSettings {
     /// Whether packets are sent in probe bursts, for the receiver to measure the bottleneck's rate.
     pub probes: bool,
@@ -174,6 +206,10 @@ pub struct RtpSettings {
     pub silence: u32,
     /// What is told.
     pub feedback: RtpFeedback,
+    /// From one packet of feedback on arrivals to the next, unless the flow says otherwise.
+    pub feedback_interval: Span,
+    /// What that feedback is and when else it leaves, as the controller's source has it, unless the flow says otherwise.
+    pub feedback_config: FeedbackConfig,
     /// A packet is lost once one has come that was sent so many after it.
     pub reordering: u32,
     /// Whether [`RtpEvent::Sent`] and [`RtpEvent::Frame`] are told.
@@ -191,6 +227,8 @@ pub struct RtpSettings {
 }
 
 impl RtpSettings {
+    /// Ten times a second, as RFC 8698 has it (DELTA).
+    pub const FEEDBACK_INTERVAL: Span = Span::from_millis(100);
     /// As many as TCP waits for (RFC 5681 section 3.2).
     pub const REORDERING: u32 = 3;
 
@@ -208,6 +246,8 @@ impl Default for RtpSettings {
             probes: false,
             silence: 0,
             feedback: RtpFeedback::Reports,
+            feedback_interval: RtpSettings::FEEDBACK_INTERVAL,
+            feedback_config: FeedbackConfig::PLAIN,
             reordering: RtpSettings::REORDERING,
             tells_sending: false,
             tick: Span::ZERO,

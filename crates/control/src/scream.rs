@@ -9,7 +9,7 @@ pub mod ericsson;
 pub mod libwebrtc;
 mod queue;
 
-use crate::rtp::{RtpFeedback, RtpSession, RtpSettings};
+use crate::rtp::{FeedbackConfig, RtpFeedback, RtpSession, RtpSettings};
 use paceline_units::{Size, Span, Time};
 
 /// Feedback that is lost must not hold a sender for ever: after so long without a sending one packet may leave.
@@ -57,6 +57,9 @@ const SETTINGS: RtpSettings = RtpSettings {
     probes: false,
     silence: 0,
     feedback: RtpFeedback::Arrivals,
+    // after 16 packets, a frame's end or 40 ms (the draft's requirements on feedback, and the authors' receiver)
+    feedback_interval: Span::from_millis(40),
+    feedback_config: FeedbackConfig { packets: 16, frames: true, ..FeedbackConfig::PLAIN },
     reordering: RtpSettings::REORDERING,
     tells_sending: true,
     tick: Span::from_millis(10),

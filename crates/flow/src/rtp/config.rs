@@ -1,5 +1,6 @@
 //! The settings of an RTP session, with each profile's defaults.
 
+use paceline_control::rtp::{FeedbackConfig, FeedbackFormat};
 use paceline_control::{Profile, RtpFeedback, RtpSettings};
 use paceline_packet::UDP_IPV4;
 use paceline_packet::rtp::RtpData;
@@ -68,32 +69,6 @@ pub struct ProbeConfig {
     pub history: usize,
 }
 
-/// How a receiver tells when each packet arrived.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum FeedbackFormat {
-    /// By RTP's sequence numbers, in 1/1024 s, with ECN marks (RFC 8888).
-    #[default]
-    Rfc8888,
-    /// By transport-wide numbers, in 250 us, without marks (draft-holmer-rmcat-transport-wide-cc-extensions-01).
-    Transport,
-}
-
-/// Feedback on arrivals, if the controller wants it, beside its interval ([`RtpConfig::feedback_interval`]).
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct FeedbackConfig {
-    /// What it is.
-    pub format: FeedbackFormat,
-    /// It leaves after so many packets, if that is sooner than by time; 0: by time alone.
-    pub packets: u32,
-    /// It leaves at a frame's end, if that is sooner.
-    pub frames: bool,
-    /// The interval lets feedback take this share of the bytes on the wire that arrive, within
-    /// [`RtpConfig::SHORTEST_BY_SHARE`] and [`RtpConfig::LONGEST_BY_SHARE`], once a rate is known; `None`: it is fixed.
-    pub share: Option<f64>,
-    /// It stands alone, without a report and a CNAME (RFC 5506).
-    pub reduced: bool,
-}
-
 /// The settings of a session, for both its ends.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RtpConfig {
@@ -144,16 +119,17 @@ impl RtpConfig {
             },
             loss: LossField::Eight,
             probe: ProbeConfig { burst: 4, width: 0.1, history: 30 },
-            feedback_interval: Span::from_millis(100),
-            feedback: FeedbackConfig::default(),
+            feedback_interval: settings.feedback_interval,
+            feedback: settings.feedback_config,
             ecn: false,
             frames: false,
             frame_period: Span::ZERO,
         };
-        match profile {
+        let config = match profile {
             Profile::Rfc | Profile::Linux => rfc,
             Profile::Ns2 | Profile::Ns2Linux => RtpConfig { segment: 1000, header: 0, whole_segments: true, ..rfc },
-        }
+        };
+        config.with_feedback(settings.feedback_config.format)
     }
 
     /// The shortest interval of feedback that follows what arrives (libwebrtc).
@@ -165,11 +141,13 @@ impl RtpConfig {
     /// the payload; where headers are not counted, it is not counted either.
     #[must_use]
     pub fn with_feedback(self, format: FeedbackFormat) -> RtpConfig {
-        let more = match format {
-            FeedbackFormat::Transport if self.header > 0 => RtpData::TRANSPORT_LEN as u16,
-            _ => 0,
+        let plain = (UDP_IPV4 + RtpData::LEN) as u16;
+        let header = match (self.header, format) {
+            (0, _) => 0,
+            (_, FeedbackFormat::Rfc8888) => plain,
+            (_, FeedbackFormat::Transport) => plain + RtpData::TRANSPORT_LEN as u16,
         };
-        let (segment, header) = (self.segment.saturating_sub(more), self.header + more);
+        let segment = (self.segment + self.header).saturating_sub(header);
         RtpConfig { segment, header, feedback: FeedbackConfig { format, ..self.feedback }, ..self }
     }
 

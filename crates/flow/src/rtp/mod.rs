@@ -22,7 +22,8 @@ mod timing;
 mod transport;
 
 pub use arrivals::ArrivalLog;
-pub use config::{FeedbackConfig, FeedbackFormat, LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
+pub use config::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
+pub use paceline_control::rtp::{FeedbackConfig, FeedbackFormat};
 pub use probe::PacketPairs;
 pub use receiver::RtpReceiver;
 pub use sender::RtpSender;

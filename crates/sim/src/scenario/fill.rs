@@ -100,10 +100,14 @@ pub(super) fn home_ends(file: &File) -> (Option<String>, Option<String>) {
 }
 
 fn fill_rtp(flow: &mut FlowTable, rtp: RtpConfig) {
-    let rtp = rtp.with_feedback(flow.rtp.get_or_insert_default().format());
+    let rtp = match flow.rtp.get_or_insert_default().format() {
+        Some(format) => rtp.with_feedback(format),
+        None => rtp,
+    };
     flow.segment.get_or_insert(Size::from_bytes(rtp.segment.into()));
     flow.header.get_or_insert(Size::from_bytes(rtp.header.into()));
-    flow.rtp.get_or_insert_default().fill(rtp.settings);
+    let writes_frames = matches!(flow.app, App::Encoder { .. });
+    flow.rtp.get_or_insert_default().fill(rtp.settings, writes_frames);
     if rtp.settings.feedback == RtpFeedback::Arrivals {
         flow.ecn.get_or_insert(rtp.ecn);
     }

@@ -45,26 +45,28 @@ pub struct RtpTable {
     pub probe_history: u32,
     /// The time from one packet of feedback on arrivals to the next, unless 5 % of `bandwidth` allow only fewer, or another key
     /// lets it leave sooner; for controllers that want to know when each packet arrives: all on RTP but `lda-plus`, as all keys
-    /// that follow. With `feedback_share`: until a rate is known.
+    /// that follow. With `feedback_share`: until a rate is known. Without one of the keys that say when it leaves, it leaves as the controller's
+    /// source has it: under `gcc` by a share of 5 %, under `scream` and `scream-ericsson` after 16 packets, a frame's end or 40 ms, under
+    /// `scream-libwebrtc` at a frame's end or after 25 ms, under `ndtc` at a frame's end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "100 ms; not there for `lda-plus`", "x-min" = "1 ms", "x-max" = "10 s"))]
+    #[schemars(extend("x-default" = "by controller, else 100 ms; not there for `lda-plus`", "x-min" = "1 ms", "x-max" = "10 s"))]
     pub feedback_interval: Option<Span>,
     /// What feedback on arrivals is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "`rfc8888`; not there for `lda-plus`"))]
+    #[schemars(extend("x-default" = "`twcc` under `gcc`, else `rfc8888`; not there for `lda-plus`"))]
     pub feedback: Option<FeedbackKind>,
     /// Feedback leaves when so many packets have come since the last, if that is sooner than `feedback_interval`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1000), extend("x-default" = "none: by time alone"))]
+    #[schemars(range(min = 1, max = 1000), extend("x-default" = "by controller, else none: by time alone"))]
     pub feedback_packets: Option<u32>,
     /// Feedback leaves when the last packet of a frame has come (app `encoder`), if that is sooner than `feedback_interval`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "`false`; not there for `lda-plus`"))]
+    #[schemars(extend("x-default" = "by controller, else `false`; not there for `lda-plus`"))]
     pub feedback_frames: Option<bool>,
     /// The interval lets feedback take this share of the bytes on the wire that arrived within the last second, from 50 ms to
     /// 250 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "none: the interval is fixed", "x-min" = "0.1 %", "x-max" = "50 %"))]
+    #[schemars(extend("x-default" = "by controller, else none: the interval is fixed", "x-min" = "0.1 %", "x-max" = "50 %"))]
     pub feedback_share: Option<Ratio>,
     /// Feedback goes alone, without a report and a CNAME (RFC 5506).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,6 +93,13 @@ impl FeedbackKind {
         match self {
             FeedbackKind::Rfc8888 => FeedbackFormat::Rfc8888,
             FeedbackKind::Twcc => FeedbackFormat::Transport,
+        }
+    }
+
+    fn from_machine(format: FeedbackFormat) -> FeedbackKind {
+        match format {
+            FeedbackFormat::Rfc8888 => FeedbackKind::Rfc8888,
+            FeedbackFormat::Transport => FeedbackKind::Twcc,
         }
     }
 }
@@ -143,23 +152,36 @@ impl Default for RtpTable {
 
 impl RtpTable {
     /// Writes the defaults that depend on another key, and on what the controller wants.
-    pub(super) fn fill(&mut self, settings: RtpSettings) {
+    pub(super) fn fill(&mut self, settings: RtpSettings, writes_frames: bool) {
         self.gap_jitter.get_or_insert(settings.gap_jitter());
         if settings.feedback == RtpFeedback::Arrivals {
-            self.feedback_interval.get_or_insert(TENTH_SECOND);
-            self.feedback.get_or_insert_default();
+            let wanted = settings.feedback_config;
+            self.feedback.get_or_insert(FeedbackKind::from_machine(wanted.format));
+            // one key of when it leaves stands for all: the controller's own would leave it without effect
+            if !self.says_when() {
+                self.feedback_interval = Some(settings.feedback_interval);
+                self.feedback_packets = (wanted.packets > 0).then_some(wanted.packets);
+                self.feedback_frames = Some(wanted.frames && writes_frames);
+                self.feedback_share = wanted.share.map(Ratio);
+            }
+            self.feedback_interval.get_or_insert(RtpSettings::FEEDBACK_INTERVAL);
             self.feedback_frames.get_or_insert_default();
-            self.reduced_size.get_or_insert_default();
+            self.reduced_size.get_or_insert(wanted.reduced);
         }
         if self.timing != ReportTiming::Reduced {
             self.report_interval.get_or_insert(FIVE_SECONDS);
         }
     }
 
-    /// What feedback on arrivals is.
+    fn says_when(&self) -> bool {
+        let counted = self.feedback_packets.is_some() || self.feedback_frames.is_some();
+        counted || self.feedback_interval.is_some() || self.feedback_share.is_some()
+    }
+
+    /// What feedback on arrivals is, if it is said.
     #[must_use]
-    pub fn format(&self) -> FeedbackFormat {
-        self.feedback.unwrap_or_default().format()
+    pub fn format(&self) -> Option<FeedbackFormat> {
+        self.feedback.map(FeedbackKind::format)
     }
 
     /// The keys of feedback on arrivals, and whether each is given.
@@ -196,9 +218,9 @@ impl RtpTable {
                 width: self.probe_width.0,
                 history: self.probe_history as usize,
             },
-            feedback_interval: self.feedback_interval.unwrap_or(TENTH_SECOND),
+            feedback_interval: self.feedback_interval.unwrap_or(RtpSettings::FEEDBACK_INTERVAL),
             feedback: FeedbackConfig {
-                format: self.format(),
+                format: self.format().unwrap_or(defaults.feedback.format),
                 packets: self.feedback_packets.unwrap_or(0),
                 frames: self.feedback_frames.unwrap_or_default(),
                 share: self.feedback_share.map(|share| share.0),
@@ -209,7 +231,6 @@ impl RtpTable {
     }
 }
 
-const TENTH_SECOND: Span = Span::from_millis(100);
 const FIVE_SECONDS: Span = Span::from_secs(5);
 
 const fn one_megabit() -> Rate {
@@ -237,7 +258,7 @@ mod tests {
             let controller = RtpController::new(scheme, Profile::Rfc, &[]).unwrap();
             let settings = paceline_control::MediaController::settings(&controller);
             let mut table = RtpTable::default();
-            table.fill(settings);
+            table.fill(settings, true);
             let machine = RtpConfig::new(Profile::Rfc, settings);
             assert_eq!(table.config(machine.clone()), machine);
         }

@@ -41,14 +41,15 @@ pub(super) struct Rules {
 }
 
 /// Payload and header of a full segment unless told otherwise, over RTP with feedback of this kind.
-fn sizes(scheme: &Scheme, profile: ControlProfile, feedback: FeedbackFormat) -> (u16, u16) {
+fn sizes(scheme: &Scheme, profile: ControlProfile, feedback: Option<FeedbackFormat>) -> (u16, u16) {
     match scheme.machine {
         Machine::Acks => AcksController::new(scheme, profile, &[]).map_or((0, 0), |controller| {
             let acks = AcksConfig::new(profile, controller.settings());
             (acks.segment, acks.header)
         }),
         Machine::Rtp => RtpController::new(scheme, profile, &[]).map_or((0, 0), |controller| {
-            let rtp = RtpConfig::new(profile, controller.settings()).with_feedback(feedback);
+            let rtp = RtpConfig::new(profile, controller.settings());
+            let rtp = feedback.map_or_else(|| rtp.clone(), |format| rtp.clone().with_feedback(format));
             (rtp.segment, rtp.header)
         }),
         Machine::Tcp(_) => {
@@ -163,7 +164,7 @@ impl Rules {
         self.times(file, path, flow);
         let profile = flow.profile.unwrap_or(file.profile);
         // A controller that is not known is told of elsewhere.
-        let feedback = flow.rtp.as_ref().map_or(FeedbackFormat::Rfc8888, super::rtp::RtpTable::format);
+        let feedback = flow.rtp.as_ref().and_then(super::rtp::RtpTable::format);
         let (segment, header) = scheme(&flow.cc).map_or((0, 0), |scheme| sizes(scheme, profile.control(), feedback));
         let segment = flow.segment.map_or(segment.into(), Size::bytes);
         let header = flow.header.map_or(header.into(), Size::bytes);

@@ -2,10 +2,10 @@
 
 use super::super::{Carrier, SETTINGS, between};
 use super::{Came, Fated, Feedback, Law, Settings};
-use crate::rtp::{Arrivals, Fate, MediaController, RtpEvent, RtpSettings};
+use crate::rtp::{Arrivals, Fate, FeedbackConfig, MediaController, RtpEvent, RtpSettings};
 use crate::tfrc::{own, own_switch};
 use crate::{Build, Controller, GaugeUnit, Gauges, Machine, Parameter, PathView, Profile, Scheme};
-use paceline_units::{Rate, Size, Time};
+use paceline_units::{Rate, Size, Span, Time};
 
 const PARAMETERS: [Parameter; 13] = [
     own("min_rate", 30e3, 1e3, 1e11, "bit/s", "the target at least"),
@@ -170,6 +170,9 @@ impl MediaController for Libwebrtc {
     }
 
     fn settings(&self) -> RtpSettings {
-        RtpSettings { reordering: 0, l4s: true, ..SETTINGS }
+        // a frame's end, or 25 ms after the first packet (congestion_control_feedback_generator.cc)
+        let feedback_config = FeedbackConfig { frames: true, ..FeedbackConfig::PLAIN };
+        let feedback_interval = Span::from_millis(25);
+        RtpSettings { reordering: 0, l4s: true, feedback_interval, feedback_config, ..SETTINGS }
     }
 }
