@@ -44,6 +44,7 @@ COMMANDS: dict[str, str] = {
     "campaign": "campaign",
     "check": "check",
     "emulate": "emulate",
+    "call": "call",
     "plot": "plot",
     "reproduce": "reproduce",
     "suite": "suite",
