@@ -50,6 +50,8 @@ def notes(results: Results) -> None:
     console = layout.stdout()
     for record in results.records:
         lag = record.summary["notes"]["lag"]
-        late = f"{quantity('p50_s', lag['p50_s'])} late in the median, {quantity('p99_s', lag['p99_s'])} at 99 %"
+        late = (
+            f"{quantity('p50_s', lag['p50_s'])} late in the median, {quantity('p99_s', lag['p99_s'])} at 99 %"
+        )
         word = ": disturbed" if is_disturbed(record) else ""
         layout.say(console, f"\nSeed {record.seed}: packets left {late}{word}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import signal
 import sys
@@ -16,8 +15,8 @@ import polars as pl
 
 from paceline import _core, files, linux, paths, realtime
 from paceline.arguments import checked
-from paceline.errors import LiveError, PacelineError
-from paceline.results import Results, RunRecord
+from paceline.errors import LiveError
+from paceline.results import ALL_SERIES, Results, RunRecord
 from paceline.scenario import ScenarioLike, load, written
 from paceline.store import Store, claim
 from paceline.sweeping import seeds_from
@@ -131,7 +130,7 @@ def _failure(where: Path) -> str:
     for name in (ends.FAILED, f"{ends.OTHERS}/near.txt", "near-notes.txt"):
         if (where / name).exists():
             return (where / name).read_text().strip()
-    return "the near end did not come to its end"
+    return "nothing was said of why; this host may be too busy"
 
 
 def _record(
@@ -144,19 +143,19 @@ def _record(
     flows, rates, gauges = [], [], []
     for one in planned:
         near, far = (
-            tables.rows(where / f"{end}-rows.jsonl", one["name"], zero, one["stop_s"]) for end in ("near", "far")
+            tables.rows(where / f"{end}-rows.jsonl", one["name"], zero, one["stop_s"])
+            for end in ("near", "far")
         )
         if not near or not far:
-            said = _failure(where) if (where / "near-notes.txt").exists() else "see whether this host is too busy"
-            raise LiveError(f"{table['name']}: call {one['name']} did not come about: {said}")
+            raise LiveError(f"{table['name']}: call {one['name']} did not come about: {_failure(where)}")
         of = (pl.lit(one["name"]).alias("flow"), pl.lit(0, pl.Int64).alias("instance"))
         flows.append(tables.flow(one, near, far, warm))
         rates.append(tables.rate(near, far, one["start_s"]).select(*of, pl.all()))
         gauges.append(tables.rtcp(near).select(*of, pl.all()))
-    others = Store(where / ends.OTHERS).get("near", seed, ("rate", "rtcp")) if (where / ends.OTHERS).exists() else None
+    others = Store(where / ends.OTHERS).get("near", seed, ALL_SERIES)
     if others is not None:
         flows += others.summary["flows"]
-        rates.append(others.series["rate"])
+        rates.append(_moved(others, float((where / ends.OTHERS / ends.ZERO).read_text())))
     queue = tables.queue(ran.results.series("queue"), ends.LEAD_S, lasts)
     whole = {
         **summary,
@@ -176,3 +175,11 @@ def _record(
         "queue": queue,
     }
     return RunRecord(seed, whole, series)
+
+
+def _moved(others: RunRecord, zero: float) -> pl.DataFrame:
+    """The rates of the flows that are no calls, with times since the scenario's `zero` (by `time.monotonic`) in place
+    of when their ends had found each other."""
+    began = [flow["began_s"] for flow in others.summary["notes"]["flows"] if flow.get("began_s") is not None]
+    late = min(began) - zero if began else 0.0
+    return others.series["rate"].with_columns(pl.col("time_s") + late)

@@ -12,8 +12,8 @@ LASTS_S = 4
 """After this Chromium begins the file anew."""
 _SEED = 1
 _NOISE = 24
-"""Levels of grey by which noise changes each pixel with each frame. The picture of Chromium's own fake camera is so simple that
-the encoder stays at some 500 kbit/s, whatever it may send."""
+"""Levels of grey by which noise changes each pixel with each frame. The picture of Chromium's own fake camera is too
+simple to fill 1.5 Mbit/s."""
 
 
 def write(path: Path, width: int, height: int, frame_rate: int) -> None:

@@ -16,6 +16,8 @@ LEAD_S = 14.0
 """What the path runs before the scenario begins: two browsers start meanwhile."""
 OTHERS = "others"
 """The folder of the flows that are no calls, as in emulation."""
+ZERO = "zero.txt"
+"""When the scenario begins, there, by `time.monotonic`."""
 FAILED = "failed.txt"
 _AFTER_S = 1.5
 """What is waited for at the end: the last rows."""
@@ -26,8 +28,6 @@ def near(folder: str, program: str, seed: str, every_s: str) -> None:
     where = Path(folder)
     zero = float(os.environ["PACELINE_START"]) + LEAD_S
     server = Server(where, "near", zero)
-    began = time.monotonic()
-    zero_monotonic = began + zero - time.time()
     browser.start(program, where, "near")
     if not server.ready.wait(max(0.0, zero - DIAL_S - time.time())):
         files.write_whole(
@@ -39,10 +39,8 @@ def near(folder: str, program: str, seed: str, every_s: str) -> None:
     others = where / OTHERS
     if others.exists():
         time.sleep(max(0.0, zero - time.time()))
-        files.write_whole(others / "zero.txt", repr(zero_monotonic))
-        beside = threading.Thread(target=realtime.near, args=(str(others), seed, every_s))
-        beside.start()
-        beside.join()
+        files.write_whole(others / ZERO, repr(time.monotonic() + zero - time.time()))
+        realtime.near(str(others), seed, every_s)
     time.sleep(max(0.0, zero + server.plan["duration_s"] + _AFTER_S - time.time()))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from paceline import _core
@@ -31,7 +31,9 @@ def calls(table: Mapping[str, Any]) -> list[dict[str, Any]]:
             continue
         app = flow.get("app", {})
         if app.get("kind") != "encoder":
-            raise PacelineError(f'flow.{name}.app: a call of Chromium takes app = {{ kind = "encoder", ... }}')
+            raise PacelineError(
+                f'flow.{name}.app: a call of Chromium takes app = {{ kind = "encoder", ... }}'
+            )
         if flow.get("count", 1) != 1 or flow.get("from", "left") != "left":
             raise PacelineError(f"flow.{name}: a call of Chromium is one flow, from left to right")
         found.append(
@@ -74,7 +76,7 @@ def _later(value: Any, by_s: float, where: str) -> Any:
 
 
 def _moved(key: str, value: Any, by_s: float, where: str) -> Any:
-    if key in _INSTANTS and list(_instants(value)):
+    if key in _INSTANTS or (isinstance(value, Mapping) and "during" in value):
         raise PacelineError(
             f"{where}: a real call begins {by_s:g} s after its path, and only the instants of rate_schedule, "
             "delay_schedule and limit_schedule are moved; leave it out"
@@ -82,10 +84,6 @@ def _moved(key: str, value: Any, by_s: float, where: str) -> Any:
     if key not in _SCHEDULES:
         return _later(value, by_s, where)
     return [{**step, "at": _at(step["at"], by_s)} for step in value]
-
-
-def _instants(value: Any) -> Iterator[str]:
-    yield from value if isinstance(value, list | Mapping) else [str(value)]
 
 
 def _at(text: str, by_s: float) -> str:

@@ -1,6 +1,7 @@
-"""The HTTP server at each end of the path: serves the page to the browser of its end, and takes what that one measures.
+"""The HTTP server at each end of the path: serves the page to the browser of its end, takes what that one measures.
 
-Only offers and answers cross the path: those of the near end's page are handed on to the far end's server, which keeps both.
+Only offers and answers cross the path: those of the near end's page are handed on to the far end's server, which keeps
+both.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from urllib.parse import parse_qs, urlsplit
 
 PORT = 8000
 DIAL_S = 2.0
-"""How long before its start a call's offer and answer are exchanged. Much earlier the receiver would give up to find the sender."""
+"""How long before its start a call's offer and answer are exchanged. Much earlier, and the receiver would give the
+sender up."""
 _HOLD_S = 20.0
 """How long a question for an offer or answer waits for it."""
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """The server of one end ("near" or "far"), whose files lie in `where`. `zero` is the time of day at which the scenario
-    begins."""
+    """The server of one end ("near" or "far"), whose files lie in `where`. `zero` is the time of day at which the
+    scenario begins."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -68,7 +70,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Server
 
-    def do_GET(self) -> None:  # noqa: N802 (the name that the library calls)
+    def do_GET(self) -> None:
         """The page, the plan, an instant to wait for, or what the other end's page left in the box."""
         asked = urlsplit(self.path)
         if asked.path == "/":
@@ -85,7 +87,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self._answer(404)
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         """What the page says."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path.startswith("/box/"):
@@ -130,7 +132,7 @@ def _of_peer(name: str, body: bytes | None) -> tuple[int, bytes]:
     """What the far end's server answers; 204 if it does not."""
     url = f"http://{os.environ['PACELINE_PEER']}:{PORT}{name}"
     try:
-        with urllib.request.urlopen(url, body, timeout=_HOLD_S + 10) as answer:  # noqa: S310 (http, in a namespace of our own)
+        with urllib.request.urlopen(url, body, timeout=_HOLD_S + 10) as answer:
             return answer.status, answer.read()
     except (OSError, urllib.error.URLError):
         return 204, b""

@@ -45,7 +45,9 @@ def rate(near: Rows, far: Rows, start_s: float) -> pl.DataFrame:
 
 def _rates(found: Rows, key: str, start_s: float) -> pl.DataFrame:
     known = [(row["time_s"], row[key]) for row in found if row.get(key) is not None]
-    frame = pl.DataFrame([(start_s, 0), *known], schema={"time_s": pl.Float64, "bytes": pl.Float64}, orient="row")
+    frame = pl.DataFrame(
+        [(start_s, 0), *known], schema={"time_s": pl.Float64, "bytes": pl.Float64}, orient="row"
+    )
     rates = pl.col("bytes").diff() * 8 / pl.col("time_s").diff()
     return (
         frame.filter(pl.col("time_s").diff().fill_null(1.0) > 0)
@@ -130,7 +132,9 @@ def queue(rows_of_path: pl.DataFrame, zero_s: float, until_s: float) -> pl.DataF
     return moved.filter(pl.col("time_s").is_between(0.0, until_s))
 
 
-def queues(summary: Sequence[Mapping[str, Any]], recorded: pl.DataFrame, share: float) -> list[dict[str, Any]]:
+def queues(
+    summary: Sequence[Mapping[str, Any]], recorded: pl.DataFrame, share: float
+) -> list[dict[str, Any]]:
     """The rows of `queues`: lengths as recorded during the scenario, which is this share of the path's time; counts as
     long as the path was there."""
     made = []
