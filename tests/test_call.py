@@ -61,7 +61,7 @@ def test_chromium_uses_a_path_and_obeys_a_drop(tmp_path: Path) -> None:
         assert isinstance(late, float)
         assert 0.4e6 < late < 1e6, "bit/s of 1 Mbit/s"
         gauges = found.series("rtcp")
-        soon = gauges.filter(pl.col("time_s").is_between(DROP_S, DROP_S + 4))["target_bps"].min()
+        soon = gauges.filter(pl.col("time_s").is_between(DROP_S, DROP_S + 4))["allowed_bps"].min()
         assert isinstance(soon, float)
         assert soon < 0.4e6, "bit/s, after a drop to 400 kbit/s"
         after = rates.filter(pl.col("time_s").is_between(DROP_S + 1, STOP_S))["goodput_bps"].mean()
@@ -144,8 +144,8 @@ def test_rows_become_the_tables_of_a_run(tmp_path: Path) -> None:
     assert [row["time_s"] for row in near] == pytest.approx([0.5, 1.0, 1.5, 2.0, 2.1])
     far = [{**row, "time_s": row["at"] - 100} for row in rows("far", "bytesReceived", 800.0)]
     rate = tables.rate(near, far, 0.0)
-    assert rate["goodput_bps"].to_list() == pytest.approx([6400.0] * 5)
-    assert rate["send_rate_bps"].to_list() == pytest.approx([8000.0] * 5)
+    assert rate["goodput_bps"].to_list() == pytest.approx([0.0] + [6400.0] * 5)
+    assert rate["send_rate_bps"].to_list() == pytest.approx([0.0] + [8000.0] * 5)
     call = {"name": "call", "start_s": 0.0, "stop_s": 2.1}
     flow = tables.flow(call, near, far, warmup_s=1.0)
     assert flow["goodput_bps"] == pytest.approx(6400.0)

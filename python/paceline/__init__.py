@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from paceline.sweeping import sweep
     from paceline.variation import cov, jain_over_time
     from paceline.watching import watch
-    from paceline.webrtc import call
+    from paceline.webrtc import call, call_log
 
 # Where the names above are, for those that are asked for: with Polars and NumPy they take a second to import, and
 # the command line's `--help` needs none of them. A name with "" is a module itself. No module here is called as a
@@ -63,6 +63,7 @@ _LATER = {
     "Results": "results",
     "axes": "",
     "call": "webrtc",
+    "call_log": "webrtc",
     "campaign": "",
     "compare": "comparing",
     "cov": "variation",
@@ -128,6 +129,7 @@ __all__ = [
     "StorageError",
     "__version__",
     "call",
+    "call_log",
     "compare",
     "controllers",
     "cov",

@@ -50,6 +50,7 @@ COMMANDS: dict[str, str] = {
     "suite": "suite",
     "model": "model",
     "watch": "watch",
+    "call-log": "call_log",
     "path": "path",
     "gateway": "gateway",
     "kernel-cc": "kernel_cc",

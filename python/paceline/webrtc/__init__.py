@@ -1,7 +1,8 @@
-"""Real calls in a scenario: Chromium's WebRTC in the place of its `gcc` flows, over an emulated path."""
+"""Real calls: Chromium in the place of a scenario's `gcc` flows over an emulated path, and what browsers log."""
 
 from __future__ import annotations
 
 from paceline.webrtc.calling import call
+from paceline.webrtc.logged import call_log
 
-__all__ = ["call"]
+__all__ = ["call", "call_log"]

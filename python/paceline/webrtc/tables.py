@@ -35,26 +35,21 @@ def rows(path: Path, call: str, zero: float, until_s: float) -> list[dict[str, A
 
 
 def rate(near: Rows, far: Rows, start_s: float) -> pl.DataFrame:
-    """`goodput_bps` and `send_rate_bps` between one row and the next, at the receiver's instants."""
-    came = _rates(far, "transport_bytesReceived", start_s).rename({"bps": "goodput_bps"})
-    sent = _rates(near, "transport_bytesSent", start_s).rename({"bps": "send_rate_bps"})
-    if came.is_empty() or sent.is_empty():
-        return came.with_columns(pl.lit(None, pl.Float64).alias("send_rate_bps"))
-    return came.join_asof(sent, on="time_s", strategy="nearest", tolerance=1.0)
+    """`goodput_bps` and `send_rate_bps` between one row and the next from the call's start on, at the receiver's
+    instants; before the start both are 0."""
+    came = _rates(far, "transport_bytesReceived", start_s, "goodput_bps")
+    sent = _rates(near, "transport_bytesSent", start_s, "send_rate_bps")
+    return came.join_asof(sent, on="time_s", strategy="nearest")
 
 
-def _rates(found: Rows, key: str, start_s: float) -> pl.DataFrame:
-    known = [(row["time_s"], row[key]) for row in found if row.get(key) is not None]
-    frame = pl.DataFrame(
-        [(start_s, 0), *known], schema={"time_s": pl.Float64, "bytes": pl.Float64}, orient="row"
-    )
+def _rates(found: Rows, key: str, start_s: float, name: str) -> pl.DataFrame:
+    known = [
+        (row["time_s"], row[key]) for row in found if row.get(key) is not None and row["time_s"] > start_s
+    ]
+    schema = {"time_s": pl.Float64, "bytes": pl.Float64}
+    frame = pl.DataFrame([(start_s, 0.0), *known], schema, orient="row").unique("time_s", maintain_order=True)
     rates = pl.col("bytes").diff() * 8 / pl.col("time_s").diff()
-    return (
-        frame.filter(pl.col("time_s").diff().fill_null(1.0) > 0)
-        .select("time_s", rates.alias("bps"))
-        .slice(1)
-        .sort("time_s")
-    )
+    return frame.select("time_s", rates.fill_null(0.0).alias(name)).set_sorted("time_s")
 
 
 def rtcp(near: Rows) -> pl.DataFrame:
@@ -62,7 +57,7 @@ def rtcp(near: Rows) -> pl.DataFrame:
     told (`targetBitrate`), the round trip of the last STUN check."""
     names = {
         "rtt_s": "currentRoundTripTime",
-        "target_bps": "availableOutgoingBitrate",
+        "allowed_bps": "availableOutgoingBitrate",
         "encoder_bps": "targetBitrate",
     }
     columns = {name: [_number(row.get(key)) for row in near] for name, key in names.items()}
