@@ -32,9 +32,8 @@ def call(
     with emulate. What is printed is what `paceline run` prints of the same file. It needs Chromium, and no network.
 
     \b
-    Examples:
-      paceline call examples/webrtc/one.toml --set "duration=30 s" --out out/call
-      paceline plot out/call
+    Example:
+      paceline call examples/webrtc/loss.toml --out out/call
     """
     # a run in real time has no notices that would say it
     warnings.simplefilter("default", CutShortWarning)

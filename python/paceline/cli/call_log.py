@@ -30,8 +30,7 @@ def call_log(
     the estimate over time, as tables and as a run directory that plot draws.
 
     \b
-    Examples:
+    Example:
       paceline call-log webrtc_internals_dump.txt --out out/log
-      paceline plot out/log
     """
     say(webrtc.call_log(log, out=out), as_json, out)
