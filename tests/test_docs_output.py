@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -150,6 +151,8 @@ COMMANDS = (
     "suite",
     "check",
     "emulate",
+    "call",
+    "call-log",
 )
 
 
@@ -225,6 +228,11 @@ def examples_run(command: str, where: Path, served: int) -> None:
             brief = " --runs 2"
         elif words[1] == "suite" and not {"--list", "--case"} & set(words):
             brief = f" --runs 2 --case {'wired' if words[2] == 'rfc9743' else 'flood'}"
+        if command == "call":
+            require("namespaces", "chromium")
+            brief = ' --set "duration=4 s"'
+        elif command == "call-log":
+            shutil.copy(ROOT / "tests/calls/webrtc_internals_dump.gz", where / words[2])
         # Nothing is fetched from elsewhere.
         here = re.sub(r" -- curl .*", " -- true", line)
         said = printed(f"{here}{brief} || echo FAILED", where, environment)

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from paceline.sweeping import sweep
     from paceline.variation import cov, jain_over_time
     from paceline.watching import watch
+    from paceline.webrtc import call, call_log
 
 # Where the names above are, for those that are asked for: with Polars and NumPy they take a second to import, and
 # the command line's `--help` needs none of them. A name with "" is a module itself. No module here is called as a
@@ -61,6 +62,8 @@ _LATER = {
     "PathRun": "paths",
     "Results": "results",
     "axes": "",
+    "call": "webrtc",
+    "call_log": "webrtc",
     "campaign": "",
     "compare": "comparing",
     "cov": "variation",
@@ -125,6 +128,8 @@ __all__ = [
     "ScenarioError",
     "StorageError",
     "__version__",
+    "call",
+    "call_log",
     "compare",
     "controllers",
     "cov",

@@ -1,0 +1,56 @@
+"""`paceline call`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated
+
+import typer
+
+from paceline import webrtc
+from paceline.cli import layout
+from paceline.cli.options import AsJson, File, Out, Seed, Set
+from paceline.cli.run import read, say
+from paceline.errors import CutShortWarning
+from paceline.quantities import quantity
+from paceline.results import Results
+from paceline.scenario import assignments
+from paceline.turns import is_disturbed
+
+
+def call(
+    file: File,
+    seed: Seed = None,
+    runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs, one after the other.")] = 1,
+    set_: Set = None,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario in real time with Chromium's WebRTC as its gcc flows.
+
+    Two headless browsers call each other over an emulated path made of the scenario's links; all other flows are as
+    with emulate. What is printed is what `paceline run` prints of the same file. It needs Chromium, and no network.
+
+    \b
+    Example:
+      paceline call examples/webrtc/loss.toml --out out/call
+    """
+    # a run in real time has no notices that would say it
+    warnings.simplefilter("default", CutShortWarning)
+    scenario = read(file)
+    results = webrtc.call(scenario, seed=seed, runs=runs, set=assignments(set_ or []), out=out)
+    say(results, as_json, out)
+    if not as_json:
+        notes(results)
+
+
+def notes(results: Results) -> None:
+    """Says how late the emulator was: a late packet looks like a queue to the browsers."""
+    console = layout.stdout()
+    for record in results.records:
+        lag = record.summary["notes"]["lag"]
+        late = (
+            f"{quantity('p50_s', lag['p50_s'])} late in the median, {quantity('p99_s', lag['p99_s'])} at 99 %"
+        )
+        word = ": disturbed" if is_disturbed(record) else ""
+        layout.say(console, f"\nSeed {record.seed}: packets left {late}{word}.")

@@ -1,0 +1,185 @@
+"""`paceline.call`: a scenario whose `gcc` flows are Chromium's calls, in real time."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from paceline import _core, files, linux, paths, realtime
+from paceline.arguments import checked
+from paceline.errors import LiveError
+from paceline.results import ALL_SERIES, Results, RunRecord
+from paceline.scenario import ScenarioLike, load, written
+from paceline.store import Store, claim
+from paceline.sweeping import seeds_from
+from paceline.webrtc import browser, camera, ends, plan, tables
+
+KIND = "call"
+"""What the manifest of such a run directory says."""
+RECORD_EVERY_S = 0.2
+"""How often getStats is asked: often enough for a second's rates, and little beside what a call costs."""
+_QUEUE_EVERY_S = 0.02
+_PATIENCE_S = 20.0
+
+
+@checked()
+def call(
+    scenario: ScenarioLike,
+    seed: int | None = None,
+    runs: int = 1,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
+    *,
+    out: str | Path | None = None,
+) -> Results:
+    """Runs a scenario in real time with Chromium's WebRTC as its `gcc` flows, one run after the other.
+
+    Between two namespaces lies what `paceline path` makes of the links; at each end runs a headless Chromium, and the
+    near one sends a video of its own in each call, from the flow's start to its stop, at most at the encoder's
+    `max_rate`. All other flows are as in `paceline.emulate`. Seeds are those of the path's draws. Tables and the
+    recordings `rate`, `rtcp` and `queue` are those of a simulated run, null where a browser does not tell
+    (docs/chromium.md). Raises NeedsLinux, PathError, PacelineError, ScenarioError, StorageError.
+    """
+    linux.needed("a real call")
+    loaded = load(scenario, set)
+    seeds = seeds_from(loaded.seed if seed is None else seed, runs)
+    program = browser.find()
+    table = tomllib.loads(loaded.to_toml())
+    planned = plan.calls(table)
+    with claim(out, KIND):
+        records = [_run(table, planned, program, number) for number in seeds]
+        manifest = {
+            "kind": KIND,
+            "name": loaded.name,
+            **written(loaded),
+            "seeds": seeds,
+            "version": _core.version(),
+            "browser": browser.version(program),
+            "record": ["rate", "rtcp", "queue"],
+            "record_every_s": RECORD_EVERY_S,
+            "notes": [record.summary["notes"] for record in records],
+            **files.provenance(),
+        }
+        results = Results(records, manifest)
+        if out is not None:
+            results.write(out)
+        return results
+
+
+def _run(table: Mapping[str, Any], planned: list[dict[str, Any]], program: str, seed: int) -> RunRecord:
+    """One run. Raises PacelineError if a call did not come about."""
+    with tempfile.TemporaryDirectory(prefix="paceline-", ignore_cleanup_errors=True) as name:
+        where = Path(name)
+        lasts = _prepare(where, table, planned)
+        code = (
+            "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
+            " from paceline.webrtc import ends; getattr(ends, sys.argv[1])(*sys.argv[2:])"
+        )
+        here = [sys.executable, "-c", code]
+        far = shlex.join([*here, "far", name, program])
+        ran = paths.path(
+            where / "path.toml",
+            [*here, "near", name, program, str(seed), str(realtime.RECORD_EVERY_S)],
+            far=f"{far} 2>{shlex.quote(str(where / 'far-errors.txt'))}",
+            for_s=ends.LEAD_S + lasts + _PATIENCE_S,
+            seed=seed,
+            record_every_s=_QUEUE_EVERY_S,
+        )
+        if ran.status == 128 + signal.SIGINT:
+            raise KeyboardInterrupt
+        if ran.status != 0:
+            raise LiveError(f"{table['name']}: {_failure(where)}")
+        return _record(where, table, planned, ran, seed)
+
+
+def _prepare(where: Path, table: Mapping[str, Any], planned: list[dict[str, Any]]) -> float:
+    """Writes what both ends read; how long the scenario lasts, in seconds. Raises StorageError, PacelineError."""
+    lasts = _core.quantity(table["duration"], "s")
+    width, height = plan.picture(planned)
+    files.write_whole(where / "path.toml", plan.path(table, ends.LEAD_S))
+    files.write_json(
+        where / "plan.json",
+        {
+            "calls": planned,
+            "duration_s": lasts,
+            "every_s": RECORD_EVERY_S,
+            "width": width,
+            "height": height,
+            "frame_rate": plan.FRAME_RATE,
+        },
+    )
+    camera.write(where / "camera.y4m", width, height, plan.FRAME_RATE)
+    others = {name: flow for name, flow in table["flow"].items() if flow["cc"] != plan.CC}
+    if others:
+        files.make_directory(where / ends.OTHERS)
+        rest = load({**table, "flow": others})
+        realtime.flows(rest, rest.seed)  # refuses what no live flow can be
+        files.write_whole(where / ends.OTHERS / "scenario.toml", rest.to_toml())
+    return lasts
+
+
+def _failure(where: Path) -> str:
+    """Why the near end ended early."""
+    for name in (ends.FAILED, f"{ends.OTHERS}/near.txt", "near-notes.txt"):
+        if (where / name).exists():
+            return (where / name).read_text().strip()
+    return "nothing was said of why; this host may be too busy"
+
+
+def _record(
+    where: Path, table: Mapping[str, Any], planned: list[dict[str, Any]], ran: paths.PathRun, seed: int
+) -> RunRecord:
+    """The run as tables and recordings."""
+    (summary,) = ran.results.summaries
+    lasts, warm = (_core.quantity(table[key], "s") for key in ("duration", "warmup"))
+    zero = float(ran.report["start"]) + ends.LEAD_S
+    flows, rates, gauges = [], [], []
+    for one in planned:
+        near, far = (
+            tables.rows(where / f"{end}-rows.jsonl", one["name"], zero, one["stop_s"])
+            for end in ("near", "far")
+        )
+        if not near or not far:
+            raise LiveError(f"{table['name']}: call {one['name']} did not come about: {_failure(where)}")
+        of = (pl.lit(one["name"]).alias("flow"), pl.lit(0, pl.Int64).alias("instance"))
+        flows.append(tables.flow(one, near, far, warm))
+        rates.append(tables.rate(near, far, one["start_s"]).select(*of, pl.all()))
+        gauges.append(tables.rtcp(near).select(*of, pl.all()))
+    others = Store(where / ends.OTHERS).get("near", seed, ALL_SERIES)
+    if others is not None:
+        flows += others.summary["flows"]
+        rates.append(_moved(others, float((where / ends.OTHERS / ends.ZERO).read_text())))
+    queue = tables.queue(ran.results.series("queue"), ends.LEAD_S, lasts)
+    whole = {
+        **summary,
+        "name": table["name"],
+        "seed": seed,
+        "duration_s": lasts,
+        "warmup_s": warm,
+        "end_s": lasts,
+        "measured_s": lasts - warm,
+        "flows": flows,
+        "queues": tables.queues(summary["queues"], queue, lasts / ran.report["duration_s"]),
+        "notes": {"lag": ran.report["lag"], "host": ran.report["host"]},
+    }
+    series = {
+        "rate": pl.concat(rates, how="diagonal"),
+        "rtcp": pl.concat(gauges, how="diagonal"),
+        "queue": queue,
+    }
+    return RunRecord(seed, whole, series)
+
+
+def _moved(others: RunRecord, zero: float) -> pl.DataFrame:
+    """The rates of the flows that are no calls, with times since the scenario's `zero` (by `time.monotonic`) in place
+    of when their ends had found each other."""
+    began = [flow["began_s"] for flow in others.summary["notes"]["flows"] if flow.get("began_s") is not None]
+    late = min(began) - zero if began else 0.0
+    return others.series["rate"].with_columns(pl.col("time_s") + late)
