@@ -4,6 +4,10 @@
 //! Evaluations", 2019), with frames at exact intervals and with key frames at intervals too: a new target is followed at
 //! once, but then none for a reaction time; a frame's size is its share of the rate times a Laplace draw around 1; a key
 //! frame is several times as large, and the frames that follow it make up for it.
+//!
+//! What differs from the RFC: frame intervals do not fluctuate (`SCALE_t` of section 5.3 is 0); a change of the target
+//! begins no burst (section 5.2), only a key frame does, whose size is a multiple of the mean (`key_size`) and not bytes
+//! (`K_B`), over `K_d` = 8 frames; and a draw below a tenth counts as a tenth. There is no trace-driven source (section 6).
 
 use crate::application::{Action, Period};
 use paceline_random::{Sequence, Stream};
