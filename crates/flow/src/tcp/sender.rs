@@ -121,7 +121,7 @@ impl TcpSender {
     }
 
     /// An acknowledgement that has no fast path at all, or not that of [`TcpSender::on_ack_in_order`].
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn on_ack_out_of_line(
         &mut self,
         now: Time,

@@ -76,7 +76,7 @@ impl Linux {
             self.rearm(conn, now); // no probe while something is reported
         }
         if conn.needs.deliveries {
-            self.model(conn, now, in_flight);
+            self.model_as_usual(conn, now, in_flight);
         } else {
             // a copy, so that what lies in registers above need not have an address
             let News { delivered, sacked, lost, .. } = news;

@@ -61,7 +61,7 @@ impl Linux {
         self.timeouts = 0;
         self.rack.adapt(false, ack, conn.max);
         if conn.needs.deliveries {
-            self.model(conn, now, in_flight);
+            self.model_as_usual(conn, now, in_flight);
         } else {
             let news = News { delivered: segments, acked: true, ..News::default() };
             self.control(conn, now, in_flight, Some(now.since(last)), &news);
