@@ -227,6 +227,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn the_short_way_is_the_way_of_all(
             draws in prop::collection::vec(any::<(u8, u8, u8)>(), 1..1500), loss in prop_oneof![Just(0u8), Just(3), Just(12)]

@@ -115,6 +115,36 @@ impl Connection {
         self.put(now, seq, out);
     }
 
+    /// Sends the next segment, which is new, where [`Connection::sent`] is kept.
+    // What `put` does, but for the questions whose answers are known.
+    #[inline(always)]
+    pub(super) fn put_new(&mut self, now: Time, out: &mut impl Transmit) {
+        debug_assert!(self.keeps_sent && self.nxt == self.max && !self.keeps_timer);
+        let seq = self.nxt;
+        let (mut flags, mut size) = (Flags::NONE, self.wire);
+        if self.timer == Time::NEVER || self.una == self.max {
+            self.timer = now + self.rto;
+        }
+        (self.nxt, self.max) = (seq + 1, seq + 1);
+        if !self.timing {
+            (self.timing, self.timed, self.timed_at) = (true, seq, now);
+        }
+        if self.irregular {
+            (flags, size) = self.shape(seq, flags);
+        }
+        if seq + 1 == self.limit {
+            flags = flags.with(Flags::PUSH);
+        }
+        self.last_sent = now;
+        self.stats.packets_sent += 1;
+        out.transmit(Segment { seq, stamp: Stamp::at(now), size, flags, extra: None });
+        let left = out.left(now);
+        let place = self.sent.leaves_new(seq, left);
+        if self.delivery.is_some() || self.pacing.is_some() {
+            self.note_sent(now, Some(place), left);
+        }
+    }
+
     /// Sends the segment `seq`, for the first time or again.
     #[inline(always)]
     fn put(&mut self, now: Time, seq: u32, out: &mut impl Transmit) {

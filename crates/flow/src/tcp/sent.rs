@@ -233,17 +233,24 @@ impl Sent {
     /// The segment leaves, for the first time or again. Gives its place in the ring.
     #[inline(always)]
     pub(super) fn leaves(&mut self, seq: u32, now: Time) -> Option<usize> {
-        if self.slots.len() == 0 {
-            self.slots.begin(seq);
-        }
-        if seq == self.slots.end() {
-            let i = self.slots.push(Slot { sent: now, earlier: NONE, later: NONE, number: 0, marks: 0 });
-            self.link_newest(seq, i);
-            return Some(i);
+        if self.slots.len() == 0 || seq == self.slots.end() {
+            return Some(self.leaves_new(seq, now));
         }
         let i = self.place(seq)?;
         self.leaves_again(seq, i, now);
         Some(i)
+    }
+
+    /// The segment leaves, which is the one after the last that is outstanding, or the only one.
+    #[inline(always)]
+    pub(super) fn leaves_new(&mut self, seq: u32, now: Time) -> usize {
+        if self.slots.len() == 0 {
+            self.slots.begin(seq);
+        }
+        debug_assert!(seq == self.slots.end());
+        let i = self.slots.push(Slot { sent: now, earlier: NONE, later: NONE, number: 0, marks: 0 });
+        self.link_newest(seq, i);
+        i
     }
 
     /// How many places the ring has, and the segments that lie there: what is kept beside it moves with it.

@@ -157,9 +157,10 @@ impl Linux {
                 let app_limited = conn.delivery.as_ref().is_none_or(|d| d.is_app_limited());
                 conn.tell(TcpEvent::Resumed { idle: now.since(conn.last_sent), app_limited }, now);
             }
-            let seq = conn.nxt;
-            conn.nxt += 1;
-            self.send(conn, now, seq, out);
+            conn.put_new(now, out);
+            if let Some(prr) = &mut self.prr {
+                prr.out += 1;
+            }
             if first {
                 self.arm(conn, Pending::Retransmission, now + conn.rto);
             }
