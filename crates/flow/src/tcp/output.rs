@@ -86,6 +86,12 @@ impl Connection {
         due <= now
     }
 
+    /// Whether the pacer's gap is not over, and the timer is set to its end.
+    #[inline(always)]
+    pub(super) fn is_paced_until_woken(&self, now: Time) -> bool {
+        self.pacing.as_ref().is_some_and(|pacing| self.needs.pacing && pacing.waits(now) == Some(self.delayed_send))
+    }
+
     /// Whether a segment that the window allows may leave now.
     #[inline(always)]
     pub(super) fn admits(&mut self, now: Time, out: &impl Transmit) -> bool {

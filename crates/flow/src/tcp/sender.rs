@@ -239,7 +239,7 @@ impl TcpSender {
         if self.conn.delayed_send <= now && self.conn.pacing.is_some() {
             self.conn.delayed_send = Time::NEVER;
             match &mut self.repair {
-                Repair::Linux(linux) => linux.pump(&mut self.conn, now, out), // most that pace
+                Repair::Linux(linux) => _ = linux.pump(&mut self.conn, now, out), // most that pace
                 repair => repair.pump(&mut self.conn, now, out),
             }
         } else if self.conn.delayed_send <= now {

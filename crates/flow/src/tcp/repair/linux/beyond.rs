@@ -82,7 +82,7 @@ impl Linux {
             let News { delivered, sacked, lost, .. } = news;
             self.control(conn, now, in_flight, rtt, &News { delivered, sacked, lost, ..News::default() });
         }
-        self.pump(conn, now, out);
+        self.pump_if_due(conn, now, out);
         true
     }
 

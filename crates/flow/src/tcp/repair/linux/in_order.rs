@@ -67,7 +67,7 @@ impl Linux {
             self.control(conn, now, in_flight, Some(now.since(last)), &news);
         }
         // What is sent restarts the timer. Nothing asks for it before that.
-        if !self.pump_calm(conn, now, out) && (ack == conn.max || !self.schedule_probe(conn, now, true)) {
+        if !self.pump_if_due(conn, now, out) && (ack == conn.max || !self.schedule_probe(conn, now, true)) {
             self.rearm(conn, now);
         }
         true

@@ -223,7 +223,8 @@ impl Linux {
             self.undo = Undo::default();
             conn.tell(TcpEvent::Established { window }, now);
             self.rearm(conn, now);
-            return self.pump(conn, now, out);
+            self.pump(conn, now, out);
+            return;
         }
         if news.acked {
             self.timeouts = 0;

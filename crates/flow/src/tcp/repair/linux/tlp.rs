@@ -125,15 +125,18 @@ impl Linux {
         }
     }
 
-    /// Sends while the window exceeds what is in flight: what is lost first, then new data.
-    #[inline(never)]
-    pub(in crate::tcp) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
-        self.pump_calm(conn, now, out);
+    /// The same as [`Linux::pump`], without a call where nothing may leave before the timer that is set.
+    #[inline(always)]
+    pub(super) fn pump_if_due(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) -> bool {
+        if conn.is_paced_until_woken(now) && conn.sent.in_flight() < self.window(conn) {
+            return false;
+        }
+        self.pump(conn, now, out)
     }
 
-    /// The same in the midst of the common case. Says whether new data was sent.
-    #[inline(always)]
-    pub(super) fn pump_calm(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) -> bool {
+    /// Sends while the window exceeds what is in flight: what is lost first, then new data. Says whether new data was sent.
+    #[inline(never)]
+    pub(in crate::tcp) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) -> bool {
         let window = self.window(conn);
         let (mut new, mut limited) = (false, true);
         while conn.sent.in_flight() < window {
