@@ -28,7 +28,7 @@ const EVER: u8 = 1 << 3;
 /// It stands in the list by time.
 const LISTED: u8 = 1 << 4;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     sent: Time,
     /// Neighbours in order of transmission. Of what was reported, `later` is where to look for the next that was not.
@@ -189,19 +189,26 @@ impl Sent {
         if !self.by_time {
             return;
         }
+        let earlier = self.append(seq);
+        let slot = &mut self.slots[i];
+        (slot.earlier, slot.later) = (earlier, NONE);
+        slot.marks |= LISTED;
+    }
+
+    /// The segment is the last of the list; gives the one before it. Its own links are still to be set.
+    #[inline(always)]
+    fn append(&mut self, seq: u32) -> u32 {
         let newest = core::mem::replace(&mut self.newest, seq);
         match self.place(newest) {
             Some(n) => self.slots[n].later = seq,
             None => self.oldest = seq,
         }
-        let slot = &mut self.slots[i];
-        (slot.earlier, slot.later) = (newest, NONE);
-        slot.marks |= LISTED;
         for begin in [&mut self.unjudged, &mut self.ordered] {
             if *begin == NONE {
                 *begin = seq;
             }
         }
+        newest
     }
 
     fn link_oldest(&mut self, seq: u32, i: usize) {
@@ -248,9 +255,11 @@ impl Sent {
             self.slots.begin(seq);
         }
         debug_assert!(seq == self.slots.end());
-        let i = self.slots.push(Slot { sent: now, earlier: NONE, later: NONE, number: 0, marks: 0 });
-        self.link_newest(seq, i);
-        i
+        if !self.by_time {
+            return self.slots.push(Slot { sent: now, earlier: NONE, later: NONE, number: 0, marks: 0 });
+        }
+        let earlier = self.append(seq);
+        self.slots.push(Slot { sent: now, earlier, later: NONE, number: 0, marks: LISTED })
     }
 
     /// How many places the ring has, and the segments that lie there: what is kept beside it moves with it.

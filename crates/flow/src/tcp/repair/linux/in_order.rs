@@ -4,7 +4,6 @@
 use super::{Linux, News, State};
 use crate::Transmit;
 use crate::tcp::connection::Connection;
-use paceline_control::WindowController;
 use paceline_packet::Packet;
 use paceline_units::{Span, Time};
 
@@ -17,7 +16,7 @@ impl Linux {
 
     /// Takes an acknowledgement without options of segments that left once. `false`: nothing has been done, and it is one for
     /// `on_ack`.
-    #[inline]
+    #[inline(never)]
     pub(in crate::tcp) fn on_ack_in_order(
         &mut self,
         conn: &mut Connection,
@@ -30,7 +29,7 @@ impl Linux {
         if highest > before || !conn.sent.are_plain(ack) {
             return false;
         }
-        conn.stats.advance(now, conn.controller.window());
+        conn.stats.advance(now, conn.own_window());
         let in_flight = conn.sent.in_flight();
         if conn.needs.deliveries {
             conn.check_app_limited();

@@ -333,8 +333,8 @@ impl Linux {
         if let Some(sample) = self.rate_sample(conn, now, prior_in_flight)
             && !conn.controller.on_usual_delivery(&sample, now)
         {
-            let sample = sample; // a copy: above it lies in registers
-            Linux::deliver(conn, now, &sample);
+            let copy = sample; // above it lies in registers
+            Linux::deliver(conn, now, &copy);
         }
     }
 
@@ -370,7 +370,7 @@ impl Linux {
     fn window(&self, conn: &Connection) -> u32 {
         match &self.prr {
             Some(prr) => prr.window,
-            None => (conn.controller.window() as u32).saturating_add(conn.inflation),
+            None => (conn.own_window() as u32).saturating_add(conn.inflation),
         }
     }
 
