@@ -95,10 +95,10 @@ impl Connection {
         due <= now
     }
 
-    /// Whether the pacer's gap is not over, and the timer is set to its end.
+    /// When the gap of a controller's pacer is over, if it is not.
     #[inline(always)]
-    pub(super) fn is_paced_until_woken(&self, now: Time) -> bool {
-        self.pacing.as_ref().is_some_and(|pacing| self.needs.pacing && pacing.waits(now) == Some(self.delayed_send))
+    pub(super) fn paced_until(&self, now: Time) -> Option<Time> {
+        self.pacing.as_ref().filter(|_| self.needs.pacing)?.waits(now)
     }
 
     /// Whether a segment that the window allows may leave now.

@@ -80,6 +80,8 @@ pub(super) struct Sent {
     sacked: u32,
     lost: u32,
     again: u32,
+    /// Segments out and not in flight: the first two less the third, modulo 2^32.
+    missing: u32,
     /// Lost and not sent again yet: how many, and the first on top; among them some that are not any more.
     waiting: u32,
     firsts: BinaryHeap<Reverse<u32>>,
@@ -107,6 +109,7 @@ impl Sent {
             sacked: 0,
             lost: 0,
             again: 0,
+            missing: 0,
             waiting: 0,
             firsts: BinaryHeap::new(),
             forward: first,
@@ -147,6 +150,7 @@ impl Sent {
         let count = |count: &mut u32, is: bool| *count = if is { *count + 1 } else { *count - 1 };
         if (old ^ marks) & SACKED != 0 {
             count(&mut self.sacked, marks & SACKED != 0);
+            self.missing = self.not_in_flight();
         }
         if (old ^ marks) & (LOST | AGAIN) == 0 {
             return;
@@ -161,6 +165,11 @@ impl Sent {
         if waits(old) != waits(marks) {
             count(&mut self.waiting, waits(marks));
         }
+        self.missing = self.not_in_flight();
+    }
+
+    fn not_in_flight(&self) -> u32 {
+        (self.sacked + self.lost).wrapping_sub(self.again)
     }
 
     fn unlink(&mut self, seq: u32, i: usize) {
@@ -506,8 +515,10 @@ impl Sent {
     }
 
     /// Segments in flight.
+    #[inline(always)]
     pub(super) fn in_flight(&self) -> u32 {
-        self.slots.len() - self.sacked - self.lost + self.again
+        debug_assert!(self.missing == self.not_in_flight());
+        self.slots.len().wrapping_sub(self.missing)
     }
 
     /// Segments out, reported, lost, and sent again.

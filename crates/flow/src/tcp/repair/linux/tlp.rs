@@ -125,10 +125,15 @@ impl Linux {
         }
     }
 
-    /// The same as [`Linux::pump`], without a call where nothing may leave before the timer that is set.
+    /// The same as [`Linux::pump`], without a call where the window is full or the pacer's gap not over.
     #[inline(always)]
     pub(super) fn pump_if_due(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) -> bool {
-        if conn.is_paced_until_woken(now) && conn.sent.in_flight() < self.window(conn) {
+        if conn.sent.in_flight() >= self.window(conn) {
+            self.validate(conn, now, true);
+            return false;
+        }
+        if let Some(due) = conn.paced_until(now) {
+            conn.delayed_send = due;
             return false;
         }
         self.pump(conn, now, out)
