@@ -287,7 +287,7 @@ impl Linux {
             conn.rtt.set(self.estimator.srtt(), self.estimator.margin(), &limits);
         } else {
             conn.rtt.settle(&limits);
-            conn.rtt.sample(now, now - rtt, 0, &limits);
+            conn.rtt.measured(now, rtt, 0, &limits);
         }
         conn.rto = conn.rtt.timeout();
     }
