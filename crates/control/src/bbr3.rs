@@ -2,18 +2,20 @@
 //!
 //! Source: N. Cardwell, I. Swett, J. Beshay (editors), draft-ietf-ccwg-bbr, text of 3 August 2026. Names of functions and
 //! variables are its own, in words; volumes are bytes and rates bytes a second. `model` has what the path is taken for,
-//! `phases` the state machine, `control` what follows for rate, quantum and window. What the text leaves open, and where it
+//! `phases` the state machine, `control` what follows for rate, quantum and window; `usual` has the short way of most samples. What the text leaves open, and where it
 //! contradicts itself, is in docs/controllers/bbr3.md.
 
 mod control;
 mod model;
 mod phases;
+mod usual;
 
 use crate::delivery::{Rounds, UNSET, WindowedMax, float};
 use crate::{Build, Controller, Gauges, LostSegment, Machine, Needs, PathView, Profile, RateSample, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController, known};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
+use usual::Usual;
 
 const STARTUP_PACING_GAIN: f64 = 2.77;
 const DRAIN_PACING_GAIN: f64 = 0.5;
@@ -177,6 +179,7 @@ pub struct Bbr3 {
     probe_rtt_round_done: bool,
 
     draws: Sequence,
+    usual: Usual,
 }
 
 impl Bbr3 {
@@ -198,6 +201,7 @@ impl Bbr3 {
     }
 
     /// UpdateOnACK, from UpdateModelAndState on: the machine has made the sample.
+    #[inline(never)]
     fn update(&mut self, sample: &RateSample, path: &PathView) {
         self.smss = f64::from(path.segment);
         self.total = sample.total;
@@ -218,11 +222,13 @@ impl Bbr3 {
         self.set_pacing_rate(path);
         self.set_send_quantum();
         self.set_cwnd(sample);
+        self.expect_the_usual();
     }
 
     /// HandleRestartFromIdle.
     fn restart_from_idle(&mut self, now: Time) {
         self.idle_restart = true;
+        self.usual = Usual::NEVER;
         self.extra_acked_start = now;
         self.in_flight = 0.0;
         if self.state.probes_bandwidth() {
@@ -304,6 +310,7 @@ impl Build for Bbr3 {
             probe_rtt_done_stamp: UNSET,
             probe_rtt_round_done: false,
             draws: Sequence::new(Stream::new(0, "bbr3")),
+            usual: Usual::NEVER,
         }
     }
 }
@@ -325,6 +332,7 @@ impl Controller for Bbr3 {
                     self.save_state_upon_loss();
                 }
                 self.recovering = true;
+                self.usual = Usual::NEVER;
                 self.cwnd = (f64::from(path.in_flight) + 1.0) * self.smss;
             }
             TcpEvent::Recovered { .. } if self.recovering => {
@@ -380,6 +388,10 @@ impl WindowController for Bbr3 {
     }
     fn on_delivery(&mut self, sample: &RateSample, path: &PathView) {
         self.update(sample, path);
+    }
+    #[inline(always)]
+    fn on_usual_delivery(&mut self, sample: &RateSample, now: Time) -> bool {
+        self.update_as_usual(sample, now)
     }
     fn on_lost(&mut self, lost: &LostSegment, path: &PathView) {
         self.handle_lost_packet(lost, path.now);

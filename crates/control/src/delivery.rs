@@ -170,6 +170,15 @@ impl WindowedMax {
         best[0].1
     }
 
+    /// What is less than this changes nothing at `at`.
+    pub(crate) fn ignored_below(&self, at: u64, window: u64) -> f64 {
+        let [best, second, third] = self.best;
+        let age = at.wrapping_sub(best.0);
+        let ages = age > window || at.wrapping_sub(third.0) > window;
+        let splits = (second.0 == best.0 && age > window / 4) || (third.0 == second.0 && age > window / 2);
+        if ages || splits { f64::NEG_INFINITY } else { lesser(lesser(best.1, second.1), third.1) }
+    }
+
     /// The greatest.
     #[must_use]
     pub fn get(&self) -> f64 {
@@ -196,11 +205,17 @@ pub struct Rounds {
 impl Rounds {
     /// An acknowledgement (UpdateRound).
     pub fn update(&mut self, sample: &RateSample) {
-        self.start = sample.prior_delivered >= self.end;
+        self.start = self.ends_with(sample);
         if self.start {
             self.end = sample.total;
             self.count += 1;
         }
+    }
+
+    /// Whether this acknowledgement would end a round.
+    #[inline(always)]
+    pub(crate) fn ends_with(&self, sample: &RateSample) -> bool {
+        sample.prior_delivered >= self.end
     }
 
     /// A round begins now, of which `total` is the C.delivered (StartRound).

@@ -6,7 +6,7 @@
 
 use crate::{Controller, LostSegment, Needs, PathView, RateSample};
 use paceline_random::Stream;
-use paceline_units::Span;
+use paceline_units::{Span, Time};
 
 /// What happens to the slow-start threshold at a retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,6 +105,11 @@ pub trait WindowController: Controller<Feedback = TcpEvent> {
     }
     /// An acknowledgement has delivered something. After the events that it causes; only for who [`Needs`] deliveries.
     fn on_delivery(&mut self, _sample: &RateSample, _path: &PathView) {}
+    /// The same for a controller that can tell by little that the sample changes nothing but a few sums. `false`: nothing has been
+    /// done, and it is one for [`WindowController::on_delivery`], of which this is a shorter way and no other.
+    fn on_usual_delivery(&mut self, _sample: &RateSample, _now: Time) -> bool {
+        false
+    }
     /// A segment was found lost. After the event that it causes, before the sample of the acknowledgement that told of it.
     fn on_lost(&mut self, _lost: &LostSegment, _path: &PathView) {}
     /// An acknowledgement of `acked` segments, of which `marked` had been marked; only for who [`Needs`] marks that are
@@ -157,6 +162,10 @@ impl<C: WindowController> WindowController for Box<C> {
     #[inline]
     fn on_delivery(&mut self, sample: &RateSample, path: &PathView) {
         (**self).on_delivery(sample, path);
+    }
+    #[inline(always)]
+    fn on_usual_delivery(&mut self, sample: &RateSample, now: Time) -> bool {
+        (**self).on_usual_delivery(sample, now)
     }
     fn on_lost(&mut self, lost: &LostSegment, path: &PathView) {
         (**self).on_lost(lost, path);

@@ -107,8 +107,8 @@ impl EmissionClock {
     /// How long the next packet is delayed whose delay is uniform in [0, `most`) nanoseconds.
     #[inline(always)]
     fn delay(&self, most: u32) -> Span {
-        // by way of i64, which is one instruction
-        Span((self.ahead * f64::from(most)) as i64 as u64)
+        // less than `most`: so by way of u32, which takes less than one that may be any
+        Span(u64::from((self.ahead * f64::from(most)) as u32))
     }
 
     /// Whether senders are to wait: the next packet would find more before it than the interface is to hold.

@@ -57,7 +57,7 @@ impl Bbr3 {
     }
 
     /// UpdateMaxInflight.
-    fn max_inflight(&self) -> f64 {
+    pub(super) fn max_inflight(&self) -> f64 {
         let cap = self.bdp_multiple(self.bw, self.cwnd_gain) + self.extra_acked.get();
         self.quantization_budget(cap)
     }
@@ -75,7 +75,8 @@ impl Bbr3 {
         if self.state == State::ProbeRtt {
             self.cwnd = lesser(self.cwnd, self.probe_rtt_cwnd());
         }
-        self.bound_cwnd_for_model();
+        // BoundCwndForModel
+        self.cwnd = lesser(self.cwnd, self.most_for_model());
     }
 
     /// ProbeRTTCwnd.
@@ -83,15 +84,14 @@ impl Bbr3 {
         greater(self.bdp_multiple(self.bw, PROBE_RTT_CWND_GAIN), self.min_pipe_cwnd())
     }
 
-    /// BoundCwndForModel.
-    fn bound_cwnd_for_model(&mut self) {
+    /// What the window may be by the bounds that losses have set.
+    pub(super) fn most_for_model(&self) -> f64 {
         let cap = match self.state {
             State::ProbeBwDown | State::ProbeBwRefill | State::ProbeBwUp => self.inflight_longterm,
             State::ProbeRtt | State::ProbeBwCruise => self.inflight_with_headroom(),
             State::Startup | State::Drain => f64::INFINITY,
         };
-        let most = greater(lesser(cap, self.inflight_shortterm), self.min_pipe_cwnd());
-        self.cwnd = lesser(self.cwnd, most);
+        greater(lesser(cap, self.inflight_shortterm), self.min_pipe_cwnd())
     }
 
     /// SaveCwnd.

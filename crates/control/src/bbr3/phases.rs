@@ -125,13 +125,20 @@ impl Bbr3 {
 
     /// IsTimeToProbeBW, with IsRenoCoexistenceProbeTime: by the clock, or where Reno's next loss would be.
     fn is_time_to_probe_bw(&self, now: Time) -> bool {
+        now > self.cycle_stamp + self.bw_probe_wait || self.rounds_reach_reno_s()
+    }
+
+    pub(super) fn rounds_reach_reno_s(&self) -> bool {
         let reno_rounds = lesser(self.target_inflight() / self.smss, RENO_ROUNDS);
-        now > self.cycle_stamp + self.bw_probe_wait || float(self.rounds_since_probe_up) >= reno_rounds
+        float(self.rounds_since_probe_up) >= reno_rounds
     }
 
     fn is_time_to_cruise(&self) -> bool {
-        let estimated = self.inflight(self.max_bw, 1.0);
-        self.in_flight <= lesser(self.inflight_with_headroom(), estimated)
+        self.in_flight <= self.in_flight_to_cruise()
+    }
+
+    pub(super) fn in_flight_to_cruise(&self) -> f64 {
+        lesser(self.inflight_with_headroom(), self.inflight(self.max_bw, 1.0))
     }
 
     /// IsTimeToGoDown, and going.

@@ -132,6 +132,12 @@ pub(super) struct Connection {
     pub(super) pacing: Option<Box<Pacing>>,
     pub(super) config: Box<TcpConfig>,
     fresh: TcpController,
+    /// No fast path is taken: what a test compares the fast ones with.
+    #[cfg(test)]
+    pub(super) slow_only: bool,
+    /// Samples that the controller took its short way with.
+    #[cfg(test)]
+    pub(super) usual: u32,
 }
 
 impl Connection {
@@ -191,6 +197,10 @@ impl Connection {
             pacing: None,
             config: Box::new(config.clone()),
             fresh: controller,
+            #[cfg(test)]
+            slow_only: false,
+            #[cfg(test)]
+            usual: 0,
         }
     }
 

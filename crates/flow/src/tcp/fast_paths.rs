@@ -1,5 +1,6 @@
 //! An acknowledgement has four ways through a sender: in order that of `in_order` and the fast path in `sender`, while losses are
-//! repaired that of `repair/linux/beyond.rs`, and the way of all others. Here a sender that may take all of them runs beside one that takes the last alone.
+//! repaired that of `repair/linux/beyond.rs`, and the way of all others. Here a sender that may take all of them runs beside one that takes
+//! the last alone. That one sends new segments as it sends others again, and gives its controller all of a sample's steps to take.
 
 use super::connection::FastPath;
 use super::repair::Repair;
@@ -149,7 +150,7 @@ fn named(scheme: &str) -> &'static Scheme {
 fn sender(config: &TcpConfig, scheme: &str, network: Network, slow_only: bool) -> TcpSender {
     let controller = TcpController::new(named(scheme), config.profile, &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut sender = TcpSender::new(config, controller, Stream::new(network.seed, "sender"));
-    sender.slow_only = slow_only;
+    sender.conn.slow_only = slow_only;
     sender.choose_path();
     sender
 }
@@ -171,13 +172,14 @@ fn way(sender: &mut TcpSender, now: Time, ack: &Packet, options: Option<&TcpOpti
     if sender.beyond > beyond { 3 } else { usize::from(fast) }
 }
 
-/// Runs both for three seconds. Gives how many acknowledgements the first took by each of its ways.
-fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 4], TestCaseError> {
+/// Runs both for three seconds. Gives how many acknowledgements the first took by each of its ways, and how many samples its controller
+/// took by the short one.
+fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 5], TestCaseError> {
     let mut pair = [sender(config, scheme, network, false), sender(config, scheme, network, true)];
     let mut receiver = TcpReceiver::new(config);
     let draws = Sequence::new(Stream::new(network.seed, "network"));
     let mut run = Run { queue: Vec::new(), draws, network, scheduled: 0 };
-    let mut ways = [0; 4];
+    let mut ways = [0; 5];
     let (mut now, mut last) = (Time::ZERO, Time::ZERO);
     if network.writes.is_some() {
         (0..150).for_each(|i| run.at(Time::ZERO + Span::from_millis(20 * i), Event::Write));
@@ -189,7 +191,7 @@ fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 4
         if network.writes.is_none() {
             sender.supply_endless(now, &mut host);
         }
-        if !sender.slow_only {
+        if !sender.conn.slow_only {
             run.carry(now, host.segments, true);
         }
     }
@@ -242,6 +244,7 @@ fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 4
         prop_assert_eq!(state(&pair[0]), state(&pair[1]), "at {:?}", now);
         run.carry(now, fast.segments, true);
     }
+    ways[4] = pair[0].conn.usual;
     Ok(ways)
 }
 
@@ -307,7 +310,7 @@ fn each_way_is_taken() {
     config.delayed_ack = None;
     config.receive_window = 60; // nothing else bounds it here
     let taken = compare(&config, "bbr3", network).unwrap_or_else(|e| panic!("bbr3: {e}"));
-    assert!(taken[0] > 20 && taken[1] > 100 && taken[3] > 100, "{taken:?}");
+    assert!(taken[0] > 20 && taken[1] > 100 && taken[3] > 100 && taken[4] > 100, "{taken:?}");
 }
 
 /// A receiver has ways of its own for a segment in order and for one that makes the newest block grow. Beside it runs one that takes

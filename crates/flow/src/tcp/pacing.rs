@@ -39,6 +39,13 @@ impl Pacing {
         self.next
     }
 
+    /// Until when nothing may leave; `None` if something may now.
+    #[inline(always)]
+    pub(super) fn waits(&self, now: Time) -> Option<Time> {
+        let begun = self.began == now && self.left > 0;
+        (self.next > now && !begun).then_some(self.next)
+    }
+
     /// A segment of `bytes` leaves at `rate` bytes a second.
     #[inline]
     pub(super) fn sent(&mut self, now: Time, bytes: u32, rate: f64) {

@@ -12,7 +12,7 @@ pub(super) struct Ring<T> {
     len: u32,
 }
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy + Default> Ring<T> {
     /// None, and `first` is the next.
     pub(super) fn new(first: u32) -> Ring<T> {
         Ring { places: Vec::new(), first, len: 0 }
@@ -72,7 +72,7 @@ impl<T: Copy> Ring<T> {
     #[inline]
     pub(super) fn push(&mut self, entry: T) -> usize {
         if self.len as usize == self.places.len() {
-            self.grow(entry);
+            self.grow();
         }
         let i = self.index(self.end());
         self.places[i] = entry;
@@ -82,8 +82,8 @@ impl<T: Copy> Ring<T> {
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, entry: T) {
-        let mut places = vec![entry; (2 * self.places.len()).max(16)];
+    fn grow(&mut self) {
+        let mut places = vec![T::default(); (2 * self.places.len()).max(16)];
         for seq in (0..self.len).map(|i| self.first.wrapping_add(i)) {
             let to = seq as usize & (places.len() - 1);
             places[to] = self.places[self.index(seq)];
@@ -125,7 +125,7 @@ impl<T> IndexMut<usize> for Ring<T> {
     }
 }
 
-impl<T: Copy + fmt::Debug> fmt::Debug for Ring<T> {
+impl<T: Copy + Default + fmt::Debug> fmt::Debug for Ring<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entries = (0..self.len).filter_map(|i| self.get(self.first.wrapping_add(i)));
         write!(f, "{}: ", self.first)?;

@@ -69,20 +69,33 @@ impl Rtt {
     /// A segment sent at `sent` has been acknowledged. `phase`: where the sender's tick lies (ns-2's `boot_time_`).
     #[inline(always)]
     pub(super) fn sample(&mut self, now: Time, sent: Time, phase: u64, limits: &Limits) {
-        let rtt = now.since(sent).0;
+        self.measured(now, now.since(sent), phase, limits);
+    }
+
+    /// The same, of a segment that took `rtt`.
+    #[inline(always)]
+    pub(super) fn measured(&mut self, now: Time, rtt: Span, phase: u64, limits: &Limits) {
+        if self.profile != Profile::Rfc {
+            return self.measured_in_ticks(now - rtt, rtt.0, phase, limits);
+        }
+        // RFC 6298 (2.2), (2.3)
+        let rtt = rtt.0;
+        if self.srtt == 0 {
+            self.srtt = rtt.max(1);
+            self.rttvar = rtt / 2;
+        } else {
+            let error = self.srtt.abs_diff(rtt);
+            self.rttvar = (3 * self.rttvar + error) / 4;
+            self.srtt = (7 * self.srtt + rtt) / 8;
+        }
+        self.base = self.srtt + (4 * self.rttvar).max(GRANULARITY);
+        self.update(limits);
+    }
+
+    #[inline(never)]
+    fn measured_in_ticks(&mut self, sent: Time, rtt: u64, phase: u64, limits: &Limits) {
         match self.profile {
-            Profile::Rfc | Profile::Linux => {
-                // RFC 6298 (2.2), (2.3)
-                if self.srtt == 0 {
-                    self.srtt = rtt.max(1);
-                    self.rttvar = rtt / 2;
-                } else {
-                    let error = self.srtt.abs_diff(rtt);
-                    self.rttvar = (3 * self.rttvar + error) / 4;
-                    self.srtt = (7 * self.srtt + rtt) / 8;
-                }
-                self.base = self.srtt + (4 * self.rttvar).max(GRANULARITY);
-            }
+            Profile::Rfc | Profile::Linux => {}
             Profile::Ns2 => {
                 let ticks = ((rtt + (sent.0 + phase) % NS2_TICK) / NS2_TICK).max(1);
                 self.ticks(ticks as i64, |deviation, var| deviation - (var >> 2));

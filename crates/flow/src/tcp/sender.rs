@@ -20,9 +20,6 @@ use paceline_units::{Span, Time};
 pub struct TcpSender {
     pub(super) conn: Connection,
     pub(super) repair: Repair,
-    /// Acknowledgements take no fast path: what a test compares the fast ones with.
-    #[cfg(test)]
-    pub(super) slow_only: bool,
     /// Acknowledgements that took the fast path of those that report beyond a hole.
     #[cfg(test)]
     pub(super) beyond: u32,
@@ -42,8 +39,6 @@ impl TcpSender {
         let mut sender = TcpSender {
             conn,
             repair,
-            #[cfg(test)]
-            slow_only: false,
             #[cfg(test)]
             beyond: 0,
         };
@@ -121,7 +116,7 @@ impl TcpSender {
     }
 
     /// An acknowledgement that has no fast path at all, or not that of [`TcpSender::on_ack_in_order`].
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn on_ack_out_of_line(
         &mut self,
         now: Time,
@@ -160,7 +155,7 @@ impl TcpSender {
     #[inline(always)]
     fn on_ack_beyond(&mut self, now: Time, packet: &Packet, options: &TcpOptions, out: &mut impl Transmit) {
         #[cfg(test)]
-        if self.slow_only {
+        if self.conn.slow_only {
             return self.on_ack_slow(now, packet, Some(options), out);
         }
         let conn = &mut self.conn;
@@ -223,7 +218,7 @@ impl TcpSender {
         conn.irregular = conn.config.ecn.is_on() || !conn.shorts.is_empty() || conn.una <= conn.base;
         conn.fast_path = self.repair.fast_path(conn);
         #[cfg(test)]
-        if self.slow_only {
+        if conn.slow_only {
             conn.fast_path = FastPath::No;
         }
     }
@@ -239,7 +234,7 @@ impl TcpSender {
         if self.conn.delayed_send <= now && self.conn.pacing.is_some() {
             self.conn.delayed_send = Time::NEVER;
             match &mut self.repair {
-                Repair::Linux(linux) => linux.pump(&mut self.conn, now, out), // most that pace
+                Repair::Linux(linux) => _ = linux.pump(&mut self.conn, now, out), // most that pace
                 repair => repair.pump(&mut self.conn, now, out),
             }
         } else if self.conn.delayed_send <= now {

@@ -28,7 +28,7 @@ const EVER: u8 = 1 << 3;
 /// It stands in the list by time.
 const LISTED: u8 = 1 << 4;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     sent: Time,
     /// Neighbours in order of transmission. Of what was reported, `later` is where to look for the next that was not.
@@ -80,6 +80,8 @@ pub(super) struct Sent {
     sacked: u32,
     lost: u32,
     again: u32,
+    /// Segments out and not in flight: the first two less the third, modulo 2^32.
+    missing: u32,
     /// Lost and not sent again yet: how many, and the first on top; among them some that are not any more.
     waiting: u32,
     firsts: BinaryHeap<Reverse<u32>>,
@@ -107,6 +109,7 @@ impl Sent {
             sacked: 0,
             lost: 0,
             again: 0,
+            missing: 0,
             waiting: 0,
             firsts: BinaryHeap::new(),
             forward: first,
@@ -147,6 +150,7 @@ impl Sent {
         let count = |count: &mut u32, is: bool| *count = if is { *count + 1 } else { *count - 1 };
         if (old ^ marks) & SACKED != 0 {
             count(&mut self.sacked, marks & SACKED != 0);
+            self.missing = self.not_in_flight();
         }
         if (old ^ marks) & (LOST | AGAIN) == 0 {
             return;
@@ -161,6 +165,11 @@ impl Sent {
         if waits(old) != waits(marks) {
             count(&mut self.waiting, waits(marks));
         }
+        self.missing = self.not_in_flight();
+    }
+
+    fn not_in_flight(&self) -> u32 {
+        (self.sacked + self.lost).wrapping_sub(self.again)
     }
 
     fn unlink(&mut self, seq: u32, i: usize) {
@@ -189,19 +198,26 @@ impl Sent {
         if !self.by_time {
             return;
         }
+        let earlier = self.append(seq);
+        let slot = &mut self.slots[i];
+        (slot.earlier, slot.later) = (earlier, NONE);
+        slot.marks |= LISTED;
+    }
+
+    /// The segment is the last of the list; gives the one before it. Its own links are still to be set.
+    #[inline(always)]
+    fn append(&mut self, seq: u32) -> u32 {
         let newest = core::mem::replace(&mut self.newest, seq);
         match self.place(newest) {
             Some(n) => self.slots[n].later = seq,
             None => self.oldest = seq,
         }
-        let slot = &mut self.slots[i];
-        (slot.earlier, slot.later) = (newest, NONE);
-        slot.marks |= LISTED;
         for begin in [&mut self.unjudged, &mut self.ordered] {
             if *begin == NONE {
                 *begin = seq;
             }
         }
+        newest
     }
 
     fn link_oldest(&mut self, seq: u32, i: usize) {
@@ -233,17 +249,26 @@ impl Sent {
     /// The segment leaves, for the first time or again. Gives its place in the ring.
     #[inline(always)]
     pub(super) fn leaves(&mut self, seq: u32, now: Time) -> Option<usize> {
-        if self.slots.len() == 0 {
-            self.slots.begin(seq);
-        }
-        if seq == self.slots.end() {
-            let i = self.slots.push(Slot { sent: now, earlier: NONE, later: NONE, number: 0, marks: 0 });
-            self.link_newest(seq, i);
-            return Some(i);
+        if self.slots.len() == 0 || seq == self.slots.end() {
+            return Some(self.leaves_new(seq, now));
         }
         let i = self.place(seq)?;
         self.leaves_again(seq, i, now);
         Some(i)
+    }
+
+    /// The segment leaves, which is the one after the last that is outstanding, or the only one.
+    #[inline(always)]
+    pub(super) fn leaves_new(&mut self, seq: u32, now: Time) -> usize {
+        if self.slots.len() == 0 {
+            self.slots.begin(seq);
+        }
+        debug_assert!(seq == self.slots.end());
+        if !self.by_time {
+            return self.slots.push(Slot { sent: now, earlier: NONE, later: NONE, number: 0, marks: 0 });
+        }
+        let earlier = self.append(seq);
+        self.slots.push(Slot { sent: now, earlier, later: NONE, number: 0, marks: LISTED })
     }
 
     /// How many places the ring has, and the segments that lie there: what is kept beside it moves with it.
@@ -490,8 +515,10 @@ impl Sent {
     }
 
     /// Segments in flight.
+    #[inline(always)]
     pub(super) fn in_flight(&self) -> u32 {
-        self.slots.len() - self.sacked - self.lost + self.again
+        debug_assert!(self.missing == self.not_in_flight());
+        self.slots.len().wrapping_sub(self.missing)
     }
 
     /// Segments out, reported, lost, and sent again.

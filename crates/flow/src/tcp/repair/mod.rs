@@ -84,7 +84,7 @@ impl Repair {
             Repair::Sack(sack) if conn.profile == Profile::Rfc => sack.pump_holes(conn, now, out),
             Repair::Classic | Repair::Sack(_) | Repair::Vegas(_) => conn.pump(now, u32::MAX, out),
             Repair::Ns2Linux(linux) => linux.pump(conn, now, out),
-            Repair::Linux(linux) => linux.pump(conn, now, out),
+            Repair::Linux(linux) => _ = linux.pump(conn, now, out),
         }
     }
 

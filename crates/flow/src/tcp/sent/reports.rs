@@ -33,6 +33,7 @@ impl Sent {
         to.marks = slot.marks & EVER | SACKED;
         to.later = seq + 1;
         self.sacked += 1;
+        self.missing = self.missing.wrapping_add(1);
         self.forward = self.forward.max(seq + 1);
         Some(slot.delivered(seq, i))
     }

@@ -4,7 +4,6 @@
 use super::{Linux, News, State};
 use crate::Transmit;
 use crate::tcp::connection::Connection;
-use paceline_control::WindowController;
 use paceline_packet::{Block, Packet, TcpOptions};
 use paceline_units::Time;
 
@@ -26,7 +25,7 @@ impl Linux {
 
     /// Takes an acknowledgement of the left edge, with something outstanding beyond it. `false`: nothing has been done, and it is one
     /// for `on_ack`.
-    #[inline]
+    #[inline(never)]
     pub(in crate::tcp) fn on_ack_beyond(
         &mut self,
         conn: &mut Connection,
@@ -38,7 +37,7 @@ impl Linux {
         if !self.only_reports(conn, options) {
             return false;
         }
-        let window = if self.prr.is_some() { self.shown_window(conn) } else { conn.controller.window() };
+        let window = if self.prr.is_some() { self.shown_window(conn) } else { conn.own_window() };
         conn.stats.advance(now, window);
         let in_flight = conn.sent.in_flight();
         if conn.needs.deliveries {
@@ -76,13 +75,13 @@ impl Linux {
             self.rearm(conn, now); // no probe while something is reported
         }
         if conn.needs.deliveries {
-            self.model(conn, now, in_flight);
+            self.model_as_usual(conn, now, in_flight);
         } else {
             // a copy, so that what lies in registers above need not have an address
             let News { delivered, sacked, lost, .. } = news;
             self.control(conn, now, in_flight, rtt, &News { delivered, sacked, lost, ..News::default() });
         }
-        self.pump(conn, now, out);
+        self.pump_if_due(conn, now, out);
         true
     }
 

@@ -4,7 +4,6 @@
 use super::{Linux, News, State};
 use crate::Transmit;
 use crate::tcp::connection::Connection;
-use paceline_control::WindowController;
 use paceline_packet::Packet;
 use paceline_units::{Span, Time};
 
@@ -17,7 +16,7 @@ impl Linux {
 
     /// Takes an acknowledgement without options of segments that left once. `false`: nothing has been done, and it is one for
     /// `on_ack`.
-    #[inline]
+    #[inline(never)]
     pub(in crate::tcp) fn on_ack_in_order(
         &mut self,
         conn: &mut Connection,
@@ -30,7 +29,7 @@ impl Linux {
         if highest > before || !conn.sent.are_plain(ack) {
             return false;
         }
-        conn.stats.advance(now, conn.controller.window());
+        conn.stats.advance(now, conn.own_window());
         let in_flight = conn.sent.in_flight();
         if conn.needs.deliveries {
             conn.check_app_limited();
@@ -61,13 +60,13 @@ impl Linux {
         self.timeouts = 0;
         self.rack.adapt(false, ack, conn.max);
         if conn.needs.deliveries {
-            self.model(conn, now, in_flight);
+            self.model_as_usual(conn, now, in_flight);
         } else {
             let news = News { delivered: segments, acked: true, ..News::default() };
             self.control(conn, now, in_flight, Some(now.since(last)), &news);
         }
         // What is sent restarts the timer. Nothing asks for it before that.
-        if !self.pump_calm(conn, now, out) && (ack == conn.max || !self.schedule_probe(conn, now, true)) {
+        if !self.pump_if_due(conn, now, out) && (ack == conn.max || !self.schedule_probe(conn, now, true)) {
             self.rearm(conn, now);
         }
         true

@@ -19,7 +19,7 @@ use crate::tcp::connection::Connection;
 use crate::tcp::sent::Delivered;
 use autotune::Autotune;
 use mdev::Estimator;
-use paceline_control::{Controller, Profile, TcpEvent, WindowController};
+use paceline_control::{Controller, Profile, RateSample, TcpEvent, WindowController};
 use paceline_packet::{Block, Packet, TcpOptions};
 use paceline_units::{Span, Time};
 use rack::Rack;
@@ -223,7 +223,8 @@ impl Linux {
             self.undo = Undo::default();
             conn.tell(TcpEvent::Established { window }, now);
             self.rearm(conn, now);
-            return self.pump(conn, now, out);
+            self.pump(conn, now, out);
+            return;
         }
         if news.acked {
             self.timeouts = 0;
@@ -286,7 +287,7 @@ impl Linux {
             conn.rtt.set(self.estimator.srtt(), self.estimator.margin(), &limits);
         } else {
             conn.rtt.settle(&limits);
-            conn.rtt.sample(now, now - rtt, 0, &limits);
+            conn.rtt.measured(now, rtt, 0, &limits);
         }
         conn.rto = conn.rtt.timeout();
     }
@@ -321,19 +322,46 @@ impl Linux {
 
     /// The same for a controller that models its path, and owns its window in recoveries too (`cong_control`).
     fn model(&mut self, conn: &mut Connection, now: Time, prior_in_flight: u32) {
+        if let Some(sample) = self.rate_sample(conn, now, prior_in_flight) {
+            Linux::deliver(conn, now, &sample);
+        }
+    }
+
+    /// The same where the controller mostly has little to do.
+    #[inline(never)]
+    fn model_as_usual(&mut self, conn: &mut Connection, now: Time, prior_in_flight: u32) {
+        let Some(sample) = self.rate_sample(conn, now, prior_in_flight) else { return };
+        if conn.controller.on_usual_delivery(&sample, now) {
+            #[cfg(test)]
+            {
+                conn.usual += 1;
+            }
+            return;
+        }
+        let copy = sample; // above it lies in registers
+        Linux::deliver(conn, now, &copy);
+    }
+
+    #[inline(always)]
+    fn rate_sample(&mut self, conn: &mut Connection, now: Time, prior_in_flight: u32) -> Option<RateSample> {
         if conn.sent.has_lost() {
             conn.tell_losses(now);
         }
         let segment = u64::from(conn.segment);
         let in_flight = conn.sent.in_flight();
-        let Some(delivery) = &mut conn.delivery else { return };
-        let sample = delivery.sample(now, segment, in_flight);
-        let Some(mut sample) = sample else { return };
+        let delivery = conn.delivery.as_mut()?;
+        let mut sample = delivery.sample(now, segment, in_flight)?;
         sample.prior_in_flight = u64::from(prior_in_flight) * segment;
         sample.window_limited = self.limited;
         sample.newly_marked = conn.marks.wrapping_sub(core::mem::replace(&mut conn.marks_sampled, conn.marks));
+        Some(sample)
+    }
+
+    #[inline(never)]
+    fn deliver(conn: &mut Connection, now: Time, sample: &RateSample) {
+        let in_flight = conn.sent.in_flight();
         let path = conn.path(now, in_flight);
-        conn.controller.on_delivery(&sample, &path);
+        conn.controller.on_delivery(sample, &path);
         if conn.controller.holds_back()
             && let Some(delivery) = &mut conn.delivery
         {
@@ -346,7 +374,7 @@ impl Linux {
     fn window(&self, conn: &Connection) -> u32 {
         match &self.prr {
             Some(prr) => prr.window,
-            None => (conn.controller.window() as u32).saturating_add(conn.inflation),
+            None => (conn.own_window() as u32).saturating_add(conn.inflation),
         }
     }
 

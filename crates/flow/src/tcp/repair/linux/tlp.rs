@@ -125,15 +125,23 @@ impl Linux {
         }
     }
 
-    /// Sends while the window exceeds what is in flight: what is lost first, then new data.
-    #[inline(never)]
-    pub(in crate::tcp) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
-        self.pump_calm(conn, now, out);
+    /// The same as [`Linux::pump`], without a call where the window is full or the pacer's gap not over.
+    #[inline(always)]
+    pub(super) fn pump_if_due(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) -> bool {
+        if conn.sent.in_flight() >= self.window(conn) {
+            self.validate(conn, now, true);
+            return false;
+        }
+        if let Some(due) = conn.paced_until(now) {
+            conn.delayed_send = due;
+            return false;
+        }
+        self.pump(conn, now, out)
     }
 
-    /// The same in the midst of the common case. Says whether new data was sent.
-    #[inline(always)]
-    pub(super) fn pump_calm(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) -> bool {
+    /// Sends while the window exceeds what is in flight: what is lost first, then new data. Says whether new data was sent.
+    #[inline(never)]
+    pub(in crate::tcp) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) -> bool {
         let window = self.window(conn);
         let (mut new, mut limited) = (false, true);
         while conn.sent.in_flight() < window {
@@ -157,9 +165,10 @@ impl Linux {
                 let app_limited = conn.delivery.as_ref().is_none_or(|d| d.is_app_limited());
                 conn.tell(TcpEvent::Resumed { idle: now.since(conn.last_sent), app_limited }, now);
             }
-            let seq = conn.nxt;
-            conn.nxt += 1;
-            self.send(conn, now, seq, out);
+            conn.put_new(now, out);
+            if let Some(prr) = &mut self.prr {
+                prr.out += 1;
+            }
             if first {
                 self.arm(conn, Pending::Retransmission, now + conn.rto);
             }
