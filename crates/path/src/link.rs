@@ -2,6 +2,7 @@
 
 mod books;
 
+use crate::discipline::mark;
 use crate::impair::Impairments;
 use crate::limit::Limits;
 use crate::loss::Losses;
@@ -303,9 +304,10 @@ impl Link {
                 match red.arrive(Arrival { now, size, capable, packets, bytes, idle, draw: draws.bits(index) }) {
                     Verdict::Pass => {}
                     Verdict::Mark => {
-                        packet.flags = packet.flags.with(Flags::CE);
-                        self.marks += 1;
-                        general.shares.iter_mut().for_each(|shares| shares.mark(packet.flow, now));
+                        if mark(packet) {
+                            self.marks += 1;
+                            general.shares.iter_mut().for_each(|shares| shares.mark(packet.flow, now));
+                        }
                     }
                     Verdict::Drop(reason) => {
                         self.refused[reason] += 1;

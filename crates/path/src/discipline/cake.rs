@@ -16,12 +16,12 @@ mod tests;
 
 pub use model::{CakeModel, Framing, Hosts, Isolation};
 
-use super::Keys;
 use super::fifo::{Fifo, Waiting};
 use super::least::Least;
+use super::{Keys, mark};
 use crate::DropReason;
 use crate::model::Limit;
-use cobalt::{Cobalt, Settings, Verdict};
+use cobalt::{Cobalt, Settings};
 use hashing::{Host, QUEUES};
 use lists::{List, Lists};
 use paceline_packet::{Flags, Packet};
@@ -298,9 +298,9 @@ impl Cake {
             let capable = packet.flags.has(Flags::ECT);
             let flow = &mut self.flows[number];
             let waited = now - packet.time.0;
-            let Verdict { mark, drop } = flow.cobalt.leaves(&self.settings, now, waited, busy, capable, draw);
+            let verdict = flow.cobalt.leaves(&self.settings, now, waited, busy, capable, draw);
             let counted = self.shaper.counted(packet.size);
-            match drop {
+            match verdict.drop {
                 Some(reason) if flow.fifo.packets() > 0 => {
                     dropped(&packet, reason);
                     if self.ingress {
@@ -310,9 +310,8 @@ impl Cake {
                     }
                 }
                 _ => {
-                    if mark && !packet.flags.has(Flags::CE) {
-                        packet.flags = packet.flags.with(Flags::CE);
-                        *marks += 1;
+                    if verdict.mark {
+                        *marks += u64::from(mark(&mut packet));
                     }
                     self.shaper.charge(counted, false);
                     flow.deficit -= counted as i64;

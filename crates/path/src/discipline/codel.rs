@@ -4,6 +4,7 @@
 //! made as Linux makes them: a mark takes the place of a drop in the control law, and the marked packet leaves.
 
 use super::fifo::Waiting;
+use super::mark;
 use super::model::{CoDelModel, StepFor};
 use crate::DropReason;
 use paceline_packet::{Flags, Packet};
@@ -43,12 +44,12 @@ impl Settings {
 
     /// Marks a packet instead of dropping it, if it can be.
     #[inline]
-    fn marks(&self, packet: &mut Packet) -> bool {
-        let mark = self.ecn && packet.flags.has(Flags::ECT);
-        if mark {
-            packet.flags = packet.flags.with(Flags::CE);
+    fn marks(&self, packet: &mut Packet, marks: &mut u64) -> bool {
+        let capable = self.ecn && packet.flags.has(Flags::ECT);
+        if capable {
+            *marks += u64::from(mark(packet));
         }
-        mark
+        capable
     }
 }
 
@@ -101,8 +102,7 @@ impl CoDel {
             while self.dropping && now >= self.drop_next {
                 let Some((packet, _)) = &mut next else { break };
                 self.count = self.count.saturating_add(1);
-                if settings.marks(packet) {
-                    *marks += 1;
+                if settings.marks(packet, marks) {
                     self.drop_next = settings.control_law(self.drop_next, self.count);
                     break;
                 }
@@ -114,9 +114,7 @@ impl CoDel {
                 }
             }
         } else if let Some((packet, true)) = &mut next {
-            if settings.marks(packet) {
-                *marks += 1;
-            } else {
+            if !settings.marks(packet, marks) {
                 dropped(packet, DropReason::Delay);
                 next = self.next(settings, now, queue);
             }
@@ -130,10 +128,8 @@ impl CoDel {
             self.last_count = self.count;
         }
         let (mut packet, _) = next?;
-        let late = now - packet.time.0 > settings.mark_above && packet.flags.has(settings.step_for);
-        if late && !packet.flags.has(Flags::CE) {
-            packet.flags = packet.flags.with(Flags::CE);
-            *marks += 1;
+        if now - packet.time.0 > settings.mark_above && packet.flags.has(settings.step_for) {
+            *marks += u64::from(mark(&mut packet));
         }
         Some(packet)
     }

@@ -10,6 +10,7 @@
 //! 32 bits of fraction.
 
 use super::fifo::{Fifo, Waiting};
+use super::mark;
 use super::model::{ClassCounts, DualPi2Model, DualPi2Variant, DualScheduler, NativeAqm};
 use crate::DropReason;
 use crate::model::Limit;
@@ -285,8 +286,7 @@ impl DualPi2 {
                 dropped(&packet, DropReason::Early);
                 continue;
             }
-            if law == Law::Mark && !packet.flags.has(Flags::CE) {
-                packet.flags = packet.flags.with(Flags::CE);
+            if law == Law::Mark && mark(&mut packet) {
                 counts.marks += 1;
                 *marks += 1;
             }

@@ -38,6 +38,15 @@ use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 use pie::Pie;
 
+/// Marks a packet: sets CE. Whether it came without: one that came marked stays as it is (RFC 3168, section 5.3), and is no mark of
+/// this queue's. Linux counts it as one (`INET_ECN_set_ce`); a sum over a path's queues would then have it more than once.
+#[inline]
+pub(crate) fn mark(packet: &mut Packet) -> bool {
+    let fresh = !packet.flags.has(Flags::CE);
+    packet.flags = packet.flags.with(Flags::CE);
+    fresh
+}
+
 /// What a discipline is told of the interface that it stands before.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface {
@@ -273,8 +282,7 @@ impl RedQueue {
         match self.red.arrive(Arrival { now, size, capable, packets, bytes, idle, draw }) {
             Verdict::Pass => {}
             Verdict::Mark => {
-                packet.flags = packet.flags.with(Flags::CE);
-                *marks += 1;
+                *marks += u64::from(mark(&mut packet));
             }
             Verdict::Drop(reason) => {
                 if let Some(idle) = idle {

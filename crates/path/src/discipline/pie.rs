@@ -5,6 +5,7 @@
 //! that turns it off below a third of the limit is left out.
 
 use super::fifo::{Fifo, Waiting};
+use super::mark;
 use super::model::{DelayEstimate, PieModel};
 use crate::DropReason;
 use crate::model::Limit;
@@ -134,8 +135,7 @@ impl Controller {
             if !capable || model.mark_below.is_none_or(|below| self.probability >= below.0) {
                 return false;
             }
-            packet.flags = packet.flags.with(Flags::CE);
-            *marks += 1;
+            *marks += u64::from(mark(packet));
         }
         true
     }

@@ -185,6 +185,36 @@ fn a_step_for_one_class() {
     assert_eq!(marked.collect::<Vec<_>>(), [105]);
 }
 
+/// A packet that came marked passes where one without is marked, and is no mark of this queue's (RFC 3168, section 5.3).
+#[test]
+fn a_mark_of_another_queue_is_not_counted() {
+    let red = RedModel { weight: Some(1.0), wait: false, ecn: true, mark_below: None, ..RedModel::new(MANY) };
+    let pie = PieModel { mark_below: Some(Ratio(1.0)), ..PieModel::new(MANY) };
+    let codel = CoDelModel { ecn: true, ..CoDelModel::new(MANY) };
+    let kinds = [
+        Queue::Red(red),
+        Queue::Pie(pie),
+        Queue::FqPie(FqPieModel { pie, ..FqPieModel::new(MANY) }),
+        Queue::CoDel(codel),
+        Queue::FqCoDel(FqCoDelModel { codel, ..FqCoDelModel::new(MANY) }),
+    ];
+    for kind in kinds {
+        let counted = [Flags::NONE, Flags::CE].map(|before| {
+            let (mut queue, mut passed) = (discipline(&kind), 0);
+            for ms in 0..3000 {
+                for seq in 0..2 {
+                    let capable = capable(packet(0, 2 * ms as u32 + seq, 1000));
+                    put(&mut queue, ms * MS, Packet { flags: capable.flags.with(before), ..capable });
+                }
+                passed += u64::from(take(&mut queue, ms * MS).0.is_some());
+            }
+            (queue.marks(), passed)
+        });
+        assert!(counted[0].0 > 0, "{kind:?} marks");
+        assert_eq!(counted[1], (0, counted[0].1), "{kind:?}: what came marked passes alike");
+    }
+}
+
 fn fair(change: impl FnOnce(&mut FqCoDelModel)) -> Discipline {
     let mut model = FqCoDelModel::new(MANY);
     change(&mut model);
