@@ -12,6 +12,7 @@
 mod arrivals;
 mod config;
 mod due;
+mod nack;
 mod participant;
 mod probe;
 mod receiver;
@@ -23,8 +24,9 @@ mod transport;
 
 pub use arrivals::ArrivalLog;
 pub use config::{FeedbackConfig, FeedbackFormat, LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
+pub use nack::NackLog;
 pub use probe::PacketPairs;
-pub use receiver::RtpReceiver;
+pub use receiver::{FeedbackSent, RtpReceiver};
 pub use sender::RtpSender;
 pub use sent::{SentLog, Told};
 pub use source::{Loss, RtpSource, Verdict, ticks};

@@ -100,7 +100,8 @@ pub(super) fn home_ends(file: &File) -> (Option<String>, Option<String>) {
 }
 
 fn fill_rtp(flow: &mut FlowTable, rtp: RtpConfig) {
-    let rtp = rtp.with_feedback(flow.rtp.get_or_insert_default().format());
+    let table = flow.rtp.get_or_insert_default();
+    let rtp = rtp.with_feedback(table.format()).with_nack(table.nack);
     flow.segment.get_or_insert(Size::from_bytes(rtp.segment.into()));
     flow.header.get_or_insert(Size::from_bytes(rtp.header.into()));
     flow.rtp.get_or_insert_default().fill(rtp.settings);

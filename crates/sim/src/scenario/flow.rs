@@ -169,6 +169,24 @@ pub struct Limited {
     pub rate: Option<Rate>,
 }
 
+/// A receiver's jitter buffer: frames are shown their mean delay and a margin after their capture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JitterBuffer {
+    /// The least margin.
+    #[serde(default)]
+    #[schemars(extend("x-max" = "10 s"))]
+    pub min_margin: Span,
+    /// The greatest. At least the least.
+    #[serde(default = "ten_seconds")]
+    #[schemars(extend("x-max" = "10 s"))]
+    pub max_margin: Span,
+    /// A key frame is asked for (PLI, RFC 4585) when the next frame has been missing for so long after packets that follow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "3 s with `rtp.nack`, else 0 s", "x-max" = "1000 s"))]
+    pub key_request_after: Option<Span>,
+}
+
 /// A time in which nothing is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -367,6 +385,15 @@ pub enum App {
         /// Times without frames, as of a camera that is off; the first frame after one is a key frame.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pauses: Vec<Pause>,
+        /// Each frame needs the one before it, key frames are made on request, and the receiver has a jitter buffer. Without it no
+        /// frame needs another, and each is shown when all of it has come.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none"))]
+        jitter_buffer: Option<JitterBuffer>,
+        /// A frame is skipped when what waits at the sender would take longer than this to leave at the rate allowed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none: no frame is skipped", "x-min" = "1 ms", "x-max" = "1000 s"))]
+        max_queue: Option<Span>,
     },
     /// A stored medium: the sender hands chunks to TCP, the receiver buffers and plays.
     Stream {

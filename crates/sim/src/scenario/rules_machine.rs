@@ -7,6 +7,7 @@ use super::model::Profile as ScenarioProfile;
 use super::rtp::ReportTiming;
 use super::rules::Rules;
 use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback, Scheme};
+use paceline_flow::rtp::FeedbackFormat;
 use paceline_units::Span;
 
 /// What is there where a controller must ride on RTP.
@@ -124,6 +125,13 @@ impl Rules {
         }
         for (key, _) in rtp.of_arrivals().iter().filter(|(_, given)| *given && !wants_arrivals(scheme)) {
             self.note(join(&at, key), format!("is not there for `{}`; leave the key out", scheme.name));
+        }
+        if rtp.nack && (!wants_arrivals(scheme) || rtp.format() != FeedbackFormat::Transport) {
+            let problem = match wants_arrivals(scheme) {
+                true => "goes with `feedback = \"twcc\"` alone, whose numbers are those of all packets: use that, or leave the key out".to_owned(),
+                false => format!("is not there for `{}`, which has no feedback on arrivals; leave the key out", scheme.name),
+            };
+            self.note(join(&at, "nack"), problem);
         }
         if rtp.probe_burst == 1 {
             self.note(join(&at, "probe_burst"), "`1` makes no pair: it must be 0 (no probing), or from 2 to 100");
