@@ -220,7 +220,9 @@ impl FrameBuffer {
         if self.packets.len() > KEPT {
             self.drop_until(self.packets.len() - KEPT);
         }
-        let stands = self.packets.len() > self.whole || !self.chained;
+        // a key frame of which nothing is missing so far needs no other
+        let comes = matches!(self.packets.front(), Some(Some(came)) if came.part == Part::Key);
+        let stands = self.packets.len() > self.whole || !self.chained && !comes;
         if !stands {
             self.ask = Time::NEVER;
         } else if self.ask == Time::NEVER || self.chained && self.base != waited {
