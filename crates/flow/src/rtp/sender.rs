@@ -445,17 +445,6 @@ impl RtpSender {
         self.supply.next() + self.aside
     }
 
-    /// Whether the receiver has asked for a key frame since this was last asked.
-    pub fn take_key_request(&mut self) -> bool {
-        core::mem::take(&mut self.wants_key)
-    }
-
-    /// How long what waits takes to leave at the rate that the controller allows.
-    #[must_use]
-    pub fn queueing(&self) -> Span {
-        Span::from_secs_f64((self.backlog as f64 / self.controller.rate().max(1.0)).min(1e6))
-    }
-
     /// Whether the next packet follows another of its burst.
     #[inline]
     fn is_in_burst(&self) -> bool {

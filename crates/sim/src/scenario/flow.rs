@@ -1,6 +1,7 @@
 //! Flows in a scenario file: endpoints, TCP and its options, the application.
 
 use super::draw::Draw;
+pub use super::encoder::{JitterBuffer, Pause};
 use super::link::FlowAccessTable;
 use super::model::Profile;
 use super::parameters::ParameterValue;
@@ -167,34 +168,6 @@ pub struct Limited {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none: it pauses", "x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
     pub rate: Option<Rate>,
-}
-
-/// A receiver's jitter buffer: frames are shown their mean delay and a margin after their capture.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct JitterBuffer {
-    /// The least margin.
-    #[serde(default)]
-    #[schemars(extend("x-max" = "10 s"))]
-    pub min_margin: Span,
-    /// The greatest. At least the least.
-    #[serde(default = "ten_seconds")]
-    #[schemars(extend("x-max" = "10 s"))]
-    pub max_margin: Span,
-    /// A key frame is asked for (PLI, RFC 4585) when the next frame has been missing for so long after packets that follow it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "3 s with `rtp.nack`, else 0 s", "x-max" = "1000 s"))]
-    pub key_request_after: Option<Span>,
-}
-
-/// A time in which nothing is captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Pause {
-    /// Its beginning.
-    pub from: Span,
-    /// Its end; later than `from`.
-    pub to: Span,
 }
 
 /// What sends over a connection.

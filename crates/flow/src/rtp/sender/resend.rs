@@ -7,6 +7,7 @@
 
 use super::{Outgoing, RtpSender, SentPacket};
 use crate::Transmit;
+use paceline_control::MediaController;
 use paceline_packet::rtcp::Compound;
 use paceline_packet::rtcp::Repair;
 use paceline_packet::rtp::RtpData;
@@ -109,6 +110,17 @@ impl Kept {
 }
 
 impl RtpSender {
+    /// Whether the receiver has asked for a key frame since this was last asked.
+    pub fn take_key_request(&mut self) -> bool {
+        core::mem::take(&mut self.wants_key)
+    }
+
+    /// How long what waits takes to leave at the rate that the controller allows.
+    #[must_use]
+    pub fn queueing(&self) -> Span {
+        Span::from_secs_f64((self.backlog as f64 / self.controller.rate().max(1.0)).min(1e6))
+    }
+
     /// What the receiver asks for in a report.
     #[cold]
     pub(super) fn asked(&mut self, now: Time, report: &Compound) {
