@@ -177,6 +177,35 @@ impl Application {
         }
     }
 
+    /// How long what waits at the sender takes to leave; only an encoder minds.
+    pub fn press(&mut self, queueing: Span) {
+        if let Application::Encoder(encoder) = self {
+            encoder.press(queueing);
+        }
+    }
+
+    /// The receiver asks for a key frame, which only an encoder makes.
+    pub fn request_key(&mut self, now: Time) {
+        if let Application::Encoder(encoder) = self {
+            encoder.request_key(now);
+        }
+    }
+
+    /// Whether what it last handed over is a key frame that others need.
+    #[must_use]
+    pub fn made_key(&self) -> bool {
+        matches!(self, Application::Encoder(encoder) if encoder.made_key())
+    }
+
+    /// How many frames it has skipped since measuring began; `None` for what is no encoder.
+    #[must_use]
+    pub fn skipped(&self) -> Option<u64> {
+        match self {
+            Application::Encoder(encoder) => Some(encoder.skipped()),
+            _ => None,
+        }
+    }
+
     /// How many frames it has captured since measuring began; `None` for what is no encoder.
     #[must_use]
     pub fn frames(&self) -> Option<u64> {

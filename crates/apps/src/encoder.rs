@@ -17,6 +17,8 @@ use paceline_units::{Rate, Size, Span, Time};
 const TRANSIENT: u32 = 8;
 /// The least of a frame's share that its draw, or a key frame before it, leaves.
 const LEAST: f64 = 0.1;
+/// Of requests for key frames, those so soon after another are ignored (libwebrtc's `EncoderRtcpFeedback`).
+const LEAST_REQUESTED: Span = Span::from_millis(300);
 
 /// What an encoder is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +41,19 @@ pub struct EncoderModel {
     pub segment: Size,
     /// Headers of a packet, which the target rate counts as well.
     pub header: Size,
+    /// What frames need.
+    pub needs: FrameNeeds,
+    /// A frame is skipped when what waits at the sender takes longer than this to leave.
+    pub max_queue: Span,
+}
+
+/// What frames need to be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameNeeds {
+    /// Nothing: each stands for itself.
+    Nothing,
+    /// The frame before, unless they are key frames.
+    Before,
 }
 
 /// An encoder.
@@ -62,6 +77,14 @@ pub struct Encoder {
     /// When it captures nothing, the first to come last.
     pauses: Vec<Period>,
     stopped: bool,
+    /// How long what waits at the sender takes to leave.
+    queueing: Span,
+    /// Frames skipped since measuring began.
+    skipped: u64,
+    /// The last frame is a key frame.
+    made_key: bool,
+    /// Requests for key frames count from here on.
+    heeds: Time,
 }
 
 impl Encoder {
@@ -81,6 +104,10 @@ impl Encoder {
             next_key: period.start,
             pauses: Vec::new(),
             stopped: false,
+            queueing: Span::ZERO,
+            skipped: 0,
+            made_key: false,
+            heeds: Time::ZERO,
         }
     }
 
@@ -128,10 +155,35 @@ impl Encoder {
     /// Frames from `at` on count.
     pub fn measure_from(&mut self, at: Time) {
         self.from = at;
-        self.counted = 0;
+        (self.counted, self.skipped) = (0, 0);
     }
 
-    /// How many frames have been captured since measuring began.
+    /// What waits at the sender takes so long to leave.
+    pub fn press(&mut self, queueing: Span) {
+        self.queueing = queueing;
+    }
+
+    /// The receiver asks for a key frame: the next frame is one.
+    pub fn request_key(&mut self, now: Time) {
+        if now >= self.heeds {
+            self.heeds = now + LEAST_REQUESTED;
+            self.next_key = self.next_key.min(now);
+        }
+    }
+
+    /// Whether the last frame is a key frame that others need.
+    #[must_use]
+    pub fn made_key(&self) -> bool {
+        self.made_key && self.model.needs == FrameNeeds::Before
+    }
+
+    /// How many frames have been skipped since measuring began.
+    #[must_use]
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// How many frames have been captured and not skipped since measuring began.
     #[must_use]
     pub fn captured(&self) -> u64 {
         self.counted
@@ -156,6 +208,11 @@ impl Encoder {
             return Action::Wait;
         }
         self.frames += 1;
+        if self.queueing > self.model.max_queue {
+            self.skipped += u64::from(captured >= self.from);
+            self.skip();
+            return Action::Wait;
+        }
         self.counted += u64::from(captured >= self.from);
         self.skip();
         Action::Send(self.frame(captured))
@@ -164,6 +221,7 @@ impl Encoder {
     /// The size of the next frame.
     fn frame(&mut self, captured: Time) -> Size {
         let key = captured >= self.next_key;
+        self.made_key = key;
         if key {
             self.since_key = 0;
             let interval = self.model.key_interval;
@@ -215,6 +273,8 @@ mod tests {
         key_size: 1.0,
         segment: Size(1460),
         header: Size(40),
+        needs: FrameNeeds::Before,
+        max_queue: Span::MAX,
     };
 
     fn encoder(model: EncoderModel) -> Encoder {
@@ -291,6 +351,41 @@ mod tests {
         let sizes: Vec<u64> = frames.iter().map(|f| f.1).collect();
         assert_eq!((sizes[15], sizes[16], sizes[14]), (sizes[0], sizes[1], sizes[40]));
         assert!(sizes[0] > 3 * sizes[14]);
+    }
+
+    #[test]
+    fn a_key_frame_comes_on_request_but_not_twice_in_300_ms() {
+        let at = |ms: u64| Time(ms * 1_000_000);
+        let mut encoder = encoder(EncoderModel { key_size: 4.0, jitter: 0.0, ..MODEL });
+        let keys = |encoder: &mut Encoder, count| {
+            let made = (0..count).filter(|_| {
+                frames(encoder, 1);
+                encoder.made_key()
+            });
+            made.count()
+        };
+        assert_eq!(keys(&mut encoder, 30), 1, "the first");
+        encoder.request_key(at(1990));
+        frames(&mut encoder, 1);
+        assert!(encoder.made_key());
+        encoder.request_key(at(2289));
+        assert_eq!(keys(&mut encoder, 30), 0);
+        encoder.request_key(at(2290));
+        assert_eq!(keys(&mut encoder, 30), 1);
+    }
+
+    #[test]
+    fn frames_are_skipped_while_the_senders_queue_is_too_long() {
+        let mut encoder = encoder(EncoderModel { max_queue: Span::from_millis(500), ..MODEL });
+        frames(&mut encoder, 3);
+        encoder.press(Span::from_millis(501));
+        for n in 3..6 {
+            let now = encoder.next_wake().unwrap();
+            assert_eq!((now, encoder.next_action(now)), (encoder.capture(n), Action::Wait));
+        }
+        encoder.press(Span::from_millis(500));
+        assert_eq!(frames(&mut encoder, 1)[0].0, encoder.capture(6).as_secs_f64());
+        assert_eq!((encoder.captured(), encoder.skipped()), (4, 3));
     }
 
     #[test]

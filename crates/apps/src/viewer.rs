@@ -3,6 +3,8 @@
 //! A frame is shown as soon as all its packets have come, unless a later one has been shown: there is no buffer against
 //! jitter, and no frame needs another to be decoded.
 
+use crate::picture::Picture;
+use crate::playout::PlayoutReport;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -10,13 +12,6 @@ use std::collections::VecDeque;
 const KEPT: usize = 4096;
 /// A jump of so many numbers is no gap: the numbers begin anew.
 const MAX_JUMP: usize = 3000;
-/// The mean time between frames is that of so many of the last.
-const FRAMES: usize = 30;
-/// Delays that are kept: of ten hours at 30 frames a second. Of more frames every other one's is left out, then three of four.
-const MOST_DELAYS: usize = 1 << 20;
-/// A picture stands still if it stays three times as long as the mean, and this much longer than it.
-const FREEZE: Span = Span::from_millis(150);
-
 /// A packet as it arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct FramePacket {
@@ -42,6 +37,8 @@ pub struct ViewReport {
     pub freezes: u64,
     /// For how long altogether: the whole time that such a picture stood.
     pub frozen: Span,
+    /// What else became of them, where they are buffered and need each other.
+    pub playout: Option<PlayoutReport>,
 }
 
 impl ViewReport {
@@ -73,34 +70,25 @@ struct Came {
 /// The viewer.
 #[derive(Clone, Debug, Default)]
 pub struct Viewer {
-    /// The first frame is waited for from here on.
-    start: Time,
-    /// Frames captured from here on count.
-    from: Time,
+    picture: Picture,
+    /// Frames of which all packets have come.
+    complete: u64,
     /// The number of the first packet that is remembered.
     base: u16,
     packets: VecDeque<Option<Came>>,
-    /// When the frame on the screen was captured, and since when it is there.
-    shown: Option<(Time, Time)>,
-    /// How long the last frames were shown.
-    durations: VecDeque<Span>,
-    report: ViewReport,
-    /// The delays of so many frames are left out for each that is kept: one less than a power of two.
-    skips: u64,
 }
 
 impl Viewer {
     /// One who waits for a picture from `start` on.
     #[must_use]
     pub fn new(start: Time) -> Viewer {
-        Viewer { start, ..Viewer::default() }
+        Viewer { picture: Picture::new(start), ..Viewer::default() }
     }
 
     /// Frames that are captured from `at` on count, and freezes that end after it.
     pub fn measure_from(&mut self, at: Time) {
-        self.from = at;
-        self.report = ViewReport::default();
-        self.skips = 0;
+        self.picture.measure_from(at);
+        self.complete = 0;
     }
 
     /// A packet has come that has not come before.
@@ -168,66 +156,16 @@ impl Viewer {
 
     /// A frame is whole.
     fn frame(&mut self, now: Time, captured: Time) {
-        if captured >= self.from {
-            if self.report.complete & self.skips == 0 {
-                self.keep(now.since(captured));
-            }
-            self.report.complete += 1;
-        }
-        match self.shown {
-            Some((newest, _)) if captured <= newest => return,
-            Some((_, since)) => self.next_picture(now.since(since)),
-            None => {}
-        }
-        self.shown = Some((captured, now));
-    }
-
-    /// Keeps a delay; what is kept is bounded, however many frames come.
-    fn keep(&mut self, delay: Span) {
-        let delays = &mut self.report.delays;
-        if delays.len() == MOST_DELAYS {
-            let mut nth = 0;
-            delays.retain(|_| {
-                nth += 1;
-                nth % 2 == 1
-            });
-            self.skips = self.skips * 2 + 1;
-        }
-        delays.push(delay);
-    }
-
-    /// The picture changes after `duration`.
-    fn next_picture(&mut self, duration: Span) {
-        // the second picture of all has nothing to be measured by
-        if !self.durations.is_empty() && self.is_freeze(duration) {
-            self.report.freezes += 1;
-            self.report.frozen += duration;
-        }
-        self.durations.push_back(duration);
-        if self.durations.len() > FRAMES {
-            self.durations.pop_front();
-        }
-    }
-
-    /// Whether a picture that stays for `duration` is frozen.
-    fn is_freeze(&self, duration: Span) -> bool {
-        let sum = self.durations.iter().fold(Span::ZERO, |sum, &each| sum + each);
-        let mean = sum / (self.durations.len() as u64).max(1);
-        duration >= (mean * 3).max(mean + FREEZE)
+        self.complete += u64::from(self.picture.counts(captured));
+        self.picture.keep(captured, now.since(captured));
+        self.picture.show(now, captured);
     }
 
     /// What became of the frames, watched until `end`. A picture that still stands then has frozen if it has stood for long
     /// enough, and so has a screen that none came to.
     #[must_use]
     pub fn report(&self, end: Time) -> ViewReport {
-        let mut report = self.report.clone();
-        report.delays.sort_unstable();
-        let stands = end.since(self.shown.map_or(self.start.max(self.from), |(_, since)| since));
-        if self.is_freeze(stands) {
-            report.freezes += 1;
-            report.frozen += stands;
-        }
-        report
+        ViewReport { complete: self.complete, ..self.picture.report(end) }
     }
 }
 
@@ -370,7 +308,7 @@ mod tests {
         }
         let report = viewer.report(Time::ZERO);
         assert_eq!(report.complete, 2, "those captured at 132 and 165 ms");
-        assert_eq!(viewer.shown, Some((ms(165), ms(200))));
+        assert_eq!(viewer.picture.shown, Some((ms(165), ms(200))));
     }
 
     #[test]

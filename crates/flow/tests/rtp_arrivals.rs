@@ -175,6 +175,7 @@ proptest! {
                 apps: Vec::new(),
                 arrivals: Some(ArrivalFeedback { reported, streams: vec![stream] }),
                 transport: Vec::new(),
+                repair: Vec::new(),
                 reduced: false,
                 bye: None,
             };

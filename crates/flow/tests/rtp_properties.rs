@@ -135,6 +135,7 @@ impl Driven {
             apps,
             arrivals: None,
             transport: Vec::new(),
+            repair: Vec::new(),
             reduced: false,
             bye: report.bye.then(|| Bye { sources: vec![Ssrc(7)], reason: None }),
         };
@@ -239,6 +240,7 @@ proptest! {
                     payload_type: 96,
                     marker: false,
                     transport: None,
+                    original: None,
                 }),
                 Arrival::Report { ssrc, ntp, probe, bye } => Extra::Rtcp(Box::new(Compound {
                     ssrc: Ssrc(*ssrc),
@@ -248,6 +250,7 @@ proptest! {
                     apps: probe.map(|(first, count)| App::Probe(Probe { first, count })).into_iter().collect(),
                     arrivals: None,
                     transport: Vec::new(),
+                    repair: Vec::new(),
                     reduced: false,
                     bye: bye.then(|| Bye { sources: vec![Ssrc(*ssrc)], reason: None }),
                 })),

@@ -241,6 +241,7 @@ proptest! {
                 apps: Vec::new(),
                 arrivals: None,
                 transport: vec![feedback.clone(), feedback],
+                repair: vec![],
                 bye: None,
                 reduced: true,
             };

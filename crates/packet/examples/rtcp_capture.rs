@@ -58,6 +58,7 @@ fn everything() -> Compound {
         ],
         arrivals: Some(ArrivalFeedback { reported: ntp.middle(), streams: vec![stream] }),
         transport: vec![],
+        repair: vec![],
         bye: Some(Bye { sources: vec![Ssrc(2)], reason: Some("end".into()) }),
         reduced: false,
     }
@@ -96,6 +97,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             payload_type: RtpData::PAYLOAD_TYPE,
             marker: number % 10 == 0,
             transport: (number > 50).then(|| number.wrapping_add(65_500)),
+            original: None,
         };
         let mut bytes = Vec::new();
         rtp::encode(&data, &mut bytes)?;

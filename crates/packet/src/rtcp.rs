@@ -1,8 +1,10 @@
-//! What an RTCP compound packet says (RFC 3550 section 6, RFC 8888, RFC 5506), as plain values; [`crate::wire::rtcp`] writes
+//! What an RTCP compound packet says (RFC 3550 section 6, RFC 8888, RFC 4585, RFC 5506), as plain values; [`crate::wire::rtcp`] writes
 //! and reads them.
 
+mod repair;
 mod transport;
 
+pub use repair::{Nack, Repair};
 pub use transport::{ArrivalDelta, ReferenceTime, TransportFeedback};
 
 use crate::ntp::{Ntp, NtpMiddle, NtpSpan};
@@ -30,6 +32,8 @@ pub struct Compound {
     pub arrivals: Option<ArrivalFeedback>,
     /// The same by transport-wide numbers, in the order of their sending.
     pub transport: Vec<TransportFeedback>,
+    /// What the participant would have sent again, or anew (RFC 4585).
+    pub repair: Vec<Repair>,
     /// That the participant leaves (BYE, section 6.6).
     pub bye: Option<Bye>,
     /// Feedback stands alone, without a report and a CNAME (RFC 5506 section 4.1): there is some, and nothing else but
@@ -305,11 +309,12 @@ impl Compound {
             .as_ref()
             .map_or(0, |a| 12 + a.streams.iter().map(|stream| 8 + padded(2 * stream.packets.len())).sum::<usize>());
         let transport = self.transport.iter().map(|feedback| padded(8 + transport_len(feedback)));
+        let repair = self.repair.iter().map(Repair::wire_len);
         let bye = self
             .bye
             .as_ref()
             .map_or(0, |bye| 4 + 4 * bye.sources.len() + bye.reason.as_ref().map_or(0, |text| padded(1 + text.len())));
-        head + apps.sum::<usize>() + arrivals + transport.sum::<usize>() + bye
+        head + apps.sum::<usize>() + arrivals + transport.sum::<usize>() + repair.sum::<usize>() + bye
     }
 }
 

@@ -22,6 +22,8 @@ pub struct RtpData {
     /// One more with each packet sent the same way, of whatever source, modulo 2^16
     /// (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 2); `None` without that header extension.
     pub transport: Option<u16>,
+    /// Of a retransmission the number of the packet that it holds, with which its payload begins (RFC 4588 section 4).
+    pub original: Option<u16>,
 }
 
 impl RtpData {
@@ -38,4 +40,22 @@ impl RtpData {
     pub const PAYLOAD_TYPE: u8 = 96;
     /// The payload type of packets that carry nothing and keep a path used: the next one.
     pub const FILLER: u8 = 97;
+    /// Retransmissions of [`RtpData::PAYLOAD_TYPE`] (RFC 4588): each type has one of its own (section 8.6, `apt`).
+    pub const RETRANSMISSION: u8 = 98;
+    /// Key frames, where a receiver is to tell them from frames that need others: a codec would say so in its payload.
+    pub const KEY: u8 = 99;
+    /// Retransmissions of [`RtpData::KEY`].
+    pub const KEY_RETRANSMISSION: u8 = 100;
+    /// Bytes of the number that a retransmission begins with.
+    pub const ORIGINAL_LEN: usize = 2;
+
+    /// The type of the packet that a retransmission of this type holds; `None` of what is none.
+    #[must_use]
+    pub const fn retransmitted_type(payload_type: u8) -> Option<u8> {
+        match payload_type {
+            RtpData::RETRANSMISSION => Some(RtpData::PAYLOAD_TYPE),
+            RtpData::KEY_RETRANSMISSION => Some(RtpData::KEY),
+            _ => None,
+        }
+    }
 }

@@ -88,7 +88,8 @@ fn the_rules_of_a_compound_packet() {
         "or feedback stands alone (RFC 5506)"
     );
     assert_eq!(both(&[&feedback, &CNAME]), Err(DecodeError::Beside(202)));
-    assert_eq!(decode(&[0x81, 205, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0]), Err(DecodeError::Nothing), "a NACK");
+    assert_eq!(decode(&[0x83, 205, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0]), Err(DecodeError::Nothing), "TMMBR");
+    assert_eq!(decode(&[0x81, 205, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0]), Err(DecodeError::Content(205)), "an empty NACK");
     assert_eq!(both(&[&RR]), Err(DecodeError::NoCname));
     // the CNAME of another source
     let other = [0x81, 202, 0, 2, 0, 0, 0, 2, 1, 1, b'a', 0];
@@ -133,13 +134,31 @@ fn padding_is_the_last_packets() {
 
 #[test]
 fn what_a_compound_packet_has_no_place_for_is_left_out() {
-    // a translator's other participant; an XR packet; another SDES item, also after the name; generic NACK
+    // a translator's other participant; an XR packet; another SDES item, also after the name; NACK and PLI of
+    // the other
     let other = [0x80, 201, 0, 1, 0, 0, 0, 9];
     let xr = [0x80, 207, 0, 1, 0, 0, 0, 1];
     let tool = [0x82, 202, 0, 5, 0, 0, 0, 9, 1, 0, 0, 0, 0, 0, 0, 1, 6, 1, b't', 1, 1, b'a', 0, 0];
-    let nack = [0x81, 205, 0, 3, 0, 0, 0, 1, 0, 0, 0, 9, 0, 1, 0, 0];
-    let bytes = [&RR[..], &other, &xr, &tool, &nack].concat();
+    let nack = [0x81, 205, 0, 3, 0, 0, 0, 9, 0, 0, 0, 1, 0, 1, 0, 0];
+    let pli = [0x81, 206, 0, 2, 0, 0, 0, 9, 0, 0, 0, 1];
+    let bytes = [&RR[..], &other, &xr, &tool, &nack, &pli].concat();
     assert_eq!(decode(&bytes), Ok(plain(1, "a")));
+}
+
+/// RFC 4585 sections 6.1, 6.2.1 and 6.3.1; overlapping items name a packet once.
+#[test]
+fn the_bytes_of_nack_and_pli() {
+    let lost = vec![0xfffe, 0xffff, 14, 15];
+    let nack = Repair::Nack(Nack { ssrc: Ssrc(9), lost });
+    let whole = Compound { repair: vec![nack, Repair::Pli(Ssrc(9))], reduced: true, ..plain(1, "") };
+    let bytes = [
+        &[0x81, 205, 0, 4, 0, 0, 0, 1, 0, 0, 0, 9, 0xff, 0xfe, 0x80, 1, 0, 15, 0, 0][..],
+        &[0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 9],
+    ];
+    assert_eq!(encoded(&whole), bytes.concat());
+    assert_eq!(decode(&bytes.concat()), Ok(whole));
+    let twice = decode(&[0x81, 205, 0, 4, 0, 0, 0, 1, 0, 0, 0, 9, 0, 5, 0, 3, 0, 6, 0, 2]).unwrap();
+    assert_eq!(twice.repair, [Repair::Nack(Nack { ssrc: Ssrc(9), lost: vec![5, 6, 7, 8] })]);
 }
 
 #[test]
@@ -160,6 +179,8 @@ fn what_is_out_of_range_has_no_encoding() {
     refuses(Compound { bye: Some(Bye { sources: vec![], reason }), ..plain(1, "a") }, EncodeError::Reason(256));
     let bye = Bye { sources: vec![Ssrc(1); 32], reason: None };
     refuses(Compound { bye: Some(bye), ..plain(1, "a") }, EncodeError::Sources(32));
+    let nack = Repair::Nack(Nack { ssrc: Ssrc(9), lost: vec![] });
+    refuses(Compound { repair: vec![nack], ..plain(1, "a") }, EncodeError::NoLoss);
     refuses(other(32, 4), EncodeError::Subtype(32));
     refuses(other(31, 5), EncodeError::AppData(5));
     refuses(other(31, 262_136), EncodeError::Length(262_148));
@@ -229,6 +250,16 @@ fn by_reference(bytes: &[u8]) -> Compound {
                 let reason = bye.get_reason_string().map(|text| text.expect("UTF-8").into());
                 read.bye = Some(Bye { sources: bye.ssrcs().map(Ssrc).collect(), reason });
             }
+            rtcp_types::Packet::TransportFeedback(nack) => {
+                assert_eq!(nack.sender_ssrc(), read.ssrc.0);
+                let lost = nack.parse_fci::<rtcp_types::Nack>().expect("a NACK").entries().collect();
+                read.repair.push(Repair::Nack(Nack { ssrc: Ssrc(nack.media_ssrc()), lost }));
+            }
+            rtcp_types::Packet::PayloadFeedback(pli) => {
+                assert_eq!(pli.sender_ssrc(), read.ssrc.0);
+                pli.parse_fci::<rtcp_types::Pli>().expect("a PLI");
+                read.repair.push(Repair::Pli(Ssrc(pli.media_ssrc())));
+            }
             packet => panic!("{packet:?}"),
         }
     }
@@ -274,6 +305,19 @@ fn written_by_reference(compound: &Compound) -> Vec<u8> {
         let name = core::str::from_utf8(&app.name).expect("ASCII");
         whole = whole.add_packet(rtcp_types::App::builder(ssrc, name).subtype(app.subtype).data(&app.data));
     }
+    for repair in &compound.repair {
+        whole = match repair {
+            Repair::Nack(nack) => {
+                let fci = nack.lost.iter().fold(rtcp_types::Nack::builder(), |fci, &lost| fci.add_rtp_sequence(lost));
+                let nack = rtcp_types::TransportFeedback::builder_owned(fci).media_ssrc(nack.ssrc.0);
+                whole.add_packet(nack.sender_ssrc(ssrc))
+            }
+            Repair::Pli(source) => {
+                let pli = rtcp_types::PayloadFeedback::builder_owned(rtcp_types::Pli::builder());
+                whole.add_packet(pli.sender_ssrc(ssrc).media_ssrc(source.0))
+            }
+        };
+    }
     if let Some(bye) = &compound.bye {
         let leave = bye.sources.iter().fold(rtcp_types::Bye::builder(), |leave, source| leave.add_source(source.0));
         whole = whole.add_packet(leave.reason(bye.reason.as_deref().unwrap_or("")));
@@ -296,7 +340,10 @@ proptest! {
     #[test]
     fn the_reference_reads_and_writes_the_same(whole in compound()) {
         let apps = whole.apps.into_iter().filter(|app| matches!(app, App::Other(_))).collect();
-        let whole = Compound { apps, arrivals: None, transport: vec![], ..whole };
+        // the reference sorts the numbers, wherever they begin
+        let sorted = |repair: &Repair| !matches!(repair, Repair::Nack(nack) if !nack.lost.is_sorted());
+        let repair = whole.repair.into_iter().filter(sorted).collect();
+        let whole = Compound { apps, repair, arrivals: None, transport: vec![], ..whole };
         let bytes = encoded(&whole);
         prop_assert_eq!(&by_reference(&bytes), &whole);
         let theirs = written_by_reference(&whole);

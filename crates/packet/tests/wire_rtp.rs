@@ -11,6 +11,7 @@ const DATA: RtpData = RtpData {
     payload_type: 96,
     marker: true,
     transport: None,
+    original: None,
 };
 const HEADER: [u8; RtpData::LEN] = [0x80, 0xe0, 0xff, 0xfe, 1, 2, 3, 4, 10, 11, 12, 13];
 
@@ -36,6 +37,21 @@ fn the_bytes_of_a_transport_wide_number() {
     assert_eq!(bytes, header);
     assert_eq!(bytes.len(), RtpData::LEN + RtpData::TRANSPORT_LEN);
     assert_eq!(decode(&[&bytes[..], b"abc"].concat()), Ok((data, &b"abc"[..])));
+}
+
+/// RFC 4588 section 4: the original's number, then its payload.
+#[test]
+fn the_bytes_of_a_retransmission() {
+    let data = RtpData { payload_type: RtpData::RETRANSMISSION, original: Some(0x0506), ..DATA };
+    let mut bytes = Vec::new();
+    encode(&data, &mut bytes).unwrap();
+    let mut header = [&HEADER[..], &[5, 6]].concat();
+    header[1] = 0x80 | 98;
+    assert_eq!(bytes, header);
+    assert_eq!(decode(&[&bytes[..], b"abc"].concat()), Ok((data, &b"abc"[..])));
+    assert_eq!(decode(&header[..13]), Err(DecodeError::Truncated));
+    let key = RtpData::retransmitted_type(RtpData::KEY_RETRANSMISSION);
+    assert_eq!((key, RtpData::retransmitted_type(96)), (Some(RtpData::KEY), None));
 }
 
 /// RFC 8285 section 4.2: other elements and what fills up are passed over, up to the end or to what no element can be.
@@ -83,10 +99,12 @@ proptest! {
     #[test]
     fn what_is_encoded_decodes_to_the_same(
         (ssrc, timestamp, sequence, marker, transport) in any::<(u32, u32, u16, bool, Option<u16>)>(),
-        payload_type in 0u8..128,
+        payload_type in prop_oneof![0u8..128, Just(RtpData::RETRANSMISSION)],
+        original: u16,
         payload in prop::collection::vec(any::<u8>(), 0..50),
     ) {
-        let data = RtpData { ssrc: Ssrc(ssrc), timestamp, sequence, payload_type, marker, transport };
+        let original = RtpData::retransmitted_type(payload_type).map(|_| original);
+        let data = RtpData { ssrc: Ssrc(ssrc), timestamp, sequence, payload_type, marker, transport, original };
         let mut bytes = Vec::new();
         encode(&data, &mut bytes).unwrap();
         bytes.extend_from_slice(&payload);

@@ -6,10 +6,13 @@
 use crate::arrivals::{ArrivalMeter, ArrivalReport};
 use crate::model::FlowModel;
 use paceline_apps::player::{Player, StreamReport};
+use paceline_apps::playout::{FrameBuffer, MediaPacket, Part};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
 use paceline_apps::{Action, Application, Transfers};
 use paceline_control::Gauges;
+use paceline_flow::rtp::FeedbackSent;
 use paceline_flow::{Receiver, Sender, Transmit, Transport};
+use paceline_packet::rtp::RtpData;
 use paceline_packet::{Extra, FlowId, Packet};
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
@@ -99,6 +102,12 @@ impl Source {
         self.app.frames()
     }
 
+    /// How many frames the application has skipped since measuring began; `None` if it is no encoder.
+    #[must_use]
+    pub fn frames_skipped(&self) -> Option<u64> {
+        self.app.skipped()
+    }
+
     /// The rate of the encoder, in bits a second with all headers; `None` if the application is none.
     #[must_use]
     pub fn encoder_rate(&self) -> Option<Rate> {
@@ -142,6 +151,11 @@ impl Source {
         let wake = self.sender.on_ack(packet.time, packet, extra.as_ref(), out);
         if let Some(extra) = extra {
             drop(extra);
+            if let Sender::Rtp(rtp) = &mut self.sender
+                && rtp.take_key_request()
+            {
+                self.app.request_key(packet.time);
+            }
         }
         if self.wants_to_know() {
             return self.all_acked(packet.time, out);
@@ -186,13 +200,19 @@ impl Source {
         if let Some(target) = self.sender.target() {
             self.app.aim(target, now);
         }
+        if let Sender::Rtp(rtp) = &self.sender {
+            self.app.press(rtp.queueing());
+        }
         for _ in 0..MOST_ACTIONS {
             match self.app.next_action(now, Size(self.sender.stats().bytes_acked)) {
                 Action::Wait => {
                     self.app_wake = self.app.next_wake().unwrap_or(Time::NEVER);
                     return;
                 }
-                Action::Send(size) => self.sender.supply(size.bytes(), now, out),
+                Action::Send(size) => match &mut self.sender {
+                    Sender::Rtp(rtp) if self.app.made_key() => rtp.supply_key(size.bytes(), now, out),
+                    sender => sender.supply(size.bytes(), now, out),
+                },
                 Action::Endless => self.sender.supply_endless(now, out),
                 Action::Withdraw => self.sender.withdraw(),
                 Action::Restart(size) => {
@@ -230,12 +250,16 @@ enum Show {
     Player(Player),
     /// The viewer of an encoder's video.
     Viewer(Viewer),
+    /// The same, with a jitter buffer.
+    Buffer(Box<FrameBuffer>),
 }
 
 /// What looks at the packets that come, beside the receiver.
 #[derive(Debug)]
 struct Screen {
     show: Show,
+    /// Fillers are no part of the media's sequence.
+    aside: bool,
     arrivals: Option<ArrivalMeter>,
 }
 
@@ -250,12 +274,26 @@ impl Screen {
                 let (sequence, timestamp, last) = (data.sequence, data.timestamp, data.marker);
                 viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last, captured });
             }
+            // beside retransmissions fillers have numbers of their own
+            (Show::Buffer(_), Some(Extra::Rtp(data))) if self.aside && data.payload_type == RtpData::FILLER => {}
+            (Show::Buffer(buffer), Some(Extra::Rtp(data))) => buffer.on_packet(packet.time, &media(packet, data)),
             _ => {}
         }
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.on_packet(packet, extra);
         }
     }
+}
+
+/// What the buffer is told of a packet: of one that is sent again, what it was.
+fn media(packet: &Packet, data: &RtpData) -> MediaPacket {
+    let part = match RtpData::retransmitted_type(data.payload_type).unwrap_or(data.payload_type) {
+        RtpData::KEY => Part::Key,
+        RtpData::FILLER => Part::Filler,
+        _ => Part::Delta,
+    };
+    let captured = packet.time - packet.stamp.elapsed(packet.time);
+    MediaPacket { sequence: data.original.unwrap_or(data.sequence), part, captured, last: data.marker }
 }
 
 /// A receiver with its player, if the flow carries a stream, or its viewer, if it carries an encoder's video.
@@ -272,6 +310,8 @@ pub struct Sink {
     pub receiver: Receiver,
     /// When its entry in the host's timers lies: never later than [`Sink::next_wake`].
     pub(crate) entry: Time,
+    /// When a key frame is to be asked for.
+    key_wake: Time,
 }
 
 impl Sink {
@@ -280,21 +320,34 @@ impl Sink {
     pub fn new(flow: &FlowModel, seed: u64, id: FlowId, cursor: u32) -> Sink {
         let stream = Stream::new(seed, &format!("receiver {}", flow.label()));
         let player = flow.stream.map(|model| Show::Player(Player::new(model, flow.start)));
-        let viewer = flow.app.frames().map(|_| Show::Viewer(Viewer::new(flow.start)));
+        let viewer = flow.app.frames().map(|_| match flow.playout {
+            Some(model) => Show::Buffer(Box::new(FrameBuffer::new(model, flow.start))),
+            None => Show::Viewer(Viewer::new(flow.start)),
+        });
         let show = player.or(viewer);
         let screen = (show.is_some() || flow.delays).then(|| {
             let arrivals = flow.delays.then(ArrivalMeter::default);
-            Box::new(Screen { show: show.unwrap_or(Show::Nothing), arrivals })
+            let aside = matches!(&flow.transport, Transport::Rtp { config, .. } if config.nack);
+            Box::new(Screen { show: show.unwrap_or(Show::Nothing), aside, arrivals })
         });
         let delay = nanoseconds(flow.receiver_delay);
-        Sink { entry: Time::NEVER, flow: id, cursor, delay, screen, receiver: flow.transport.receiver(stream) }
+        let key_wake = Time::NEVER;
+        Sink {
+            entry: Time::NEVER,
+            key_wake,
+            flow: id,
+            cursor,
+            delay,
+            screen,
+            receiver: flow.transport.receiver(stream),
+        }
     }
 
     /// When [`Sink::on_timer`] is needed next.
     #[inline(always)]
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        self.receiver.next_wake()
+        self.receiver.next_wake().min(self.key_wake)
     }
 
     /// The fast path for a data packet without a side record: see [`Receiver::on_data_in_order`]. Returns when
@@ -315,16 +368,34 @@ impl Sink {
         let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), out);
         if let Some(screen) = &mut self.screen {
             screen.on_packet(packet, extra.as_ref(), self.receiver.stats().bytes);
+            if let Show::Buffer(_) = screen.show {
+                self.ask_for_key(packet.time, out);
+            }
         }
         if let Some(extra) = extra {
             drop(extra);
         }
-        wake
+        wake.min(self.key_wake)
     }
 
     /// The time that [`Sink::next_wake`] named has come, or an earlier one.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         self.receiver.on_timer(now, out);
+        if self.key_wake <= now {
+            self.ask_for_key(now, out);
+        }
+    }
+
+    /// Asks for a key frame, if one is to be asked for.
+    #[cold]
+    fn ask_for_key(&mut self, now: Time, out: &mut impl Transmit) {
+        let Some(Screen { show: Show::Buffer(buffer), .. }) = self.screen.as_deref_mut() else { return };
+        if buffer.asks(now)
+            && let Receiver::Rtp(rtp) = &mut self.receiver
+        {
+            rtp.ask_for_key(now, out);
+        }
+        self.key_wake = buffer.next_wake();
     }
 
     fn player(&self) -> Option<&Player> {
@@ -357,6 +428,16 @@ impl Sink {
     pub fn view_report(&self, end: Time) -> Option<ViewReport> {
         match self.screen.as_deref() {
             Some(Screen { show: Show::Viewer(viewer), .. }) => Some(viewer.report(end)),
+            Some(Screen { show: Show::Buffer(buffer), .. }) => Some(buffer.report(end)),
+            _ => None,
+        }
+    }
+
+    /// What the receiver has sent back since measuring began; `None` if it is none of RTP.
+    #[must_use]
+    pub fn feedback_sent(&self) -> Option<FeedbackSent> {
+        match &self.receiver {
+            Receiver::Rtp(rtp) => Some(rtp.feedback_sent()),
             _ => None,
         }
     }
@@ -374,9 +455,14 @@ impl Sink {
 
     /// Frames and arrivals count from `at` on, which is now.
     pub fn measure_from(&mut self, at: Time) {
+        if let Receiver::Rtp(rtp) = &mut self.receiver {
+            rtp.count_feedback_from_here();
+        }
         let Some(screen) = self.screen.as_deref_mut() else { return };
-        if let Show::Viewer(viewer) = &mut screen.show {
-            viewer.measure_from(at);
+        match &mut screen.show {
+            Show::Viewer(viewer) => viewer.measure_from(at),
+            Show::Buffer(buffer) => buffer.measure_from(at),
+            Show::Nothing | Show::Player(_) => {}
         }
         screen.arrivals.iter_mut().for_each(ArrivalMeter::measure_from_here);
     }

@@ -18,10 +18,11 @@ use crate::scenario::windows::Windows;
 use crate::scenario::{Flow, Scenario};
 use crate::told;
 use paceline_apps::cbr::Cbr;
-use paceline_apps::encoder::{Encoder, EncoderModel};
+use paceline_apps::encoder::{Encoder, EncoderModel, FrameNeeds};
 use paceline_apps::ftp::{Ftp, Limited};
 use paceline_apps::game::GameModel;
 use paceline_apps::onoff::{OnOff, OnOffModel};
+use paceline_apps::playout::PlayoutModel;
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::timed::Timed;
 use paceline_apps::video::VideoModel;
@@ -42,6 +43,9 @@ use paceline_path::{FlowSet, Hosts, LinkModel, Loss as PathLoss, On, Queue};
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 use std::collections::BTreeSet;
+
+/// With retransmissions a key frame is asked for after so long (libwebrtc's `VideoReceiveStream2`).
+const MAX_WAIT_FOR_FRAME: Span = Span::from_secs(3);
 
 /// Why a checked scenario still cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -292,12 +296,22 @@ fn instance_of(
         stop: period.stop,
         app,
         stream,
+        playout: playout(flow),
         rtt_drawn: flow.rtt.as_ref().is_some_and(Draw::is_drawn),
         sender_delay: Span::ZERO,
         receiver_delay: Span::ZERO,
         delays: flow.delays.unwrap_or(transport.name() == "udp"),
         transport,
     })
+}
+
+/// The receiver's jitter buffer, if it has one.
+fn playout(flow: &Flow) -> Option<PlayoutModel> {
+    let App::Encoder { jitter_buffer: Some(buffer), .. } = &flow.app else { return None };
+    let nack = flow.rtp.as_ref().is_some_and(|rtp| rtp.nack);
+    let usual = if nack { MAX_WAIT_FOR_FRAME } else { Span::ZERO };
+    let patience = buffer.key_request_after.unwrap_or(usual);
+    Some(PlayoutModel { min_margin: buffer.min_margin, max_margin: buffer.max_margin, patience })
 }
 
 /// The machine that the scheme rides on, set as the scenario says.
@@ -475,7 +489,18 @@ fn app(
             };
             (paceline_apps::Application::Web(Web::new(model, stream, period)), None)
         }
-        App::Encoder { frame_rate, min_rate, max_rate, jitter, reaction, key_interval, key_size, pauses } => {
+        App::Encoder {
+            frame_rate,
+            min_rate,
+            max_rate,
+            jitter,
+            reaction,
+            key_interval,
+            key_size,
+            pauses,
+            jitter_buffer,
+            max_queue,
+        } => {
             let model = EncoderModel {
                 frame_rate: *frame_rate,
                 min_rate: *min_rate,
@@ -486,6 +511,8 @@ fn app(
                 key_size: *key_size,
                 segment,
                 header: Size::from_bytes(u64::from(transport.header())),
+                needs: if jitter_buffer.is_some() { FrameNeeds::Before } else { FrameNeeds::Nothing },
+                max_queue: max_queue.unwrap_or(Span::MAX),
             };
             let pause = |p: &Pause| Period { start: Time::ZERO + p.from, stop: Time::ZERO + p.to };
             let encoder = Encoder::new(model, stream, period).pausing(pauses.iter().map(pause).collect());

@@ -3,6 +3,7 @@
 //! [`crate::expand`] makes it of a scenario and a seed; [`crate::build`] makes elements of it.
 
 use crate::graph::Path;
+use paceline_apps::playout::PlayoutModel;
 use paceline_apps::stream::StreamModel;
 use paceline_flow::Transport;
 use paceline_path::LinkModel;
@@ -197,6 +198,8 @@ pub struct FlowModel {
     pub app: paceline_apps::Application,
     /// The stream that its player plays, if it carries one.
     pub stream: Option<StreamModel>,
+    /// The jitter buffer of its viewer, if it carries frames that need each other.
+    pub playout: Option<PlayoutModel>,
     /// Whether its round trip is drawn anew for each run.
     pub rtt_drawn: bool,
     /// Upper bound of the random delay with which its sender's host emits each packet.

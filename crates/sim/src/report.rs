@@ -11,6 +11,7 @@ use crate::summary::{
     StreamSummary, Summary, jain,
 };
 use paceline_apps::player::StreamReport;
+use paceline_apps::playout::PlayoutReport;
 use paceline_apps::share;
 use paceline_apps::stream::StreamModel;
 use paceline_apps::viewer::ViewReport;
@@ -136,6 +137,8 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     // a flow that is over shows no more pictures
     let view = ends.sink.view_report(end.min(flow.stop));
     let view = view.as_ref();
+    let playout = view.and_then(|view| view.playout.as_ref());
+    let feedback = ends.sink.feedback_sent();
     let arrived = ends.sink.arrival_report();
     let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
     let bounds = arrived.and_then(ArrivalReport::delay_bounds);
@@ -196,6 +199,15 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         frame_delay_p99_s: seconds(view.and_then(|view| view.delay(0.99))),
         freezes: view.map(|view| view.freezes),
         freeze_s: seconds(view.map(|view| view.frozen)),
+        frames_skipped: ends.source.frames_skipped(),
+        frames_shown: playout.map(|playout| playout.shown),
+        frames_late: playout.map(|playout| playout.late),
+        frames_undecodable: playout.map(|playout| playout.undecodable),
+        key_frames: playout.map(|playout| playout.keys),
+        jitter_buffer_delay_s: playout.and_then(PlayoutReport::mean_buffered).map(Span::as_secs_f64),
+        nacks: feedback.map(|feedback| feedback.nacks),
+        plis: feedback.map(|feedback| feedback.plis),
+        feedback_share: feedback.and_then(|feedback| share(feedback.bytes, feedback.bytes + received.wire_bytes)),
         owd_mean_s: seconds(arrived.and_then(ArrivalReport::mean_delay)),
         owd_min_s: seconds(bounds.map(|(least, _)| least)),
         owd_max_s: seconds(bounds.map(|(_, most)| most)),

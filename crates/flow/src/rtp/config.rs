@@ -99,6 +99,9 @@ pub struct RtpConfig {
     pub frames: bool,
     /// How far apart the frames are written; zero where there are none.
     pub frame_period: Span,
+    /// The receiver asks for what has not come (RFC 4585), and it is sent again (RFC 4588). With transport-wide feedback alone, whose
+    /// numbers are those of all that a sender sends: that of RFC 8888 would need those of two sources in one order.
+    pub nack: bool,
 }
 
 impl RtpConfig {
@@ -124,6 +127,7 @@ impl RtpConfig {
             ecn: false,
             frames: false,
             frame_period: Span::ZERO,
+            nack: false,
         };
         let config = match profile {
             Profile::Rfc | Profile::Linux => rfc,
@@ -149,6 +153,14 @@ impl RtpConfig {
         };
         let segment = (self.segment + self.header).saturating_sub(header);
         RtpConfig { segment, header, feedback: FeedbackConfig { format, ..self.feedback }, ..self }
+    }
+
+    /// The settings with retransmissions, if they are asked for: the number that one begins with takes its bytes from the
+    /// payload of all, lest what is sent again be longer than what the path takes.
+    #[must_use]
+    pub fn with_nack(self, nack: bool) -> RtpConfig {
+        let less = if nack { RtpData::ORIGINAL_LEN as u16 } else { 0 };
+        RtpConfig { segment: self.segment.saturating_sub(less), nack, ..self }
     }
 
     /// Bytes of a data packet's RTP header, with the extension that the feedback needs.

@@ -12,6 +12,7 @@
 mod arrivals;
 mod config;
 mod due;
+mod nack;
 mod participant;
 mod probe;
 mod receiver;
@@ -23,9 +24,10 @@ mod transport;
 
 pub use arrivals::ArrivalLog;
 pub use config::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
+pub use nack::NackLog;
 pub use paceline_control::rtp::{FeedbackConfig, FeedbackFormat};
 pub use probe::PacketPairs;
-pub use receiver::RtpReceiver;
+pub use receiver::{FeedbackSent, RtpReceiver};
 pub use sender::RtpSender;
 pub use sent::{SentLog, Told};
 pub use source::{Loss, RtpSource, Verdict, ticks};

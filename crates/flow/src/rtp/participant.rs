@@ -14,6 +14,7 @@ const SSRC: u64 = 0;
 const NAME: u64 = 1;
 const NUMBERS: u64 = 2;
 const TIMER: u64 = 3;
+const ASIDE: u64 = 4;
 
 /// One end of a session.
 #[derive(Clone, Debug)]
@@ -36,6 +37,12 @@ impl Participant {
         (bits as u16, (bits >> 32) as u32)
     }
 
+    /// The source of what it sends again, and where that one's numbers begin (RFC 4588 section 5.3: by SSRC).
+    pub(super) fn aside(&self) -> (Ssrc, u16) {
+        let bits = self.stream.bits(ASIDE);
+        (Ssrc((bits >> 32) as u32), bits as u16)
+    }
+
     /// The randomness of its reports.
     pub(super) fn timer_stream(&self) -> Stream {
         self.stream.fork(TIMER)
@@ -51,6 +58,7 @@ impl Participant {
             apps: Vec::new(),
             arrivals: None,
             transport: Vec::new(),
+            repair: Vec::new(),
             bye: None,
             reduced: false,
         }

@@ -2,6 +2,7 @@
 
 use super::arrivals::ArrivalLog;
 use super::due::FeedbackTimer;
+use super::nack::NackLog;
 use super::participant::{self, Participant};
 use super::probe::PacketPairs;
 use super::source::{RtpSource, Verdict};
@@ -10,7 +11,7 @@ use super::transport::TransportLog;
 use super::{FeedbackFormat, LossField, RtpConfig};
 use crate::{Arrived, ReceiverStats, Transmit};
 use paceline_control::RtpFeedback;
-use paceline_packet::rtcp::{App, ArrivalFeedback, Bottleneck, Compound, Loss, ReportBlock};
+use paceline_packet::rtcp::{App, ArrivalFeedback, Bottleneck, Compound, Loss, Nack, Repair, ReportBlock};
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::{Extra, Flags, NtpMiddle, NtpSpan, Packet};
 use paceline_random::Stream;
@@ -25,6 +26,11 @@ const MOST_EARLY: usize = 64;
 /// Whether two numbers are so close that the one may come after the other.
 fn is_near(one: u16, other: u16) -> bool {
     one.wrapping_sub(other).min(other.wrapping_sub(one)) < 1000
+}
+
+/// Whether a packet is of the source of retransmissions and fillers.
+fn is_aside(data: &RtpData) -> bool {
+    data.payload_type == RtpData::FILLER || RtpData::retransmitted_type(data.payload_type).is_some()
 }
 
 /// The sender, as the receiver knows it.
@@ -44,6 +50,7 @@ struct Heard {
     held: u64,
     /// The numbers of those packets, for as long as copies of them may come.
     early: Vec<u16>,
+    nacks: NackLog,
 }
 
 impl Heard {
@@ -65,6 +72,17 @@ impl Heard {
     }
 }
 
+/// What a receiver sends back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FeedbackSent {
+    /// Bytes on the wire of all of it.
+    pub bytes: u64,
+    /// Packets that it asked for again, each as often as it did.
+    pub nacks: u64,
+    /// Key frames that it asked for.
+    pub plis: u64,
+}
+
 /// The receiving end of a flow. It joins the session with the first packet that comes.
 #[derive(Debug)]
 pub struct RtpReceiver {
@@ -79,6 +97,7 @@ pub struct RtpReceiver {
     /// When anything last came.
     heard: Time,
     stats: ReceiverStats,
+    feedback_sent: FeedbackSent,
 }
 
 impl RtpReceiver {
@@ -94,6 +113,7 @@ impl RtpReceiver {
             candidate: None,
             heard: Time::ZERO,
             stats: ReceiverStats::default(),
+            feedback_sent: FeedbackSent::default(),
         }
     }
 
@@ -101,13 +121,25 @@ impl RtpReceiver {
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        self.timer.as_ref().map_or(Time::NEVER, ReportTimer::due).min(self.feedback.due())
+        let again = self.sender.as_ref().map_or(Time::NEVER, |heard| heard.nacks.due());
+        self.timer.as_ref().map_or(Time::NEVER, ReportTimer::due).min(self.feedback.due()).min(again)
     }
 
     /// Counts up to now. Packets and bytes on the wire include the sender's reports.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
+    }
+
+    /// What it has sent since counting began.
+    #[must_use]
+    pub fn feedback_sent(&self) -> FeedbackSent {
+        self.feedback_sent
+    }
+
+    /// That counts from here on.
+    pub fn count_feedback_from_here(&mut self) {
+        self.feedback_sent = FeedbackSent::default();
     }
 
     /// Who the receiver is in its reports.
@@ -168,6 +200,9 @@ impl RtpReceiver {
             RtpData::FILLER => 0,
             _ => u64::from(size.saturating_sub(self.config.header)),
         };
+        if self.config.nack && is_aside(data) {
+            return self.aside(now, packet, data, out);
+        }
         if self.sender.as_ref().is_none_or(|heard| heard.ssrc != data.ssrc) && !self.is_the_sender(data, payload) {
             return Arrived::default();
         }
@@ -184,6 +219,7 @@ impl RtpReceiver {
         heard.pairs.packet(now, data.sequence, size);
         heard.fresh += 1;
         let first = heard.fresh == 1;
+        let asks = self.config.nack && heard.nacks.arrived(data.sequence);
         let arrived = match verdict {
             Verdict::New => {
                 // what came before the source was valid is not in its sequence
@@ -216,7 +252,67 @@ impl RtpReceiver {
         if tells {
             self.send_feedback(now, out);
         }
+        if asks {
+            self.ask(now, out);
+        }
         arrived
+    }
+
+    /// A packet beside the media: one that is sent again, or a filler.
+    fn aside(&mut self, now: Time, packet: &Packet, data: &RtpData, out: &mut impl Transmit) -> Arrived {
+        let Some(heard) = &mut self.sender else { return Arrived::default() };
+        let news = heard.note(now, packet.flags, data, self.config.feedback.format);
+        let tells = self.feedback.arrived(now, packet.size, false, news, &self.config);
+        let mut arrived = Arrived::default();
+        if let Some(original) = data.original {
+            if heard.nacks.repaired(now, original) && heard.source.repair(original) {
+                let below = self.config.header + RtpData::ORIGINAL_LEN as u16;
+                let bytes = u64::from(packet.size.saturating_sub(below));
+                self.stats.bytes += bytes;
+                arrived = Arrived { bytes, segments: u32::from(bytes > 0) };
+            } else {
+                self.stats.duplicates += 1;
+            }
+        }
+        if tells {
+            self.send_feedback(now, out);
+        }
+        arrived
+    }
+
+    /// Asks for what is missing, at once: no interval of reports holds it back, as in libwebrtc.
+    #[cold]
+    fn ask(&mut self, now: Time, out: &mut impl Transmit) {
+        let Some(heard) = &mut self.sender else { return };
+        let (ssrc, lost) = (heard.ssrc, heard.nacks.ask(now));
+        if !lost.is_empty() {
+            self.feedback_sent.nacks += lost.len() as u64;
+            self.repair(Repair::Nack(Nack { ssrc, lost }), now, out);
+        }
+    }
+
+    /// Asks for a key frame (PLI, RFC 4585 section 6.3.1); without a sender nothing happens.
+    #[cold]
+    pub fn ask_for_key(&mut self, now: Time, out: &mut impl Transmit) {
+        let Some(ssrc) = self.sender.as_ref().map(|heard| heard.ssrc) else { return };
+        self.feedback_sent.plis += 1;
+        self.repair(Repair::Pli(ssrc), now, out);
+    }
+
+    fn repair(&mut self, repair: Repair, now: Time, out: &mut impl Transmit) {
+        let report = Compound { repair: vec![repair], ..self.us.feedback(self.config.feedback.reduced) };
+        let size = self.transmit(report, now, out);
+        if let Some(timer) = &mut self.timer {
+            timer.received(size);
+        }
+    }
+
+    /// Sends a report; gives its bytes on the wire.
+    fn transmit(&mut self, report: Compound, now: Time, out: &mut impl Transmit) -> u16 {
+        let size = participant::transmit(report, Flags::ACK, now, out);
+        self.stats.acks += 1;
+        self.feedback_sent.bytes += u64::from(size);
+        size
     }
 
     /// A packet of an unknown source: the sender's first, or of one that takes its place once it has shown itself valid.
@@ -242,8 +338,8 @@ impl RtpReceiver {
     fn hear(&self, ssrc: Ssrc, source: RtpSource) -> Heard {
         let pairs = PacketPairs::new(self.config.probe);
         let (arrivals, numbered) = (ArrivalLog::default(), TransportLog::default());
-        let (report, early) = (None, Vec::new());
-        Heard { ssrc, source, pairs, arrivals, numbered, report, fresh: 0, fresh_before: 0, held: 0, early }
+        let (report, early, nacks) = (None, Vec::new(), NackLog::default());
+        Heard { ssrc, source, pairs, arrivals, numbered, report, fresh: 0, fresh_before: 0, held: 0, early, nacks }
     }
 
     fn control(&mut self, now: Time, size: u16, report: &Compound, out: &mut impl Transmit) {
@@ -262,8 +358,7 @@ impl RtpReceiver {
         if report.bye.as_ref().is_some_and(|bye| bye.sources.contains(&report.ssrc)) {
             // a session of two is over; with so few members nobody has to wait before he leaves (section 6.3.7)
             let last = Compound { bye: Some(self.us.bye()), ..self.compound(now) };
-            self.stats.acks += 1;
-            participant::transmit(last, Flags::ACK, now, out);
+            self.transmit(last, now, out);
             self.leave();
         }
     }
@@ -280,6 +375,9 @@ impl RtpReceiver {
         if self.feedback.due() <= now {
             self.send_feedback(now, out);
         }
+        if self.sender.as_ref().is_some_and(|heard| heard.nacks.due() <= now) {
+            self.ask(now, out);
+        }
         let Some(timer) = &mut self.timer else { return };
         if now.since(self.heard).0 > timer.deterministic().0.saturating_mul(GONE) {
             return self.leave();
@@ -288,8 +386,7 @@ impl RtpReceiver {
             return;
         }
         let report = self.compound(now);
-        self.stats.acks += 1;
-        let size = participant::transmit(report, Flags::ACK, now, out);
+        let size = self.transmit(report, now, out);
         self.members(now);
         if let Some(timer) = &mut self.timer {
             timer.sent(now, size);
@@ -312,8 +409,7 @@ impl RtpReceiver {
         if report.arrivals.is_none() && report.transport.is_empty() {
             return self.feedback.nothing();
         }
-        let size = participant::transmit(report, Flags::ACK, now, out);
-        self.stats.acks += 1;
+        let size = self.transmit(report, now, out);
         if let Some(timer) = &mut self.timer {
             // it counts for the mean size of reports, though not as one of them
             timer.received(size);

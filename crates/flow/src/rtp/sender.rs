@@ -2,9 +2,13 @@
 
 mod feedback;
 mod filling;
+mod frames;
 mod reports;
+mod resend;
 
 use self::filling::Filling;
+use self::frames::{Frame, Needs};
+use self::resend::{History, Kept};
 use super::participant::{self, Participant, sender_info};
 use super::sent::SentLog;
 use super::timing::ReportTimer;
@@ -17,7 +21,7 @@ use paceline_control::{
     Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession, SentPacket, known,
 };
 use paceline_packet::rtcp::Compound;
-use paceline_packet::rtp::RtpData;
+use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::{Extra, Flags, NtpMiddle, Stamp};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
@@ -76,6 +80,11 @@ pub struct RtpSender {
     frame_rate: Option<f64>,
     /// Packets that leave beside the pace.
     filling: Filling,
+    /// Media that may be sent again, and how many packets have been: their numbers come on top of the supply's.
+    history: History,
+    aside: u32,
+    /// The receiver has asked for a key frame.
+    wants_key: bool,
     /// When the controller's next tick is due.
     tick: Time,
     /// Bytes on the wire that wait for their time.
@@ -91,34 +100,14 @@ pub struct RtpSender {
     sessions: u64,
 }
 
-/// A frame that has not left.
+/// What a data packet says beside its numbers.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
-    /// One past its last packet.
-    end: u32,
-    /// When it was written.
-    written: Time,
-    /// Its bytes on the wire, and those of its last packet.
-    size: u64,
-    last: u64,
-    /// When its first packet is to leave, and at what rate all do, if the controller says so.
-    own: Option<(Time, f64)>,
-    /// Its turn has come.
-    begun: bool,
-    /// The time of the frame after it has come.
-    hurries: bool,
-}
-
-impl Frame {
-    /// Asks the controller when it is to leave.
-    fn plan(&mut self, controller: &mut RtpController) {
-        // between the first packet and the last lie the gaps of all but the last
-        let paced = if self.size > self.last { self.size - self.last } else { self.size };
-        self.own = controller.frame_time(Size::from_bytes(self.size)).map(|time| {
-            let rate = paced as f64 / time.span.as_secs_f64().max(1e-9);
-            (self.written + time.delay, rate)
-        });
-    }
+struct Outgoing {
+    captured: Time,
+    payload_type: u8,
+    marker: bool,
+    /// Of a packet that is sent again: its number at first.
+    original: Option<u16>,
 }
 
 /// What a session has of its own: a restart begins another.
@@ -128,6 +117,8 @@ struct Session {
     /// The first packet's number on the wire, and what is added to the clock for timestamps.
     numbers: (u16, u32),
     octets: u32,
+    /// The source of retransmissions and fillers where there are any, and its next number.
+    aside: (Ssrc, u16),
     timer: Option<ReportTimer>,
     /// The sender reports that the receiver may still echo.
     echoes: VecDeque<(NtpMiddle, Time)>,
@@ -142,9 +133,19 @@ struct Session {
 impl Session {
     fn new(stream: Stream, first: u32) -> Session {
         let us = Participant::new(stream);
-        let numbers = us.first_numbers();
+        let (numbers, aside) = (us.first_numbers(), us.aside());
         let (timer, echoes) = (None, VecDeque::new());
-        Session { us, numbers, octets: 0, timer, echoes, at_report: (first, first), answered: false, spoken: false }
+        Session {
+            us,
+            numbers,
+            octets: 0,
+            aside,
+            timer,
+            echoes,
+            at_report: (first, first),
+            answered: false,
+            spoken: false,
+        }
     }
 }
 
@@ -175,6 +176,9 @@ impl RtpSender {
             frames: VecDeque::new(),
             frame_rate: None,
             filling: Filling::default(),
+            history: History::default(),
+            aside: 0,
+            wants_key: false,
             tick: Time::NEVER,
             backlog: 0,
             sent: SentLog::new(config.settings.reordering),
@@ -230,6 +234,7 @@ impl RtpSender {
         (self.rtt, self.least_rtt, self.loss) = (Span::ZERO, Span::ZERO, 0.0);
         self.controller = self.fresh.clone();
         (self.filling, self.tick) = (Filling::default(), Time::NEVER);
+        (self.history, self.aside, self.wants_key) = (History::default(), 0, false);
         self.sent.restart(self.first);
         self.clock = ReferenceClock::default();
     }
@@ -237,6 +242,7 @@ impl RtpSender {
     /// What has not been sent never will be.
     fn discard(&mut self) {
         self.supply.clear();
+        self.history.withdraw();
         self.frames.clear();
         self.frame_rate = None;
         self.backlog = 0;
@@ -245,6 +251,15 @@ impl RtpSender {
     /// An application writes `bytes`: full packets and, unless it fits, a short last one. They are a video frame if the
     /// settings say so.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
+        self.write(bytes, Needs::Unsaid, now, out);
+    }
+
+    /// The same of a key frame, which a receiver is to tell from frames that need others ([`RtpData::KEY`]).
+    pub fn supply_key(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
+        self.write(bytes, Needs::Nothing, now, out);
+    }
+
+    fn write(&mut self, bytes: u64, needs: Needs, now: Time, out: &mut impl Transmit) {
         if bytes == 0 || self.supply.is_endless() || self.is_over() {
             return;
         }
@@ -257,7 +272,16 @@ impl RtpSender {
             let last = payload - segment * u64::from(packets.saturating_sub(1));
             let (size, last) = (payload.saturating_add(headers), last + u64::from(self.config.header));
             let end = self.supply.end();
-            let mut frame = Frame { end, written: now, size, last, own: None, begun: false, hurries: false };
+            let mut frame = Frame {
+                end,
+                written: now,
+                size,
+                last,
+                own: None,
+                begun: false,
+                hurries: false,
+                key: needs == Needs::Nothing,
+            };
             if self.started {
                 frame.plan(&mut self.controller);
             }
@@ -312,7 +336,7 @@ impl RtpSender {
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        let waits = self.started && self.supply.is_left() && self.is_open();
+        let waits = self.started && self.is_left() && self.is_open();
         let due = if waits { self.pacer.due().min(self.next_frame()) } else { Time::NEVER };
         let reports = self.session.timer.as_ref().map_or(Time::NEVER, ReportTimer::due);
         due.min(reports).min(self.silence).min(self.tick).min(self.filling.due())
@@ -396,7 +420,7 @@ impl RtpSender {
             let rate = self.pace();
             self.pacer.sent(now, CATCH_UP, self.paced, rate);
         }
-        self.used |= self.supply.is_left();
+        self.used |= self.is_left();
         self.filled(now);
     }
 
@@ -404,37 +428,21 @@ impl RtpSender {
     #[inline]
     fn is_due(&mut self, now: Time, burst: Span) -> bool {
         self.turn(now);
-        self.supply.is_left()
+        self.is_left()
             && (self.pacer.due() <= now || self.is_in_burst() || self.pacer.due() < now + burst)
             && self.is_open()
     }
 
-    /// A frame with a time of its own waits for no gap after those before it, and when it has come what is left of these leaves
-    /// at once.
+    /// Whether something waits to be sent, anew or again.
     #[inline]
-    fn turn(&mut self, now: Time) {
-        let hurries = self.next_frame() <= now;
-        let Some(frame) = self.frames.front_mut() else { return };
-        if !frame.begun {
-            frame.begun = true;
-            self.frame_rate = frame.own.map(|(_, rate)| rate);
-            if let Some((start, _)) = frame.own {
-                self.pacer.start(start);
-            }
-        }
-        if hurries {
-            frame.hurries = true;
-            self.frame_rate = Some(f64::INFINITY);
-            self.pacer.start(now);
-        }
+    fn is_left(&self) -> bool {
+        self.supply.is_left() || self.history.waits()
     }
 
-    /// When the frame after the one that is leaving is to begin, if it has a time of its own.
+    /// The next packet's number among all.
     #[inline]
-    fn next_frame(&self) -> Time {
-        let hurries = self.frames.front().is_some_and(|frame| frame.hurries);
-        let next = self.frames.get(1).filter(|_| !hurries).and_then(|frame| frame.own);
-        next.map_or(Time::NEVER, |(start, _)| start)
+    fn next(&self) -> u32 {
+        self.supply.next() + self.aside
     }
 
     /// Whether the next packet follows another of its burst.
@@ -446,39 +454,62 @@ impl RtpSender {
     /// The next packet of the application leaves, of a cluster if one is on its way.
     #[inline]
     fn send(&mut self, now: Time, probe: Option<u32>, out: &mut impl Transmit) -> u16 {
+        if let Some(size) = self.history.waits().then(|| self.resend(now, probe, out)).flatten() {
+            return size;
+        }
         let (number, payload) = self.supply.take(self.config.segment);
         let size = payload.saturating_add(self.config.header);
         self.stats.bytes_acked += u64::from(payload);
         self.backlog = self.backlog.saturating_sub(size.into());
-        let (captured, ends_frame) = self.frame(number, now);
+        let (captured, ends_frame, key) = self.frame(number, now);
+        if self.config.nack {
+            self.history.push(now, self.rtt, Kept::new(captured, payload, ends_frame, key));
+        }
+        let number = number + self.aside;
         let (size, payload) = (Size::from_bytes(size.into()), Size::from_bytes(payload.into()));
-        self.emit(now, captured, SentPacket { number, size, payload, ends_frame, probe }, out);
+        let payload_type = if key { RtpData::KEY } else { RtpData::PAYLOAD_TYPE };
+        let what = Outgoing { captured, payload_type, marker: ends_frame, original: None };
+        self.emit(now, what, SentPacket { number, size, payload, ends_frame, probe }, out);
         size.bytes() as u16
     }
 
-    /// A data packet leaves; without a payload of the application it is a filler.
+    /// A data packet leaves.
     #[inline]
-    fn emit(&mut self, now: Time, captured: Time, packet: SentPacket, out: &mut impl Transmit) {
+    fn emit(&mut self, now: Time, what: Outgoing, packet: SentPacket, out: &mut impl Transmit) {
         let size = packet.size.bytes() as u16;
         self.stats.sent(size);
-        self.session.octets = self.session.octets.wrapping_add(size.saturating_sub(self.config.header).into());
+        let aside = self.config.nack && !matches!(what.payload_type, RtpData::PAYLOAD_TYPE | RtpData::KEY);
+        if !aside {
+            self.session.octets = self.session.octets.wrapping_add(size.saturating_sub(self.config.header).into());
+        }
         if self.config.settings.feedback == RtpFeedback::Arrivals {
             self.note(now, packet);
         }
-        let sequence = self.on_the_wire(packet.number);
+        let (ssrc, sequence) = match (self.config.nack, aside) {
+            (false, _) => (self.session.us.ssrc, self.on_the_wire(packet.number)),
+            (true, false) => {
+                (self.session.us.ssrc, self.session.numbers.0.wrapping_add(self.history.media() as u16).wrapping_sub(1))
+            }
+            (true, true) => {
+                let (ssrc, next) = self.session.aside;
+                self.session.aside.1 = next.wrapping_add(1);
+                (ssrc, next)
+            }
+        };
         let data = RtpData {
-            ssrc: self.session.us.ssrc,
-            timestamp: self.session.numbers.1.wrapping_add(ticks(captured)),
+            ssrc,
+            timestamp: self.session.numbers.1.wrapping_add(ticks(what.captured)),
             sequence,
-            payload_type: if packet.payload == Size(0) { RtpData::FILLER } else { RtpData::PAYLOAD_TYPE },
-            marker: packet.ends_frame,
+            payload_type: what.payload_type,
+            marker: what.marker,
             transport: self.is_numbered().then(|| packet.number.wrapping_sub(self.first) as u16),
+            original: what.original,
         };
         out.transmit(Segment {
             seq: u32::from(sequence),
-            stamp: Stamp::at(captured),
+            stamp: Stamp::at(what.captured),
             size,
-            flags: self.flags(),
+            flags: if what.original.is_some() { self.flags().with(Flags::RETRANSMISSION) } else { self.flags() },
             extra: Some(Extra::Rtp(data)),
         });
     }
@@ -503,17 +534,6 @@ impl RtpSender {
         }
     }
 
-    /// When what is in a packet was captured, and whether it is the last packet of a frame.
-    #[inline]
-    fn frame(&mut self, number: u32, now: Time) -> (Time, bool) {
-        let Some(frame) = self.frames.front() else { return (now, false) };
-        let (written, last) = (frame.written, number + 1 >= frame.end);
-        if last {
-            self.frames.pop_front();
-        }
-        (written, last)
-    }
-
     /// Whether packets have transport-wide numbers: those of their session, from 0 on.
     #[inline]
     fn is_numbered(&self) -> bool {
@@ -532,9 +552,9 @@ impl RtpSender {
             srtt: self.rtt,
             rttvar: Span::ZERO,
             min_rtt: self.least_rtt,
-            in_flight: self.supply.next() - self.reported,
+            in_flight: self.next() - self.reported,
             acked: self.reported,
-            next: self.supply.next(),
+            next: self.next(),
             receive_window: u32::MAX,
             segment: u32::from(self.config.segment.max(1)),
         }

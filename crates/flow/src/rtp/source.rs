@@ -141,6 +141,19 @@ impl RtpSource {
         verdict
     }
 
+    /// A packet with this number has come by another way, sent again: what the sequence says of losses stays. Whether it is new; of
+    /// numbers too old to be known it is.
+    pub fn repair(&mut self, seq: u16) -> bool {
+        let behind = self.highest.wrapping_sub(seq);
+        if behind >= 128 {
+            return true;
+        }
+        let bit = 1 << behind;
+        let known = self.seen & bit != 0;
+        self.seen |= bit;
+        !known
+    }
+
     /// The highest number with its cycles.
     #[must_use]
     pub fn extended_highest(&self) -> u32 {

@@ -227,6 +227,7 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
             transfers_unfinished: Some(transfers.unfinished),
             transfer_time_mean_s: seconds(transfers.mean_time),
             frames_sent: source.frames(),
+            frames_skipped: source.frames_skipped(),
             ..FlowRow::default()
         },
         wire_bytes: sent.bytes_sent(),
@@ -243,6 +244,8 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
     let watched = if model.stop < Time::NEVER { end.min(model.stop) } else { received.last };
     let view = sink.view_report(watched);
     let view = view.as_ref();
+    let playout = view.and_then(|view| view.playout.as_ref());
+    let feedback = sink.feedback_sent();
     let arrived = sink.arrival_report();
     let gap = arrived.and_then(ArrivalReport::gap_moments);
     let stream = model.stream.as_ref().zip(sink.stream_report(end));
@@ -259,6 +262,13 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
             frame_delay_p99_s: seconds(view.and_then(|view| view.delay(0.99))),
             freezes: view.map(|view| view.freezes),
             freeze_s: seconds(view.map(|view| view.frozen)),
+            frames_shown: playout.map(|playout| playout.shown),
+            frames_late: playout.map(|playout| playout.late),
+            frames_undecodable: playout.map(|playout| playout.undecodable),
+            key_frames: playout.map(|playout| playout.keys),
+            jitter_buffer_delay_s: seconds(playout.and_then(|playout| playout.mean_buffered())),
+            nacks: feedback.map(|feedback| feedback.nacks),
+            plis: feedback.map(|feedback| feedback.plis),
             // The two ends' clocks have nothing to do with one another: of one-way delays only the changes are known.
             interarrival_mean_s: gap.map(|(mean, _)| mean),
             interarrival_sd_s: gap.map(|(_, deviation)| deviation),
@@ -314,6 +324,13 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
         frame_delay_p99_s: came.frame_delay_p99_s,
         freezes: came.freezes,
         freeze_s: came.freeze_s,
+        frames_shown: came.frames_shown,
+        frames_late: came.frames_late,
+        frames_undecodable: came.frames_undecodable,
+        key_frames: came.key_frames,
+        jitter_buffer_delay_s: came.jitter_buffer_delay_s,
+        nacks: came.nacks,
+        plis: came.plis,
         interarrival_mean_s: came.interarrival_mean_s,
         interarrival_sd_s: came.interarrival_sd_s,
         interarrival_p99_s: came.interarrival_p99_s,

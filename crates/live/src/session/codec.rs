@@ -75,6 +75,11 @@ struct Arrived {
     marked: u32,
 }
 
+/// Bytes of a retransmission's payload that the encoder writes.
+fn original_len(data: &RtpData) -> u16 {
+    data.original.map_or(0, |_| RtpData::ORIGINAL_LEN as u16)
+}
+
 impl Codec {
     pub(super) fn new(id: ConnectionId, transport: &Transport, below: u16) -> Codec {
         let kind = match transport {
@@ -119,8 +124,11 @@ impl Codec {
                     let _ = rtcp::encode(compound, to);
                 });
             }
-            (Some(Extra::Rtp(data)), _) => out.push(payload, ecn, |to| {
-                let _ = rtp::encode(&RtpData { payload_type: self.payload_type, ..*data }, to);
+            (Some(Extra::Rtp(data)), _) => out.push(payload - original_len(data).min(payload), ecn, |to| {
+                // fillers and retransmissions have types of their own
+                let media = data.payload_type == RtpData::PAYLOAD_TYPE;
+                let payload_type = if media { self.payload_type } else { data.payload_type };
+                let _ = rtp::encode(&RtpData { payload_type, ..*data }, to);
             }),
             (Some(Extra::TfrcData(subflow, data)), Kind::Tfrc { several }) => {
                 self.sent(timestamp);

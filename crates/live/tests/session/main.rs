@@ -375,6 +375,7 @@ fn forged_reports_are_no_sign_of_life() {
                 apps: Vec::new(),
                 arrivals: None,
                 transport: Vec::new(),
+                repair: vec![],
                 bye: None,
                 reduced: false,
             };

@@ -135,6 +135,7 @@ fn empty() -> Compound {
         apps: Vec::new(),
         arrivals: None,
         transport: Vec::new(),
+        repair: vec![],
         bye: None,
         reduced: false,
     }

@@ -2,10 +2,10 @@
 //! APP packets of this project (`docs/wire/rtcp.md`).
 //!
 //! [`encode`] writes a compound packet in one order: SR or RR, further RRs if there are more than 31 report blocks,
-//! SDES with the CNAME, APP, RFC 8888's feedback, transport-wide feedback, BYE. [`decode`] reads every order that RFC 3550
+//! SDES with the CNAME, APP, RFC 8888's feedback, transport-wide feedback, NACK and PLI (RFC 4585), BYE. [`decode`] reads every order that RFC 3550
 //! allows, and leaves out what [`Compound`] has no place for: other packet types, other SDES items, profile-specific
 //! extensions, padding, and what a translator may have appended of other participants. Of packets of reduced size (RFC 5506)
-//! both know those that hold feedback on arrivals alone.
+//! both know those that hold feedback on arrivals, NACK and PLI alone.
 
 mod read;
 mod transport;
@@ -14,7 +14,7 @@ pub use read::decode;
 pub(crate) use transport::len as transport_len;
 
 use crate::rtcp::{
-    App, Arrival, ArrivalFeedback, Bye, Compound, ReportBlock, SenderInfo, StreamArrivals, TransportFeedback,
+    App, Arrival, ArrivalFeedback, Bye, Compound, Repair, ReportBlock, SenderInfo, StreamArrivals, TransportFeedback,
 };
 
 const SR: u8 = 200;
@@ -24,6 +24,12 @@ const BYE: u8 = 203;
 const APP: u8 = 204;
 /// Transport-layer feedback (RFC 4585 section 6.2).
 const RTPFB: u8 = 205;
+/// Payload-specific feedback (section 6.3).
+const PSFB: u8 = 206;
+/// Of RTPFB: packets that have not come (section 6.2.1).
+const NACK: u8 = 1;
+/// Of PSFB: a lost picture (section 6.3.1).
+const PLI: u8 = 1;
 /// Of RTPFB: congestion control feedback (RFC 8888 section 3.1).
 const CCFB: u8 = 11;
 /// Of RTPFB: transport-wide feedback (section 3.1 of its draft).
@@ -52,7 +58,9 @@ pub enum EncodeError {
     Arrivals(usize),
     /// Transport-wide feedback of no packet, or of more than [`TransportFeedback::MAX`] in all: so many.
     Statuses(usize),
-    /// It is to be of reduced size, and holds no feedback on arrivals, or something else beside it.
+    /// A NACK that names no packet.
+    NoLoss,
+    /// It is to be of reduced size, and holds no feedback, or something else beside it.
     Reduced,
     /// One packet of the compound is longer than its length field can say, 262,144 bytes: so many.
     Length(usize),
@@ -70,7 +78,8 @@ impl core::fmt::Display for EncodeError {
                 write!(f, "arrivals of {n} packets of one source; {} at most", StreamArrivals::MAX)
             }
             EncodeError::Statuses(n) => write!(f, "{}", Statuses(*n)),
-            EncodeError::Reduced => f.write_str("of reduced size, where feedback on arrivals stands alone"),
+            EncodeError::NoLoss => f.write_str("a NACK that names no packet"),
+            EncodeError::Reduced => f.write_str("of reduced size, where feedback stands alone"),
             EncodeError::Length(n) => write!(f, "a packet of {n} bytes; 262144 at most"),
         }
     }
@@ -95,12 +104,12 @@ pub enum DecodeError {
     Truncated,
     /// A version that is not 2.
     Version(u8),
-    /// The first packet is of this type: neither SR nor RR (RFC 3550 section 6.1), nor transport-layer feedback, which may
+    /// The first packet is of this type: neither SR nor RR (RFC 3550 section 6.1), nor feedback, which may
     /// stand alone (RFC 5506).
     First(u8),
     /// A packet of this type follows feedback that stands alone (RFC 5506), of which there is none but feedback.
     Beside(u8),
-    /// Feedback stands alone, and none of it is on arrivals.
+    /// Feedback stands alone, and none of it is of a kind that is known.
     Nothing,
     /// A packet that is not the last is padded (section 6.4.1), or the padding is longer than its packet or no multiple
     /// of four.
@@ -129,7 +138,7 @@ impl core::fmt::Display for DecodeError {
             DecodeError::Version(version) => write!(f, "version {version}, where RTCP's is 2"),
             DecodeError::First(kind) => write!(f, "it begins with a packet of type {kind}, not with a report"),
             DecodeError::Beside(kind) => write!(f, "a packet of type {kind} beside feedback of reduced size"),
-            DecodeError::Nothing => f.write_str("of reduced size, without feedback on arrivals"),
+            DecodeError::Nothing => f.write_str("of reduced size, without feedback that is known"),
             DecodeError::Padding => f.write_str("its padding is not the last packet's, or has a wrong length"),
             DecodeError::Content(kind) => write!(f, "a packet of type {kind} is too short for what it announces"),
             DecodeError::NoCname => f.write_str("there is no CNAME of who reports"),
@@ -162,9 +171,9 @@ pub fn encode(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> 
 
 fn write(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
     if compound.reduced {
-        let Compound { sender, reports, cname, apps, arrivals, transport, bye, .. } = compound;
+        let Compound { sender, reports, cname, apps, arrivals, transport, repair, bye, .. } = compound;
         let beside = sender.is_some() || !reports.is_empty() || !cname.is_empty() || !apps.is_empty() || bye.is_some();
-        if beside || arrivals.is_none() && transport.is_empty() {
+        if beside || arrivals.is_none() && transport.is_empty() && repair.is_empty() {
             return Err(EncodeError::Reduced);
         }
     } else {
@@ -192,7 +201,30 @@ fn write(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
             Ok(())
         })?;
     }
+    for repair in &compound.repair {
+        ask(ssrc, repair, to)?;
+    }
     compound.bye.as_ref().map_or(Ok(()), |bye| goodbye(bye, to))
+}
+
+/// NACK and PLI.
+fn ask(ssrc: u32, repair: &Repair, to: &mut Vec<u8>) -> Result<(), EncodeError> {
+    match repair {
+        Repair::Nack(nack) if nack.lost.is_empty() => Err(EncodeError::NoLoss),
+        Repair::Nack(nack) => packet(to, RTPFB, NACK, |to| {
+            put(to, ssrc);
+            put(to, nack.ssrc.0);
+            for (first, mask) in nack.items() {
+                put(to, u32::from(first) << 16 | u32::from(mask));
+            }
+            Ok(())
+        }),
+        Repair::Pli(source) => packet(to, PSFB, PLI, |to| {
+            put(to, ssrc);
+            put(to, source.0);
+            Ok(())
+        }),
+    }
 }
 
 /// What a compound packet begins with: reports, and the CNAME.

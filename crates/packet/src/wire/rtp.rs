@@ -26,7 +26,8 @@ impl core::error::Error for PayloadTypeError {}
 pub enum DecodeError {
     /// A version that is not 2.
     Version(u8),
-    /// They end within the header, or padding, contributing sources or the extension are longer than they are.
+    /// They end within the header, or padding, contributing sources or the extension are longer than they are, or a
+    /// retransmission has no number of an original.
     Truncated,
     /// The padding bit is set, and the count of padding bytes is zero.
     Padding,
@@ -44,7 +45,7 @@ impl core::fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Appends the header; the payload is the caller's to append after it.
+/// Appends the header, and of a retransmission the original's number; the payload is the caller's to append after it.
 ///
 /// # Errors
 /// If the payload type is above 127; nothing is appended then.
@@ -60,10 +61,14 @@ pub fn encode(data: &RtpData, to: &mut Vec<u8>) -> Result<(), PayloadTypeError> 
     if data.transport.is_some() {
         packet = packet.extension(ONE_BYTE, &element);
     }
-    packet.write_into_vec(to).map_err(|_| PayloadTypeError(data.payload_type))
+    packet.write_into_vec(to).map_err(|_| PayloadTypeError(data.payload_type))?;
+    if let Some(original) = data.original {
+        to.extend(original.to_be_bytes());
+    }
+    Ok(())
 }
 
-/// Reads a packet; gives the header and the payload. Contributing sources, other extensions and padding are left out.
+/// Reads a packet; gives the header and the payload, of a retransmission the original's. Contributing sources, other extensions and padding are left out.
 ///
 /// # Errors
 /// [`DecodeError`].
@@ -73,6 +78,13 @@ pub fn decode(bytes: &[u8]) -> Result<(RtpData, &[u8]), DecodeError> {
         RtpParseError::PaddingInvalid(_) => DecodeError::Padding,
         RtpParseError::Truncated { .. } => DecodeError::Truncated,
     })?;
+    let payload = bytes.get(packet.payload_offset()..).and_then(|rest| rest.get(..packet.payload_len()));
+    let mut payload = payload.ok_or(DecodeError::Truncated)?;
+    let mut original = None;
+    if RtpData::retransmitted_type(packet.payload_type()).is_some() {
+        let (number, rest) = payload.split_first_chunk().ok_or(DecodeError::Truncated)?;
+        (original, payload) = (Some(u16::from_be_bytes(*number)), rest);
+    }
     let data = RtpData {
         ssrc: Ssrc(packet.ssrc()),
         timestamp: packet.timestamp(),
@@ -83,9 +95,9 @@ pub fn decode(bytes: &[u8]) -> Result<(RtpData, &[u8]), DecodeError> {
             .extension()
             .and_then(|(kind, elements)| (kind == ONE_BYTE).then(|| number(elements)))
             .flatten(),
+        original,
     };
-    let payload = bytes.get(packet.payload_offset()..).and_then(|rest| rest.get(..packet.payload_len()));
-    Ok((data, payload.ok_or(DecodeError::Truncated)?))
+    Ok((data, payload))
 }
 
 /// The transport-wide number among the elements of an extension, the first if there are several. What is no row of elements

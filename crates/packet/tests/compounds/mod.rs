@@ -22,8 +22,8 @@ pub const BLOCK: ReportBlock = ReportBlock {
 /// A receiver report without a block.
 pub fn plain(ssrc: u32, cname: &str) -> Compound {
     let (ssrc, cname) = (Ssrc(ssrc), cname.into());
-    let (reports, apps, transport) = (vec![], vec![], vec![]);
-    Compound { ssrc, sender: None, reports, cname, apps, arrivals: None, transport, bye: None, reduced: false }
+    let (reports, apps, transport, repair) = (vec![], vec![], vec![], vec![]);
+    Compound { ssrc, sender: None, reports, cname, apps, arrivals: None, transport, repair, bye: None, reduced: false }
 }
 
 fn text() -> impl Strategy<Value = Arc<str>> {
@@ -103,11 +103,31 @@ fn small_or_missing() -> impl Strategy<Value = Option<ArrivalDelta>> {
     prop::option::of((0i16..300).prop_map(ArrivalDelta))
 }
 
+/// NACK and PLI; the packets of a NACK are up to 40 apart.
+pub fn repair() -> impl Strategy<Value = Repair> {
+    let nack = (any::<(u32, u16)>(), vec(1u16..40, 0..60)).prop_map(|((ssrc, first), gaps)| {
+        let after = gaps.into_iter().scan(first, |number, gap| {
+            *number = number.wrapping_add(gap);
+            Some(*number)
+        });
+        Repair::Nack(Nack { ssrc: Ssrc(ssrc), lost: core::iter::once(first).chain(after).collect() })
+    });
+    prop_oneof![nack, any::<u32>().prop_map(|ssrc| Repair::Pli(Ssrc(ssrc)))]
+}
+
 /// Any packet of reduced size that has an encoding.
 pub fn reduced() -> impl Strategy<Value = Compound> {
-    (any::<u32>(), prop::option::of(arrivals()), vec(transport(), 0..3))
-        .prop_filter("some feedback", |(_, arrivals, transport)| arrivals.is_some() || !transport.is_empty())
-        .prop_map(|(ssrc, arrivals, transport)| Compound { arrivals, transport, reduced: true, ..plain(ssrc, "") })
+    (any::<u32>(), prop::option::of(arrivals()), vec(transport(), 0..3), vec(repair(), 0..3))
+        .prop_filter("some feedback", |(_, arrivals, transport, repair)| {
+            arrivals.is_some() || !transport.is_empty() || !repair.is_empty()
+        })
+        .prop_map(|(ssrc, arrivals, transport, repair)| Compound {
+            arrivals,
+            transport,
+            repair,
+            reduced: true,
+            ..plain(ssrc, "")
+        })
 }
 
 /// Any compound packet that has an encoding.
@@ -129,9 +149,10 @@ pub fn compound() -> impl Strategy<Value = Compound> {
         vec(app(), 0..4),
         prop::option::of(arrivals()),
         vec(transport(), 0..3),
+        vec(repair(), 0..3),
         prop::option::of(bye),
     )
-        .prop_map(|(ssrc, sender, reports, cname, apps, arrivals, transport, bye)| Compound {
+        .prop_map(|(ssrc, sender, reports, cname, apps, arrivals, transport, repair, bye)| Compound {
             ssrc: Ssrc(ssrc),
             sender,
             reports,
@@ -139,6 +160,7 @@ pub fn compound() -> impl Strategy<Value = Compound> {
             apps,
             arrivals,
             transport,
+            repair,
             bye,
             reduced: false,
         })

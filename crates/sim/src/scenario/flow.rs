@@ -1,6 +1,7 @@
 //! Flows in a scenario file: endpoints, TCP and its options, the application.
 
 use super::draw::Draw;
+pub use super::encoder::{JitterBuffer, Pause};
 use super::link::FlowAccessTable;
 use super::model::Profile;
 use super::parameters::ParameterValue;
@@ -167,16 +168,6 @@ pub struct Limited {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none: it pauses", "x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
     pub rate: Option<Rate>,
-}
-
-/// A time in which nothing is captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Pause {
-    /// Its beginning.
-    pub from: Span,
-    /// Its end; later than `from`.
-    pub to: Span,
 }
 
 /// What sends over a connection.
@@ -367,6 +358,15 @@ pub enum App {
         /// Times without frames, as of a camera that is off; the first frame after one is a key frame.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pauses: Vec<Pause>,
+        /// Each frame needs the one before it, key frames are made on request, and the receiver has a jitter buffer. Without it no
+        /// frame needs another, and each is shown when all of it has come.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none"))]
+        jitter_buffer: Option<JitterBuffer>,
+        /// A frame is skipped when what waits at the sender would take longer than this to leave at the rate allowed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none: no frame is skipped", "x-min" = "1 ms", "x-max" = "1000 s"))]
+        max_queue: Option<Span>,
     },
     /// A stored medium: the sender hands chunks to TCP, the receiver buffers and plays.
     Stream {

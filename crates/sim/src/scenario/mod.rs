@@ -10,6 +10,7 @@ pub mod cell;
 mod docs;
 mod document;
 pub mod draw;
+pub mod encoder;
 mod error;
 mod fill;
 pub mod flow;

@@ -72,6 +72,10 @@ pub struct RtpTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "`false`; not there for `lda-plus`"))]
     pub reduced_size: Option<bool>,
+    /// The receiver asks for packets that have not come (NACK, RFC 4585), and they are sent again (RFC 4588), by libwebrtc's rules.
+    /// With `feedback = "twcc"` alone.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub nack: bool,
 }
 
 /// What feedback on arrivals is.
@@ -146,6 +150,7 @@ impl Default for RtpTable {
             feedback_frames: None,
             feedback_share: None,
             reduced_size: None,
+            nack: false,
         }
     }
 }
@@ -226,6 +231,7 @@ impl RtpTable {
                 share: self.feedback_share.map(|share| share.0),
                 reduced: self.reduced_size.unwrap_or_default(),
             },
+            nack: self.nack,
             ..defaults
         }
     }

@@ -428,10 +428,17 @@ impl Rules {
                     self.note(join(path, "jitter"), format!("`{jitter}` must be less than the interval, {interval}"));
                 }
             }
-            App::Encoder { min_rate, max_rate, ref pauses, .. } => {
+            App::Encoder { min_rate, max_rate, ref pauses, ref jitter_buffer, .. } => {
                 if min_rate > max_rate {
                     let problem = format!("`{min_rate}` must not be more than `max_rate`, `{max_rate}`");
                     self.note(join(path, "min_rate"), problem);
+                }
+                if let Some(buffer) = jitter_buffer
+                    && buffer.min_margin > buffer.max_margin
+                {
+                    let most = buffer.max_margin;
+                    let problem = format!("`{}` must not be more than `max_margin`, `{most}`", buffer.min_margin);
+                    self.note(join(&join(path, "jitter_buffer"), "min_margin"), problem);
                 }
                 let pauses = pauses.iter().map(|pause| (pause.from, pause.to));
                 self.apart(&join(path, "pauses"), pauses, "pause");

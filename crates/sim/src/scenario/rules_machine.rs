@@ -6,21 +6,31 @@ use super::flow::{App, FlowTable};
 use super::model::Profile as ScenarioProfile;
 use super::rtp::ReportTiming;
 use super::rules::Rules;
-use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback, Scheme};
+use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback, RtpSettings, Scheme};
+use paceline_flow::rtp::FeedbackFormat;
 use paceline_units::Span;
 
 /// What is there where a controller must ride on RTP.
 pub(super) const OF_RTP: &str = "use a `cc` that does, as `nada`";
 
+/// What a scheme asks of RTP's machine, if it rides on it.
+fn rtp_settings(scheme: &Scheme) -> Option<RtpSettings> {
+    RtpController::new(scheme, Profile::Rfc, &[]).ok().map(|controller| controller.settings())
+}
+
 /// Whether a scheme on RTP's machine wants to know when each packet arrives.
 fn wants_arrivals(scheme: &Scheme) -> bool {
-    let controller = RtpController::new(scheme, Profile::Rfc, &[]);
-    controller.is_ok_and(|controller| controller.settings().feedback == RtpFeedback::Arrivals)
+    rtp_settings(scheme).is_some_and(|settings| settings.feedback == RtpFeedback::Arrivals)
+}
+
+/// The feedback on arrivals that a scheme has where its flow does not say.
+fn feedback_of(scheme: &Scheme) -> Option<FeedbackFormat> {
+    rtp_settings(scheme).map(|settings| settings.feedback_config.format)
 }
 
 /// Whether a scheme can do nothing with an application that writes no frames.
 fn wants_frames(scheme: &Scheme) -> bool {
-    RtpController::new(scheme, Profile::Rfc, &[]).is_ok_and(|controller| controller.settings().frames)
+    rtp_settings(scheme).is_some_and(|settings| settings.frames)
 }
 
 impl Rules {
@@ -124,6 +134,14 @@ impl Rules {
         }
         for (key, _) in rtp.of_arrivals().iter().filter(|(_, given)| *given && !wants_arrivals(scheme)) {
             self.note(join(&at, key), format!("is not there for `{}`; leave the key out", scheme.name));
+        }
+        let feedback = rtp.format().or_else(|| feedback_of(scheme));
+        if rtp.nack && (!wants_arrivals(scheme) || feedback != Some(FeedbackFormat::Transport)) {
+            let problem = match wants_arrivals(scheme) {
+                true => "goes with `feedback = \"twcc\"` alone, whose numbers are those of all packets: use that, or leave the key out".to_owned(),
+                false => format!("is not there for `{}`, which has no feedback on arrivals; leave the key out", scheme.name),
+            };
+            self.note(join(&at, "nack"), problem);
         }
         if rtp.probe_burst == 1 {
             self.note(join(&at, "probe_burst"), "`1` makes no pair: it must be 0 (no probing), or from 2 to 100");

@@ -26,6 +26,9 @@ impl RtpSender {
         timer.received(packet.size);
         self.session.answered = report.bye.is_none();
         self.members(now);
+        if !report.repair.is_empty() {
+            self.asked(now, report);
+        }
         if self.config.settings.feedback == RtpFeedback::Arrivals {
             let told = if self.is_numbered() { self.numbered(now, report) } else { self.sequenced(now, report) };
             match told {
@@ -171,7 +174,7 @@ impl RtpSender {
         self.account(now);
         // a sender with nothing to send gets no reports either, nor has one been due whose packets are new
         let waits = match self.config.settings.feedback {
-            RtpFeedback::Reports => self.we_sent() || self.supply.is_left(),
+            RtpFeedback::Reports => self.we_sent() || self.is_left(),
             RtpFeedback::Arrivals => {
                 let intervals = u64::from(self.config.settings.silence);
                 let due = self.sent.oldest().map(|sent| self.patience(sent, interval * intervals));

@@ -3,10 +3,11 @@
 //! A filler is an RTP packet of a payload type of its own ([`paceline_packet::rtp::RtpData::FILLER`]), whose payload is zeros: it stands for what a
 //! sender of media would send again to fill a gap. The receiver counts it, and hands it to nobody.
 
-use super::{RtpSender, SentPacket};
+use super::{Outgoing, RtpSender, SentPacket};
 use crate::Transmit;
 use crate::pacer::MOST_AT_ONCE;
 use paceline_control::{MediaController, Probe};
+use paceline_packet::rtp::RtpData;
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
@@ -87,9 +88,7 @@ impl RtpSender {
         let due = match self.filling.next(now) {
             Some(next) => next,
             // a filler is due once the last packet's gap at the filling rate is over
-            None if !self.supply.is_left() && self.is_open() => {
-                self.pacer.last() + Span::from_secs_f64(self.paced / rate)
-            }
+            None if !self.is_left() && self.is_open() => self.pacer.last() + Span::from_secs_f64(self.paced / rate),
             None => Time::NEVER,
         };
         self.filling.due = due.max(self.filling.full);
@@ -122,7 +121,7 @@ impl RtpSender {
                 return self.wait_to_fill(now);
             }
             let probe = self.filling.probes.front().map(|probe| probe.id);
-            let size = if self.supply.is_left() { self.send(now, probe, out) } else { self.filler(now, probe, out) };
+            let size = if self.is_left() { self.send(now, probe, out) } else { self.filler(now, probe, out) };
             self.paced = f64::from(size);
             let rate = self.pace();
             self.pacer.sent(now, Span::ZERO, self.paced, rate);
@@ -137,9 +136,10 @@ impl RtpSender {
 
     /// A packet that carries nothing leaves.
     fn filler(&mut self, now: Time, probe: Option<u32>, out: &mut impl Transmit) -> u16 {
-        let (number, size) = (self.supply.pass(), self.config.wire());
+        let (number, size) = (self.supply.pass() + self.aside, self.config.wire());
         let packet = SentPacket { number, size: Size::from_bytes(size.into()), probe, ..SentPacket::default() };
-        self.emit(now, now, packet, out);
+        let what = Outgoing { captured: now, payload_type: RtpData::FILLER, marker: false, original: None };
+        self.emit(now, what, packet, out);
         size
     }
 }

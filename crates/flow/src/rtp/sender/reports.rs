@@ -60,7 +60,8 @@ impl RtpSender {
     fn compound(&mut self, now: Time) -> Compound {
         let mut report = self.session.us.report();
         if self.we_sent() {
-            let packets = self.supply.next().wrapping_sub(self.first);
+            let sent = self.supply.next().wrapping_sub(self.first);
+            let packets = if self.config.nack { self.history.media() } else { sent };
             let info = sender_info(now, self.session.numbers.1, packets, self.session.octets);
             self.session.echoes.push_back((info.ntp.middle(), now));
             if self.session.echoes.len() > ECHOES {

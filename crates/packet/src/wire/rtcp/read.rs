@@ -1,10 +1,12 @@
 //! Reading RTCP compound packets.
 
-use super::{APP, BOTTLENECK, BYE, CCFB, CNAME, DecodeError, LOSS, PROBE, RR, RTPFB, SDES, SR, TWCC, transport};
+use super::{
+    APP, BOTTLENECK, BYE, CCFB, CNAME, DecodeError, LOSS, NACK, PLI, PROBE, PSFB, RR, RTPFB, SDES, SR, TWCC, transport,
+};
 use crate::ntp::{Ntp, NtpMiddle, NtpSpan};
 use crate::rtcp::{
-    App, Arrival, ArrivalFeedback, ArrivalOffset, Bottleneck, Bye, Compound, Ecn, Loss, OtherApp, Probe, ReportBlock,
-    SenderInfo, StreamArrivals, TransportFeedback,
+    App, Arrival, ArrivalFeedback, ArrivalOffset, Bottleneck, Bye, Compound, Ecn, Loss, Nack, OtherApp, Probe, Repair,
+    ReportBlock, SenderInfo, StreamArrivals, TransportFeedback,
 };
 use crate::rtp::Ssrc;
 use crate::wire::bytes::Bytes;
@@ -19,14 +21,14 @@ struct Packet<'a> {
 }
 
 /// Reads a compound packet, after the checks of RFC 3550 appendix A.2: version 2 throughout, a report first, no padding
-/// but at the end, lengths that add up to the datagram's. Feedback on arrivals may stand alone (RFC 5506 section 4.1).
+/// but at the end, lengths that add up to the datagram's. Feedback may stand alone (RFC 5506 section 4.1).
 ///
 /// # Errors
 /// [`DecodeError`]; nothing of a compound packet that has an error counts.
 pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
     let mut rest = Bytes(bytes);
     let first = next(&mut rest)?;
-    if !matches!(first.kind, SR | RR | RTPFB) {
+    if !matches!(first.kind, SR | RR | RTPFB | PSFB) {
         return Err(DecodeError::First(first.kind));
     }
     let ssrc = Ssrc(first.content.clone().u32().ok_or(DecodeError::Content(first.kind))?);
@@ -38,8 +40,9 @@ pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
         apps: Vec::new(),
         arrivals: None,
         transport: Vec::new(),
+        repair: Vec::new(),
         bye: None,
-        reduced: first.kind == RTPFB,
+        reduced: matches!(first.kind, RTPFB | PSFB),
     };
     let (mut cname, mut statuses) = (None, TransportFeedback::MAX);
     let mut packet = first;
@@ -75,6 +78,13 @@ pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
                     compound.transport.push(feedback);
                 }
             }
+            RTPFB if packet.count == NACK => compound.repair.extend(nack(ssrc, packet).ok_or(short)?),
+            PSFB if packet.count == PLI => {
+                let mut content = packet.content;
+                let ours = Ssrc(content.u32().ok_or(short)?) == ssrc;
+                let source = Ssrc(content.u32().ok_or(short)?);
+                compound.repair.extend(ours.then_some(Repair::Pli(source)));
+            }
             _ => {}
         }
         if rest.0.is_empty() {
@@ -84,7 +94,7 @@ pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
     }
     if !compound.reduced {
         compound.cname = cname.ok_or(DecodeError::NoCname)?;
-    } else if compound.arrivals.is_none() && compound.transport.is_empty() {
+    } else if compound.arrivals.is_none() && compound.transport.is_empty() && compound.repair.is_empty() {
         return Err(DecodeError::Nothing);
     }
     Ok(compound)
@@ -222,6 +232,27 @@ fn feedback(ssrc: Ssrc, packet: Packet<'_>) -> Option<Result<Option<ArrivalFeedb
     }
     let reported = NtpMiddle(content.u32()?);
     Some(Ok(ours.then_some(ArrivalFeedback { reported, streams })))
+}
+
+/// A generic NACK (RFC 4585 section 6.2.1), if it is of `ssrc`. `None`: too short. What is not ahead of the numbers before it, in an
+/// item that overlaps another, is left out.
+fn nack(ssrc: Ssrc, packet: Packet<'_>) -> Option<Option<Repair>> {
+    let mut content = packet.content;
+    let ours = Ssrc(content.u32()?) == ssrc;
+    let source = Ssrc(content.u32()?);
+    let mut lost: Vec<u16> = Vec::new();
+    loop {
+        let item = (content.u16()?, content.u16()?);
+        for number in Nack::numbers(item) {
+            let ahead = lost.last().is_none_or(|last| (1..0x8000).contains(&number.wrapping_sub(*last)));
+            if ahead {
+                lost.push(number);
+            }
+        }
+        if content.0.is_empty() {
+            return Some(ours.then_some(Repair::Nack(Nack { ssrc: source, lost })));
+        }
+    }
 }
 
 fn arrival(field: &[u8]) -> Arrival {

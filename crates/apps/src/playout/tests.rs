@@ -1,0 +1,165 @@
+use super::*;
+use proptest::prelude::*;
+
+const MODEL: PlayoutModel =
+    PlayoutModel { min_margin: Span::ZERO, max_margin: Span::from_secs(10), patience: Span::from_millis(300) };
+
+fn ms(n: u64) -> Time {
+    Time(n * 1_000_000)
+}
+
+/// Frames of three packets each 40 ms; packet `n` comes at `now`. Frames of `keys` are key frames.
+fn come(buffer: &mut FrameBuffer, n: u64, now: Time, keys: &[u64]) {
+    let frame = n / 3;
+    let part = if keys.contains(&frame) { Part::Key } else { Part::Delta };
+    let packet = MediaPacket { sequence: (65_500 + n) as u16, part, captured: ms(frame * 40), last: n % 3 == 2 };
+    buffer.on_packet(now, &packet);
+}
+
+/// All packets of frames, but for those lost, each 50 ms after its capture.
+fn play(frames: u64, lost: &[u64], keys: &[u64]) -> FrameBuffer {
+    let mut buffer = FrameBuffer::new(MODEL, Time::ZERO);
+    for n in (0..frames * 3).filter(|n| !lost.contains(n)) {
+        come(&mut buffer, n, ms(n / 3 * 40 + 50), keys);
+    }
+    buffer
+}
+
+fn counts(buffer: &FrameBuffer, end: Time) -> PlayoutReport {
+    buffer.report(end).playout.unwrap()
+}
+
+#[test]
+fn frames_that_come_evenly_are_shown_as_they_come() {
+    let buffer = play(50, &[], &[0]);
+    let report = buffer.report(ms(5000));
+    assert_eq!(
+        (report.complete, report.delays.first(), report.delays.last()),
+        (50, Some(&Span::from_millis(50)), Some(&Span::from_millis(50)))
+    );
+    let counts = report.playout.unwrap();
+    assert_eq!((counts.shown, counts.late, counts.keys, counts.buffered), (50, 0, 1, Span::ZERO));
+    assert_eq!(buffer.next_wake(), Time::NEVER);
+}
+
+#[test]
+fn a_frame_is_decoded_when_the_one_before_is() {
+    let mut buffer = play(10, &[12], &[0]);
+    let before = counts(&buffer, ms(5000));
+    assert_eq!((before.shown, before.waiting, before.undecodable), (4, 5, 0), "frame 4 lacks its first packet");
+    assert_eq!(buffer.next_wake(), ms(4 * 40 + 50 + 300), "asked for 300 ms after the gap showed");
+    come(&mut buffer, 12, ms(600), &[0]);
+    let after = counts(&buffer, ms(5000));
+    assert_eq!((after.shown, after.waiting, buffer.next_wake()), (10, 0, Time::NEVER));
+    // due at 160 + 50 ms; then the mean is 128 ms and the deviation 62.4 ms: at 200 + 377.6 ms; from then on after 600 ms
+    assert_eq!(after.late, 2);
+    let came: u64 = (0..6).map(|frame| 600 - (210 + frame * 40)).sum();
+    assert!(after.buffered > Span::from_millis(came));
+}
+
+#[test]
+fn a_whole_key_frame_ends_the_wait() {
+    let buffer = play(20, &[12, 22], &[0, 12]);
+    let counts = counts(&buffer, ms(5000));
+    // 0 to 3; 4 and 7 lost; 5, 6 and 8 to 11 cannot be decoded; 12 to 19
+    assert_eq!((counts.shown, counts.undecodable, counts.waiting, counts.keys), (12, 6, 0, 2));
+    assert_eq!(buffer.next_wake(), Time::NEVER);
+}
+
+#[test]
+fn a_key_frame_whose_beginning_is_in_doubt_is_not_whole() {
+    for (lost, shown) in [(35, 4), (36, 4), (37, 4), (38, 4), (34, 12)] {
+        let buffer = play(20, &[12, lost], &[0, 12]);
+        assert_eq!(counts(&buffer, ms(5000)).shown, shown, "{lost}");
+    }
+}
+
+#[test]
+fn a_key_frame_is_asked_for_again_each_200_ms_until_one_comes() {
+    let mut buffer = play(5, &[3], &[0]);
+    assert_eq!((buffer.next_wake(), buffer.asks(ms(389))), (ms(390), false));
+    assert!(buffer.asks(ms(390)) && !buffer.asks(ms(589)) && buffer.asks(ms(590)));
+    for n in 15..18 {
+        come(&mut buffer, n, ms(600), &[0, 5]);
+    }
+    assert_eq!(buffer.next_wake(), Time::NEVER);
+    assert_eq!(counts(&buffer, ms(5000)).shown, 2);
+}
+
+/// Delays of 50 and 70 ms in turn: a mean of 60 and a deviation of 10, so that frames are shown 100 ms old.
+#[test]
+fn the_margin_is_four_times_the_mean_deviation() {
+    let mut buffer = FrameBuffer::new(MODEL, Time::ZERO);
+    for n in 0..6000 {
+        come(&mut buffer, n, ms(n / 3 * 40 + 50 + n / 3 % 2 * 20), &[0]);
+    }
+    let report = buffer.report(ms(100_000));
+    let last = report.delays[report.delays.len() * 9 / 10].as_secs_f64();
+    assert!((last - 0.1).abs() < 0.003, "{last}");
+    assert!(report.playout.unwrap().late <= 3, "{:?}", report.playout);
+    let bounded = |min, max| {
+        let model = PlayoutModel { min_margin: Span::from_millis(min), max_margin: Span::from_millis(max), ..MODEL };
+        let mut buffer = FrameBuffer::new(model, Time::ZERO);
+        for n in 0..6000 {
+            come(&mut buffer, n, ms(n / 3 * 40 + 50 + n / 3 % 2 * 20), &[0]);
+        }
+        let delays = buffer.report(ms(100_000)).delays;
+        (delays[delays.len() / 2].as_secs_f64() * 1000.0).round()
+    };
+    assert_eq!((bounded(60, 10_000), bounded(0, 15)), (120.0, 75.0));
+}
+
+#[test]
+fn fillers_between_frames_are_passed_over() {
+    let mut buffer = FrameBuffer::new(MODEL, Time::ZERO);
+    let parts =
+        [(Part::Key, false), (Part::Key, true), (Part::Filler, false), (Part::Filler, false), (Part::Delta, true)];
+    for (sequence, (part, last)) in (0..).zip(parts) {
+        buffer.on_packet(ms(9), &MediaPacket { sequence, part, captured: ms(u64::from(sequence)), last });
+    }
+    let counts = counts(&buffer, ms(1000));
+    assert_eq!((counts.shown, counts.keys), (2, 1));
+}
+
+proptest! {
+    /// Whatever is lost, comes late, twice or in another order: a frame of which all came is shown, undecodable or waiting, none
+    /// is shown before it came or out of order, and what is shown had what it needs.
+    #[test]
+    fn every_frames_fate_is_known(
+        packets in prop::collection::vec((0u64..3, 0u64..400, 0u32..100), 30..400),
+        keys in prop::collection::vec(1u64..130, 0..6),
+        end in 0u64..20_000,
+    ) {
+        let frames = packets.len() as u64 / 3;
+        let mut keys = keys;
+        keys.push(0);
+        let mut arrivals = Vec::new();
+        for (n, &(copies, late, lot)) in (0u64..frames * 3).zip(&packets) {
+            // the first packet of all comes first: where the sequence begins is known by it
+            let late = if n == 0 || lot < 70 { 0 } else { late };
+            let copies = if n == 0 || lot >= 10 { copies.max(1) } else { 0 };
+            arrivals.extend((0..copies).map(|copy| (n / 3 * 40 + 50 + late + copy * 30, n)));
+        }
+        arrivals.sort_unstable();
+        let mut buffer = FrameBuffer::new(MODEL, Time::ZERO);
+        let mut came = vec![[false; 3]; frames as usize];
+        let mut asked = 0;
+        for &(at, n) in arrivals.iter().filter(|(at, _)| *at <= end) {
+            came[(n / 3) as usize][(n % 3) as usize] = true;
+            asked += u32::from(buffer.asks(ms(at)));
+            come(&mut buffer, n, ms(at), &keys);
+        }
+        let whole = came.iter().filter(|frame| **frame == [true; 3]).count() as u64;
+        let report = buffer.report(ms(end));
+        let counts = report.playout.unwrap();
+        prop_assert!(report.complete == counts.shown + counts.undecodable + counts.waiting);
+        // of a frame that was given up the rest may still come
+        prop_assert!(report.complete <= whole, "{report:?} of {whole}");
+        prop_assert!(counts.shown as usize == report.delays.len() && counts.late <= counts.shown);
+        prop_assert!(report.delays.iter().all(|delay| *delay >= Span::from_millis(50)));
+        let lost = came.iter().position(|frame| *frame != [true; 3]).map_or(frames, |lost| lost as u64);
+        if asked == 0 && arrivals.last().is_some_and(|(at, _)| *at <= end) && !keys.iter().any(|key| *key > lost) {
+            prop_assert!(counts.shown <= lost);
+        }
+    }
+}

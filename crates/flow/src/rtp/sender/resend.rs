@@ -1,0 +1,230 @@
+//! Packets that are sent again (RFC 4588), as libwebrtc does (`modules/rtp_rtcp/source/rtp_packet_history.cc`).
+//!
+//! A retransmission is a packet of a source of its own, whose payload begins with the original's number (section 4). It takes
+//! its turn before new media and by the same pace and window, has a transport-wide number of its own, and so counts with
+//! whatever the controller allows and is told of. Fillers go as that source too, so that the media's numbers have no gaps
+//! but by losses. Left out is libwebrtc's limit of retransmissions to the target rate in each 500 ms.
+
+use super::{Outgoing, RtpSender, SentPacket};
+use crate::Transmit;
+use paceline_control::MediaController;
+use paceline_packet::rtcp::Compound;
+use paceline_packet::rtcp::Repair;
+use paceline_packet::rtp::RtpData;
+use paceline_units::{Size, Span, Time};
+use std::collections::VecDeque;
+
+/// A packet is kept for so long, and three round trips.
+const LEAST_KEPT: Span = Span::from_secs(1);
+const ROUND_TRIPS: u64 = 3;
+/// Then while there are no more than so many, three times as long.
+const FEW: usize = 600;
+const PATIENCE: u64 = 3;
+/// So many are kept at most.
+const MOST: usize = 9600;
+
+/// A packet of media that has been sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    pub(super) captured: Time,
+    pub(super) payload: u16,
+    pub(super) ends_frame: bool,
+    pub(super) key: bool,
+    /// When it was last sent, and how often again.
+    sent: Time,
+    again: u32,
+    waits: bool,
+}
+
+/// The media that may be sent again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    /// Packets of media before the first that is kept.
+    first: u32,
+    kept: VecDeque<Kept>,
+    /// Those that are to be sent again, by their place in the session.
+    waiting: VecDeque<u32>,
+}
+
+impl History {
+    /// A packet of media leaves.
+    pub(super) fn push(&mut self, now: Time, rtt: Span, packet: Kept) {
+        self.kept.push_back(Kept { sent: now, ..packet });
+        let least = LEAST_KEPT.max(rtt * ROUND_TRIPS);
+        while let Some(oldest) = self.kept.front() {
+            let over = |span: Span| oldest.sent + span <= now;
+            let many = self.kept.len() > FEW;
+            if self.kept.len() <= MOST && !(over(least) && (many || over(least * PATIENCE))) {
+                break;
+            }
+            self.kept.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Whether something is to be sent again.
+    #[inline]
+    pub(super) fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Packets of media so far.
+    pub(super) fn media(&self) -> u32 {
+        self.first + self.kept.len() as u32
+    }
+
+    /// The receiver asks for the packet of this place. It is sent again unless it is, or was so within a round trip. Gives its
+    /// payload if it is.
+    fn ask(&mut self, now: Time, rtt: Span, place: u32) -> Option<u16> {
+        let kept = self.kept.get_mut(place.checked_sub(self.first)? as usize)?;
+        if kept.waits || kept.again > 0 && kept.sent + rtt > now {
+            return None;
+        }
+        kept.waits = true;
+        self.waiting.push_back(place);
+        Some(kept.payload)
+    }
+
+    /// What is sent again next, and its place.
+    fn take(&mut self, now: Time) -> Option<(u32, Kept)> {
+        loop {
+            let place = self.waiting.pop_front()?;
+            if let Some(kept) = place.checked_sub(self.first).and_then(|at| self.kept.get_mut(at as usize)) {
+                (kept.waits, kept.again, kept.sent) = (false, kept.again + 1, now);
+                return Some((place, *kept));
+            }
+        }
+    }
+
+    /// Nothing is to be sent again for now.
+    pub(super) fn withdraw(&mut self) {
+        self.waiting.clear();
+        self.kept.iter_mut().for_each(|kept| kept.waits = false);
+    }
+}
+
+impl Kept {
+    pub(super) fn new(captured: Time, payload: u16, ends_frame: bool, key: bool) -> Kept {
+        Kept { captured, payload, ends_frame, key, sent: captured, again: 0, waits: false }
+    }
+}
+
+impl RtpSender {
+    /// Whether the receiver has asked for a key frame since this was last asked.
+    pub fn take_key_request(&mut self) -> bool {
+        core::mem::take(&mut self.wants_key)
+    }
+
+    /// How long what waits takes to leave at the rate that the controller allows.
+    #[must_use]
+    pub fn queueing(&self) -> Span {
+        Span::from_secs_f64((self.backlog as f64 / self.controller.rate().max(1.0)).min(1e6))
+    }
+
+    /// What the receiver asks for in a report.
+    #[cold]
+    pub(super) fn asked(&mut self, now: Time, report: &Compound) {
+        let us = self.session.us.ssrc;
+        for repair in &report.repair {
+            match repair {
+                Repair::Pli(source) => self.wants_key |= *source == us && !self.is_over(),
+                Repair::Nack(nack) if nack.ssrc == us && self.config.nack && !self.is_over() => {
+                    for &lost in &nack.lost {
+                        self.ask_again(now, lost);
+                    }
+                }
+                Repair::Nack(_) => {}
+            }
+        }
+    }
+
+    fn ask_again(&mut self, now: Time, lost: u16) {
+        let media = self.history.media();
+        let newest = self.session.numbers.0.wrapping_add(media as u16).wrapping_sub(1);
+        let place = media.checked_sub(1 + u32::from(newest.wrapping_sub(lost)));
+        if let Some(payload) = place.and_then(|place| self.history.ask(now, self.rtt, place)) {
+            self.backlog += u64::from(self.again_size(payload));
+        }
+    }
+
+    /// Bytes on the wire of a packet that is sent again.
+    fn again_size(&self, payload: u16) -> u16 {
+        self.config.header + RtpData::ORIGINAL_LEN as u16 + payload
+    }
+
+    /// Sends again what is next, if something is.
+    pub(super) fn resend(&mut self, now: Time, probe: Option<u32>, out: &mut impl Transmit) -> Option<u16> {
+        let (place, kept) = self.history.take(now)?;
+        let size = self.again_size(kept.payload);
+        self.backlog = self.backlog.saturating_sub(size.into());
+        let number = self.next();
+        self.aside += 1;
+        let packet = SentPacket {
+            number,
+            size: Size::from_bytes(size.into()),
+            payload: Size::from_bytes(kept.payload.into()),
+            ends_frame: false,
+            probe,
+        };
+        self.stats.retransmitted += 1;
+        let original = Some(self.session.numbers.0.wrapping_add(place as u16));
+        let payload_type = if kept.key { RtpData::KEY_RETRANSMISSION } else { RtpData::RETRANSMISSION };
+        let what = Outgoing { captured: kept.captured, payload_type, marker: kept.ends_frame, original };
+        self.emit(now, what, packet, out);
+        Some(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Time {
+        Time(n * 1_000_000)
+    }
+
+    const RTT: Span = Span::from_millis(50);
+
+    fn history(packets: u64) -> History {
+        let mut history = History::default();
+        for n in 0..packets {
+            history.push(ms(n), RTT, Kept::new(ms(n), n as u16, false, false));
+        }
+        history
+    }
+
+    #[test]
+    fn a_repeat_within_a_round_trip_is_ignored() {
+        let mut history = history(10);
+        assert_eq!(history.ask(ms(10), RTT, 3), Some(3), "the first at once");
+        assert_eq!(history.ask(ms(11), RTT, 3), None, "it waits");
+        assert_eq!(history.take(ms(20)).map(|(place, kept)| (place, kept.payload)), Some((3, 3)));
+        assert_eq!(history.ask(ms(69), RTT, 3), None);
+        assert_eq!(history.ask(ms(70), RTT, 3), Some(3));
+        assert_eq!(history.ask(ms(70), RTT, 10), None, "not sent yet");
+        history.withdraw();
+        assert!(!history.waits() && history.take(ms(70)).is_none());
+    }
+
+    #[test]
+    fn a_second_is_kept_and_more_while_they_are_few() {
+        let of = |packets| (history(packets).first, history(packets).kept.len());
+        assert_eq!(of(900), (0, 900), "younger than a second");
+        assert_eq!(of(1500), (500, 1000));
+        let mut slow = History::default();
+        for n in 0..400 {
+            slow.push(ms(n * 10), RTT, Kept::new(ms(n * 10), 1, false, false));
+        }
+        assert_eq!((slow.first, slow.kept.len()), (100, 300), "three seconds");
+        let mut fast = History::default();
+        for _ in 0..10_000 {
+            fast.push(ms(0), RTT, Kept::new(ms(0), 1, false, false));
+        }
+        assert_eq!(fast.kept.len(), MOST);
+        let mut far = History::default();
+        for n in 0..1000 {
+            far.push(ms(n * 10), Span::from_secs(1), Kept::new(ms(n * 10), 1, false, false));
+        }
+        assert_eq!(far.kept.len(), 600, "six seconds: longer than three round trips, and no more than 600");
+    }
+}
