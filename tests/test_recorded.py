@@ -11,6 +11,7 @@ import pytest
 from paceline.reproduce import measure
 from paceline.reproduce.ellipses import contour
 from paceline.reproduce.loading import read_metrics
+from paceline.reproduce.where import PaperError
 
 STATES = pl.DataFrame(
     {
@@ -44,6 +45,89 @@ def test_gauges_over_time_are_measured_by_data(more: str, value: float | None) -
     metrics = read_metrics("here", {"x": entry})
     found = measure.of_run(metrics, {}, {"cwnd": STATES})["x"]
     assert found != found if value is None else found == pytest.approx(value)  # noqa: PLR0124 (nan)
+
+
+RATES = pl.DataFrame(
+    {
+        "flow": ["a"] * 10 + ["b"] * 10 + ["late"] * 2,
+        "instance": [0] * 22,
+        "time_s": [0.5 * n for n in range(1, 11)] * 2 + [4.5, 5.0],
+        # by seconds: a has 2, 6, 0, 4, 8; b has 4, 3, 0, 4, 2
+        "goodput_bps": [
+            *(1.0, 3.0, 6.0, 6.0, 0.0, 0.0, 4.0, 4.0, 7.0, 9.0),
+            *(4.0, 4.0, 2.0, 4.0, 0.0, 0.0, 8.0, 0.0, 2.0, 2.0),
+            *(14.0, 10.0),
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("more", "value"),
+    [
+        ('rows = "most"', 9.0),
+        ('rows = "most"\nevery = 1', 8.0),
+        ('rows = "last"\nevery = 2', 2.0),  # of 2 to 4 s: that of 4 to 6 s is not over
+        ('rows = "last"\nevery = 2\nfrom = 1\nto = 5', 6.0),
+        ('rows = "mean"\nevery = 7', None),
+        (
+            'rows = "least"\nevery = 1\nagainst = { flow = "b" }',
+            0.25,
+        ),  # without the second in which both have nothing
+        ('rows = "first"\nevery = 1\nagainst = { flow = "b" }', 0.5),
+        ('rows = "least"\nevery = 5\nagainst = { flow = "b" }', 13 / 20),
+        ('rows = "least"\nagainst = { flow = "b" }', 0.0),
+        ('rows = "least"\nagainst = { flow = "late" }', 0.5),  # of 4.5 and 5 s alone
+        ('rows = "least"\nevery = 1\nfrom = 4\nagainst = { flow = "late" }', 8 / 12),
+        ('rows = "least"\nagainst = { flow = "nobody" }', None),
+        ('rows = "settles"\nwhile = { field = "goodput_bps", above = 3.5 }', 3.5),
+        ('rows = "settles"\nevery = 1\nwhile = { field = "goodput_bps", above = 3.5 }', 4.0),
+        (
+            'rows = "settles"\nevery = 1\nto = 3\nwhile = { field = "goodput_bps", above = 3.5 }',
+            3.0,
+        ),  # it does not
+        ('rows = "settles"\nwhile = { field = "goodput_bps", above = -1 }', 0.5),
+        ('rows = "episodes"\nwhile = { field = "goodput_bps", above = 3.5 }', 2.0),
+        ('rows = "episodes"\nwhile = { field = "goodput_bps", above = 6.5, until_below = 0 }', 1.0),
+        ('rows = "lasts"\nwhile = { field = "goodput_bps", above = 5, until_below = 3.5 }', 1.5),
+    ],
+)
+def test_rates_are_averaged_and_held_against_others(more: str, value: float | None) -> None:
+    entry = tomllib.loads(
+        f'label = "x"\ntable = "rate"\nmatch = {{ flow = "a" }}\nfield = "goodput_bps"\n{more}'
+    )
+    found = measure.of_run(read_metrics("here", {"x": entry}), {}, {"rate": RATES})["x"]
+    assert found != found if value is None else found == pytest.approx(value)  # noqa: PLR0124 (nan)
+
+
+def test_between_the_watermarks_it_is_as_it_was() -> None:
+    column = [4.0, 9.0, 4.0, 9.0, 4.0, 1.0, 4.0, 9.0, 1.0, 4.0]
+    rates = RATES.head(10).with_columns(goodput_bps=pl.Series(column))
+    text = 'label = "x"\ntable = "rate"\nmatch = { flow = "a" }\nfield = "goodput_bps"\nrows = "episodes"\n'
+    text += 'while = { field = "goodput_bps", above = 8'
+    for more, value in ((" }", 3), (", until_below = 2 }", 2)):
+        metrics = read_metrics("here", {"x": tomllib.loads(text + more)})
+        assert measure.of_run(metrics, {}, {"rate": rates})["x"] == value
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ('table = "flows"\nevery = 1', r"metric.x.every: is of a recording alone"),
+        ('table = "flows"\nagainst = { flow = "b" }', r"metric.x.against: is of a recording alone"),
+        ('table = "rate"\nevery = 0', r"every: must be above 0, not 0"),
+        (
+            'table = "rate"\nwhile = { field = "x", below = 8, until_below = 2 }',
+            r"until_below: goes with above",
+        ),
+        ('table = "rate"\nwhile = { field = "x", above = 8, until_below = 9 }', r"no more than that; not 9"),
+        ('table = "rate"\nrows = "settles"\nagainst = { flow = "b" }', r"against: not with rows settles"),
+    ],
+)
+def test_mistakes_of_recorded_metrics_are_told(more: str, says: str) -> None:
+    entry = tomllib.loads(f'label = "x"\nfield = "goodput_bps"\n{more}')
+    with pytest.raises(PaperError, match=says):
+        read_metrics("here", {"x": entry})
 
 
 def test_an_ellipse_is_of_the_runs() -> None:

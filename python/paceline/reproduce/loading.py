@@ -253,13 +253,18 @@ def _episode(table: Table) -> Episode | None:
     field = entry.take("field", str)
     bounds = {key: entry.take(key, (int, float), None) for key in ("is", "above", "below")}
     nth = entry.take("nth", int, 0)
+    until_below = entry.take("until_below", (int, float), None)
     entry.end()
     given = [(key, float(bound)) for key, bound in bounds.items() if bound is not None]
     if len(given) != 1:
         raise PaperError(f"{entry.where}: needs one of is, above and below")
     if nth < 0:
         raise PaperError(f"{entry.where}.nth: 1 is the first, 0 all of them; not {nth}")
-    return Episode(field, *given[0], nth)
+    if until_below is not None and (given[0][0] != "above" or until_below > given[0][1]):
+        raise PaperError(
+            f"{entry.where}.until_below: goes with above, and is no more than that; not {until_below}"
+        )
+    return Episode(field, *given[0], nth, None if until_below is None else float(until_below))
 
 
 def read_metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
@@ -281,6 +286,8 @@ def read_metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
             from_s=_positive(table, "from") or 0.0,
             to_s=_positive(table, "to") or math.inf,
             during=_episode(table),
+            every_s=_positive(table, "every"),
+            against=table.take("against", dict, None),
             expression=to_expression(table.where, text) if text is not None else None,
         )
         table.end()
@@ -295,12 +302,16 @@ def read_metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
             "from": metric.from_s > 0,
             "to": metric.to_s < math.inf,
             "while": metric.during is not None,
+            "every": metric.every_s is not None,
+            "against": metric.against is not None,
             "rows": metric.rows in RECORDED,
         }
         for word, given in of_recordings.items():
             if given and metric.table not in SERIES:
                 said = f" {metric.rows}" if word == "rows" else ""
                 raise PaperError(f"{table.where}.{word}:{said} is of a recording alone")
+        if metric.against is not None and metric.rows in RECORDED:
+            raise PaperError(f"{table.where}.against: not with rows {metric.rows}, which takes no values")
         if (metric.expression is None) == (metric.table is None or metric.field is None):
             raise PaperError(f"{table.where}: needs either table and field or an expression")
         if metric.expression and (missing := metric.expression.names - found.keys()):

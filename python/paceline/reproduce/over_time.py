@@ -38,14 +38,24 @@ def _lasts(times: Array, held: Truths) -> float:
     return float(np.diff(times)[held[:-1]].sum()) if len(times) else 0.0
 
 
+def _settles(times: Array, held: Truths) -> float:
+    """From when on it holds to the end; the end itself where it does not hold there."""
+    if not len(times):
+        return math.nan
+    broken = np.flatnonzero(~held)
+    return float(times[min(broken[-1] + 1, len(times) - 1) if len(broken) else 0])
+
+
 RECORDED: dict[str, Callable[[Array, Truths], float]] = {
     "lasts": _lasts,
     "share": lambda _, held: float(held.mean()) if len(held) else math.nan,
     "episodes": lambda _, held: float((held & ~_before(held)).sum()),
+    "settles": _settles,
 }
 """What may be said of when something held in a recording: name -> function of its rows' times and of whether it held
-there. lasts: for how many seconds; share: in which share of the rows; episodes: how often it began. To register one
-more is a line here; it is then a word of `rows`."""
+there. lasts: for how many seconds; share: in which share of the rows; episodes: how often it began; settles: from which
+instant on it holds to the last row, whose instant it is if it does not hold there. To register one more is a line
+here; it is then a word of `rows`."""
 
 
 def _before(held: Truths) -> Truths:
@@ -57,11 +67,36 @@ def _held(column: Array, during: Episode) -> Truths:
     """In which rows the episode was; none of a value that was not known."""
     tests = {"is": np.equal, "above": np.greater, "below": np.less}
     held: Truths = np.asarray(tests[during.test](column, during.bound), dtype=bool)
+    if during.until_below is not None:
+        # Between the watermarks it is as it was when one was last crossed.
+        known = held | (column < during.until_below)
+        last = np.maximum.accumulate(np.where(known, np.arange(len(column)), -1))
+        held = (last >= 0) & held[last]
     if during.nth == 0:
         return held
     begins = held & ~_before(held)
     nth: Truths = np.cumsum(begins) == during.nth
     return held & nth
+
+
+def _averaged(times: Array, values: Array, metric: Metric, every_s: float) -> Array:
+    """Means over intervals of `every_s` from the metric's beginning on; a row is of the time before it, and an
+    interval that is not over at the end is left out. nan where an interval has no value."""
+    end = min(metric.to_s, float(times.max(initial=metric.from_s)))
+    count = int((end - metric.from_s) / every_s + 1e-6)
+    place = np.ceil((times - metric.from_s) / every_s - 1e-6).astype(int) - 1
+    kept = (place >= 0) & (place < count) & ~np.isnan(values)
+    sums = np.bincount(place[kept], weights=values[kept], minlength=count)
+    rows = np.bincount(place[kept], minlength=count)
+    means: Array = np.divide(sums, rows, out=np.full(count, np.nan), where=rows > 0)
+    return means
+
+
+def _alike(ours: Array, others: Array) -> Array:
+    """The lesser of two over the greater, row by row; nan where both are zero."""
+    least, most = np.minimum(ours, others), np.maximum(ours, others)
+    ratio: Array = np.divide(least, most, out=np.full(len(most), np.nan), where=most > 0)
+    return ratio
 
 
 class Rows:
@@ -91,18 +126,20 @@ class Recordings:
 
     def value(self, metric: Metric) -> float:
         """What becomes of a recorded column; nan where it was not recorded or has no value. Raises PaperError."""
-        rows = self._matching(metric)
+        rows = self._matching(metric, metric.match)
         if rows is None:
             return math.nan
-        times = rows.column("time_s")
-        within = (times >= metric.from_s) & (times <= metric.to_s)
+        times, column = self._during(metric, rows)
         during = metric.during
-        held = (
-            _held(rows.column(during.field)[within], during) if during else np.ones(within.sum(), dtype=bool)
-        )
+        held = _held(column(during.field), during) if during else np.ones(len(times), dtype=bool)
         if metric.rows in RECORDED:
-            return RECORDED[metric.rows](times[within], held) * metric.scale
-        values = rows.column(str(metric.field))[within][held]
+            return RECORDED[metric.rows](times, held) * metric.scale
+        values = column(str(metric.field))
+        if metric.against is not None and (others := self._matching(metric, metric.against)) is not None:
+            elsewhere, other = self._during(metric, others)
+            _, here, there = np.intersect1d(times, elsewhere, return_indices=True)
+            values, held = _alike(values[here], other(str(metric.field))[there]), held[here]
+        values = values[held]
         if values.dtype.kind == "f":
             values = values[~np.isnan(values)]
         if not len(values):
@@ -110,22 +147,39 @@ class Recordings:
         first = metric.rows == "first"
         return (float(values[0]) if first else REDUCTIONS[metric.rows](values)) * metric.scale
 
-    def _matching(self, metric: Metric) -> Rows | None:
+    def _during(self, metric: Metric, rows: Rows) -> tuple[Array, Callable[[str], Array]]:
+        """The instants of a metric's rows in its part of the run, and their columns: as recorded, or averaged."""
+        times = rows.column("time_s")
+        within = (times >= metric.from_s) & (times <= metric.to_s)
+        every_s = metric.every_s
+        if every_s is None:
+            return times[within], lambda name: rows.column(name)[within]
+        times = times[within]
+
+        def averaged(name: str) -> Array:
+            return _averaged(times, rows.column(name)[within], metric, every_s)
+
+        ends: Array = metric.from_s + every_s * np.arange(
+            1.0, len(averaged("time_s")) + 1.0, dtype=np.float64
+        )
+        return ends, lambda name: ends if name == "time_s" else averaged(name)
+
+    def _matching(self, metric: Metric, match: Mapping[str, str]) -> Rows | None:
         kind = str(metric.table)
         if kind not in self._tables:
             self._tables[kind] = self._series.get(kind)
         table = self._tables[kind]
         if table is None:
             return None
-        for column in (*metric.match, str(metric.field), *([metric.during.field] if metric.during else [])):
+        for column in (*match, str(metric.field), *([metric.during.field] if metric.during else [])):
             if column not in table.columns:
                 there = ", ".join(table.columns)
                 raise PaperError(
                     f"metric {metric.key}: the recording {kind} has no {column}; there are {there}"
                 )
-        key = (kind, tuple(metric.match.items()))
+        key = (kind, tuple(match.items()))
         if key not in self._rows:
-            for column, value in metric.match.items():
+            for column, value in match.items():
                 table = table.filter(pl.col(column) == value)
             self._rows[key] = Rows(table)
         return self._rows[key]

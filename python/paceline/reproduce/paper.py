@@ -72,6 +72,8 @@ class Episode:
     bound: float
     nth: int = 0
     """Which of the unbroken times in which that holds, from 1; 0: all of them."""
+    until_below: float | None = None
+    """What lies `above` lasts until the column falls below this (a low watermark); None: below `bound`."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,10 @@ class Metric:
     """Nor rows after this one."""
     during: Episode | None = None
     """Of a recording: what part of it counts."""
+    every_s: float | None = None
+    """Of a recording: its rows are averaged over intervals of so many seconds from `from_s` on; None: as recorded."""
+    against: Mapping[str, str] | None = None
+    """Of a recording: each value and that of these rows become the lesser over the greater: 1 if they are alike."""
 
     def reach(self, ours: Estimate) -> tuple[float, float]:
         """How far an interval reaches below and above its mean where it is drawn: what is measured has no negative
