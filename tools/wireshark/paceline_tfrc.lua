@@ -14,7 +14,7 @@ local SINGLE_LENGTH, ACK_LENGTH = 16, 28
 local SEGMENT_LENGTH, WINDOW, BLOCK = 16, 4, 8
 local NO_NUMBER = 0xffffffff
 local ECN_FLAG, SUBFLOW_FLAG = 0x01, 0x02
-local SEGMENT_FLAGS, SEGMENT_ACK_FLAGS, WINDOW_FLAG, BLOCKS_FLAGS = 0x1c, 0x1f, 0x10, 0x03
+local SEGMENT_FLAGS, SEGMENT_ACK_FLAGS, WINDOW_FLAG, BLOCKS_FLAGS = 0x7c, 0x7f, 0x10, 0x03
 local TICK = 256e-9 -- seconds
 local NO_LIMIT = 0xffffffff
 
@@ -64,6 +64,9 @@ local f = {
   push = ProtoField.uint8("paceline_tfrc.flags.push", "Last of what was written at once", base.DEC, nil, 0x08),
   cwr = ProtoField.uint8("paceline_tfrc.flags.cwr", "Congestion window reduced", base.DEC, nil, 0x10),
   ece = ProtoField.uint8("paceline_tfrc.flags.ece", "Congestion was experienced", base.DEC, nil, 0x08),
+  segment_ece = ProtoField.uint8("paceline_tfrc.flags.segment_ece", "Congestion was experienced", base.DEC, nil, 0x20),
+  ack_cwr = ProtoField.uint8("paceline_tfrc.flags.ack_cwr", "Congestion window reduced", base.DEC, nil, 0x20),
+  ae = ProtoField.uint8("paceline_tfrc.flags.ae", "Accurate ECN", base.DEC, nil, 0x40),
   windowed = ProtoField.uint8("paceline_tfrc.flags.window", "Has a window", base.DEC, nil, 0x10),
   blocks = ProtoField.uint8("paceline_tfrc.flags.blocks", "Blocks", base.DEC, nil, 0x03),
   next = ProtoField.uint32("paceline_tfrc.next", "Next segment expected"),
@@ -293,10 +296,14 @@ function proto.dissector(buffer, pinfo, root)
     flags:add(f.syn, buffer(3, 1))
     flags:add(f.push, buffer(3, 1))
     flags:add(f.cwr, buffer(3, 1))
+    flags:add(f.segment_ece, buffer(3, 1))
+    flags:add(f.ae, buffer(3, 1))
     meaning = SEGMENT_FLAGS
   elseif kind == SEGMENT_ACK then
     flags:add(f.syn, buffer(3, 1))
     flags:add(f.ece, buffer(3, 1))
+    flags:add(f.ack_cwr, buffer(3, 1))
+    flags:add(f.ae, buffer(3, 1))
     flags:add(f.windowed, buffer(3, 1))
     flags:add(f.blocks, buffer(3, 1))
     meaning = SEGMENT_ACK_FLAGS

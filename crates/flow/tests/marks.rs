@@ -5,8 +5,9 @@ mod bench;
 use bench::{Bench, config, ms};
 use paceline_control::Ecn;
 use paceline_flow::Segment;
-use paceline_flow::tcp::{TcpConfig, TcpReceiver};
-use paceline_packet::{ACE_OFFSET, Flags, Stamp};
+use paceline_flow::tcp::{TcpConfig, TcpReceiver, TcpSender};
+use paceline_packet::{ACE_OFFSET, Flags, Packet, Stamp};
+use paceline_random::Stream;
 use paceline_units::Time;
 
 /// What a receiver with delayed acknowledgements says of segments of which some are marked: of each acknowledgement the next
@@ -89,4 +90,56 @@ fn a_count_that_may_have_wrapped_is_taken_for_the_most() {
 fn a_repaired_loss_is_no_wrapped_count() {
     assert_eq!(share_with(&[(2, 0, None), (2, 0, Some((3, 6))), (2, 0, Some((3, 10))), (10, 0, None)]), 0.0);
     assert_eq!(share_with(&[(2, 0, None), (2, 0, Some((3, 6))), (2, 1, Some((3, 10))), (10, 1, None)]), 1.0 / 8.0);
+}
+
+/// A sender and a receiver, each set as it is, over the handshake and one segment: what the two SYNs say, and the segment.
+fn handshake(a: Ecn, b: Ecn, arrives: Flags) -> [Flags; 3] {
+    let set = |ecn| TcpConfig { ecn, ..config("dctcp") };
+    let scheme = paceline_control::registry::scheme("newreno").unwrap();
+    let controller = paceline_control::TcpController::new(scheme, set(a).profile, &[]).unwrap();
+    let mut sender = TcpSender::new(&set(a), controller, Stream::new(1, "t"));
+    let mut receiver = TcpReceiver::new(&set(b));
+    let (mut there, mut back): (Vec<Segment>, Vec<Segment>) = (Vec::new(), Vec::new());
+    sender.supply_endless(Time::ZERO, &mut there);
+    sender.start(Time::ZERO, &mut there);
+    let syn = there.pop().unwrap();
+    let packet = bench::segments::packet(Time::ZERO, &syn);
+    receiver.on_data(Time::ZERO, &Packet { flags: packet.flags.with(arrives), ..packet }, &mut back);
+    let answer = back.pop().unwrap();
+    sender.on_ack(Time::ZERO + ms(100), &bench::segments::packet(Time::ZERO, &answer), None, &mut there);
+    [syn.flags, answer.flags, there[0].flags]
+}
+
+/// RFC 9768 sections 3.1 and 3.2.2.1: three bits ask, the answer and the segment after it tell how the IP header came; who has less
+/// gets less.
+#[test]
+fn the_handshake_agrees_on_the_most_that_both_have() {
+    let table = [
+        (Ecn::Accurate, Ecn::Accurate, Flags::NONE, [0b111, 0b010, 0b010], true),
+        (Ecn::Accurate, Ecn::Accurate, Flags::ECT, [0b111, 0b100, 0b010], false), // made ECN-capable on the way
+        (Ecn::Accurate, Ecn::Classic, Flags::NONE, [0b111, 0b001, 0b000], true),
+        (Ecn::Accurate, Ecn::Off, Flags::NONE, [0b111, 0b000, 0b000], false),
+        (Ecn::Classic, Ecn::Accurate, Flags::NONE, [0b011, 0b001, 0b000], true),
+        (Ecn::Off, Ecn::Accurate, Flags::NONE, [0b000, 0b000, 0b000], false),
+    ];
+    for (a, b, arrives, bits, capable) in table {
+        let flags = handshake(a, b, arrives);
+        assert_eq!(flags.map(Flags::ace), bits, "{a:?} {b:?} {arrives:?}");
+        assert_eq!(flags.map(|flags| flags.has(Flags::ECT)), [false, false, capable], "{a:?} {b:?} {arrives:?}");
+    }
+}
+
+/// RFC 9768 section 3.2.2.4: the first count after the handshake is not zero, unless something clears it; then segments are no
+/// longer ECN-capable.
+#[test]
+fn a_count_that_is_cleared_ends_ecn() {
+    for (first, capable) in [(0, false), (ACE_OFFSET, true)] {
+        let config = TcpConfig { ecn: Ecn::Accurate, ..config("newreno") };
+        let mut bench = Bench::new("newreno", config, 8);
+        bench.out.clear();
+        bench.pass(ms(100));
+        bench.ack_with(3, Flags::ACK.with_ace(first), &[]);
+        assert!(!bench.out.is_empty());
+        assert!(bench.out.iter().all(|segment| segment.flags.has(Flags::ECT) == capable), "{first}");
+    }
 }

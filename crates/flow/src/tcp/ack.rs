@@ -1,6 +1,7 @@
 //! What acknowledgements do to a connection, whatever the way of repairing losses.
 
 use super::connection::{Action, Connection, Phase};
+use super::handshake::{self, Bits, Codepoint};
 use super::rtt::Limits;
 use paceline_control::{Controller, Ecn, PathView, Profile, Recovery, TcpController, TcpEvent, WindowController};
 use paceline_packet::{ACE_OFFSET, Flags, Packet};
@@ -211,13 +212,25 @@ impl Connection {
     /// most that the number of segments allows (RFC 9768 appendix A.2).
     #[inline(never)]
     pub(super) fn read_marks(&mut self, now: Time, packet: &Packet, known: u32) {
+        let syn = packet.flags.has(Flags::SYN);
+        if self.config.negotiates() && syn {
+            if self.una == self.base {
+                self.agree(packet.flags);
+            }
+            self.echo = false;
+            return; // the handshake has a meaning of its own
+        }
         let acked = packet.seq - self.una;
+        if self.ecn == Ecn::Accurate && self.una == self.base + 1 && acked > 0 && self.config.negotiates() {
+            self.bits = self.bits.of_first_count(packet.flags.ace(), acked);
+        }
         let told = packet.flags.has(Flags::ECE);
-        let marked = match self.config.ecn {
+        let marked = match self.ecn {
             Ecn::Off => 0,
             Ecn::Classic => u32::from(told),
             Ecn::Dctcp => u32::from(told) * acked.max(1),
-            Ecn::Accurate if self.una == self.base && self.config.bare_syn() => 0, // the handshake has a meaning of its own
+            Ecn::Accurate if self.una == self.base && self.config.bare_syn() => 0, // the SYN is not counted
+            Ecn::Accurate if self.bits == Bits::Zeroed => 0,
             Ecn::Accurate => {
                 let behind = packet.flags.ace().wrapping_sub(ACE_OFFSET).wrapping_sub(self.marks) & 7;
                 let newly = acked - known;
@@ -225,11 +238,27 @@ impl Connection {
             }
         };
         self.echo = marked > 0;
-        if self.config.ecn.counts() {
+        if self.ecn.counts() {
             self.marks = self.marks.wrapping_add(marked);
             let mut path = self.path(now, self.max - self.una);
             path.acked = packet.seq;
             self.controller.on_marks(acked, marked, &path);
+        }
+    }
+
+    /// The answer to the SYN has come: what it agrees to, and what it tells of the path.
+    #[cold]
+    fn agree(&mut self, answer: Flags) {
+        let (ecn, arrived) = handshake::agreed(self.config.ecn, answer);
+        self.ecn = ecn;
+        if ecn == Ecn::Accurate {
+            self.bits = Bits::of_handshake(arrived);
+            // a marked SYN counts at the other end (section 3.2.2.1)
+            self.marks = u32::from(arrived == Some(Codepoint::Ce));
+            self.marks_sampled = self.marks;
+            let own = Codepoint::of(answer);
+            self.reflects = Some(own);
+            self.marked_syn_ack = own == Codepoint::Ce;
         }
     }
 

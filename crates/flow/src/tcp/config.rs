@@ -122,6 +122,13 @@ impl TcpConfig {
         self.handshake && !(self.profile == Profile::Ns2 && self.recovery == Recovery::Vegas)
     }
 
+    /// Whether the SYN and its answer say what both ends have of ECN (RFC 9768 section 3.1); else both are taken to have what is
+    /// set. ns-2's do not.
+    #[must_use]
+    pub fn negotiates(&self) -> bool {
+        self.bare_syn() && matches!(self.profile, Profile::Rfc | Profile::Linux)
+    }
+
     /// Whether the receiver reports blocks that arrived out of order.
     #[must_use]
     pub fn sack(&self) -> bool {

@@ -3,11 +3,12 @@
 
 use super::TcpConfig;
 use super::delivery::Delivery;
+use super::handshake::{Bits, Codepoint};
 use super::pacing::Pacing;
 use super::rtt::Rtt;
 use super::sent::Sent;
 use crate::SenderStats;
-use paceline_control::{Needs, Profile, Recovery, TcpController, WindowController};
+use paceline_control::{Ecn, Needs, Profile, Recovery, TcpController, WindowController};
 use paceline_random as random;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
@@ -110,6 +111,11 @@ pub(super) struct Connection {
     pub(super) limited: u32,
     /// The first partial acknowledgement of this recovery has come.
     pub(super) partial: bool,
+    /// What both ends have of ECN; what the path does to its bits; how the two of the SYN/ACK arrived, until the next segment tells.
+    pub(super) ecn: Ecn,
+    pub(super) bits: Bits,
+    pub(super) reflects: Option<Codepoint>,
+    pub(super) marked_syn_ack: bool,
     /// The next new segment carries CWR (RFC 3168).
     pub(super) cwr: bool,
     /// The acknowledgement that is being read tells of a mark; so many marked segments has the receiver told of (RFC 9768's
@@ -181,6 +187,10 @@ impl Connection {
             action: Action::None,
             limited: 0,
             partial: false,
+            ecn: config.ecn,
+            bits: Bits::Whole,
+            reflects: None,
+            marked_syn_ack: false,
             cwr: false,
             echo: false,
             marks: 0,
@@ -236,6 +246,10 @@ impl Connection {
         self.action = Action::None;
         self.limited = 0;
         self.partial = false;
+        self.ecn = self.config.ecn;
+        self.bits = Bits::Whole;
+        self.reflects = None;
+        self.marked_syn_ack = false;
         self.cwr = false;
         self.echo = false;
         self.marks = 0;

@@ -11,6 +11,7 @@ mod ack;
 mod config;
 mod connection;
 mod delivery;
+mod handshake;
 mod in_order;
 mod output;
 mod pacing;

@@ -1,9 +1,10 @@
 //! Sending what the window allows, and the timers.
 
 use super::connection::{Action, Connection, FastPath, Phase};
+use super::handshake::{self, Bits};
 use crate::{Segment, Transmit};
 use paceline_control::{Ecn, Profile, Recovery, TcpController, TcpEvent, Threshold, WindowController};
-use paceline_packet::{Flags, Stamp};
+use paceline_packet::{ACE_OFFSET, Flags, Stamp};
 use paceline_units::{Span, Time};
 
 /// `fq` lets the first ten segments of a flow pass as they come (`initial_quantum`).
@@ -256,17 +257,25 @@ impl Connection {
             if self.config.bare_syn() {
                 size = self.config.ack_size;
             }
+            if self.config.negotiates() {
+                flags = flags.with(handshake::request(self.ecn));
+            }
         }
         if let Ok(i) = self.shorts.binary_search_by_key(&seq, |&(seq, _)| seq) {
             size = self.shorts[i].1.saturating_add(self.config.header);
         }
         self.stats.smaller += i64::from(self.wire) - i64::from(size);
-        if self.config.ecn.is_on() && seq != self.base {
+        if self.ecn.is_on() && seq != self.base {
             let again = flags.has(Flags::RETRANSMISSION);
+            if self.ecn == Ecn::Accurate && self.config.negotiates() {
+                // what of the other end's came marked: none after the SYN/ACK, of which the first segment tells (sections 3.2.2.1, 3.2.2.2)
+                let first = self.reflects.take().map(|arrived| arrived.reflected());
+                flags = flags.with(first.unwrap_or(Flags::NONE.with_ace(ACE_OFFSET + u32::from(self.marked_syn_ack))));
+            }
             // RFC 3168 section 6.1.5: retransmissions are not ECN-capable; ns-2's are
-            if !again || self.profile == Profile::Ns2 {
+            if (!again || self.profile == Profile::Ns2) && self.bits == Bits::Whole {
                 flags = flags.with(if self.needs.l4s { Flags::ECT.with(Flags::L4S) } else { Flags::ECT });
-                if self.cwr && self.config.ecn == Ecn::Classic {
+                if self.cwr && self.ecn == Ecn::Classic {
                     flags = flags.with(Flags::CWR);
                     self.cwr = false;
                 }

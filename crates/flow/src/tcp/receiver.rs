@@ -4,7 +4,7 @@
 //! RFC 3168 section 6.1.3 (echo), RFC 7323 section 4.3 (which time stamp to echo); under `linux` also RFC 2883 (DSACK) and
 //! the kernel's quick acknowledgements.
 
-use super::TcpConfig;
+use super::{TcpConfig, handshake};
 use crate::{Arrived, ReceiverStats, Segment, Transmit};
 use paceline_control::{Ecn, Profile};
 use paceline_packet::{ACE_OFFSET, Block, Extra, Flags, Packet, Stamp, TcpOptions};
@@ -46,6 +46,9 @@ pub struct TcpReceiver {
     config: Box<TcpConfig>,
     /// Marked segments of this connection (RFC 9768's r.cep, from 0).
     marks: u32,
+    /// What both ends have of ECN, and the bits that answer the SYN with it.
+    ecn: Ecn,
+    answer: Flags,
     /// The connection's first segment: what lies below belongs to an earlier one.
     base: u32,
     /// Profile `linux`: so many segments more are acknowledged at once; when the last data came. `dsack`: duplicates are told.
@@ -89,6 +92,8 @@ impl TcpReceiver {
             shorts: Vec::new(),
             base: 0,
             marks: 0,
+            ecn: config.ecn,
+            answer: Flags::NONE,
             last: Time::ZERO,
         }
     }
@@ -191,6 +196,9 @@ impl TcpReceiver {
         if seq < self.base || seq == u32::MAX {
             return Arrived::default(); // of an earlier connection
         }
+        if syn && seq == self.next && self.config.negotiates() {
+            (self.ecn, self.answer) = handshake::answer(self.config.ecn, packet.flags);
+        }
         // without a mark, none before and no CWR there is nothing to take in
         let news = self.marked || packet.flags.0 & (Flags::CE.0 | Flags::CWR.0) != 0;
         let changed = news && self.note_mark(packet.flags, out);
@@ -204,7 +212,7 @@ impl TcpReceiver {
         let gap = !self.beyond.is_empty();
         let duplicates = self.stats.duplicates;
         let arrived = self.insert(packet);
-        let flags = if syn { Flags::SYN } else { Flags::NONE };
+        let flags = if syn { Flags::SYN.with(self.answer) } else { Flags::NONE };
         // RFC 5681 section 4.2: only a segment in order, with no gap, may wait, and only one
         let in_order = arrived.segments == 1 && !gap && self.beyond.is_empty();
         if let Some(delay) = self.config.delayed_ack.filter(|_| in_order && !self.waiting && !syn && !changed) {
@@ -229,7 +237,7 @@ impl TcpReceiver {
     fn note_mark(&mut self, flags: Flags, out: &mut impl Transmit) -> bool {
         let marked = flags.has(Flags::CE);
         self.stats.marks += u64::from(marked);
-        match self.config.ecn {
+        match self.ecn {
             Ecn::Off | Ecn::Classic => self.marked = marked || (self.marked && !flags.has(Flags::CWR)),
             Ecn::Accurate => self.marks = self.marks.wrapping_add(marked.into()),
             Ecn::Dctcp if marked != self.marked => {
@@ -370,7 +378,9 @@ impl TcpReceiver {
     #[inline(never)]
     fn acknowledge(&mut self, flags: Flags, out: &mut impl Transmit) {
         let mut flags = flags.with(Flags::ACK);
-        if self.delays && self.config.ecn == Ecn::Accurate {
+        if flags.has(Flags::SYN) && self.config.negotiates() {
+            // the answer stands in the bits
+        } else if self.delays && self.ecn == Ecn::Accurate {
             flags = flags.with_ace(self.marks.wrapping_add(ACE_OFFSET));
         } else if self.marked {
             flags = flags.with(Flags::ECE);

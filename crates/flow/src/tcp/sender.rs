@@ -199,7 +199,7 @@ impl TcpSender {
         self.integrate(now);
         let conn = &mut self.conn;
         conn.receive_window = options.and_then(|e| e.window).map_or(conn.config.receive_window, NonZeroU32::get).max(1);
-        if conn.config.ecn.is_on() {
+        if conn.ecn.is_on() {
             let known = self.repair.reported_below(conn, packet.seq);
             conn.read_marks(now, packet, known);
             let here = conn.echo && matches!(conn.profile, Profile::Rfc | Profile::Ns2) && !conn.config.rack();
@@ -215,7 +215,7 @@ impl TcpSender {
     #[inline]
     pub(super) fn choose_path(&mut self) {
         let conn = &mut self.conn;
-        conn.irregular = conn.config.ecn.is_on() || !conn.shorts.is_empty() || conn.una <= conn.base;
+        conn.irregular = conn.ecn.is_on() || !conn.shorts.is_empty() || conn.una <= conn.base;
         conn.fast_path = self.repair.fast_path(conn);
         #[cfg(test)]
         if conn.slow_only {

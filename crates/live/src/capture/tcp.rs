@@ -28,6 +28,8 @@ pub(super) struct Tcp {
     flow: u32,
     sack: bool,
     ecn: Ecn,
+    /// The segments themselves say what both ends have of ECN.
+    negotiates: bool,
     stamps: bool,
     bare_syn: bool,
     /// Bytes of a data segment beside its payload.
@@ -77,6 +79,7 @@ impl Tcp {
             flow,
             sack: config.sack(),
             ecn: config.ecn,
+            negotiates: config.negotiates(),
             stamps,
             bare_syn: config.bare_syn(),
             header,
@@ -156,12 +159,11 @@ impl Tcp {
             header.acknowledgment_number = if ack { at(packet.seq) } else { far_isn.wrapping_add(1) };
         }
         header.psh = packet.flags.has(Flags::PUSH);
-        // a SYN asks for ECN, its acknowledgement agrees (RFC 3168 section 6.1.1)
-        let asks = syn && self.ecn.is_on();
+        // a SYN asks for ECN, its acknowledgement agrees (RFC 3168 section 6.1.1); ns-2's say nothing
+        let asks = syn && self.ecn.is_on() && !self.negotiates;
         header.ece = packet.flags.has(Flags::ECE) || asks;
         header.cwr = packet.flags.has(Flags::CWR) || (asks && !ack);
-        // all three bits ask for accurate ECN (RFC 9768 section 3.1.1)
-        header.ns = packet.flags.has(Flags::AE) || (asks && !ack && self.ecn == Ecn::Accurate);
+        header.ns = packet.flags.has(Flags::AE);
         let segments = extra.and_then(|options| options.window).map_or(self.window, |window| u64::from(window.get()));
         // without a SYN nobody knows of a shift; a SYN's own window has none
         let shift = if connection.syn && !syn { self.shift } else { 0 };

@@ -146,7 +146,7 @@ impl Repair {
         };
         let standing = conn.receive_window == conn.config.receive_window.max(1);
         let quiet = conn.phase == Phase::Open && conn.limited == 0 && conn.una > conn.base && conn.shorts.is_empty();
-        if !(clear && standing && quiet) || (conn.irregular && conn.config.ecn.counts()) {
+        if !(clear && standing && quiet) || (conn.irregular && conn.ecn.counts()) {
             return FastPath::No;
         }
         let regular = !conn.irregular && !conn.delays_sends && !conn.keeps_sent && conn.resumes == Time::NEVER;

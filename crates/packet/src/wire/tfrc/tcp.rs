@@ -21,6 +21,9 @@ const FLAG_PUSH: u8 = 0x08;
 const FLAG_CWR: u8 = 0x10;
 const FLAG_ECE: u8 = 0x08;
 const FLAG_WINDOW: u8 = 0x10;
+/// With `FLAG_CWR` what a SYN asks for of ECN, and what a segment says of an answer (RFC 9768).
+const FLAG_SEGMENT_ECE: u8 = 0x20;
+const FLAG_SEGMENT_AE: u8 = 0x40;
 /// The other bits of accurate ECN's count, of an acknowledgement (RFC 9768); `FLAG_ECE` is the lowest.
 const FLAG_ACK_CWR: u8 = 0x20;
 const FLAG_AE: u8 = 0x40;
@@ -28,13 +31,19 @@ const FLAG_AE: u8 = 0x40;
 const BLOCKS: u8 = 0x03;
 
 /// The flags of a segment that have a meaning.
-pub(super) const SEGMENT_FLAGS: u8 = FLAG_SYN | FLAG_PUSH | FLAG_CWR;
+pub(super) const SEGMENT_FLAGS: u8 = FLAG_SYN | FLAG_PUSH | FLAG_CWR | FLAG_SEGMENT_ECE | FLAG_SEGMENT_AE;
 /// The flags of an acknowledgement that have a meaning.
 pub(super) const ACK_FLAGS: u8 = BLOCKS | FLAG_SYN | FLAG_ECE | FLAG_WINDOW | FLAG_ACK_CWR | FLAG_AE;
 
 /// A header bit beside its flag on the wire.
 type Bit = (Flags, u8);
-const SEGMENT_BITS: [Bit; 3] = [(Flags::SYN, FLAG_SYN), (Flags::PUSH, FLAG_PUSH), (Flags::CWR, FLAG_CWR)];
+const SEGMENT_BITS: [Bit; 5] = [
+    (Flags::SYN, FLAG_SYN),
+    (Flags::PUSH, FLAG_PUSH),
+    (Flags::CWR, FLAG_CWR),
+    (Flags::ECE, FLAG_SEGMENT_ECE),
+    (Flags::AE, FLAG_SEGMENT_AE),
+];
 const ACK_BITS: [Bit; 4] =
     [(Flags::SYN, FLAG_SYN), (Flags::ECE, FLAG_ECE), (Flags::CWR, FLAG_ACK_CWR), (Flags::AE, FLAG_AE)];
 
@@ -53,7 +62,7 @@ pub struct Segment {
     pub sequence: u32,
     /// The sender's clock when it sent the segment.
     pub timestamp: Stamp,
-    /// Of SYN, PUSH and CWR; no other is sent.
+    /// Of SYN, PUSH, CWR, ECE and AE; no other is sent.
     pub flags: Flags,
 }
 
