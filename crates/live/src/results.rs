@@ -116,6 +116,7 @@ pub struct FlowRow {
     pub jitter_buffer_delay_s: Option<f64>,
     pub nacks: Option<u64>,
     pub plis: Option<u64>,
+    pub feedback_share: Option<f64>,
     pub owd_mean_s: Option<f64>,
     pub owd_min_s: Option<f64>,
     pub owd_max_s: Option<f64>,

@@ -107,8 +107,14 @@ fn each_way_to_be_wrong_has_its_error() {
         let error = spoilt("acknowledgement", |b| b[at..at + 4].copy_from_slice(&number.to_be_bytes()));
         assert_eq!(error, Err(DecodeError::Hole), "{number} at {at}");
     }
-    for flag in [0x01, 0x02, 0x20, 0x40, 0x80] {
+    for flag in [0x01, 0x02, 0x80] {
         assert_eq!(spoilt("segment", |b| b[3] = flag), Err(DecodeError::Reserved));
+    }
+    // ECE and AE (RFC 9768)
+    for flag in [0x20, 0x40] {
+        assert!(spoilt("segment", |b| b[3] = flag).is_ok());
+    }
+    for flag in [0x01, 0x02, 0x20, 0x40, 0x80] {
         assert_eq!(spoilt("datagram that nobody answers", |b| b[3] = flag), Err(DecodeError::Reserved));
     }
     assert_eq!(spoilt("acknowledgement of segments", |b| b[3] = 0x80), Err(DecodeError::Reserved));
@@ -182,10 +188,10 @@ fn message() -> impl Strategy<Value = Message> {
             let hole = LastHole { received_end, hole_end, hole_start: hole_start.min(hole_end) };
             Message::Ack(Ack { sequence: sequence % received_end, echo: Stamp(echo), hole })
         }),
-        (0..u32::MAX, any::<u32>(), flags(&[Flags::SYN, Flags::PUSH, Flags::CWR])).prop_map(
+        (0..u32::MAX, any::<u32>(), flags(&[Flags::SYN, Flags::PUSH, Flags::CWR, Flags::ECE, Flags::AE])).prop_map(
             |(sequence, stamp, flags)| { Message::Segment(Segment { sequence, timestamp: Stamp(stamp), flags }) }
         ),
-        (any::<[u32; 2]>(), flags(&[Flags::SYN, Flags::ECE]), blocks(), any::<u32>()).prop_map(
+        (any::<[u32; 2]>(), flags(&[Flags::SYN, Flags::ECE, Flags::CWR, Flags::AE]), blocks(), any::<u32>()).prop_map(
             |([next, echo], flags, sack, window)| {
                 let options = TcpOptions { sack, window: NonZeroU32::new(window.saturating_sub(u32::MAX / 2)) };
                 Message::SegmentAck(SegmentAck { next, echo: Stamp(echo), flags, options })
@@ -230,10 +236,10 @@ proptest! {
 
     #[test]
     fn any_bytes_get_an_answer_and_what_is_read_is_written_the_same(
-        mut bytes in prop::collection::vec(any::<u8>(), 0..80), kind in 0u8..13, flags in 0u8..32, ours: bool,
+        mut bytes in prop::collection::vec(any::<u8>(), 0..80), kind in 0u8..13, flags in 0u8..128, ours: bool,
     ) {
         if ours && bytes.len() > 3 {
-            let flags = if kind == 10 { flags } else { 0 };
+            let flags = if matches!(kind, 9 | 10) { flags } else { 0 };
             bytes[..4].copy_from_slice(&[b'P', b'T', 0x10 | kind, flags]);
             bytes.truncate(match kind {
                 6 => FEEDBACK_LEN,

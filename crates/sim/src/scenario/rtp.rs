@@ -75,6 +75,7 @@ pub struct RtpTable {
     /// The receiver asks for packets that have not come (NACK, RFC 4585), and they are sent again (RFC 4588), by libwebrtc's rules.
     /// With `feedback = "twcc"` alone.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    #[schemars(extend("x-default" = "`false`"))]
     pub nack: bool,
 }
 
