@@ -53,7 +53,7 @@ fn without_losses_every_frame_is_shown_and_nothing_is_asked_for() {
 #[test]
 fn retransmissions_repair_losses_of_2_and_10_percent() {
     // at 10 % the controller falls below the encoder, and the last seconds of frames still wait at the sender when the run ends
-    for (loss, freezes, least) in [("2 %", 3, 0.97), ("10 %", 60, 0.9)] {
+    for (loss, freezes, least) in [("2 %", 3, 0.99), ("10 %", 3, 0.9)] {
         let path = format!("loss = {{ kind = \"uniform\", rate = \"{loss}\", on = \"data\" }}");
         for seed in 1..=3 {
             let with = run(&path, ", nack = true", BUFFER, seed);
@@ -61,10 +61,10 @@ fn retransmissions_repair_losses_of_2_and_10_percent() {
             let about = format!("{loss}, seed {seed}:\n{with:?}\n{without:?}");
             assert!(shown(&with) > least && shown(&with) > shown(&without) + 0.1, "{about}");
             assert!(with.freezes.unwrap() <= freezes && with.freeze_s.unwrap() < without.freeze_s.unwrap(), "{about}");
-            // what is lost is sent again, but for fillers and the answers to requests that came twice within a round trip
+            // what is lost is sent again, but for fillers; few requests are for what is on its way
             let (lost, again) = (with.packets_lost as f64, with.packets_retransmitted as f64);
             let asked = with.nacks.unwrap() as f64;
-            assert!(again <= asked, "{about}");
+            assert!((0.75 * asked..=asked).contains(&again), "{about}");
             assert!((0.7 * lost..1.3 * lost).contains(&again), "{about}");
             assert_eq!((without.packets_retransmitted, without.nacks), (0, Some(0)), "{about}");
             assert!(without.plis.unwrap() > 10 && without.key_frames.unwrap() > 5, "{about}");

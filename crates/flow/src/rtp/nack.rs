@@ -4,8 +4,8 @@
 //! A number that is passed over is asked for at once, or, where packets come reordered, when half of those that came late of
 //! late would have come; then again each round trip, ten times at most. What lies 10,000 numbers back is given up, and all of
 //! it when more than 1000 are missing. The round trip is libwebrtc's 100 ms until an answer to a number asked for once has
-//! told one: a call of libwebrtc's, which sends both ways, has it of its own reports. It is smoothed as in RFC 6298. Other than
-//! there, nothing is rounded to ticks of 20 ms.
+//! told one: a call of libwebrtc's, which sends both ways, has it of its own reports. It is smoothed as in RFC 6298. Asked for again
+//! is at ticks of 20 ms, as there: an answer that is on its way has so much time more.
 
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
@@ -18,6 +18,8 @@ const MAX_MISSING: usize = 1000;
 const MAX_ASKED: u8 = 10;
 /// Before a round trip is known.
 const DEFAULT_RTT: Span = Span::from_millis(100);
+/// What has been asked for is looked at this often (kUpdateInterval).
+const TICK: u64 = Span::from_millis(20).0;
 /// The least time between two requests.
 const LEAST_RTT: Span = Span::from_millis(1);
 /// By how much so many of the last late packets came late; from `BUCKETS - 1` on it is all one.
@@ -171,7 +173,7 @@ impl NackLog {
         let rtt = self.rtt.unwrap_or(DEFAULT_RTT).max(LEAST_RTT);
         let (mut asked, mut due) = (Vec::new(), Time::NEVER);
         self.missing.retain_mut(|missing| {
-            let is_due = if missing.times == 0 { missing.ask_at <= newest } else { missing.asked + rtt <= now };
+            let is_due = if missing.times == 0 { missing.ask_at <= newest } else { tick(missing.asked + rtt) <= now };
             if is_due && missing.times == MAX_ASKED {
                 return false;
             }
@@ -180,13 +182,18 @@ impl NackLog {
                 (missing.asked, missing.times) = (now, missing.times + 1);
             }
             if missing.times > 0 {
-                due = due.min(missing.asked + rtt);
+                due = due.min(tick(missing.asked + rtt));
             }
             true
         });
         self.due = due;
         asked
     }
+}
+
+/// The tick at this time, or the next.
+fn tick(time: Time) -> Time {
+    Time(time.0.div_ceil(TICK) * TICK)
 }
 
 #[cfg(test)]
@@ -208,9 +215,9 @@ mod tests {
         assert!(!log.repaired(ms(99), 0));
         assert!(!log.arrived(2));
         for round in 1..10 {
-            assert_eq!((log.ask(ms(99 * round - 1)), log.ask(ms(99 * round))), (vec![], vec![65_535]), "{round}");
+            assert_eq!((log.ask(ms(100 * round - 1)), log.ask(ms(100 * round))), (vec![], vec![65_535]), "{round}");
         }
-        assert_eq!((log.ask(ms(990)), log.missing(), log.due()), (vec![], 0, Time::NEVER), "given up");
+        assert_eq!((log.ask(ms(1000)), log.missing(), log.due()), (vec![], 0, Time::NEVER), "given up");
     }
 
     #[test]
@@ -225,7 +232,7 @@ mod tests {
         assert!(log.repaired(ms(90), 3), "whose request is answered is not known");
         assert!(log.arrived(6));
         log.ask(ms(100));
-        assert_eq!(log.due(), ms(145));
+        assert_eq!(log.due(), ms(160), "145, at the next tick");
     }
 
     #[test]
