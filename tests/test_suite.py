@@ -375,7 +375,7 @@ def test_a_queue_is_put_into_links() -> None:
         (("rfc7928", "--queue", "codle"), r"--queue codle: no case can run with it.*codel"),
         (("rfc9743", "--case", "bloat"), r"rfc9743 has no case 'bloat'; there are .*bufferbloat"),
         (("rfc9743", "--runs", "0"), r"--runs 0: 1 to 1000"),
-        ((), r"which suite\? There are bbr, c4, rfc7928, rfc9743, rmcat"),
+        ((), r"which suite\? There are bbr, c4, calls, rfc7928, rfc9743, rmcat"),
     ],
 )
 def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -> None:

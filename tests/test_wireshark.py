@@ -23,6 +23,9 @@ NAMES = {
     "push": "flags.push",
     "cwr": "flags.cwr",
     "ece": "flags.ece",
+    "segment_ece": "flags.segment_ece",
+    "ack_cwr": "flags.ack_cwr",
+    "ae": "flags.ae",
     "windowed": "flags.window",
     "blocks": "flags.blocks",
 }
@@ -114,7 +117,7 @@ def records(capture: Path) -> tuple[bytes, list[bytearray]]:
         (8, 24, b"\xff\xff\xff\xff"),
         (9, 3, b"\x01"),
         (9, 8, b"\xff\xff\xff\xff"),
-        (10, 3, b"\x20"),
+        (10, 3, b"\x80"),
         (10, 3, b"\x01"),
         (11, 3, b"\x04"),
         (6, 28, struct.pack(">d", float("nan"))),

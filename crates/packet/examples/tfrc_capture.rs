@@ -50,7 +50,7 @@ fn random(state: &mut u64) -> Datagram {
         }
         6 => Message::Single(Single { sequence: word(state).min(u32::MAX - 1), timestamp: Stamp(word(state)) }),
         7 => {
-            let flags = some(&[Flags::SYN, Flags::PUSH, Flags::CWR], draw(state));
+            let flags = some(&[Flags::SYN, Flags::PUSH, Flags::CWR, Flags::ECE, Flags::AE], draw(state));
             Message::Segment(Segment { sequence: word(state).min(u32::MAX - 1), timestamp: Stamp(word(state)), flags })
         }
         8 => {
@@ -60,7 +60,7 @@ fn random(state: &mut u64) -> Datagram {
                 *block = Block { start, end: start + 1 + word(state) / 4 };
             }
             options.window = NonZeroU32::new(word(state)).filter(|_| draw(state) % 2 == 0);
-            let flags = some(&[Flags::SYN, Flags::ECE], draw(state));
+            let flags = some(&[Flags::SYN, Flags::ECE, Flags::CWR, Flags::AE], draw(state));
             Message::SegmentAck(SegmentAck { next: word(state), echo: Stamp(word(state)), flags, options })
         }
         9 => Message::Plain(Plain { sequence: word(state), timestamp: Stamp(word(state)) }),
@@ -91,11 +91,13 @@ fn of_segments(ack: &SegmentAck) -> String {
     let blocks =
         ack.options.blocks().next().map(|b| format!(r#", "block_start": {}, "block_end": {}"#, b.start, b.end));
     format!(
-        r#""next": {}, "echo": {}, "syn": {}, "ece": {}, "windowed": {}, "blocks": {}{window}{}"#,
+        r#""next": {}, "echo": {}, "syn": {}, "ece": {}, "ack_cwr": {}, "ae": {}, "windowed": {}, "blocks": {}{window}{}"#,
         ack.next,
         ack.echo.0,
         bit(Flags::SYN),
         bit(Flags::ECE),
+        bit(Flags::CWR),
+        bit(Flags::AE),
         u8::from(ack.options.window.is_some()),
         ack.options.blocks().count(),
         blocks.unwrap_or_default()
@@ -147,8 +149,8 @@ fn fields(datagram: &Datagram, payload: usize) -> String {
         }
         Message::Segment(m) => {
             let bit = |flag| u8::from(m.flags.has(flag));
-            let flags = [Flags::SYN, Flags::PUSH, Flags::CWR].map(bit);
-            let flags = format!(r#""syn": {}, "push": {}, "cwr": {}"#, flags[0], flags[1], flags[2]);
+            let [syn, push, cwr, ece, ae] = [Flags::SYN, Flags::PUSH, Flags::CWR, Flags::ECE, Flags::AE].map(bit);
+            let flags = format!(r#""syn": {syn}, "push": {push}, "cwr": {cwr}, "segment_ece": {ece}, "ae": {ae}"#);
             let (sequence, timestamp) = (m.sequence, m.timestamp.0);
             (9, format!(r#""sequence": {sequence}, "timestamp": {timestamp}, "payload": {payload}, {flags}"#))
         }
