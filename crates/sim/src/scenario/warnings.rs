@@ -372,6 +372,13 @@ impl Warnings<'_> {
                            `fq-codel`, `pie`, `fq-pie`) and `ecn = true`, or leave it out";
             self.note(join(path, "ecn"), problem);
         }
+        if flow.ecn == Some(true) && matches!(flow.cc.as_str(), "bbr" | "bbr3" | "gcc") {
+            let problem = format!(
+                "`{}` takes no notice of marks, which spare its packets from being dropped early: leave this out, or use a controller that heeds them",
+                flow.cc
+            );
+            self.note(join(path, "ecn"), problem);
+        }
         let usual = scheme(&flow.cc).ok().zip(flow.profile);
         let usual = usual.map(|(scheme, profile)| TcpConfig::new(profile.control(), scheme).initial_window);
         if let (Some(first), Some(most)) = (flow.initial_window, flow.receive_window)
@@ -425,7 +432,7 @@ impl Warnings<'_> {
 impl Warnings<'_> {
     /// Feedback on arrivals that does not tell of what is asked for.
     fn feedback(&mut self, path: &str, flow: &FlowTable, rtp: &RtpTable) {
-        if flow.ecn == Some(true) && rtp.feedback == Some(FeedbackKind::Twcc) {
+        if flow.ecn == Some(true) && rtp.feedback == Some(FeedbackKind::Twcc) && flow.cc != "gcc" {
             let problem = "marks are not told of with `rtp.feedback = \"twcc\"`, so that the sender goes on as if there were none: leave this \
                            out, or use `\"rfc8888\"`";
             self.note(join(path, "ecn"), problem);
