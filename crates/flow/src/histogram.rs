@@ -131,11 +131,11 @@ impl Histogram {
 
     /// The same by the list.
     fn listed(&self, rank: u64) -> Option<(usize, u64, u64)> {
-        let mut sorted = self.few.clone();
-        sorted.sort_unstable();
-        let i = *sorted.get(rank as usize - 1)?;
-        let (before, to) = (sorted.partition_point(|&k| k < i), sorted.partition_point(|&k| k <= i));
-        Some((i as usize, (to - before) as u64, before as u64))
+        let at = rank as usize - 1;
+        let mut parted = self.few.clone();
+        let i = (at < parted.len()).then(|| *parted.select_nth_unstable(at).1)?;
+        let of = |is: fn(&u32, &u32) -> bool| self.few.iter().map(|k| u64::from(is(k, &i))).sum();
+        Some((i as usize, of(u32::eq), of(u32::lt)))
     }
 
     /// Where the lowest filled bucket begins and the highest ends.
