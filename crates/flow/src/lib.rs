@@ -7,6 +7,7 @@
 //! Look first at [`Sender`], then at [`tcp::TcpSender`].
 
 pub mod acks;
+mod histogram;
 pub mod machine;
 pub mod multfrc;
 mod pacer;
@@ -18,6 +19,7 @@ pub mod tcp;
 pub mod tfrc;
 pub mod udp;
 
+pub use histogram::Histogram;
 pub use machine::{Receiver, Sender, Transport};
 pub use segment::{Segment, Transmit};
-pub use stats::{Arrived, Histogram, ReceiverStats, SenderStats};
+pub use stats::{Arrived, ReceiverStats, SenderStats};

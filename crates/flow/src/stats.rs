@@ -1,5 +1,6 @@
 //! What senders and receivers count, whatever their machine.
 
+use crate::histogram::Histogram;
 use paceline_units::{Span, Time};
 
 /// Cumulative counts of a sender; see [`SenderStats::since`] for leaving out a warm-up.
@@ -314,116 +315,9 @@ pub struct Arrived {
     pub segments: u32,
 }
 
-/// A log-linear histogram of times: buckets of 1 us at first, and 512 to each octave of the time plus 512 us. It holds those
-/// from the lowest to the highest that was ever filled, so that what a flow's times span decides its size: 2 kB for an octave.
-///
-/// Of bins of 3 % the means over runs had intervals that missed: all runs fell into one bin or two.
-#[derive(Clone, Debug, Default)]
-pub struct Histogram {
-    counts: Vec<u32>,
-    /// Which bucket the first of `counts` is.
-    first: usize,
-}
-
-/// Of the bits of a fraction, those that tell buckets apart.
-const SUB_BITS: u32 = 9;
-const SUB: u64 = 1 << SUB_BITS;
-
-impl Histogram {
-    /// The bucket of no time at all.
-    const ZERO: usize = (1023 + SUB_BITS as usize) << SUB_BITS;
-
-    /// Counts one.
-    #[inline]
-    pub fn count(&mut self, time: Span) {
-        let i = Self::bucket(time);
-        // What lies below the first is far above the last.
-        if let Some(n) = self.counts.get_mut(i.wrapping_sub(self.first)) {
-            *n += 1;
-        } else {
-            self.grow(i);
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self, i: usize) {
-        if self.counts.is_empty() {
-            self.first = i;
-        }
-        if i < self.first {
-            self.counts.splice(0..0, core::iter::repeat_n(0, self.first - i));
-            self.first = i;
-            self.counts[0] = 1;
-        } else {
-            self.counts.resize(i - self.first + 1, 0);
-            self.counts[i - self.first] = 1;
-        }
-    }
-
-    /// The exponent and the first bits of the fraction, as a double has them; what is added keeps the first buckets at 1 us.
-    #[inline]
-    fn bucket(time: Span) -> usize {
-        (((time.0 / 1000 + SUB) as i64 as f64).to_bits() >> (52 - SUB_BITS)) as usize
-    }
-
-    /// Where the bucket begins, in microseconds.
-    fn start(i: usize) -> u64 {
-        let (octave, sub) = ((i - Self::ZERO) as u64 / SUB, (i - Self::ZERO) as u64 % SUB);
-        ((SUB + sub) << octave) - SUB
-    }
-
-    /// The time that the share `q` of those counted does not exceed, to 0.2 % or 1 us: those in its bucket are taken to be
-    /// spread over it evenly.
-    #[must_use]
-    pub fn quantile(&self, q: f64) -> Option<Span> {
-        let total: u64 = self.counts.iter().map(|&n| u64::from(n)).sum();
-        if total == 0 {
-            return None;
-        }
-        let rank = ((q.clamp(0.0, 1.0) * total as f64).ceil() as u64).max(1);
-        let mut seen = 0;
-        let at = self.counts.iter().position(|&n| {
-            seen += u64::from(n);
-            seen >= rank
-        })?;
-        let (i, n) = (at + self.first, u64::from(self.counts[at]));
-        let before = seen - n;
-        let (start, end) = (Self::start(i) * 1000, Self::start(i + 1) * 1000);
-        // In the middle of its part of the bucket.
-        Some(Span(start + ((end - start) as f64 * ((rank - before) as f64 - 0.5) / n as f64) as u64))
-    }
-
-    /// Where the lowest filled bucket begins and the highest ends.
-    #[must_use]
-    pub fn bounds(&self) -> Option<(Span, Span)> {
-        let lowest = self.first + self.counts.iter().position(|&n| n > 0)?;
-        let highest = self.first + self.counts.iter().rposition(|&n| n > 0)?;
-        Some((Span(Self::start(lowest) * 1000), Span(Self::start(highest + 1) * 1000)))
-    }
-
-    /// What was counted after `earlier`, which is this histogram as it was.
-    #[must_use]
-    pub fn since(&self, earlier: &Histogram) -> Histogram {
-        // It has grown at both ends at most.
-        let shift = earlier.first.wrapping_sub(self.first);
-        let before = |i: usize| earlier.counts.get(i.wrapping_sub(shift)).copied().unwrap_or(0);
-        let counts = self.counts.iter().enumerate().map(|(i, &n)| n - before(i)).collect();
-        Histogram { counts, first: self.first }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn buckets_follow_one_another() {
-        assert_eq!(Histogram::start(Histogram::ZERO), 0);
-        for i in Histogram::ZERO..Histogram::ZERO + 10_000 {
-            assert_eq!(Histogram::bucket(Span(Histogram::start(i) * 1000)), i);
-            assert!(Histogram::start(i + 1) > Histogram::start(i));
-        }
-    }
 
     #[test]
     fn extremes_after_a_warm_up_enclose_the_mean() {
@@ -436,49 +330,5 @@ mod tests {
         assert_eq!(mean, Span::from_micros(546_677));
         assert!(after.rtt_min().unwrap() <= mean && mean <= after.rtt_max, "{:?} {:?}", after.rtt_min(), after.rtt_max);
         assert!(after.rtt_max < Span::from_micros(570_000));
-    }
-
-    #[test]
-    fn quantiles_to_a_fifth_of_a_per_cent() {
-        let mut h = Histogram::default();
-        for i in 1..=1000 {
-            h.count(Span::from_micros(i * 50));
-        }
-        for (q, us) in [(0.5, 25_000.0), (0.95, 47_500.0), (0.99, 49_500.0)] {
-            let got = h.quantile(q).unwrap().0 as f64 / 1000.0;
-            assert!((got / us - 1.0).abs() < 0.002, "{q}: {got} {us}");
-        }
-        assert_eq!(Histogram::default().quantile(0.5), None);
-    }
-
-    /// Those of one bucket are spread over it.
-    #[test]
-    fn quantiles_move_within_a_bucket() {
-        let mut h = Histogram::default();
-        for _ in 0..1000 {
-            h.count(Span::from_micros(100_000));
-        }
-        let (low, middle, high) = (h.quantile(0.1).unwrap(), h.quantile(0.5).unwrap(), h.quantile(0.9).unwrap());
-        assert!(low < middle && middle < high && high.0 - low.0 < middle.0 / 500);
-    }
-
-    /// In whatever order times come, and whatever was counted before.
-    #[test]
-    fn it_grows_at_both_ends() {
-        let times = [70_000u64, 300, 70_001, 900_000, 5, 70_000, 80_000_000];
-        let (mut h, mut earlier) = (Histogram::default(), Histogram::default());
-        for (k, &us) in times.iter().enumerate() {
-            h.count(Span::from_micros(us));
-            if k == 2 {
-                earlier = h.clone();
-            }
-        }
-        let total = |h: &Histogram| h.counts.iter().sum::<u32>();
-        assert_eq!((total(&h), total(&h.since(&earlier)), total(&h.since(&Histogram::default()))), (7, 4, 7));
-        let (low, high) = h.since(&earlier).bounds().unwrap();
-        assert_eq!(low, Span::from_micros(5));
-        assert!(high > Span::from_micros(80_000_000) && high < Span::from_micros(80_200_000));
-        let after = h.since(&earlier).quantile(0.5).unwrap();
-        assert!(after > Span::from_micros(69_880) && after < Span::from_micros(70_020), "{after:?}");
     }
 }
