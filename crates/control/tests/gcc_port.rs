@@ -4,14 +4,16 @@
 
 #[path = "gcc_port/call.rs"]
 mod call;
+mod media;
 #[path = "gcc_port/port.rs"]
 mod port;
 
 use call::{Call, Case, Decides, Feedback, Order, Rates, Sent};
 use goog_cc::LossBasedBweV2Config;
+use media::path;
 use paceline_control::gcc::Gcc;
 use paceline_control::rtp::{Arrivals, Fate, MediaController, PacketFate, RtpEvent, RtpSession, SentPacket as Ours};
-use paceline_control::{Build, Controller, Interval, PathView, Profile};
+use paceline_control::{Build, Controller, Interval, Profile};
 use paceline_units::{Size, Span, Time};
 use port::{Port, of_2026};
 
@@ -27,18 +29,7 @@ impl Paceline {
     }
 
     fn tell(&mut self, event: RtpEvent, now: u64) {
-        let path = PathView {
-            now: Time(now),
-            srtt: Span::ZERO,
-            rttvar: Span::ZERO,
-            min_rtt: Span::ZERO,
-            in_flight: 0,
-            acked: 0,
-            next: 0,
-            receive_window: u32::MAX,
-            segment: 1200,
-        };
-        self.0.on_feedback(&event, &path);
+        self.0.on_feedback(&event, &path(Time(now)));
     }
 }
 

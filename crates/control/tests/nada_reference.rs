@@ -1,9 +1,12 @@
 //! NADA beside its authors' own code (cisco/ns3-rmcat @30d9d861, model/congestion-control), open loop: both are told the same, and the
 //! rate (bit/s) and the signal (ms) each 1.5 s are that code's, run by itself with the functions below.
 
+mod media;
+
+use media::{draw, path};
 use paceline_control::nada::Nada;
 use paceline_control::rtp::{Arrivals, Fate, PacketFate, RtpEvent, RtpSession, SentPacket};
-use paceline_control::{Build, Controller, GaugeUnit, Gauges, Interval, PathView, Profile};
+use paceline_control::{Build, Controller, GaugeUnit, Gauges, Interval, Profile};
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
@@ -42,36 +45,13 @@ impl Gauges for Seen {
     }
 }
 
-fn path(now: u64) -> PathView {
-    PathView {
-        now: Time(now * MS),
-        srtt: Span::ZERO,
-        rttvar: Span::ZERO,
-        min_rtt: Span::ZERO,
-        in_flight: 0,
-        acked: 0,
-        next: 0,
-        receive_window: u32::MAX,
-        segment: 1000,
-    }
-}
-
-/// SplitMix64, as that code's driver draws.
-fn draw(state: &mut u64) -> f64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-}
-
 /// Rate and signal after each feedback of 30 s.
 fn run(seed: u64, of: Path) -> Vec<(u64, f64, f64)> {
     let scheme = &Nada::SCHEMES[0];
     let values: Vec<f64> = scheme.parameters.iter().map(|p| p.default[0]).collect();
     let mut nada = Nada::build(Profile::Rfc, &values);
     let session = RtpSession { packet: Size::from_bytes(1000), interval: Span::from_millis(FEEDBACK) };
-    nada.on_feedback(&RtpEvent::Started(session), &path(BEGIN));
+    nada.on_feedback(&RtpEvent::Started(session), &path(Time(BEGIN * MS)));
     let (mut draws, mut next, mut last) = (seed, 0u32, 0);
     let mut under_way: VecDeque<Packet> = VecDeque::new();
     let mut round_trips: VecDeque<u64> = VecDeque::new();
@@ -80,6 +60,7 @@ fn run(seed: u64, of: Path) -> Vec<(u64, f64, f64)> {
         while GAP * u64::from(next) < made {
             let sent = BEGIN + GAP * u64::from(next);
             let (queue, loss) = of(f64::from(next) / 100.0);
+            // as that code's driver draws
             let lost = draw(&mut draws) < loss;
             let arrived = (sent + DELAY + queue as u64).max(last);
             if !lost {
@@ -111,7 +92,7 @@ fn run(seed: u64, of: Path) -> Vec<(u64, f64, f64)> {
             in_flight: Size::from_bytes(0),
             interval: Interval::Used,
         };
-        nada.on_feedback(&RtpEvent::Arrivals(arrivals), &path(now));
+        nada.on_feedback(&RtpEvent::Arrivals(arrivals), &path(Time(now * MS)));
         let mut seen = Seen::default();
         nada.gauges(&mut seen);
         rows.push((made, seen.rate, seen.signal));

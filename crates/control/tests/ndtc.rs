@@ -1,5 +1,7 @@
 //! NDTC's arithmetic against tables worked by hand from draft-ageneau-ccwg-ndtc (July 2026).
 
+mod media;
+
 use paceline_control::ndtc::law::{Averages, Frame, Law, Settings};
 use paceline_control::{
     Arrivals, Controller, Fate, Interval, MediaController, PacketFate, PathView, Profile, RtpController, RtpEvent,
@@ -225,17 +227,7 @@ fn started(given: &[(&str, f64)]) -> RtpController {
 }
 
 fn path(now: u64) -> PathView {
-    PathView {
-        now: at(now),
-        srtt: Span::ZERO,
-        rttvar: Span::ZERO,
-        min_rtt: Span::ZERO,
-        in_flight: 0,
-        acked: 0,
-        next: 0,
-        receive_window: u32::MAX,
-        segment: 960,
-    }
+    PathView { segment: 960, ..media::path(at(now)) }
 }
 
 /// Feedback at `now` on a frame of five full packets from number `first` on, that left at `sent` ms over 12 ms and came over `recv`

@@ -1,6 +1,7 @@
 //! One call in a loop of its own: an encoder, a pacer, a drop-tail link that also loses at random, and feedback. Whoever decides
 //! the rates is told the same, so that what differs is the decision.
 
+use crate::media::draw;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -282,15 +283,6 @@ impl<'a> Call<'a> {
             return None;
         }
         self.free = self.free.max(now) + (size as f64 * 8e9 / rate) as u64;
-        (self.draw() >= self.case.loss).then_some(self.free + PROPAGATION)
-    }
-
-    /// SplitMix64.
-    fn draw(&mut self) -> f64 {
-        self.draws = self.draws.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.draws;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        (draw(&mut self.draws) >= self.case.loss).then_some(self.free + PROPAGATION)
     }
 }

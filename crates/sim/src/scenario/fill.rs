@@ -101,8 +101,8 @@ pub(super) fn home_ends(file: &File) -> (Option<String>, Option<String>) {
 
 fn fill_rtp(flow: &mut FlowTable, rtp: RtpConfig) {
     let table = flow.rtp.get_or_insert_default();
-    let rtp = table.format().map_or_else(|| rtp.clone(), |format| rtp.clone().with_feedback(format));
-    let rtp = rtp.with_nack(table.nack);
+    let format = table.format().unwrap_or(rtp.feedback.format);
+    let rtp = rtp.with_feedback(format).with_nack(table.nack);
     flow.segment.get_or_insert(Size::from_bytes(rtp.segment.into()));
     flow.header.get_or_insert(Size::from_bytes(rtp.header.into()));
     let writes_frames = matches!(flow.app, App::Encoder { .. });

@@ -49,7 +49,8 @@ fn sizes(scheme: &Scheme, profile: ControlProfile, feedback: Option<FeedbackForm
         }),
         Machine::Rtp => RtpController::new(scheme, profile, &[]).map_or((0, 0), |controller| {
             let rtp = RtpConfig::new(profile, controller.settings());
-            let rtp = feedback.map_or_else(|| rtp.clone(), |format| rtp.clone().with_feedback(format));
+            let format = feedback.unwrap_or(rtp.feedback.format);
+            let rtp = rtp.with_feedback(format);
             (rtp.segment, rtp.header)
         }),
         Machine::Tcp(_) => {
