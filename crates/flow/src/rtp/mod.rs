@@ -24,7 +24,6 @@ mod transport;
 
 pub use arrivals::ArrivalLog;
 pub use config::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
-pub use nack::NackLog;
 pub use paceline_control::rtp::{FeedbackConfig, FeedbackFormat};
 pub use probe::PacketPairs;
 pub use receiver::{FeedbackSent, RtpReceiver};

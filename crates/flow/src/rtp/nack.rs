@@ -65,8 +65,8 @@ impl NackLog {
     }
 
     /// Numbers that are missing and not given up.
-    #[must_use]
-    pub fn missing(&self) -> usize {
+    #[cfg(test)]
+    fn missing(&self) -> usize {
         self.missing.len()
     }
 

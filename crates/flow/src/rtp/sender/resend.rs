@@ -8,8 +8,7 @@
 use super::{Outgoing, RtpSender, SentPacket};
 use crate::Transmit;
 use paceline_control::MediaController;
-use paceline_packet::rtcp::Compound;
-use paceline_packet::rtcp::Repair;
+use paceline_packet::rtcp::{Compound, Repair};
 use paceline_packet::rtp::RtpData;
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
