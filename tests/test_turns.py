@@ -13,7 +13,7 @@ import paceline
 from needs import require
 from paceline import _core, paths, realtime, turns
 from paceline.errors import Interrupted
-from paceline.reproduce import page
+from paceline.reproduce import parts
 from paceline.reproduce.reproduction import RealTime
 from paceline.results import RunRecord
 from paceline.store import Store
@@ -73,6 +73,12 @@ class Side:
 def test_what_runs_side_by_side_stays_within_runs_and_rates() -> None:
     assert SLOW.scenario.rates_bps == 1.5e6
     assert Point(paceline.parse(LOT)).scenario.rates_bps == 6e6
+    # A way on which no flow begins carries what receivers say alone.
+    wide_back = LINK.replace("500 kbit/s", "100 Mbit/s")
+    assert paceline.parse(wide_back).rates_bps == 2e6
+    other_way = '\nfrom = "right"\nto = "left"\n'
+    assert paceline.parse(wide_back + other_way).rates_bps == 101e6
+    assert paceline.parse(wide_back + "[flow.b]" + other_way).rates_bps == 101e6
     budget = Budget(3, 4e6)
     assert budget.takes([SLOW], FAST)
     assert not budget.takes([SLOW, SLOW], SLOW)
@@ -126,7 +132,7 @@ def test_a_disturbed_run_is_made_again(lag_s: float, steal: float) -> None:
     real = RealTime.of(found, ALONE)
     assert real is not None
     assert (real.disturbed, len(real.steal)) == (1, 2)
-    assert "1 remained disturbed though made 3 times" in page._real_words(real)
+    assert "1 remained disturbed though made 3 times" in parts.real_words(real)
 
 
 def test_what_is_done_is_kept_and_the_rest_ends_at_once(tmp_path: Path) -> None:

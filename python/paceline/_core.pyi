@@ -119,7 +119,7 @@ class Scenario:
         """The first and the last node of the chain of links; None of a graph."""
     @property
     def rates_bps(self) -> float:
-        """The sum of the rates of all links, both ways."""
+        """The rates of all links, both ways, as far as they can be filled."""
     def unreal(self) -> str | None:
         """Why no real path can have its links."""
     def starts(self, seed: int) -> list[tuple[str, int, int]]:

@@ -76,7 +76,7 @@ def emulate(
     With `stop`, which ends it from another thread, signals are left alone meanwhile. Raises PathError if the system
     refuses what a path needs, PacelineError for a scenario that no real path has and if the flows fail, ScenarioError.
     """
-    _check(scenario, seed)
+    check(scenario, seed)
     with tempfile.TemporaryDirectory(prefix="paceline-") as name:
         where = Path(name)
         files.write_whole(where / "scenario.toml", scenario.to_toml())
@@ -156,7 +156,7 @@ def run(
     """
     loaded = load(scenario, set)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
-    _check(loaded, seeds[0])
+    check(loaded, seeds[0])
     manifest = {
         "kind": "emulation",
         "name": loaded.name,
@@ -281,7 +281,7 @@ def refused() -> str | None:
     return None
 
 
-def _check(scenario: _core.Scenario, seed: int) -> None:
+def check(scenario: _core.Scenario, seed: int) -> None:
     """Raises PacelineError for what no real path or no live flow can be, NeedsLinux where there is none."""
     linux.needed("a run in real time")
     flows(scenario, seed)

@@ -159,10 +159,19 @@ impl Scenario {
         self.checked.ends()
     }
 
-    /// The sum of the rates of all links, both ways (bit/s).
+    /// The rates of all links, both ways (bit/s), as far as they can be filled: a way on which no flow begins carries what
+    /// receivers say alone, no more packets than come the other way.
     #[getter]
     fn rates_bps(&self) -> f64 {
-        let both = |link: &core::Link| link.forward.rate.nominal().bps() + link.backward.rate.nominal().bps();
+        let far = self.checked.ends().map(|(_, far)| far);
+        let from_far = |flow: &core::Flow| Some(flow.from.as_str()) == far;
+        let forth = far.is_none() || !self.checked.flows().iter().all(from_far);
+        let back = far.is_none() || self.checked.flows().iter().any(from_far);
+        let filled = |own: f64, other: f64, loaded: bool| if loaded { own } else { own.min(other) };
+        let both = |link: &core::Link| {
+            let (there, here) = (link.forward.rate.nominal().bps(), link.backward.rate.nominal().bps());
+            filled(there, here, forth) + filled(here, there, back)
+        };
         self.checked.links().iter().map(both).sum()
     }
 

@@ -15,6 +15,8 @@ from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
 
 if TYPE_CHECKING:
+    from paceline.reproduce.paper import World
+    from paceline.reproduce.reproduction import Plan
     from paceline.suite.running import Result
     from paceline.suite.suite import Suite
 
@@ -59,10 +61,22 @@ def suite(
             show_default=False,
         ),
     ] = None,
+    over: Annotated[
+        str,
+        typer.Option(
+            "--over",
+            metavar="WHERE",
+            help="simulator, or emulator: in real time over emulated paths, as many side by side as the machine"
+            " carries.",
+        ),
+    ] = "simulator",
     runs: Annotated[
         int | None,
         typer.Option(
-            "--runs", metavar="K", help="Runs of each point. Default: the suite's.", show_default=False
+            "--runs",
+            metavar="K",
+            help="Runs of each point. Default: the suite's; 5 over the emulator.",
+            show_default=False,
         ),
     ] = None,
     workers: Workers = None,
@@ -71,7 +85,7 @@ def suite(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where everything goes. Default: out/suite-SUITE.",
+            help="Where everything goes. Default: out/suite-SUITE, or out/suite-SUITE-emulator.",
             show_default=False,
         ),
     ] = None,
@@ -99,11 +113,13 @@ def suite(
       paceline suite rfc9743 --scheme vegas:alpha=2,beta=4 --case bufferbloat
       paceline suite rfc7928 --queue codel --queue pie --junit junit.xml
       paceline suite c4 --specs sim_specs
+      paceline suite rmcat --scheme gcc --case one --over emulator
     """
     from paceline.suite import loading, where
+    from paceline.suite.suite import MOST_RUNS
 
-    if runs is not None and not 1 <= runs <= loading.MOST_RUNS:
-        raise PacelineError(f"--runs {runs}: 1 to {loading.MOST_RUNS}")
+    if runs is not None and not 1 <= runs <= MOST_RUNS:
+        raise PacelineError(f"--runs {runs}: 1 to {MOST_RUNS}")
     if name is None:
         if not listing:
             raise PacelineError(
@@ -115,13 +131,13 @@ def suite(
     if not read.cases:
         raise PacelineError(f"{read.name} takes its cases from files: --specs DIR ({read.source})")
     named = _named(read, scheme or [], queue or [])
+    world = _world(over)
     chosen = read.only(case) if case else read
     if listing:
         _cases(chosen, checks=bool(case))
         return
-    result, page = _run(
-        chosen, named, runs, workers, out or Path("out") / f"suite-{read.key}", junit, case or []
-    )
+    out = out or Path("out") / f"suite-{read.key}{'' if over == 'simulator' else f'-{over}'}"
+    result, page = _run(chosen, named, runs, workers, world, out, junit, case or [])
     if as_json:
         from paceline.suite import writing
 
@@ -140,49 +156,79 @@ def _named(read: Suite, scheme: list[str], queue: list[str]) -> list[str]:
     return own
 
 
+def _world(over: str) -> World:
+    """Where it is to run. Raises PacelineError for what there is not, and where nothing runs in real time."""
+    from paceline import realtime
+    from paceline.reproduce.paper import World
+    from paceline.suite.running import OVER
+
+    world = next((world for world, word in OVER.items() if word == over), None)
+    if world is None:
+        raise PacelineError(f"--over {over}: {' or '.join(OVER.values())}")
+    if world is World.EMULATED and (why := realtime.refused()):
+        raise PacelineError(f"--over {over}: {why}")
+    return world
+
+
 def _run(
     chosen: Suite,
     named: list[str],
     runs: int | None,
     workers: int | None,
+    world: World,
     out: Path,
     junit: Path | None,
     cases: list[str],
 ) -> tuple[Result, Path]:
     # matplotlib and the rest are slow to import: not for --list and --help.
-    from paceline import files
+    from paceline import files, realtime
     from paceline.reproduce import reproduction
+    from paceline.reproduce.paper import World
     from paceline.store import Store, alone_in
     from paceline.suite import junit as xml
     from paceline.suite import running, writing
-    from paceline.sweeping import workers_of_machine
 
     subjects = running.subjects_of(chosen, named)
-    runs = chosen.runs if runs is None else runs
-    compiled, _ = running.plan(chosen, subjects)
+    runs = running.runs_of(chosen, world) if runs is None else runs
+    compiled, _ = running.plan(chosen, subjects, world)
     planned = reproduction.plan(compiled, runs)
-    kept, spared_s = planned.kept(out)
-    at_a_time = workers if workers is not None else workers_of_machine()
-    takes = duration(reproduction.seconds_on(max(0.0, planned.seconds - spared_s), at_a_time))
-    of = planned.runs_in_all
-    stderr = layout.stderr()
-    layout.say(
-        stderr,
-        f"{chosen.key}: {len(chosen.cases)} case{'s' if len(chosen.cases) != 1 else ''}, {of} runs"
-        + (f", {kept} of them there from before" if kept else "")
-        + f": about {takes}.",
-    )
+    layout.say(layout.stderr(), _announced(chosen, planned, out, workers, world))
     with alone_in(out, writing.KIND):
         writing.begin(chosen, subjects, runs, out)
-        with progress(chosen.key) as show:
+        with progress(chosen.key, "runs" if world is World.SIMULATED else "s") as show:
             result = running.run(
-                chosen, subjects, runs=runs, workers=workers, store=Store(out), progress=show
+                chosen,
+                subjects,
+                runs=runs,
+                workers=workers,
+                store=Store(out),
+                progress=show,
+                real_time=None if world is World.SIMULATED else realtime.Emulator(),
             )
         result.chosen = cases
         page = writing.write(result, out)
     if junit is not None:
         files.write_whole(junit, xml.xml(result))
     return result, page
+
+
+def _announced(chosen: Suite, planned: Plan, out: Path, workers: int | None, world: World) -> str:
+    """What is about to run, and how long it takes."""
+    from paceline.reproduce import reproduction
+    from paceline.reproduce.paper import World
+    from paceline.sweeping import workers_of_machine
+    from paceline.turns import Budget
+
+    said = f"{chosen.key}: {len(chosen.cases)} case{'s' if len(chosen.cases) != 1 else ''}, {planned.runs_in_all} runs"
+    if world is World.EMULATED:
+        budget = Budget.of_machine(workers)
+        beside = "one after the other" if budget.runs == 1 else f"up to {budget.runs} side by side"
+        takes = duration(planned.real_seconds(budget))
+        return f"{said} in real time, {beside}: about {takes}, less what is there from before."
+    kept, spared_s = planned.kept(out)
+    at_a_time = workers if workers is not None else workers_of_machine()
+    takes = duration(reproduction.seconds_on(max(0.0, planned.seconds - spared_s), at_a_time))
+    return f"{said}{f', {kept} of them there from before' if kept else ''}: about {takes}."
 
 
 def _show(result: Result, page: Path) -> None:

@@ -7,19 +7,17 @@ so that the page can be read without a pointer, without scripts, and on paper.
 from __future__ import annotations
 
 import shlex
-import statistics
 from typing import Any
 
 from paceline.reproduce import figures, inline, measure, parts, points
 from paceline.reproduce.inline import Styles
-from paceline.reproduce.numbers import number, plus_minus
+from paceline.reproduce.numbers import plus_minus
 from paceline.reproduce.paper import Level, Series, Study, World
 from paceline.reproduce.picture import Picture
 from paceline.reproduce.points import Place
-from paceline.reproduce.reproduction import RealTime, Reproduction
+from paceline.reproduce.reproduction import Reproduction
 from paceline.reproduce.verdict import ABOUT_SHARE, Outcome
 from paceline.statistics import Estimate, independent_difference
-from paceline.turns import TRIES
 
 _READINGS = "readings"
 """What figures.toml calls the figure of a study that tries other readings."""
@@ -155,33 +153,6 @@ def _key_figure(
     return None
 
 
-def _real_words(real: RealTime | None) -> str:
-    """How exact the runs in real time were."""
-    if real is None:
-        return ""
-    runs, most = len(real.steal), real.budget.runs
-    beside = (
-        "one after the other"
-        if most == 1
-        else f"up to {most} side by side, with at most {real.budget.bps / 1e6:g} Mbit/s of links"
-    )
-    middle = [_time(statistics.median(values)) for values in (real.lag_p50_s, real.lag_p99_s)]
-    worst = [_time(max(values)) for values in (real.lag_p50_s, real.lag_p99_s)]
-    words = (
-        f"{runs} runs, {beside}. The emulators handed packets out {middle[0]} late in the median and {middle[1]} in the"
-        f" 99th percentile (medians over the runs; of the worst {worst[0]} and {worst[1]}); others took"
-        f" {100 * statistics.fmean(real.steal):.2f} % of the processors' time in the mean,"
-        f" {100 * max(real.steal):.2f} % at most."
-    )
-    # The median of a run's lag, or stolen time, beyond `turns.LATE_S` and `paths.STEAL`.
-    bad = f" {real.disturbed} remained disturbed though made {TRIES} times." if real.disturbed else ""
-    return words + bad
-
-
-def _time(seconds: float) -> str:
-    return f"{number(seconds * 1e3)} ms" if seconds >= 1e-3 else f"{number(seconds * 1e6)} us"
-
-
 def render(reproduction: Reproduction, pictures: dict[str, Picture] | None = None) -> str:
     """The whole page, with figures that are drawn already or drawn for it."""
     paper = reproduction.paper
@@ -215,7 +186,7 @@ def render(reproduction: Reproduction, pictures: dict[str, Picture] | None = Non
         provenance=reproduction.provenance,
         scenarios=reproduction.scenarios,
         seconds=reproduction.seconds,
-        real_time=_real_words(reproduction.real),
+        real_time=parts.real_words(reproduction.real),
         workers=reproduction.workers,
         figure=reproduction.figure,
         **parts.frame(drawn, names, styles),

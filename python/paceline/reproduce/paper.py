@@ -329,6 +329,8 @@ class Paper:
     """Runs of each point, unless more or fewer are asked for: as many as the paper made, if it says."""
     emulated_runs: int = 3
     """Runs of each point in real time, in the short form."""
+    real_record: tuple[str, ...] = ("rate", "rtcp")
+    """What is recorded of every run in real time, so that each figure alone finds the runs of the others."""
     answer: str = ""
     """What its question's answer is by these runs, in at most three sentences."""
     key_figure: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ from markupsafe import Markup
 
 from paceline.reproduce import figures, inline, measure, points
 from paceline.reproduce.inline import Styles
-from paceline.reproduce.numbers import plus_minus
+from paceline.reproduce.numbers import number, plus_minus
 from paceline.reproduce.paper import Plot, Study
 from paceline.reproduce.picture import Picture
 from paceline.reproduce.points import Place
-from paceline.reproduce.reproduction import Reproduction
+from paceline.reproduce.reproduction import RealTime, Reproduction
+from paceline.turns import TRIES
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -79,6 +81,33 @@ def figure_view(
         "figure": figure_name(study.figure),
         "svg": inline.svg(drawn, f"{use}-{plot.key}", label, styles),
     }
+
+
+def real_words(real: RealTime | None) -> str:
+    """How exact the runs in real time were."""
+    if real is None:
+        return ""
+    runs, most = len(real.steal), real.budget.runs
+    beside = (
+        "one after the other"
+        if most == 1
+        else f"up to {most} side by side, with at most {real.budget.bps / 1e6:g} Mbit/s of links"
+    )
+    middle = [_time(statistics.median(values)) for values in (real.lag_p50_s, real.lag_p99_s)]
+    worst = [_time(max(values)) for values in (real.lag_p50_s, real.lag_p99_s)]
+    words = (
+        f"{runs} runs, {beside}. The emulators handed packets out {middle[0]} late in the median and {middle[1]} in the"
+        f" 99th percentile (medians over the runs; of the worst {worst[0]} and {worst[1]}); others took"
+        f" {100 * statistics.fmean(real.steal):.2f} % of the processors' time in the mean,"
+        f" {100 * max(real.steal):.2f} % at most."
+    )
+    # The median of a run's lag, or stolen time, beyond `turns.LATE_S` and `paths.STEAL`.
+    bad = f" {real.disturbed} remained disturbed though made {TRIES} times." if real.disturbed else ""
+    return words + bad
+
+
+def _time(seconds: float) -> str:
+    return f"{number(seconds * 1e3)} ms" if seconds >= 1e-3 else f"{number(seconds * 1e6)} us"
 
 
 def script_json(value: object) -> Markup:

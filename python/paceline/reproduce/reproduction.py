@@ -25,8 +25,8 @@ from paceline.store import Store, kept_in
 from paceline.sweeping import Point, Progress, run_points, seeds_from, workers_of_machine
 from paceline.turns import Budget, Runner, disturbance, in_turn, is_disturbed
 
-ALWAYS = ("rate", "rtcp")
-"""What is recorded of every run in real time, so that each figure alone finds the runs of the others."""
+REAL_EVERY_S = 0.5
+"""How often runs in real time are recorded; more often where a study wants it."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +179,8 @@ class Plan:
     """How often each point in real time runs."""
     kinds: tuple[str, ...]
     """What is recorded of each of them."""
+    real_every_s: float
+    """How often."""
     again_s: tuple[float, ...] = ()
     """Core seconds of a run of each place whose runs are made twice (see `changes`): of the second ones."""
 
@@ -223,7 +225,7 @@ def plan(paper: Paper, runs: int) -> Plan:
     """The points of all studies, those that are the same run merged. Raises PaperError for a bad scenario: nothing
     starts unless every point is valid."""
     found: dict[tuple[str, Recorded | None, World], tuple[Point, list[Place], float]] = {}
-    kinds = dict.fromkeys(ALWAYS)
+    kinds, real_every_s = dict.fromkeys(paper.real_record), REAL_EVERY_S
     again = []
     for study in paper.studies.values():
         for place, _, level in points.places(study):
@@ -237,7 +239,8 @@ def plan(paper: Paper, runs: int) -> Plan:
                 again.append(study.seconds)
             if world is World.EMULATED and recorded:
                 # A run in real time is worth more than a recording: one run serves all that is to be shown of it.
-                kinds[recorded.kind] = None
+                kinds |= dict.fromkeys(recorded.kinds)
+                real_every_s = min(real_every_s, recorded.every_s)
                 recorded = None
             key = (point.scenario.to_toml(), recorded, world)
             if key not in found:
@@ -252,6 +255,7 @@ def plan(paper: Paper, runs: int) -> Plan:
         [seconds for _, _, seconds in found.values()],
         points.runs_of(paper, World.EMULATED, runs),
         tuple(sorted(kinds)),
+        real_every_s,
         tuple(again),
     )
 
@@ -318,7 +322,7 @@ def run(
                 what,
                 own_seeds,
                 record=recorded.kinds if recorded else in_all,
-                record_every_s=recorded.every_s if recorded else 0.5,
+                record_every_s=recorded.every_s if recorded else planned.real_every_s,
                 store=store,
                 progress=tell,
             )

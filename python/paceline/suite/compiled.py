@@ -6,20 +6,23 @@ import os
 import warnings
 from collections.abc import Sequence
 
-from paceline.errors import PacelineWarning
+from paceline import realtime
+from paceline.errors import PacelineError, PacelineWarning
 from paceline.reproduce import points
-from paceline.reproduce.paper import Claim, Paper, Series, Study
+from paceline.reproduce.paper import Claim, Paper, Series, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Kind, Published
 from paceline.reproduce.where import PaperError
-from paceline.suite.suite import Case, Subject, Suite
+from paceline.results import SERIES
+from paceline.suite.suite import MOST_RUNS, Case, Subject, Suite
 from paceline.suite.where import SUITE
+from paceline.sweeping import Point
 
 
-def study(suite: Suite, case: Case, subjects: Sequence[Subject]) -> Study:
-    """The case with its subjects and what is run beside them."""
-    series = [Series(s.text, s.text, case.settings + s.settings(case.tables)) for s in subjects]
-    beside = [Series(s.key, s.label, case.settings + s.settings, s.dashed) for s in case.beside]
+def study(case: Case, subjects: Sequence[Subject], world: World) -> Study:
+    """The case with its subjects and what is run beside them, in this world."""
+    series = [Series(s.text, s.text, case.settings + s.settings(case.tables), world=world) for s in subjects]
+    beside = [Series(s.key, s.label, case.settings + s.settings, s.dashed, world) for s in case.beside]
     return Study(
         key=case.key,
         figure=case.section,
@@ -69,16 +72,16 @@ Refused = dict[tuple[str, str], str]
 """(case, subject) -> why it cannot run."""
 
 
-def paper(suite: Suite, subjects: Sequence[Subject]) -> tuple[Paper, Refused]:
-    """All cases with the subjects that can run in them, and why others cannot. Raises PaperError if what a case runs
-    beside its subjects cannot: that is the suite's mistake."""
+def paper(suite: Suite, subjects: Sequence[Subject], world: World = World.SIMULATED) -> tuple[Paper, Refused]:
+    """All cases with the subjects that can run in them in this world, and why others cannot. Raises PaperError if what
+    a case runs beside its subjects cannot: that is the suite's mistake."""
     studies, found = {}, []
     refused: Refused = {}
     for case in suite.cases:
         if case.refused:
             refused |= {(case.key, subject.text): case.refused for subject in subjects}
             continue
-        whole = study(suite, case, subjects)
+        whole = study(case, subjects, world)
         able = []
         for subject in subjects:
             reason = _refusal(suite, whole, subject)
@@ -87,7 +90,7 @@ def paper(suite: Suite, subjects: Sequence[Subject]) -> tuple[Paper, Refused]:
             else:
                 refused[case.key, subject.text] = reason
         if able:
-            studies[case.key] = study(suite, case, able)
+            studies[case.key] = study(case, able, world)
             found += claims(case, able)
     return _paper(suite, studies, found), refused
 
@@ -106,6 +109,8 @@ def _paper(suite: Suite, studies: dict[str, Study], found: Sequence[Claim]) -> P
         claims=tuple(found),
         findings=(),
         runs=suite.runs,
+        emulated_runs=MOST_RUNS,
+        real_record=tuple(sorted({str(m.table) for m in suite.metrics.values() if m.table in SERIES})),
         file=SUITE,
     )
 
@@ -119,10 +124,24 @@ def _refusal(suite: Suite, whole: Study, subject: Subject) -> str | None:
                 # What is to be warned of is said as the runs are planned.
                 warnings.simplefilter("ignore", PacelineWarning)
                 place = Place(whole.key, subject.text, level.label)
-                points.check_change(empty, whole, place, points.point(empty, whole, place))
+                point = points.point(empty, whole, place)
+                points.check_change(empty, whole, place, point)
+                if whole.is_emulated:
+                    _check_real(whole, point)
         except PaperError as error:
             # The scenario's own words; the point is known.
             return str(error.__context__ or error).replace(
                 f"{suite.folder}{os.sep}", f"{suite.place.as_posix()}/"
             )
+        except PacelineError as error:
+            return str(error)
     return None
+
+
+def _check_real(whole: Study, point: Point) -> None:
+    """Raises PacelineError for what no run in real time can be."""
+    if whole.change:
+        raise PacelineError(
+            "in real time no second run is the first up to an instant, so that what changes then stays open"
+        )
+    realtime.check(point.scenario, points.FIRST_SEED)

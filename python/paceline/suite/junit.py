@@ -25,7 +25,11 @@ def xml(result: Result) -> str:
         checks = [(answer, checked) for answer in own for checked in answer.checks]
         parts = Tree.SubElement(root, "testsuite", name=_text(f"{result.suite.key}.{subject.text}"))
         properties = Tree.SubElement(parts, "properties")
-        for name, value in (("source", result.suite.source), ("runs", str(result.runs))):
+        for name, value in (
+            ("source", result.suite.source),
+            ("over", result.over),
+            ("runs", str(result.runs)),
+        ):
             Tree.SubElement(properties, "property", name=name, value=_text(value))
         for answer, checked in checks:
             _testcase(parts, result, answer, checked)

@@ -16,11 +16,9 @@ from paceline.reproduce.reading import Table, check_distinct, check_selections, 
 from paceline.results import SERIES
 from paceline.suite import sim_specs
 from paceline.suite.compiled import study
-from paceline.suite.suite import Case, Check, Kind, Section, Subject, Suite
+from paceline.suite.suite import MOST_RUNS, Case, Check, Kind, Section, Subject, Suite
 from paceline.suite.verdict import Rule, Threshold
 from paceline.suite.where import SUITE, SuiteError, find
-
-MOST_RUNS = 1000
 
 Word = TypeVar("Word", Kind, Rule)
 
@@ -215,7 +213,7 @@ def _check(where: str, value: Any) -> Check:
 
 def _check_expressions(where: str, case: Case, subject: Subject, suite: Suite) -> None:
     """Every check names metrics, series and levels that there are."""
-    compiled = study(suite, case, [subject])
+    compiled = study(case, [subject], World.SIMULATED)
     for check in case.checks:
         at = f"{where}, check {check.key}"
         try:

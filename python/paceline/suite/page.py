@@ -9,7 +9,7 @@ from paceline.reproduce import figures, inline, parts
 from paceline.reproduce.picture import Picture
 from paceline.reproduce.points import Place
 from paceline.suite import words
-from paceline.suite.running import Answer, Result, command
+from paceline.suite.running import Answer, Result
 from paceline.suite.suite import Case
 from paceline.suite.verdict import Outcome
 
@@ -44,11 +44,12 @@ def render(result: Result, pictures: dict[str, Picture] | None = None) -> str:
         counts={str(outcome): count for outcome, count in result.counts().items()},
         said={str(outcome): text for outcome, text in words.SAID.items()},
         sections=sections,
-        again=command(suite, result.subjects, result.chosen, result.runs),
+        again=result.command,
         provenance=made.provenance,
         seconds=result.seconds,
         workers=made.workers,
         scenarios=made.scenarios,
+        real_time=parts.real_words(made.real),
         **parts.frame(drawn, names, styles),
     )
 

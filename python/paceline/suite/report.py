@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from paceline.reproduce.paper import World
 from paceline.suite import words
-from paceline.suite.running import Answer, Result, command
+from paceline.suite.running import Answer, Result
 
 
 def markdown(result: Result) -> str:
@@ -18,12 +19,13 @@ def markdown(result: Result) -> str:
         "",
         f"{suite.source}. {suite.summary}",
         "",
-        f"Of {names}: {words.summed(result)}. {result.runs} run{'s' if result.runs != 1 else ''} of each point, seeds "
+        f"Of {names}: {words.summed(result)}. {result.runs} run{'s' if result.runs != 1 else ''} of each point"
+        f"{' in real time over emulated paths' if result.world is World.EMULATED else ''}, seeds "
         f"{result.made.seeds[0]} to {result.made.seeds[-1]}, by Paceline {version}; "
         "numbers are means ± half of the 95 % interval. A case passes if the whole interval of each of its numbers is "
         "within what is asked, fails if one lies wholly beyond, and is undecided else; “every run” is held run by run.",
         "",
-        f"    {command(suite, result.subjects, result.chosen, result.runs)}",
+        f"    {result.command}",
     ]
     for section in suite.sections.values():
         lines += ["", f"## {section.key} {section.title}", "", section.asks]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from paceline.errors import InternalError
 from paceline.reproduce import measure, reproduction
-from paceline.reproduce.paper import Paper
+from paceline.reproduce.paper import Paper, World
 from paceline.reproduce.reproduction import Reproduction
 from paceline.statistics import Estimate
 from paceline.store import Store
@@ -17,6 +17,7 @@ from paceline.suite.suite import Case, Check, Subject, Suite
 from paceline.suite.verdict import Outcome, Verdict, judge, together
 from paceline.suite.where import SuiteError
 from paceline.sweeping import Progress
+from paceline.turns import Runner
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Result:
     seconds: float = 0.0
     chosen: list[str] = field(default_factory=list)
     """The cases that were asked for; none: all."""
+    world: World = World.SIMULATED
 
     def counts(self) -> dict[Outcome, int]:
         """How many cases came out how."""
@@ -70,6 +72,16 @@ class Result:
         """1 if a case fails; else 3 if one is undecided; else 0."""
         counts = self.counts()
         return FAILED if counts[Outcome.FAIL] else UNDECIDED if counts[Outcome.UNDECIDED] else 0
+
+    @property
+    def over(self) -> str:
+        """Where it ran, in the words of `--over`."""
+        return OVER[self.world]
+
+    @property
+    def command(self) -> str:
+        """The command line that runs it again."""
+        return command(self.suite, self.subjects, self.chosen, self.runs, self.world)
 
     def of(self, case: Case) -> list[Answer]:
         """The answers of a case, subject by subject."""
@@ -85,20 +97,34 @@ def subjects_of(suite: Suite, named: Sequence[str]) -> list[Subject]:
     return [Subject.parse(suite.kind, text) for text in dict.fromkeys(named or suite.default)]
 
 
-def command(suite: Suite, subjects: Sequence[Subject], cases: Sequence[str], runs: int) -> str:
+OVER = {World.SIMULATED: "simulator", World.EMULATED: "emulator"}
+"""What `--over` calls the worlds."""
+
+REAL_RUNS = 5
+"""Runs of each point over the emulator, if none are asked for: they take as long as they last."""
+
+
+def runs_of(suite: Suite, world: World) -> int:
+    """How often each point runs if nothing else is asked for."""
+    return suite.runs if world is World.SIMULATED else min(suite.runs, REAL_RUNS)
+
+
+def command(suite: Suite, subjects: Sequence[Subject], cases: Sequence[str], runs: int, world: World) -> str:
     """The command line that runs it again."""
     words = ["paceline", "suite", suite.name, *suite.given]
+    if world is World.EMULATED:
+        words += ["--over", OVER[world]]
     for subject in subjects:
         words += [f"--{suite.kind}", subject.text]
     for case in cases:
         words += ["--case", case]
-    return shlex.join(words if runs == suite.runs else [*words, "--runs", str(runs)])
+    return shlex.join(words if runs == runs_of(suite, world) else [*words, "--runs", str(runs)])
 
 
-def plan(suite: Suite, subjects: Sequence[Subject]) -> tuple[Paper, Refused]:
+def plan(suite: Suite, subjects: Sequence[Subject], world: World = World.SIMULATED) -> tuple[Paper, Refused]:
     """What is to run, and what cannot. Raises SuiteError for a subject that can run in no case, PaperError for a
     mistake in the suite."""
-    compiled, refused = paper(suite, subjects)
+    compiled, refused = paper(suite, subjects, world)
     for subject in subjects:
         open_to_it = [case for case in suite.cases if not case.refused]
         reasons = [
@@ -117,18 +143,23 @@ def run(
     workers: int | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
+    real_time: Runner | None = None,
 ) -> Result:
-    """Runs a suite for these subjects and judges each case. Finished runs in `store` are used again.
+    """Runs a suite for these subjects and judges each case: with `real_time` (`realtime.Emulator()`) over emulated
+    paths, and `progress` is told seconds. Finished runs in `store` are used again.
 
     Raises SuiteError and PaperError before anything runs, Interrupted on Ctrl-C (what had finished is in the store),
     StorageError. A case whose runs fail is undecided, with the reason.
     """
-    runs = suite.runs if runs is None else runs
-    compiled, refused = plan(suite, subjects)
+    world = World.SIMULATED if real_time is None else World.EMULATED
+    runs = runs_of(suite, world) if runs is None else runs
+    compiled, refused = plan(suite, subjects, world)
     broken: dict[str, str] = {}
 
     def made_of(paper: Paper) -> Reproduction:
-        return reproduction.run(paper, runs=runs, workers=workers, store=store, progress=progress)
+        return reproduction.run(
+            paper, runs=runs, workers=workers, store=store, progress=progress, real_time=real_time
+        )
 
     try:
         made = made_of(compiled)
@@ -136,11 +167,11 @@ def run(
         # One run's defect is no other case's: again case by case, of which what has finished is there.
         made, broken = _case_by_case(compiled, made_of)
     answers = [
-        _answer(made, case, subject, command(suite, [subject], [case.key], runs), refused, broken)
+        _answer(made, case, subject, command(suite, [subject], [case.key], runs, world), refused, broken)
         for case in suite.cases
         for subject in subjects
     ]
-    return Result(suite, list(subjects), runs, answers, made, made.seconds)
+    return Result(suite, list(subjects), runs, answers, made, made.seconds, world=world)
 
 
 def _case_by_case(

@@ -66,6 +66,8 @@ class Subject:
         return tuple(found)
 
 
+MOST_RUNS = 1000
+"""Of a point."""
 AS_SPECIFIED = "as-specified"
 """The subject of a suite from specifications that leaves each its own controller."""
 _OF_FLOWS = frozenset(["profile", "ecn", "recovery", "segment", "initial_window", "delayed_ack", "min_rto"])

@@ -60,6 +60,7 @@ def verdicts(result: Result) -> dict[str, Any]:
     return {
         "suite": result.suite.key,
         "source": result.suite.source,
+        "over": result.over,
         "runs": result.runs,
         "seeds": result.made.seeds,
         "counts": {str(outcome): count for outcome, count in result.counts().items()},
