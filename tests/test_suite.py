@@ -375,7 +375,10 @@ def test_a_queue_is_put_into_links() -> None:
         (("rfc7928", "--queue", "codle"), r"--queue codle: no case can run with it.*codel"),
         (("rfc9743", "--case", "bloat"), r"rfc9743 has no case 'bloat'; there are .*bufferbloat"),
         (("rfc9743", "--runs", "0"), r"--runs 0: 1 to 1000"),
-        ((), r"which suite\? There are bbr, c4, calls, rfc7928, rfc9743, rmcat"),
+        (
+            (),
+            r"which suite\? There are bbr, c4, calls, libwebrtc-gcc, libwebrtc-scream, rfc7928, rfc9743, rmcat",
+        ),
     ],
 )
 def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -> None:
@@ -554,7 +557,16 @@ def test_every_case_of_a_suite_runs_and_gives_its_numbers(key: str) -> None:
     ]
     assert missing == []
     judged = [c.check for a in result.answers for c in a.checks if c.check.threshold is not None]
-    assert all(re.match(r"ours: \w|RFC \d+|draft-\w", check.source) for check in judged)
+    assert all(re.match(r"ours: \w|RFC \d+|draft-\w|libwebrtc, \w", check.source) for check in judged)
+
+
+@pytest.mark.parametrize("key", ["libwebrtc-gcc", "libwebrtc-scream"])
+def test_libwebrtcs_own_scenarios_pass_with_its_own_controllers(key: str) -> None:
+    suite = loading.load(key)
+    result = running.run(suite, running.subjects_of(suite, []))
+    assert {answer.case.key: answer.outcome for answer in result.answers} == dict.fromkeys(
+        (case.key for case in suite.cases), Outcome.PASS
+    )
 
 
 def test_what_was_known_to_fail_fails() -> None:
