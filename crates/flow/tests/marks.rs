@@ -38,7 +38,22 @@ fn dctcp_tells_each_change_at_once() {
 fn accurate_ecn_counts_modulo_8() {
     let acks = told(Ecn::Accurate, &[false, false, true, false, true, true, true, true]);
     let counts: Vec<u32> = acks.iter().map(|(_, flags)| flags.ace()).collect();
-    assert_eq!(counts, [ACE_OFFSET, 6, 0, 2]);
+    // 3 and 5 are told at once, as the segments before them were not marked; 4 and 6 wait for the next
+    assert_eq!(acks.iter().map(|(next, _)| *next).collect::<Vec<u32>>(), [2, 3, 5, 7]);
+    assert_eq!(counts, [ACE_OFFSET, 6, 7, 1]);
+}
+
+/// RFC 9768 section 3.2.2.5.1: the acknowledgement of a mark after none does not wait; of one after another it does.
+#[test]
+fn accurate_ecn_tells_a_mark_after_none_at_once() {
+    let next = |marked: &[bool]| told(Ecn::Accurate, marked).iter().map(|(next, _)| *next).collect::<Vec<u32>>();
+    assert_eq!(next(&[true]), [1]);
+    assert_eq!(next(&[false, true]), [2]);
+    assert_eq!(next(&[true, true]), [1]);
+    assert_eq!(next(&[true, true, true]), [1, 3]);
+    assert_eq!(next(&[true, false]), [1]);
+    assert_eq!(next(&[true, false, false]), [1, 3]);
+    assert_eq!(next(&[true, false, true]), [1, 3]);
 }
 
 /// The share of marks that the sender has counted in the round trip after the first acknowledgement, which begins it: alpha of
@@ -83,6 +98,15 @@ fn a_count_that_may_have_wrapped_is_taken_for_the_most() {
     // one acknowledgement of eight segments: the bits say none, which may be eight
     assert!((share(&[(2, 0), (10, 0)]) - 1.0).abs() < 1e-12);
     assert!((share(&[(2, 0), (10, 3)]) - 3.0 / 8.0).abs() < 1e-12);
+}
+
+/// Where acknowledgements of many segments are usual (a mean above 4), none was lost that would have told of a turn: the count is
+/// taken as it stands, as Linux does.
+#[test]
+fn where_acknowledgements_are_thinned_the_count_is_taken_as_it_stands() {
+    assert!((share(&[(2, 0), (10, 0)]) - 1.0).abs() < 1e-12); // a mean of 2.1
+    assert_eq!(share(&[(6, 0), (14, 0)]), 0.0);
+    assert!((share(&[(6, 0), (14, 3)]) - 3.0 / 8.0).abs() < 1e-12);
 }
 
 /// Segments that were reported before are not told of anew by the acknowledgement that covers them.
@@ -141,5 +165,33 @@ fn a_count_that_is_cleared_ends_ecn() {
         bench.ack_with(3, Flags::ACK.with_ace(first), &[]);
         assert!(!bench.out.is_empty());
         assert!(bench.out.iter().all(|segment| segment.flags.has(Flags::ECT) == capable), "{first}");
+    }
+}
+
+/// RFC 9768 section 3.1.4.1: the second SYN asks once more, and what follows asks for nothing, lest something drops those that do.
+#[test]
+fn a_syn_that_is_not_answered_twice_asks_for_less() {
+    for ecn in [Ecn::Accurate, Ecn::Classic] {
+        let config = TcpConfig { ecn, ..config("newreno") };
+        let scheme = paceline_control::registry::scheme("newreno").unwrap();
+        let controller = paceline_control::TcpController::new(scheme, config.profile, &[]).unwrap();
+        let mut sender = TcpSender::new(&config, controller, Stream::new(1, "t"));
+        let mut out: Vec<Segment> = Vec::new();
+        sender.supply_endless(Time::ZERO, &mut out);
+        sender.start(Time::ZERO, &mut out);
+        let mut now = Time::ZERO;
+        while out.len() < 4 {
+            now += ms(100);
+            sender.on_timer(now, &mut out);
+        }
+        assert!(out.iter().all(|syn| syn.flags.has(Flags::SYN)));
+        let asked: Vec<u32> = out.drain(..).map(|syn| syn.flags.ace()).collect();
+        let whole = if ecn == Ecn::Accurate { 0b111 } else { 0b011 };
+        assert_eq!(asked, [whole, whole, 0, 0], "{ecn:?}");
+        // what an answer to the first of them agrees to comes too late
+        let flags = Flags::SYN.with(Flags::ACK).with_ace(if ecn == Ecn::Accurate { 0b010 } else { 0b001 });
+        let answer = Segment { seq: 1, stamp: Stamp::at(now), size: 40, flags, extra: None };
+        sender.on_ack(now + ms(100), &bench::segments::packet(now, &answer), None, &mut out);
+        assert!(!out.is_empty() && out.iter().all(|s| s.flags.0 & (Flags::ECT.0 | Flags::CWR.0 | Flags::ECE.0) == 0));
     }
 }

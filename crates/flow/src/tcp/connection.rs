@@ -114,6 +114,8 @@ pub(super) struct Connection {
     /// What both ends have of ECN; what the path does to its bits; how the two of the SYN/ACK arrived, until the next segment tells.
     pub(super) ecn: Ecn,
     pub(super) bits: Bits,
+    /// How often the SYN was sent again.
+    pub(super) syns_again: u8,
     pub(super) reflects: Option<Codepoint>,
     pub(super) marked_syn_ack: bool,
     /// The next new segment carries CWR (RFC 3168).
@@ -123,6 +125,8 @@ pub(super) struct Connection {
     pub(super) echo: bool,
     pub(super) marks: u32,
     pub(super) marks_sampled: u32,
+    /// Mean of the segments that an acknowledgement newly covers, in 64ths, while marks are counted by RFC 9768.
+    pub(super) coverage: u32,
     pub(super) stopped: bool,
     /// When a send held back by `send_overhead`, or by a mark at a window of one, is due.
     pub(super) delayed_send: Time,
@@ -189,12 +193,14 @@ impl Connection {
             partial: false,
             ecn: config.ecn,
             bits: Bits::Whole,
+            syns_again: 0,
             reflects: None,
             marked_syn_ack: false,
             cwr: false,
             echo: false,
             marks: 0,
             marks_sampled: 0,
+            coverage: 0,
             stopped: false,
             delayed_send: Time::NEVER,
             resumes: Time::NEVER,
@@ -248,12 +254,14 @@ impl Connection {
         self.partial = false;
         self.ecn = self.config.ecn;
         self.bits = Bits::Whole;
+        self.syns_again = 0;
         self.reflects = None;
         self.marked_syn_ack = false;
         self.cwr = false;
         self.echo = false;
         self.marks = 0;
         self.marks_sampled = 0;
+        self.coverage = 0;
         self.delayed_send = Time::NEVER;
         self.resumes = Time::NEVER;
         self.first_sent = Time::NEVER;

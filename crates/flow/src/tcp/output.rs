@@ -258,6 +258,12 @@ impl Connection {
                 size = self.config.ack_size;
             }
             if self.config.negotiates() {
+                if flags.has(Flags::RETRANSMISSION) {
+                    self.syns_again = self.syns_again.saturating_add(1);
+                }
+                if self.syns_again > 1 {
+                    self.ecn = Ecn::Off; // something may drop SYNs that ask for it (RFC 9768 section 3.1.4.1)
+                }
                 flags = flags.with(handshake::request(self.ecn));
             }
         }

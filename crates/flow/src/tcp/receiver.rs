@@ -232,14 +232,17 @@ impl TcpReceiver {
     }
 
     /// Takes in whether the segment was marked. Says whether it is to be acknowledged at once: DCTCP tells each change, and
-    /// what waits is acknowledged as it came (RFC 8257 section 3.2).
+    /// what waits is acknowledged as it came (RFC 8257 section 3.2); RFC 9768 a mark after none (section 3.2.2.5.1).
     #[inline(never)]
     fn note_mark(&mut self, flags: Flags, out: &mut impl Transmit) -> bool {
         let marked = flags.has(Flags::CE);
         self.stats.marks += u64::from(marked);
         match self.ecn {
             Ecn::Off | Ecn::Classic => self.marked = marked || (self.marked && !flags.has(Flags::CWR)),
-            Ecn::Accurate => self.marks = self.marks.wrapping_add(marked.into()),
+            Ecn::Accurate => {
+                self.marks = self.marks.wrapping_add(marked.into());
+                return marked && !core::mem::replace(&mut self.marked, marked);
+            }
             Ecn::Dctcp if marked != self.marked => {
                 if self.waiting {
                     self.acknowledge(Flags::NONE, out);
