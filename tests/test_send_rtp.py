@@ -32,6 +32,11 @@ SESSION = (
     "s.send_rtcp_src ! udpsink host=$PACELINE_PEER port=5005 sync=false async=false"
 )
 """rtpbin's session by itself, which may report five times a second."""
+NUMBERS = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+TRANSPORT = SESSION.replace(
+    CAPS, f"{CAPS},extmap-5=(string){NUMBERS},rtcp-fb-transport-cc=(boolean)true"
+).replace("name=s", "name=s rtp-profile=avpf")
+"""The same with transport-wide feedback, by the extension with ID 5."""
 RTPBIN = (
     "exec gst-launch-1.0 -q rtpbin name=b "
     f'udpsrc port=5004 caps="{CAPS}" ! b.recv_rtp_sink_0 b. ! application/x-rtp,media=video ! fakesink async=false '
@@ -53,9 +58,11 @@ Sent = tuple[Results, dict[str, Any], dict[str, Any]]
 """What was measured of a flow, its notes, and the summary of its path."""
 
 
-def sent(link: str, out: Path, far: str, *words: str) -> tuple[Sent, float]:
-    """A flow of LDA+ to a receiver at the other end of a path."""
-    command = shlex.join([PACELINE, "send", "rtp://198.18.0.2:5004", "--cc", "lda-plus", *words])
+def sent(
+    link: str, out: Path, far: str, *words: str, more: str = "", cc: str = "lda-plus"
+) -> tuple[Sent, float]:
+    """A flow to a receiver at the other end of a path."""
+    command = shlex.join([PACELINE, "send", f"rtp://198.18.0.2:5004{more}", "--cc", cc, *words])
     # GStreamer takes a while to listen
     line = f"sleep 4; rm -rf {out}; {command} --out {out} --json"
     text, found = measured("--far", far, link, "--", "sh", "-c", line)
@@ -125,6 +132,32 @@ def test_losses_that_gstreamer_reports_keep_the_rate_at_the_bottlenecks(tmp_path
         assert sum(rate < 1e6 for rate in allowed) > 0.3 * len(allowed)
         falls = sum(after < 0.8 * before for before, after in itertools.pairwise(allowed))
         assert falls > 4
+
+    conclusive(measure, check)
+
+
+@pytest.mark.parametrize("cc", ["gcc", "scream-libwebrtc", "nada"])
+def test_gstreamers_transport_wide_feedback_brings_a_call_to_the_bottlenecks_rate(
+    cc: str, tmp_path: Path
+) -> None:
+    require("namespaces", "gstreamer")
+    link = path(tmp_path, "1 Mbit/s", "200 ms")
+
+    def measure() -> tuple[Sent, float]:
+        words = ("--app", "encoder", "--max-rate", "3Mbit/s", "--for", "22s")
+        return sent(link, tmp_path / "out", TRANSPORT, *words, more="?twcc=5", cc=cc)
+
+    def check(found: Sent) -> None:
+        results, notes, _ = found
+        (row,) = results.flows.to_dicts()
+        assert (notes["well"], notes["sender_ended"]) == (True, "done")
+        assert notes["reported"]["expected"] > 1000
+        assert 0.050 <= row["rtt_min_s"] < 0.056
+        assert row["packets_lost"] < 0.05 * row["packets_sent"]
+        late = rates(results, 17)
+        assert 0.7e6 < sum(late) / len(late) < 1.1e6, late
+        # 50 ms of the path, and a queue that is not full
+        assert row["rtt_mean_s"] < 0.2
 
     conclusive(measure, check)
 
@@ -212,11 +245,12 @@ def test_addresses() -> None:
         "rtp://host:5004?rtcpport=0",
         "rtp://host:65535",
         "rtp://host:5004?pt=200",
+        "rtp://host:5004?twcc=15",
         "rtp://[::1:5004",
     ],
 )
 def test_what_is_no_address_is_said(address: str) -> None:
-    with pytest.raises(PacelineError, match=r"rtp://HOST:PORT|no port|payload type"):
+    with pytest.raises(PacelineError, match=r"rtp://HOST:PORT|no port|payload type|1 to 14"):
         Receiver.parse(address)
 
 
@@ -241,8 +275,8 @@ def test_mistakes_are_said_before_anything_is_sent() -> None:
             send("127.0.0.1", "lda-plus", max_rate="1Mbit/s")
         with pytest.raises(ScenarioError, match="use lda-plus"):
             send(there, "tfrc", max_rate="1Mbit/s")
-        with pytest.raises(ScenarioError, match="RFC 8888"):
-            send(there, "nada", app="encoder", max_rate="1Mbit/s")
+        with pytest.raises(PacelineError, match='max_rate="2Mbit/s"'):
+            send(there, "nada", app="encoder")
         with pytest.raises(ScenarioError, match="RFC 5761"):
             send(f"{there}&pt=72", "lda-plus", max_rate="1Mbit/s")
         with pytest.raises(ScenarioError, match="one receiver"):

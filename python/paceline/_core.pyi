@@ -74,13 +74,13 @@ def send(
     """
 
 def send_rtp(
-    receiver: tuple[str, int, int, int, int, int],
+    receiver: tuple[str, int, int, int, int, int, int],
     flow: tuple[str, int, list[tuple[str, str]], int, int, bool, str | None],
     watch: SendWatch,
     logs: str | None = None,
 ) -> tuple[RunOutput, str]:
     """Runs a flow, as `send` has them, to a receiver of plain RTP: host, its ports of RTP and RTCP, those here, the
-    payload type. Raises LiveError, ScenarioError, InternalError.
+    payload type, the ID of transport-wide numbers. Raises LiveError, ScenarioError, InternalError.
     """
 
 def replay(path: str) -> tuple[int, int, float]:

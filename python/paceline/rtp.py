@@ -14,9 +14,21 @@ from paceline.spoken import option
 SCHEME = "rtp://"
 PAYLOAD_TYPE = 96
 """The first dynamic one (RFC 3551 section 6)."""
+TRANSPORT_ID = 1
+"""The ID of the extension with transport-wide numbers, unless the address has another."""
 INITIAL_RATE = 5.0
 """Packets a second before the first report: with packets of 1500 B a little less than what may then be sent."""
 
+_KEYS = {
+    "lda-plus": ("params.max_rate", "params.bottleneck"),
+    "gcc": ("params.max_rate",),
+    "nada": ("params.max_rate",),
+    "ndtc": (),
+    "scream": ("params.max_rate",),
+    "scream-ericsson": ("params.max_rate",),
+    "scream-libwebrtc": ("params.max_rate",),
+}
+"""What bounds the rate of the controllers that go there; of NDTC the bandwidth of the session does."""
 _OPTIONS = {"rtcpport": "rtcp_port", "localrtpport": "local_rtp_port", "localrtcpport": "local_rtcp_port"}
 """Of an address, by the names that FFmpeg gives them."""
 
@@ -31,13 +43,16 @@ class Receiver:
     local_rtp_port: int
     local_rtcp_port: int
     payload_type: int = PAYLOAD_TYPE
+    transport_id: int | None = None
+    """Of a receiver that gives transport-wide feedback: the ID of the extension whose numbers it reads."""
 
     @staticmethod
     def parse(address: str) -> Receiver:
-        """Reads rtp://HOST:PORT, after it ?rtcpport=N&localrtpport=N&localrtcpport=N&pt=N. Here the ports are those
-        of the other side, unless they are named. Raises PacelineError."""
+        """Reads rtp://HOST:PORT, after it ?rtcpport=N&localrtpport=N&localrtcpport=N&pt=N&twcc=ID. Here the ports are
+        those of the other side, unless they are named. Raises PacelineError."""
         mistaken = PacelineError(
-            f"{address} is not rtp://HOST:PORT, with ?rtcpport=N&localrtpport=N&localrtcpport=N&pt=N after it if needed"
+            f"{address} is not rtp://HOST:PORT, with ?rtcpport=N&localrtpport=N&localrtcpport=N&pt=N&twcc=ID after it "
+            "if needed"
         )
         try:
             parts = urlsplit(address)
@@ -46,7 +61,7 @@ class Receiver:
             host, port = parts.hostname, parts.port
         except ValueError:
             raise mistaken from None
-        known = {*_OPTIONS, "pt"}
+        known = {*_OPTIONS, "pt", "twcc"}
         is_more = "#" in address or len(more) > len(numbers)
         if (
             is_more
@@ -68,9 +83,12 @@ class Receiver:
         for number in ports.values():
             if not 1 <= number <= 65535:
                 raise PacelineError(f"{address}: there is no port {number}; ports are 1 to 65535")
-        return Receiver(host, payload_type=_payload_type(numbers.get("pt", PAYLOAD_TYPE)), **ports)
+        if not 1 <= numbers.get("twcc", 1) <= 14:
+            raise PacelineError(f"twcc={numbers['twcc']}: the ID of an extension is 1 to 14 (RFC 8285)")
+        pt = _payload_type(numbers.get("pt", PAYLOAD_TYPE))
+        return Receiver(host, payload_type=pt, transport_id=numbers.get("twcc"), **ports)
 
-    def ports(self) -> tuple[str, int, int, int, int, int]:
+    def ports(self) -> tuple[str, int, int, int, int, int, int]:
         """As the core takes it."""
         return (
             self.host,
@@ -79,6 +97,7 @@ class Receiver:
             self.local_rtp_port,
             self.local_rtcp_port,
             self.payload_type,
+            TRANSPORT_ID if self.transport_id is None else self.transport_id,
         )
 
 
@@ -89,21 +108,28 @@ def _payload_type(number: int) -> int:
 
 
 def limits(
-    controller: str, max_rate: str | None, changes: Mapping[str, Any] | None, *, plain: bool
+    receiver: Receiver,
+    controller: str,
+    max_rate: str | None,
+    app: str | None,
+    changes: Mapping[str, Any] | None,
+    *,
+    plain: bool,
 ) -> dict[str, Any]:
-    """The keys of a flow to a receiver that measures no bottleneck: R, and the rate at most, are `max_rate`. Keys of
-    `changes` come first. Controllers that cannot send there are left to the core to refuse. Raises PacelineError, also
-    for what is not `plain`: such a receiver takes one flow from here, and knows no key."""
+    """The keys of a flow to a receiver that grants no rate and measures no bottleneck: the rate at most, and LDA+'s R,
+    are `max_rate`; its feedback is what the address says. Keys of `changes` come first. Controllers that cannot send
+    there are left to the core to refuse. Raises PacelineError, also for what is not `plain`: such a receiver takes one
+    flow from here, and knows no key."""
     if not plain or controller.startswith("kernel:"):
         raise PacelineError(
             "to a receiver of plain RTP goes one flow of one of our controllers, from here, without a key; its "
             "port is in rtp://HOST:PORT"
         )
-    if controller != "lda-plus":
+    if controller not in _KEYS:
         return dict(changes or {})
     if max_rate is None:
         raise PacelineError(
-            "a receiver of plain RTP does not measure the bottleneck: how fast may the flow become? "
+            "a receiver of plain RTP grants no rate: how fast may the flow become? "
             f"{option('max_rate', '2Mbit/s')}"
         )
     try:
@@ -112,5 +138,13 @@ def limits(
         raise PacelineError(f"{option('max_rate', max_rate)}: {error}") from None
     if not 1e3 <= rate <= 1e12:
         raise PacelineError(f"{option('max_rate', max_rate)}: at least 1 kbit/s, at most 1000 Gbit/s")
-    own = {"params.max_rate": rate, "params.bottleneck": rate, "params.initial_rate": INITIAL_RATE}
+    own: dict[str, Any] = dict.fromkeys(_KEYS[controller], rate)
+    if controller == "lda-plus":
+        own["params.initial_rate"] = INITIAL_RATE
+    else:
+        own["rtp.bandwidth"] = f"{rate:.0f} bit/s"
+        if app == "encoder":
+            own["app.max_rate"] = f"{rate:.0f} bit/s"
+        if receiver.transport_id is not None:
+            own["rtp.feedback"] = "twcc"
     return {**own, **(changes or {})}

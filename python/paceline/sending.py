@@ -103,8 +103,9 @@ def send(
     `host` may have its port after it (HOST:PORT, [IPV6]:PORT). `cc` is one of `paceline.controllers()`, also with
     "tcp-" before it, or "kernel:NAME" for a congestion control of the kernel's TCP; `set` replaces keys of the flow's
     table in a scenario ("params.c", "profile"), `app` names its application, `rate` is that of "udp". A `host`
-    "rtp://HOST:PORT" is a receiver of plain RTP in place of `paceline serve` (`rtp.Receiver`): one flow of lda-plus, no
-    faster than `max_rate`, and what is known of the receiver is what it reports.
+    "rtp://HOST:PORT" is a receiver of plain RTP in place of `paceline serve` (`rtp.Receiver`): one flow of lda-plus, or
+    of a controller of media if it tells when packets arrive, no faster than `max_rate`. What is known of the receiver
+    is what it reports.
     Ctrl-C ends the flows, and what they have measured is the result; the manifest's `interrupted` says so, its `notes`
     what became of each flow. `log_events` is a folder for the flows' event logs, which `_core.replay` runs again; with
     `out` all results are also written there.
@@ -127,7 +128,7 @@ def send(
         watch = _core.SendWatch()
         if host.startswith(rtp.SCHEME):
             plain = direction == "forward" and flows == 1 and key is None and port == PORT
-            set = rtp.limits(controller, max_rate, set, plain=plain)  # noqa: A001
+            set = rtp.limits(rtp.Receiver.parse(host), controller, max_rate, app, set, plain=plain)  # noqa: A001
         else:
             host, port = _server(host, port, max_rate)
         wanted = _flows(

@@ -75,8 +75,8 @@ pub fn send(
     told(py, py.detach(|| panics::guarded(|| endpoint::send(&options, &watch.get().watch))))
 }
 
-/// A receiver of plain RTP: host, its ports of RTP and RTCP, those here, the payload type.
-type Receiver = (String, u16, u16, u16, u16, u8);
+/// A receiver of plain RTP: host, its ports of RTP and RTCP, those here, the payload type, the ID of transport-wide numbers.
+type Receiver = (String, u16, u16, u16, u16, u8, u8);
 
 /// Sends a flow to a receiver of plain RTP; gives what was measured, and notes as JSON.
 #[pyfunction]
@@ -89,8 +89,8 @@ pub fn send_rtp(
     watch: Py<SendWatch>,
     logs: Option<PathBuf>,
 ) -> PyResult<(RunOutput, String)> {
-    let (host, rtp_port, rtcp_port, local_rtp_port, local_rtcp_port, payload_type) = receiver;
-    let peer = RtpPeer { payload_type };
+    let (host, rtp_port, rtcp_port, local_rtp_port, local_rtcp_port, payload_type, transport_id) = receiver;
+    let peer = RtpPeer { payload_type, transport_id };
     let target = RtpTarget { host, rtp_port, rtcp_port, local_rtp_port, local_rtcp_port, peer };
     let wanted = wanted(flow);
     told(py, py.detach(|| panics::guarded(|| endpoint::send_rtp(&target, &wanted, logs, &watch.get().watch))))

@@ -1,6 +1,6 @@
 //! From what machines transmit to datagrams, and back: each flow's messages by its machine.
 
-use super::reports::is_rtcp;
+use super::reports::{RtpPeer, is_rtcp};
 use super::{EcnBits, Outbox};
 use paceline_flow::{Segment, Transport};
 use paceline_packet::rtp::RtpData;
@@ -51,8 +51,8 @@ enum Kind {
 pub(super) struct Codec {
     id: ConnectionId,
     kind: Kind,
-    /// Of RTP's data packets.
-    payload_type: u8,
+    /// Of RTP's data packets, and the ID of their transport-wide numbers.
+    peer: RtpPeer,
     /// Bytes of a data packet beside its payload, and of any datagram beside its contents.
     header: u16,
     below: u16,
@@ -91,13 +91,13 @@ impl Codec {
         };
         let (header, segment) = (transport.header(), transport.segment());
         let (stamps, arrived) = (VecDeque::new(), Vec::new());
-        let payload_type = RtpData::PAYLOAD_TYPE;
-        Codec { id, kind, payload_type, header, below, stamps, next: 0, segment, arrived, first: None }
+        let peer = RtpPeer::default();
+        Codec { id, kind, peer, header, below, stamps, next: 0, segment, arrived, first: None }
     }
 
-    /// RTP's data packets have another payload type than ours.
-    pub(super) fn set_payload_type(&mut self, payload_type: u8) {
-        self.payload_type = payload_type;
+    /// RTP's data packets are as this receiver wants them.
+    pub(super) fn set_peer(&mut self, peer: RtpPeer) {
+        self.peer = peer;
     }
 
     /// A message of the agreement.
@@ -127,8 +127,8 @@ impl Codec {
             (Some(Extra::Rtp(data)), _) => out.push(payload - original_len(data).min(payload), ecn, |to| {
                 // fillers and retransmissions have types of their own
                 let media = data.payload_type == RtpData::PAYLOAD_TYPE;
-                let payload_type = if media { self.payload_type } else { data.payload_type };
-                let _ = rtp::encode(&RtpData { payload_type, ..*data }, to);
+                let payload_type = if media { self.peer.payload_type } else { data.payload_type };
+                let _ = rtp::encode_with(&RtpData { payload_type, ..*data }, self.peer.transport_id, to);
             }),
             (Some(Extra::TfrcData(subflow, data)), Kind::Tfrc { several }) => {
                 self.sent(timestamp);

@@ -4,13 +4,12 @@
 //! shows that somebody there receives the data and understands them. Until the first such report the sender stays below
 //! [`CAUTIOUS_BPS`]. It goes on for as long as reports tell of packets that no report has told of before, and ceases when none
 //! has for three intervals: the first two circuit breakers of RFC 8083 (sections 4.1 and 4.2). The third, on congestion, is
-//! what the flow's controller is for.
+//! what the flow's controller is for. Feedback on when packets arrived, transport-wide or RFC 8888's, is a report, too.
 
 use super::{End, SessionSpec, Side};
-use paceline_control::RtpFeedback;
 use paceline_flow::{Segment, Transport};
 use paceline_packet::Extra;
-use paceline_packet::rtcp::{Compound, ReportBlock};
+use paceline_packet::rtcp::{Arrival, Compound, ReportBlock};
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_sim::model::FlowModel;
 use paceline_sim::scenario::{Mistake, ScenarioError};
@@ -31,6 +30,20 @@ const LEAST_INTERVAL: Span = Span::from_secs(5);
 pub struct RtpPeer {
     /// The payload type of the data: 0 to 127, but for those that RTCP on the same port would be mistaken for (RFC 5761).
     pub payload_type: u8,
+    /// The ID of the extension with transport-wide numbers (RFC 8285 section 4.2): 1 to 14. It counts where the flow's feedback is
+    /// that.
+    #[serde(default = "transport_id")]
+    pub transport_id: u8,
+}
+
+fn transport_id() -> u8 {
+    RtpData::TRANSPORT_ID
+}
+
+impl Default for RtpPeer {
+    fn default() -> RtpPeer {
+        RtpPeer { payload_type: RtpData::PAYLOAD_TYPE, transport_id: RtpData::TRANSPORT_ID }
+    }
 }
 
 /// What a receiver's reports have said of the stream.
@@ -69,6 +82,8 @@ pub(super) struct Reports {
     reporter: Option<Ssrc>,
     /// Reports on it since the last one with news.
     idle: u64,
+    /// Packets up to the newest that feedback on arrivals has told of.
+    arrived: u64,
     told: Reported,
 }
 
@@ -80,7 +95,7 @@ impl Reports {
             _ => Span::ZERO,
         };
         let patience = interval.max(LEAST_INTERVAL) * INTERVALS;
-        Reports { patience, stream: None, sent: 0, reporter: None, idle: 0, told: Reported::default() }
+        Reports { patience, stream: None, sent: 0, reporter: None, idle: 0, arrived: 0, told: Reported::default() }
     }
 
     /// How long the sender goes on without news.
@@ -96,6 +111,7 @@ impl Reports {
                 self.stream = Some((data.ssrc, data.sequence));
                 self.sent = 0;
                 self.told.expected = 0;
+                self.arrived = 0;
             }
             self.sent += 1;
         }
@@ -105,7 +121,8 @@ impl Reports {
     pub(super) fn hears(&mut self, compound: &Compound) -> Heard {
         let Some((ssrc, first)) = self.stream.filter(|(ssrc, _)| *ssrc != compound.ssrc) else { return Heard::Nothing };
         let block = compound.reports.iter().find(|block| block.ssrc == ssrc);
-        let news = block.is_some_and(|block| self.takes(block, first));
+        let reported = block.is_some_and(|block| self.takes(block, first));
+        let news = self.takes_arrivals(compound, ssrc, first) || reported;
         if news {
             self.reporter = Some(compound.ssrc);
         }
@@ -116,12 +133,34 @@ impl Reports {
         if news { Heard::News } else { Heard::Nothing }
     }
 
-    /// A block on the stream: whether it tells of packets that none has told of before. The block has 16 bits of the newest
-    /// one's number that are ours; it cannot be further behind than the first.
-    fn takes(&mut self, block: &ReportBlock, first: u16) -> bool {
+    /// Feedback on when packets of the stream arrived: whether one has of which none has told before.
+    fn takes_arrivals(&mut self, compound: &Compound, ssrc: Ssrc, first: u16) -> bool {
+        let newest = |at: Option<usize>, base: u16| at.map(|at| base.wrapping_add(at as u16));
+        let by_transport = compound.transport.iter().filter(|feedback| feedback.ssrc == ssrc).filter_map(|feedback| {
+            // these numbers begin with 0
+            newest(feedback.packets.iter().rposition(Option::is_some), feedback.base).map(|number| (number, 0))
+        });
+        let by_sequence = compound.arrivals.iter().flat_map(|feedback| &feedback.streams);
+        let by_sequence = by_sequence.filter(|of| of.ssrc == ssrc).filter_map(|of| {
+            let at = of.packets.iter().rposition(|arrival| matches!(arrival, Arrival::Received { .. }));
+            newest(at, of.begin).map(|number| (number, first))
+        });
+        let furthest = by_transport.chain(by_sequence).map(|(number, first)| self.up_to(number, first)).max();
+        let news = furthest.is_some_and(|furthest| furthest > self.arrived);
+        self.arrived = self.arrived.max(furthest.unwrap_or(0));
+        news
+    }
+
+    /// How many packets have been sent up to the one of this number, if the first had `first`: 0 if none had it. There are 16
+    /// bits of it; it cannot be further behind than the first.
+    fn up_to(&self, number: u16, first: u16) -> u64 {
         let last = first.wrapping_add(self.sent as u16).wrapping_sub(1);
-        let behind = u64::from(last.wrapping_sub(block.extended_highest as u16));
-        let expected = self.sent.saturating_sub(behind);
+        self.sent.saturating_sub(u64::from(last.wrapping_sub(number)))
+    }
+
+    /// A block on the stream: whether it tells of packets that none has told of before.
+    fn takes(&mut self, block: &ReportBlock, first: u16) -> bool {
+        let expected = self.up_to(block.extended_highest as u16, first);
         if expected <= self.told.expected {
             self.idle += 1;
             return false;
@@ -147,7 +186,7 @@ impl Reports {
 
     /// What the reports have said; nothing before the first.
     pub(super) fn told(&self) -> Option<Reported> {
-        self.reporter.map(|_| self.told)
+        (self.told.reports > 0).then_some(self.told)
     }
 }
 
@@ -156,21 +195,19 @@ pub(super) fn check(spec: &SessionSpec, model: &FlowModel) -> Result<(), Scenari
     let mistake = |problem: String| {
         Err(ScenarioError { file: super::flow::NAME.to_owned(), mistakes: vec![Mistake::new("cc", &problem)] })
     };
-    match &model.transport {
-        Transport::Rtp { config, .. } if config.settings.feedback == RtpFeedback::Reports => {}
-        Transport::Rtp { .. } => {
-            return mistake(format!(
-                "{} wants to know when each packet arrives (RFC 8888), which a receiver of plain RTP does not say; use \
-                 lda-plus",
-                model.scheme
-            ));
-        }
-        _ => return mistake(format!("{} does not send RTP; to a receiver of RTP use lda-plus", model.scheme)),
+    if !matches!(model.transport, Transport::Rtp { .. }) {
+        return mistake(format!(
+            "{} does not send RTP; to a receiver of RTP use lda-plus, gcc, scream or nada",
+            model.scheme
+        ));
     }
-    let payload_type = spec.rtp.map_or(RtpData::PAYLOAD_TYPE, |peer| peer.payload_type);
+    let RtpPeer { payload_type, transport_id } = spec.rtp.unwrap_or_default();
     // RFC 5761 section 4: with the marker these look like RTCP
     if payload_type > 127 || (64..96).contains(&payload_type) {
         return mistake(format!("payload type {payload_type} is not in 0 to 63 or 96 to 127 (RFC 5761)"));
+    }
+    if !(1..=14).contains(&transport_id) {
+        return mistake(format!("the ID {transport_id} of transport-wide numbers is not in 1 to 14 (RFC 8285)"));
     }
     if spec.side == Side::Receiver {
         return mistake("a receiver of plain RTP only receives".to_owned());

@@ -146,7 +146,7 @@ impl SenderSession {
         }
         let mut codec = Codec::new(spec.id(), &model.transport, below);
         if let Some(peer) = spec.rtp {
-            codec.set_payload_type(peer.payload_type);
+            codec.set_peer(peer);
         }
         let ecn = if is_ecn_capable(&model.transport) { Ecn::On } else { Ecn::Off };
         SenderSession {

@@ -4,6 +4,7 @@ mod feedback;
 mod hostile;
 mod pair;
 mod rtp;
+mod rtp_arrivals;
 
 use paceline_live::session::{
     EcnBits, End, Input, Outbox, ReplayError, SILENCE, Session, SessionSpec, Side, State, replay,

@@ -50,8 +50,16 @@ impl core::error::Error for DecodeError {}
 /// # Errors
 /// If the payload type is above 127; nothing is appended then.
 pub fn encode(data: &RtpData, to: &mut Vec<u8>) -> Result<(), PayloadTypeError> {
+    encode_with(data, RtpData::TRANSPORT_ID, to)
+}
+
+/// The same where both ends have agreed on another ID of the extension, 1 to 14 (its lower four bits count).
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_with(data: &RtpData, transport_id: u8, to: &mut Vec<u8>) -> Result<(), PayloadTypeError> {
     let number = data.transport.unwrap_or_default().to_be_bytes();
-    let element = [RtpData::TRANSPORT_ID << 4 | (NUMBER - 1) as u8, number[0], number[1], 0];
+    let element = [transport_id << 4 | (NUMBER - 1) as u8, number[0], number[1], 0];
     let mut packet: RtpPacketBuilder<&[u8], &[u8]> = RtpPacketBuilder::new()
         .marker_bit(data.marker)
         .payload_type(data.payload_type)
