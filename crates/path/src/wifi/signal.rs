@@ -1,10 +1,11 @@
 //! Which frames arrive damaged: from distance to received power, from power and rate to a frame error rate.
 //!
 //! The anchor is the least receiver that the standard allows: at its minimum input level a receiver damages 10 % of
-//! frames of 1000 octets (OFDM: IEEE Std 802.11-2016, Table 17-18), or 8 % of 1024 octets (DSSS and CCK: clauses 15.4.6
+//! frames of 1000 octets (OFDM: IEEE Std 802.11-2016, Table 17-18) or 4096 (802.11n: clause 19.3.19.2), or 8 % of 1024 octets (DSSS and CCK: clauses 15.4.6
 //! and 16.3.8). From there the bit error rate falls, or rises, tenfold a decibel, about as steeply as that of the
 //! convolutional code with hard decisions does; bits fail independently. Real receivers are some decibels better.
 
+use super::ht::Ht;
 use super::timing::Phy;
 use paceline_units::{Rate, Ratio};
 
@@ -53,10 +54,21 @@ const SENSITIVITY: [(u64, f64); 12] = [
 pub fn packet_error(rate: Rate, octets: u32, power: PowerDbm) -> Ratio {
     let Some((_, level)) = SENSITIVITY.iter().find(|(kbps, _)| Rate(kbps * 1000) == rate) else { return Ratio::ZERO };
     let (share, anchor) = if Phy::is_ofdm(rate) { (0.1, 8000.0) } else { (0.08, 8192.0) };
+    Ratio(error(*level, share, anchor, octets, power))
+}
+
+/// The same of an MPDU of 802.11n.
+#[must_use]
+pub fn ht_error(ht: Ht, octets: u32, power: PowerDbm) -> Ratio {
+    Ratio(error(ht.sensitivity(), 0.1, 4096.0 * 8.0, octets, power))
+}
+
+/// Of a receiver that at `level` damages this share of frames of `anchor` bits.
+fn error(level: f64, share: f64, anchor: f64, octets: u32, power: PowerDbm) -> f64 {
     // log(1 - bit error rate) at the minimum input level, then where this frame is received
     let at_level = -libm::expm1(libm::log1p(-share) / anchor);
     let bit_error = (at_level * libm::pow(10.0, (level - power.0) / DECIBELS_A_DECADE)).min(0.5);
-    Ratio(-libm::expm1(f64::from(octets) * 8.0 * libm::log1p(-bit_error)))
+    -libm::expm1(f64::from(octets) * 8.0 * libm::log1p(-bit_error))
 }
 
 #[cfg(test)]
