@@ -129,11 +129,12 @@ fn mbps(packets: f64, us: f64) -> f64 {
 }
 
 /// MCS, width, data bits of a symbol, streams, and which BlockAck answers.
-const SCHEMES: [(u8, Width, f64, f64, usize); 6] = [
+const SCHEMES: [(u8, Width, f64, f64, usize); 7] = [
     (0, Width::Mhz20, 26.0, 1.0, 1),
     (0, Width::Mhz40, 54.0, 1.0, 1),
     (3, Width::Mhz20, 104.0, 1.0, 0),
     (7, Width::Mhz20, 260.0, 1.0, 0),
+    (7, Width::Mhz40, 540.0, 1.0, 0),
     (15, Width::Mhz20, 520.0, 2.0, 0),
     (15, Width::Mhz40, 1080.0, 2.0, 0),
 ];
@@ -197,7 +198,31 @@ fn several_stations_saturated() {
             let got = saturated(&CellModel { rules: Rules::Bianchi, limits: Limits::NONE, ..cell.clone() }, 40);
             let ieee = saturated(&cell, 40);
             println!("MCS {mcs} {width:?} {n}: {got:.2}, model {expected:.2}; the standard's rules {ieee:.2}");
-            assert!((got / expected - 1.0).abs() < 0.02, "MCS {mcs}, {n}: {got:.2} Mbit/s, the model {expected:.2}");
+            assert!((got / expected - 1.0).abs() < 0.01, "MCS {mcs}, {n}: {got:.2} Mbit/s, the model {expected:.2}");
+        }
+    }
+}
+
+/// ns-3.37's means of three runs of 10 s after 2 s: 802.11n at 5 GHz with a long guard interval, stations beside the access
+/// point that send UDP packets of 1500 B to it faster than they can, `ConstantRateWifiManager`, a queue's `MaxDelay` of
+/// 20 s in place of 0.5, and no BlockAckReq after a missing BlockAck (`UseExplicitBarAfterMissedBlockAck` false).
+/// The largest difference is 0.3 % for one station, beacons included, and 1.2 % for four, where ns-3's runs differ by
+/// up to 1.4 %.
+#[test]
+fn beside_ns3() {
+    for (mcs, width, one, four) in [
+        (0, Width::Mhz20, 5.93, 5.18),
+        (0, Width::Mhz40, 12.45, 10.90),
+        (7, Width::Mhz20, 60.74, 52.91),
+        (7, Width::Mhz40, 124.49, 108.86),
+        (15, Width::Mhz20, 119.99, 104.25),
+        (15, Width::Mhz40, 236.85, 209.95),
+    ] {
+        for (stations, theirs, bound) in [(1, one, 0.005), (4, four, 0.015)] {
+            let got = saturated(&model(vec![station(mcs, width, 0.0); stations]), 40);
+            let off = got / theirs - 1.0;
+            println!("MCS {mcs} {width:?}, {stations}: {got:.2}, ns-3 {theirs}, {:.2} %", off * 100.0);
+            assert!(off.abs() < bound, "MCS {mcs} {width:?}, {stations}: {got:.2} Mbit/s, ns-3 {theirs}");
         }
     }
 }
@@ -234,7 +259,7 @@ fn order_is_kept_and_nothing_lost_or_doubled() {
                 bench.give(time, port, given[port as usize], size);
                 given[port as usize] += 1;
                 // bursts with pauses between them
-                time = time + Span::from_micros(if draws.unit() < 0.01 { 50_000 } else { 20 });
+                time += Span::from_micros(if draws.unit() < 0.01 { 50_000 } else { 20 });
             } else if now == Time::NEVER {
                 break;
             } else {

@@ -24,5 +24,5 @@ pub use cell::{Cell, Output};
 pub use dcf::{Limits, Rules};
 pub use ht::{GuardInterval, Ht, Width};
 pub use model::{CellModel, StationModel};
-pub use signal::{Meters, PowerDbm, at_distance, ht_error, packet_error};
+pub use signal::{Band, Meters, PowerDbm, at_distance, ht_error, packet_error};
 pub use timing::{Phy, Preamble, Protection, Slot, Standard, Waveform};
