@@ -176,7 +176,8 @@ impl Phy {
     #[must_use]
     pub fn airtime(&self, rate: Rate, octets: u32) -> Span {
         let bits = u64::from(octets) * 8;
-        let bits_last = Span((u128::from(bits) * 1_000_000_000).div_ceil(u128::from(rate.0.max(1))) as u64);
+        // no frame comes near the 2 GB at which this would overflow
+        let bits_last = Span(bits.saturating_mul(1_000_000_000).div_ceil(rate.0.max(1)));
         match self.waveform {
             Waveform::Plain { header } => header + bits_last,
             Waveform::Standard => {
