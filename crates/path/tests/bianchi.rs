@@ -58,7 +58,8 @@ fn model(n: u32, w: u32, m: u32, access: Access) -> (f64, f64) {
 
 /// Normalised throughput of the cell, and the share of attempts that collided.
 fn cell(rules: Rules, n: u32, (w, m): (u32, u32), access: Access, seconds: u64) -> (f64, f64) {
-    let station = StationModel { rate: RATE, frame_error: None, power: None, cw_min: None, queue: Queue::Unlimited };
+    let station =
+        StationModel { rate: RATE, ht: None, frame_error: None, power: None, cw_min: None, queue: Queue::Unlimited };
     let phy = Phy {
         slot: Span::from_micros(50),
         sifs: Span::from_micros(28),

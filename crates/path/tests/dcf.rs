@@ -20,7 +20,7 @@ fn mbps(rate: f64) -> Rate {
 
 /// A station at 54 Mbit/s with a window of zero.
 fn station() -> StationModel {
-    StationModel { rate: mbps(54.0), frame_error: None, power: None, cw_min: None, queue: Queue::Unlimited }
+    StationModel { rate: mbps(54.0), ht: None, frame_error: None, power: None, cw_min: None, queue: Queue::Unlimited }
 }
 
 fn damaged(share: f64) -> StationModel {

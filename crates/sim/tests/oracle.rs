@@ -204,6 +204,12 @@ fn cells() {
             "",
             "standard = \"b\"\nqueue = { kind = \"unlimited\" }\nstation_queue = { limit = \"9 packets\" }\n",
         ),
+        ("802.11n beside 802.11b", "", "standard = \"n\"\nprotection = \"cts-to-self\"\n"),
+        (
+            "802.11n with RTS and FQ-CoDel",
+            "host_delay = \"0 s\"\n",
+            "standard = \"n\"\nmcs = 15\nrts_threshold = \"3 kB\"\nqueue = { kind = \"fq-codel\" }\n",
+        ),
         ("ns-2's rules", "profile = \"ns2\"\n", ""),
         ("VoAP", "", "queue = { limit = \"30 packets\" }\nwindows = { kind = \"voap\", interval = \"20 ms\" }\n"),
         (

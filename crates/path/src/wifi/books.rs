@@ -9,13 +9,13 @@ use paceline_units::Span;
 /// What a transmitter did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InterfaceCounts {
-    /// Exchanges that it began: a data frame, with RTS before or not.
+    /// Exchanges that it began: a data frame, of 802.11n with several packets in it or a BlockAckReq too; with RTS before or not.
     pub attempts: u64,
     /// Those that were not the first for their packet.
     pub retries: u64,
     /// Those that began together with another's.
     pub collisions: u64,
-    /// Those without a collision in which a frame arrived damaged.
+    /// Those without a collision in which a frame, or a part of an aggregate, arrived damaged.
     pub frame_errors: u64,
     /// How long the medium carried its exchanges, answers and the spaces before them included; of a collision, until it
     /// waited for the answer.
@@ -36,8 +36,8 @@ impl InterfaceCounts {
     }
 }
 
-/// What an interface measured. Its queue is what waits, without the packet that the transmitter has in hand; utilisation
-/// is its share of the medium's time.
+/// What an interface measured. Its queue is what waits, without what the transmitter has in hand or
+/// holds; utilisation is its share of the medium's time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InterfaceReport {
     /// Its queue. A packet departs when its ACK has come, or when it is given up.

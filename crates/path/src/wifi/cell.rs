@@ -5,9 +5,10 @@
 //! which they will arrive. So the cell sees ahead by the shortest frame, and a loop through it needs no other delay.
 
 use super::books::{InterfaceReport, Samples};
-use super::exchange::{Frames, Outcome};
+use super::exchange::{Frames, Kind, Outcome};
 use super::interface::{Hand, Interface};
-use super::model::CellModel;
+use super::model::{CellModel, StationModel};
+use super::session::Session;
 use crate::DropReason;
 use crate::meter::Measure;
 use paceline_engine::Ways;
@@ -20,13 +21,15 @@ use std::collections::VecDeque;
 /// that from the station to the access point. A packet's port is what [`Ways::endpoint`] gives.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    model: CellModel,
+    pub(super) model: CellModel,
     lowest: Rate,
     /// How long who received a damaged frame waits after it.
     eifs: Span,
     first_port: u32,
     /// The access point's, then the stations'.
-    interfaces: Vec<Interface>,
+    pub(super) interfaces: Vec<Interface>,
+    /// By port, if there is a station of 802.11n.
+    pub(super) sessions: Vec<Session>,
     /// When the exchange on the air ends, and who sends in it; if there is none, when somebody begins to send.
     on_air: bool,
     next: Time,
@@ -39,7 +42,7 @@ pub struct Cell {
     reserved: Time,
     /// Packets from one station to another, on their way to the access point's queue.
     relayed: VecDeque<Packet>,
-    outputs: VecDeque<Output>,
+    pub(super) outputs: VecDeque<Output>,
     /// Whether waits in the access point's queue are told.
     watched: bool,
     /// The next instant at which the meters have something to do.
@@ -67,23 +70,31 @@ struct Attempt {
 }
 
 /// The interface of the access point.
-const ACCESS_POINT: usize = 0;
+pub(super) const ACCESS_POINT: usize = 0;
+/// AIFSN of best effort, in place of the two slots of DIFS (Table 8-105).
+const AIFSN: u64 = 3;
 
 impl Cell {
     /// A cell of this model, measured in `measure`, whose ports begin with `first_port`; its interfaces draw from
     /// `streams`, the access point's first.
     #[must_use]
     pub fn new(model: &CellModel, first_port: u32, measure: Measure, streams: &[Stream]) -> Cell {
-        let fastest = model.stations.iter().map(|station| station.rate).max().unwrap_or(Rate(1_000_000));
+        let fastest = model.stations.iter().map(StationModel::data_rate).max().unwrap_or(Rate(1_000_000));
         let least = model.phy.cw_min;
         let access_point = (&model.queue, fastest, least);
         let stations = model.stations.iter();
-        let stations = stations.map(|station| (&station.queue, station.rate, station.cw_min.unwrap_or(least)));
-        let interfaces: Vec<Interface> = std::iter::once(access_point)
+        let stations = stations.map(|station| (&station.queue, station.data_rate(), station.cw_min.unwrap_or(least)));
+        let mut interfaces: Vec<Interface> = std::iter::once(access_point)
             .chain(stations)
             .zip(streams)
             .map(|((queue, rate, window), stream)| Interface::new(queue, rate, window, measure, *stream))
             .collect();
+        let aggregates = model.stations.iter().any(|station| station.ht.is_some());
+        let with_qos = std::iter::once(aggregates).chain(model.stations.iter().map(|station| station.ht.is_some()));
+        for (interface, _) in interfaces.iter_mut().zip(with_qos).filter(|(_, with_qos)| *with_qos) {
+            interface.beyond_difs = model.phy.slot * (AIFSN - 2);
+        }
+        let ports = if aggregates { 2 * model.stations.len() } else { 0 };
         let boundary = interfaces.first().map_or(u64::MAX, |interface| interface.books.agenda.next());
         let lowest = model.lowest_rate();
         Cell {
@@ -92,6 +103,7 @@ impl Cell {
             model: model.clone(),
             first_port,
             interfaces,
+            sessions: vec![Session::default(); ports],
             on_air: false,
             next: Time::NEVER,
             senders: Vec::new(),
@@ -133,12 +145,17 @@ impl Cell {
         self.outputs.pop_front()
     }
 
-    /// Packets that wait here, are in a transmitter's hand and have not arrived, or are being relayed.
+    /// Packets that wait here, are in a transmitter's hand and have not arrived, wait at a receiver for earlier ones, or are
+    /// being relayed.
     #[must_use]
     pub fn holding(&self) -> u64 {
-        let arrived = |interface: &&Interface| interface.hand.is_some_and(|hand| hand.delivered);
+        let arrived = |interface: &Interface| {
+            let one = interface.hand.is_some_and(|hand| hand.delivered);
+            u64::from(one) + interface.held.iter().filter(|mpdu| mpdu.arrived).count() as u64
+        };
         let held: u64 = self.interfaces.iter().map(Interface::holding).sum();
-        held + self.relayed.len() as u64 - self.interfaces.iter().filter(arrived).count() as u64
+        let early: u64 = self.sessions.iter().map(Session::waiting).sum();
+        held + early + self.relayed.len() as u64 - self.interfaces.iter().map(arrived).sum::<u64>()
     }
 
     /// A packet that the cell has handed on comes back to it: one station has sent it to another.
@@ -157,7 +174,7 @@ impl Cell {
         } else if self.on_air {
             self.end(now, ways);
         } else {
-            self.begin(now);
+            self.begin(now, ways);
         }
     }
 
@@ -192,27 +209,37 @@ impl Cell {
     }
 
     /// The interface and the station of a packet.
-    fn port(&self, packet: &Packet, ways: &Ways) -> (usize, usize) {
+    pub(super) fn port(&self, packet: &Packet, ways: &Ways) -> (usize, usize) {
         let port = (ways.endpoint(packet) - self.first_port) as usize;
         (if port % 2 == 0 { ACCESS_POINT } else { 1 + port / 2 }, port / 2)
     }
 
     /// The transmitter takes the next packet from its queue.
     fn take_in_hand(&mut self, number: usize, now: Time, ways: &Ways) {
+        if !self.sessions.is_empty() {
+            self.take_next(number, now, ways);
+            return;
+        }
+        let Some(packet) = self.dequeue(number, now) else { return };
+        let (_, station) = self.port(&packet, ways);
+        let frames = Frames::new(&self.model, station, u32::from(packet.size) + self.model.overhead);
+        self.interfaces[number].hand = Some(Hand::of_one(packet, frames));
+    }
+
+    /// Takes the next packet from an interface's queue.
+    pub(super) fn dequeue(&mut self, number: usize, now: Time) -> Option<Packet> {
         let (interface, outputs) = (&mut self.interfaces[number], &mut self.outputs);
         let next = interface.queue.next(now, |packet, reason| outputs.push_back(Output::Drop(packet, reason, now)));
-        let Some((packet, wait)) = next else { return };
+        let (packet, wait) = next?;
         interface.books.agenda.waited(wait.0);
         if self.watched && number == ACCESS_POINT {
             outputs.push_back(Output::Waited(packet, wait));
         }
-        let (_, station) = self.port(&packet, ways);
-        let frames = Frames::new(&self.model, station, u32::from(packet.size) + self.model.overhead);
-        self.interfaces[number].hand = Some(Hand { packet, frames, tries: 0, delivered: false });
+        Some(packet)
     }
 
     /// Somebody begins to send.
-    fn begin(&mut self, now: Time) {
+    fn begin(&mut self, now: Time, ways: &Ways) {
         let (rules, phy) = (self.model.rules, &self.model.phy);
         let noticed = now + rules.notice(phy);
         self.senders.clear();
@@ -225,6 +252,11 @@ impl Cell {
             }
         }
         self.on_air = true;
+        if !self.sessions.is_empty() {
+            for i in 0..self.senders.len() {
+                self.fill(self.senders[i].interface, now, ways);
+            }
+        }
         for sender in &self.senders {
             let interface = &mut self.interfaces[sender.interface];
             let Some(hand) = &mut interface.hand else { continue };
@@ -240,19 +272,28 @@ impl Cell {
         let interface = &mut self.interfaces[sender.interface];
         let Some(mut hand) = interface.hand else { return };
         let start = sender.own;
-        let exchange = hand.frames.exchange(model, start, self.eifs, |probability| interface.fails(probability));
+        let mut held = std::mem::take(&mut interface.held);
+        let fails = |probability| interface.fails(probability);
+        let exchange = hand.frames.exchange(model, start, self.eifs, &mut held, fails);
+        interface.held = held;
         interface.counts.frame_errors += u64::from(exchange.outcome != Outcome::Acknowledged);
         *sender =
             Attempt { outcome: exchange.outcome, own: exchange.own, airtime: exchange.end.since(start), ..*sender };
-        if let Some(time) = exchange.delivered.filter(|_| !hand.delivered) {
+        if let (Some(time), Some(packet), false) = (exchange.delivered, hand.packet, hand.delivered) {
             hand.delivered = true;
-            self.outputs.push_back(Output::Forward(Packet { time, ..hand.packet }));
+            self.outputs.push_back(Output::Forward(Packet { time, ..packet }));
         }
         interface.hand = Some(hand);
         self.next = exchange.end;
         self.others = exchange.others;
-        let peer = if sender.interface == ACCESS_POINT { 1 + hand.frames.station } else { ACCESS_POINT };
+        let number = sender.interface;
+        let peer = if number == ACCESS_POINT { 1 + hand.frames.station } else { ACCESS_POINT };
         self.peer = Some((peer, exchange.peer));
+        if let (Some(time), None) = (exchange.delivered, hand.packet) {
+            let damaged = self.deliver(number, &hand.frames, time);
+            let answered = exchange.outcome == Outcome::Acknowledged;
+            self.interfaces[number].counts.frame_errors += u64::from(damaged && answered);
+        }
     }
 
     fn collide(&mut self) {
@@ -288,22 +329,24 @@ impl Cell {
     fn end(&mut self, now: Time, ways: &Ways) {
         let (rules, limits, phy) = (self.model.rules, self.model.limits, self.model.phy);
         for interface in &mut self.interfaces {
-            interface.from = self.others;
+            interface.from = self.others + interface.beyond_difs;
         }
         if let Some((peer, from)) = self.peer {
-            self.interfaces[peer].from = from;
+            self.interfaces[peer].from = from + self.interfaces[peer].beyond_difs;
         }
         self.on_air = false;
         self.reserved = Time(self.others.0 - phy.difs().0).max(now);
         for sender in std::mem::take(&mut self.senders) {
             let interface = &mut self.interfaces[sender.interface];
             interface.counts.airtime += sender.airtime;
-            interface.from = sender.own;
+            interface.from = sender.own + interface.beyond_difs;
             interface.not_before = Time::ZERO;
-            if let Some(packet) = interface.settle(sender.outcome, rules, limits, &phy) {
+            if interface.hand.is_some_and(|hand| hand.frames.kind != Kind::Packet) {
+                self.settle_parts(sender.interface, sender.outcome, now);
+            } else if let Some(packet) = interface.settle(sender.outcome, rules, limits, &phy) {
                 self.outputs.push_back(Output::Drop(packet, DropReason::Retries, now));
             }
-            if interface.hand.is_none() {
+            if self.interfaces[sender.interface].hand.is_none() {
                 self.take_in_hand(sender.interface, now, ways);
             }
         }

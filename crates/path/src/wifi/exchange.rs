@@ -1,8 +1,10 @@
 //! What follows when a transmitter begins: the frames of one exchange, and who may count slots again from when.
 
 use super::model::CellModel;
-use super::timing::{ACK, Protection, RTS};
+use super::session::{Length, Mpdu};
+use super::timing::{ACK, BLOCK_ACK, BLOCK_ACK_REQUEST, Protection, RTS};
 use paceline_units::{Rate, Span, Time};
+use std::collections::VecDeque;
 
 /// How an attempt ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,12 +33,25 @@ pub(super) struct Exchange {
     pub(super) others: Time,
 }
 
+/// What an exchange is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// A packet in hand.
+    Packet,
+    /// Packets that are held for a station of 802.11n, one or more.
+    Aggregate,
+    /// A BlockAckReq.
+    Request,
+}
+
 /// The frames of an attempt at a packet for, or from, one station.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frames {
     pub(super) station: usize,
-    /// Octets of the data frame.
-    pub(super) octets: u32,
+    pub(super) kind: Kind,
+    /// Octets of the data frame, and of what answers it.
+    octets: u32,
+    answer: u32,
     /// The CTS to the own sender, SIFS included.
     announcement: Span,
     /// The rate of RTS, if there is one.
@@ -47,7 +62,8 @@ pub(super) struct Frames {
 impl Frames {
     /// For a data frame of so many octets to or from `station`.
     pub(super) fn new(model: &CellModel, station: usize, octets: u32) -> Frames {
-        let (phy, rate) = (&model.phy, model.stations[station].rate);
+        let (phy, table) = (&model.phy, &model.stations[station]);
+        let rate = table.control_rate();
         let protection = model.protection_of(station);
         let announcement = match protection {
             Protection::CtsToSelf => phy.airtime(model.protection_rate, ACK) + phy.sifs,
@@ -58,7 +74,27 @@ impl Frames {
             _ if model.rts_threshold.is_some_and(|threshold| octets > threshold) => Some(model.response_rate(rate)),
             _ => None,
         };
-        Frames { station, octets, announcement, rts, data: phy.airtime(rate, octets) }
+        let data = table.airtime(phy, octets);
+        Frames { station, kind: Kind::Packet, octets, answer: ACK, announcement, rts, data }
+    }
+
+    /// For one packet or several, to or from a station of 802.11n.
+    pub(super) fn aggregate(model: &CellModel, station: usize, length: Length) -> Frames {
+        let frames = Frames::new(model, station, length.octets());
+        Frames { kind: Kind::Aggregate, answer: length.answer(), ..frames }
+    }
+
+    /// A BlockAckReq, without RTS.
+    pub(super) fn request(model: &CellModel, station: usize) -> Frames {
+        Frames {
+            station,
+            kind: Kind::Request,
+            octets: BLOCK_ACK_REQUEST,
+            answer: BLOCK_ACK,
+            announcement: Span::ZERO,
+            rts: None,
+            data: model.request_time(&model.stations[station]),
+        }
     }
 
     /// Whether the data frame goes after RTS and CTS: then its failures count as long ones.
@@ -76,24 +112,26 @@ impl Frames {
 
     /// From the end of these frames to where the sender knows that no answer comes.
     pub(super) fn timeout(&self, model: &CellModel) -> Span {
-        let rate = self.rts.unwrap_or(model.stations[self.station].rate);
+        let rate = self.rts.unwrap_or(model.stations[self.station].control_rate());
         model.rules.timeout(&model.phy, model.response_rate(rate))
     }
 
     /// The exchange that begins at `start` without another's frame beside. Who receives a damaged frame waits for `eifs`
-    /// after it; `fails` draws whether a frame fails that does so with the probability given.
+    /// after it; `fails` draws whether a frame fails that does so with the probability given. Which of several packets
+    /// arrive damaged is told in `held`.
     pub(super) fn exchange(
         &self,
         model: &CellModel,
         start: Time,
         eifs: Span,
+        held: &mut VecDeque<Mpdu>,
         mut fails: impl FnMut(f64) -> bool,
     ) -> Exchange {
         let (phy, rules) = (&model.phy, model.rules);
         let (through, sifs, difs) = (phy.propagation, phy.sifs, phy.difs());
         let station = &model.stations[self.station];
-        let response = model.response_rate(station.rate);
-        let ack = sifs + phy.airtime(response, ACK) + through;
+        let response = model.response_rate(station.control_rate());
+        let ack = sifs + phy.airtime(response, self.answer) + through;
         // Its frame has reached nobody, at `end`: the one for whom it was has heard noise.
         let unheard = |outcome, end: Time, others| Exchange {
             delivered: None,
@@ -127,11 +165,19 @@ impl Frames {
         let data_end = begin + self.data + through;
         let end = data_end + ack;
         let others = reserved.max(data_end + rules.announced(ack)) + difs;
-        if fails(station.data_error(self.octets)) {
+        let lost = match self.kind {
+            Kind::Packet => fails(station.data_error(self.octets)),
+            Kind::Request => fails(station.control_error(response, self.octets)),
+            Kind::Aggregate => held.iter_mut().filter(|mpdu| mpdu.aboard).fold(true, |all, mpdu| {
+                mpdu.damaged = fails(station.data_error(mpdu.octets));
+                all && mpdu.damaged
+            }),
+        };
+        if lost {
             // The others have read the duration that the frame announces: their NAV covers the ACK.
             return unheard(Outcome::NoAck, data_end, others);
         }
-        let (outcome, own) = if fails(station.control_error(response, ACK)) {
+        let (outcome, own) = if fails(station.control_error(response, self.answer)) {
             (Outcome::NoAck, end + eifs)
         } else {
             (Outcome::Acknowledged, end + difs)

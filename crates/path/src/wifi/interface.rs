@@ -4,18 +4,24 @@ use super::books::{Books, InterfaceCounts};
 use super::dcf::{Limits, Rules};
 use super::exchange::{Frames, Outcome};
 use super::queue::Queue;
+use super::session::Mpdu;
 use super::timing::Phy;
 use crate::meter::Measure;
 use crate::{DropReason, Queue as QueueModel};
 use paceline_packet::Packet;
 use paceline_random::{Sequence, Stream};
-use paceline_units::{Rate, Time};
+use paceline_units::{Rate, Span, Time};
+use std::collections::VecDeque;
 
 /// An interface: the access point's, or a station's.
 #[derive(Clone, Debug)]
 pub(super) struct Interface {
     pub(super) queue: Queue,
     pub(super) hand: Option<Hand>,
+    /// Packets taken from the queue that are not in hand, in order: of an interface that sends aggregates.
+    pub(super) held: VecDeque<Mpdu>,
+    /// How much longer than DIFS it finds the medium idle before it counts slots (AIFS, clause 9.3.2.3.6).
+    pub(super) beyond_difs: Span,
     /// Slots that its countdown has left, as of `from`; without a packet it is the one after the last (post-backoff).
     pub(super) slots: u32,
     /// When it began, or begins, to count them.
@@ -37,14 +43,27 @@ pub(super) struct Interface {
     pub(super) books: Books,
 }
 
-/// The packet that the transmitter has in hand.
+/// What the transmitter has in hand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hand {
-    pub(super) packet: Packet,
+    /// None: packets that are held, or a BlockAckReq.
+    pub(super) packet: Option<Packet>,
     pub(super) frames: Frames,
     pub(super) tries: u32,
     /// It has arrived, but its sender may not know; the receiver drops what comes again (clause 10.3.2.11).
     pub(super) delivered: bool,
+}
+
+impl Hand {
+    /// One packet by itself.
+    pub(super) fn of_one(packet: Packet, frames: Frames) -> Hand {
+        Hand { packet: Some(packet), frames, tries: 0, delivered: false }
+    }
+
+    /// Packets that are held, or a BlockAckReq.
+    pub(super) fn of_several(frames: Frames) -> Hand {
+        Hand { packet: None, frames, tries: 0, delivered: false }
+    }
 }
 
 impl Interface {
@@ -52,6 +71,8 @@ impl Interface {
         Interface {
             queue: Queue::new(queue, rate, stream.fork(0)),
             hand: None,
+            held: VecDeque::new(),
+            beyond_difs: Span::ZERO,
             slots: 0,
             from: Time::ZERO,
             not_before: Time::ZERO,
@@ -68,9 +89,11 @@ impl Interface {
         }
     }
 
-    /// Packets that wait and the one in hand, unless that has arrived.
+    /// Packets that wait, the one in hand, and those that are held.
     pub(super) fn holding(&self) -> u64 {
-        u64::from(self.queue.len()) + u64::from(self.hand.is_some())
+        u64::from(self.queue.len())
+            + u64::from(self.hand.is_some_and(|hand| hand.packet.is_some()))
+            + self.held.len() as u64
     }
 
     /// When it begins to send if nobody else does before.
@@ -142,6 +165,7 @@ impl Interface {
     /// The attempt is over. Gives the packet back if it is given up and did not arrive.
     pub(super) fn settle(&mut self, outcome: Outcome, rules: Rules, limits: Limits, phy: &Phy) -> Option<Packet> {
         let hand = self.hand?;
+        let packet = hand.packet?;
         let given_up = match outcome {
             Outcome::Acknowledged => false,
             Outcome::NoAck if hand.frames.has_rts() => {
@@ -159,10 +183,10 @@ impl Interface {
             self.hand = None;
             if hand.delivered {
                 self.departed.0 += 1;
-                self.departed.1 += u64::from(hand.packet.size);
+                self.departed.1 += u64::from(packet.size);
             } else {
                 self.queue.dropped[DropReason::Retries] += 1;
-                lost = Some(hand.packet);
+                lost = Some(packet);
             }
         } else {
             if outcome == Outcome::NoAck && hand.frames.has_rts() {
@@ -173,5 +197,11 @@ impl Interface {
         }
         self.draw(rules);
         lost
+    }
+
+    /// The window and the countdown after an attempt that is the last one, or not.
+    pub(super) fn back_off(&mut self, is_last: bool, rules: Rules, phy: &Phy) {
+        self.window = if is_last { self.least_window } else { Rules::wider(self.window, phy) };
+        self.draw(rules);
     }
 }

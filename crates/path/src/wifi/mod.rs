@@ -2,22 +2,27 @@
 //!
 //! [`Cell`] is one element of the engine: a shared medium has an event loop of its own. Its parts: [`timing`] (slots,
 //! frame spaces, how long a frame lasts), [`signal`] (which frames arrive damaged), [`dcf`] (rules of access and
-//! retries), [`interface`] (queue, backoff and counters of one transmitter). Clauses are those of IEEE Std 802.11-2016.
+//! retries), [`interface`] (queue, backoff and counters of one transmitter); of 802.11n [`ht`] (its frames), [`session`] (block
+//! ACKs, order) and [`aggregate`] (what goes into a frame). Clauses are those of IEEE Std 802.11-2016.
 //! What is modelled and what is not: docs/wifi.md. Look first at [`CellModel`], then at `Cell::begin`.
 
+mod aggregate;
 mod books;
 mod cell;
 mod dcf;
 mod exchange;
+mod ht;
 mod interface;
 mod model;
 mod queue;
+mod session;
 mod signal;
 mod timing;
 
 pub use books::{InterfaceCounts, InterfaceReport, Samples};
 pub use cell::{Cell, Output};
 pub use dcf::{Limits, Rules};
+pub use ht::{GuardInterval, Ht, Width};
 pub use model::{CellModel, StationModel};
-pub use signal::{Meters, PowerDbm, at_distance, packet_error};
+pub use signal::{Band, Meters, PowerDbm, at_distance, ht_error, packet_error};
 pub use timing::{Phy, Preamble, Protection, Slot, Standard, Waveform};

@@ -1,8 +1,9 @@
 //! What a cell is, as plain data.
 
 use super::dcf::{Limits, Rules};
-use super::signal::{PowerDbm, packet_error};
-use super::timing::{Phy, Protection, Waveform};
+use super::ht::Ht;
+use super::signal::{PowerDbm, ht_error, packet_error};
+use super::timing::{BLOCK_ACK_REQUEST, Phy, Protection, Waveform};
 use crate::Queue;
 use paceline_units::{Rate, Ratio, Span};
 
@@ -31,11 +32,16 @@ pub struct CellModel {
     pub stations: Vec<StationModel>,
 }
 
+/// Octets that a QoS data frame has beside those of others (clause 9.2.4.5).
+const QOS_CONTROL: u32 = 2;
+
 /// A station of a cell.
 #[derive(Clone, Debug)]
 pub struct StationModel {
-    /// Rate of data frames to and from it.
+    /// Rate of data frames to and from it, unless `ht` is there.
     pub rate: Rate,
+    /// A station of 802.11n, and how data frames to and from it are sent.
+    pub ht: Option<Ht>,
     /// The share of data frames, to and from it, that arrive damaged; control frames never do.
     pub frame_error: Option<Ratio>,
     /// The power with which it and the access point receive each other; any frame may arrive damaged.
@@ -51,8 +57,22 @@ impl CellModel {
     /// shortest data frame. Whoever sends when is settled before; so this is how far the cell sees ahead.
     #[must_use]
     pub fn least_delay(&self) -> Span {
-        let times = self.stations.iter().map(|station| self.phy.airtime(station.rate, self.overhead));
+        let times = self.stations.iter().map(|station| match station.ht {
+            None => station.airtime(&self.phy, self.overhead),
+            // a BlockAckReq lets packets go on that have arrived before
+            Some(_) => station.airtime(&self.phy, self.octets(station, 0)).min(self.request_time(station)),
+        });
         times.min().unwrap_or(self.phy.slot) + self.phy.propagation
+    }
+
+    /// Octets of the data frame with a packet of this size.
+    pub(super) fn octets(&self, station: &StationModel, size: u32) -> u32 {
+        size + self.overhead + if station.ht.is_some() { QOS_CONTROL } else { 0 }
+    }
+
+    /// How long a BlockAckReq lasts, which is sent as what it asks for is.
+    pub(super) fn request_time(&self, station: &StationModel) -> Span {
+        self.phy.airtime(self.response_rate(station.control_rate()), BLOCK_ACK_REQUEST)
     }
 
     /// The rate of the ACK or CTS that answers a frame of this rate (clause 10.6.6.5.2): the highest basic rate of the
@@ -78,7 +98,7 @@ impl CellModel {
 
     /// The lowest rate at which a frame may be answered: what EIFS counts with.
     pub(super) fn lowest_rate(&self) -> Rate {
-        let slowest = self.stations.iter().map(|station| self.response_rate(station.rate)).min();
+        let slowest = self.stations.iter().map(|station| self.response_rate(station.control_rate())).min();
         let rate = slowest.unwrap_or(Rate(1_000_000));
         match self.phy.waveform {
             Waveform::Plain { .. } => self.basic_rates.first().copied().unwrap_or(rate),
@@ -90,15 +110,37 @@ impl CellModel {
 
     /// Whether data frames of this station are announced, and how.
     pub(super) fn protection_of(&self, station: usize) -> Protection {
-        if Phy::is_ofdm(self.stations[station].rate) { self.protection } else { Protection::None }
+        if Phy::is_ofdm(self.stations[station].control_rate()) { self.protection } else { Protection::None }
     }
 }
 
 impl StationModel {
+    /// How long a data frame of so many octets lasts.
+    pub(super) fn airtime(&self, phy: &Phy, octets: u32) -> Span {
+        match self.ht {
+            Some(ht) => ht.airtime(octets) + phy.signal_extension,
+            None => phy.airtime(self.rate, octets),
+        }
+    }
+
+    /// The rate of data frames to and from it.
+    #[must_use]
+    pub fn data_rate(&self) -> Rate {
+        self.ht.map_or(self.rate, Ht::rate)
+    }
+
+    /// The rate of a data frame as answers to it know it.
+    pub(super) fn control_rate(&self) -> Rate {
+        self.ht.map_or(self.rate, Ht::reference_rate)
+    }
+
     /// The probability that a data frame of so many octets arrives damaged.
     pub(super) fn data_error(&self, octets: u32) -> f64 {
         let fixed = self.frame_error.map_or(0.0, |share| share.0);
-        let drawn = self.power.map_or(0.0, |power| packet_error(self.rate, octets, power).0);
+        let drawn = self.power.map_or(0.0, |power| match self.ht {
+            Some(ht) => ht_error(ht, octets, power).0,
+            None => packet_error(self.rate, octets, power).0,
+        });
         1.0 - (1.0 - fixed) * (1.0 - drawn)
     }
 

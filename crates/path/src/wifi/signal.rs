@@ -1,10 +1,11 @@
 //! Which frames arrive damaged: from distance to received power, from power and rate to a frame error rate.
 //!
 //! The anchor is the least receiver that the standard allows: at its minimum input level a receiver damages 10 % of
-//! frames of 1000 octets (OFDM: IEEE Std 802.11-2016, Table 17-18), or 8 % of 1024 octets (DSSS and CCK: clauses 15.4.6
+//! frames of 1000 octets (OFDM: IEEE Std 802.11-2016, Table 17-18) or 4096 (802.11n: clause 19.3.19.2), or 8 % of 1024 octets (DSSS and CCK: clauses 15.4.6
 //! and 16.3.8). From there the bit error rate falls, or rises, tenfold a decibel, about as steeply as that of the
 //! convolutional code with hard decisions does; bits fail independently. Real receivers are some decibels better.
 
+use super::ht::Ht;
 use super::timing::Phy;
 use paceline_units::{Rate, Ratio};
 
@@ -16,10 +17,33 @@ pub struct PowerDbm(pub f64);
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Meters(pub f64);
 
-/// What is radiated: 20 dBm, the limit at 2.4 GHz in Europe (ETSI EN 300 328).
-const RADIATED: f64 = 20.0;
-/// Loss of the first metre at 2.44 GHz in free space: 20 log10(4 pi / 0.1229 m).
-const FIRST_METRE: f64 = 40.2;
+/// Where in the spectrum a cell is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Band {
+    /// 2.4 GHz.
+    Ghz2,
+    /// 5 GHz, up to 5.35.
+    Ghz5,
+}
+
+impl Band {
+    /// What is radiated in dBm: the limit in Europe, 20 at 2.4 GHz (ETSI EN 300 328), 23 at 5 GHz (EN 301 893).
+    const fn radiated(self) -> f64 {
+        match self {
+            Band::Ghz2 => 20.0,
+            Band::Ghz5 => 23.0,
+        }
+    }
+
+    /// Loss of the first metre in free space, in dB: 20 log10(4 pi / 0.1229 m) at 2.44 GHz, 0.0571 m at 5.25 GHz.
+    const fn first_metre(self) -> f64 {
+        match self {
+            Band::Ghz2 => 40.2,
+            Band::Ghz5 => 46.9,
+        }
+    }
+}
+
 /// From then on power falls by the distance to this power: between free space (2) and a house with walls (3 to 4).
 const EXPONENT: f64 = 3.0;
 /// A tenfold bit error rate for so many decibels less.
@@ -27,8 +51,8 @@ const DECIBELS_A_DECADE: f64 = 1.0;
 
 /// The power that is received at this distance.
 #[must_use]
-pub fn at_distance(distance: Meters) -> PowerDbm {
-    PowerDbm(RADIATED - FIRST_METRE - 10.0 * EXPONENT * libm::log10(distance.0.max(1.0)))
+pub fn at_distance(band: Band, distance: Meters) -> PowerDbm {
+    PowerDbm(band.radiated() - band.first_metre() - 10.0 * EXPONENT * libm::log10(distance.0.max(1.0)))
 }
 
 /// The minimum input level in dBm at each rate in kbit/s. The standard gives those of 2 and 11 Mbit/s among DSSS and CCK;
@@ -53,14 +77,26 @@ const SENSITIVITY: [(u64, f64); 12] = [
 pub fn packet_error(rate: Rate, octets: u32, power: PowerDbm) -> Ratio {
     let Some((_, level)) = SENSITIVITY.iter().find(|(kbps, _)| Rate(kbps * 1000) == rate) else { return Ratio::ZERO };
     let (share, anchor) = if Phy::is_ofdm(rate) { (0.1, 8000.0) } else { (0.08, 8192.0) };
+    Ratio(error(*level, share, anchor, octets, power))
+}
+
+/// The same of an MPDU of 802.11n.
+#[must_use]
+pub fn ht_error(ht: Ht, octets: u32, power: PowerDbm) -> Ratio {
+    Ratio(error(ht.sensitivity(), 0.1, 4096.0 * 8.0, octets, power))
+}
+
+/// Of a receiver that at `level` damages this share of frames of `anchor` bits.
+fn error(level: f64, share: f64, anchor: f64, octets: u32, power: PowerDbm) -> f64 {
     // log(1 - bit error rate) at the minimum input level, then where this frame is received
     let at_level = -libm::expm1(libm::log1p(-share) / anchor);
     let bit_error = (at_level * libm::pow(10.0, (level - power.0) / DECIBELS_A_DECADE)).min(0.5);
-    Ratio(-libm::expm1(f64::from(octets) * 8.0 * libm::log1p(-bit_error)))
+    -libm::expm1(f64::from(octets) * 8.0 * libm::log1p(-bit_error))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ht::{GuardInterval, Width};
     use super::*;
 
     #[test]
@@ -71,6 +107,9 @@ mod tests {
         assert!((error(54.0, 1000, -64.0) - 0.0105).abs() < 1e-4);
         assert!(error(54.0, 1000, -67.0) > 0.99999 - 0.00003);
         assert!(error(54.0, 14, -65.0) < 0.002);
+        let ht = |mcs, width| Ht::new(mcs, width, GuardInterval::Long).expect("an MCS");
+        assert!((ht_error(ht(7, Width::Mhz20), 4096, PowerDbm(-64.0)).0 - 0.1).abs() < 1e-9);
+        assert!((ht_error(ht(8, Width::Mhz40), 4096, PowerDbm(-79.0)).0 - 0.1).abs() < 1e-9);
         assert_eq!(error(7.0, 1000, -90.0), 0.0);
         for pair in Phy::rates(super::super::Standard::G).windows(2) {
             let [slow, fast] = [pair[0], pair[1]].map(|rate| packet_error(rate, 1500, PowerDbm(-75.0)).0);
@@ -80,11 +119,14 @@ mod tests {
 
     #[test]
     fn power_falls_with_distance() {
-        assert!((at_distance(Meters(10.0)).0 + 50.2).abs() < 1e-9);
-        assert_eq!(at_distance(Meters(0.1)), at_distance(Meters(1.0)));
-        assert!((at_distance(Meters(20.0)).0 - at_distance(Meters(10.0)).0 + 9.03).abs() < 0.01);
+        assert!((at_distance(Band::Ghz2, Meters(10.0)).0 + 50.2).abs() < 1e-9);
+        assert!((at_distance(Band::Ghz5, Meters(10.0)).0 + 53.9).abs() < 1e-9);
+        assert_eq!(at_distance(Band::Ghz2, Meters(0.1)), at_distance(Band::Ghz2, Meters(1.0)));
+        assert!(
+            (at_distance(Band::Ghz2, Meters(20.0)).0 - at_distance(Band::Ghz2, Meters(10.0)).0 + 9.03).abs() < 0.01
+        );
         // At 54 Mbit/s a frame of 1500 B is safe at 25 m and hopeless at 40 m.
-        let error = |m| packet_error(Rate::from_mbps(54.0), 1536, at_distance(Meters(m))).0;
+        let error = |m| packet_error(Rate::from_mbps(54.0), 1536, at_distance(Band::Ghz2, Meters(m))).0;
         assert!(error(25.0) < 0.01 && error(40.0) > 0.99, "{} {}", error(25.0), error(40.0));
     }
 }

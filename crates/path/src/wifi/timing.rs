@@ -71,6 +71,8 @@ pub struct Phy {
     pub dsss_header: Span,
     /// How frames are made.
     pub waveform: Waveform,
+    /// What follows each OFDM frame: 6 us at 2.4 GHz, nothing at 5 GHz.
+    pub signal_extension: Span,
     /// The time a frame needs through the air.
     pub propagation: Span,
 }
@@ -79,6 +81,9 @@ pub struct Phy {
 pub(super) const ACK: u32 = 14;
 /// Octets of an RTS (clause 9.3.1.2).
 pub(super) const RTS: u32 = 20;
+/// Octets of a compressed BlockAck (clause 9.3.1.9.3) and of the BlockAckReq for it (clause 9.3.1.8.3).
+pub(super) const BLOCK_ACK: u32 = 32;
+pub(super) const BLOCK_ACK_REQUEST: u32 = 24;
 
 /// ERP-OFDM's rates in Mbit/s with the data bits of a symbol (Table 17-4).
 const OFDM: [(u64, u64); 8] = [(6, 24), (9, 36), (12, 48), (18, 72), (24, 96), (36, 144), (48, 192), (54, 216)];
@@ -94,7 +99,7 @@ const OFDM_HEADER: Span = Span::from_micros(20);
 const SYMBOL: Span = Span::from_micros(4);
 /// SERVICE and tail bits (clause 17.3.5).
 const SERVICE_AND_TAIL: u64 = 16 + 6;
-/// Nothing is sent for so long after an ERP-OFDM frame (clause 18.3.2.4), so that a SIFS of 10 us is enough.
+/// Nothing is sent for so long after an OFDM frame at 2.4 GHz (clause 18.3.2.4), so that a SIFS of 10 us is enough.
 const SIGNAL_EXTENSION: Span = Span::from_micros(6);
 
 impl Phy {
@@ -111,6 +116,7 @@ impl Phy {
                 Preamble::Short => Span::from_micros(96),
             },
             waveform: Waveform::Standard,
+            signal_extension: SIGNAL_EXTENSION,
             propagation: Span::ZERO,
         }
     }
@@ -127,6 +133,13 @@ impl Phy {
             cw_min: 15,
             ..Phy::b(preamble)
         }
+    }
+
+    /// OFDM at 5 GHz (Table 17-21).
+    #[must_use]
+    pub const fn ghz5() -> Phy {
+        let signal_extension = Span::ZERO;
+        Phy { sifs: Span::from_micros(16), signal_extension, ..Phy::g(Slot::Short, Preamble::Long) }
     }
 
     /// DIFS (clause 10.3.7): SIFS and two slots.
@@ -163,7 +176,8 @@ impl Phy {
     #[must_use]
     pub fn airtime(&self, rate: Rate, octets: u32) -> Span {
         let bits = u64::from(octets) * 8;
-        let bits_last = Span((u128::from(bits) * 1_000_000_000).div_ceil(u128::from(rate.0.max(1))) as u64);
+        // no frame comes near the 2 GB at which this would overflow
+        let bits_last = Span(bits.saturating_mul(1_000_000_000).div_ceil(rate.0.max(1)));
         match self.waveform {
             Waveform::Plain { header } => header + bits_last,
             Waveform::Standard => {
@@ -171,7 +185,7 @@ impl Phy {
                 match symbol {
                     Some(symbol) => {
                         let symbols = (SERVICE_AND_TAIL + bits).div_ceil(symbol);
-                        OFDM_HEADER + SYMBOL * symbols + SIGNAL_EXTENSION
+                        OFDM_HEADER + SYMBOL * symbols + self.signal_extension
                     }
                     // a whole number of microseconds
                     None => self.header(rate) + Span(bits_last.0.div_ceil(1000) * 1000),

@@ -20,20 +20,37 @@ pub struct CellTable {
     /// The physical layer.
     #[serde(default)]
     pub standard: Standard,
+    /// Where in the spectrum an 802.11n cell is; 802.11b and 802.11g are at 2.4 GHz.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "2.4 GHz in 802.11n"))]
+    pub band: Option<Band>,
     /// Rate of data frames to and from stations that have none of their own: in 802.11b 1, 2, 5.5 or 11 Mbit/s, in 802.11g
-    /// also 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s.
+    /// also 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s. An 802.11n cell has `mcs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "54 Mbit/s; 802.11b: 11 Mbit/s"))]
     pub rate: Option<Rate>,
+    /// In 802.11n: modulation, coding and streams of data frames to and from stations that have neither an `mcs` nor a
+    /// `rate` of their own. 8 to 15 have two streams, 16 to 23 three, 24 to 31 four.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 31), extend("x-default" = "7 in 802.11n"))]
+    pub mcs: Option<u8>,
+    /// The width of these frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "20 MHz in 802.11n"))]
+    pub width: Option<Width>,
+    /// The guard interval of these frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "long in 802.11n"))]
+    pub guard_interval: Option<GuardInterval>,
     /// Rates of ACK, CTS and RTS: an answer has the highest of them that is no higher than the frame's, among those of
     /// the same kind (OFDM, or DSSS and CCK).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "1, 2, 6, 12, 24 Mbit/s; 802.11b: 1, 2 Mbit/s; rules ns2: 6 Mbit/s, 802.11b: 1 Mbit/s", "examples" = ["6 Mbit/s"]))]
+    #[schemars(extend("x-default" = "1, 2, 6, 12, 24 Mbit/s; at 5 GHz 6, 12, 24 Mbit/s; 802.11b: 1, 2 Mbit/s; rules ns2: 6 Mbit/s, 802.11b: 1 Mbit/s", "examples" = ["6 Mbit/s"]))]
     pub basic_rates: Option<Vec<Rate>>,
     /// Preamble of DSSS and CCK frames.
     #[serde(default)]
     pub preamble: Preamble,
-    /// The slot of 802.11g; that of 802.11b is long.
+    /// The slot of 802.11g and 802.11n; that of 802.11b is long, that of 5 GHz short.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "short; long in 802.11b and with protection"))]
     pub slot: Option<Slot>,
@@ -68,7 +85,7 @@ pub struct CellTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "ieee; ns2 in profiles ns2 and ns2-linux"))]
     pub rules: Option<Rules>,
-    /// Bytes of a data frame beside the packet: MAC header, LLC/SNAP, FCS.
+    /// Bytes of a data frame beside the packet: MAC header, LLC/SNAP, FCS. Those of 802.11n have 2 B more, QoS control.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "36 B (24 + 8 + 4); rules ns2: 34 B, with room for a fourth address", "x-max" = "1000 B"))]
     pub overhead: Option<Size>,
@@ -91,10 +108,22 @@ pub struct CellTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StationTable {
-    /// Rate of data frames to and from it.
+    /// Rate of data frames to and from it. In an 802.11n cell it makes a station of 802.11b or 802.11g.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the cell's"))]
     pub rate: Option<Rate>,
+    /// Modulation, coding and streams of data frames to and from a station of 802.11n.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 31), extend("x-default" = "the cell's"))]
+    pub mcs: Option<u8>,
+    /// Their width.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "the cell's"))]
+    pub width: Option<Width>,
+    /// Their guard interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "the cell's"))]
+    pub guard_interval: Option<GuardInterval>,
     /// How far it is from the access point: the farther, the more frames arrive damaged, the faster ones first.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none: no frame is damaged"))]
@@ -130,6 +159,40 @@ pub enum Standard {
     /// 802.11g: up to 54 Mbit/s.
     #[default]
     G,
+    /// 802.11n: up to 600 Mbit/s, aggregation with block ACK.
+    N,
+}
+
+/// Where in the spectrum a cell is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Band {
+    /// SIFS of 10 us, a signal extension of 6 us.
+    #[serde(rename = "2.4 GHz")]
+    Ghz2,
+    /// SIFS of 16 us; no stations of 802.11b.
+    #[serde(rename = "5 GHz")]
+    Ghz5,
+}
+
+/// The width of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Width {
+    /// 52 subcarriers with data.
+    #[serde(rename = "20 MHz")]
+    Mhz20,
+    /// 108 subcarriers with data.
+    #[serde(rename = "40 MHz")]
+    Mhz40,
+}
+
+/// What is between the symbols of 802.11n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GuardInterval {
+    /// 800 ns.
+    Long,
+    /// 400 ns.
+    Short,
 }
 
 /// The preamble of DSSS and CCK frames.
@@ -182,15 +245,26 @@ pub enum Rules {
 impl CellTable {
     /// Writes the defaults that depend on other keys.
     pub(super) fn fill(&mut self, profile: Profile) {
-        let rules = *self.rules.get_or_insert(if profile.is_ns2() { Rules::Ns2 } else { Rules::Ieee });
+        let is_n = self.standard == Standard::N;
+        let is_ns2 = profile.is_ns2() && !is_n;
+        let rules = *self.rules.get_or_insert(if is_ns2 { Rules::Ns2 } else { Rules::Ieee });
         let mbps = |list: &[u64]| list.iter().map(|mbps| Rate(mbps * 1_000_000)).collect::<Vec<_>>();
         let is_b = self.standard == Standard::B;
-        let rate = *self.rate.get_or_insert(Rate(if is_b { 11_000_000 } else { 54_000_000 }));
+        if is_n {
+            self.band.get_or_insert(Band::Ghz2);
+            self.mcs.get_or_insert(7);
+            self.width.get_or_insert(Width::Mhz20);
+            self.guard_interval.get_or_insert(GuardInterval::Long);
+        } else {
+            self.rate.get_or_insert(Rate(if is_b { 11_000_000 } else { 54_000_000 }));
+        }
+        let is_5ghz = self.band == Some(Band::Ghz5);
         self.basic_rates.get_or_insert_with(|| match (rules, self.standard) {
             (Rules::Ns2, Standard::B) => mbps(&[1]),
             (Rules::Ns2, Standard::G) => mbps(&[6]),
             (_, Standard::B) => mbps(&[1, 2]),
-            (_, Standard::G) => mbps(&[1, 2, 6, 12, 24]),
+            (_, Standard::N) if is_5ghz => mbps(&[6, 12, 24]),
+            (_, Standard::G | Standard::N) => mbps(&[1, 2, 6, 12, 24]),
         });
         let short = !is_b && self.protection == Protection::None;
         self.slot.get_or_insert(if short { Slot::Short } else { Slot::Long });
@@ -207,8 +281,14 @@ impl CellTable {
         self.overhead.get_or_insert(Size::from_bytes(if rules == Rules::Ns2 { 34 } else { 36 }));
         let queue = self.station_queue.get_or_insert_with(|| self.queue.clone()).clone();
         for station in self.station.values_mut() {
-            let rate = *station.rate.get_or_insert(rate);
-            if mixed && wifi::Phy::is_dsss(rate) {
+            if is_n && station.rate.is_none() {
+                station.mcs = station.mcs.or(self.mcs);
+                station.width = station.width.or(self.width);
+                station.guard_interval = station.guard_interval.or(self.guard_interval);
+            } else {
+                station.rate = station.rate.or(self.rate);
+            }
+            if mixed && station.rate.is_some_and(wifi::Phy::is_dsss) {
                 // aCWmin(0): it knows the rates of 802.11b alone (clause 10.3.9). A cell that says what all begin with
                 // means it too.
                 station.cw_min.get_or_insert(cw_max.min(31));
@@ -230,7 +310,8 @@ impl CellTable {
         };
         let phy = match self.standard {
             Standard::B => wifi::Phy::b(preamble),
-            Standard::G => wifi::Phy::g(slot, preamble),
+            Standard::N if self.band == Some(Band::Ghz5) => wifi::Phy::ghz5(),
+            Standard::G | Standard::N => wifi::Phy::g(slot, preamble),
         };
         let waveform = match (self.rules, self.standard) {
             // 96 bits of preamble and 24 of header at 6 Mbit/s, in place of OFDM's 20 us
@@ -245,15 +326,22 @@ impl CellTable {
     /// What crate `path` makes a cell of; the table must have been filled.
     #[must_use]
     pub fn model(&self, queue: &dyn Fn(&Queue, Rate) -> paceline_path::Queue) -> wifi::CellModel {
-        let rate = self.rate.unwrap_or(Rate(54_000_000));
+        let fastest = self.station.values().filter_map(|table| table.ht().map(wifi::Ht::rate)).max();
+        let rate = self.rate.or(fastest).unwrap_or(Rate(54_000_000));
         let mut basic_rates = self.basic_rates.clone().unwrap_or_default();
         basic_rates.sort_unstable();
+        let band = match self.band {
+            None | Some(Band::Ghz2) => wifi::Band::Ghz2,
+            Some(Band::Ghz5) => wifi::Band::Ghz5,
+        };
         let station = |table: &StationTable| {
-            let rate = table.rate.unwrap_or(rate);
+            let ht = table.ht();
+            let rate = ht.map_or(table.rate.unwrap_or(rate), wifi::Ht::rate);
             let power = table.signal.map(|power| power.0);
-            let at_distance = |distance: Distance| wifi::at_distance(distance.0);
+            let at_distance = |distance: Distance| wifi::at_distance(band, distance.0);
             wifi::StationModel {
                 rate,
+                ht,
                 frame_error: table.frame_error,
                 power: power.or(table.distance.map(at_distance)),
                 cw_min: table.cw_min,
@@ -283,12 +371,32 @@ impl CellTable {
     }
 }
 
+impl StationTable {
+    /// How its data frames are sent if it is one of 802.11n, of a table that has been filled.
+    #[must_use]
+    pub fn ht(&self) -> Option<wifi::Ht> {
+        let width = match self.width? {
+            Width::Mhz20 => wifi::Width::Mhz20,
+            Width::Mhz40 => wifi::Width::Mhz40,
+        };
+        let guard = match self.guard_interval? {
+            GuardInterval::Long => wifi::GuardInterval::Long,
+            GuardInterval::Short => wifi::GuardInterval::Short,
+        };
+        wifi::Ht::new(self.mcs?, width, guard)
+    }
+}
+
 impl Default for CellTable {
     fn default() -> CellTable {
         CellTable {
             access_point: ap(),
             standard: Standard::default(),
+            band: None,
             rate: None,
+            mcs: None,
+            width: None,
+            guard_interval: None,
             basic_rates: None,
             preamble: Preamble::default(),
             slot: None,

@@ -19,6 +19,7 @@ use super::values::HostDelay;
 use super::walk::{Node, walk};
 use paceline_apps::video::FramesModel;
 use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
+use paceline_path::wifi::Ht;
 use paceline_path::{Aggregation, DelaySpike, DelayStep, DelayVariation, PolicerModel, RateModel, Schedule};
 use paceline_units::{Rate, Ratio, Span, Time};
 use std::collections::BTreeMap;
@@ -304,7 +305,8 @@ fn links(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mist
 /// The highest rate that any link or station ever has.
 fn fastest(file: &File, links: &[Link]) -> Rate {
     let links = links.iter().flat_map(|link| [link.forward.rate.peak(), link.backward.rate.peak()]);
-    let stations = file.cell.values().flat_map(|cell| cell.station.values().filter_map(|station| station.rate));
+    let stations = file.cell.values().flat_map(|cell| cell.station.values());
+    let stations = stations.filter_map(|station| station.ht().map(Ht::rate).or(station.rate));
     links.chain(stations).max().unwrap_or_default()
 }
 

@@ -1,6 +1,6 @@
 //! The rules of 802.11 cells.
 
-use super::cell::{CellTable, Preamble, Protection, Slot, Standard};
+use super::cell::{Band, CellTable, Preamble, Protection, Rules as AccessRules, Slot, Standard};
 use super::error::join;
 use super::model::{File, Topology};
 use super::queue::Queue;
@@ -69,7 +69,7 @@ impl Rules {
         }
         let lowest = match cell.standard {
             Standard::B => 31,
-            Standard::G => 15,
+            Standard::G | Standard::N => 15,
         };
         let cw_min = cell.cw_min.unwrap_or(lowest);
         if let Some(cw_max) = cell.cw_max
@@ -78,6 +78,7 @@ impl Rules {
             self.note(join(path, "cw_max"), format!("`{cw_max}` must not be less than cw_min, {cw_min}"));
         }
         self.of_g_alone(path, cell);
+        self.of_n_alone(path, cell);
         for (name, station) in &cell.station {
             let path = join(&stations, name);
             self.name(&path, name);
@@ -117,12 +118,60 @@ impl Rules {
         let (standard, name) = match cell.standard {
             Standard::B => (wifi::Standard::B, "802.11b"),
             Standard::G => (wifi::Standard::G, "802.11g"),
+            Standard::N => (wifi::Standard::G, "802.11b or 802.11g"),
         };
-        let rates = Phy::rates(standard);
+        let mut rates = Phy::rates(standard);
+        if cell.band == Some(Band::Ghz5) {
+            rates.retain(|rate| Phy::is_ofdm(*rate));
+        }
         if let Some(rate) = rate.filter(|rate| !rates.contains(rate)) {
             let rates: Vec<String> = rates.iter().map(ToString::to_string).collect();
+            let at = if cell.band == Some(Band::Ghz5) { " at 5 GHz" } else { "" };
             let known = listed(rates.iter().map(String::as_str));
-            self.note(path, format!("`{rate}` is no rate of {name}, which has {known}"));
+            self.note(path, format!("`{rate}` is no rate of {name}{at}, which has {known}"));
+        }
+    }
+
+    /// What only cells of 802.11n have, or do not have.
+    fn of_n_alone(&mut self, path: &str, cell: &CellTable) {
+        let is_n = cell.standard == Standard::N;
+        let needs_n = "has a meaning only with `standard = \"n\"`";
+        let given = |mcs: bool, width: bool, guard: bool| {
+            let keys = [("mcs", mcs), ("width", width), ("guard_interval", guard)];
+            keys.into_iter().filter(|(_, given)| *given).map(|(key, _)| key)
+        };
+        let own = given(cell.mcs.is_some(), cell.width.is_some(), cell.guard_interval.is_some());
+        for key in own.chain(cell.band.map(|_| "band")).filter(|_| !is_n) {
+            self.note(join(path, key), needs_n);
+        }
+        for (name, station) in &cell.station {
+            let path = join(&join(path, "station"), name);
+            for key in given(station.mcs.is_some(), station.width.is_some(), station.guard_interval.is_some()) {
+                if !is_n {
+                    self.note(join(&path, key), needs_n);
+                } else if station.rate.is_some() {
+                    let problem = "must not be given beside `rate`, which makes a station of 802.11b or 802.11g";
+                    self.note(join(&path, key), problem);
+                }
+            }
+        }
+        if !is_n {
+            return;
+        }
+        if cell.rate.is_some() {
+            let problem = "802.11n has `mcs`, 0 to 31; a `rate` is for its stations of 802.11b and 802.11g";
+            self.note(join(path, "rate"), problem);
+        }
+        if cell.rules == Some(AccessRules::Ns2) {
+            self.note(join(path, "rules"), "ns-2.35 has no 802.11n: leave it out");
+        }
+        if cell.band == Some(Band::Ghz5) {
+            if cell.slot == Some(Slot::Long) {
+                self.note(join(path, "slot"), "that of 5 GHz is short: leave `long` out");
+            }
+            if cell.protection != Protection::None {
+                self.note(join(path, "protection"), "no station of 802.11b is at 5 GHz: leave it out");
+            }
         }
     }
 

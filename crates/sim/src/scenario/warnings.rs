@@ -23,7 +23,7 @@ use paceline_control::registry::scheme;
 use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback, WindowController as _};
 use paceline_flow::Transport;
 use paceline_flow::tcp::TcpConfig;
-use paceline_path::wifi::packet_error;
+use paceline_path::wifi::{ht_error, packet_error};
 use paceline_units::{Rate, Ratio, Span};
 
 /// An MSDU of the size that most packets have, to tell who is out of range.
@@ -324,6 +324,9 @@ impl Warnings<'_> {
         let path = join("cell", name);
         let stations = || cell.station.values();
         let default = Rate(if cell.standard == Standard::B { 11_000_000 } else { 54_000_000 });
+        if cell.mcs.is_some_and(|mcs| mcs != 7) && stations().all(|station| station.mcs != cell.mcs) {
+            self.note(join(&path, "mcs"), "has no effect: each station has an `mcs` or a `rate` of its own");
+        }
         if cell.rate.is_some_and(|rate| rate != default) && stations().all(|station| station.rate != cell.rate) {
             self.note(join(&path, "rate"), "has no effect: each station has a `rate` of its own");
         }
@@ -351,12 +354,16 @@ impl Warnings<'_> {
         for ((name, table), station) in cell.station.iter().zip(&instance.model.stations) {
             let path = join(&join(&path, "station"), name);
             let octets = USUAL_PACKET + instance.model.overhead;
-            let drawn = station.power.map_or(0.0, |power| packet_error(station.rate, octets, power).0);
+            let drawn = station.power.map_or(0.0, |power| match station.ht {
+                Some(ht) => ht_error(ht, octets, power).0,
+                None => packet_error(station.rate, octets, power).0,
+            });
             if libm::pow(drawn, f64::from(ATTEMPTS)) > OUT_OF_RANGE {
                 let key = if table.distance.is_some() { "distance" } else { "signal" };
                 let problem = format!(
-                    "out of range: frames of {USUAL_PACKET} B at {} do not arrive; bring it nearer, or give it a lower `rate`",
-                    station.rate
+                    "out of range: frames of {USUAL_PACKET} B at {} do not arrive; bring it nearer, or give it a lower `{}`",
+                    station.rate,
+                    if station.ht.is_some() { "mcs" } else { "rate" }
                 );
                 self.note(join(&path, key), problem);
             }

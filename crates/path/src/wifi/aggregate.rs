@@ -1,0 +1,168 @@
+//! The cell's work for stations of 802.11n: what goes into a frame, and what an answer means for each part of it.
+//!
+//! A transmitter takes packets from its queue when it sends, at most [`MOST_HELD`] at once, and fills an A-MPDU for the
+//! station of the oldest; the rest stays with it, in order. IEEE Std 802.11-2012: 9.12 (A-MPDU), 9.21 (block ACK).
+
+use super::cell::{ACCESS_POINT, Cell, Output};
+use super::exchange::{Frames, Kind, Outcome};
+use super::ht::Ht;
+use super::interface::Hand;
+use super::session::{Length, MOST_OCTETS, Mpdu, WINDOW};
+use crate::DropReason;
+use paceline_engine::Ways;
+use paceline_packet::Packet;
+use paceline_units::Time;
+
+/// Packets that a transmitter takes from its queue ahead of their turn: two windows.
+const MOST_HELD: usize = 2 * WINDOW as usize;
+
+impl Cell {
+    /// The session in which this interface sends to, or from, a station.
+    fn session(number: usize, station: usize) -> usize {
+        2 * station + usize::from(number != ACCESS_POINT)
+    }
+
+    /// The transmitter of an interface that sends aggregates makes up its mind what is next.
+    pub(super) fn take_next(&mut self, number: usize, now: Time, ways: &Ways) {
+        if self.interfaces[number].held.is_empty() {
+            self.hold_next(number, now, ways);
+        }
+        let mut stations = if number == ACCESS_POINT { 0..self.model.stations.len() } else { number - 1..number };
+        let urgent = stations.find(|station| self.sessions[Cell::session(number, *station)].urgent);
+        let first = self.interfaces[number].held.front().copied();
+        let hand = match (urgent, first) {
+            (Some(station), _) => Hand::of_several(Frames::request(&self.model, station)),
+            (None, None) => return,
+            (None, Some(mpdu)) if self.model.stations[mpdu.station].ht.is_none() => {
+                self.interfaces[number].held.pop_front();
+                Hand::of_one(mpdu.packet, Frames::new(&self.model, mpdu.station, mpdu.octets))
+            }
+            (None, Some(mpdu)) if self.sessions[Cell::session(number, mpdu.station)].request => {
+                Hand::of_several(Frames::request(&self.model, mpdu.station))
+            }
+            (None, Some(mpdu)) => {
+                let length = Length::default().with(mpdu.octets);
+                Hand { tries: mpdu.tries, ..Hand::of_several(Frames::aggregate(&self.model, mpdu.station, length)) }
+            }
+        };
+        self.interfaces[number].hand = Some(hand);
+    }
+
+    /// Takes a packet from the queue to those that are held.
+    fn hold_next(&mut self, number: usize, now: Time, ways: &Ways) -> Option<Mpdu> {
+        let packet = self.dequeue(number, now)?;
+        let (_, station) = self.port(&packet, ways);
+        let table = &self.model.stations[station];
+        let seq = if table.ht.is_some() { self.sessions[Cell::session(number, station)].number() } else { 0 };
+        let octets = self.model.octets(table, packet.size.into());
+        let mpdu = Mpdu { packet, station, octets, seq, tries: 0, arrived: false, aboard: false, damaged: false };
+        self.interfaces[number].held.push_back(mpdu);
+        Some(mpdu)
+    }
+
+    /// Fills the frame that this interface is about to send.
+    pub(super) fn fill(&mut self, number: usize, now: Time, ways: &Ways) {
+        let Some(Hand { frames, .. }) = self.interfaces[number].hand else { return };
+        let (Kind::Aggregate, Some(ht)) = (frames.kind, self.model.stations[frames.station].ht) else { return };
+        let mut first = None;
+        let mut length = Length::default();
+        let mut i = 0;
+        loop {
+            let held = self.interfaces[number].held.get(i).copied();
+            let mpdu = match held {
+                Some(mpdu) => mpdu,
+                None if i >= MOST_HELD => break,
+                None => match self.hold_next(number, now, ways) {
+                    Some(mpdu) => mpdu,
+                    None => break,
+                },
+            };
+            if mpdu.station == frames.station {
+                let begin = *first.get_or_insert(mpdu.seq);
+                let longer = length.with(mpdu.octets);
+                let fits = longer.octets() <= MOST_OCTETS && ht.airtime(longer.octets()) <= Ht::LONGEST;
+                if length.mpdus > 0 && !(fits && mpdu.seq < begin + WINDOW) {
+                    break;
+                }
+                length = longer;
+                self.interfaces[number].held[i].aboard = true;
+                if u64::from(length.mpdus) == WINDOW {
+                    break;
+                }
+            }
+            i += 1;
+        }
+        if let Some(hand) = &mut self.interfaces[number].hand {
+            hand.frames = Frames::aggregate(&self.model, frames.station, length);
+        }
+    }
+
+    /// What has come across at `time` is handed on as far as it is in order. Tells whether a part of it was damaged.
+    pub(super) fn deliver(&mut self, number: usize, frames: &Frames, time: Time) -> bool {
+        let (held, outputs) = (&mut self.interfaces[number].held, &mut self.outputs);
+        let session = &mut self.sessions[Cell::session(number, frames.station)];
+        let mut hand_on = |packet| outputs.push_back(Output::Forward(Packet { time, ..packet }));
+        if frames.kind == Kind::Request {
+            let first = held.iter().find(|mpdu| mpdu.station == frames.station).map(|mpdu| mpdu.seq);
+            session.release(session.start(first), hand_on);
+            return false;
+        }
+        let mut damaged = false;
+        for mpdu in held.iter_mut().filter(|mpdu| mpdu.aboard) {
+            damaged |= mpdu.damaged;
+            if !mpdu.damaged && !mpdu.arrived {
+                mpdu.arrived = true;
+                session.arrive(mpdu.seq, mpdu.packet, &mut hand_on);
+            }
+        }
+        damaged
+    }
+
+    /// An attempt at an aggregate, or at a BlockAckReq, is over.
+    pub(super) fn settle_parts(&mut self, number: usize, outcome: Outcome, now: Time) {
+        let (rules, phy, limit) = (self.model.rules, &self.model.phy, self.model.limits.short);
+        let interface = &mut self.interfaces[number];
+        let Some(hand) = interface.hand else { return };
+        let station = hand.frames.station;
+        let session = &mut self.sessions[Cell::session(number, station)];
+        let is_over = |tries: u32| limit.is_some_and(|limit| tries >= limit);
+        let answered = outcome == Outcome::Acknowledged;
+        let exhausted = !answered && is_over(hand.tries);
+        if hand.frames.kind == Kind::Request {
+            if answered {
+                (session.request, session.urgent) = (false, false);
+            } else if exhausted {
+                // It is tried again when its turn comes, which costs the oldest packet.
+                session.urgent = false;
+                if let Some(mpdu) = interface.held.iter_mut().find(|mpdu| mpdu.station == station) {
+                    (mpdu.aboard, mpdu.tries) = (true, u32::MAX - 1);
+                }
+            }
+        }
+        let outputs = &mut self.outputs;
+        let (departed, lost) = (&mut interface.departed, &mut interface.queue.dropped[DropReason::Retries]);
+        interface.held.retain_mut(|mpdu| {
+            if !core::mem::take(&mut mpdu.aboard) {
+                return true;
+            }
+            mpdu.tries += 1;
+            let acknowledged = answered && mpdu.arrived;
+            if !acknowledged && !is_over(mpdu.tries) {
+                return true;
+            }
+            if mpdu.arrived {
+                departed.0 += 1;
+                departed.1 += u64::from(mpdu.packet.size);
+            } else {
+                *lost += 1;
+                (session.request, session.urgent) = (true, hand.frames.kind == Kind::Aggregate);
+                outputs.push_back(Output::Drop(mpdu.packet, DropReason::Retries, now));
+            }
+            false
+        });
+        interface.back_off(answered || exhausted, rules, phy);
+        if answered || exhausted || hand.frames.kind == Kind::Aggregate {
+            interface.hand = None;
+        }
+    }
+}
