@@ -180,7 +180,7 @@ fuzz_target!(|bytes: &[u8]| {
         0 => alone(&spec(Side::Sender, None), bytes),
         1 => alone(&spec(Side::Receiver, None), bytes),
         // a sender's other end may be a receiver of plain RTP
-        2 => alone(&spec(Side::Sender, Some(RtpPeer { payload_type: 96 })), bytes),
+        2 => alone(&spec(Side::Sender, Some(RtpPeer::default())), bytes),
         _ => both(&[Side::Sender, Side::Receiver].map(|side| spec(side, None)), bytes),
     }
 });
