@@ -275,6 +275,7 @@ def test_the_page_and_the_report_say_what_is_asked_and_by_whom(small: Path, tmp_
     assert "Not answered by runs: a matter of its text." in text
     assert "cannot run" in text
     assert f"--case used</code>" in text  # noqa: F541
+    assert '<td><a class="verdict pass" href="#used">pass</a></td>' in text, "a cell opens its series"
     assert 'data-plot="used"' in text
     assert 'data-plot="used-spread"' in text
     assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""", text), "it asks nobody for anything"

@@ -43,7 +43,7 @@ def sourced(source: str) -> str:
 def summed(result: Result) -> str:
     """How many cases came out how: "21 of 24 cases pass, 1 fails, 2 are undecided"."""
     counts, of = result.counts(), len(result.answers)
-    passes = "passes" if counts[Outcome.PASS] == 1 else "pass"
+    passes = "passes" if 1 in (of, counts[Outcome.PASS]) else "pass"
     said = [f"{counts[Outcome.PASS]} of {of} case{'s' if of != 1 else ''} {passes}"]
     if counts[Outcome.FAIL]:
         said.append(f"{counts[Outcome.FAIL]} fail{'s' if counts[Outcome.FAIL] == 1 else ''}")
