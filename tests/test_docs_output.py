@@ -25,6 +25,7 @@ from pathlib import Path
 
 import pytest
 
+import paceline
 from needs import require
 from paceline import _core
 
@@ -226,11 +227,16 @@ def examples_run(command: str, where: Path, served: int) -> None:
             (where / "sim_specs").mkdir()
             (where / "sim_specs/one.txt").write_text(SPECIFICATION)
             brief = " --runs 2"
+        elif words[1] == "suite" and "--over" in words:
+            brief = " --list"  # in real time it takes minutes, and may be undecided
         elif words[1] == "suite" and not {"--list", "--case"} & set(words):
             brief = f" --runs 2 --case {'wired' if words[2] == 'rfc9743' else 'flood'}"
         if command == "call":
             require("namespaces", "chromium")
             brief = ' --set "duration=4 s"'
+        elif words[1] == "call-log" and words[2].endswith(".pcapng"):
+            call = 'cc = "gcc"\napp = { kind = "encoder" }\n'
+            paceline.run(paceline.parse(BRIEF_LINK + f"[flow.call]\n{call}"), pcap=where / words[2])
         elif command == "call-log":
             shutil.copy(ROOT / "tests/calls/webrtc_internals_dump.gz", where / words[2])
         # Nothing is fetched from elsewhere.
@@ -239,6 +245,12 @@ def examples_run(command: str, where: Path, served: int) -> None:
         assert "FAILED" not in said, f"{line}: {said}"
 
 
+BRIEF_LINK = """
+duration = "8 s"
+[link.bottleneck]
+rate = "2 Mbit/s"
+delay = "10 ms"
+"""
 WIDE = """
 duration = "8 s"
 [link.bottleneck]

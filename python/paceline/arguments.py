@@ -143,6 +143,7 @@ KINDS: dict[str, Kind] = {
     "name": TEXT,
     "of": TEXT,
     "out": PLACE,
+    "rtp_logs": PLACE,
     "over": TEXT,
     "path": PLACE,
     "pcap": PLACE,

@@ -1,5 +1,5 @@
-"""The TCP segments of a capture: pcap and pcapng (draft-ietf-opsawg-pcap, -pcapng), with Ethernet, raw IP, loopback or
-Linux's cooked headers, IPv4 and IPv6.
+"""The TCP segments and UDP datagrams of a capture: pcap and pcapng (draft-ietf-opsawg-pcap, -pcapng), with Ethernet,
+raw IP, loopback or Linux's cooked headers, IPv4 and IPv6.
 
 Captures come from anywhere: every length is checked before it is used, and what is no whole header is passed over.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, TypeVar
 
 from paceline.errors import PacelineError
 
@@ -45,15 +45,42 @@ class Segment(NamedTuple):
     payload: int
 
 
+class Datagram(NamedTuple):
+    """A UDP datagram of a capture."""
+
+    time: int
+    """Nanoseconds."""
+    interface: int
+    source: tuple[bytes, int]
+    target: tuple[bytes, int]
+    size: int
+    """Of its contents, in bytes."""
+    kept: bytes
+    """Of the contents, what the capture has."""
+
+
 def segments(file: IO[bytes]) -> Iterator[Segment]:
     """The TCP segments of a capture, in the file's order. Raises PacelineError, OSError."""
+    return _parsed(file, _segment)
+
+
+def datagrams(file: IO[bytes]) -> Iterator[Datagram]:
+    """The UDP datagrams of a capture, in the file's order. Raises PacelineError, OSError."""
+    return _parsed(file, _datagram)
+
+
+Read = TypeVar("Read", Segment, Datagram)
+
+
+def _parsed(file: IO[bytes], parse: Callable[[int, int, bytes], Read | None]) -> Iterator[Read]:
+    """What of the capture's IP packets can be read so."""
     start = file.read(4)
     frames = _pcapng(file) if start == PCAPNG else _pcap(file, start)
     for _, (time, interface, link, frame) in zip(range(MOST_PACKETS), frames, strict=False):
         packet = _ip(link, frame)
-        segment = None if packet is None else _segment(time, interface, packet)
-        if segment is not None:
-            yield segment
+        found = None if packet is None else parse(time, interface, packet)
+        if found is not None:
+            yield found
 
 
 Frame = tuple[int, int, int, bytes]
@@ -152,32 +179,61 @@ def _ip(link: int, frame: bytes) -> bytes | None:
     return _LINKS[link](frame)
 
 
-_TCP = struct.Struct(">HHIIBB")
+class _Inner(NamedTuple):
+    """What an IP packet carries: addresses, its own size, and where its contents begin."""
+
+    source: bytes
+    target: bytes
+    size: int
+    head: int
 
 
-def _segment(time: int, interface: int, packet: bytes) -> Segment | None:
-    """The segment of an IP packet, of which the end may be cut off."""
+def _inner(packet: bytes, protocol: int) -> _Inner | None:
+    """The contents of an IP packet of this protocol, of which the end may be cut off; None of another, or of a later
+    fragment."""
     version = packet[0] >> 4 if packet else 0
     if version == 4 and len(packet) >= 20:
         head, size = (packet[0] & 15) * 4, packet[2] << 8 | packet[3]
-        # none of a later fragment
-        if packet[9] != 6 or head < 20 or (packet[6] & 0x1F or packet[7]):
+        if packet[9] != protocol or head < 20 or (packet[6] & 0x1F or packet[7]):
             return None
         source, target = packet[12:16], packet[16:20]
     elif version == 6 and len(packet) >= 40:
         head, size = 40, 40 + (packet[4] << 8 | packet[5])
-        if packet[6] != 6:
+        if packet[6] != protocol:
             return None
         source, target = packet[8:24], packet[24:40]
     else:
         return None
-    if len(packet) < head + 14:
-        return None
     if size == 0 or (version == 6 and size == 40):
         # A length of zero is one that the kernel left for its card to cut.
         size = len(packet)
-    own, peer, seq, ack, offset, flags = _TCP.unpack_from(packet, head)
-    payload = size - head - (offset >> 4) * 4
+    return _Inner(source, target, size, head)
+
+
+_TCP = struct.Struct(">HHIIBB")
+
+
+def _segment(time: int, interface: int, packet: bytes) -> Segment | None:
+    inner = _inner(packet, 6)
+    if inner is None or len(packet) < inner.head + 14:
+        return None
+    own, peer, seq, ack, offset, flags = _TCP.unpack_from(packet, inner.head)
+    payload = inner.size - inner.head - (offset >> 4) * 4
     if payload < 0 or (offset >> 4) < 5:
         return None
-    return Segment(time, interface, (source, own), (target, peer), size, seq, ack, flags, payload)
+    source, target = (inner.source, own), (inner.target, peer)
+    return Segment(time, interface, source, target, inner.size, seq, ack, flags, payload)
+
+
+_UDP = struct.Struct(">HHHH")
+
+
+def _datagram(time: int, interface: int, packet: bytes) -> Datagram | None:
+    inner = _inner(packet, 17)
+    if inner is None or len(packet) < inner.head + 8:
+        return None
+    own, peer, length, _ = _UDP.unpack_from(packet, inner.head)
+    if not 8 <= length <= inner.size - inner.head:
+        return None
+    kept = packet[inner.head + 8 : inner.head + length]
+    return Datagram(time, interface, (inner.source, own), (inner.target, peer), length - 8, kept)

@@ -1,4 +1,4 @@
-"""`paceline.call_log`: a call that a browser has logged, as the tables and recordings of a run."""
+"""`paceline.call_log`: a call that a browser has logged, or a capture of it, as the tables and recordings of a run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import polars as pl
 
 from paceline import _core, files
 from paceline.arguments import checked
+from paceline.errors import PacelineError
 from paceline.results import Results, RunRecord
 from paceline.store import claim
-from paceline.webrtc import dump
+from paceline.webrtc import captured, dump
 
 KIND = "call-log"
 """What the manifest of such a run directory says."""
@@ -20,17 +21,27 @@ _STREAMS = {"outbound-rtp": "out", "inbound-rtp": "in"}
 
 
 @checked()
-def call_log(path: str | Path, *, out: str | Path | None = None) -> Results:
-    """Reads what a browser logged of calls: a dump of chrome://webrtc-internals.
+def call_log(
+    path: str | Path, *, out: str | Path | None = None, rtp_logs: str | Path | None = None
+) -> Results:
+    """Reads what a browser logged of calls, a dump of chrome://webrtc-internals; or the RTP of a capture, pcap or
+    pcapng, of which `rtp_logs` is a folder for logs in the format of RFC 8868, section 3.1.
 
     Each stream of RTP is a flow, named after its connection, its kind and its direction. Recordings are `rate` and
     `rtcp`, with a row for each second; times count from the log's first row. What a log does not tell is null
     (docs/chromium.md). Raises PacelineError for what is no log, StorageError.
     """
     log = Path(path)
-    connections = dump.read(log)
+    if _is_capture(log):
+        streams = captured.read(log)
+        record = captured.record(log.name, streams)
+    elif rtp_logs is not None:
+        raise PacelineError(f"{log} is no capture: only of one there are packets to log")
+    else:
+        record = _record(log.name, dump.read(log))
     with claim(out, KIND):
-        record = _record(log.name, connections)
+        if rtp_logs is not None:
+            captured.write_logs(streams, Path(rtp_logs))
         manifest = {
             "kind": KIND,
             "name": log.name,
@@ -43,6 +54,14 @@ def call_log(path: str | Path, *, out: str | Path | None = None) -> Results:
         if out is not None:
             results.write(out)
         return results
+
+
+def _is_capture(log: Path) -> bool:
+    try:
+        with log.open("rb") as file:
+            return captured.is_capture(file.read(4))
+    except OSError:
+        return False  # who reads it as a dump says why
 
 
 def _record(name: str, connections: dict[str, dump.Connection]) -> RunRecord:

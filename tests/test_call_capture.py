@@ -1,0 +1,140 @@
+"""`paceline call-log` of a capture: its RTP at each interface, held against the run that was captured."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import paceline
+from paceline.cli import app
+from paceline.errors import PacelineError
+from paceline.fitting.packets import datagrams
+from paceline.webrtc import captured
+
+CALL = """
+duration = "20 s"
+[link.bottleneck]
+rate = "1 Mbit/s"
+delay = "30 ms"
+queue = { kind = "droptail", limit = "60 ms" }
+loss = { kind = "uniform", rate = "1 %" }
+[flow.call]
+cc = "gcc"
+stop = "18 s"
+rtp = { bandwidth = "1.5 Mbit/s" }
+app = { kind = "encoder", min_rate = "150 kbit/s", max_rate = "1.5 Mbit/s" }
+delays = true
+"""
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, object]]:
+    path = tmp_path_factory.mktemp("capture") / "call.pcapng"
+    run = paceline.run(paceline.parse(CALL), seed=3, pcap=path)
+    return path, run.flows.to_dicts()[0]
+
+
+def reports(path: Path) -> tuple[int, int]:
+    """The sender's own reports (RTCP) that left and arrived, which a run counts with its packets."""
+    with path.open("rb") as file:
+        told = [d for d in datagrams(file) if d.source[1] % 2 and d.kept[1] == 200]
+    return tuple(sum(d.interface == at for d in told) for at in sorted({d.interface for d in told}))  # type: ignore[return-value]
+
+
+def test_both_ends_of_a_captured_call_tell_losses_and_delays(capture: tuple[Path, dict[str, object]]) -> None:
+    path, of_run = capture
+    sent, came = paceline.call_log(path).flows.to_dicts()
+    assert sent["flow"] == came["flow"]
+    left, arrived = reports(path)
+    assert 3 <= arrived <= left <= 8
+    assert sent["packets_delivered"] + left == of_run["packets_sent"]
+    assert sent["packets_lost"] == 0
+    # the flow stops before the run does, so that nothing is under way at its end
+    assert came["packets_delivered"] + arrived == of_run["packets_delivered"]
+    assert came["packets_lost"] + left - arrived == of_run["packets_lost"]
+    assert came["packets_lost"] > 5
+    # the run's delay begins with the frame's capture, the capture's when a packet leaves: the pacer lies between
+    assert 0.9 * of_run["owd_mean_s"] < came["owd_mean_s"] < of_run["owd_mean_s"]  # type: ignore[operator]
+    # fillers, of a type of their own, are no media
+    fillers = sum(packet.size for packet in captured.read(path)[1].packets if packet.payload_type == 97)
+    assert came["bytes_delivered"] - fillers == of_run["bytes_delivered"]
+
+
+def test_logs_are_those_of_rfc_8868(capture: tuple[Path, dict[str, object]], tmp_path: Path) -> None:
+    path, _ = capture
+    words = ["call-log", str(path), "--rtp-logs", str(tmp_path / "logs"), "--json"]
+    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    first, second = sorted((tmp_path / "logs").iterdir())
+    sent, came = ([line.split(" ") for line in log.read_text().splitlines()] for log in (first, second))
+    counts = paceline.call_log(path).flows["packets_delivered"].to_list()
+    assert [len(sent), len(came)] == counts
+    ssrc = first.name.split("-")[0]
+    for time, payload_type, name, number, timestamp, marker, size in sent:
+        assert (payload_type in ("96", "97"), int(name, 16), marker in "01") == (True, int(ssrc, 16), True)
+        assert 0 <= float(time) < 20
+        assert (int(number) < 1 << 16, int(timestamp) < 1 << 32, 0 < int(size) <= 1472) == (True, True, True)
+    numbers = [int(line[3]) for line in sent]
+    assert all((b - a) % 65536 == 1 for a, b in itertools.pairwise(numbers))
+    assert {tuple(line[3:5]) for line in came} <= {tuple(line[3:5]) for line in sent}
+
+
+def test_what_is_cut_short_is_read_as_far_as_it_goes(
+    capture: tuple[Path, dict[str, object]], tmp_path: Path
+) -> None:
+    path, _ = capture
+    whole, cut = paceline.call_log(path).flows, tmp_path / "cut.pcapng"
+    cut.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    half = paceline.call_log(cut).flows
+    assert 0.3 < half["packets_delivered"][0] / whole["packets_delivered"][0] < 0.7
+    cut.write_bytes(path.read_bytes()[:700])
+    with pytest.raises(PacelineError, match=r"cut\.pcapng: no stream of RTP"):
+        paceline.call_log(cut)
+
+
+def test_a_dump_has_no_packets_to_log(tmp_path: Path) -> None:
+    (tmp_path / "dump.txt").write_text("{}")
+    with pytest.raises(PacelineError, match="no capture"):
+        paceline.call_log(tmp_path / "dump.txt", rtp_logs=tmp_path / "logs")
+
+
+def _frame(payload: bytes) -> bytes:
+    udp = struct.pack(">HHHH", 5004, 5004, 8 + len(payload), 0) + payload
+    ip = (
+        struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
+        + udp
+    )
+    return struct.pack("<IIII", 1, 0, len(ip), len(ip)) + ip
+
+
+def _pcap(*payloads: bytes) -> io.BytesIO:
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    return io.BytesIO(head + b"".join(map(_frame, payloads)))
+
+
+def _rtp(number: int, *, first: int = 0x80, more: bytes = b"", payload: bytes = b"1234") -> bytes:
+    return struct.pack(">BBHII", first, 96, number % 65536, 0, 7) + more + payload
+
+
+def test_headers_are_no_payload_and_numbers_go_round() -> None:
+    extension = struct.pack(">HHI", 0xBEDE, 1, 0)
+    plain = [_rtp(65530 + i) for i in range(10)]
+    rich = _rtp(65540, first=0x80 | 0x20 | 0x10 | 2, more=b"c" * 8 + extension, payload=b"12345\0\0\3")
+    (stream,) = captured.streams(_pcap(*plain, rich, b"\x80\xc8" + bytes(26), b"not RTP at all"))
+    assert [packet.size for packet in stream.packets] == [4] * 10 + [5]
+    assert stream.numbers() == list(range(65530, 65541))
+
+
+@settings(max_examples=200)
+@given(st.lists(st.binary(max_size=40), max_size=12), st.integers(0, 400))
+def test_garbage_is_passed_over(payloads: list[bytes], cut: int) -> None:
+    text = _pcap(*payloads, *(_rtp(i, more=payload) for i, payload in enumerate(payloads))).getvalue()
+    for stream in captured.streams(io.BytesIO(text[:24] + text[24:][: len(text) - cut])):
+        assert len(stream.packets) >= captured.LEAST
+        captured.record("garbage", [stream])
