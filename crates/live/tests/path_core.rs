@@ -275,6 +275,32 @@ fn the_classes_are_kept_apart_and_marks_are_the_only_change() {
     let _ = emulator.finish(Time::ZERO + Span::from_secs(1));
 }
 
+/// A mark that the first link's queue sets does not leave it, and to the second one's all are alike.
+#[test]
+fn a_path_that_bleaches_ecn() {
+    let links = |bleach: &str| {
+        format!(
+            "[link.x]\nbetween = [\"a\", \"b\"]\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n\
+             queue = {{ kind = \"dualpi2\", variant = \"linux\" }}\n{bleach}\
+             [link.y]\nbetween = [\"b\", \"c\"]\nrate = \"1900 kbit/s\"\ndelay = \"5 ms\"\nqueue = {{ kind = \"dualpi2\" }}\n"
+        )
+    };
+    let Same { counts: [there, _], marked } = same("bleached", &links("bleach_ecn = true\n"));
+    assert!(marked == 0 && there.links[DropReason::Early] > 0, "{marked} {there:?}");
+    assert!(same("bleached backward", &links("backward = { bleach_ecn = true }\n")).marked > 10);
+    let bleaching = path("[link.bottleneck]\nrate = \"8 Mbit/s\"\nbleach_ecn = true\n");
+    let mut emulator = Emulator::new(&bleaching, None, Emulator::MEMORY);
+    for tos in 0xb8..0xbc {
+        let mut frame = frame(100, Flags::NONE);
+        frame[1] = tos;
+        emulator.arrive(Side::Near, Time::ZERO, &frame);
+    }
+    let end = Time::ZERO + Span::from_secs(1);
+    let out: Vec<u8> = std::iter::from_fn(|| emulator.poll(end).map(|release| release.frame[1])).collect();
+    assert_eq!(out, [0xb8; 4], "the rest of the byte stays");
+    let _ = emulator.finish(end);
+}
+
 fn path(links: &str) -> PathSpec {
     let document = Document::parse(links, "path").unwrap_or_else(|error| panic!("{error}"));
     PathSpec::of(document, &Folder::Profiles).unwrap_or_else(|error| panic!("{error}"))

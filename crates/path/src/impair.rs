@@ -1,5 +1,5 @@
 //! What happens to a packet after the transmitter: loss, damage, aggregation, delay variation and spikes, reordering,
-//! duplication; and the outages of a link.
+//! duplication, an ECN field that is cleared; and the outages of a link.
 
 use crate::loss::{Chance, Losses};
 use crate::model::{Aggregation, DelaySpike, DelayStep, LinkModel};
@@ -28,6 +28,7 @@ struct Rest {
     /// How many of them have begun.
     step: usize,
     aggregation: Option<Aggregation>,
+    bleaches_ecn: bool,
     spikes: Vec<DelaySpike>,
     variation: Option<Variations>,
     latest: Time,
@@ -71,6 +72,7 @@ impl Impairments {
             && model.duplicate.is_none()
             && model.corrupt.is_none()
             && model.aggregation.is_none()
+            && !model.bleaches_ecn
             && model.delay_spikes.is_empty()
             && model.outages.is_empty();
         let rest = Rest {
@@ -80,6 +82,7 @@ impl Impairments {
             steps: model.delay_steps.clone(),
             step: 0,
             aggregation: model.aggregation,
+            bleaches_ecn: model.bleaches_ecn,
             spikes: model.delay_spikes.clone(),
             variation: Variations::new(model, stream.fork(2)),
             latest: Time::ZERO,
@@ -150,6 +153,9 @@ impl Rest {
     #[inline(never)]
     fn cross(&mut self, index: u64, packet: &mut Packet) -> Fate {
         let sent = packet.time - self.propagation;
+        if self.bleaches_ecn {
+            packet.flags = packet.flags.without(Flags::ECT.with(Flags::CE).with(Flags::L4S));
+        }
         if let Some(held) = &self.aggregation {
             packet.time = held.handed_over(sent) + self.propagation;
         }

@@ -44,6 +44,8 @@ pub struct LinkModel {
     pub corrupt: Option<Ratio>,
     /// What has been sent is held, and handed over together, every so often.
     pub aggregation: Option<Aggregation>,
+    /// Packets arrive as if they were not ECN-capable, with marks and all: their ECN field is cleared (RFC 3168, section 5).
+    pub bleaches_ecn: bool,
     /// When packets take longer, in order and apart; none overtakes another.
     pub delay_spikes: Vec<DelaySpike>,
     /// When the link is down, `[from, to)` each, in order and apart: what leaves the queue then is lost.
@@ -76,6 +78,7 @@ impl LinkModel {
             duplicate: None,
             corrupt: None,
             aggregation: None,
+            bleaches_ecn: false,
             delay_spikes: Vec::new(),
             outages: Vec::new(),
             occupancy: false,
@@ -121,6 +124,7 @@ impl LinkModel {
             && self.duplicate.is_none()
             && self.corrupt.is_none()
             && self.aggregation.is_none()
+            && !self.bleaches_ecn
             && self.delay_spikes.is_empty()
             && self.outages.is_empty()
             && !self.per_flow

@@ -2,8 +2,9 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    Aggregation, DelaySpike, DelayStep, DelayVariation, DropReason, Fate, GilbertElliott, Limit, Link, LinkModel, Loss,
-    Measure, On, Periodic, PolicerModel, Queue, RedMode, RedModel, Reorder, Start, TwoState,
+    Aggregation, DelaySpike, DelayStep, DelayVariation, DropReason, DualPi2Model, Fate, GilbertElliott, Keys, Limit,
+    Link, LinkModel, Loss, ManagedLink, Measure, On, Periodic, PolicerModel, Queue, RedMode, RedModel, Reorder, Start,
+    TwoState,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
@@ -334,6 +335,53 @@ fn aggregation_hands_over_together() {
         .collect();
     assert_eq!(arrivals, [1, 2, 3, 8, 8, 8, 8, 8, 13, 13, 13, 13, 13, 16, 16, 16, 17, 18]);
     assert!(link.keeps_order() && !model.is_steady() && !model.is_pipe());
+}
+
+/// The queue sees what came, marks it or keeps it among its own class, and counts the mark; what arrives has no ECN field set.
+#[test]
+fn a_link_bleaches_ecn_after_its_queue() {
+    let red = RedModel {
+        ecn: true,
+        mark_below: None,
+        weight: Some(1.0),
+        min_threshold: Some(1.0),
+        max_threshold: Some(60.0),
+        max_p: Ratio(1.0),
+        ..RedModel::new(Limit::Packets(90))
+    };
+    let capable = [Flags::ECT, Flags::ECT.with(Flags::L4S), Flags::ECT.with(Flags::CE), Flags::NONE];
+    let ecn = |flags: Flags| flags.0 & Flags::ECT.with(Flags::L4S).with(Flags::CE).0;
+    for bleaches in [true, false] {
+        let mut model = plain(Queue::Red(red.clone()));
+        model.bleaches_ecn = bleaches;
+        assert!(model.is_steady() && model.keeps_order());
+        let mut link = Link::new(&model, Measure::ALL, Stream::new(1, "link"));
+        let mut left = 0;
+        for i in 0..64 {
+            let mut p = packet(0, 1000, capable[i % 4].with(Flags::PUSH));
+            if link.admit(&mut p) == Fate::Pass {
+                assert!(p.flags.has(Flags::PUSH));
+                left |= ecn(p.flags);
+            }
+        }
+        let marks = link.finish(Time::ZERO + Span::from_secs(1)).marks;
+        assert!(marks > 5, "{marks}");
+        assert_eq!(left, if bleaches { 0 } else { ecn(Flags(u16::MAX)) });
+        let mut model = plain(Queue::DualPi2(DualPi2Model::rfc9332(Limit::Packets(90))));
+        model.bleaches_ecn = bleaches;
+        let mut link = ManagedLink::new(&model, Measure::ALL, Keys::Flow, Stream::new(1, "link"));
+        let (mut order, mut left) = (Vec::new(), 0);
+        for i in 0..16 {
+            link.arrive(Packet { seq: i, ..packet(0, 1000, capable[i as usize % 4]) }, &mut |_, _, _| ());
+        }
+        link.advance(Time::ZERO + Span::from_secs(1), &mut |fate, p, _| {
+            assert_eq!(fate, Fate::Pass);
+            order.push(p.seq % 4);
+            left |= ecn(p.flags);
+        });
+        assert_eq!(left, if bleaches { 0 } else { ecn(Flags(u16::MAX)) });
+        assert!(order[1..7].iter().all(|class| [1, 2].contains(class)), "ECT(1) and CE go first: {order:?}");
+    }
 }
 
 /// What is sent in a spike takes longer; what is sent after it waits for the last of these, and arrives with it.

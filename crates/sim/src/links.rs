@@ -46,6 +46,7 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
         duplicate: positive(way.duplicate),
         corrupt: positive(way.corrupt),
         aggregation: way.aggregation,
+        bleaches_ecn: way.bleach_ecn,
         delay_spikes: way.delay_spikes.clone(),
         outages: way.outages.clone(),
         occupancy: way.occupancy,

@@ -87,7 +87,7 @@ fn named_topologies() {
                  duplicate = {{ rate = \"1 %\" }}\ncorrupt = {{ rate = \"1 %\" }}\n\
                  outage = [{{ from = \"1 s\", to = \"1100 ms\" }}]\n\
                  delay_spike = [{{ from = \"1500 ms\", to = \"1600 ms\", extra = \"300 ms\" }}]\n\
-                 aggregation = {{ interval = \"7 ms\", from = \"500 ms\", to = \"2500 ms\" }}\n\
+                 aggregation = {{ interval = \"7 ms\", from = \"500 ms\", to = \"2500 ms\" }}\nbleach_ecn = true\n\
                  backward = {{ reorder = {{ rate = \"5 %\", extra = \"4 ms\" }} }}\n"
             ),
         ),

@@ -60,6 +60,7 @@ fn key() -> impl Strategy<Value = String> {
         "corrupt",
         "outage",
         "aggregation",
+        "bleach_ecn",
         "delay_spike",
         "limited",
         "backward",

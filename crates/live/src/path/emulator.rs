@@ -4,11 +4,12 @@
 //! what a simulated one does with the same packets at the same instants. Look first at [`Emulator::arrive`] and
 //! [`Emulator::poll`].
 
-use super::frame::{Shape, damage, mark};
+use super::frame::{Shape, damage, set_ecn};
 use super::frames::Frames;
 use super::lost::Lost;
 use super::own::OwnDelays;
 use super::spec::PathSpec;
+use crate::session::EcnBits;
 use paceline_packet::{Flags, FlowId, Packet, Stamp};
 use paceline_path::{
     DropReason, Drops, Fate, Hosts, Keys, Limit, Link, LinkReport, ManagedLink, Measure, Queue, Series, Waits,
@@ -277,8 +278,9 @@ impl Emulator {
                     continue;
                 }
             }
-            if flags.has(Flags::CE) && !shape.flags.has(Flags::CE) {
-                mark(packet);
+            let ecn = EcnBits::of_flags(flags);
+            if ecn != EcnBits::of_flags(shape.flags) {
+                set_ecn(packet, ecn);
             }
             way.counts.delivered += 1;
             way.counts.delivered_bytes += u64::from(event.size);

@@ -1,7 +1,8 @@
-//! What the path needs to know of an IP packet, and the two things that it does to one: a mark and a flipped bit.
+//! What the path needs to know of an IP packet, and the two things that it does to one: another ECN field and a flipped bit.
 //!
 //! IPv4 (RFC 791) and IPv6 (RFC 8200); everything is bounds-checked, whatever the bytes are.
 
+use crate::session::EcnBits;
 use paceline_packet::Flags;
 
 pub(super) const TCP: u8 = 6;
@@ -56,12 +57,7 @@ impl Shape {
         if header < 20 || size < header || size > frame.len() {
             return None;
         }
-        let mut flags = match ecn(frame) {
-            0 => Flags::NONE,
-            1 => Flags::ECT.with(Flags::L4S),
-            3 => Flags::ECT.with(Flags::CE),
-            _ => Flags::ECT,
-        };
+        let mut flags = ecn(frame).flags();
         if protocol == TCP && is_first && is_pure_ack(&frame[header..size]) {
             flags = flags.with(Flags::ACK);
         }
@@ -84,18 +80,19 @@ fn is_pure_ack(segment: &[u8]) -> bool {
 }
 
 /// The two bits of ECN.
-fn ecn(frame: &[u8]) -> u8 {
-    if frame[0] >> 4 == 4 { frame[1] & 3 } else { frame[1] >> 4 & 3 }
+fn ecn(frame: &[u8]) -> EcnBits {
+    EcnBits::of_tos(if frame[0] >> 4 == 4 { frame[1] } else { frame[1] >> 4 })
 }
 
-/// Marks a packet "congestion experienced", and mends IPv4's header checksum (RFC 1624, equation 3).
-pub(super) fn mark(packet: &mut [u8]) {
+/// Sets the two bits of ECN, and mends IPv4's header checksum (RFC 1624, equation 3).
+pub(super) fn set_ecn(packet: &mut [u8], bits: EcnBits) {
+    let bits = bits.tos();
     if packet[0] >> 4 == 6 {
-        packet[1] |= 0x30;
+        packet[1] = packet[1] & !0x30 | bits << 4;
         return;
     }
     let before = u16::from_be_bytes([packet[0], packet[1]]);
-    packet[1] |= 3;
+    packet[1] = packet[1] & !3 | bits;
     let after = u16::from_be_bytes([packet[0], packet[1]]);
     let sum = u16::from_be_bytes([packet[10], packet[11]]);
     let mut new = u32::from(!sum) + u32::from(!before) + u32::from(after);
@@ -137,21 +134,25 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn marks_keep_the_checksum() {
+    fn another_ecn_field_keeps_the_checksum() {
         for tos in 0..=255u8 {
             let mut frame = udp(100, 7);
             frame[1] = tos;
             let (mut header, _) = Ipv4Header::from_slice(&frame).unwrap();
             header.header_checksum = header.calc_header_checksum();
             frame[10..12].copy_from_slice(&header.header_checksum.to_be_bytes());
-            mark(&mut frame);
-            assert!(holds(&frame) && frame[1] == tos | 3, "{tos}");
+            for bits in [EcnBits::Ce, EcnBits::NotEct, EcnBits::Ect1, EcnBits::Ect0] {
+                set_ecn(&mut frame, bits);
+                assert!(holds(&frame) && frame[1] == tos & !3 | bits.tos(), "{tos}, {bits:?}");
+            }
         }
         let header = Ipv6Header { traffic_class: 0xa9, payload_length: 0, ..Ipv6Header::default() };
         let mut frame = header.to_bytes().to_vec();
-        mark(&mut frame);
-        assert_eq!(Ipv6Header::from_slice(&frame).unwrap().0.traffic_class, 0xab);
-        assert!(Shape::of(&frame).unwrap().flags.has(Flags::CE));
+        for (bits, class) in [(EcnBits::Ce, 0xab), (EcnBits::NotEct, 0xa8), (EcnBits::Ect0, 0xaa)] {
+            set_ecn(&mut frame, bits);
+            assert_eq!(Ipv6Header::from_slice(&frame).unwrap().0.traffic_class, class);
+            assert_eq!(EcnBits::of_flags(Shape::of(&frame).unwrap().flags), bits);
+        }
     }
 
     /// RFC 3168 section 5, figure 1.
@@ -264,7 +265,7 @@ pub(super) mod tests {
                     let size = usize::from(shape.size);
                     prop_assert!(shape.header >= 20 && shape.header <= size && size <= frame.len());
                     let packet = &mut frame[..size];
-                    mark(packet);
+                    set_ecn(packet, EcnBits::Ce);
                     prop_assert_eq!(damage(packet, shape.header, draw), size > shape.header);
                 }
             }

@@ -82,6 +82,9 @@ macro_rules! with_direction {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub aggregation: Option<Aggregation>,
+            /// Clears the ECN field of every packet, after the queue: what arrives is not ECN-capable, and its marks are gone.
+            #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+            pub bleach_ecn: bool,
             /// Times in which every packet takes longer, order kept: those after arrive in their wake.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub delay_spike: Vec<DelaySpike>,

@@ -30,6 +30,7 @@ pub mod values;
 mod walk;
 mod warnings;
 mod warnings_cut;
+mod warnings_ecn;
 mod warnings_late;
 pub mod windows;
 

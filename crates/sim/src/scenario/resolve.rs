@@ -80,6 +80,8 @@ pub struct Direction {
     pub corrupt: Ratio,
     /// What is held and handed over together.
     pub aggregation: Option<Aggregation>,
+    /// Whether the ECN field is cleared.
+    pub bleach_ecn: bool,
     /// Times in which packets take longer, ascending.
     pub delay_spikes: Vec<DelaySpike>,
     /// Times without service, ascending, half-open.
@@ -353,6 +355,7 @@ fn direction(
             from: Time::ZERO + held.from,
             to: held.to.map_or(Time::NEVER, |to| Time::ZERO + to),
         }),
+        bleach_ecn: way.bleach_ecn,
         delay_spikes: way
             .delay_spike
             .iter()

@@ -418,6 +418,7 @@ pub(super) fn forward(link: &LinkTable) -> BackwardTable {
         duplicate: link.duplicate,
         corrupt: link.corrupt,
         aggregation: link.aggregation,
+        bleach_ecn: link.bleach_ecn,
         delay_spike: link.delay_spike.clone(),
         outage: link.outage.clone(),
         occupancy: link.occupancy,

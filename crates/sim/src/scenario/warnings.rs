@@ -13,14 +13,15 @@ use super::loss::Loss;
 use super::model::File;
 use super::queue::{DualPi2Variant, DualScheduler, NativeAqm, Queue, StepFor};
 use super::resolve::Scenario;
-use super::rtp::{FeedbackKind, RtpTable};
+use super::rtp::RtpTable;
 use super::rules_network::forward;
 use super::values::Limit;
+use super::warnings_ecn::{is_capable, is_scalable};
 use crate::expand::{ExpandError, routes};
 use crate::graph::Path;
 use crate::model::Model;
 use paceline_control::registry::scheme;
-use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback, WindowController as _};
+use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback};
 use paceline_flow::Transport;
 use paceline_flow::tcp::TcpConfig;
 use paceline_path::wifi::{ht_error, packet_error};
@@ -373,19 +374,7 @@ impl Warnings<'_> {
     fn flow(&mut self, path: &str, name: &str, flow: &FlowTable, model: &Model, paths: &[Path]) {
         self.late_of_flow(path, flow);
         let ours = || model.flows.iter().zip(paths).filter(|(flow, _)| flow.name == name);
-        let unmarked = |(there, _): &Path| !there.iter().any(|&arc| marks(model, arc));
-        if ours().any(|(flow, path)| is_capable(&flow.transport) && unmarked(path)) {
-            let problem = "no queue on its way marks: give one of them `kind = \"dualpi2\"` or `\"cake\"`, or another that marks (`red`, `codel`, \
-                           `fq-codel`, `pie`, `fq-pie`) and `ecn = true`, or leave it out";
-            self.note(join(path, "ecn"), problem);
-        }
-        if flow.ecn == Some(true) && matches!(flow.cc.as_str(), "bbr" | "bbr3" | "gcc") {
-            let problem = format!(
-                "`{}` takes no notice of marks, which spare its packets from being dropped early: leave this out, or use a controller that heeds them",
-                flow.cc
-            );
-            self.note(join(path, "ecn"), problem);
-        }
+        self.ecn(path, flow, model, ours());
         let usual = scheme(&flow.cc).ok().zip(flow.profile);
         let usual = usual.map(|(scheme, profile)| TcpConfig::new(profile.control(), scheme).initial_window);
         if let (Some(first), Some(most)) = (flow.initial_window, flow.receive_window)
@@ -439,41 +428,9 @@ impl Warnings<'_> {
 impl Warnings<'_> {
     /// Feedback on arrivals that does not tell of what is asked for.
     fn feedback(&mut self, path: &str, flow: &FlowTable, rtp: &RtpTable) {
-        if flow.ecn == Some(true) && rtp.feedback == Some(FeedbackKind::Twcc) && flow.cc != "gcc" {
-            let problem = "marks are not told of with `rtp.feedback = \"twcc\"`, so that the sender goes on as if there were none: leave this \
-                           out, or use `\"rfc8888\"`";
-            self.note(join(path, "ecn"), problem);
-        }
         if rtp.feedback_frames == Some(true) && !matches!(flow.app, App::Encoder { .. }) {
             let problem = "has no effect without app `encoder`, whose packets alone tell where a frame ends";
             self.note(join(&join(path, "rtp"), "feedback_frames"), problem);
         }
     }
-}
-
-/// Whether a flow's packets are those of a scalable sender, ECT(1).
-fn is_scalable(transport: &Transport) -> bool {
-    match transport {
-        Transport::Tcp { controller, .. } => is_capable(transport) && controller.needs().l4s,
-        Transport::Rtp { config, .. } => is_capable(transport) && config.settings.l4s,
-        Transport::Acks { .. } | Transport::Tfrc { .. } | Transport::Udp(_) => false,
-    }
-}
-
-/// Whether a flow's packets can be marked.
-fn is_capable(transport: &Transport) -> bool {
-    match transport {
-        Transport::Tcp { config, .. } => config.ecn.is_on(),
-        Transport::Rtp { config, .. } => config.ecn,
-        Transport::Tfrc { config, .. } => config.ecn,
-        Transport::Acks { .. } | Transport::Udp(_) => false,
-    }
-}
-
-/// Whether a queue on this way marks packets; over the air that of the access point, or the station's.
-fn marks(model: &Model, arc: usize) -> bool {
-    let link = &model.links[arc];
-    let Some(cell) = link.cell.map(|cell| &model.cells[cell]) else { return link.model.queue.marks() };
-    let (station, up) = ((arc - cell.first_link) / 2, (arc - cell.first_link) % 2 == 1);
-    if up { cell.model.stations[station].queue.marks() } else { cell.model.queue.marks() }
 }

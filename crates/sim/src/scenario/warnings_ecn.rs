@@ -1,0 +1,101 @@
+//! Warnings of marks: flows whose packets nothing marks, whose marks do not arrive, or that do not heed them.
+
+use super::error::join;
+use super::flow::FlowTable;
+use super::rtp::FeedbackKind;
+use super::warnings::Warnings;
+use crate::graph::Path;
+use crate::model::{FlowModel, Model};
+use paceline_control::WindowController as _;
+use paceline_flow::Transport;
+
+impl Warnings<'_> {
+    /// `ours`: the runs of the flow, each with its way.
+    pub(super) fn ecn<'m>(
+        &mut self,
+        path: &str,
+        flow: &FlowTable,
+        model: &Model,
+        ours: impl Iterator<Item = (&'m FlowModel, &'m Path)>,
+    ) {
+        let key = join(path, "ecn");
+        let ways = ours.filter(|(flow, _)| is_capable(&flow.transport)).map(|(_, (there, _))| marks_on(model, there));
+        match ways.min() {
+            Some(Marks::None) => {
+                let problem = "no queue on its way marks: give one of them `kind = \"dualpi2\"` or `\"cake\"`, or another that marks (`red`, `codel`, \
+                               `fq-codel`, `pie`, `fq-pie`) and `ecn = true`, or leave it out";
+                self.note(&key, problem);
+            }
+            Some(Marks::Bleached) => {
+                let problem = "no mark arrives, since `bleach_ecn` on its way clears them: the sender goes on as if there were none";
+                self.note(&key, problem);
+            }
+            Some(Marks::Arrive) | None => {}
+        }
+        if flow.ecn == Some(true) && matches!(flow.cc.as_str(), "bbr" | "bbr3" | "gcc") {
+            let problem = format!(
+                "`{}` takes no notice of marks, which spare its packets from being dropped early: leave this out, or use a controller that heeds them",
+                flow.cc
+            );
+            self.note(&key, problem);
+        }
+        let twcc = flow.rtp.as_ref().is_some_and(|rtp| rtp.feedback == Some(FeedbackKind::Twcc));
+        if flow.ecn == Some(true) && twcc && flow.cc != "gcc" {
+            let problem = "marks are not told of with `rtp.feedback = \"twcc\"`, so that the sender goes on as if there were none: leave this \
+                           out, or use `\"rfc8888\"`";
+            self.note(&key, problem);
+        }
+    }
+}
+
+/// What becomes of the marks on a way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Marks {
+    /// No queue sets any.
+    None,
+    /// One might, and a link clears them, or made its packets incapable before.
+    Bleached,
+    /// They reach the receiver.
+    Arrive,
+}
+
+fn marks_on(model: &Model, way: &[usize]) -> Marks {
+    let (mut is_bleached, mut marks) = (false, Marks::None);
+    for &arc in way {
+        if self::marks(model, arc) {
+            marks = if is_bleached { marks.max(Marks::Bleached) } else { Marks::Arrive };
+        }
+        if model.links[arc].model.bleaches_ecn {
+            is_bleached = true;
+            marks = marks.min(Marks::Bleached);
+        }
+    }
+    marks
+}
+
+/// Whether a flow's packets are those of a scalable sender, ECT(1).
+pub(super) fn is_scalable(transport: &Transport) -> bool {
+    match transport {
+        Transport::Tcp { controller, .. } => is_capable(transport) && controller.needs().l4s,
+        Transport::Rtp { config, .. } => is_capable(transport) && config.settings.l4s,
+        Transport::Acks { .. } | Transport::Tfrc { .. } | Transport::Udp(_) => false,
+    }
+}
+
+/// Whether a flow's packets can be marked.
+pub(super) fn is_capable(transport: &Transport) -> bool {
+    match transport {
+        Transport::Tcp { config, .. } => config.ecn.is_on(),
+        Transport::Rtp { config, .. } => config.ecn,
+        Transport::Tfrc { config, .. } => config.ecn,
+        Transport::Acks { .. } | Transport::Udp(_) => false,
+    }
+}
+
+/// Whether a queue on this way marks packets; over the air that of the access point, or the station's.
+fn marks(model: &Model, arc: usize) -> bool {
+    let link = &model.links[arc];
+    let Some(cell) = link.cell.map(|cell| &model.cells[cell]) else { return link.model.queue.marks() };
+    let (station, up) = ((arc - cell.first_link) / 2, (arc - cell.first_link) % 2 == 1);
+    if up { cell.model.stations[station].queue.marks() } else { cell.model.queue.marks() }
+}
