@@ -131,6 +131,62 @@ def test_the_same_in_both_worlds(what: str, flow: str, off: float) -> None:
     conclusive(measure, check)
 
 
+@pytest.mark.parametrize("flow", ["kernel = true", 'cc = "sack"', 'cc = "nada"\napp = { kind = "encoder" }'])
+def test_a_schedules_instants_are_the_flows(flow: str) -> None:
+    require("namespaces")
+    # Nothing arrives while the link is down: the gap stands where it does in the simulator, by the flow's own clock.
+    scenario = paceline.parse(
+        f'{LINK}outage = [{{ from = "2 s", to = "2500 ms" }}]\n[flow.a]\n{flow}\n',
+    )
+
+    def last_before(series: pl.DataFrame) -> float:
+        moves = series.filter((pl.col("goodput_bps") > 0) & (pl.col("time_s") < 2.45))
+        return float(moves["time_s"].to_list()[-1])
+
+    expected = last_before(paceline.run(scenario, record=["rate"], record_every_s=0.1).series("rate"))
+    assert 2.0 < expected < 2.15
+
+    def measure() -> tuple[RunRecord, float]:
+        run = realtime.emulate(scenario, 1, ("rate",), 0.1)
+        return run, run.summary["path"]["host"]["steal_share"]
+
+    def check(run: RunRecord) -> None:
+        # an interval at most
+        assert last_before(run.series["rate"]) == pytest.approx(expected, abs=0.11)
+        # set-up is over and forgotten
+        assert 0.1 < run.summary["path"]["set_up_s"] < 30
+        assert run.summary["path"]["duration_s"] < 7.5
+
+    conclusive(measure, check)
+
+
+@pytest.mark.parametrize("more", ["", ", jitter_buffer = {}"])
+def test_frames_are_as_late_as_simulated(more: str) -> None:
+    require("namespaces")
+    # A receiver alone knows by how much later than the first one they come, whatever either way takes.
+    scenario = paceline.parse(
+        LINK.replace('delay = "20 ms"', 'delay = "80 ms"\nbackward = { delay = "20 ms" }')
+        + f'[flow.a]\ncc = "gcc"\napp = {{ kind = "encoder", max_rate = "1 Mbit/s"{more} }}\n'
+        + '[flow.b]\nfrom = "right"\nto = "left"\ncc = "nada"\napp = { kind = "encoder", max_rate = "1 Mbit/s" }\n'
+    )
+    names = ("frame_delay_p50_s", "frame_delay_p95_s")
+    simulated = {row["flow"]: row for row in paceline.run(scenario).flows.to_dicts()}
+
+    def measure() -> tuple[RunRecord, float]:
+        run = realtime.emulate(scenario, 1)
+        return run, run.summary["path"]["host"]["steal_share"]
+
+    def check(run: RunRecord) -> None:
+        for real in run.summary["flows"]:
+            for name in names:
+                assert real[name] == pytest.approx(simulated[real["flow"]][name], abs=0.008), (
+                    real["flow"],
+                    name,
+                )
+
+    conclusive(measure, check)
+
+
 @pytest.mark.parametrize("cc", ["reno", "cubic"])
 def test_the_kernels_tcp_has_its_twins_goodput_and_queue(cc: str) -> None:
     require("namespaces")

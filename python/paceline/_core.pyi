@@ -65,12 +65,14 @@ def send(
     measure: tuple[int, int, int] | None = None,
     results: str | None = None,
     ports: int | None = None,
+    beginning: str | None = None,
 ) -> tuple[RunOutput, str]:
     """Runs flows (name, instance, settings, ms, seed, whether from here, the kernel's congestion control) to their end,
     without the interpreter lock; gives what they measured, and notes as JSON. `measure` is from when to when, in ms,
     they are measured, and how often they record, in us: they end then, whatever is under way. `results` is a folder in
     which the server leaves what it measures; `ports` the port here of the first flow, of which each other one has the
-    next. Raises LiveError, ScenarioError, InternalError.
+    next; `beginning` the pipe at which the path below waits for them to begin. Raises LiveError, ScenarioError,
+    InternalError.
     """
 
 def send_rtp(
@@ -283,12 +285,14 @@ def run_path(
     capture: tuple[str, int] | None = None,
     stop: PathStop | None = None,
     access_point: str | None = None,
+    beginning: str | None = None,
 ) -> PathOutput:
     """Runs a command over a path until it ends, without the interpreter lock. `far` is a line for a shell at the far
     end, whose output goes to the descriptor `far_output`; `host`: the far end is this host. With `ipv4` the ends have
     no IPv6. `capture` is a file and how many bytes of a packet are kept. Signals are the command's meanwhile; with
-    `stop`, which ends it, they are left alone. `access_point` is a law in a word, as "voap,beta=20ms". Raises
-    PathError, InternalError, ValueError.
+    `stop`, which ends it, they are left alone. `access_point` is a law in a word, as "voap,beta=20ms". `beginning` is a
+    pipe that is made, at which flows say that they begin: the path's time begins then. Raises PathError,
+    InternalError, ValueError.
     """
 
 def schema_json() -> str:

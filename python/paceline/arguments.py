@@ -146,6 +146,7 @@ KINDS: dict[str, Kind] = {
     "rtp_logs": PLACE,
     "over": TEXT,
     "path": PLACE,
+    "beginning": PLACE,
     "pcap": PLACE,
     "pcap_at": NAMES,
     "pid": WHOLE.or_several(),

@@ -84,6 +84,7 @@ def path(
     pcap: str | Path | None = None,
     algorithm: str | None = None,
     ports: int | None = None,
+    beginning: str | Path | None = None,
     stop: _core.PathStop | None = None,
 ) -> PathRun:
     """Runs `command` over an emulated path until it ends, in real time.
@@ -96,7 +97,8 @@ def path(
     command writes. `pcap` is a capture file. `algorithm` is that of an access point before the queue towards the
     command: "voap", "voap,beta=20ms", "sap-law,capacity=8Mbit/s" or "window=30kB". If the command sends and receives
     the flows of `path`, a scenario, `ports` is its port of the first of them, of which each other one has the next:
-    then those with an `rtt` have it.
+    then those with an `rtt` have it. They say at `beginning`, a pipe that is made, when they begin: the path's time
+    begins with them, and what was before is not measured.
 
     The command has this process's standard input, output and errors, and PACELINE_PEER and PACELINE_START in its
     environment. Signals to this process are passed on to it meanwhile; not so with `stop`, which ends it from another
@@ -139,6 +141,7 @@ def path(
                     capture=None if pcap is None else (str(pcap), SNAP),
                     stop=stop,
                     access_point=algorithm,
+                    beginning=None if beginning is None else str(beginning),
                 )
             except ValueError as error:
                 raise PacelineError(str(error).replace("limit_s", "for_s")) from None

@@ -55,6 +55,9 @@ Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None]
 """What a server is asked for: name, instance, settings, milliseconds, seed, whether it is sent from here, and the
 kernel's congestion control."""
 
+_BEGINNING = "beginning"
+"""The pipe in a run's folder by which the flows tell the path that they begin."""
+
 _OF_SCENARIO = ("count", "from", "to", "rtt", "group", "kernel", "stop", "name", "start")
 """Keys of a flow's table that one flow by itself does not have; `start` is each instance's own."""
 _KERNELS = {"newreno": "reno", "sack": "reno"}
@@ -100,6 +103,7 @@ def emulate(
             record_every_s=record_every_s if "queue" in record else None,
             pcap=pcap,
             ports=_FIRST_PORT,
+            beginning=where / _BEGINNING,
             stop=stop,
         )
         if ran.status == 128 + signal.SIGINT:
@@ -248,15 +252,25 @@ def _asked(
     watch: _core.SendWatch | None = None,
     results: Path | None = None,
     ports: int | None = None,
+    beginning: Path | None = None,
 ) -> RunRecord:
-    """What came of the flows of a scenario that the server was asked for; `ports` is the first flow's port here. Raises
-    LiveError and ScenarioError."""
+    """What came of the flows of a scenario that the server was asked for; `ports` is the first flow's port here,
+    `beginning` the pipe at which the path below waits for them to begin. Raises LiveError and ScenarioError."""
     every_us = round(min(record_every_s, RECORD_EVERY_S) * 1e6)
     measure = (round(warmup_s(scenario) * 1000), round(scenario.duration_s * 1000), every_us)
     asked = flows(scenario, seed)
     folder = None if results is None else str(results)
     output, notes = _core.send(
-        host, port, asked, watch or _core.SendWatch(), key, None, measure=measure, results=folder, ports=ports
+        host,
+        port,
+        asked,
+        watch or _core.SendWatch(),
+        key,
+        None,
+        measure=measure,
+        results=folder,
+        ports=ports,
+        beginning=None if beginning is None else str(beginning),
     )
     kept = live_record(output, seed)
     kept.summary["notes"] = json.loads(notes)
@@ -478,6 +492,7 @@ def near(folder: str, number: str, every_s: str) -> None:
                 float(every_s),
                 results=where / "far",
                 ports=_FIRST_PORT,
+                beginning=where / _BEGINNING,
             )
             break
         except (LiveError, ScenarioError) as error:

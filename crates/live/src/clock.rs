@@ -27,6 +27,12 @@ impl Clock {
         Clock { zero: nanoseconds(ClockId::Monotonic) }
     }
 
+    /// A clock that stood at zero when CLOCK_MONOTONIC showed `nanoseconds`.
+    #[must_use]
+    pub fn from_monotonic(nanoseconds: u64) -> Clock {
+        Clock { zero: nanoseconds }
+    }
+
     /// The time since its start.
     #[inline]
     #[must_use]

@@ -6,6 +6,8 @@
 //! Uses sim and path. Look first at [`scenario::load`], [`capture::simulate`], [`path`] and [`session`].
 
 #[cfg(target_os = "linux")]
+pub mod beginning;
+#[cfg(target_os = "linux")]
 mod capabilities;
 pub mod capture;
 #[cfg(target_os = "linux")]

@@ -3,6 +3,7 @@
 #[path = "../../../tests/realtime.rs"]
 mod realtime;
 
+use paceline_live::beginning::{Announcer, Beginning};
 use paceline_live::clock::{Clock, Waiter};
 use paceline_live::path::device::{Device, Messages};
 use paceline_live::path::{Folder, PathCapture, PathReport, PathSpec, RelayOptions, Sent, Stop, run};
@@ -99,6 +100,57 @@ fn delay_rate_and_queue_are_as_set() {
         assert!(got.len() <= 23, "{} frames", got.len());
         let tables: Vec<&str> = report.series.iter().map(|series| series.table).collect();
         assert_eq!(tables, ["queue", "delay", "queue"], "the way back has had no frame, but a queue");
+    });
+}
+
+/// Before the flows begin a path's time goes on as ever; with the first frame after they said so it stands at theirs, whatever is
+/// on the way arrives all the same, and neither that nor what was before is measured.
+#[test]
+fn a_path_begins_anew_with_the_flows() {
+    realtime::tried(|| {
+        let spec = path(
+            "[link.bottleneck]\nrate = \"8 Mbit/s\"\n\
+             delay_schedule = [{ at = \"0 s\", delay = \"10 ms\" }, { at = \"150 ms\", delay = \"80 ms\" }]\n",
+        );
+        let pipe = std::env::temp_dir().join(format!("paceline-begins-{}", std::process::id()));
+        let _ = std::fs::remove_file(&pipe);
+        let beginning = Beginning::new(&pipe).unwrap();
+        let options = RelayOptions {
+            beginning: Some(&beginning),
+            record: Some(Span::from_millis(10)),
+            ..RelayOptions::default()
+        };
+        let (took, report) = with_path(&spec, &options, |near, far| {
+            let clock = Clock::start();
+            let flows = Announcer::new(&pipe, clock).unwrap();
+            let mut waiter = Waiter::new(clock).unwrap();
+            let mut sent = Vec::new();
+            for (number, at_ms) in [20, 250, 300, 310].into_iter().enumerate() {
+                waiter.sleep_until(Time::ZERO + Span::from_millis(at_ms)).unwrap();
+                sent.push(clock.now());
+                if number == 2 {
+                    flows.say_now();
+                }
+                near.send(&frame(1000, number as u32)).unwrap();
+            }
+            let got = collect(far, &mut waiter, Time::ZERO + Span::from_millis(420));
+            let took: Vec<(u32, f64)> =
+                got.iter().map(|&(at, number)| (number, at.since(sent[number as usize]).as_secs_f64() * 1e3)).collect();
+            took
+        });
+        std::fs::remove_file(&pipe).unwrap();
+        let order: Vec<u32> = took.iter().map(|(number, _)| *number).collect();
+        assert_eq!(order, [0, 2, 3, 1], "the second was on its way when the flows began: {took:?}");
+        // the first is collected late
+        for ((_, ms), expected) in took[1..].iter().zip([11.0, 11.0, 81.0]) {
+            assert!((ms - expected).abs() < 5.0, "{took:?}");
+        }
+        let there = &report.directions[0];
+        assert_eq!((there.entered, there.delivered, there.in_flight), (2, 2, 0));
+        assert!((report.set_up_s - 0.3).abs() < 0.02, "{}", report.set_up_s);
+        assert!((report.duration_s - 0.12).abs() < 0.02, "{}", report.duration_s);
+        let rows = report.series[0].columns[0].1.len();
+        assert!((11..=14).contains(&rows), "{rows} rows of 10 ms");
     });
 }
 

@@ -50,10 +50,10 @@ fn wanted((name, instance, settings, for_ms, seed, forward, kernel): Asked) -> W
 
 /// Runs flows to a server and from it; gives what they measured, and notes as JSON. `measure` is where measuring begins and
 /// where it ends, in milliseconds, and the interval of recordings in microseconds; `results` a folder that the server writes
-/// to; `ports` the port here of the first flow.
+/// to; `ports` the port here of the first flow; `beginning` the pipe at which the path below waits for the flows to begin.
 #[pyfunction]
 #[pyo3(signature = (host, port, flows, watch, key = None, logs = None, measure = None, results = None,
-    ports = None))]
+    ports = None, beginning = None))]
 #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn send(
@@ -67,11 +67,12 @@ pub fn send(
     measure: Option<(u64, u64, u64)>,
     results: Option<PathBuf>,
     ports: Option<u16>,
+    beginning: Option<PathBuf>,
 ) -> PyResult<(RunOutput, String)> {
     let mut flows: Vec<Wanted> = flows.into_iter().map(wanted).collect();
     let measure = measure.map(|(from_ms, to_ms, every_us)| Measure { from_ms, to_ms, every_us });
     flows.iter_mut().for_each(|flow| flow.offer.measure = measure);
-    let options = SendOptions { host, port, key, flows, logs, results, ports };
+    let options = SendOptions { host, port, key, flows, logs, results, ports, beginning };
     told(py, py.detach(|| panics::guarded(|| endpoint::send(&options, &watch.get().watch))))
 }
 

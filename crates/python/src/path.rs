@@ -2,6 +2,7 @@
 
 use crate::run::{Series, of_series};
 use crate::{InternalError, PathError, ScenarioError, panics};
+use paceline_live::beginning::Beginning;
 use paceline_live::gateway::Words;
 use paceline_live::netns::{self, EndError, Ended, Far, Kind, Plan, RunError};
 use paceline_live::path::{self, Lost, PathCapture, PathReport, PathSpec, RelayOptions, Side};
@@ -118,10 +119,10 @@ impl PathOutput {
 ///
 /// `far` is a line for a shell at the far end, whose output goes to the descriptor `far_output`; `host`: the far end is
 /// this host. `capture` is a file and how many bytes of a packet are kept. With `stop`
-/// signals are left alone.
+/// signals are left alone. `beginning` is a pipe to be made, at which flows say that they begin.
 #[pyfunction]
 #[pyo3(signature = (path, command, *, far = None, far_output = 2, host = false, device = "any", limit_s = None,
-    ipv4 = false, record_every_s = None, capture = None, stop = None, access_point = None))]
+    ipv4 = false, record_every_s = None, capture = None, stop = None, access_point = None, beginning = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn run_path(
     py: Python<'_>,
@@ -137,6 +138,7 @@ pub fn run_path(
     capture: Option<(PathBuf, usize)>,
     stop: Option<Py<PathStop>>,
     access_point: Option<&str>,
+    beginning: Option<PathBuf>,
 ) -> PyResult<PathOutput> {
     let law = access_point.map(Words::law_of).transpose();
     let law = law.map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -160,6 +162,7 @@ pub fn run_path(
     };
     let ender = stop.map(|stop| Arc::clone(&stop.get().stop));
     let plan = Plan { command, far, kind, ipv4, limit: span("limit_s", limit_s)?, ender };
+    let beginning = beginning.map(|pipe| Beginning::new(&pipe)).transpose()?;
     let record = span("record_every_s", record_every_s)?;
     let spec = &path.spec;
     let finished = py.detach(|| {
@@ -167,7 +170,14 @@ pub fn run_path(
             netns::run(&plan, |mut near, mut far, clock, stop| {
                 let capture = capture.as_ref().map(|(path, snap)| PathCapture { path, snap: *snap });
                 let access_point = law.as_ref();
-                let options = RelayOptions { clock, record, capture, access_point, ..RelayOptions::default() };
+                let options = RelayOptions {
+                    clock,
+                    record,
+                    capture,
+                    access_point,
+                    beginning: beginning.as_ref(),
+                    ..RelayOptions::default()
+                };
                 path::run(spec, &mut near, &mut far, &options, stop)
             })
         })

@@ -8,6 +8,7 @@ use super::half::{Half, joined, recordings};
 use super::kernel;
 use super::told::checked_of;
 use super::udp::UdpPort;
+use crate::beginning::Announcer;
 use crate::clock::Clock;
 use crate::host::{HostReport, HostState};
 use crate::results::{LiveOutput, LiveSummary};
@@ -58,6 +59,8 @@ pub struct SendOptions {
     pub results: Option<PathBuf>,
     /// The port here of the first flow, of which each other one has the next; none: whatever the system gives.
     pub ports: Option<u16>,
+    /// The pipe at which the path below waits for the flows to begin ([`Beginning`](crate::beginning::Beginning)).
+    pub beginning: Option<PathBuf>,
 }
 
 impl SendOptions {
@@ -390,6 +393,7 @@ impl Run {
         local: SocketAddr,
     ) -> Result<Run, SendError> {
         let clock = Clock::start();
+        let announcer = options.beginning.as_ref().map(|pipe| Announcer::new(pipe, clock)).transpose()?.map(Arc::new);
         let (mut ports, mut news, mut kernels) = (Vec::new(), Vec::new(), Vec::new());
         for (index, (offer, (connection, nonce))) in offers.iter().zip(opened).enumerate() {
             if let Some(name) = &offer.kernel {
@@ -419,6 +423,7 @@ impl Run {
                 log,
                 measure: offer.measure,
                 charge: None,
+                announcer: announcer.clone(),
             });
             ports.push(port);
         }
@@ -432,9 +437,9 @@ impl Run {
         let stop = Arc::new(AtomicBool::new(false));
         let (half, halves) = channel();
         for (index, name, offer, ticket, local) in kernels {
-            let (half, stop) = (half.clone(), Arc::clone(&stop));
+            let (half, stop, announcer) = (half.clone(), Arc::clone(&stop), announcer.clone());
             thread::Builder::new().name("paceline kernel flow".to_owned()).spawn(move || {
-                let done = attach((local, server), ticket, &name, &offer, limit, &stop);
+                let done = attach((local, server), ticket, &name, &offer, limit, &stop, announcer.as_deref());
                 let _ = half.send((index, done));
             })?;
         }
@@ -544,6 +549,7 @@ fn attach(
     offer: &Offer,
     limit: u32,
     stop: &AtomicBool,
+    announcer: Option<&Announcer>,
 ) -> Half {
     let attached = kernel::connect(between, offer, PATIENCE).and_then(|mut stream| {
         let said = stream.set_write_timeout(Some(PATIENCE));
@@ -552,7 +558,10 @@ fn attach(
         Ok(stream)
     });
     match attached {
-        Ok(stream) => kernel::run(&stream, name, offer, kernel::Does::at(false, offer.direction), limit, stop),
+        Ok(stream) => {
+            announcer.iter().for_each(|announcer| announcer.say_now());
+            kernel::run(&stream, name, offer, kernel::Does::at(false, offer.direction), limit, stop)
+        }
         Err((call, error)) => Half { ended: format!("{call}: {error}"), ..Half::default() },
     }
 }
@@ -575,6 +584,11 @@ fn results(
             Direction::Reverse => (far, near, options.host.as_str(), "here"),
         };
         let from_s = wanted.offer.measure.map_or(0.0, |measure| measure.from().as_secs_f64());
+        let mut receiver = receiver.clone();
+        if options.beginning.is_some() {
+            receiver.tell_delays_by(sender); // the path below is on this machine, and so is the other end
+        }
+        let receiver = &receiver;
         let mut row = joined(sender, receiver, from_s, wanted.offer.spec.for_ms as f64 / 1e3);
         (row.flow, row.instance, row.group) = (wanted.name.clone(), wanted.instance, wanted.name.clone());
         (row.from, row.to) = (from.to_owned(), to.to_owned());

@@ -10,6 +10,7 @@ use super::flow::Flow;
 use super::half::Half;
 use super::turns::Turns;
 use super::udp::UdpPort;
+use crate::beginning::Announcer;
 use crate::clock::{Clock, Waiter, readable};
 use crate::session::{End, Input, Outbox, SILENCE, Session, SessionSpec};
 use paceline_units::{Span, Time};
@@ -71,6 +72,8 @@ pub struct NewFlow {
     pub measure: Option<Measure>,
     /// What it takes of a server's budget, until it is gone from here.
     pub charge: Option<Arc<Charge>>,
+    /// Whom to tell when its data begin.
+    pub announcer: Option<Arc<Announcer>>,
 }
 
 enum Request {

@@ -2,7 +2,7 @@
 
 use super::budget::Net;
 use super::driver::{NewFlow, Outcome, View};
-use super::half::{Before, EVERY, Half, Recorder, epoch};
+use super::half::{Before, EVERY, Half, Recorder, epoch, first_rtp};
 use super::udp::UdpPort;
 use crate::clock::{Clock, histogram};
 use crate::session::is_rtcp;
@@ -142,6 +142,12 @@ impl Flow {
     pub(super) fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox, ports: &mut [UdpPort]) {
         out.clear();
         self.session.input(now, input, out);
+        if self.new.announcer.is_some()
+            && epoch(&self.session) > Time::ZERO
+            && let Some(announcer) = self.new.announcer.take()
+        {
+            announcer.say(epoch(&self.session));
+        }
         if let Some(log) = &mut self.log
             && log.write(now, input, out, &self.session).is_err()
         {
@@ -231,12 +237,14 @@ impl Flow {
             State::Ended(end) => end,
             _ => End::Stopped,
         };
-        let epoch = epoch(&self.session);
+        let (epoch, first) = (epoch(&self.session), first_rtp(&self.session));
         let mut half = Half::of(&mut self.session, &self.model, self.recorder, now, &self.before);
         half.dropped.2 += ports[self.new.port].refused().saturating_sub(self.refused_before) + self.dropped;
         half.ended = end.to_string();
         let measured = self.new.measure.filter(|_| epoch > Time::ZERO);
-        half.began_s = measured.map(|_| clock.monotonic_at_zero() as f64 / 1e9 + epoch.as_secs_f64());
+        let monotonic = |at: Time| clock.monotonic_at_zero() as f64 / 1e9 + at.as_secs_f64();
+        half.began_s = measured.map(|_| monotonic(epoch));
+        half.first_rtp = first.map(|(timestamp, at)| (timestamp, monotonic(at)));
         half.whole =
             end == End::Done && self.bounds != Bounds::Behind && self.new.measure.is_none_or(|it| it.from_ms == 0);
         half.well = matches!(end, End::Done | End::Stopped);

@@ -6,6 +6,7 @@ use crate::session::{ReceiverSession, Reported, SenderSession, Session};
 use paceline_apps::share;
 use paceline_apps::viewer::ViewReport;
 use paceline_flow::{ReceiverStats, SenderStats};
+use paceline_packet::rtp::RtpData;
 use paceline_sim::Series;
 use paceline_sim::arrivals::ArrivalReport;
 use paceline_sim::model::FlowModel;
@@ -89,6 +90,15 @@ pub(super) fn epoch(session: &Session) -> Time {
     }
 }
 
+/// The first RTP packet of a session: its timestamp, and the session's time of its capture or arrival.
+pub(super) fn first_rtp(session: &Session) -> Option<(u32, Time)> {
+    let first = match session {
+        Session::Sender(sender) => sender.first_rtp(),
+        Session::Receiver(receiver) => receiver.first_rtp(),
+    };
+    first.map(|(timestamp, at)| (timestamp, epoch(session) + at.since(Time::ZERO)))
+}
+
 /// A recorded table as it goes over the control channel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
@@ -116,6 +126,10 @@ pub struct Half {
     /// When the data began by CLOCK_MONOTONIC, in seconds, of a flow that is measured from an instant to an instant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub began_s: Option<f64>,
+    /// The timestamp of the first RTP packet, and the second by CLOCK_MONOTONIC at which what is in it was captured, of a sender, or
+    /// it came, of a receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_rtp: Option<(u32, f64)>,
     /// Of a receiver: that it has counted from the first packet, and the sender's word that there are no more has come behind
     /// the last one. What was sent and is not counted here was lost; otherwise it may have been under way.
     pub whole: bool,
@@ -290,6 +304,24 @@ impl Table {
     pub fn of(series: Series) -> Table {
         let columns = series.columns.into_iter().map(|(name, values)| (name.into_owned(), Numbers(values)));
         Table { table: series.table.to_owned(), columns: columns.collect() }
+    }
+}
+
+impl Half {
+    /// The clocks of both ends are the same: delays of frames, which a receiver tells beyond that of the first packet it got, are
+    /// whole.
+    pub(super) fn tell_delays_by(&mut self, sender: &Half) {
+        let (Some((captured, at)), Some((came, then))) = (sender.first_rtp, self.first_rtp) else { return };
+        let later = f64::from(came.wrapping_sub(captured) as i32) / RtpData::CLOCK_HZ as f64;
+        let first = then - (at + later);
+        let row = &mut self.row;
+        let delays = [
+            &mut row.frame_delay_mean_s,
+            &mut row.frame_delay_p50_s,
+            &mut row.frame_delay_p95_s,
+            &mut row.frame_delay_p99_s,
+        ];
+        delays.into_iter().flatten().for_each(|delay| *delay += first);
     }
 }
 

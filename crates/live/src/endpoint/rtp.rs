@@ -64,7 +64,18 @@ pub fn send_rtp(
     let before = HostState::now().ok();
     let Running { thread, handle, outcomes } = Driver::spawn(clock, ports)?;
     let (measure, charge, only) = (None, None, address.ip());
-    let added = handle.add(NewFlow { id: 0, spec, port: 0, peer: Some(address), only, rtcp, log, measure, charge });
+    let added = handle.add(NewFlow {
+        id: 0,
+        spec,
+        port: 0,
+        peer: Some(address),
+        only,
+        rtcp,
+        log,
+        measure,
+        charge,
+        announcer: None,
+    });
     if let Err(why) = added {
         handle.quit();
         return Err(SendError::Flow(why));

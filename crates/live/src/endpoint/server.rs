@@ -317,9 +317,18 @@ impl Shared {
             locked(&self.waiting).insert(id, outcome.clone());
             open.ids.insert(id, index);
             let (only, charge) = (ip, Some(Arc::clone(charge)));
-            if let Err(why) =
-                self.handle.add(NewFlow { id, spec, port: 0, peer: None, only, rtcp: None, log: None, measure, charge })
-            {
+            if let Err(why) = self.handle.add(NewFlow {
+                id,
+                spec,
+                port: 0,
+                peer: None,
+                only,
+                rtcp: None,
+                log: None,
+                measure,
+                charge,
+                announcer: None,
+            }) {
                 return refuse(stream, &why);
             }
             // of two the last counts

@@ -102,6 +102,12 @@ impl Capturing {
         })
     }
 
+    /// Instants count from another clock's zero from here on.
+    pub(super) fn change(&mut self, clock: Clock) {
+        self.unix_at_zero = clock.unix_at_zero();
+        self.handed = Time::ZERO;
+    }
+
     /// A packet enters the path at `side`, having left the host there, or reaches it.
     pub(super) fn packet(&mut self, side: Side, at: Time, enters: bool, frame: &[u8]) {
         let is_due = self.file.to().bytes.len() >= HANDED || at.since(self.handed) >= PATIENCE;

@@ -23,6 +23,8 @@ pub struct PathReport {
     pub seed: u64,
     /// How long it ran.
     pub duration_s: f64,
+    /// How long it had been there before, without being measured, until the flows over it began.
+    pub set_up_s: f64,
     /// Why it ended before it was told to, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -117,6 +119,13 @@ impl Recorder {
         })
     }
 
+    /// Begins anew with another clock; the capture goes on.
+    pub(super) fn restart(&mut self, clock: Clock) {
+        self.lag = histogram();
+        self.delays.iter_mut().for_each(Delays::restart);
+        self.capture.iter_mut().for_each(|capture| capture.change(clock));
+    }
+
     /// A frame came in.
     #[inline]
     pub(super) fn entered(&mut self, side: Side, at: Time, frame: &[u8]) {
@@ -196,14 +205,17 @@ struct Delays {
 
 impl Delays {
     fn new(direction: &str, every: Option<Span>) -> Delays {
-        let labels = vec![("direction", direction.to_owned())];
-        let columns = ["time_s", "packets", "delay_mean_s", "delay_max_s"];
-        Delays {
-            all: histogram(),
-            every: every.map(|every| Span(every.0.max(1))),
-            series: Series::new("delay", labels, &columns),
-            current: (0, 0, 0, 0),
-        }
+        let every = every.map(|every| Span(every.0.max(1)));
+        Delays { all: histogram(), every, series: Delays::table(direction.to_owned()), current: (0, 0, 0, 0) }
+    }
+
+    fn table(direction: String) -> Series {
+        Series::new("delay", vec![("direction", direction)], &["time_s", "packets", "delay_mean_s", "delay_max_s"])
+    }
+
+    fn restart(&mut self) {
+        let direction = self.series.labels.swap_remove(0).1;
+        *self = Delays { all: histogram(), every: self.every, series: Delays::table(direction), current: (0, 0, 0, 0) };
     }
 
     fn frame(&mut self, entered: Time, due: Time) {

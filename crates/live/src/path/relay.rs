@@ -5,6 +5,7 @@ use super::device::{Device, Sent};
 use super::emulator::{Emulator, Side};
 use super::record::{PathReport, Recorder};
 use super::spec::PathSpec;
+use crate::beginning::Beginning;
 use crate::clock::{Clock, Lateness, Waiter, Woken, readable};
 use crate::gateway::PathAccessPoint;
 use crate::host::{HostReport, HostState};
@@ -72,6 +73,9 @@ pub struct RelayOptions<'a> {
     pub memory: Size,
     /// An access point before the queue towards the near end, which lowers the windows of TCP's receivers there.
     pub access_point: Option<&'a Law>,
+    /// Whoever says when the flows over the path begin. Then the path begins anew: its links are as fresh ones, instants count
+    /// from there, and what was before is not measured. Not beside an access point, whose time goes on.
+    pub beginning: Option<&'a Beginning>,
 }
 
 impl Default for RelayOptions<'_> {
@@ -83,6 +87,7 @@ impl Default for RelayOptions<'_> {
             capture: None,
             memory: Emulator::MEMORY,
             access_point: None,
+            beginning: None,
         }
     }
 }
@@ -101,22 +106,27 @@ pub fn run(
 ) -> io::Result<PathReport> {
     let before = HostState::now()?;
     let clock = options.clock;
+    let fresh = || Emulator::new(spec, options.record, options.memory);
     let mut relay = Relay {
         clock,
         waiter: Waiter::new(clock)?,
-        emulator: Emulator::new(spec, options.record, options.memory),
+        emulator: fresh(),
+        earlier: None,
         recorder: Recorder::new(clock, options.record, options.capture)?,
         devices: [near, far],
         buffer: vec![0; LONGEST],
         access_point: options.access_point.map(PathAccessPoint::new),
+        beginning: options.beginning.map(|beginning| (beginning, &fresh as &dyn Fn() -> Emulator)),
     };
     let until = options.duration.map_or(Time::NEVER, |duration| Time::ZERO + duration);
     let failure = relay.carry(until, stop)?;
-    let end = clock.now();
+    let end = relay.clock.now();
+    let set_up = Time(relay.clock.monotonic_at_zero()).since(Time(clock.monotonic_at_zero()));
     let report = PathReport {
         name: spec.name.clone(),
         seed: spec.seed,
         duration_s: end.as_secs_f64(),
+        set_up_s: set_up.as_secs_f64(),
         failure,
         directions: Vec::new(),
         queues: Vec::new(),
@@ -126,7 +136,7 @@ pub fn run(
         capture: None,
         access_point: relay.access_point.as_ref().map(PathAccessPoint::report),
         series: Vec::new(),
-        lost: relay.emulator.take_lost().in_monotonic(&clock),
+        lost: relay.emulator.take_lost().in_monotonic(&relay.clock),
     };
     Ok(relay.recorder.finish(relay.emulator.finish(end), end, report))
 }
@@ -135,11 +145,15 @@ struct Relay<'a> {
     clock: Clock,
     waiter: Waiter,
     emulator: Emulator,
+    /// What carried frames before the flows began, while there are some on it, and its clock.
+    earlier: Option<(Clock, Emulator)>,
     recorder: Recorder,
     /// By [`Side`].
     devices: [&'a mut dyn Device; 2],
     buffer: Vec<u8>,
     access_point: Option<PathAccessPoint>,
+    /// Until the flows have begun: who says so, and what makes the path's links anew.
+    beginning: Option<(&'a Beginning, &'a dyn Fn() -> Emulator)>,
 }
 
 impl Relay<'_> {
@@ -161,7 +175,7 @@ impl Relay<'_> {
             let [near, far] = &self.devices;
             let mut fds =
                 [PollFd::new(near, PollFlags::IN), PollFd::new(far, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
-            let woken = self.waiter.wait(&mut fds, self.emulator.next_wake().min(next))?;
+            let woken = self.waiter.wait(&mut fds, self.next_wake().min(next))?;
             // What became readable within the last moment before an instant has not been seen.
             ready = [woken == Woken::Due || readable(&fds[0]), woken == Woken::Due || readable(&fds[1])];
         }
@@ -174,7 +188,7 @@ impl Relay<'_> {
             for side in Side::BOTH {
                 ready[side as usize] = ready[side as usize] && self.take_in(side)?;
             }
-            if self.emulator.next_wake() <= self.clock.now() {
+            if self.next_wake() <= self.clock.now() {
                 self.hand_out()?;
             }
             if ready == [false; 2] {
@@ -188,6 +202,12 @@ impl Relay<'_> {
     fn take_in(&mut self, side: Side) -> Result<bool, String> {
         let received = self.devices[side as usize].recv(&mut self.buffer);
         let Some(len) = received.map_err(|error| gone(side, &error))? else { return Ok(false) };
+        // asked for after the frame has come: the beginning is said before the first frame of the flows leaves
+        if let Some((beginning, fresh)) = self.beginning
+            && let Some(zero) = beginning.take()
+        {
+            self.begin(zero, fresh()).map_err(|error| format!("the system refuses a timer: {error}"))?;
+        }
         let (now, frame) = (self.clock.now(), &mut self.buffer[..len]);
         self.recorder.entered(side, now, frame);
         if let Some(access_point) = &mut self.access_point {
@@ -200,8 +220,42 @@ impl Relay<'_> {
         Ok(true)
     }
 
+    /// The flows have begun when CLOCK_MONOTONIC showed `zero`: with them the path.
+    fn begin(&mut self, zero: u64, fresh: Emulator) -> io::Result<()> {
+        self.beginning = None;
+        let clock = Clock::from_monotonic(zero);
+        self.waiter = Waiter::new(clock)?;
+        self.recorder.restart(clock);
+        self.earlier = Some((self.clock, std::mem::replace(&mut self.emulator, fresh)));
+        self.clock = clock;
+        Ok(())
+    }
+
+    /// When there is something to hand out next.
+    fn next_wake(&self) -> Time {
+        let earlier = self.earlier.as_ref().map_or(Time::NEVER, |(clock, emulator)| match emulator.next_wake() {
+            Time::NEVER => Time::NEVER,
+            wake => self.clock.of_monotonic(clock.monotonic_at_zero() + wake.0),
+        });
+        self.emulator.next_wake().min(earlier)
+    }
+
+    /// Hands out what is due of what came before the flows began.
+    fn hand_out_earlier(&mut self) -> Result<(), String> {
+        let Some((clock, emulator)) = &mut self.earlier else { return Ok(()) };
+        while let Some(release) = emulator.poll(clock.now()) {
+            let side = release.side;
+            self.devices[side as usize].send(release.frame).map_err(|error| gone(side, &error))?;
+        }
+        if emulator.next_wake() == Time::NEVER {
+            self.earlier = None;
+        }
+        Ok(())
+    }
+
     /// Hands out what is due.
     fn hand_out(&mut self) -> Result<(), String> {
+        self.hand_out_earlier()?;
         loop {
             let now = self.clock.now();
             let Some(release) = self.emulator.poll(now) else { return Ok(()) };

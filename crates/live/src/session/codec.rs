@@ -64,7 +64,7 @@ pub(super) struct Codec {
     segment: u16,
     /// By place: connections, and what has come of them.
     arrived: Vec<Arrived>,
-    /// The first RTP packet's timestamp, and when it came.
+    /// The first RTP packet's timestamp, and when it came; of one that is sent, when what is in it was captured.
     first: Option<(u32, Time)>,
 }
 
@@ -93,6 +93,11 @@ impl Codec {
         let (stamps, arrived) = (VecDeque::new(), Vec::new());
         let peer = RtpPeer::default();
         Codec { id, kind, peer, header, below, stamps, next: 0, segment, arrived, first: None }
+    }
+
+    /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
+    pub(super) fn first_rtp(&self) -> Option<(u32, Time)> {
+        self.first
     }
 
     /// RTP's data packets are as this receiver wants them.
@@ -124,12 +129,15 @@ impl Codec {
                     let _ = rtcp::encode(compound, to);
                 });
             }
-            (Some(Extra::Rtp(data)), _) => out.push(payload - original_len(data).min(payload), ecn, |to| {
-                // fillers and retransmissions have types of their own
-                let media = data.payload_type == RtpData::PAYLOAD_TYPE;
-                let payload_type = if media { self.peer.payload_type } else { data.payload_type };
-                let _ = rtp::encode_with(&RtpData { payload_type, ..*data }, self.peer.transport_id, to);
-            }),
+            (Some(Extra::Rtp(data)), _) => {
+                self.first.get_or_insert((data.timestamp, Time(u64::from(timestamp.0) << 8)));
+                out.push(payload - original_len(data).min(payload), ecn, |to| {
+                    // fillers and retransmissions have types of their own
+                    let media = data.payload_type == RtpData::PAYLOAD_TYPE;
+                    let payload_type = if media { self.peer.payload_type } else { data.payload_type };
+                    let _ = rtp::encode_with(&RtpData { payload_type, ..*data }, self.peer.transport_id, to);
+                });
+            }
             (Some(Extra::TfrcData(subflow, data)), Kind::Tfrc { several }) => {
                 self.sent(timestamp);
                 let (rtt, subflow) = (Ticks::nearest(data.rtt), several.then_some(*subflow));

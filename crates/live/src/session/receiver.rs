@@ -88,6 +88,11 @@ impl ReceiverSession {
         &mut self.sink
     }
 
+    /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
+    pub(crate) fn first_rtp(&self) -> Option<(u32, Time)> {
+        self.codec.first_rtp()
+    }
+
     /// The session's time at which the machine's began; zero before it has.
     #[must_use]
     pub fn epoch(&self) -> Time {

@@ -196,6 +196,11 @@ impl SenderSession {
         &mut self.source
     }
 
+    /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
+    pub(crate) fn first_rtp(&self) -> Option<(u32, Time)> {
+        self.codec.first_rtp()
+    }
+
     /// The session's time at which the machine's began; zero before it has.
     #[must_use]
     pub fn epoch(&self) -> Time {

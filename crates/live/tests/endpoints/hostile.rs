@@ -56,7 +56,7 @@ fn hostile_flows_beside_another() -> Result<(), String> {
     let add = |id: u64, spec: SessionSpec, only: &str| {
         let only = only.parse().unwrap();
         let (rtcp, log, measure, charge) = (None, None, None, None);
-        handle.add(NewFlow { id, spec, port: 0, peer: None, only, rtcp, log, measure, charge })
+        handle.add(NewFlow { id, spec, port: 0, peer: None, only, rtcp, log, measure, charge, announcer: None })
     };
     add(0, spec(&[("cc", "udp"), ("app", CBR)], 1), "127.0.0.1").unwrap();
     let modest = taker("127.0.0.1", server, 1);

@@ -58,7 +58,16 @@ fn a_server_without_the_key_is_not_believed() {
 }
 
 fn nobody() -> SendOptions {
-    SendOptions { host: String::new(), port: 0, key: None, flows: vec![], logs: None, results: None, ports: None }
+    SendOptions {
+        host: String::new(),
+        port: 0,
+        key: None,
+        flows: vec![],
+        logs: None,
+        results: None,
+        ports: None,
+        beginning: None,
+    }
 }
 
 /// Stands between a client and a server, and keeps what passes: from the client, and from the server.

@@ -22,7 +22,16 @@ fn told_by(flows: usize, says: impl Fn(usize) -> Vec<Tell> + Send + 'static) -> 
         flow
     });
     let host = "127.0.0.1".to_owned();
-    let asked = SendOptions { host, port, key: None, flows: wanted.collect(), logs: None, results: None, ports: None };
+    let asked = SendOptions {
+        host,
+        port,
+        key: None,
+        flows: wanted.collect(),
+        logs: None,
+        results: None,
+        ports: None,
+        beginning: None,
+    };
     let server = thread::spawn(move || {
         let mut channel = accepted(&listener);
         let _ = channel.write(&Tell::Welcome { max_rate_bps: 1, max_duration_ms: 1 }, PATIENCE);
@@ -147,6 +156,7 @@ fn a_servers_texts_are_cleaned() {
             logs: None,
             results: None,
             ports: None,
+            beginning: None,
         };
         let sending = || {
             thread::spawn({
