@@ -127,6 +127,8 @@ def test_the_same_in_both_worlds(what: str, flow: str, off: float) -> None:
         assert set(run.series) == {"rate", "queue"}
         assert math.isclose(real["goodput_bps"], simulated["goodput_bps"][0], rel_tol=off), real
         assert real["goodput_cov"] is not None
+        if what == "BBR":
+            assert math.isclose(real["rtt_mean_s"], simulated["rtt_mean_s"][0], rel_tol=0.05), real
 
     conclusive(measure, check)
 

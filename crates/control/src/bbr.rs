@@ -439,7 +439,7 @@ impl WindowController for Bbr {
         self.min_rtt.map(Span::as_secs_f64)
     }
     fn needs(&self) -> Needs {
-        Needs::MODEL
+        Needs::RATE_MODEL
     }
     /// `bbr_main`.
     fn on_delivery(&mut self, sample: &RateSample, path: &PathView) {

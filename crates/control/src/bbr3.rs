@@ -384,7 +384,7 @@ impl WindowController for Bbr3 {
         self.min_rtt.map(Span::as_secs_f64)
     }
     fn needs(&self) -> Needs {
-        Needs::MODEL
+        Needs::RATE_MODEL
     }
     fn on_delivery(&mut self, sample: &RateSample, path: &PathView) {
         self.update(sample, path);

@@ -445,7 +445,7 @@ impl WindowController for C4 {
         (self.running_min_rtt < f64::INFINITY).then_some(self.running_min_rtt)
     }
     fn needs(&self) -> Needs {
-        Needs::MODEL
+        Needs::RATE_MODEL
     }
     fn on_delivery(&mut self, sample: &RateSample, path: &PathView) {
         self.smss = f64::from(path.segment);

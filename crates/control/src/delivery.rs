@@ -122,6 +122,8 @@ pub struct Needs {
     pub deliveries: bool,
     /// Segments leave at its rate.
     pub pacing: bool,
+    /// That rate, not acknowledgements, says when they leave: the window bounds what is in flight, well above what the path holds.
+    pub rate_leads: bool,
     /// Marks, and how they are told; `Off`: as the flow has it.
     pub ecn: Ecn,
     /// Segments are ECT(1), for a queue that keeps such apart (RFC 9331).
@@ -130,9 +132,11 @@ pub struct Needs {
 
 impl Needs {
     /// Nothing.
-    pub const NONE: Needs = Needs { deliveries: false, pacing: false, ecn: Ecn::Off, l4s: false };
-    /// Both: a model of the path.
+    pub const NONE: Needs = Needs { deliveries: false, pacing: false, rate_leads: false, ecn: Ecn::Off, l4s: false };
+    /// Both: a model of the path, by which the window is set.
     pub const MODEL: Needs = Needs { deliveries: true, pacing: true, ..Needs::NONE };
+    /// A model of the path, by which the rate is set.
+    pub const RATE_MODEL: Needs = Needs { rate_leads: true, ..Needs::MODEL };
 }
 
 /// The greatest of a series over a window, kept as three samples (K. Nichols' filter, as Linux has it in `lib/minmax.c`). Once the

@@ -10,6 +10,7 @@ use crate::notices::{Seen, in_words};
 use crate::scenario::values::HostDelay;
 use crate::summary::Notice;
 use paceline_apps::Application;
+use paceline_control::WindowController as _;
 use paceline_engine::DropReason;
 use paceline_flow::Transport;
 use paceline_path::{Loss, Queue};
@@ -31,11 +32,17 @@ pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
                 let size = Size::from_bytes(u64::from(flow.transport.segment()) + u64::from(flow.transport.header()));
                 let of_packets = slowest.map_or(HOSTS, |rate| rate.time_for(size).mul_f64(times));
                 let of_hosts = of_packets.min(HOSTS);
-                let follows_acks = matches!(flow.transport, Transport::Tcp { .. });
-                (if follows_acks { of_packets.min(Span::from_secs(1)) } else { of_hosts }, of_hosts)
+                let most = if follows_acknowledgements(flow) { Span::from_secs(1) } else { HOSTS };
+                (of_packets.min(most), of_hosts)
             }
         };
     }
+}
+
+/// Whether a flow's segments leave when acknowledgements come. Those whose rate leads mix by themselves, and what lay in their host
+/// would be in flight to them, but not in their round trips.
+fn follows_acknowledgements(flow: &FlowModel) -> bool {
+    matches!(&flow.transport, Transport::Tcp { controller, .. } if !controller.needs().rate_leads)
 }
 
 /// The nodes whose hosts keep the order of each flow's packets, but not of all together: those that delay TCP's data and
@@ -44,7 +51,7 @@ pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
 pub fn hosts_apart(model: &Model) -> BTreeSet<usize> {
     let mut users = vec![0; model.nodes.len()];
     model.flows.iter().for_each(|flow| [flow.source, flow.sink].into_iter().for_each(|host| users[host] += 1));
-    let delayed = |flow: &&FlowModel| matches!(flow.transport, Transport::Tcp { .. }) && flow.sender_delay > Span::ZERO;
+    let delayed = |flow: &&FlowModel| follows_acknowledgements(flow) && flow.sender_delay > Span::ZERO;
     model.flows.iter().filter(delayed).map(|flow| flow.source).filter(|&host| users[host] > 1).collect()
 }
 

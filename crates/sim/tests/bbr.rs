@@ -1,7 +1,9 @@
 //! BBR beside others' numbers: picoquic's (@d199d45b, its own simulator) of one flow through 10 Mbit/s and 50 ms.
 //!
 //! Its goodput is of UDP payload without headers, of 10.0087 Mbit/s; compared are shares of the link. Its `bbr` is of an older text
-//! than ours (it leaves Startup by max_bw, and probes less high), so of `bbr3` goodput alone; of `bbr1` the round trip too.
+//! than ours (it leaves Startup by max_bw, and probes less high), so of `bbr3` goodput alone; of `bbr1` the round trip too. Its
+//! estimates of the rate come out a little low, so that no queue stands; a kernel's is longer by as much as ours is, or more
+//! (docs/profiles.md), and so is that of our own code in real time (docs/decisions/host-delay.md).
 
 use paceline_sim::scenario::{Document, Scenario};
 use paceline_sim::{RunOptions, expand, run};
@@ -35,7 +37,7 @@ fn bbr_1_has_picoquic_s_goodput_and_round_trip() {
         for (limit, (share, trip)) in LIMITS.into_iter().zip(of_picoquic) {
             let (ours, waits, _) = outcome("bbr", profile, limit, "", 3);
             assert!((ours - share).abs() < 0.025, "{profile} {limit}: {ours} of the link, {share} there");
-            assert!((waits / trip - 1.0).abs() < 0.04, "{profile} {limit}: {waits} ms, {trip} there");
+            assert!((-0.04..0.07).contains(&(waits / trip - 1.0)), "{profile} {limit}: {waits} ms, {trip} there");
         }
     }
 }
@@ -46,7 +48,7 @@ fn bbr_1_makes_light_of_random_loss_as_picoquic_s() {
     for profile in ["rfc", "linux"] {
         let (ours, trip, lost) = outcome("bbr", profile, 62_500, loss, 5);
         assert!((ours - 0.9965).abs() < 0.03, "{profile}: {ours}");
-        assert!((trip / 58.9 - 1.0).abs() < 0.04, "{profile}: {trip} ms");
+        assert!((0.0..0.07).contains(&(trip / 58.9 - 1.0)), "{profile}: {trip} ms");
         assert!((0.008..0.016).contains(&lost), "{profile}: {lost}; there 0.0138");
     }
 }

@@ -1,7 +1,7 @@
 //! C4 beside its authors' numbers: picoquic's `c4` (@d199d45b, its own simulator) through 10 Mbit/s and 50 ms, unless said.
 //!
-//! Its shares are of the 10.0087 Mbit/s that its link carries; ours are of the link's bits. Ours has up to two packets of
-//! `host_delay` and delayed acknowledgements in its round trips.
+//! Its shares are of the 10.0087 Mbit/s that its link carries; ours are of the link's bits. Ours has delayed
+//! acknowledgements in its round trips.
 
 use paceline_sim::scenario::{Document, Scenario};
 use paceline_sim::{RunOptions, expand, run};
