@@ -1,13 +1,13 @@
 //! A live video encoder: frames at a fixed rate, whose sizes follow a target.
 //!
 //! The statistical model of RFC 8593 section 5 (X. Zhu, S. Mena, Z. Sarker, "Video Traffic Models for RTP Congestion Control
-//! Evaluations", 2019), with frames at exact intervals and with key frames at intervals too: a new target is followed at
-//! once, but then none for a reaction time; a frame's size is its share of the rate times a Laplace draw around 1; a key
-//! frame is several times as large, and the frames that follow it make up for it.
+//! Evaluations", 2019), with key frames besides: a new target is followed at once, but then none for a reaction time; an abrupt one
+//! begins a burst, a large frame for which the next ones make up; a frame's size is its share of the rate, and the interval before the
+//! next its share of a second, each times a Laplace draw around 1; a key frame is several times as large as others, and the frames that
+//! follow it make up for it.
 //!
-//! What differs from the RFC: frame intervals do not fluctuate (`SCALE_t` of section 5.3 is 0); a change of the target
-//! begins no burst (section 5.2), only a key frame does, whose size is a multiple of the mean (`key_size`) and not bytes
-//! (`K_B`), over `K_d` = 8 frames; and a draw below a tenth counts as a tenth. There is no trace-driven source (section 6).
+//! What differs from the RFC: a draw below a tenth counts as a tenth. What is abrupt it leaves open (`change`, as in its reference
+//! implementation, `syncodecs`). There is no trace-driven source (section 6).
 
 use crate::application::{Action, Period};
 use paceline_random::{Sequence, Stream};
@@ -31,6 +31,10 @@ pub struct EncoderModel {
     pub max_rate: Rate,
     /// Scale of the Laplace law of frame sizes, as a share of their mean.
     pub jitter: f64,
+    /// The same of the intervals between frames (`SCALE_t`).
+    pub interval_jitter: f64,
+    /// What an abrupt change of the rate begins.
+    pub burst: Option<Burst>,
     /// After a change of the rate none follows for so long.
     pub reaction: Span,
     /// From one key frame to the next; zero: only the first frame is one.
@@ -45,6 +49,17 @@ pub struct EncoderModel {
     pub needs: FrameNeeds,
     /// A frame is skipped when what waits at the sender takes longer than this to leave.
     pub max_queue: Span,
+}
+
+/// A large frame and those that make up for it (RFC 8593 section 5.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Burst {
+    /// The large one, headers included, unless a mean frame is larger (`K_B`).
+    pub size: Size,
+    /// All of them (`K_d`), two or more.
+    pub frames: u32,
+    /// A change is abrupt that is by more than this share of the rate before.
+    pub change: f64,
 }
 
 /// What frames need to be decoded.
@@ -62,8 +77,12 @@ pub struct Encoder {
     model: EncoderModel,
     period: Period,
     draws: Sequence,
+    /// Of intervals.
+    gaps: Sequence,
     /// Frames so far.
     frames: u64,
+    /// By how many mean intervals the next frame is later than by the clock.
+    drift: f64,
     /// Frames captured since measuring began, and since when that is.
     counted: u64,
     from: Time,
@@ -74,6 +93,8 @@ pub struct Encoder {
     /// Frames since the last key frame, that included.
     since_key: u32,
     next_key: Time,
+    /// Frames of a burst that are to come.
+    in_burst: u32,
     /// When it captures nothing, the first to come last.
     pauses: Vec<Period>,
     stopped: bool,
@@ -95,13 +116,16 @@ impl Encoder {
             model,
             period,
             draws: Sequence::new(stream),
+            gaps: Sequence::new(stream.fork(1)),
             frames: 0,
+            drift: 0.0,
             counted: 0,
             from: Time::ZERO,
             rate: model.min_rate,
             ready: Time::ZERO,
             since_key: 0,
             next_key: period.start,
+            in_burst: 0,
             pauses: Vec::new(),
             stopped: false,
             queueing: Span::ZERO,
@@ -112,7 +136,7 @@ impl Encoder {
     }
 
     /// Nothing is captured in these periods, which lie apart; the first frame after one is a key frame. Frames keep their
-    /// instants.
+    /// instants; with draws of intervals the first one after comes at the pause's end.
     #[must_use]
     pub fn pausing(mut self, mut pauses: Vec<Period>) -> Encoder {
         pauses.sort_by_key(|pause| core::cmp::Reverse(pause.start));
@@ -132,6 +156,9 @@ impl Encoder {
             if next < pause.stop {
                 let within = pause.stop.since(self.period.start).as_secs_f64() * self.model.frame_rate;
                 self.frames = (libm::ceil(within - 1e-9) as u64).max(self.frames + 1);
+                if self.model.interval_jitter > 0.0 {
+                    self.drift = within - self.frames as f64;
+                }
                 self.next_key = self.capture(self.frames);
             }
         }
@@ -141,6 +168,9 @@ impl Encoder {
     pub fn aim(&mut self, target: Rate, now: Time) {
         let rate = Rate(target.0.min(self.model.max_rate.0).max(self.model.min_rate.0));
         if now >= self.ready && rate != self.rate {
+            let change = (rate.bps() / self.rate.bps() - 1.0).abs();
+            self.in_burst =
+                self.model.burst.filter(|burst| change > burst.change).map_or(self.in_burst, |burst| burst.frames);
             self.rate = rate;
             self.ready = now + self.model.reaction;
         }
@@ -191,7 +221,14 @@ impl Encoder {
 
     /// When frame `index` is captured.
     fn capture(&self, index: u64) -> Time {
-        self.period.start + Span::from_secs_f64(index as f64 / self.model.frame_rate)
+        self.period.start + Span::from_secs_f64((index as f64 + self.drift) / self.model.frame_rate)
+    }
+
+    /// Draws how much longer than usual the interval to the next frame is.
+    fn draw_interval(&mut self) {
+        if self.model.interval_jitter > 0.0 {
+            self.drift += laplace(self.gaps.unit(), self.model.interval_jitter).max(LEAST) - 1.0;
+        }
     }
 
     /// See [`crate::Application::next_action`].
@@ -208,6 +245,7 @@ impl Encoder {
             return Action::Wait;
         }
         self.frames += 1;
+        self.draw_interval();
         if self.queueing > self.model.max_queue {
             self.skipped += u64::from(captured >= self.from);
             self.skip();
@@ -229,7 +267,11 @@ impl Encoder {
         }
         self.since_key = self.since_key.saturating_add(1);
         let share = if key {
+            self.in_burst = 0;
             self.model.key_size
+        } else if let Some(burst) = self.model.burst.filter(|_| self.in_burst > 0) {
+            self.in_burst -= 1;
+            self.of_burst(&burst, self.in_burst + 1 == burst.frames)
         } else if self.since_key <= TRANSIENT {
             (f64::from(TRANSIENT) - self.model.key_size) / f64::from(TRANSIENT - 1)
         } else {
@@ -238,6 +280,13 @@ impl Encoder {
         let drawn = laplace(self.draws.unit(), self.model.jitter).max(LEAST);
         let wire = self.rate.bps() / 8.0 / self.model.frame_rate * share.max(LEAST) * drawn;
         Size(payload(wire, self.model.segment.0.max(1) as f64, self.model.header.0 as f64).max(1.0) as u64)
+    }
+
+    /// The share of a mean frame that the first one of a burst has, or any other.
+    fn of_burst(&self, burst: &Burst, first: bool) -> f64 {
+        let (frames, mean) = (f64::from(burst.frames), self.rate.bps() / 8.0 / self.model.frame_rate);
+        let large = (burst.size.0 as f64 / mean).clamp(1.0, frames);
+        if first { large } else { (frames - large) / (frames - 1.0) }
     }
 
     /// See [`crate::Application::next_wake`].
@@ -268,6 +317,8 @@ mod tests {
         min_rate: Rate(100_000),
         max_rate: Rate(2_000_000),
         jitter: 0.15,
+        interval_jitter: 0.0,
+        burst: None,
         reaction: Span::from_millis(200),
         key_interval: Span::ZERO,
         key_size: 1.0,
@@ -306,6 +357,60 @@ mod tests {
         // of a Laplace law the mean distance from the middle is its scale
         let spread = wire.iter().map(|size| (size - 4166.7).abs()).sum::<f64>() / wire.len() as f64;
         assert!((spread / 4166.7 - 0.15).abs() < 0.005, "{spread}");
+    }
+
+    #[test]
+    fn section_5_3_intervals_have_a_laplace_law_too() {
+        let mut encoder = encoder(EncoderModel { interval_jitter: 0.15, ..MODEL });
+        let times: Vec<f64> = frames(&mut encoder, 30_001).iter().map(|f| f.0).collect();
+        let gaps: Vec<f64> = times.windows(2).map(|two| (two[1] - two[0]) * 30.0).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        assert!((mean - 1.0).abs() < 0.005, "{mean}");
+        let spread = gaps.iter().map(|gap| (gap - 1.0).abs()).sum::<f64>() / gaps.len() as f64;
+        assert!((spread - 0.15).abs() < 0.005, "{spread}");
+        let together = gaps.windows(2).map(|two| (two[0] - 1.0) * (two[1] - 1.0)).sum::<f64>() / gaps.len() as f64;
+        // of a Laplace law the variance is twice the square of the scale
+        assert!(together.abs() < 0.05 * 2.0 * 0.15 * 0.15, "one draw has nothing to do with the next: {together}");
+        let mut wild = self::encoder(EncoderModel { interval_jitter: 1.0, ..MODEL });
+        let times: Vec<f64> = frames(&mut wild, 3000).iter().map(|f| f.0).collect();
+        let least = times.windows(2).map(|two| (two[1] - two[0]) * 30.0).fold(f64::MAX, f64::min);
+        assert!((least - 0.1).abs() < 1e-6, "{least}");
+    }
+
+    #[test]
+    fn intervals_that_vary_leave_sizes_and_pauses_as_they_are() {
+        let at = |ms: u64| Time(ms * 1_000_000);
+        let sizes = |model| frames(&mut encoder(model), 100).iter().map(|f| f.1).collect::<Vec<u64>>();
+        let varied = EncoderModel { interval_jitter: 0.3, ..MODEL };
+        assert_eq!(sizes(varied), sizes(MODEL));
+        let mut paused = encoder(varied).pausing(vec![Period { start: at(1500), stop: at(2501) }]);
+        let times: Vec<f64> = frames(&mut paused, 60).iter().map(|f| f.0).collect();
+        assert!(times.iter().all(|time| !(1.5..2.501).contains(time)) && times.contains(&2.501), "{times:?}");
+    }
+
+    /// At 1 Mbit/s and 30 frames a second a mean frame has 4167 bytes, and the example's burst begins with 3.24 of them.
+    #[test]
+    fn section_5_2_an_abrupt_change_begins_a_burst() {
+        let burst = Some(Burst { size: Size(13_500), frames: 8, change: 0.5 });
+        let mut encoder = encoder(EncoderModel { burst, jitter: 0.0, ..MODEL });
+        let mean = 1e6 / 8.0 / 30.0;
+        let shares = |encoder: &mut Encoder, count: usize, rate: f64| -> Vec<f64> {
+            let wire = |size: u64| size as f64 + 40.0 * libm::ceil(size as f64 / 1460.0);
+            frames(encoder, count).iter().map(|frame| wire(frame.1) / (rate / 240.0)).collect()
+        };
+        frames(&mut encoder, 10); // the key frame and what makes up for it, at 100 kbit/s
+        encoder.aim(Rate(1_000_000), Time::ZERO);
+        let found = shares(&mut encoder, 9, 1e6);
+        let expected = (8.0 - 13_500.0 / mean) / 7.0;
+        assert!((found[0] - 13_500.0 / mean).abs() < 1e-3, "{found:?}");
+        assert!(found[1..8].iter().all(|share| (share - expected).abs() < 1e-3), "{found:?}");
+        assert!((found[8] - 1.0).abs() < 1e-3 && (found[..8].iter().sum::<f64>() - 8.0).abs() < 1e-2, "{found:?}");
+        // by half is not by more than half, either way; what is larger than the burst's frame is not made smaller
+        let at = |ms: u64| Time(ms * 1_000_000);
+        encoder.aim(Rate(1_500_000), at(1000));
+        assert!(shares(&mut encoder, 1, 1.5e6)[0] < 1.01);
+        encoder.aim(Rate(700_000), at(2000));
+        assert!((shares(&mut encoder, 1, 0.7e6)[0] - 13_500.0 * 240.0 / 0.7e6).abs() < 1e-3);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::scenario::windows::Windows;
 use crate::scenario::{Flow, Scenario};
 use crate::told;
 use paceline_apps::cbr::Cbr;
-use paceline_apps::encoder::{Encoder, EncoderModel, FrameNeeds};
+use paceline_apps::encoder::{Burst, Encoder, EncoderModel, FrameNeeds};
 use paceline_apps::ftp::{Ftp, Limited};
 use paceline_apps::game::GameModel;
 use paceline_apps::onoff::{OnOff, OnOffModel};
@@ -494,6 +494,8 @@ fn app(
             min_rate,
             max_rate,
             jitter,
+            interval_jitter,
+            burst,
             reaction,
             key_interval,
             key_size,
@@ -506,6 +508,8 @@ fn app(
                 min_rate: *min_rate,
                 max_rate: *max_rate,
                 jitter: jitter.0,
+                interval_jitter: interval_jitter.0,
+                burst: burst.map(|burst| Burst { size: burst.size, frames: burst.frames, change: burst.change.0 }),
                 reaction: *reaction,
                 key_interval: *key_interval,
                 key_size: *key_size,

@@ -1,6 +1,6 @@
-//! Parts of an encoder's table in a scenario file: its pauses, and its receiver's jitter buffer.
+//! Parts of an encoder's table in a scenario file: its pauses and bursts, and its receiver's jitter buffer.
 
-use paceline_units::Span;
+use paceline_units::{Ratio, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,34 @@ pub struct JitterBuffer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "3 s with `rtp.nack`, else 0 s", "x-max" = "1000 s"))]
     pub key_request_after: Option<Span>,
+}
+
+/// What an encoder does when its rate changes abruptly (RFC 8593, section 5.2): frames of which the first is large, and that all
+/// together have the share of the rate that is theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderBurst {
+    /// The first frame, all headers counted, if a mean one is not larger (`K_B`).
+    #[serde(default = "burst_size")]
+    #[schemars(extend("x-min" = "1 B", "x-max" = "100 MB"))]
+    pub size: Size,
+    /// How many frames it has (`K_d`).
+    #[serde(default = "eight_frames")]
+    #[schemars(range(min = 2, max = 1000))]
+    pub frames: u32,
+    /// Abrupt is a change by more than this share of the rate before.
+    #[serde(default = "half")]
+    pub change: Ratio,
+}
+
+const fn burst_size() -> Size {
+    Size(13_500)
+}
+const fn eight_frames() -> u32 {
+    8
+}
+const fn half() -> Ratio {
+    Ratio(0.5)
 }
 
 /// A time in which nothing is captured.

@@ -1,7 +1,7 @@
 //! Flows in a scenario file: endpoints, TCP and its options, the application.
 
 use super::draw::Draw;
-pub use super::encoder::{JitterBuffer, Pause};
+pub use super::encoder::{EncoderBurst, JitterBuffer, Pause};
 use super::link::FlowAccessTable;
 use super::model::Profile;
 use super::parameters::ParameterValue;
@@ -343,6 +343,13 @@ pub enum App {
         /// Scale of the Laplace law of frame sizes, as a share of their mean.
         #[serde(default = "fifteen_percent")]
         jitter: Ratio,
+        /// The same of the intervals between frames, as a share of theirs (`SCALE_t`; its example is 0.15).
+        #[serde(default)]
+        interval_jitter: Ratio,
+        /// What an abrupt change of the rate begins: a large frame, for which those after it make up.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none"))]
+        burst: Option<EncoderBurst>,
         /// After a change of the rate none follows for so long.
         #[serde(default = "fifth_second")]
         #[schemars(extend("x-max" = "1000 s"))]
