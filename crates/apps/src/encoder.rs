@@ -7,9 +7,11 @@
 //! follow it make up for it.
 //!
 //! What differs from the RFC: a draw below a tenth counts as a tenth. What is abrupt it leaves open (`change`, as in its reference
-//! implementation, `syncodecs`). There is no trace-driven source (section 6).
+//! implementation, `syncodecs`). With a [`Ladder`] it is the trace-driven model (section 6): frames have recorded sizes, from the first on
+//! where a key frame is asked for.
 
 use crate::application::{Action, Period};
+use crate::ladder::Ladder;
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 
@@ -95,6 +97,8 @@ pub struct Encoder {
     next_key: Time,
     /// Frames of a burst that are to come.
     in_burst: u32,
+    /// What frames are recorded, and the next one.
+    ladder: Option<(Ladder, usize)>,
     /// When it captures nothing, the first to come last.
     pauses: Vec<Period>,
     stopped: bool,
@@ -126,6 +130,7 @@ impl Encoder {
             since_key: 0,
             next_key: period.start,
             in_burst: 0,
+            ladder: None,
             pauses: Vec::new(),
             stopped: false,
             queueing: Span::ZERO,
@@ -142,6 +147,13 @@ impl Encoder {
         pauses.sort_by_key(|pause| core::cmp::Reverse(pause.start));
         self.pauses = pauses;
         self.skip();
+        self
+    }
+
+    /// Frames have recorded sizes: the model's jitter of sizes, bursts and key frames at intervals are without meaning.
+    #[must_use]
+    pub fn playing(mut self, ladder: Ladder) -> Encoder {
+        self.ladder = Some((ladder, 0));
         self
     }
 
@@ -263,7 +275,11 @@ impl Encoder {
         if key {
             self.since_key = 0;
             let interval = self.model.key_interval;
-            self.next_key = if interval > Span::ZERO { captured + interval } else { Time::NEVER };
+            let repeats = interval > Span::ZERO && self.ladder.is_none();
+            self.next_key = if repeats { captured + interval } else { Time::NEVER };
+        }
+        if let Some(size) = self.recorded(key) {
+            return size;
         }
         self.since_key = self.since_key.saturating_add(1);
         let share = if key {
@@ -278,8 +294,25 @@ impl Encoder {
             1.0
         };
         let drawn = laplace(self.draws.unit(), self.model.jitter).max(LEAST);
-        let wire = self.rate.bps() / 8.0 / self.model.frame_rate * share.max(LEAST) * drawn;
-        Size(payload(wire, self.model.segment.0.max(1) as f64, self.model.header.0 as f64).max(1.0) as u64)
+        Size(self.payload(share.max(LEAST) * drawn).max(1.0) as u64)
+    }
+
+    /// The payload of a frame that has this share of a mean one, headers included.
+    fn payload(&self, share: f64) -> f64 {
+        let wire = self.rate.bps() / 8.0 / self.model.frame_rate * share;
+        payload(wire, self.model.segment.0.max(1) as f64, self.model.header.0 as f64)
+    }
+
+    /// The next frame of those that are recorded, at the rate that the headers of a mean frame leave.
+    fn recorded(&mut self, key: bool) -> Option<Size> {
+        let rate = self.payload(1.0) * 8.0 * self.model.frame_rate;
+        let (ladder, next) = self.ladder.as_mut()?;
+        if key {
+            *next = 0;
+        }
+        let size = ladder.size(rate, *next);
+        *next = ladder.after(*next);
+        Some(Size(size as u64))
     }
 
     /// The share of a mean frame that the first one of a burst has, or any other.
@@ -386,6 +419,24 @@ mod tests {
         let mut paused = encoder(varied).pausing(vec![Period { start: at(1500), stop: at(2501) }]);
         let times: Vec<f64> = frames(&mut paused, 60).iter().map(|f| f.0).collect();
         assert!(times.iter().all(|time| !(1.5..2.501).contains(time)) && times.contains(&2.501), "{times:?}");
+    }
+
+    /// A frame of 250 kbit/s and its header make 252.4 kbit/s: what is recorded is of payload.
+    #[test]
+    fn section_6_recorded_frames_follow_the_target_without_headers() {
+        let sizes = |rate: u32| (0..100).map(|frame| rate / 240 + frame).collect::<Vec<u32>>();
+        let rungs = [200_000, 400_000].map(|rate| (Rate(u64::from(rate)), sizes(rate)));
+        let ladder = Ladder::new(rungs.into(), 20).unwrap();
+        let mut encoder = encoder(MODEL).playing(ladder);
+        let expected = |rate: f64, frame: usize| rate / 240.0 + frame as f64;
+        encoder.aim(Rate(200_000 + 240 * 40), Time::ZERO);
+        for (at, frame) in frames(&mut encoder, 120).iter().zip((0..100).chain(20..40)) {
+            assert!((at.1 as f64 - expected(200e3, frame)).abs() < 2.0, "{frame}: {at:?}");
+        }
+        encoder.request_key(encoder.next_wake().unwrap());
+        assert!((frames(&mut encoder, 1)[0].1 as f64 - expected(200e3, 0)).abs() < 2.0);
+        encoder.aim(Rate(300_000 + 240 * 40), Time(9_000_000_000));
+        assert!((frames(&mut encoder, 1)[0].1 as f64 - expected(300e3, 1)).abs() < 2.0);
     }
 
     /// At 1 Mbit/s and 30 frames a second a mean frame has 4167 bytes, and the example's burst begins with 3.24 of them.

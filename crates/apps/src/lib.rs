@@ -1,7 +1,7 @@
 //! Traffic: what hands data to a connection, and what takes it out at the other end.
 //!
 //! Lives here: greedy and sized transfers ([`ftp`]), web traffic ([`web`]), Pareto on/off traffic ([`onoff`]), constant bit
-//! rate ([`cbr`]), the media stream's sender ([`stream`]) and its player ([`player`]), a live video's encoder ([`encoder`]) and who watches it
+//! rate ([`cbr`]), the media stream's sender ([`stream`]) and its player ([`player`]), a live video's encoder ([`encoder`], or recorded at several rates: [`ladder`]) and who watches it
 //! ([`viewer`]); one way of a [`game`], of a call's [`voice`], [`video`] of a model or a trace, all three [`timed`]. State machines without I/O that know nothing of TCP: time and progress come in as arguments, [`Action`]s go
 //! out. Uses units and random. Look first at [`Application`].
 
@@ -10,6 +10,7 @@ pub mod cbr;
 pub mod encoder;
 pub mod ftp;
 pub mod game;
+pub mod ladder;
 pub mod onoff;
 mod picture;
 pub mod player;

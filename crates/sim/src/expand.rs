@@ -496,6 +496,8 @@ fn app(
             jitter,
             interval_jitter,
             burst,
+            traces: _, // read: the flow has the ladder
+            skip_frames: _,
             reaction,
             key_interval,
             key_size,
@@ -519,7 +521,10 @@ fn app(
                 max_queue: max_queue.unwrap_or(Span::MAX),
             };
             let pause = |p: &Pause| Period { start: Time::ZERO + p.from, stop: Time::ZERO + p.to };
-            let encoder = Encoder::new(model, stream, period).pausing(pauses.iter().map(pause).collect());
+            let mut encoder = Encoder::new(model, stream, period).pausing(pauses.iter().map(pause).collect());
+            if let Some(ladder) = &flow.ladder {
+                encoder = encoder.playing(ladder.clone());
+            }
             (paceline_apps::Application::Encoder(encoder), None)
         }
         App::Cbr { rate } => (paceline_apps::Application::Cbr(Cbr::new(*rate, segment, period)), None),

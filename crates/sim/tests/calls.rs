@@ -6,8 +6,12 @@ use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
 use paceline_units::Span;
 
 fn output(text: &str, seed: u64) -> RunOutput {
+    output_with(text, seed, &mut |_| Err("none".into()))
+}
+
+fn output_with(text: &str, seed: u64, read: &mut dyn FnMut(&str) -> Result<String, String>) -> RunOutput {
     let document = Document::parse(text, "call.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let scenario = Scenario::check(&document, read).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let recording = Recording::of(&["rtcp"], Span::from_millis(100)).unwrap();
     simulate(&scenario, seed, &RunOptions { recording, ..RunOptions::default() }).unwrap()
 }
@@ -66,6 +70,27 @@ fn the_encoder_follows_the_rate_down_and_up() {
     assert!(mean(25.0, 30.0) > 1.4e6, "{}", mean(25.0, 30.0));
     assert!((0.3e6..0.55e6).contains(&mean(38.0, 45.0)), "{}", mean(38.0, 45.0));
     assert!(mean(55.0, 60.0) > 1.2e6, "{}", mean(55.0, 60.0));
+}
+
+/// RFC 8593 section 6: files named by their rates, of a sequence whose frames are in turn half and one and a half times a mean one.
+#[test]
+fn an_encoder_plays_what_was_recorded_at_several_rates() {
+    let rates: Vec<u32> = (1..=5).map(|step| step * 400_000).collect();
+    let traces: Vec<String> =
+        rates.iter().map(|rate| format!("{{ rate = \"{rate} bit/s\", file = \"{rate}\" }}")).collect();
+    let flow =
+        CALL.replace("\"encoder\"", &format!("\"encoder\", max_rate = \"3 Mbit/s\", traces = [{}]", traces.join(", ")));
+    let mut read = |file: &str| {
+        let mean = file.parse::<u32>().map_err(|error| error.to_string())? / 240;
+        Ok((0..900).map(|frame| format!("{}\n", mean / 2 + frame % 2 * mean)).collect::<String>())
+    };
+    let output = output_with(&path("1500 kbit/s", "", &flow), 1, &mut read);
+    let flow = call(&output.summary);
+    assert!((1.2e6..1.5e6).contains(&flow.throughput_bps), "{flow:?}");
+    // the encoder's rate has headers in it, what is recorded does not
+    let follows = column(&output, "encoder_bps").iter().skip(200).sum::<f64>()
+        / (column(&output, "encoder_bps").len() - 200) as f64;
+    assert!((flow.throughput_bps / follows - 1.0).abs() < 0.03, "{} of {follows}", flow.throughput_bps);
 }
 
 #[test]

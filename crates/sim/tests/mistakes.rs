@@ -11,6 +11,7 @@ fn checked(name: &str, text: &str) -> Result<(Document, Scenario), ScenarioError
         "good.down" => Ok("0\n5\n10\n".into()),
         "bad.down" => Ok("0\n5\nfive\n".into()),
         "frames" => Ok("0 1000\n0.04 2000\n".into()),
+        "more frames" => Ok("100\n200\n300\n".into()),
         _ => Err("there is no such file".into()),
     };
     let document = Document::parse(text, name)?;

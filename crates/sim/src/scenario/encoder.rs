@@ -1,6 +1,6 @@
 //! Parts of an encoder's table in a scenario file: its pauses and bursts, and its receiver's jitter buffer.
 
-use paceline_units::{Ratio, Size, Span};
+use paceline_units::{Rate, Ratio, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,18 @@ pub struct JitterBuffer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "3 s with `rtp.nack`, else 0 s", "x-max" = "1000 s"))]
     pub key_request_after: Option<Span>,
+}
+
+/// The frames of a sequence at one rate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderTrace {
+    /// That rate, of payload; each higher than the one before.
+    #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
+    pub rate: Rate,
+    /// Path of the file, relative to the scenario file: a line a frame, its size in bytes last; `%` and `#` begin comments. As many frames
+    /// as the others have.
+    pub file: String,
 }
 
 /// What an encoder does when its rate changes abruptly (RFC 8593, section 5.2): frames of which the first is large, and that all

@@ -1,7 +1,7 @@
 //! Flows in a scenario file: endpoints, TCP and its options, the application.
 
 use super::draw::Draw;
-pub use super::encoder::{EncoderBurst, JitterBuffer, Pause};
+pub use super::encoder::{EncoderBurst, EncoderTrace, JitterBuffer, Pause};
 use super::link::FlowAccessTable;
 use super::model::Profile;
 use super::parameters::ParameterValue;
@@ -362,6 +362,14 @@ pub enum App {
         #[serde(default = "four")]
         #[schemars(range(min = 1.0, max = 8.0))]
         key_size: f64,
+        /// Frames as an encoder has made them of one sequence at several rates, in place of drawn sizes (RFC 8593, section 6): a target
+        /// between two has what lies between theirs.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        traces: Vec<EncoderTrace>,
+        /// With `traces`: so many frames at their beginning are left out when they begin again.
+        #[serde(default = "twenty_frames")]
+        #[schemars(range(max = 1_000_000))]
+        skip_frames: u32,
         /// Times without frames, as of a camera that is off; the first frame after one is a key frame.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pauses: Vec<Pause>,
@@ -545,6 +553,9 @@ const fn hundred_kilobits() -> Rate {
 }
 const fn two_megabits() -> Rate {
     Rate::from_bps(2_000_000)
+}
+pub(super) const fn twenty_frames() -> u32 {
+    20
 }
 const fn fifteen_percent() -> Ratio {
     Ratio(0.15)

@@ -17,6 +17,7 @@ use super::rules::Rules;
 use super::rules_network::forward;
 use super::values::HostDelay;
 use super::walk::{Node, walk};
+use paceline_apps::ladder::Ladder;
 use paceline_apps::video::FramesModel;
 use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
 use paceline_path::wifi::Ht;
@@ -111,6 +112,8 @@ pub struct Flow {
     pub header: u32,
     /// The frames of a recorded video.
     pub frames: Option<FramesModel>,
+    /// What an encoder's frames are at several rates, if they are recorded.
+    pub ladder: Option<Ladder>,
     table: FlowTable,
 }
 
@@ -421,6 +424,8 @@ fn trace(source: &RateTrace, text: &str) -> Result<RateModel, String> {
 }
 
 fn flows(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mistakes: &mut Vec<Mistake>) -> Vec<Flow> {
+    let ladders: Vec<Option<Ladder>> =
+        file.flow.iter().map(|(name, table)| ladder(name, table, read, mistakes)).collect();
     let mut frames = |name: &str, table: &FlowTable| {
         let App::VideoTrace { file, format, frame_rate } = &table.app else { return None };
         let rate = (*format == FrameFormat::Sizes).then_some(*frame_rate);
@@ -428,8 +433,9 @@ fn flows(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mist
         let key = || join(&join(&join("flow", name), "app"), "file");
         made.map_err(|problem| mistakes.push(Mistake::new(key(), format!("`{file}`: {problem}")))).ok()
     };
-    let flow = |(name, table): (&String, &FlowTable)| Flow {
+    let flow = |((name, table), ladder): ((&String, &FlowTable), Option<Ladder>)| Flow {
         frames: frames(name, table),
+        ladder,
         name: name.clone(),
         from: table.from.clone().unwrap_or_default(),
         to: table.to.clone().unwrap_or_default(),
@@ -439,7 +445,37 @@ fn flows(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mist
         header: table.header.map_or(0, |size| size.bytes() as u32),
         table: table.clone(),
     };
-    file.flow.iter().map(flow).collect()
+    file.flow.iter().zip(ladders).map(flow).collect()
+}
+
+/// What an encoder's frames are at several rates.
+fn ladder(
+    name: &str,
+    table: &FlowTable,
+    read: &mut dyn FnMut(&str) -> Result<String, String>,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<Ladder> {
+    let App::Encoder { traces, skip_frames, frame_rate, .. } = &table.app else { return None };
+    if traces.is_empty() {
+        return None;
+    }
+    let key = |number: usize| format!("{}[{number}].file", join(&join(&join("flow", name), "app"), "traces"));
+    let mut rungs = Vec::new();
+    for (number, trace) in traces.iter().enumerate() {
+        let made = read(&trace.file).and_then(|text| FramesModel::parse(&text, Some(*frame_rate)));
+        match made {
+            Ok(model) => {
+                let sizes = model.frames.iter().map(|(_, size)| u32::try_from(size.bytes()).unwrap_or(u32::MAX));
+                rungs.push((trace.rate, sizes.collect()));
+            }
+            Err(problem) => mistakes.push(Mistake::new(key(number), format!("`{}`: {problem}", trace.file))),
+        }
+    }
+    if rungs.len() < traces.len() {
+        return None;
+    }
+    let made = Ladder::new(rungs, *skip_frames as usize);
+    made.map_err(|(number, problem)| mistakes.push(Mistake::new(key(number), problem))).ok()
 }
 
 /// A fixed `rtt` below what the path has. In a row of routers the path is known here; elsewhere whoever routes it

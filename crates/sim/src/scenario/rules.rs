@@ -429,7 +429,11 @@ impl Rules {
                     self.note(join(path, "jitter"), format!("`{jitter}` must be less than the interval, {interval}"));
                 }
             }
-            App::Encoder { min_rate, max_rate, ref pauses, ref jitter_buffer, .. } => {
+            App::Encoder { min_rate, max_rate, ref pauses, ref jitter_buffer, ref traces, .. } => {
+                for (number, two) in traces.windows(2).enumerate().filter(|(_, two)| two[0].rate >= two[1].rate) {
+                    let key = format!("{}[{}].rate", join(path, "traces"), number + 1);
+                    self.note(key, format!("`{}` must be more than the one before, {}", two[1].rate, two[0].rate));
+                }
                 if min_rate > max_rate {
                     let problem = format!("`{min_rate}` must not be more than `max_rate`, `{max_rate}`");
                     self.note(join(path, "min_rate"), problem);

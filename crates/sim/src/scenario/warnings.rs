@@ -395,6 +395,18 @@ impl Warnings<'_> {
                 self.waits(&app, "talk", (talk, &super::flow::talk_spurt()), "spurts", why);
                 self.waits(&app, "pause", (pause, &super::flow::pause()), "spurts", why);
             }
+            App::Encoder { traces, skip_frames, jitter, burst, key_interval, key_size, .. } => {
+                let beside = "beside `traces`, whose frames have sizes of their own: leave it out";
+                if traces.is_empty() {
+                    let why = "without `traces` beside it: give those, or leave it out";
+                    self.idle(&app, "skip_frames", skip_frames, &super::flow::twenty_frames(), why);
+                } else {
+                    self.idle(&app, "jitter", jitter, &Ratio(0.15), beside);
+                    self.idle(&app, "burst", burst, &None, beside);
+                    self.idle(&app, "key_interval", key_interval, &Span::from_secs(10), beside);
+                    self.idle(&app, "key_size", key_size, &4.0, beside);
+                }
+            }
             App::VideoTrace { format: FrameFormat::Times, frame_rate, .. } => {
                 let why = "with `format = \"times\"`, whose frames have times of their own";
                 self.waits(&app, "frame_rate", (frame_rate, &super::flow::thirty()), "format", why);
