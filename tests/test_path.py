@@ -88,8 +88,10 @@ def test_a_filled_queue_is_as_deep_as_set(link: str) -> None:
     require("namespaces", "iperf3", "ping")
 
     def measure() -> tuple[tuple[dict[str, Any], str, dict[str, Any]], float]:
-        # iperf3 speaks first; the ping begins when the queue is full.
-        line = f"{IPERF3} -u -b 13M -l 1472 -t 3 & sleep 1.5; ping -n -c 20 -i 0.05 $PACELINE_PEER >&2; wait"
+        # iperf3 speaks first; the pings begin when the queue is full. iperf3 sends at each millisecond, and a ping's
+        # interval is whole milliseconds: one that once finds no room may never find any, so there are several.
+        pings = "for _ in 1 2 3 4 5 6; do ping -n -c 5 -i 0.05 -W 0.2 $PACELINE_PEER >&2; done"
+        line = f"{IPERF3} -u -b 13M -l 1472 -t 5 & sleep 1.5; {pings}; wait"
         done = run("--json", "--far", "iperf3 -s -1", link, "--", "sh", "-c", line, before=FIRST)
         assert done.returncode == 0, done.stderr
         found = summary(done)
@@ -104,6 +106,7 @@ def test_a_filled_queue_is_as_deep_as_set(link: str) -> None:
         # Little's law: the packets that wait in the mean are those that come in a mean wait
         rate = queue["departures"] / found["end_s"]
         assert abs(queue["mean_packets"] / rate / queue["delay_mean_s"] - 1) < 0.02
+        assert times(text), text
         # 60 packets of 1500 bytes at 10 Mbit/s, and the delays of both ways
         assert abs(statistics.median(times(text)) - (60 * 1500 * 8 / 10e6 * 1e3 + 40)) < 4, text
         received = datagrams["end"]["sum_received"]
