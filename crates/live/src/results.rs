@@ -128,6 +128,8 @@ pub struct FlowRow {
     pub interarrival_p99_s: Option<f64>,
     pub interarrival_max_s: Option<f64>,
     pub jitter_s: Option<f64>,
+    pub voice_rating: Option<f64>,
+    pub voice_mos: Option<f64>,
     /// How long it was active.
     pub active_s: f64,
     /// How it ended, in a few words: "peer closed", "time is up".

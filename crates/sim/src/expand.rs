@@ -1,12 +1,14 @@
 //! From a scenario and a seed to a [`Model`]: hosts, access links, instances, and everything that is drawn once a run.
 
+mod app;
+
 use crate::graph::{Arc, Graph, GraphError, Path};
 use crate::links::{access_model, link_model, queue};
 use crate::model::{CellInstance, FlowModel, LinkDirection, Model, Told};
 use crate::phases::delay_at_hosts;
 use crate::scenario::cell::CellTable;
 use crate::scenario::draw::Draw;
-use crate::scenario::flow::{App, Pause, Playout as PlayoutKey, WebArrivals as ArrivalsKey};
+use crate::scenario::flow::App;
 use crate::scenario::link::AccessTable;
 use crate::scenario::loss::Loss;
 use crate::scenario::model::Profile;
@@ -17,18 +19,8 @@ use crate::scenario::values::{ClientBuffer, DelayedAck};
 use crate::scenario::windows::Windows;
 use crate::scenario::{Flow, Scenario};
 use crate::told;
-use paceline_apps::cbr::Cbr;
-use paceline_apps::encoder::{Burst, Encoder, EncoderModel, FrameNeeds};
-use paceline_apps::ftp::{Ftp, Limited};
-use paceline_apps::game::GameModel;
-use paceline_apps::onoff::{OnOff, OnOffModel};
-use paceline_apps::playout::PlayoutModel;
-use paceline_apps::stream::{Playout, StreamModel, StreamSender};
-use paceline_apps::timed::Timed;
-use paceline_apps::video::VideoModel;
-use paceline_apps::voice::{Spurts, VoiceModel};
-use paceline_apps::web::{Pareto, Web, WebArrivals, WebModel};
-use paceline_apps::{Period, Rounding};
+use app::{app, playout, voice};
+use paceline_apps::Period;
 use paceline_control::registry::scheme;
 use paceline_control::{AckController, AcksController, Ecn};
 use paceline_control::{Machine, MediaController, RateController, RtpController, TcpController, TfrcController};
@@ -41,11 +33,8 @@ use paceline_flow::udp::UdpConfig;
 use paceline_packet::FlowId;
 use paceline_path::{FlowSet, Hosts, LinkModel, Loss as PathLoss, On, Queue};
 use paceline_random::Stream;
-use paceline_units::{Rate, Ratio, Size, Span, Time};
+use paceline_units::{Rate, Ratio, Span, Time};
 use std::collections::BTreeSet;
-
-/// With retransmissions a key frame is asked for after so long (libwebrtc's `VideoReceiveStream2`).
-const MAX_WAIT_FOR_FRAME: Span = Span::from_secs(3);
 
 /// Why a checked scenario still cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -301,17 +290,9 @@ fn instance_of(
         sender_delay: Span::ZERO,
         receiver_delay: Span::ZERO,
         delays: flow.delays.unwrap_or(transport.name() == "udp"),
+        voice: voice(&flow.app),
         transport,
     })
-}
-
-/// The receiver's jitter buffer, if it has one.
-fn playout(flow: &Flow) -> Option<PlayoutModel> {
-    let App::Encoder { jitter_buffer: Some(buffer), .. } = &flow.app else { return None };
-    let nack = flow.rtp.as_ref().is_some_and(|rtp| rtp.nack);
-    let usual = if nack { MAX_WAIT_FOR_FRAME } else { Span::ZERO };
-    let patience = buffer.key_request_after.unwrap_or(usual);
-    Some(PlayoutModel { min_margin: buffer.min_margin, max_margin: buffer.max_margin, patience })
 }
 
 /// The machine that the scheme rides on, set as the scenario says.
@@ -423,135 +404,6 @@ fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
         handshake: flow.handshake.unwrap_or(defaults.handshake),
         send_overhead: flow.send_overhead,
         ..defaults
-    }
-}
-
-/// The application, and the stream that its player plays.
-fn app(
-    flow: &Flow,
-    transport: &Transport,
-    period: Period,
-    stream: Stream,
-) -> (paceline_apps::Application, Option<StreamModel>) {
-    let segment = Size::from_bytes(u64::from(transport.segment()));
-    let rounding = if transport.whole_segments() { Rounding::WholeSegments(segment) } else { Rounding::Exact };
-    let timed = |source: Timed| (paceline_apps::Application::Timed(source), None);
-    match &flow.app {
-        App::Game { jitter, .. } => {
-            let (packet, interval) = flow.app.ticks().unwrap_or_default();
-            timed(Timed::game(GameModel { packet, interval, jitter: *jitter }, stream, period))
-        }
-        App::Voice { spurts, talk, pause, .. } => {
-            let (packet, interval) = flow.app.ticks().unwrap_or_default();
-            let spurts = spurts.then_some(Spurts { talk: *talk, pause: *pause });
-            timed(Timed::voice(VoiceModel { packet, interval, spurts }, stream, period))
-        }
-        App::Video { rate, frame_rate, group, key_size, variation, correlation } => {
-            let model = VideoModel {
-                rate: *rate,
-                frame_rate: *frame_rate,
-                group: *group,
-                key_size: *key_size,
-                variation: *variation,
-                correlation: *correlation,
-            };
-            timed(Timed::video(model, stream, period))
-        }
-        App::VideoTrace { .. } => {
-            let frames = flow.frames.clone().expect("a checked scenario has read its traces");
-            timed(Timed::frames(frames, stream, period))
-        }
-        App::Ftp { size, limited } => {
-            let limited = limited.iter().map(|part| Limited {
-                period: Period { start: Time::ZERO + part.from, stop: Time::ZERO + part.to },
-                rate: part.rate,
-            });
-            let ftp = Ftp::new(size.map(|size| rounding.up(size)), period).limited(limited.collect(), segment);
-            (paceline_apps::Application::Ftp(ftp), None)
-        }
-        App::Web { gap, gap_shape, arrivals, mean_size, median_size, shape, max_size } => {
-            let law = match (mean_size, median_size) {
-                (_, Some(median)) => Pareto::with_median(*median, *shape),
-                (Some(mean), None) => Pareto::with_mean(*mean, *shape),
-                (None, None) => None,
-            };
-            let law = law.expect("a checked scenario has a size, and for a mean a shape above 1");
-            let model = WebModel {
-                gap: *gap,
-                gap_shape: *gap_shape,
-                arrivals: match arrivals {
-                    ArrivalsKey::Think => WebArrivals::Think,
-                    ArrivalsKey::ThinkPersistent => WebArrivals::ThinkPersistent,
-                    ArrivalsKey::Open => WebArrivals::Open,
-                },
-                sizes: max_size.map_or(law, |max| law.cut_at(max)),
-                rounding,
-            };
-            (paceline_apps::Application::Web(Web::new(model, stream, period)), None)
-        }
-        App::Encoder {
-            frame_rate,
-            min_rate,
-            max_rate,
-            jitter,
-            interval_jitter,
-            burst,
-            traces: _, // read: the flow has the ladder
-            skip_frames: _,
-            reaction,
-            key_interval,
-            key_size,
-            pauses,
-            jitter_buffer,
-            max_queue,
-        } => {
-            let model = EncoderModel {
-                frame_rate: *frame_rate,
-                min_rate: *min_rate,
-                max_rate: *max_rate,
-                jitter: jitter.0,
-                interval_jitter: interval_jitter.0,
-                burst: burst.map(|burst| Burst { size: burst.size, frames: burst.frames, change: burst.change.0 }),
-                reaction: *reaction,
-                key_interval: *key_interval,
-                key_size: *key_size,
-                segment,
-                header: Size::from_bytes(u64::from(transport.header())),
-                needs: if jitter_buffer.is_some() { FrameNeeds::Before } else { FrameNeeds::Nothing },
-                max_queue: max_queue.unwrap_or(Span::MAX),
-            };
-            let pause = |p: &Pause| Period { start: Time::ZERO + p.from, stop: Time::ZERO + p.to };
-            let mut encoder = Encoder::new(model, stream, period).pausing(pauses.iter().map(pause).collect());
-            if let Some(ladder) = &flow.ladder {
-                encoder = encoder.playing(ladder.clone());
-            }
-            (paceline_apps::Application::Encoder(encoder), None)
-        }
-        App::Cbr { rate } => (paceline_apps::Application::Cbr(Cbr::new(*rate, segment, period)), None),
-        App::Pareto { rate, burst, idle, shape } => {
-            let model = OnOffModel { rate: *rate, burst: *burst, idle: *idle, shape: *shape, packet: segment };
-            (paceline_apps::Application::OnOff(OnOff::new(model, stream, period)), None)
-        }
-        App::Stream { media_rate, length, xfactor, heartbeat, buffer, playout, client_buffer } => {
-            let model = StreamModel {
-                media_rate: *media_rate,
-                length: *length,
-                xfactor: *xfactor,
-                heartbeat: *heartbeat,
-                buffer: *buffer,
-                playout: match playout {
-                    PlayoutKey::Clock => Playout::Clock,
-                    PlayoutKey::Stall => Playout::Stall,
-                },
-                client_buffer: match client_buffer {
-                    ClientBuffer::Unlimited => None,
-                    ClientBuffer::Limited(size) => Some(*size),
-                },
-                segment,
-                rounding,
-            };
-            (paceline_apps::Application::Stream(StreamSender::new(&model, period)), Some(model))
-        }
     }
 }
 

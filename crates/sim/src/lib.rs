@@ -8,6 +8,7 @@ pub mod arrivals;
 pub mod build;
 mod cell;
 mod cut;
+pub mod e_model;
 pub mod endpoint;
 pub mod expand;
 pub mod gauges;

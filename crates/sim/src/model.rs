@@ -2,6 +2,7 @@
 //!
 //! [`crate::expand`] makes it of a scenario and a seed; [`crate::build`] makes elements of it.
 
+use crate::e_model::Voice;
 use crate::graph::Path;
 use paceline_apps::playout::PlayoutModel;
 use paceline_apps::stream::StreamModel;
@@ -208,6 +209,8 @@ pub struct FlowModel {
     pub receiver_delay: Span,
     /// Whether delays and distances of its packets are measured where they arrive.
     pub delays: bool,
+    /// What its listener hears, if it is voice of a codec that the E-model has values of.
+    pub voice: Option<Voice>,
 }
 
 impl FlowModel {

@@ -2,6 +2,7 @@
 
 use crate::arrivals::ArrivalReport;
 use crate::build::{Built, Node};
+use crate::e_model::opinion;
 use crate::host::Host;
 use crate::model::{FlowModel, LinkDirection, Model, Told};
 use crate::notices::{Seen, notices};
@@ -140,6 +141,8 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let playout = view.and_then(|view| view.playout.as_ref());
     let feedback = ends.sink.feedback_sent();
     let arrived = ends.sink.arrival_report();
+    let voice = flow.voice.zip(arrived).zip(of_sent(lost));
+    let voice = voice.and_then(|((voice, arrived), lost)| voice.rating(arrived, lost));
     let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
     let bounds = arrived.and_then(ArrivalReport::delay_bounds);
     let gap = arrived.and_then(ArrivalReport::gap_moments);
@@ -219,6 +222,8 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         interarrival_p99_s: seconds(arrived.and_then(|arrived| arrived.gap(0.99))),
         interarrival_max_s: seconds(widest.filter(|&gap| gap > Span::ZERO)),
         jitter_s: arrived.and_then(ArrivalReport::mean_jitter),
+        voice_rating: voice,
+        voice_mos: voice.map(opinion),
     };
     (row, active)
 }

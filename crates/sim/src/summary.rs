@@ -154,6 +154,8 @@ pub struct FlowSummary {
     pub interarrival_p99_s: Option<f64>,
     pub interarrival_max_s: Option<f64>,
     pub jitter_s: Option<f64>,
+    pub voice_rating: Option<f64>,
+    pub voice_mos: Option<f64>,
 }
 
 /// One media stream, from the flow's start to its end; the warm-up does not matter here.

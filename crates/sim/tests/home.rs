@@ -54,7 +54,9 @@ fn each_sends_what_it_should() {
     let movie = flow(&output, "movie");
     assert!((movie.goodput_bps / (270_000.0 * 8.0 / 4.0) - 1.0).abs() < 0.01, "{}", movie.goodput_bps);
     assert!(movie.packets_sent.abs_diff(225 * 7 + 2025 * 2) <= 10, "{}", movie.packets_sent);
-    assert!(flow(&output, "voice").jitter_s.is_some() && flow(&output, "voice").owd_p99_s.is_some());
+    let voice = flow(&output, "voice");
+    assert!(voice.jitter_s.is_some() && voice.owd_p99_s.is_some());
+    assert!(voice.voice_mos.is_some_and(|mos| (4.0..4.42).contains(&mos)), "{:?}", voice.voice_mos);
     // Alone on its way back: nothing but propagation, and transmission on three links.
     let up = flow(&output, "up");
     let alone = 0.020 + 70.0 * 8.0 / 100e6 + 2.0 * 70.0 * 8.0 / 1.03e9;

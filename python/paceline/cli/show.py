@@ -52,6 +52,7 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("owd_p99_s", "delay 99 %"),
         ("jitter_s", "jitter"),
         ("interarrival_max_s", "widest gap"),
+        ("voice_mos", "MOS"),
     ],
     "streams": [
         ("throughput_bps", "throughput"),

@@ -2,7 +2,7 @@
 //!
 //! [`driver`] gives sessions the time and the network through [`udp`]; [`control`] is what client and server say to each other
 //! over TCP on the same port number, [`channel`] what encrypts it; `greeting` is how a server takes in who connects, `tries` what
-//! wrong keys cost; `told` checks what a server told; [`server`] and [`client`] are the two programs, `held` is what the former gives back, [`half`] joins what they have measured, [`rtp`] sends to
+//! wrong keys cost; `told` checks what a server told; [`server`] and [`client`] are the two programs, `held` is what the former gives back, [`half`] what each has measured, `outcome` what a run came to, [`rtp`] sends to
 //! receivers of RTP that are no programs of ours,
 //! `kernel` runs flows of the kernel's TCP between them. Look first at [`driver::Driver::run`].
 
@@ -17,6 +17,7 @@ pub mod half;
 mod held;
 mod kernel;
 mod numbers;
+mod outcome;
 pub mod rtp;
 pub mod server;
 mod terms;
@@ -26,8 +27,9 @@ mod turns;
 pub mod udp;
 
 pub use channel::Key;
-pub use client::{LiveRun, SendError, SendOptions, SendWatch, Wanted, send};
+pub use client::{SendError, SendOptions, SendWatch, Wanted, send};
 pub use numbers::Numbers;
+pub use outcome::LiveRun;
 pub use rtp::{RtpTarget, send_rtp};
 pub use server::{ServeOptions, Server};
 

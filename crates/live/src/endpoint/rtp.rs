@@ -3,10 +3,11 @@
 //! There is no server to ask: what its reports must show, and when the flow ends for want of them, is in
 //! [`crate::session::RtpPeer`]'s module. RTP and RTCP have a socket each, on this side as on the other.
 
-use super::client::{FlowNotes, LiveRun, Notes, SendError, SendWatch, Wanted};
+use super::client::{SendError, SendWatch, Wanted};
 use super::driver::{Driver, NewFlow, Running};
 use super::half::{Half, Table, joined, recordings};
 use super::numbers::Numbers;
+use super::outcome::{FlowNotes, LiveRun, Notes};
 use super::server::rest;
 use super::udp::UdpPort;
 use crate::clock::Clock;

@@ -1,5 +1,6 @@
 //! Flows in a scenario file: endpoints, TCP and its options, the application.
 
+pub use super::codec::Codec;
 use super::draw::Draw;
 pub use super::encoder::{EncoderBurst, EncoderTrace, JitterBuffer, Pause};
 use super::link::FlowAccessTable;
@@ -422,41 +423,6 @@ pub enum GameWay {
     Down,
     /// From the player to the server.
     Up,
-}
-
-/// A voice codec.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Codec {
-    /// G.711: 160 B every 20 ms.
-    #[default]
-    G711,
-    /// G.722: 160 B every 20 ms.
-    G722,
-    /// G.723.1 at 6.3 kbit/s: 24 B every 30 ms.
-    #[serde(rename = "g723")]
-    G723,
-    /// G.729: 20 B every 20 ms.
-    G729,
-    /// AMR at 12.2 kbit/s, octet-aligned: 33 B every 20 ms.
-    Amr,
-    /// Opus at 24 kbit/s: 60 B every 20 ms.
-    Opus,
-}
-
-impl Codec {
-    /// What it puts into a packet, and how often there is one.
-    #[must_use]
-    pub const fn packets(self) -> (Size, Span) {
-        let (bytes, ms) = match self {
-            Codec::G711 | Codec::G722 => (160, 20),
-            Codec::G723 => (24, 30),
-            Codec::G729 => (20, 20),
-            Codec::Amr => (33, 20),
-            Codec::Opus => (60, 20),
-        };
-        (Size::from_bytes(bytes), Span::from_millis(ms))
-    }
 }
 
 /// What stands in a file of frames.

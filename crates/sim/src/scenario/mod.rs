@@ -7,6 +7,7 @@
 //! from it. No file is read here; trace files are asked for by name.
 
 pub mod cell;
+mod codec;
 mod docs;
 mod document;
 pub mod draw;

@@ -1,0 +1,169 @@
+//! From a flow's application in a scenario to what sends, what plays, and what listens.
+
+use crate::e_model::Voice;
+use crate::scenario::Flow;
+use crate::scenario::flow::{App, Pause, Playout as PlayoutKey, WebArrivals as ArrivalsKey};
+use crate::scenario::values::ClientBuffer;
+use paceline_apps::cbr::Cbr;
+use paceline_apps::encoder::{Burst, Encoder, EncoderModel, FrameNeeds};
+use paceline_apps::ftp::{Ftp, Limited};
+use paceline_apps::game::GameModel;
+use paceline_apps::onoff::{OnOff, OnOffModel};
+use paceline_apps::playout::PlayoutModel;
+use paceline_apps::stream::{Playout, StreamModel, StreamSender};
+use paceline_apps::timed::Timed;
+use paceline_apps::video::VideoModel;
+use paceline_apps::voice::{Spurts, VoiceModel};
+use paceline_apps::web::{Pareto, Web, WebArrivals, WebModel};
+use paceline_apps::{Period, Rounding};
+use paceline_flow::Transport;
+use paceline_random::Stream;
+use paceline_units::{Size, Span, Time};
+
+/// With retransmissions a key frame is asked for after so long (libwebrtc's `VideoReceiveStream2`).
+const MAX_WAIT_FOR_FRAME: Span = Span::from_secs(3);
+
+/// What the listener of voice hears; packets of a size or an interval of their own are no codec's.
+pub(super) fn voice(app: &App) -> Option<Voice> {
+    let App::Voice { codec, packet: None, interval: None, .. } = app else { return None };
+    let (codec, interval) = (codec.impairment()?, app.ticks()?.1);
+    Some(Voice { codec, interval })
+}
+
+/// The receiver's jitter buffer, if it has one.
+pub(super) fn playout(flow: &Flow) -> Option<PlayoutModel> {
+    let App::Encoder { jitter_buffer: Some(buffer), .. } = &flow.app else { return None };
+    let nack = flow.rtp.as_ref().is_some_and(|rtp| rtp.nack);
+    let usual = if nack { MAX_WAIT_FOR_FRAME } else { Span::ZERO };
+    let patience = buffer.key_request_after.unwrap_or(usual);
+    Some(PlayoutModel { min_margin: buffer.min_margin, max_margin: buffer.max_margin, patience })
+}
+
+/// The application, and the stream that its player plays.
+pub(super) fn app(
+    flow: &Flow,
+    transport: &Transport,
+    period: Period,
+    stream: Stream,
+) -> (paceline_apps::Application, Option<StreamModel>) {
+    let segment = Size::from_bytes(u64::from(transport.segment()));
+    let rounding = if transport.whole_segments() { Rounding::WholeSegments(segment) } else { Rounding::Exact };
+    let timed = |source: Timed| (paceline_apps::Application::Timed(source), None);
+    match &flow.app {
+        App::Game { jitter, .. } => {
+            let (packet, interval) = flow.app.ticks().unwrap_or_default();
+            timed(Timed::game(GameModel { packet, interval, jitter: *jitter }, stream, period))
+        }
+        App::Voice { spurts, talk, pause, .. } => {
+            let (packet, interval) = flow.app.ticks().unwrap_or_default();
+            let spurts = spurts.then_some(Spurts { talk: *talk, pause: *pause });
+            timed(Timed::voice(VoiceModel { packet, interval, spurts }, stream, period))
+        }
+        App::Video { rate, frame_rate, group, key_size, variation, correlation } => {
+            let model = VideoModel {
+                rate: *rate,
+                frame_rate: *frame_rate,
+                group: *group,
+                key_size: *key_size,
+                variation: *variation,
+                correlation: *correlation,
+            };
+            timed(Timed::video(model, stream, period))
+        }
+        App::VideoTrace { .. } => {
+            let frames = flow.frames.clone().expect("a checked scenario has read its traces");
+            timed(Timed::frames(frames, stream, period))
+        }
+        App::Ftp { size, limited } => {
+            let limited = limited.iter().map(|part| Limited {
+                period: Period { start: Time::ZERO + part.from, stop: Time::ZERO + part.to },
+                rate: part.rate,
+            });
+            let ftp = Ftp::new(size.map(|size| rounding.up(size)), period).limited(limited.collect(), segment);
+            (paceline_apps::Application::Ftp(ftp), None)
+        }
+        App::Web { gap, gap_shape, arrivals, mean_size, median_size, shape, max_size } => {
+            let law = match (mean_size, median_size) {
+                (_, Some(median)) => Pareto::with_median(*median, *shape),
+                (Some(mean), None) => Pareto::with_mean(*mean, *shape),
+                (None, None) => None,
+            };
+            let law = law.expect("a checked scenario has a size, and for a mean a shape above 1");
+            let model = WebModel {
+                gap: *gap,
+                gap_shape: *gap_shape,
+                arrivals: match arrivals {
+                    ArrivalsKey::Think => WebArrivals::Think,
+                    ArrivalsKey::ThinkPersistent => WebArrivals::ThinkPersistent,
+                    ArrivalsKey::Open => WebArrivals::Open,
+                },
+                sizes: max_size.map_or(law, |max| law.cut_at(max)),
+                rounding,
+            };
+            (paceline_apps::Application::Web(Web::new(model, stream, period)), None)
+        }
+        App::Encoder {
+            frame_rate,
+            min_rate,
+            max_rate,
+            jitter,
+            interval_jitter,
+            burst,
+            traces: _, // read: the flow has the ladder
+            skip_frames: _,
+            reaction,
+            key_interval,
+            key_size,
+            pauses,
+            jitter_buffer,
+            max_queue,
+        } => {
+            let model = EncoderModel {
+                frame_rate: *frame_rate,
+                min_rate: *min_rate,
+                max_rate: *max_rate,
+                jitter: jitter.0,
+                interval_jitter: interval_jitter.0,
+                burst: burst.map(|burst| Burst { size: burst.size, frames: burst.frames, change: burst.change.0 }),
+                reaction: *reaction,
+                key_interval: *key_interval,
+                key_size: *key_size,
+                segment,
+                header: Size::from_bytes(u64::from(transport.header())),
+                needs: if jitter_buffer.is_some() { FrameNeeds::Before } else { FrameNeeds::Nothing },
+                max_queue: max_queue.unwrap_or(Span::MAX),
+            };
+            let pause = |p: &Pause| Period { start: Time::ZERO + p.from, stop: Time::ZERO + p.to };
+            let mut encoder = Encoder::new(model, stream, period).pausing(pauses.iter().map(pause).collect());
+            if let Some(ladder) = &flow.ladder {
+                encoder = encoder.playing(ladder.clone());
+            }
+            (paceline_apps::Application::Encoder(encoder), None)
+        }
+        App::Cbr { rate } => (paceline_apps::Application::Cbr(Cbr::new(*rate, segment, period)), None),
+        App::Pareto { rate, burst, idle, shape } => {
+            let model = OnOffModel { rate: *rate, burst: *burst, idle: *idle, shape: *shape, packet: segment };
+            (paceline_apps::Application::OnOff(OnOff::new(model, stream, period)), None)
+        }
+        App::Stream { media_rate, length, xfactor, heartbeat, buffer, playout, client_buffer } => {
+            let model = StreamModel {
+                media_rate: *media_rate,
+                length: *length,
+                xfactor: *xfactor,
+                heartbeat: *heartbeat,
+                buffer: *buffer,
+                playout: match playout {
+                    PlayoutKey::Clock => Playout::Clock,
+                    PlayoutKey::Stall => Playout::Stall,
+                },
+                client_buffer: match client_buffer {
+                    ClientBuffer::Unlimited => None,
+                    ClientBuffer::Limited(size) => Some(*size),
+                },
+                segment,
+                rounding,
+            };
+            (paceline_apps::Application::Stream(StreamSender::new(&model, period)), Some(model))
+        }
+    }
+}
