@@ -19,6 +19,8 @@ RECORD_HEADER, IP_UDP = 16, 28
 NAMES = {
     "ecn": "flags.ecn",
     "several": "flags.several",
+    "framed": "flags.frame",
+    "last": "flags.last",
     "syn": "flags.syn",
     "push": "flags.push",
     "cwr": "flags.cwr",
@@ -105,7 +107,9 @@ def records(capture: Path) -> tuple[bytes, list[bytearray]]:
     [
         (1, 3, b"\x02"),
         (5, 3, b"\x01"),
-        (5, 3, b"\x04"),
+        (5, 3, b"\x08"),
+        (5, 3, b"\x10"),
+        (6, 3, b"\x04"),
         (2, 3, b"\x02"),
         (1, 19, b"\x01"),
         (4, 18, b"\x01"),

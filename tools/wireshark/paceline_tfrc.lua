@@ -9,11 +9,11 @@ local MAGIC = 0x5054
 local VERSION = 1
 local REQUEST, ACCEPT, REFUSE, CLOSE, DATA, FEEDBACK, SINGLE, ACK = 1, 2, 3, 4, 5, 6, 7, 8
 local SEGMENT, SEGMENT_ACK, PLAIN = 9, 10, 11
-local SHORT, LONG, SUBFLOW = 20, 44, 4
+local SHORT, LONG, SUBFLOW, FRAME = 20, 44, 4, 4
 local SINGLE_LENGTH, ACK_LENGTH = 16, 28
 local SEGMENT_LENGTH, WINDOW, BLOCK = 16, 4, 8
 local NO_NUMBER = 0xffffffff
-local ECN_FLAG, SUBFLOW_FLAG = 0x01, 0x02
+local ECN_FLAG, SUBFLOW_FLAG, FRAME_FLAG, LAST_FLAG = 0x01, 0x02, 0x04, 0x08
 local SEGMENT_FLAGS, SEGMENT_ACK_FLAGS, WINDOW_FLAG, BLOCKS_FLAGS = 0x7c, 0x7f, 0x10, 0x03
 local TICK = 256e-9 -- seconds
 local NO_LIMIT = 0xffffffff
@@ -73,6 +73,9 @@ local f = {
   window = ProtoField.uint32("paceline_tfrc.window", "Window (segments)"),
   block_start = ProtoField.uint32("paceline_tfrc.block_start", "Block from"),
   block_end = ProtoField.uint32("paceline_tfrc.block_end", "Block to, exclusive"),
+  framed = ProtoField.uint8("paceline_tfrc.flags.frame", "Says which part of a frame it is", base.DEC, nil, 0x04),
+  last = ProtoField.uint8("paceline_tfrc.flags.last", "Last packet of a frame", base.DEC, nil, 0x08),
+  captured = ProtoField.uint32("paceline_tfrc.captured", "Frame captured (256 ns)"),
   place = ProtoField.uint16("paceline_tfrc.place", "Place among the flow's connections"),
   opening = ProtoField.uint16("paceline_tfrc.opening", "Openings of the place before"),
   connection = ProtoField.uint32("paceline_tfrc.connection", "Connection", base.DEC_HEX),
@@ -128,6 +131,11 @@ local function more(buffer)
   return bit32.band(buffer(3, 1):uint(), SUBFLOW_FLAG) ~= 0 and SUBFLOW or 0
 end
 
+-- Bytes that say which part of a video frame data are, behind those.
+local function part(buffer)
+  return bit32.band(buffer(3, 1):uint(), FRAME_FLAG) ~= 0 and FRAME or 0
+end
+
 local function subflow(buffer, tree, at)
   if more(buffer) == 0 then
     return ""
@@ -172,7 +180,10 @@ body[DATA] = function(buffer, tree)
   tree:add(f.rtt, buffer(16, 4))
   tree:add(f.rtt_s, buffer(16, 4), buffer(16, 4):uint() * TICK):set_generated()
   local of = subflow(buffer, tree, SHORT)
-  local payload = buffer:reported_len() - SHORT - more(buffer)
+  if part(buffer) > 0 then
+    tree:add(f.captured, buffer(SHORT + more(buffer), FRAME))
+  end
+  local payload = buffer:reported_len() - SHORT - more(buffer) - part(buffer)
   tree:add(f.payload, buffer(0, 0), payload):set_generated()
   return string.format("seq=%d len=%d%s", buffer(8, 4):uint(), payload, of)
 end
@@ -289,7 +300,12 @@ function proto.dissector(buffer, pinfo, root)
   if kind == REQUEST then
     flags:add(f.ecn, buffer(3, 1))
     meaning = ECN_FLAG
-  elseif kind == DATA or kind == FEEDBACK then
+  elseif kind == DATA then
+    flags:add(f.several, buffer(3, 1))
+    flags:add(f.framed, buffer(3, 1))
+    flags:add(f.last, buffer(3, 1))
+    meaning = SUBFLOW_FLAG + (part(buffer) > 0 and FRAME_FLAG + LAST_FLAG or 0)
+  elseif kind == FEEDBACK then
     flags:add(f.several, buffer(3, 1))
     meaning = SUBFLOW_FLAG
   elseif kind == SEGMENT then
@@ -316,7 +332,9 @@ function proto.dissector(buffer, pinfo, root)
     complain(tree, string.format("type %d has no meaning", kind))
     return length
   end
-  if meaning == SUBFLOW_FLAG then
+  if kind == DATA then
+    want = want + more(buffer) + part(buffer)
+  elseif kind == FEEDBACK then
     want = want + more(buffer)
   elseif kind == SEGMENT_ACK then
     local window, blocks = options(buffer)

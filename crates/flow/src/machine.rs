@@ -15,7 +15,7 @@ use paceline_control::{
 };
 use paceline_packet::{Extra, Packet};
 use paceline_random::Stream;
-use paceline_units::{Rate, Time};
+use paceline_units::{Rate, Span, Time};
 
 /// The machine of a flow and its settings.
 #[derive(Clone, Debug)]
@@ -318,7 +318,18 @@ impl Sender {
     pub fn target(&self) -> Option<Rate> {
         match self {
             Sender::Rtp(rtp) => rtp.target(),
+            Sender::Tfrc(tfrc) => tfrc.target(),
             _ => None,
+        }
+    }
+
+    /// How long what waits takes to leave at the allowed rate; zero of a machine that carries no encoder.
+    #[must_use]
+    pub fn queueing(&self) -> Span {
+        match self {
+            Sender::Rtp(rtp) => rtp.queueing(),
+            Sender::Tfrc(tfrc) => tfrc.queueing(),
+            _ => Span::ZERO,
         }
     }
 

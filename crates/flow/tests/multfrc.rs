@@ -6,7 +6,7 @@ use paceline_control::{GaugeUnit, Gauges, Law, Profile, RateController, TfrcCont
 use paceline_flow::multfrc::{MultfrcReceiver, MultfrcSender};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::{Receiver, Segment, Sender, Transport};
-use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, Stamp, Subflow, TfrcData, TfrcReport};
+use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, Stamp, Subflow, TfrcData, TfrcMore, TfrcReport};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
@@ -269,7 +269,7 @@ fn each_connection_has_its_own_losses_and_late_packets_count_once() {
         while receiver.next_wake() <= now {
             receiver.on_timer(receiver.next_wake(), &mut out);
         }
-        let extra = Extra::TfrcData(Subflow { place, opening }, TfrcData { rtt, ns2: None });
+        let extra = Extra::TfrcData(Subflow { place, opening }, TfrcData { rtt, more: TfrcMore::Nothing });
         receiver.on_data(now, &packet(now, seq, Stamp::at(now), Flags::NONE), Some(&extra), &mut out)
     };
     for i in 0..200u32 {

@@ -5,7 +5,7 @@ mod tfrc_path;
 use paceline_control::{Law, Profile, RateController};
 use paceline_flow::Segment;
 use paceline_flow::tfrc::{Fewer, IntervalWeights, TfrcConfig, TfrcReceiver, TfrcSender};
-use paceline_packet::{Extra, ExtraId, Flags, FlowId, Ns2Data, Packet, Stamp, Subflow, TfrcData, TfrcReport};
+use paceline_packet::{Extra, ExtraId, Flags, FlowId, Ns2Data, Packet, Stamp, Subflow, TfrcData, TfrcMore, TfrcReport};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
@@ -157,7 +157,7 @@ fn play(d: &mut Driven, event: &Event, seq_base: &mut u32) -> Option<(Packet, Tf
                 size: 60,
                 flags: Flags::ACK,
             };
-            let data = Extra::TfrcData(Subflow::ONLY, TfrcData { rtt: Span::ZERO, ns2: None });
+            let data = Extra::TfrcData(Subflow::ONLY, TfrcData { rtt: Span::ZERO, more: TfrcMore::Nothing });
             d.sender.on_report(d.now, &packet, Some(&data), &mut d.out);
             d.sender.on_report(d.now, &packet, None, &mut d.out);
             assert!(d.out.is_empty());
@@ -313,8 +313,9 @@ proptest! {
                 size: 1000,
                 flags: Flags(a.flags),
             };
-            let ns2 = a.ns2.map(|(timeout, round, urgent)| Ns2Data { timeout: Span::from_micros(timeout), round, urgent });
-            let data = TfrcData { rtt: Span::from_micros(a.rtt_us % (1 << 40)), ns2 };
+            let ns2 = |(timeout, round, urgent)| Ns2Data { timeout: Span::from_micros(timeout), round, urgent };
+            let more = a.ns2.map_or(TfrcMore::Nothing, |header| TfrcMore::Ns2(ns2(header)));
+            let data = TfrcData { rtt: Span::from_micros(a.rtt_us % (1 << 40)), more };
             receiver.on_data(now, &packet, Some(&Extra::TfrcData(Subflow::ONLY, data)), &mut out);
             prop_assert!(receiver.next_wake() > now);
             prop_assert!((0.0..=1.0).contains(&receiver.loss_event_rate()));
@@ -358,7 +359,7 @@ proptest! {
                 size: 1500,
                 flags: Flags::NONE,
             };
-            let data = Extra::TfrcData(Subflow::ONLY, TfrcData { rtt, ns2: None });
+            let data = Extra::TfrcData(Subflow::ONLY, TfrcData { rtt, more: TfrcMore::Nothing });
             receiver.on_data(now, &packet, Some(&data), &mut out);
             if first_p.is_none() && receiver.loss_event_rate() > 0.0 {
                 first_p = Some((receiver.loss_event_rate(), i));

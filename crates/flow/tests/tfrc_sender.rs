@@ -5,7 +5,9 @@ mod tfrc_path;
 use paceline_control::{Law, Profile, RateController};
 use paceline_flow::Segment;
 use paceline_flow::tfrc::{TfrcConfig, TfrcSender};
-use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, Stamp, Subflow, TfrcData, TfrcReport};
+use paceline_packet::{
+    Extra, ExtraId, Flags, FlowId, FramePart, Packet, Stamp, Subflow, TfrcData, TfrcMore, TfrcReport,
+};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use tfrc_path::flow;
@@ -116,8 +118,48 @@ fn section_4_2_the_first_report_gives_w_init_per_round_trip() {
     assert_eq!(s.left, [0.0, 100.0, 125.0, 150.0, 175.0, 200.0]);
     let rtt = s.header(1).rtt;
     assert!(rtt.0.abs_diff(100_000_000) < 300, "{rtt:?}"); // stamps are of 256 ns
-    assert_eq!(s.header(1).ns2, None);
+    assert_eq!(s.header(1).more, TfrcMore::Nothing);
     assert_eq!(s.sender.srtt(), rtt);
+}
+
+/// Of video each packet says which part of a frame it is, and s is the average segment (section 4.1).
+#[test]
+fn section_4_1_frames_are_told_and_their_packets_averaged() {
+    let (config, controller) = flow("tfrc", Profile::Rfc, &[]);
+    let config = TfrcConfig { segment: 1000, header: 20, frames: true, ..config };
+    let sender = TfrcSender::new(&config, controller, Stream::new(1, "s"));
+    let mut s = Script { sender, out: Vec::new(), left: Vec::new() };
+    let part = |s: &Script, i: usize| match s.header(i).more {
+        TfrcMore::Frame(FramePart { captured, last }) => (captured.0, last),
+        _ => panic!("no part of a frame"),
+    };
+    s.sender.start(Time::ZERO, &mut s.out);
+    assert_eq!(s.supply(0.0, 2000), 1);
+    s.report(100.0, 0, 100.0, 0.0, 0.0);
+    // W_init, four segments of 1000 bytes, in a round trip
+    assert_eq!(s.sender.target().map(|rate| rate.0), Some(4 * 10 * 1020 * 8));
+    for frame in 1..200u32 {
+        s.report(f64::from(frame) * 100.0 + 50.0, s.out.len() as u32 - 1, 50.0, 1e6, 0.0);
+        let at = f64::from(frame + 1) * 100.0;
+        s.supply(at, 1200);
+        s.wait(at + 49.0);
+        let (captured, last) = part(&s, s.out.len() - 1);
+        assert_eq!((captured, last), (Stamp::at(ms(at)).0, true));
+        assert_eq!(part(&s, s.out.len() - 2), (captured, false));
+        let sizes = [2, 1].map(|back| s.out[s.out.len() - back].size);
+        assert_eq!(sizes, [1020, 220]);
+    }
+    // X is in bytes of payload; packets of 600 in the mean carry 20 more
+    let mean = s.rate() * s.sender.srtt().as_secs_f64() / s.sender.window();
+    assert!((600.0..620.0).contains(&mean), "{mean}");
+    let target = s.sender.target().unwrap().0 as f64;
+    assert!((target / (s.rate() * 8.0) - (mean + 20.0) / mean).abs() < 1e-6);
+    // what waits is to leave within half a second, of which it may take half the rate
+    s.sender.supply(1_000_000_000, ms(25_000.0), &mut s.out);
+    assert!((s.sender.target().unwrap().0 as f64 / (s.rate() * 8.0) - 0.5).abs() < 0.02);
+    assert!(s.sender.queueing() > Span::from_secs(1));
+    s.sender.restart(ms(25_000.0));
+    assert_eq!((s.sender.queueing(), s.sender.acked_all()), (Span::ZERO, false));
 }
 
 #[test]
@@ -303,14 +345,14 @@ fn ns2_the_first_packets() {
     // 300 B/s; nothing comes back: halved after 2 s / X, with a packet at once
     s.wait(7000.0);
     assert_eq!(s.left.iter().map(|t| t.round()).collect::<Vec<_>>(), [0.0, 3333.0, 6667.0, 6667.0]);
-    let header = s.header(0).ns2.unwrap();
+    let TfrcMore::Ns2(header) = s.header(0).more else { panic!("no header of ns-2") };
     assert_eq!((header.timeout, header.round, header.urgent), (Span::ZERO, 0, true));
     let mut s = Script::greedy(Profile::Ns2, &[]);
     s.report(100.0, 0, 100.0, 1000.0, 0.0);
     // a report is answered by a packet at once, then four a round trip
     s.wait(180.0);
     assert_eq!(s.left.iter().map(|t| t.round()).collect::<Vec<_>>(), [0.0, 100.0, 125.0, 150.0, 175.0]);
-    let header = s.header(1).ns2.unwrap();
+    let TfrcMore::Ns2(header) = s.header(1).more else { panic!("no header of ns-2") };
     assert_eq!((header.timeout, header.round, header.urgent), (Span::from_millis(300), 1, false));
 }
 

@@ -8,7 +8,7 @@ mod samples;
 
 use core::num::NonZeroU32;
 use paceline_packet::wire::tfrc::*;
-use paceline_packet::{Block, Flags, LastHole, Stamp, Subflow, TcpOptions};
+use paceline_packet::{Block, Flags, FramePart, LastHole, Stamp, Subflow, TcpOptions};
 use std::io::Write;
 
 /// pcap's link type for packets that begin with an IP header.
@@ -40,7 +40,10 @@ fn random(state: &mut u64) -> Datagram {
         3 => Message::Close(Close { nonce, reason: Reason(draw(state) as u16) }),
         4 => {
             let (sequence, timestamp, rtt) = (word(state), Stamp(word(state)), Ticks(word(state)));
-            Message::Data(Data { sequence, timestamp, rtt, subflow })
+            let part = draw(state);
+            let frame =
+                (part % 2 == 0).then_some(FramePart { captured: Stamp((part >> 32) as u32), last: part & 2 == 0 });
+            Message::Data(Data { sequence, timestamp, rtt, subflow, frame })
         }
         5 => {
             let received_end = word(state).max(1);
@@ -129,10 +132,12 @@ fn fields(datagram: &Datagram, payload: usize) -> String {
         Message::Close(m) => (4, format!(r#""nonce": {}, "reason": {}"#, m.nonce.0, m.reason.0)),
         Message::Data(m) => {
             let (sequence, timestamp, rtt) = (m.sequence, m.timestamp.0, m.rtt.0);
+            let (framed, last) = (u8::from(m.frame.is_some()), u8::from(m.frame.is_some_and(|part| part.last)));
+            let captured = m.frame.map(|part| format!(r#", "captured": {}"#, part.captured.0)).unwrap_or_default();
             (
                 5,
                 format!(
-                    r#""sequence": {sequence}, "timestamp": {timestamp}, "rtt": {rtt}, "rtt_s": {:?}, "payload": {payload}, {}"#,
+                    r#""sequence": {sequence}, "timestamp": {timestamp}, "rtt": {rtt}, "rtt_s": {:?}, "payload": {payload}, "framed": {framed}, "last": {last}{captured}, {}"#,
                     m.rtt.span().as_secs_f64(),
                     named(m.subflow)
                 ),

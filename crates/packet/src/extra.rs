@@ -1,6 +1,7 @@
 //! Side records of packets: what only some carry (SACK blocks, a lowered window, TFRC's reports, RTP and RTCP), kept in
 //! one arena a run.
 
+use crate::Stamp;
 use crate::rtcp::Compound;
 use crate::rtp::RtpData;
 use core::num::NonZeroU32;
@@ -69,8 +70,28 @@ impl Subflow {
 pub struct TfrcData {
     /// The sender's round-trip time; zero before it has one.
     pub rtt: Span,
-    /// What ns-2's header carries beside it; nothing on a real wire.
-    pub ns2: Option<Ns2Data>,
+    /// What else.
+    pub more: TfrcMore,
+}
+
+/// What a TFRC data packet says beside what each says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TfrcMore {
+    /// Nothing.
+    Nothing,
+    /// What ns-2's header carries; it is nothing on a real wire.
+    Ns2(Ns2Data),
+    /// Of a flow that carries video: which part of a frame it is.
+    Frame(FramePart),
+}
+
+/// A packet's place in a video frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FramePart {
+    /// When the frame was captured, by the clock that stamps the packet.
+    pub captured: Stamp,
+    /// It is the frame's last packet.
+    pub last: bool,
 }
 
 /// What ns-2's TFRC sender tells its receiver beside the round-trip time (`hdr_tfrc` of ns-2.35).

@@ -10,7 +10,9 @@ pub mod rtcp;
 pub mod rtp;
 pub mod wire;
 
-pub use extra::{Block, Extra, ExtraId, Extras, LastHole, Ns2Data, Subflow, TcpOptions, TfrcData, TfrcReport};
+pub use extra::{
+    Block, Extra, ExtraId, Extras, FramePart, LastHole, Ns2Data, Subflow, TcpOptions, TfrcData, TfrcMore, TfrcReport,
+};
 pub use ntp::{Ntp, NtpMiddle, NtpSpan};
 use paceline_units::{Span, Time};
 
@@ -26,6 +28,9 @@ pub struct FlowId(pub u32);
 pub struct Stamp(pub u32);
 
 impl Stamp {
+    /// Ticks a second.
+    pub const HZ: u32 = 3_906_250;
+
     /// The stamp for `now`.
     #[inline]
     #[must_use]
@@ -38,6 +43,13 @@ impl Stamp {
     #[must_use]
     pub const fn elapsed(self, now: Time) -> Span {
         Span((((now.0 >> 8) as u32).wrapping_sub(self.0) as u64) << 8)
+    }
+
+    /// The same, up to 9 minutes; zero if this stamp is later than `now` by up to that.
+    #[must_use]
+    pub fn age(self, now: Time) -> Span {
+        let ticks = Stamp::at(now).0.wrapping_sub(self.0) as i32;
+        Span((ticks.max(0) as u64) << 8)
     }
 }
 

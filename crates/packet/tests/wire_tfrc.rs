@@ -4,7 +4,7 @@ mod samples;
 
 use core::num::NonZeroU32;
 use paceline_packet::wire::tfrc::*;
-use paceline_packet::{Block, Flags, LastHole, Stamp, Subflow, TcpOptions};
+use paceline_packet::{Block, Flags, FramePart, LastHole, Stamp, Subflow, TcpOptions};
 use paceline_units::Span;
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -96,7 +96,13 @@ fn each_way_to_be_wrong_has_its_error() {
     assert_eq!(spoilt("data", |b| b[2] = 0x10), Err(DecodeError::Type(0)));
     assert_eq!(spoilt("data", |b| b[2] = 0x1c), Err(DecodeError::Type(12)));
     assert_eq!(spoilt("data", |b| b[3] = 1), Err(DecodeError::Reserved));
-    assert_eq!(spoilt("data", |b| b[3] = 4), Err(DecodeError::Reserved));
+    for flag in [0x08, 0x10] {
+        assert_eq!(spoilt("data", |b| b[3] = flag), Err(DecodeError::Reserved));
+        assert_eq!(spoilt("feedback", |b| b[3] = flag), Err(DecodeError::Reserved));
+    }
+    assert_eq!(spoilt("data of a frame", |b| b[3] = 0x14), Err(DecodeError::Reserved));
+    assert_eq!(spoilt("data of a frame", |b| b.truncate(23)), Err(DecodeError::Length(23)));
+    assert_eq!(spoilt("feedback", |b| b[3] = 4), Err(DecodeError::Reserved));
     assert_eq!(spoilt("accept", |b| b[3] = 2), Err(DecodeError::Reserved));
     assert_eq!(spoilt("packet", |b| b[3] = 2), Err(DecodeError::Reserved));
     assert_eq!(spoilt("packet", |b| b.truncate(15)), Err(DecodeError::Length(15)));
@@ -159,6 +165,10 @@ fn subflow() -> impl Strategy<Value = Option<Subflow>> {
     prop::option::of(any::<[u16; 2]>().prop_map(|[place, opening]| Subflow { place, opening }))
 }
 
+fn part() -> impl Strategy<Value = Option<FramePart>> {
+    prop::option::of((any::<u32>(), any::<bool>()).prop_map(|(at, last)| FramePart { captured: Stamp(at), last }))
+}
+
 fn flags(of: &'static [Flags]) -> impl Strategy<Value = Flags> {
     prop::sample::subsequence(of, 0..=of.len()).prop_map(|set| set.into_iter().fold(Flags::NONE, Flags::with))
 }
@@ -201,8 +211,8 @@ fn message() -> impl Strategy<Value = Message> {
         (nonce(), limit).prop_map(|(nonce, limit)| Message::Accept(Accept { nonce, limit })),
         (nonce(), reason()).prop_map(|(nonce, reason)| Message::Refuse(Refuse { nonce, reason })),
         (nonce(), reason()).prop_map(|(nonce, reason)| Message::Close(Close { nonce, reason })),
-        (any::<[u32; 3]>(), subflow()).prop_map(|([sequence, stamp, rtt], subflow)| {
-            Message::Data(Data { sequence, timestamp: Stamp(stamp), rtt: Ticks(rtt), subflow })
+        (any::<[u32; 3]>(), subflow(), part()).prop_map(|([sequence, stamp, rtt], subflow, frame)| {
+            Message::Data(Data { sequence, timestamp: Stamp(stamp), rtt: Ticks(rtt), subflow, frame })
         }),
         (any::<[u32; 5]>(), 0.0..f64::MAX, 0.0..=1.0, subflow()).prop_map(
             |([end, echo, delay, received, marked], rate, p, subflow)| {

@@ -13,7 +13,7 @@ use paceline_control::Gauges;
 use paceline_flow::rtp::FeedbackSent;
 use paceline_flow::{Receiver, Sender, Transmit, Transport};
 use paceline_packet::rtp::RtpData;
-use paceline_packet::{Extra, FlowId, Packet};
+use paceline_packet::{Extra, FlowId, Packet, TfrcData, TfrcMore};
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
 
@@ -114,11 +114,12 @@ impl Source {
         self.app.encoder_rate()
     }
 
-    /// What a plot should show: the sender's gauges, and the encoder's rate under RTP.
+    /// What a plot should show: the sender's gauges, and the encoder's rate under RTP and where there is one.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.sender.gauges(to);
-        if let Sender::Rtp(_) = self.sender {
-            to.bits_per_second("encoder", self.encoder_rate().map_or(f64::NAN, Rate::bps));
+        let encoder = self.encoder_rate();
+        if encoder.is_some() || matches!(self.sender, Sender::Rtp(_)) {
+            to.bits_per_second("encoder", encoder.map_or(f64::NAN, Rate::bps));
         }
     }
 
@@ -200,9 +201,7 @@ impl Source {
         if let Some(target) = self.sender.target() {
             self.app.aim(target, now);
         }
-        if let Sender::Rtp(rtp) = &self.sender {
-            self.app.press(rtp.queueing());
-        }
+        self.app.press(self.sender.queueing());
         for _ in 0..MOST_ACTIONS {
             match self.app.next_action(now, Size(self.sender.stats().bytes_acked)) {
                 Action::Wait => {
@@ -273,6 +272,11 @@ impl Screen {
                 let captured = packet.time - packet.stamp.elapsed(packet.time);
                 let (sequence, timestamp, last) = (data.sequence, data.timestamp, data.marker);
                 viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last, captured });
+            }
+            (Show::Viewer(viewer), Some(Extra::TfrcData(_, TfrcData { more: TfrcMore::Frame(part), .. }))) => {
+                let captured = packet.time - part.captured.age(packet.time);
+                let (sequence, timestamp) = (packet.seq as u16, part.captured.0);
+                viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last: part.last, captured });
             }
             // beside retransmissions fillers have numbers of their own
             (Show::Buffer(_), Some(Extra::Rtp(data))) if self.aside && data.payload_type == RtpData::FILLER => {}

@@ -370,6 +370,7 @@ fn tfrc_config(flow: &Flow, defaults: TfrcConfig) -> TfrcConfig {
         segment: flow.segment as u16,
         header: flow.header as u16,
         report_size: flow.ack_size.map_or(defaults.report_size, |size| size.bytes() as u16),
+        frames: matches!(flow.app, App::Encoder { .. }),
         ecn: flow.ecn.unwrap_or(defaults.ecn),
         ..defaults
     }

@@ -202,6 +202,23 @@ fn an_outage_freezes_the_picture_once() {
     assert!(flow.timeouts > 0, "silence was noticed: {flow:?}");
 }
 
+/// TFRC carries frames on its own machine: it fills the link as TCP does, until the queue is full.
+#[test]
+fn tfrc_may_drive_an_encoder() {
+    let text = path("1 Mbit/s", "", &CALL.replace("nada", "tfrc"));
+    for seed in 1..=3 {
+        let summary = output(&text, seed).summary;
+        let flow = call(&summary);
+        assert!((0.9e6..1.0e6).contains(&flow.throughput_bps), "seed {seed}: {flow:?}");
+        assert_eq!(flow.frames_sent, Some(1200), "seed {seed}: {flow:?}");
+        let (complete, lost) = (flow.frames_complete.unwrap(), flow.packets_lost);
+        assert!(complete + lost >= 1190 && complete >= 1100, "seed {seed}: {flow:?}");
+        // one way, and up to 300 ms of queue; what waits at the sender too
+        let delay = flow.frame_delay_p95_s.unwrap();
+        assert!((0.2..0.6).contains(&delay), "seed {seed}: {flow:?}");
+    }
+}
+
 #[test]
 fn lda_plus_may_drive_an_encoder_too() {
     let text = path("1 Mbit/s", "", &CALL.replace("nada", "lda-plus"));

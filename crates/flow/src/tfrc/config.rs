@@ -1,6 +1,7 @@
 //! A TFRC flow's settings, with each profile's defaults.
 
 use paceline_control::{Profile, Settings};
+use paceline_packet::wire::tfrc::FRAME_LEN;
 
 /// The settings of a TFRC flow, for both its ends.
 #[derive(Clone, PartialEq, Debug)]
@@ -15,6 +16,8 @@ pub struct TfrcConfig {
     pub report_size: u16,
     /// The last packet of a write is filled up to a full one, as ns-2 counts whole packets.
     pub whole_segments: bool,
+    /// Each write is a video frame, and each packet says which part of it is in it: four bytes more of header.
+    pub frames: bool,
     /// Packets may be marked (RFC 3168); marks count as losses do (RFC 5348 section 5.1).
     pub ecn: bool,
 }
@@ -31,6 +34,7 @@ impl TfrcConfig {
             header: 48 + subflow,      // IPv4, UDP, and ours of 20 bytes
             report_size: 72 + subflow, // and a report's 44
             whole_segments: false,
+            frames: false,
             ecn: false,
         };
         match profile {
@@ -39,6 +43,13 @@ impl TfrcConfig {
                 TfrcConfig { segment: 1000, header: 0, report_size: 40, whole_segments: true, ..rfc }
             }
         }
+    }
+
+    /// The same of a flow that carries video, if it does.
+    #[must_use]
+    pub fn with_frames(self, frames: bool) -> TfrcConfig {
+        let more = if frames { FRAME_LEN as u16 } else { 0 };
+        TfrcConfig { frames, segment: self.segment - more, header: self.header + more, ..self }
     }
 
     /// Bytes on the wire of a full packet.

@@ -10,7 +10,7 @@ use super::history::{Fewer, IntervalWeights};
 use super::receiver::{Heard, Measured};
 use paceline_control::models::TimeoutTerm;
 use paceline_control::tfrc::equation::Terms;
-use paceline_packet::{Ns2Data, Packet, TfrcData};
+use paceline_packet::{Ns2Data, Packet, TfrcData, TfrcMore};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -113,7 +113,10 @@ impl Ns2Receiver {
             return Heard { new: false, report: None };
         }
         let sent = now - packet.stamp.elapsed(now);
-        let header = data.ns2.unwrap_or(Ns2Data { timeout: data.rtt * 4, round: 0, urgent: false });
+        let header = match data.more {
+            TfrcMore::Ns2(header) => header,
+            _ => Ns2Data { timeout: data.rtt * 4, round: 0, urgent: false },
+        };
         (self.rtt, self.timeout, self.round) = (data.rtt, header.timeout, header.round);
         self.arrived = now;
         let mut at_once = header.urgent;

@@ -107,6 +107,10 @@ impl TfrcReceiver {
                     // a sender that had a round-trip time and has none has begun afresh
                     **rfc = RfcReceiver::new(&self.config, packet.seq);
                 }
+                if self.config.frames {
+                    let header = u64::from(self.config.header);
+                    rfc.segment = (stats.wire_bytes / stats.packets).saturating_sub(header).max(1) as u32;
+                }
                 rfc.hear(now, packet.seq, bytes, marked, data)
             }
             Measure::Ns2(ns2) => {
@@ -161,6 +165,7 @@ impl TfrcReceiver {
 #[derive(Debug)]
 struct RfcReceiver {
     law: Law,
+    /// s: of a flow that carries video the average of what has come.
     segment: u32,
     /// The sender's first packet.
     first: u32,

@@ -1,7 +1,9 @@
 //! The sending end (RFC 5348 section 4).
 
 mod feedback;
+mod frames;
 
+use self::frames::Frames;
 use super::TfrcConfig;
 use super::limited::Limits;
 use super::rtt::Rtt;
@@ -10,7 +12,7 @@ use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::tfrc::MAX_BACKOFF;
 use paceline_control::{Controller, Gauges, Law, PathView, RateController, TfrcController, TfrcEvent, known};
-use paceline_packet::{Extra, Flags, Ns2Data, Stamp, Subflow, TfrcData, TfrcReport};
+use paceline_packet::{Extra, Flags, Ns2Data, Stamp, Subflow, TfrcData, TfrcMore, TfrcReport};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 
@@ -32,7 +34,9 @@ pub struct TfrcSender {
     stopped: bool,
     began: Time,
     law: Law,
+    /// s: of a flow that carries video the average, else that of a full packet (RFC 5348 section 4.1).
     segment: f64,
+    frames: Frames,
     pacer: Pacer,
     /// The nofeedback timer.
     timer: Time,
@@ -77,6 +81,7 @@ impl TfrcSender {
             began: Time::NEVER,
             law: config.settings.law,
             segment: f64::from(config.segment.max(1)),
+            frames: Frames::default(),
             pacer: Pacer::new(config.settings.gap_jitter.clamp(0.0, 0.999), Sequence::new(stream)),
             timer: Time::NEVER,
             busy: false,
@@ -106,6 +111,7 @@ impl TfrcSender {
     pub fn restart(&mut self, now: Time) {
         self.account(now);
         self.supply.clear();
+        self.frames.clear();
         self.first = self.supply.next();
         self.reported = self.first;
         self.heard.clear();
@@ -125,7 +131,10 @@ impl TfrcSender {
         if bytes == 0 || self.supply.is_endless() || self.stopped {
             return;
         }
-        self.supply.add(bytes, self.config.segment, self.config.whole_segments);
+        let packets = self.supply.add(bytes, self.config.segment, self.config.whole_segments);
+        if self.config.frames {
+            self.segment = self.frames.write(self.supply.end(), packets, bytes, now);
+        }
         self.supplied(now, out);
     }
 
@@ -166,6 +175,7 @@ impl TfrcSender {
     /// The application stops: what has not been sent yet never will be.
     pub fn stop(&mut self) {
         self.supply.clear();
+        self.frames.clear();
         self.stopped = true;
         self.timer = Time::NEVER;
     }
@@ -176,9 +186,9 @@ impl TfrcSender {
         self.started && !self.supply.is_left()
     }
 
-    /// Writes that are remembered by themselves: those that did not fill a packet.
+    /// Writes that are remembered by themselves: those that did not fill a packet, and frames.
     pub(crate) fn remembered_writes(&self) -> usize {
-        self.supply.shorts()
+        self.supply.shorts().max(self.frames.len())
     }
 
     /// When [`TfrcSender::on_timer`] should be called; it may move later without notice.
@@ -262,17 +272,18 @@ impl TfrcSender {
         let size = payload.saturating_add(self.config.header);
         self.stats.sent(size);
         self.stats.bytes_acked += u64::from(payload);
-        let ns2 = (self.law == Law::Ns2).then(|| Ns2Data {
-            timeout: self.rtt.timeout(),
-            round: self.ns2.round,
-            urgent: self.ns2.urgent,
-        });
+        let more = match self.law {
+            Law::Ns2 => {
+                TfrcMore::Ns2(Ns2Data { timeout: self.rtt.timeout(), round: self.ns2.round, urgent: self.ns2.urgent })
+            }
+            _ => self.frames.take(seq).map_or(TfrcMore::Nothing, TfrcMore::Frame),
+        };
         out.transmit(Segment {
             seq,
             stamp: Stamp::at(now),
             size,
             flags: if self.config.ecn { Flags::ECT } else { Flags::NONE },
-            extra: Some(Extra::TfrcData(Subflow::ONLY, TfrcData { rtt: self.rtt.smoothed(), ns2 })),
+            extra: Some(Extra::TfrcData(Subflow::ONLY, TfrcData { rtt: self.rtt.smoothed(), more })),
         });
         self.busy = true;
         if self.timer == Time::NEVER {
@@ -290,7 +301,7 @@ impl TfrcSender {
             acked: self.reported,
             next: self.supply.next(),
             receive_window: u32::MAX,
-            segment: u32::from(self.config.segment.max(1)),
+            segment: self.segment.round() as u32,
         }
     }
 

@@ -228,7 +228,11 @@ mod tests {
         let mut most = 0;
         for scheme in paceline_control::registry::schemes() {
             for side in [Side::Sender, Side::Receiver] {
-                let media = scheme.machine == paceline_control::Machine::Rtp && scheme.name != "lda-plus";
+                let media = match scheme.machine {
+                    paceline_control::Machine::Rtp => scheme.name != "lda-plus",
+                    paceline_control::Machine::Tfrc => scheme.name != "multfrc",
+                    _ => false,
+                };
                 let app = if media { "{ kind = \"encoder\" }" } else { "{ kind = \"cbr\" }" };
                 let settings = [("cc", scheme.name), ("app", app), ("delays", "true")];
                 let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();

@@ -2,7 +2,7 @@
 
 use super::budget::Net;
 use super::driver::{NewFlow, Outcome, View};
-use super::half::{Before, EVERY, Half, Recorder, epoch, first_rtp};
+use super::half::{Before, EVERY, Half, Recorder, epoch, first_capture};
 use super::udp::UdpPort;
 use crate::clock::{Clock, histogram};
 use crate::session::is_rtcp;
@@ -237,14 +237,15 @@ impl Flow {
             State::Ended(end) => end,
             _ => End::Stopped,
         };
-        let (epoch, first) = (epoch(&self.session), first_rtp(&self.session));
+        let epoch = epoch(&self.session);
+        let monotonic = |at: Time| clock.monotonic_at_zero() as f64 / 1e9 + at.as_secs_f64();
+        let first = first_capture(&self.session, monotonic);
         let mut half = Half::of(&mut self.session, &self.model, self.recorder, now, &self.before);
         half.dropped.2 += ports[self.new.port].refused().saturating_sub(self.refused_before) + self.dropped;
         half.ended = end.to_string();
         let measured = self.new.measure.filter(|_| epoch > Time::ZERO);
-        let monotonic = |at: Time| clock.monotonic_at_zero() as f64 / 1e9 + at.as_secs_f64();
         half.began_s = measured.map(|_| monotonic(epoch));
-        half.first_rtp = first.map(|(timestamp, at)| (timestamp, monotonic(at)));
+        half.first_capture = first;
         half.whole =
             end == End::Done && self.bounds != Bounds::Behind && self.new.measure.is_none_or(|it| it.from_ms == 0);
         half.well = matches!(end, End::Done | End::Stopped);

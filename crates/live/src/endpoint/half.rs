@@ -6,7 +6,6 @@ use crate::session::{ReceiverSession, Reported, SenderSession, Session};
 use paceline_apps::share;
 use paceline_apps::viewer::ViewReport;
 use paceline_flow::{ReceiverStats, SenderStats};
-use paceline_packet::rtp::RtpData;
 use paceline_sim::Series;
 use paceline_sim::arrivals::ArrivalReport;
 use paceline_sim::model::FlowModel;
@@ -90,13 +89,25 @@ pub(super) fn epoch(session: &Session) -> Time {
     }
 }
 
-/// The first RTP packet of a session: its timestamp, and the session's time of its capture or arrival.
-pub(super) fn first_rtp(session: &Session) -> Option<(u32, Time)> {
-    let first = match session {
-        Session::Sender(sender) => sender.first_rtp(),
-        Session::Receiver(receiver) => receiver.first_rtp(),
+/// The first packet of a session that told when what is in it was captured; `seconds` makes seconds of the session's time.
+pub(super) fn first_capture(session: &Session, seconds: impl FnOnce(Time) -> f64) -> Option<FirstCapture> {
+    let captures = match session {
+        Session::Sender(sender) => sender.captures(),
+        Session::Receiver(receiver) => receiver.captures(),
     };
-    first.map(|(timestamp, at)| (timestamp, epoch(session) + at.since(Time::ZERO)))
+    let at = |at: Time| epoch(session) + at.since(Time::ZERO);
+    captures.map(|clock| FirstCapture { stamp: clock.first, hz: clock.hz, at_s: seconds(at(clock.at)) })
+}
+
+/// A packet that tells when what is in it was captured.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct FirstCapture {
+    /// By the sender's clock of captures.
+    pub stamp: u32,
+    /// Ticks a second of that clock.
+    pub hz: u32,
+    /// The second by CLOCK_MONOTONIC of that capture, of a sender, or when the packet came, of a receiver.
+    pub at_s: f64,
 }
 
 /// A recorded table as it goes over the control channel.
@@ -126,10 +137,9 @@ pub struct Half {
     /// When the data began by CLOCK_MONOTONIC, in seconds, of a flow that is measured from an instant to an instant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub began_s: Option<f64>,
-    /// The timestamp of the first RTP packet, and the second by CLOCK_MONOTONIC at which what is in it was captured, of a sender, or
-    /// it came, of a receiver.
+    /// The first packet that told when what is in it was captured.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_rtp: Option<(u32, f64)>,
+    pub first_capture: Option<FirstCapture>,
     /// Of a receiver: that it has counted from the first packet, and the sender's word that there are no more has come behind
     /// the last one. What was sent and is not counted here was lost; otherwise it may have been under way.
     pub whole: bool,
@@ -311,9 +321,9 @@ impl Half {
     /// The clocks of both ends are the same: delays of frames, which a receiver tells beyond that of the first packet it got, are
     /// whole.
     pub(super) fn tell_delays_by(&mut self, sender: &Half) {
-        let (Some((captured, at)), Some((came, then))) = (sender.first_rtp, self.first_rtp) else { return };
-        let later = f64::from(came.wrapping_sub(captured) as i32) / RtpData::CLOCK_HZ as f64;
-        let first = then - (at + later);
+        let (Some(sent), Some(came)) = (sender.first_capture, self.first_capture) else { return };
+        let later = f64::from(came.stamp.wrapping_sub(sent.stamp) as i32) / f64::from(sent.hz.max(1));
+        let first = came.at_s - (sent.at_s + later);
         let row = &mut self.row;
         let delays = [
             &mut row.frame_delay_mean_s,

@@ -1,12 +1,15 @@
 //! From what machines transmit to datagrams, and back: each flow's messages by its machine.
 
+use super::capture_clock::CaptureClock;
 use super::reports::{RtpPeer, is_rtcp};
 use super::{EcnBits, Outbox};
 use paceline_flow::{Segment, Transport};
 use paceline_packet::rtp::RtpData;
 use paceline_packet::wire::tfrc::{self, ConnectionId, Datagram, Message, Ticks};
 use paceline_packet::wire::{rtcp, rtp};
-use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, Stamp, Subflow, TcpOptions, TfrcData, TfrcReport};
+use paceline_packet::{
+    Extra, ExtraId, Flags, FlowId, FramePart, Packet, Stamp, Subflow, TcpOptions, TfrcData, TfrcMore, TfrcReport,
+};
 use paceline_units::Time;
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -42,7 +45,7 @@ enum Kind {
     Acks,
     Rtp,
     Tcp { bare_syn: bool },
-    Tfrc { several: bool },
+    Tfrc { several: bool, frames: bool },
     Udp,
 }
 
@@ -64,8 +67,8 @@ pub(super) struct Codec {
     segment: u16,
     /// By place: connections, and what has come of them.
     arrived: Vec<Arrived>,
-    /// The first RTP packet's timestamp, and when it came; of one that is sent, when what is in it was captured.
-    first: Option<(u32, Time)>,
+    /// Of packets that tell when what is in them was captured.
+    captures: Option<CaptureClock>,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -86,18 +89,18 @@ impl Codec {
             Transport::Acks { .. } => Kind::Acks,
             Transport::Rtp { .. } => Kind::Rtp,
             Transport::Tcp { config, .. } => Kind::Tcp { bare_syn: config.bare_syn() },
-            Transport::Tfrc { config, .. } => Kind::Tfrc { several: config.settings.several },
+            Transport::Tfrc { config, .. } => Kind::Tfrc { several: config.settings.several, frames: config.frames },
             Transport::Udp(_) => Kind::Udp,
         };
         let (header, segment) = (transport.header(), transport.segment());
         let (stamps, arrived) = (VecDeque::new(), Vec::new());
         let peer = RtpPeer::default();
-        Codec { id, kind, peer, header, below, stamps, next: 0, segment, arrived, first: None }
+        Codec { id, kind, peer, header, below, stamps, next: 0, segment, arrived, captures: None }
     }
 
-    /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
-    pub(super) fn first_rtp(&self) -> Option<(u32, Time)> {
-        self.first
+    /// The clock of captures, from the first packet on that was sent or came and told of one.
+    pub(super) fn captures(&self) -> Option<CaptureClock> {
+        self.captures
     }
 
     /// RTP's data packets are as this receiver wants them.
@@ -130,7 +133,7 @@ impl Codec {
                 });
             }
             (Some(Extra::Rtp(data)), _) => {
-                self.first.get_or_insert((data.timestamp, Time(u64::from(timestamp.0) << 8)));
+                self.captured(RtpData::CLOCK_HZ as u32, data.timestamp, timestamp);
                 out.push(payload - original_len(data).min(payload), ecn, |to| {
                     // fillers and retransmissions have types of their own
                     let media = data.payload_type == RtpData::PAYLOAD_TYPE;
@@ -138,10 +141,17 @@ impl Codec {
                     let _ = rtp::encode_with(&RtpData { payload_type, ..*data }, self.peer.transport_id, to);
                 });
             }
-            (Some(Extra::TfrcData(subflow, data)), Kind::Tfrc { several }) => {
+            (Some(Extra::TfrcData(subflow, data)), Kind::Tfrc { several, .. }) => {
                 self.sent(timestamp);
                 let (rtt, subflow) = (Ticks::nearest(data.rtt), several.then_some(*subflow));
-                self.put(Message::Data(tfrc::Data { sequence, timestamp, rtt, subflow }), payload, ecn, out);
+                let frame = match data.more {
+                    TfrcMore::Frame(part) => Some(part),
+                    _ => None,
+                };
+                if let Some(part) = frame {
+                    self.captured(Stamp::HZ, part.captured.0, part.captured);
+                }
+                self.put(Message::Data(tfrc::Data { sequence, timestamp, rtt, subflow, frame }), payload, ecn, out);
             }
             (_, Kind::Tcp { bare_syn }) => {
                 self.sent(timestamp);
@@ -168,7 +178,7 @@ impl Codec {
                 });
             }
             (Some(Extra::Ack(hole)), _) => Message::Ack(tfrc::Ack { sequence: number, echo, hole: *hole }),
-            (Some(Extra::TfrcReport(subflow, report)), Kind::Tfrc { several }) => {
+            (Some(Extra::TfrcReport(subflow, report)), Kind::Tfrc { several, .. }) => {
                 let arrived = self.arrived(*subflow);
                 Message::Feedback(tfrc::Feedback {
                     received_end: number,
@@ -239,7 +249,7 @@ impl Codec {
                 let plain = options == TcpOptions::NONE;
                 (ack.next, ack.echo, ack.flags, (!plain).then_some(Extra::Tcp(options)))
             }
-            (Message::Feedback(feedback), Kind::Tfrc { several }) if feedback.subflow.is_some() == several => {
+            (Message::Feedback(feedback), Kind::Tfrc { several, .. }) if feedback.subflow.is_some() == several => {
                 let report = TfrcReport {
                     delay: feedback.delay.span(),
                     receive_rate: feedback.receive_rate,
@@ -267,7 +277,9 @@ impl Codec {
             Err(decoded) => return decoded,
         };
         let (seq, stamp, flags, extra) = match (message, self.kind) {
-            (Message::Data(data), Kind::Tfrc { several }) if data.subflow.is_some() == several => {
+            (Message::Data(data), Kind::Tfrc { several, frames })
+                if data.subflow.is_some() == several && data.frame.is_some() == frames =>
+            {
                 let subflow = data.subflow.unwrap_or(Subflow::ONLY);
                 if subflow.place >= PLACES {
                     return Decoded::Incredible;
@@ -275,7 +287,11 @@ impl Codec {
                 let arrived = self.arrived(subflow);
                 arrived.packets = arrived.packets.wrapping_add(1);
                 arrived.marked = arrived.marked.wrapping_add(u32::from(ecn == EcnBits::Ce));
-                let data_of = TfrcData { rtt: data.rtt.span(), ns2: None };
+                let more = data.frame.map_or(TfrcMore::Nothing, |part| {
+                    let captured = Stamp::at(self.capture(Stamp::HZ, part.captured.0, time));
+                    TfrcMore::Frame(FramePart { captured, ..part })
+                });
+                let data_of = TfrcData { rtt: data.rtt.span(), more };
                 (data.sequence, data.timestamp, Flags::NONE, Some(Extra::TfrcData(subflow, data_of)))
             }
             (Message::Segment(segment), Kind::Tcp { .. }) => {
@@ -310,13 +326,20 @@ impl Codec {
         if payload.len() > usize::from(self.segment) {
             return Decoded::Incredible;
         }
-        // The clocks of the two ends have nothing in common: a packet's time of capture is told from the first one's arrival.
-        let (timestamp, came) = *self.first.get_or_insert((data.timestamp, time));
-        let ticks = i64::from(data.timestamp.wrapping_sub(timestamp) as i32);
-        let nanos = ticks * 1_000_000_000 / RtpData::CLOCK_HZ as i64;
-        let captured = Time(came.0.saturating_add_signed(nanos).min(time.0));
+        let captured = self.capture(RtpData::CLOCK_HZ as u32, data.timestamp, time).min(time);
         let packet = self.packet(time, u32::from(data.sequence), Stamp::at(captured), bytes.len());
         Decoded::Machine((Packet { flags: ecn.flags(), ..packet }, Some(Extra::Rtp(data))))
+    }
+
+    /// A packet leaves that tells when what is in it was captured, which was at `then`.
+    fn captured(&mut self, hz: u32, stamp: u32, then: Stamp) {
+        let at = Time(u64::from(then.0) << 8);
+        self.captures.get_or_insert_with(|| CaptureClock::new(hz, stamp, at));
+    }
+
+    /// When what is in a packet was captured that came at `time`: after that, if it was faster than the first.
+    fn capture(&mut self, hz: u32, stamp: u32, time: Time) -> Time {
+        self.captures.get_or_insert_with(|| CaptureClock::new(hz, stamp, time)).time(stamp)
     }
 
     /// The message of a datagram of ours, or what the datagram is instead.

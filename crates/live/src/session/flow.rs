@@ -3,7 +3,7 @@
 use super::codec::AHEAD;
 use paceline_flow::Transport;
 use paceline_packet::wire::tfrc::{
-    ACK_LEN, FEEDBACK_LEN, SEGMENT_ACK_LEN, SEGMENT_LEN, SHORT_LEN, SINGLE_LEN, SUBFLOW_LEN,
+    ACK_LEN, FEEDBACK_LEN, FRAME_LEN, SEGMENT_ACK_LEN, SEGMENT_LEN, SHORT_LEN, SINGLE_LEN, SUBFLOW_LEN,
 };
 use paceline_sim::model::FlowModel;
 use paceline_sim::scenario::flow::App;
@@ -189,7 +189,8 @@ impl FlowSpec {
             Transport::Tcp { .. } => (SEGMENT_LEN, SEGMENT_ACK_LEN),
             Transport::Tfrc { config, .. } => {
                 let more = if config.settings.several { SUBFLOW_LEN } else { 0 };
-                (SHORT_LEN + more, FEEDBACK_LEN + more)
+                let frame = if config.frames { FRAME_LEN } else { 0 };
+                (SHORT_LEN + more + frame, FEEDBACK_LEN + more)
             }
             Transport::Udp(_) => (SEGMENT_LEN, 0),
         };

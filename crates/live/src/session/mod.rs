@@ -7,6 +7,7 @@
 //! read here and no socket opened: [`crate::endpoint`] does that. [`log`](mod@log) writes down what goes in and what comes out, and
 //! [`replay()`] runs a log through fresh machines and compares them bit for bit. Look first at [`Session::input`].
 
+mod capture_clock;
 mod codec;
 pub mod flow;
 pub mod log;

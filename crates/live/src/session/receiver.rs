@@ -1,5 +1,6 @@
 //! The receiving end of a live flow: the agreement, then the simulator's sink.
 
+use super::capture_clock::CaptureClock;
 use super::codec::{Codec, Decoded};
 use super::times::{MOST, Times};
 use super::work::Work;
@@ -89,8 +90,8 @@ impl ReceiverSession {
     }
 
     /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
-    pub(crate) fn first_rtp(&self) -> Option<(u32, Time)> {
-        self.codec.first_rtp()
+    pub(crate) fn captures(&self) -> Option<CaptureClock> {
+        self.codec.captures()
     }
 
     /// The session's time at which the machine's began; zero before it has.

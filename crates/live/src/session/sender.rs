@@ -1,6 +1,7 @@
 //! The sending end of a live flow: the agreement, then the simulator's source. A receiver of plain RTP agrees by its reports
 //! instead ([`super::reports`]): the source runs from the start, slowly before the first of them.
 
+use super::capture_clock::CaptureClock;
 use super::codec::{Codec, Decoded};
 use super::flow::is_ecn_capable;
 use super::reports::{CAUTIOUS_BPS, Heard, Reported, Reports};
@@ -197,8 +198,8 @@ impl SenderSession {
     }
 
     /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
-    pub(crate) fn first_rtp(&self) -> Option<(u32, Time)> {
-        self.codec.first_rtp()
+    pub(crate) fn captures(&self) -> Option<CaptureClock> {
+        self.codec.captures()
     }
 
     /// The session's time at which the machine's began; zero before it has.

@@ -332,7 +332,7 @@ fn numbers_far_ahead_are_not_believed() {
     };
     let data = |place| {
         let subflow = Some(paceline_packet::Subflow { place, opening: 0 });
-        Message::Data(tfrc::Data { sequence: 0, timestamp: stamp, rtt: tfrc::Ticks(100_000), subflow })
+        Message::Data(tfrc::Data { sequence: 0, timestamp: stamp, rtt: tfrc::Ticks(100_000), subflow, frame: None })
     };
     for (cc, believed, not) in [("newreno", segment(60_000), segment(1 << 17)), ("multfrc", data(255), data(256))] {
         let spec = spec(&[("cc", cc)], 20, Side::Receiver);

@@ -17,7 +17,7 @@ pub use messages::{
 };
 pub use tcp::{BLOCK_LEN, Plain, SEGMENT_ACK_LEN, SEGMENT_LEN, Segment, SegmentAck, WINDOW_LEN};
 
-use crate::{LastHole, Stamp, Subflow};
+use crate::{FramePart, LastHole, Stamp, Subflow};
 
 /// The first two bytes of each datagram, "PT". Outside the ranges by which RFC 7983 tells STUN, DTLS and RTP apart.
 pub const MAGIC: [u8; 2] = *b"PT";
@@ -39,6 +39,9 @@ pub const ACK_LEN: usize = 28;
 
 /// Bytes more of data and feedback that name a connection within the flow.
 pub const SUBFLOW_LEN: usize = 4;
+
+/// Bytes more of data that say which part of a video frame they are.
+pub const FRAME_LEN: usize = 4;
 
 /// Why bytes are not a message of this format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,6 +104,8 @@ const PLAIN: u8 = 11;
 
 const FLAG_ECN: u8 = 1;
 const FLAG_SUBFLOW: u8 = 2;
+const FLAG_FRAME: u8 = 4;
+const FLAG_LAST: u8 = 8;
 const NO_LIMIT: u32 = u32::MAX;
 
 impl Message {
@@ -123,13 +128,23 @@ impl Message {
     fn flags(&self) -> u8 {
         match self {
             Message::Request(Request { ecn: Ecn::On, .. }) => FLAG_ECN,
-            Message::Data(Data { subflow: Some(_), .. }) | Message::Feedback(Feedback { subflow: Some(_), .. }) => {
-                FLAG_SUBFLOW
-            }
+            Message::Data(data) => data.wire_flags(),
+            Message::Feedback(Feedback { subflow: Some(_), .. }) => FLAG_SUBFLOW,
             Message::Segment(segment) => segment.wire_flags(),
             Message::SegmentAck(ack) => ack.wire_flags(),
             _ => 0,
         }
+    }
+}
+
+impl Data {
+    fn wire_flags(&self) -> u8 {
+        let part = match self.frame {
+            Some(FramePart { last: true, .. }) => FLAG_FRAME | FLAG_LAST,
+            Some(FramePart { last: false, .. }) => FLAG_FRAME,
+            None => 0,
+        };
+        if self.subflow.is_some() { part | FLAG_SUBFLOW } else { part }
     }
 }
 
@@ -171,6 +186,9 @@ impl Datagram {
                 to.extend_from_slice(&m.timestamp.0.to_be_bytes());
                 to.extend_from_slice(&m.rtt.0.to_be_bytes());
                 put_subflow(to, m.subflow);
+                if let Some(part) = m.frame {
+                    to.extend_from_slice(&part.captured.0.to_be_bytes());
+                }
             }
             Message::Feedback(m) => {
                 to.extend_from_slice(&m.received_end.to_be_bytes());
@@ -219,13 +237,16 @@ pub fn decode(bytes: &[u8]) -> Result<(Datagram, &[u8]), DecodeError> {
     let kind = kind & 0xf;
     let meanings = match kind {
         REQUEST => FLAG_ECN,
-        DATA | FEEDBACK => FLAG_SUBFLOW,
+        DATA if flags & FLAG_FRAME == 0 => FLAG_SUBFLOW,
+        DATA => FLAG_SUBFLOW | FLAG_FRAME | FLAG_LAST,
+        FEEDBACK => FLAG_SUBFLOW,
         SEGMENT => tcp::SEGMENT_FLAGS,
         SEGMENT_ACK => tcp::ACK_FLAGS,
         _ => 0,
     };
     let named = matches!(kind, DATA | FEEDBACK) && flags & FLAG_SUBFLOW != 0;
-    let more = if named { SUBFLOW_LEN } else { 0 };
+    let part = kind == DATA && flags & FLAG_FRAME != 0;
+    let more = if named { SUBFLOW_LEN } else { 0 } + if part { FRAME_LEN } else { 0 };
     let len = match kind {
         REQUEST | ACCEPT | REFUSE | CLOSE | DATA => SHORT_LEN + more,
         FEEDBACK => FEEDBACK_LEN + more,
@@ -276,6 +297,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Datagram, &[u8]), DecodeError> {
             timestamp: Stamp(read.u32()),
             rtt: Ticks(read.u32()),
             subflow: read.subflow(named),
+            frame: part.then(|| FramePart { captured: Stamp(read.u32()), last: flags & FLAG_LAST != 0 }),
         }),
         SINGLE => {
             let (sequence, timestamp) = (read.u32(), Stamp(read.u32()));

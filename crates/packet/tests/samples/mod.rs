@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 use paceline_packet::wire::tfrc::*;
-use paceline_packet::{Block, Flags, LastHole, Stamp, Subflow, TcpOptions};
+use paceline_packet::{Block, Flags, FramePart, LastHole, Stamp, Subflow, TcpOptions};
 use paceline_units::Span;
 
 /// Each with a name and a payload.
@@ -29,8 +29,10 @@ pub fn samples() -> Vec<(&'static str, Datagram, &'static [u8])> {
         subflow: None,
     };
     let rtt = Ticks::nearest(Span::from_millis(164));
-    let data = Data { sequence: 4241, timestamp: Stamp(0x0034_5678), rtt, subflow: None };
-    let first = Data { sequence: 0, timestamp: Stamp(0), rtt: Ticks(0), subflow: None };
+    let data = Data { sequence: 4241, timestamp: Stamp(0x0034_5678), rtt, subflow: None, frame: None };
+    let first = Data { sequence: 0, timestamp: Stamp(0), rtt: Ticks(0), subflow: None, frame: None };
+    let part = FramePart { captured: Stamp(0x0034_4321), last: false };
+    let (frame, last) = (Some(part), Some(FramePart { last: true, ..part }));
     let subflow = Some(Subflow { place: 5, opening: 0x1234 });
     let hole = LastHole { received_end: 4243, hole_end: 4240, hole_start: 4238 };
     let none = LastHole { received_end: 1, hole_end: 0, hole_start: 0 };
@@ -47,6 +49,8 @@ pub fn samples() -> Vec<(&'static str, Datagram, &'static [u8])> {
         ("feedback", Message::Feedback(ordinary), b""),
         ("feedback, numbers at their limits", Message::Feedback(edge), b""),
         ("data of one of several connections", Message::Data(Data { subflow, ..data }), b"four"),
+        ("data of a frame", Message::Data(Data { frame, ..data }), b"four"),
+        ("data that end a frame, of one of several", Message::Data(Data { frame: last, subflow, ..data }), b"four"),
         ("feedback for one of several connections", Message::Feedback(Feedback { subflow, ..ordinary }), b""),
         ("packet", Message::Single(Single { sequence: 4241, timestamp: Stamp(0x0034_5678) }), b"four"),
         ("packet, the last number", Message::Single(Single { sequence: u32::MAX - 1, timestamp: Stamp(0) }), b""),

@@ -59,7 +59,8 @@ pub(super) fn fill(file: &mut File, stem: &str) {
                 Machine::Tcp(_) => fill_tcp(flow, &TcpConfig::new(profile, scheme)),
                 Machine::Tfrc => {
                     if let Ok(controller) = TfrcController::new(scheme, profile, &[]) {
-                        fill_tfrc(flow, &TfrcConfig::new(profile, controller.settings()));
+                        let frames = matches!(flow.app, App::Encoder { .. });
+                        fill_tfrc(flow, &TfrcConfig::new(profile, controller.settings()).with_frames(frames));
                     }
                 }
                 Machine::Udp => fill_udp(flow, &UdpConfig::new(profile)),

@@ -326,8 +326,8 @@ pub enum App {
         #[schemars(range(min = 0.1, max = 1000.0))]
         frame_rate: f64,
     },
-    /// A live video encoder, for controllers on RTP: frames whose sizes follow the rate that the controller would have it send
-    /// (RFC 8593 section 5). The receiver shows a frame when all its packets have come.
+    /// A live video encoder, for controllers on RTP and TFRC: frames whose sizes follow the rate that the controller would have it
+    /// send (RFC 8593 section 5). The receiver shows a frame when all its packets have come.
     Encoder {
         /// Frames a second.
         #[serde(default = "thirty")]

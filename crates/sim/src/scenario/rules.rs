@@ -8,7 +8,7 @@ use super::fill::home_ends;
 use super::flow::{App, FlowTable};
 use super::model::{File, Profile, Topology};
 use super::repair::{NewrenoVariant, Recovery};
-use super::rules_machine::OF_RTP;
+use super::rules_machine::OF_FRAMES;
 use super::values::ClientBuffer;
 use super::walk::listed;
 use paceline_control::registry::{scheme, schemes};
@@ -214,12 +214,15 @@ impl Rules {
         match scheme.machine {
             Machine::Tcp(_) => {
                 if matches!(flow.app, App::Encoder { .. }) {
-                    let problem = format!("`encoder` needs RTP, on which `{}` does not ride: {OF_RTP}", scheme.name);
+                    let problem =
+                        format!("`encoder` writes video frames, which `{}` does not tell of: {OF_FRAMES}", scheme.name);
                     self.note(join(&join(path, "app"), "kind"), problem);
                 }
                 self.effects(path, flow, scheme, profile);
             }
-            Machine::Acks | Machine::Rtp | Machine::Tfrc | Machine::Udp => self.machine(path, flow, scheme),
+            Machine::Acks | Machine::Rtp | Machine::Tfrc | Machine::Udp => {
+                self.machine(path, flow, scheme, profile);
+            }
         }
     }
 

@@ -4,14 +4,24 @@
 use super::error::join;
 use super::flow::{App, FlowTable};
 use super::model::Profile as ScenarioProfile;
+use super::parameters::given;
 use super::rtp::ReportTiming;
 use super::rules::Rules;
-use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback, RtpSettings, Scheme};
+use paceline_control::{
+    Law, Machine, MediaController, Profile, RateController, RtpController, RtpFeedback, RtpSettings, Scheme,
+    TfrcController,
+};
 use paceline_flow::rtp::FeedbackFormat;
 use paceline_units::Span;
 
-/// What is there where a controller must ride on RTP.
-pub(super) const OF_RTP: &str = "use a `cc` that does, as `nada`";
+/// What is there where a controller must carry video frames.
+pub(super) const OF_FRAMES: &str = "use a `cc` of RTP, as `nada`, or `tfrc`";
+
+/// Whether a scheme's machine tells which packets are a video frame's.
+fn tells_frames(scheme: &Scheme) -> bool {
+    let one = || TfrcController::new(scheme, Profile::Rfc, &[]).is_ok_and(|tfrc| !tfrc.settings().several);
+    scheme.machine == Machine::Rtp || scheme.machine == Machine::Tfrc && one()
+}
 
 /// What a scheme asks of RTP's machine, if it rides on it.
 fn rtp_settings(scheme: &Scheme) -> Option<RtpSettings> {
@@ -33,9 +43,15 @@ fn wants_frames(scheme: &Scheme) -> bool {
     rtp_settings(scheme).is_some_and(|settings| settings.frames)
 }
 
+/// Whether a flow of TFRC obeys ns-2's law.
+fn is_ns2s(flow: &FlowTable, scheme: &Scheme, profile: ScenarioProfile) -> bool {
+    TfrcController::new(scheme, profile.control(), &given(flow, scheme))
+        .is_ok_and(|tfrc| tfrc.settings().law == Law::Ns2)
+}
+
 impl Rules {
     /// A flow of a machine other than TCP.
-    pub(super) fn machine(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme) {
+    pub(super) fn machine(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme, profile: ScenarioProfile) {
         let of_tcp = [
             ("initial_window", flow.initial_window.is_some()),
             ("receive_window", flow.receive_window.is_some()),
@@ -93,9 +109,24 @@ impl Rules {
                 let problem = format!("`{}` sizes video frames, which only `encoder` writes: use that", scheme.name);
                 self.note(kind, problem);
             }
-            App::Encoder { .. } if scheme.machine != Machine::Rtp => {
-                let problem = format!("`encoder` needs RTP, on which `{}` does not ride: {OF_RTP}", scheme.name);
+            App::Encoder { .. } if !tells_frames(scheme) => {
+                let problem =
+                    format!("`encoder` writes video frames, which `{}` does not tell of: {OF_FRAMES}", scheme.name);
                 self.note(kind, problem);
+            }
+            App::Encoder { .. } if scheme.machine == Machine::Tfrc && is_ns2s(flow, scheme, profile) => {
+                let problem = format!(
+                    "`encoder` writes video frames, for which ns-2's header of `{}` has no field: use `law = \"rfc5348\"`",
+                    scheme.name
+                );
+                self.note(kind, problem);
+            }
+            App::Encoder { jitter_buffer: Some(_), .. } if scheme.machine == Machine::Tfrc => {
+                let problem = format!(
+                    "asks for key frames by RTCP, which `{}` has not: leave it out, or use a `cc` of RTP, as `nada`",
+                    scheme.name
+                );
+                self.note(join(&join(path, "app"), "jitter_buffer"), problem);
             }
             App::Cbr { .. }
             | App::Encoder { .. }
@@ -124,6 +155,9 @@ impl Rules {
     pub(super) fn rtp(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme) {
         let Some(rtp) = &flow.rtp else { return };
         let at = join(path, "rtp");
+        if matches!(flow.app, App::Encoder { .. }) && scheme.machine == Machine::Tfrc {
+            return; // a warning: a call is one, whatever carries it
+        }
         if scheme.machine != Machine::Rtp {
             self.note(at, format!("is not there for `{}`; leave the table out", scheme.name));
             return;

@@ -415,12 +415,20 @@ impl Warnings<'_> {
         }
     }
 
-    /// Probing, of which some controllers make no use.
+    /// A session where there is none, and probing, of which some controllers make no use.
     fn rtp(&mut self, path: &str, rtp: &RtpTable, cc: &str) {
         let usual = RtpTable::default();
         let controller = scheme(cc).ok().filter(|scheme| scheme.machine == Machine::Rtp);
         let settings = controller.and_then(|scheme| RtpController::new(scheme, Profile::Rfc, &[]).ok());
-        let Some(settings) = settings.map(|controller| controller.settings()) else { return };
+        let Some(settings) = settings.map(|controller| controller.settings()) else {
+            // what reports may take of the bandwidth is nobody's loss where there are none: a call has it, whatever carries it
+            if (RtpTable { bandwidth: usual.bandwidth, ..rtp.clone() }) != usual {
+                let problem =
+                    format!("has no effect on `{cc}`, which has no session of RTP: leave all but `bandwidth` out");
+                self.note(path.to_owned(), problem);
+            }
+            return;
+        };
         let why = if settings.probes {
             "with `probe_burst = 0`".to_owned()
         } else {

@@ -2,7 +2,7 @@
 
 use super::*;
 use paceline_control::Settings;
-use paceline_packet::{ExtraId, FlowId};
+use paceline_packet::{ExtraId, FlowId, TfrcMore};
 
 const R: u64 = 100;
 
@@ -54,7 +54,7 @@ impl Script {
             flags,
         };
         let mut out = Vec::new();
-        let extra = Extra::TfrcData(Subflow::ONLY, TfrcData { rtt: self.rtt, ns2: None });
+        let extra = Extra::TfrcData(Subflow::ONLY, TfrcData { rtt: self.rtt, more: TfrcMore::Nothing });
         self.receiver.on_data(ms(at), &packet, Some(&extra), &mut out);
         self.keep(at, out) > 0
     }
@@ -310,8 +310,8 @@ fn ns2_one_later_packet_tells_of_a_loss_and_the_round_must_have_passed() {
             size: 1000,
             flags: Flags::NONE,
         };
-        let ns2 = Some(paceline_packet::Ns2Data { timeout: Span::from_millis(300), round, urgent: false });
-        let extra = Extra::TfrcData(Subflow::ONLY, TfrcData { rtt: s.rtt, ns2 });
+        let more = TfrcMore::Ns2(paceline_packet::Ns2Data { timeout: Span::from_millis(300), round, urgent: false });
+        let extra = Extra::TfrcData(Subflow::ONLY, TfrcData { rtt: s.rtt, more });
         let mut out = Vec::new();
         s.receiver.on_data(ms(at), &packet, Some(&extra), &mut out);
         s.keep(at, out) > 0

@@ -1,7 +1,7 @@
 //! What the messages of TFRC over UDP say.
 
 use super::tcp::{Plain, Segment, SegmentAck};
-use crate::{LastHole, Stamp, Subflow};
+use crate::{FramePart, LastHole, Stamp, Subflow};
 use paceline_units::Span;
 
 /// A length of time on the wire: units of 256 ns, as in [`Stamp`]; at most 1099.5 s.
@@ -130,6 +130,8 @@ pub struct Data {
     pub rtt: Ticks,
     /// Which connection it is of, in a flow that may have several. Numbers are each connection's own.
     pub subflow: Option<Subflow>,
+    /// Which part of a video frame it is, in a flow that carries video.
+    pub frame: Option<FramePart>,
 }
 
 /// A feedback packet (RFC 5348 section 3.2.2).
