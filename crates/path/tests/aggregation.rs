@@ -37,6 +37,7 @@ fn model(stations: Vec<StationModel>) -> CellModel {
         protection_rate: Rate::from_mbps(11.0),
         basic_rates: [6.0, 12.0, 24.0].map(Rate::from_mbps).to_vec(),
         rts_threshold: None,
+        edca: None,
         overhead: 36,
         queue: Queue::Unlimited,
         stations,
@@ -206,7 +207,7 @@ fn several_stations_saturated() {
 /// ns-3.37's means of three runs of 10 s after 2 s: 802.11n at 5 GHz with a long guard interval, stations beside the access
 /// point that send UDP packets of 1500 B to it faster than they can, `ConstantRateWifiManager`, a queue's `MaxDelay` of
 /// 20 s in place of 0.5, and no BlockAckReq after a missing BlockAck (`UseExplicitBarAfterMissedBlockAck` false).
-/// The largest difference is 0.3 % for one station, beacons included, and 1.2 % for four, where ns-3's runs differ by
+/// The largest difference is 0.3 % for one station, beacons included, and 0.4 % for four, where ns-3's runs differ by
 /// up to 1.4 %.
 #[test]
 fn beside_ns3() {
@@ -218,7 +219,7 @@ fn beside_ns3() {
         (15, Width::Mhz20, 119.99, 104.25),
         (15, Width::Mhz40, 236.85, 209.95),
     ] {
-        for (stations, theirs, bound) in [(1, one, 0.005), (4, four, 0.015)] {
+        for (stations, theirs, bound) in [(1, one, 0.005), (4, four, 0.006)] {
             let got = saturated(&model(vec![station(mcs, width, 0.0); stations]), 40);
             let off = got / theirs - 1.0;
             println!("MCS {mcs} {width:?}, {stations}: {got:.2}, ns-3 {theirs}, {:.2} %", off * 100.0);

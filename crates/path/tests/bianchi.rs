@@ -80,6 +80,7 @@ fn cell(rules: Rules, n: u32, (w, m): (u32, u32), access: Access, seconds: u64) 
             Access::Basic => None,
             Access::Rts => Some(0),
         },
+        edca: None,
         overhead: MAC_HEADER,
         queue: Queue::Unlimited,
         stations: vec![station; n as usize],

@@ -36,6 +36,7 @@ fn model(stations: Vec<StationModel>) -> CellModel {
         protection_rate: mbps(11.0),
         basic_rates: [1.0, 2.0, 6.0, 12.0, 24.0].map(mbps).to_vec(),
         rts_threshold: None,
+        edca: None,
         overhead: 36,
         queue: Queue::Unlimited,
         stations,

@@ -8,7 +8,7 @@ use crate::model::{CellInstance, FlowModel, LinkDirection, Model, Told};
 use crate::phases::delay_at_hosts;
 use crate::scenario::cell::CellTable;
 use crate::scenario::draw::Draw;
-use crate::scenario::flow::App;
+use crate::scenario::flow::{AccessCategory, App};
 use crate::scenario::link::AccessTable;
 use crate::scenario::loss::Loss;
 use crate::scenario::model::Profile;
@@ -31,6 +31,7 @@ use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
 use paceline_packet::FlowId;
+use paceline_path::wifi::{Access, Category, Edca};
 use paceline_path::{FlowSet, Hosts, LinkModel, Loss as PathLoss, On, Queue};
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Span, Time};
@@ -127,7 +128,42 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
         told::of_access(&mut model, &paths, access);
     }
     tell_hosts(&mut model);
+    tell_categories(&mut model, &paths, scenario);
     Ok(model)
+}
+
+/// Cells learn which categories cross them, if a flow that does so says what it is.
+fn tell_categories(model: &mut Model, paths: &[Path], scenario: &Scenario) {
+    for (number, cell) in model.cells.iter_mut().enumerate() {
+        let crosses =
+            |(there, back): &Path| there.iter().chain(back).any(|link| model.links[*link].cell == Some(number));
+        let flows = || model.flows.iter().zip(paths).map(|(flow, path)| (flow, crosses(path)));
+        if !flows().any(|(flow, crosses)| crosses && flow.category.is_some()) {
+            continue;
+        }
+        let category = |flow: &FlowModel| flow.category.unwrap_or(Category::BestEffort);
+        let used: BTreeSet<Category> =
+            flows().filter(|(_, crosses)| *crosses).map(|(flow, _)| category(flow)).collect();
+        let place = |category| used.iter().position(|used| *used == category).unwrap_or(0) as u8;
+        let of_flow = model.flows.iter().map(|flow| place(category(flow))).collect();
+        let table = scenario.cells().get(&cell.name);
+        let phy = &cell.model.phy;
+        let access = |category| {
+            let usual = Access::standard(category, (phy.cw_min, phy.cw_max), table.is_some_and(CellTable::is_b));
+            let own = table.and_then(|table| table.edca.as_ref()?.of(category));
+            (category, own.map_or(usual, |own| own.access(usual)))
+        };
+        let mut unused = vec![true; cell.interfaces.len() * used.len()];
+        for (flow, (there, back)) in model.flows.iter().zip(paths) {
+            for link in there.iter().chain(back).filter(|link| model.links[**link].cell == Some(number)) {
+                let way = link - cell.first_link;
+                let device = if way % 2 == 0 { 0 } else { 1 + way / 2 };
+                unused[device * used.len() + usize::from(place(category(flow)))] = false;
+            }
+        }
+        cell.unused = unused;
+        cell.model.edca = Some(Edca { categories: used.iter().copied().map(access).collect(), of_flow });
+    }
 }
 
 /// Queues that share by hosts learn which nodes each flow's ends are.
@@ -149,6 +185,7 @@ fn add_cell(model: &mut Model, name: &str, table: &CellTable, profile: Profile) 
         name: name.to_owned(),
         model: table.model(&|key, rate| queue(key, rate, profile)),
         interfaces: std::iter::once(&table.access_point).chain(table.station.keys()).cloned().collect(),
+        unused: Vec::new(),
         law: table.windows.as_ref().map(Windows::law),
         first_link: model.links.len(),
     });
@@ -214,7 +251,7 @@ impl Model {
 }
 
 /// The access links, and the profile that says how their queues count.
-type Access<'a> = (&'a AccessTable, Profile);
+type HostAccess<'a> = (&'a AccessTable, Profile);
 
 /// The flows that a loss model looks at; none: all of them.
 fn lossy(scenario: &Scenario, loss: Option<&Loss>) -> Option<FlowSet> {
@@ -244,7 +281,7 @@ fn instance_of(
     model: &mut Model,
     flow: &Flow,
     instance: u32,
-    access: Option<Access<'_>>,
+    access: Option<HostAccess<'_>>,
 ) -> Result<FlowModel, ExpandError> {
     let label = format!("{}[{instance}]", flow.name);
     let (from, to) = (model.node(&flow.from), model.node(&flow.to));
@@ -290,6 +327,7 @@ fn instance_of(
         sender_delay: Span::ZERO,
         receiver_delay: Span::ZERO,
         delays: flow.delays.unwrap_or(transport.name() == "udp"),
+        category: flow.access_category.map(AccessCategory::category),
         voice: voice(&flow.app),
         transport,
     })

@@ -9,7 +9,7 @@ use paceline_apps::stream::StreamModel;
 use paceline_flow::Transport;
 use paceline_path::LinkModel;
 use paceline_path::access_point::Law;
-use paceline_path::wifi::CellModel;
+use paceline_path::wifi::{Category, CellModel};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
@@ -103,8 +103,10 @@ pub struct CellInstance {
     pub name: String,
     /// What it does.
     pub model: CellModel,
-    /// Names of its interfaces' nodes: the access point's, then the stations'.
+    /// Its nodes: the access point's, then the stations'.
     pub interfaces: Vec<String>,
+    /// By interface: no flow has packets of its category there, so there is nothing to tell of it.
+    pub unused: Vec<bool>,
     /// How its access point lowers advertised windows, if it does.
     pub law: Option<Law>,
     /// The first of its ways in [`Model::links`]: from the access point to a station, and back, station by station.
@@ -112,18 +114,37 @@ pub struct CellInstance {
 }
 
 impl CellInstance {
+    /// Names of its interfaces: those of their nodes, and of categories where each node has several.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let categories = self.model.edca.as_ref().map(|edca| edca.categories.as_slice()).unwrap_or_default();
+        match categories {
+            [] | [_] => self.interfaces.clone(),
+            several => {
+                let all = self.interfaces.iter().flat_map(|node| several.iter().map(move |of| (node, of.0.name())));
+                all.map(|(node, category)| format!("{node}.{category}")).collect()
+            }
+        }
+    }
+
+    /// Whether results tell of an interface.
+    #[must_use]
+    pub fn tells(&self, interface: usize) -> bool {
+        !self.unused.get(interface).is_some_and(|unused| *unused)
+    }
+
     /// The streams that its interfaces draw from under this seed.
     #[must_use]
     pub fn streams(&self, seed: u64) -> Vec<Stream> {
-        self.interfaces.iter().map(|node| Stream::new(seed, &format!("cell {}.{node}", self.name))).collect()
+        self.names().iter().map(|name| Stream::new(seed, &format!("cell {}.{name}", self.name))).collect()
     }
 
     /// What its interface of this number is to queues: the cell and the node in place of the link, and the direction: forward is
     /// away from the access point.
     #[must_use]
     pub fn queue_name(&self, interface: usize) -> (String, &'static str) {
-        let direction = if interface == 0 { "forward" } else { "backward" };
-        (format!("{}.{}", self.name, self.interfaces[interface]), direction)
+        let direction = if interface < self.model.categories() { "forward" } else { "backward" };
+        (format!("{}.{}", self.name, self.names()[interface]), direction)
     }
 }
 
@@ -209,6 +230,8 @@ pub struct FlowModel {
     pub receiver_delay: Span,
     /// Whether delays and distances of its packets are measured where they arrive.
     pub delays: bool,
+    /// What its packets are to cells, both ways, if it says so.
+    pub category: Option<Category>,
     /// What its listener hears, if it is voice of a codec that the E-model has values of.
     pub voice: Option<Voice>,
 }

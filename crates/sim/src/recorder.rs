@@ -182,7 +182,7 @@ impl Series {
     ) -> Vec<Series> {
         let queue = || Series::of_queue_named(cell.queue_name(interface), &recorded.queue, end);
         let airtime = || {
-            let labels = vec![("cell", cell.name.clone()), ("interface", cell.interfaces[interface].clone())];
+            let labels = vec![("cell", cell.name.clone()), ("interface", cell.names().swap_remove(interface))];
             let mut table = Series::new("airtime", labels, AIRTIME);
             let every = recording.every.as_secs_f64();
             let rows = recorded.queue.time.iter().zip(&recorded.counts).zip(&recorded.longest_wait);

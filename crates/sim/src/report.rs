@@ -282,7 +282,7 @@ fn queues(model: &Model, places: &Places) -> Vec<QueueSummary> {
         let named = move |(i, report): (usize, &InterfaceReport)| {
             QueueSummary::named(model.cells[*cell].queue_name(i), &report.queue)
         };
-        reports.iter().enumerate().map(named)
+        reports.iter().enumerate().filter(|(i, _)| model.cells[*cell].tells(*i)).map(named)
     });
     links.chain(cells).collect()
 }
@@ -320,13 +320,14 @@ fn link_flows(model: &Model, built: &Built, places: &Places) -> Vec<LinkFlowSumm
 fn interfaces(model: &Model, places: &Places) -> Vec<InterfaceSummary> {
     let all = places.cells.iter().flat_map(|(cell, reports)| {
         let cell = &model.cells[*cell];
-        cell.interfaces.iter().zip(reports).map(move |(interface, report)| (cell, interface, report))
+        let named = cell.names().into_iter().zip(reports).enumerate().filter(|(i, _)| cell.tells(*i));
+        named.map(move |(_, (interface, report))| (cell, interface, report))
     });
     all.map(|(cell, interface, InterfaceReport { queue, counts })| {
         let of_attempts = |count: u64| (counts.attempts > 0).then(|| count as f64 / counts.attempts as f64);
         InterfaceSummary {
             cell: cell.name.clone(),
-            interface: interface.clone(),
+            interface,
             attempts: counts.attempts,
             retries: counts.retries,
             collisions: counts.collisions,

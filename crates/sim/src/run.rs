@@ -133,7 +133,8 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
     let flows = model.flows.len() as u64;
     let streams = model.flows.iter().filter(|flow| flow.stream.is_some()).count() as u64;
     let queues = model.links.iter().filter(|link| link.is_recorded()).count() as u64;
-    let interfaces = model.cells.iter().map(|cell| cell.interfaces.len() as u64).sum::<u64>();
+    let interfaces =
+        model.cells.iter().map(|cell| (cell.interfaces.len() * cell.model.categories()) as u64).sum::<u64>();
     let on = |machine: &str| model.flows.iter().filter(|flow| flow.transport.name() == machine).count() as u64;
     let columns = [
         (recording.rate, 5 * flows), // until its two tables are one
@@ -430,8 +431,9 @@ fn take_series(model: &Model, mut built: Built, recording: Recording, end: Time)
         series.push(Series::of_queue(&model.links[arc], &recorded, end));
     }
     for (number, element) in cells(&mut built) {
-        for (interface, samples) in element.cell.take_samples().iter().enumerate() {
-            series.extend(Series::of_interface(&model.cells[number], interface, samples, recording, end));
+        let cell = &model.cells[number];
+        for (interface, samples) in element.cell.take_samples().iter().enumerate().filter(|(i, _)| cell.tells(*i)) {
+            series.extend(Series::of_interface(cell, interface, samples, recording, end));
         }
         series.extend(Series::of_windows(&model.flows, &element.take_decided(), end));
     }

@@ -18,8 +18,9 @@ const MOST_HELD: usize = 2 * WINDOW as usize;
 
 impl Cell {
     /// The session in which this interface sends to, or from, a station.
-    fn session(number: usize, station: usize) -> usize {
-        2 * station + usize::from(number != ACCESS_POINT)
+    fn session(&self, number: usize, station: usize) -> usize {
+        let upward = usize::from(self.interfaces[number].device != ACCESS_POINT);
+        (2 * station + upward) * self.categories + number % self.categories
     }
 
     /// The transmitter of an interface that sends aggregates makes up its mind what is next.
@@ -27,8 +28,11 @@ impl Cell {
         if self.interfaces[number].held.is_empty() {
             self.hold_next(number, now, ways);
         }
-        let mut stations = if number == ACCESS_POINT { 0..self.model.stations.len() } else { number - 1..number };
-        let urgent = stations.find(|station| self.sessions[Cell::session(number, *station)].urgent);
+        let mut stations = match self.interfaces[number].device {
+            ACCESS_POINT => 0..self.model.stations.len(),
+            device => device - 1..device,
+        };
+        let urgent = stations.find(|station| self.sessions[self.session(number, *station)].urgent);
         let first = self.interfaces[number].held.front().copied();
         let hand = match (urgent, first) {
             (Some(station), _) => Hand::of_several(Frames::request(&self.model, station)),
@@ -37,7 +41,7 @@ impl Cell {
                 self.interfaces[number].held.pop_front();
                 Hand::of_one(mpdu.packet, Frames::new(&self.model, mpdu.station, mpdu.octets))
             }
-            (None, Some(mpdu)) if self.sessions[Cell::session(number, mpdu.station)].request => {
+            (None, Some(mpdu)) if self.sessions[self.session(number, mpdu.station)].request => {
                 Hand::of_several(Frames::request(&self.model, mpdu.station))
             }
             (None, Some(mpdu)) => {
@@ -53,17 +57,19 @@ impl Cell {
         let packet = self.dequeue(number, now)?;
         let (_, station) = self.port(&packet, ways);
         let table = &self.model.stations[station];
-        let seq = if table.ht.is_some() { self.sessions[Cell::session(number, station)].number() } else { 0 };
+        let place = self.session(number, station);
+        let seq = if table.ht.is_some() { self.sessions[place].number() } else { 0 };
         let octets = self.model.octets(table, packet.size.into());
         let mpdu = Mpdu { packet, station, octets, seq, tries: 0, arrived: false, aboard: false, damaged: false };
         self.interfaces[number].held.push_back(mpdu);
         Some(mpdu)
     }
 
-    /// Fills the frame that this interface is about to send.
-    pub(super) fn fill(&mut self, number: usize, now: Time, ways: &Ways) {
+    /// Fills the frame that this interface is about to send, at `start`.
+    pub(super) fn fill(&mut self, number: usize, start: Time, now: Time, ways: &Ways) {
         let Some(Hand { frames, .. }) = self.interfaces[number].hand else { return };
         let (Kind::Aggregate, Some(ht)) = (frames.kind, self.model.stations[frames.station].ht) else { return };
+        let room = self.interfaces[number].txop_end().map(|end| end.since(start));
         let mut first = None;
         let mut length = Length::default();
         let mut i = 0;
@@ -81,7 +87,8 @@ impl Cell {
                 let begin = *first.get_or_insert(mpdu.seq);
                 let longer = length.with(mpdu.octets);
                 let fits = longer.octets() <= MOST_OCTETS && ht.airtime(longer.octets()) <= Ht::LONGEST;
-                if length.mpdus > 0 && !(fits && mpdu.seq < begin + WINDOW) {
+                let within = |room| Frames::aggregate(&self.model, frames.station, longer).lasts(&self.model) <= room;
+                if length.mpdus > 0 && !(fits && mpdu.seq < begin + WINDOW && room.is_none_or(within)) {
                     break;
                 }
                 length = longer;
@@ -99,8 +106,9 @@ impl Cell {
 
     /// What has come across at `time` is handed on as far as it is in order. Tells whether a part of it was damaged.
     pub(super) fn deliver(&mut self, number: usize, frames: &Frames, time: Time) -> bool {
+        let place = self.session(number, frames.station);
         let (held, outputs) = (&mut self.interfaces[number].held, &mut self.outputs);
-        let session = &mut self.sessions[Cell::session(number, frames.station)];
+        let session = &mut self.sessions[place];
         let mut hand_on = |packet| outputs.push_back(Output::Forward(Packet { time, ..packet }));
         if frames.kind == Kind::Request {
             let first = held.iter().find(|mpdu| mpdu.station == frames.station).map(|mpdu| mpdu.seq);
@@ -120,11 +128,11 @@ impl Cell {
 
     /// An attempt at an aggregate, or at a BlockAckReq, is over.
     pub(super) fn settle_parts(&mut self, number: usize, outcome: Outcome, now: Time) {
-        let (rules, phy, limit) = (self.model.rules, &self.model.phy, self.model.limits.short);
-        let interface = &mut self.interfaces[number];
-        let Some(hand) = interface.hand else { return };
+        let (rules, limit) = (self.model.rules, self.model.limits.short);
+        let Some(hand) = self.interfaces[number].hand else { return };
         let station = hand.frames.station;
-        let session = &mut self.sessions[Cell::session(number, station)];
+        let place = self.session(number, station);
+        let (interface, session) = (&mut self.interfaces[number], &mut self.sessions[place]);
         let is_over = |tries: u32| limit.is_some_and(|limit| tries >= limit);
         let answered = outcome == Outcome::Acknowledged;
         let exhausted = !answered && is_over(hand.tries);
@@ -160,7 +168,7 @@ impl Cell {
             }
             false
         });
-        interface.back_off(answered || exhausted, rules, phy);
+        interface.back_off(answered || exhausted, rules);
         if answered || exhausted || hand.frames.kind == Kind::Aggregate {
             interface.hand = None;
         }

@@ -28,7 +28,9 @@ pub struct Cell {
     first_port: u32,
     /// The access point's, then the stations'.
     pub(super) interfaces: Vec<Interface>,
-    /// By port, if there is a station of 802.11n.
+    /// How many of them a device has.
+    pub(super) categories: usize,
+    /// By port and category, if there is a station of 802.11n.
     pub(super) sessions: Vec<Session>,
     /// When the exchange on the air ends, and who sends in it; if there is none, when somebody begins to send.
     on_air: bool,
@@ -36,7 +38,7 @@ pub struct Cell {
     senders: Vec<Attempt>,
     /// From when those count slots that do not send in the exchange, or did not in the last one.
     others: Time,
-    /// The other end of an exchange, and from when it counts them.
+    /// The other device of an exchange, and from when it counts them.
     peer: Option<(usize, Time)>,
     /// Until when the medium counts as busy, by what frames have announced.
     reserved: Time,
@@ -69,31 +71,27 @@ struct Attempt {
     airtime: Span,
 }
 
-/// The interface of the access point.
+/// The device, and its only interface if traffic has no categories, that is the access point.
 pub(super) const ACCESS_POINT: usize = 0;
-/// AIFSN of best effort, in place of the two slots of DIFS (Table 8-105).
-const AIFSN: u64 = 3;
 
 impl Cell {
     /// A cell of this model, measured in `measure`, whose ports begin with `first_port`; its interfaces draw from
-    /// `streams`, the access point's first.
+    /// `streams`, the access point's first. Where traffic has categories each device has an interface for each.
     #[must_use]
     pub fn new(model: &CellModel, first_port: u32, measure: Measure, streams: &[Stream]) -> Cell {
         let fastest = model.stations.iter().map(StationModel::data_rate).max().unwrap_or(Rate(1_000_000));
-        let least = model.phy.cw_min;
-        let access_point = (&model.queue, fastest, least);
-        let stations = model.stations.iter();
-        let stations = stations.map(|station| (&station.queue, station.data_rate(), station.cw_min.unwrap_or(least)));
-        let mut interfaces: Vec<Interface> = std::iter::once(access_point)
-            .chain(stations)
+        let stations = model.stations.iter().map(|station| (&station.queue, station.data_rate()));
+        let devices = std::iter::once((&model.queue, fastest)).chain(stations).enumerate();
+        let transmitters = devices
+            .flat_map(|(device, queue)| model.access(device).into_iter().map(move |access| (queue, device, access)));
+        let interfaces: Vec<Interface> = transmitters
             .zip(streams)
-            .map(|((queue, rate, window), stream)| Interface::new(queue, rate, window, measure, *stream))
+            .map(|((queue, device, access), stream)| {
+                Interface::new(queue, device, (access, model.phy.slot), measure, *stream)
+            })
             .collect();
         let aggregates = model.stations.iter().any(|station| station.ht.is_some());
-        let with_qos = std::iter::once(aggregates).chain(model.stations.iter().map(|station| station.ht.is_some()));
-        for (interface, _) in interfaces.iter_mut().zip(with_qos).filter(|(_, with_qos)| *with_qos) {
-            interface.beyond_difs = model.phy.slot * (AIFSN - 2);
-        }
+        let categories = model.categories();
         let ports = if aggregates { 2 * model.stations.len() } else { 0 };
         let boundary = interfaces.first().map_or(u64::MAX, |interface| interface.books.agenda.next());
         let lowest = model.lowest_rate();
@@ -103,7 +101,8 @@ impl Cell {
             model: model.clone(),
             first_port,
             interfaces,
-            sessions: vec![Session::default(); ports],
+            categories,
+            sessions: vec![Session::default(); ports * categories],
             on_air: false,
             next: Time::NEVER,
             senders: Vec::new(),
@@ -211,7 +210,12 @@ impl Cell {
     /// The interface and the station of a packet.
     pub(super) fn port(&self, packet: &Packet, ways: &Ways) -> (usize, usize) {
         let port = (ways.endpoint(packet) - self.first_port) as usize;
-        (if port % 2 == 0 { ACCESS_POINT } else { 1 + port / 2 }, port / 2)
+        let device = if port % 2 == 0 { ACCESS_POINT } else { 1 + port / 2 };
+        let place = match &self.model.edca {
+            Some(edca) => edca.of_flow.get(packet.flow.0 as usize).map_or(0, |place| usize::from(*place)),
+            None => 0,
+        };
+        (device * self.categories + place, port / 2)
     }
 
     /// The transmitter takes the next packet from its queue.
@@ -222,7 +226,8 @@ impl Cell {
         }
         let Some(packet) = self.dequeue(number, now) else { return };
         let (_, station) = self.port(&packet, ways);
-        let frames = Frames::new(&self.model, station, u32::from(packet.size) + self.model.overhead);
+        let octets = self.model.octets(&self.model.stations[station], packet.size.into());
+        let frames = Frames::new(&self.model, station, octets);
         self.interfaces[number].hand = Some(Hand::of_one(packet, frames));
     }
 
@@ -232,7 +237,7 @@ impl Cell {
         let next = interface.queue.next(now, |packet, reason| outputs.push_back(Output::Drop(packet, reason, now)));
         let (packet, wait) = next?;
         interface.books.agenda.waited(wait.0);
-        if self.watched && number == ACCESS_POINT {
+        if self.watched && self.interfaces[number].device == ACCESS_POINT {
             outputs.push_back(Output::Waited(packet, wait));
         }
         Some(packet)
@@ -243,9 +248,17 @@ impl Cell {
         let (rules, phy) = (self.model.rules, &self.model.phy);
         let noticed = now + rules.notice(phy);
         self.senders.clear();
+        // the device of the last sender: its categories are in order
+        let mut ahead = None;
         for (number, interface) in self.interfaces.iter_mut().enumerate() {
             if interface.expiry(phy) < noticed {
+                if self.categories > 1 && ahead == Some(interface.device) {
+                    interface.give_way(rules);
+                    continue;
+                }
                 let own = interface.expiry(phy);
+                interface.begin_txop(own);
+                ahead = Some(interface.device);
                 self.senders.push(Attempt { interface: number, outcome: Outcome::NoAck, own, airtime: Span::ZERO });
             } else {
                 interface.freeze(rules, phy, now);
@@ -254,15 +267,11 @@ impl Cell {
         self.on_air = true;
         if !self.sessions.is_empty() {
             for i in 0..self.senders.len() {
-                self.fill(self.senders[i].interface, now, ways);
+                self.fill(self.senders[i].interface, self.senders[i].own, now, ways);
             }
         }
         for sender in &self.senders {
-            let interface = &mut self.interfaces[sender.interface];
-            let Some(hand) = &mut interface.hand else { continue };
-            interface.counts.attempts += 1;
-            interface.counts.retries += u64::from(hand.tries > 0);
-            hand.tries += 1;
+            self.interfaces[sender.interface].count_attempt();
         }
         if self.senders.len() == 1 { self.send_alone() } else { self.collide() }
     }
@@ -284,10 +293,11 @@ impl Cell {
             self.outputs.push_back(Output::Forward(Packet { time, ..packet }));
         }
         interface.hand = Some(hand);
+        let interface_device = interface.device;
         self.next = exchange.end;
         self.others = exchange.others;
         let number = sender.interface;
-        let peer = if number == ACCESS_POINT { 1 + hand.frames.station } else { ACCESS_POINT };
+        let peer = if interface_device == ACCESS_POINT { 1 + hand.frames.station } else { ACCESS_POINT };
         self.peer = Some((peer, exchange.peer));
         if let (Some(time), None) = (exchange.delivered, hand.packet) {
             let damaged = self.deliver(number, &hand.frames, time);
@@ -332,26 +342,56 @@ impl Cell {
             interface.from = self.others + interface.beyond_difs;
         }
         if let Some((peer, from)) = self.peer {
-            self.interfaces[peer].from = from + self.interfaces[peer].beyond_difs;
+            self.count_from(peer, from);
         }
         self.on_air = false;
         self.reserved = Time(self.others.0 - phy.difs().0).max(now);
         for sender in std::mem::take(&mut self.senders) {
+            self.count_from(self.interfaces[sender.interface].device, sender.own);
             let interface = &mut self.interfaces[sender.interface];
             interface.counts.airtime += sender.airtime;
-            interface.from = sender.own + interface.beyond_difs;
             interface.not_before = Time::ZERO;
             if interface.hand.is_some_and(|hand| hand.frames.kind != Kind::Packet) {
                 self.settle_parts(sender.interface, sender.outcome, now);
-            } else if let Some(packet) = interface.settle(sender.outcome, rules, limits, &phy) {
+            } else if let Some(packet) = interface.settle(sender.outcome, rules, limits) {
                 self.outputs.push_back(Output::Drop(packet, DropReason::Retries, now));
             }
             if self.interfaces[sender.interface].hand.is_none() {
                 self.take_in_hand(sender.interface, now, ways);
             }
+            if sender.outcome == Outcome::Acknowledged && self.goes_on(sender.interface, now, ways) {
+                return;
+            }
         }
         let expiries = self.interfaces.iter().map(|interface| interface.expiry(&phy));
         self.next = expiries.min().unwrap_or(Time::NEVER);
+    }
+
+    /// From when the interfaces of a device count slots.
+    fn count_from(&mut self, device: usize, from: Time) {
+        for interface in &mut self.interfaces[device * self.categories..][..self.categories] {
+            interface.from = from + interface.beyond_difs;
+        }
+    }
+
+    /// Who has the medium for longer than the exchange that has ended goes on a SIFS later, if what is next fits. Everybody
+    /// else has heard for how long. Each exchange is announced by itself.
+    fn goes_on(&mut self, number: usize, now: Time, ways: &Ways) -> bool {
+        let start = now + self.model.phy.sifs;
+        let interface = &self.interfaces[number];
+        let (Some(end), Some(hand)) = (interface.txop_end(), interface.hand) else { return false };
+        if start + hand.frames.lasts(&self.model) > end {
+            return false;
+        }
+        if !self.sessions.is_empty() {
+            self.fill(number, start, now, ways);
+        }
+        self.interfaces[number].count_attempt();
+        self.on_air = true;
+        let outcome = Outcome::NoAck;
+        self.senders.push(Attempt { interface: number, outcome, own: start, airtime: Span::ZERO });
+        self.send_alone();
+        true
     }
 
     /// The meters do what is due by `now`, before anything else happens then.

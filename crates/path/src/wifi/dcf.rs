@@ -51,8 +51,8 @@ impl Rules {
     }
 
     /// The window after a failure: twice as many values, up to the most.
-    pub(super) fn wider(window: u32, phy: &Phy) -> u32 {
-        (2 * window + 1).min(phy.cw_max)
+    pub(super) fn wider(window: u32, most: u32) -> u32 {
+        (2 * window + 1).min(most)
     }
 
     /// How much earlier than its own transmission another's must have begun for a station to notice it.
@@ -128,7 +128,7 @@ mod tests {
         let g = Phy::g(Slot::Short, Preamble::Long);
         let b = Phy::b(Preamble::Long);
         let windows: Vec<u32> =
-            std::iter::successors(Some(g.cw_min), |&cw| Some(Rules::wider(cw, &g))).take(8).collect();
+            std::iter::successors(Some(g.cw_min), |&cw| Some(Rules::wider(cw, g.cw_max))).take(8).collect();
         assert_eq!(windows, [15, 31, 63, 127, 255, 511, 1023, 1023]);
         assert_eq!((Rules::Ieee.backoff(15, 0.9999), Rules::Ns2.backoff(15, 0.9999)), (15, 14));
         assert_eq!((Rules::Ieee.backoff(15, 0.0), Rules::Ns2.backoff(0, 0.5)), (0, 0));

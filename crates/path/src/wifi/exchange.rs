@@ -116,6 +116,17 @@ impl Frames {
         model.rules.timeout(&model.phy, model.response_rate(rate))
     }
 
+    /// How long the exchange lasts if all frames arrive.
+    pub(super) fn lasts(&self, model: &CellModel) -> Span {
+        let (phy, through) = (&model.phy, model.phy.propagation);
+        let response = model.response_rate(model.stations[self.station].control_rate());
+        let cleared = self.rts.map_or(Span::ZERO, |rate| {
+            let cts = phy.airtime(model.response_rate(rate), ACK);
+            phy.airtime(rate, RTS) + cts + (phy.sifs + through) * 2
+        });
+        self.announcement + cleared + self.data + phy.sifs + phy.airtime(response, self.answer) + through * 2
+    }
+
     /// The exchange that begins at `start` without another's frame beside. Who receives a damaged frame waits for `eifs`
     /// after it; `fails` draws whether a frame fails that does so with the probability given. Which of several packets
     /// arrive damaged is told in `held`.

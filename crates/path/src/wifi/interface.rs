@@ -2,6 +2,7 @@
 
 use super::books::{Books, InterfaceCounts};
 use super::dcf::{Limits, Rules};
+use super::edca::Access;
 use super::exchange::{Frames, Outcome};
 use super::queue::Queue;
 use super::session::Mpdu;
@@ -22,6 +23,8 @@ pub(super) struct Interface {
     pub(super) held: VecDeque<Mpdu>,
     /// How much longer than DIFS it finds the medium idle before it counts slots (AIFS, clause 9.3.2.3.6).
     pub(super) beyond_difs: Span,
+    /// It obeys EDCA, not DCF.
+    with_qos: bool,
     /// Slots that its countdown has left, as of `from`; without a packet it is the one after the last (post-backoff).
     pub(super) slots: u32,
     /// When it began, or begins, to count them.
@@ -30,9 +33,15 @@ pub(super) struct Interface {
     pub(super) not_before: Time,
     /// Whether its countdown was drawn; else it came to an idle medium.
     pub(super) drawn: bool,
-    /// The contention window, and what it is at first.
+    /// Whose it is: the access point's, 0, or a station's. One that tells categories apart has one for each.
+    pub(super) device: usize,
+    /// The contention window, what it is at first, and what it grows to.
     window: u32,
     least_window: u32,
+    most_window: u32,
+    /// For how long it keeps the medium once it has it, and until when now; zero: for one exchange.
+    txop: Span,
+    txop_end: Time,
     short: u32,
     long: u32,
     draws: Sequence,
@@ -67,18 +76,30 @@ impl Hand {
 }
 
 impl Interface {
-    pub(super) fn new(queue: &QueueModel, rate: Rate, window: u32, measure: Measure, stream: Stream) -> Interface {
+    /// The transmitter of a device that contends like this; `slot`: the cell's.
+    pub(super) fn new(
+        (queue, rate): (&QueueModel, Rate),
+        device: usize,
+        (access, slot): (Access, Span),
+        measure: Measure,
+        stream: Stream,
+    ) -> Interface {
         Interface {
             queue: Queue::new(queue, rate, stream.fork(0)),
             hand: None,
             held: VecDeque::new(),
-            beyond_difs: Span::ZERO,
+            beyond_difs: slot * u64::from(access.aifsn.saturating_sub(2)),
+            with_qos: access.with_qos,
             slots: 0,
             from: Time::ZERO,
             not_before: Time::ZERO,
             drawn: true,
-            window,
-            least_window: window,
+            device,
+            window: access.cw_min,
+            least_window: access.cw_min,
+            most_window: access.cw_max,
+            txop: access.txop,
+            txop_end: Time::ZERO,
             short: 0,
             long: 0,
             draws: Sequence::new(stream.fork(1)),
@@ -102,6 +123,14 @@ impl Interface {
             Some(_) => (self.from + phy.slot * u64::from(self.slots)).max(self.not_before),
             None => Time::NEVER,
         }
+    }
+
+    /// It sends what it has in hand.
+    pub(super) fn count_attempt(&mut self) {
+        let Some(hand) = &mut self.hand else { return };
+        self.counts.attempts += 1;
+        self.counts.retries += u64::from(hand.tries > 0);
+        hand.tries += 1;
     }
 
     /// Draws a backoff.
@@ -148,7 +177,10 @@ impl Interface {
 
     /// Somebody else begins to send at `now`: the countdown freezes.
     pub(super) fn freeze(&mut self, rules: Rules, phy: &Phy, now: Time) {
-        let busy_step = u32::from(rules == Rules::Bianchi);
+        // EDCA counts at slot borders, AIFS' end among them, and so at the one at which the other begins (clause
+        // 9.19.2.3); DCF counts idle slots.
+        let at_border = self.with_qos && rules == Rules::Ieee && now >= self.from;
+        let busy_step = u32::from(rules == Rules::Bianchi || at_border);
         let counted = self.counted(phy, now).saturating_add(busy_step);
         self.slots = self.slots.saturating_sub(counted);
         self.not_before = Time::ZERO;
@@ -163,7 +195,7 @@ impl Interface {
     }
 
     /// The attempt is over. Gives the packet back if it is given up and did not arrive.
-    pub(super) fn settle(&mut self, outcome: Outcome, rules: Rules, limits: Limits, phy: &Phy) -> Option<Packet> {
+    pub(super) fn settle(&mut self, outcome: Outcome, rules: Rules, limits: Limits) -> Option<Packet> {
         let hand = self.hand?;
         let packet = hand.packet?;
         let given_up = match outcome {
@@ -193,15 +225,33 @@ impl Interface {
                 // RTS and CTS got across: the short count begins anew (clause 10.3.4.4).
                 self.short = 0;
             }
-            self.window = Rules::wider(self.window, phy);
+            self.window = Rules::wider(self.window, self.most_window);
         }
         self.draw(rules);
         lost
     }
 
     /// The window and the countdown after an attempt that is the last one, or not.
-    pub(super) fn back_off(&mut self, is_last: bool, rules: Rules, phy: &Phy) {
-        self.window = if is_last { self.least_window } else { Rules::wider(self.window, phy) };
+    pub(super) fn back_off(&mut self, is_last: bool, rules: Rules) {
+        self.window = if is_last { self.least_window } else { Rules::wider(self.window, self.most_window) };
         self.draw(rules);
+    }
+
+    /// A more urgent category of the same device begins to send in the same slot: to this one that is a collision, without a
+    /// frame on the air (clause 9.19.2.3).
+    pub(super) fn give_way(&mut self, rules: Rules) {
+        self.window = Rules::wider(self.window, self.most_window);
+        self.not_before = Time::ZERO;
+        self.draw(rules);
+    }
+
+    /// It has the medium, at `start`.
+    pub(super) fn begin_txop(&mut self, start: Time) {
+        self.txop_end = start + self.txop;
+    }
+
+    /// Until when it has the medium, if for more than an exchange.
+    pub(super) fn txop_end(&self) -> Option<Time> {
+        (self.txop > Span::ZERO).then_some(self.txop_end)
     }
 }

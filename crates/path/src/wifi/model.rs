@@ -1,6 +1,7 @@
 //! What a cell is, as plain data.
 
 use super::dcf::{Limits, Rules};
+use super::edca::{Access, Edca};
 use super::ht::Ht;
 use super::signal::{PowerDbm, ht_error, packet_error};
 use super::timing::{BLOCK_ACK_REQUEST, Phy, Protection, Waveform};
@@ -24,6 +25,8 @@ pub struct CellModel {
     pub basic_rates: Vec<Rate>,
     /// Frames of more octets than this go after RTS and CTS (dot11RTSThreshold).
     pub rts_threshold: Option<u32>,
+    /// The categories of its traffic, if it tells them apart.
+    pub edca: Option<Edca>,
     /// Octets of a data frame beside the packet: MAC header, LLC/SNAP, FCS.
     pub overhead: u32,
     /// The access point's queue, for all stations.
@@ -31,6 +34,9 @@ pub struct CellModel {
     /// The stations.
     pub stations: Vec<StationModel>,
 }
+
+/// AIFSN of best effort, in place of the two slots of DIFS (Table 8-105).
+const AIFSN: u32 = 3;
 
 /// Octets that a QoS data frame has beside those of others (clause 9.2.4.5).
 const QOS_CONTROL: u32 = 2;
@@ -46,7 +52,7 @@ pub struct StationModel {
     pub frame_error: Option<Ratio>,
     /// The power with which it and the access point receive each other; any frame may arrive damaged.
     pub power: Option<PowerDbm>,
-    /// Its contention window to begin with, if that is not [`Phy::cw_min`].
+    /// Its contention window to begin with, if that is not [`Phy::cw_min`]. Categories have windows of their own.
     pub cw_min: Option<u32>,
     /// Its queue.
     pub queue: Queue,
@@ -67,7 +73,33 @@ impl CellModel {
 
     /// Octets of the data frame with a packet of this size.
     pub(super) fn octets(&self, station: &StationModel, size: u32) -> u32 {
-        size + self.overhead + if station.ht.is_some() { QOS_CONTROL } else { 0 }
+        let with_qos = station.ht.is_some() || self.edca.is_some();
+        size + self.overhead + if with_qos { QOS_CONTROL } else { 0 }
+    }
+
+    /// How many categories each transmitter has.
+    #[must_use]
+    pub fn categories(&self) -> usize {
+        self.edca.as_ref().map_or(1, |edca| edca.categories.len())
+    }
+
+    /// How the transmitters of a device contend, the most urgent first: the access point's (0), or those of a station, from 1.
+    pub(super) fn access(&self, device: usize) -> Vec<Access> {
+        if let Some(edca) = &self.edca {
+            return edca.categories.iter().map(|(_, access)| *access).collect();
+        }
+        let station = device.checked_sub(1).map(|station| &self.stations[station]);
+        let with_qos = match station {
+            Some(station) => station.ht.is_some(),
+            None => self.stations.iter().any(|station| station.ht.is_some()),
+        };
+        vec![Access {
+            with_qos,
+            aifsn: if with_qos { AIFSN } else { 2 },
+            cw_min: station.and_then(|station| station.cw_min).unwrap_or(self.phy.cw_min),
+            cw_max: self.phy.cw_max,
+            txop: Span::ZERO,
+        }]
     }
 
     /// How long a BlockAckReq lasts, which is sent as what it asks for is.

@@ -1,5 +1,6 @@
 //! 802.11 cells in a scenario file: the channel, the access point, the stations.
 
+use super::edca::EdcaTable;
 use super::model::Profile;
 use super::queue::Queue;
 use super::values::{Distance, Limit, Power};
@@ -100,6 +101,10 @@ pub struct CellTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "as queue"))]
     pub station_queue: Option<Queue>,
+    /// How traffic with access categories contends; the flows say what they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "as IEEE 802.11 has it (Table 8-105)"))]
+    pub edca: Option<EdcaTable>,
     /// The stations by name, which is that of their node; `[cell.NAME.station.laptop]` without keys is enough.
     pub station: BTreeMap<String, StationTable>,
 }
@@ -136,7 +141,7 @@ pub struct StationTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none"))]
     pub frame_error: Option<Ratio>,
-    /// The contention window that it begins with.
+    /// The contention window that it begins with. Where flows have an `access_category` theirs counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 32767), extend("x-default" = "the cell's; with protection and a rate of 802.11b that of 802.11b, 31"))]
     pub cw_min: Option<u32>,
@@ -297,6 +302,12 @@ impl CellTable {
         }
     }
 
+    /// Whether it is one of 802.11b.
+    #[must_use]
+    pub fn is_b(&self) -> bool {
+        self.standard == Standard::B
+    }
+
     /// The physical layer, of a table that has been filled.
     #[must_use]
     pub fn phy(&self) -> wifi::Phy {
@@ -364,6 +375,7 @@ impl CellTable {
             protection_rate: self.protection_rate.unwrap_or(Rate(11_000_000)),
             basic_rates,
             rts_threshold: self.rts_threshold.map(|size| size.bytes() as u32),
+            edca: None,
             overhead: self.overhead.map_or(0, |size| size.bytes() as u32),
             queue: queue(&self.queue, rate),
             stations: self.station.values().map(station).collect(),
@@ -412,6 +424,7 @@ impl Default for CellTable {
             queue: Queue::Droptail { limit: Limit::Packets(100) },
             windows: None,
             station_queue: None,
+            edca: None,
             station: BTreeMap::new(),
         }
     }

@@ -2,6 +2,7 @@
 
 pub use super::codec::Codec;
 use super::draw::Draw;
+pub use super::edca::AccessCategory;
 pub use super::encoder::{EncoderBurst, EncoderTrace, JitterBuffer, Pause};
 use super::link::FlowAccessTable;
 use super::model::Profile;
@@ -57,6 +58,10 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the flow's name"))]
     pub group: Option<String>,
+    /// What its packets are, both ways, to the 802.11 cells on their way. Where a flow says, others are `best-effort`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "cells know no categories"))]
+    pub access_category: Option<AccessCategory>,
     /// Payload of a full segment. Segment and header together are at most 65535 B.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "1460 B; 1448 B in profile linux, 1000 B in ns2 and ns2-linux; RAP and TFRCP 1456 B, TFRC 1452 B, MULTFRC 1448 B, RTP 1460 B, UDP 1472 B, all 1000 B in ns2 and ns2-linux", "x-min" = "1 B", "x-max" = "65535 B"))]

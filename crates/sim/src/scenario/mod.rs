@@ -11,6 +11,7 @@ mod codec;
 mod docs;
 mod document;
 pub mod draw;
+mod edca;
 pub mod encoder;
 mod error;
 mod fill;
@@ -32,6 +33,7 @@ mod walk;
 mod warnings;
 mod warnings_cut;
 mod warnings_ecn;
+mod warnings_edca;
 mod warnings_late;
 pub mod windows;
 

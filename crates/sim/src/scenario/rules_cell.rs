@@ -1,6 +1,7 @@
 //! The rules of 802.11 cells.
 
 use super::cell::{Band, CellTable, Preamble, Protection, Rules as AccessRules, Slot, Standard};
+use super::edca::EdcaAccess;
 use super::error::join;
 use super::model::{File, Topology};
 use super::queue::Queue;
@@ -37,8 +38,30 @@ impl Rules {
                 self.note(&*path, format!("`{name}` is also the name of a link: results could not tell them apart"));
             }
             self.cell(&path, cell);
+            self.contention(&path, cell, file);
             nodes.insert(cell.access_point.clone());
             nodes.extend(cell.station.keys().cloned());
+        }
+    }
+
+    /// How categories contend, and whether they can.
+    fn contention(&mut self, path: &str, cell: &CellTable, file: &File) {
+        let of_ns2 = file.profile.is_ns2() && cell.standard != Standard::N;
+        let rules = cell.rules.unwrap_or(if of_ns2 { AccessRules::Ns2 } else { AccessRules::Ieee });
+        if rules != AccessRules::Ieee {
+            for name in file.flow.iter().filter(|(_, flow)| flow.access_category.is_some()).map(|(name, _)| name) {
+                let problem = format!("needs `rules = \"ieee\"` of {path}: others know no categories");
+                self.note(join(&join("flow", name), "access_category"), problem);
+            }
+        }
+        let Some(edca) = &cell.edca else { return };
+        for category in wifi::Category::ALL {
+            if let Some(EdcaAccess { cw_min: Some(least), cw_max: Some(most), .. }) = edca.of(category)
+                && most < least
+            {
+                let key = join(&join(&join(path, "edca"), category.name()), "cw_max");
+                self.note(key, format!("`{most}` must not be less than cw_min, {least}"));
+            }
         }
     }
 

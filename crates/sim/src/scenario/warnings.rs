@@ -66,6 +66,7 @@ impl Scenario {
         }
         for (name, flow) in &self.file.flow {
             warnings.flow(&join("flow", name), name, flow, model, &paths);
+            warnings.category(&join("flow", name), name, flow, model, &paths);
         }
         Ok(warnings.said())
     }
@@ -352,6 +353,7 @@ impl Warnings<'_> {
         if cell.windows.is_some() && !lowered {
             self.note(join(&path, "windows"), "has no effect: no flow of TCP goes to a station of this cell");
         }
+        self.contention(&path, cell, &instance.model);
         for ((name, table), station) in cell.station.iter().zip(&instance.model.stations) {
             let path = join(&join(&path, "station"), name);
             let octets = USUAL_PACKET + instance.model.overhead;

@@ -1,0 +1,35 @@
+//! Access categories that no cell heeds, and ways of contending that no flow has.
+
+use super::cell::CellTable;
+use super::error::join;
+use super::flow::FlowTable;
+use super::warnings::Warnings;
+use crate::graph::Path;
+use crate::model::Model;
+use paceline_path::wifi::{Category, CellModel};
+
+impl Warnings<'_> {
+    /// A flow's category, where there is no cell to heed it.
+    pub(super) fn category(&mut self, path: &str, name: &str, flow: &FlowTable, model: &Model, paths: &[Path]) {
+        let mut own = model.flows.iter().zip(paths).filter(|(of, _)| of.name == name);
+        let in_a_cell =
+            |(_, (there, back)): (_, &Path)| there.iter().chain(back).any(|link| model.links[*link].cell.is_some());
+        if flow.access_category.is_some() && !own.any(in_a_cell) {
+            self.note(join(path, "access_category"), "has no effect: no 802.11 cell is on its way");
+        }
+    }
+
+    /// What a cell says of categories that no flow over it has.
+    pub(super) fn contention(&mut self, path: &str, table: &CellTable, model: &CellModel) {
+        let Some(edca) = &table.edca else { return };
+        let path = join(path, "edca");
+        let Some(used) = &model.edca else {
+            return self.note(path, "has no effect: no flow over the cell has an `access_category`");
+        };
+        for category in Category::ALL {
+            if edca.of(category).is_some() && !used.categories.iter().any(|(of, _)| *of == category) {
+                self.note(join(&path, category.name()), "has no effect: no flow over the cell is of this category");
+            }
+        }
+    }
+}
