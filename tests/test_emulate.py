@@ -165,8 +165,8 @@ def test_a_schedules_instants_are_the_flows(flow: str) -> None:
 @pytest.mark.parametrize(("cc", "more"), [("gcc", ""), ("gcc", ", jitter_buffer = {}"), ("tfrc", "")])
 def test_frames_are_as_late_as_simulated(cc: str, more: str) -> None:
     require("namespaces")
-    # A receiver alone knows by how much later than the first one they come, whatever either way takes. TFRC's first frames
-    # wait for as long as a round trip takes, to some 10 ms.
+    # A receiver alone knows by how much later than the first one they come, whatever either way takes. TFRC's first
+    # frames wait for as long as a round trip takes, to some 10 ms.
     scenario = paceline.parse(
         'warmup = "1 s"\n'
         + LINK.replace('delay = "20 ms"', 'delay = "80 ms"\nbackward = { delay = "20 ms" }')

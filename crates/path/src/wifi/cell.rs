@@ -40,8 +40,6 @@ pub struct Cell {
     others: Time,
     /// The other device of an exchange, and from when it counts them.
     peer: Option<(usize, Time)>,
-    /// Until when the medium counts as busy, by what frames have announced.
-    reserved: Time,
     /// Packets from one station to another, on their way to the access point's queue.
     relayed: VecDeque<Packet>,
     pub(super) outputs: VecDeque<Output>,
@@ -108,7 +106,6 @@ impl Cell {
             senders: Vec::new(),
             others: Time::ZERO,
             peer: None,
-            reserved: Time::ZERO,
             relayed: VecDeque::new(),
             outputs: VecDeque::new(),
             watched: false,
@@ -199,7 +196,7 @@ impl Cell {
             interface.contend_later(rules);
             return;
         }
-        if now < self.reserved {
+        if interface.is_reserved(phy, now) {
             interface.contend_later(rules);
         } else {
             interface.contend(rules, phy, now);
@@ -257,14 +254,18 @@ impl Cell {
                     continue;
                 }
                 let own = interface.expiry(phy);
-                interface.begin_txop(own);
-                ahead = Some(interface.device);
+                if self.categories > 1 {
+                    ahead = Some(interface.device);
+                }
                 self.senders.push(Attempt { interface: number, outcome: Outcome::NoAck, own, airtime: Span::ZERO });
             } else {
                 interface.freeze(rules, phy, now);
             }
         }
         self.on_air = true;
+        if self.model.edca.is_some() {
+            self.senders.iter().for_each(|sender| self.interfaces[sender.interface].begin_txop(sender.own));
+        }
         if !self.sessions.is_empty() {
             for i in 0..self.senders.len() {
                 self.fill(self.senders[i].interface, self.senders[i].own, now, ways);
@@ -276,6 +277,7 @@ impl Cell {
         if self.senders.len() == 1 { self.send_alone() } else { self.collide() }
     }
 
+    #[inline(always)]
     fn send_alone(&mut self) {
         let (model, sender) = (&self.model, &mut self.senders[0]);
         let interface = &mut self.interfaces[sender.interface];
@@ -345,7 +347,6 @@ impl Cell {
             self.count_from(peer, from);
         }
         self.on_air = false;
-        self.reserved = Time(self.others.0 - phy.difs().0).max(now);
         for sender in std::mem::take(&mut self.senders) {
             self.count_from(self.interfaces[sender.interface].device, sender.own);
             let interface = &mut self.interfaces[sender.interface];
@@ -359,7 +360,10 @@ impl Cell {
             if self.interfaces[sender.interface].hand.is_none() {
                 self.take_in_hand(sender.interface, now, ways);
             }
-            if sender.outcome == Outcome::Acknowledged && self.goes_on(sender.interface, now, ways) {
+            if let Some(end) = self.interfaces[sender.interface].txop_end()
+                && sender.outcome == Outcome::Acknowledged
+                && self.goes_on(sender.interface, end, now, ways)
+            {
                 return;
             }
         }
@@ -368,7 +372,13 @@ impl Cell {
     }
 
     /// From when the interfaces of a device count slots.
+    #[inline]
     fn count_from(&mut self, device: usize, from: Time) {
+        if self.categories == 1 {
+            let interface = &mut self.interfaces[device];
+            interface.from = from + interface.beyond_difs;
+            return;
+        }
         for interface in &mut self.interfaces[device * self.categories..][..self.categories] {
             interface.from = from + interface.beyond_difs;
         }
@@ -376,10 +386,12 @@ impl Cell {
 
     /// Who has the medium for longer than the exchange that has ended goes on a SIFS later, if what is next fits. Everybody
     /// else has heard for how long. Each exchange is announced by itself.
-    fn goes_on(&mut self, number: usize, now: Time, ways: &Ways) -> bool {
+    // Apart from where most exchanges begin: what they do is to be in one piece there.
+    #[cold]
+    #[inline(never)]
+    fn goes_on(&mut self, number: usize, end: Time, now: Time, ways: &Ways) -> bool {
         let start = now + self.model.phy.sifs;
-        let interface = &self.interfaces[number];
-        let (Some(end), Some(hand)) = (interface.txop_end(), interface.hand) else { return false };
+        let Some(hand) = &self.interfaces[number].hand else { return false };
         if start + hand.frames.lasts(&self.model) > end {
             return false;
         }

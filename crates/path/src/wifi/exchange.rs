@@ -130,6 +130,7 @@ impl Frames {
     /// The exchange that begins at `start` without another's frame beside. Who receives a damaged frame waits for `eifs`
     /// after it; `fails` draws whether a frame fails that does so with the probability given. Which of several packets
     /// arrive damaged is told in `held`.
+    #[inline(always)]
     pub(super) fn exchange(
         &self,
         model: &CellModel,

@@ -168,6 +168,11 @@ impl Interface {
         }
     }
 
+    /// Whether the medium still counts as busy for this one, by what frames have announced to it; who sent them is not bound.
+    pub(super) fn is_reserved(&self, phy: &Phy, now: Time) -> bool {
+        now + phy.difs() + self.beyond_difs < self.from
+    }
+
     /// A packet has come to hand while somebody transmits, or has announced more.
     pub(super) fn contend_later(&mut self, rules: Rules) {
         if self.slots == 0 {
@@ -179,8 +184,11 @@ impl Interface {
     pub(super) fn freeze(&mut self, rules: Rules, phy: &Phy, now: Time) {
         // EDCA counts at slot borders, AIFS' end among them, and so at the one at which the other begins (clause
         // 9.19.2.3); DCF counts idle slots.
-        let at_border = self.with_qos && rules == Rules::Ieee && now >= self.from;
-        let busy_step = u32::from(rules == Rules::Bianchi || at_border);
+        let busy_step = match rules {
+            Rules::Bianchi => 1,
+            Rules::Ieee if self.with_qos => u32::from(now >= self.from),
+            Rules::Ieee | Rules::Ns2 => 0,
+        };
         let counted = self.counted(phy, now).saturating_add(busy_step);
         self.slots = self.slots.saturating_sub(counted);
         self.not_before = Time::ZERO;
