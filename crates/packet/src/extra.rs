@@ -85,6 +85,17 @@ pub enum TfrcMore {
     Frame(FramePart),
 }
 
+impl TfrcMore {
+    /// Which part of a video frame it is, if it says so.
+    #[must_use]
+    pub const fn frame(self) -> Option<FramePart> {
+        match self {
+            TfrcMore::Frame(part) => Some(part),
+            TfrcMore::Nothing | TfrcMore::Ns2(_) => None,
+        }
+    }
+}
+
 /// A packet's place in a video frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FramePart {

@@ -4,7 +4,7 @@
 use super::frames::scramble;
 use super::pcapng::Way;
 use paceline_packet::wire::tfrc::{Ack, ConnectionId, Data, Datagram, Feedback, Message, Single, Ticks};
-use paceline_packet::{Flags, LastHole, Packet, Stamp, Subflow, TfrcData, TfrcMore, TfrcReport};
+use paceline_packet::{Flags, LastHole, Packet, Stamp, Subflow, TfrcData, TfrcReport};
 use std::collections::VecDeque;
 
 /// Reports that a copy on its way is looked for among.
@@ -45,10 +45,7 @@ impl Tfrc {
             timestamp: packet.stamp,
             rtt: Ticks::nearest(data.rtt),
             subflow: self.several.then_some(subflow),
-            frame: match data.more {
-                TfrcMore::Frame(part) => Some(part),
-                _ => None,
-            },
+            frame: data.more.frame(),
         }))
     }
 

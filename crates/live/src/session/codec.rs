@@ -144,10 +144,7 @@ impl Codec {
             (Some(Extra::TfrcData(subflow, data)), Kind::Tfrc { several, .. }) => {
                 self.sent(timestamp);
                 let (rtt, subflow) = (Ticks::nearest(data.rtt), several.then_some(*subflow));
-                let frame = match data.more {
-                    TfrcMore::Frame(part) => Some(part),
-                    _ => None,
-                };
+                let frame = data.more.frame();
                 if let Some(part) = frame {
                     self.captured(Stamp::HZ, part.captured.0, part.captured);
                 }

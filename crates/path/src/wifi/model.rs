@@ -1,7 +1,7 @@
 //! What a cell is, as plain data.
 
 use super::dcf::{Limits, Rules};
-use super::edca::{Access, Edca};
+use super::edca::{Access, Category, Edca};
 use super::ht::Ht;
 use super::signal::{PowerDbm, ht_error, packet_error};
 use super::timing::{BLOCK_ACK_REQUEST, Phy, Protection, Waveform};
@@ -34,9 +34,6 @@ pub struct CellModel {
     /// The stations.
     pub stations: Vec<StationModel>,
 }
-
-/// AIFSN of best effort, in place of the two slots of DIFS (Table 8-105).
-const AIFSN: u32 = 3;
 
 /// Octets that a QoS data frame has beside those of others (clause 9.2.4.5).
 const QOS_CONTROL: u32 = 2;
@@ -93,13 +90,10 @@ impl CellModel {
             Some(station) => station.ht.is_some(),
             None => self.stations.iter().any(|station| station.ht.is_some()),
         };
-        vec![Access {
-            with_qos,
-            aifsn: if with_qos { AIFSN } else { 2 },
-            cw_min: station.and_then(|station| station.cw_min).unwrap_or(self.phy.cw_min),
-            cw_max: self.phy.cw_max,
-            txop: Span::ZERO,
-        }]
+        let windows = (station.and_then(|station| station.cw_min).unwrap_or(self.phy.cw_min), self.phy.cw_max);
+        let best_effort = Access::standard(Category::BestEffort, windows, false);
+        // DIFS has two slots
+        vec![if with_qos { best_effort } else { Access { with_qos: false, aifsn: 2, ..best_effort } }]
     }
 
     /// How long a BlockAckReq lasts, which is sent as what it asks for is.

@@ -248,11 +248,17 @@ pub enum Rules {
 }
 
 impl CellTable {
+    /// The rules of access: the cell's own, or those of the profile.
+    pub(super) fn access_rules(&self, profile: Profile) -> Rules {
+        let is_ns2 = profile.is_ns2() && self.standard != Standard::N;
+        self.rules.unwrap_or(if is_ns2 { Rules::Ns2 } else { Rules::Ieee })
+    }
+
     /// Writes the defaults that depend on other keys.
     pub(super) fn fill(&mut self, profile: Profile) {
         let is_n = self.standard == Standard::N;
-        let is_ns2 = profile.is_ns2() && !is_n;
-        let rules = *self.rules.get_or_insert(if is_ns2 { Rules::Ns2 } else { Rules::Ieee });
+        let rules = self.access_rules(profile);
+        self.rules = Some(rules);
         let mbps = |list: &[u64]| list.iter().map(|mbps| Rate(mbps * 1_000_000)).collect::<Vec<_>>();
         let is_b = self.standard == Standard::B;
         if is_n {

@@ -8,7 +8,7 @@ use super::fill::home_ends;
 use super::flow::{App, FlowTable};
 use super::model::{File, Profile, Topology};
 use super::repair::{NewrenoVariant, Recovery};
-use super::rules_machine::OF_FRAMES;
+use super::rules_machine::no_frames;
 use super::values::ClientBuffer;
 use super::walk::listed;
 use paceline_control::registry::{scheme, schemes};
@@ -214,9 +214,7 @@ impl Rules {
         match scheme.machine {
             Machine::Tcp(_) => {
                 if matches!(flow.app, App::Encoder { .. }) {
-                    let problem =
-                        format!("`encoder` writes video frames, which `{}` does not tell of: {OF_FRAMES}", scheme.name);
-                    self.note(join(&join(path, "app"), "kind"), problem);
+                    self.note(join(&join(path, "app"), "kind"), no_frames(scheme));
                 }
                 self.effects(path, flow, scheme, profile);
             }

@@ -46,9 +46,7 @@ impl Rules {
 
     /// How categories contend, and whether they can.
     fn contention(&mut self, path: &str, cell: &CellTable, file: &File) {
-        let of_ns2 = file.profile.is_ns2() && cell.standard != Standard::N;
-        let rules = cell.rules.unwrap_or(if of_ns2 { AccessRules::Ns2 } else { AccessRules::Ieee });
-        if rules != AccessRules::Ieee {
+        if cell.access_rules(file.profile) != AccessRules::Ieee {
             for name in file.flow.iter().filter(|(_, flow)| flow.access_category.is_some()).map(|(name, _)| name) {
                 let problem = format!("needs `rules = \"ieee\"` of {path}: others know no categories");
                 self.note(join(&join("flow", name), "access_category"), problem);

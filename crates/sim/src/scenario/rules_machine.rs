@@ -14,8 +14,13 @@ use paceline_control::{
 use paceline_flow::rtp::FeedbackFormat;
 use paceline_units::Span;
 
-/// What is there where a controller must carry video frames.
-pub(super) const OF_FRAMES: &str = "use a `cc` of RTP, as `nada`, or `tfrc`";
+/// What is said where a scheme is to carry video frames and cannot.
+pub(super) fn no_frames(scheme: &Scheme) -> String {
+    format!(
+        "`encoder` writes video frames, which `{}` does not tell of: use a `cc` of RTP, as `nada`, or `tfrc`",
+        scheme.name
+    )
+}
 
 /// Whether a scheme's machine tells which packets are a video frame's.
 fn tells_frames(scheme: &Scheme) -> bool {
@@ -110,9 +115,7 @@ impl Rules {
                 self.note(kind, problem);
             }
             App::Encoder { .. } if !tells_frames(scheme) => {
-                let problem =
-                    format!("`encoder` writes video frames, which `{}` does not tell of: {OF_FRAMES}", scheme.name);
-                self.note(kind, problem);
+                self.note(kind, no_frames(scheme));
             }
             App::Encoder { .. } if scheme.machine == Machine::Tfrc && is_ns2s(flow, scheme, profile) => {
                 let problem = format!(
