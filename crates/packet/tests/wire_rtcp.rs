@@ -133,6 +133,22 @@ fn padding_is_the_last_packets() {
 }
 
 #[test]
+fn feedback_is_padded_by_any_number_of_bytes() {
+    // transport-wide feedback on seven packets as libwebrtc sends it: a byte short of four, which the padding bit says
+    let libwebrtc = [
+        0xaf, 0xcd, 0, 7, 0, 0, 0, 1, 0xa6, 0xfb, 0x98, 0xae, 0, 1, 0, 7, 0, 0x13, 0x4f, 0, 0x20, 7, 0x57, 0x25, 0x26,
+        0x16, 4, 4, 0xb, 0xb, 0, 1,
+    ];
+    let told = decode(&libwebrtc).unwrap().transport;
+    assert_eq!((told.len(), told[0].base, told[0].packets.len()), (1, 1, 7));
+    let mut longer = libwebrtc;
+    longer[31] = 25;
+    assert_eq!(decode(&longer), Err(DecodeError::Content(205)), "nothing is left of it");
+    longer[31] = 29;
+    assert_eq!(decode(&longer), Err(DecodeError::Padding), "more than there is");
+}
+
+#[test]
 fn what_a_compound_packet_has_no_place_for_is_left_out() {
     // a translator's other participant; an XR packet; another SDES item, also after the name; NACK and PLI of
     // the other

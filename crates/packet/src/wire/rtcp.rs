@@ -10,7 +10,7 @@
 mod read;
 mod transport;
 
-pub use read::decode;
+pub use read::{decode, decode_logged};
 pub(crate) use transport::len as transport_len;
 
 use crate::rtcp::{
@@ -111,8 +111,8 @@ pub enum DecodeError {
     Beside(u8),
     /// Feedback stands alone, and none of it is of a kind that is known.
     Nothing,
-    /// A packet that is not the last is padded (section 6.4.1), or the padding is longer than its packet or no multiple
-    /// of four.
+    /// A packet that is not the last is padded (section 6.4.1), or the padding is longer than its packet or, but for feedback, no
+    /// multiple of four.
     Padding,
     /// A packet of this type is too short for what it announces.
     Content(u8),

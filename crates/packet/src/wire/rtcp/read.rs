@@ -26,6 +26,24 @@ struct Packet<'a> {
 /// # Errors
 /// [`DecodeError`]; nothing of a compound packet that has an error counts.
 pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
+    let (compound, cname) = read(bytes)?;
+    if !compound.reduced && cname.is_none() {
+        return Err(DecodeError::NoCname);
+    }
+    Ok(Compound { cname: cname.unwrap_or_default(), ..compound })
+}
+
+/// The same of a packet that a log has kept: libwebrtc's event logs leave SDES out. The CNAME is empty where there is none.
+///
+/// # Errors
+/// [`DecodeError`], but for [`DecodeError::NoCname`].
+pub fn decode_logged(bytes: &[u8]) -> Result<Compound, DecodeError> {
+    let (compound, cname) = read(bytes)?;
+    Ok(Compound { cname: cname.unwrap_or_default(), ..compound })
+}
+
+/// The compound packet without its CNAME, and that.
+fn read(bytes: &[u8]) -> Result<(Compound, Option<Arc<str>>), DecodeError> {
     let mut rest = Bytes(bytes);
     let first = next(&mut rest)?;
     if !matches!(first.kind, SR | RR | RTPFB | PSFB) {
@@ -92,12 +110,10 @@ pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
         }
         packet = next(&mut rest)?;
     }
-    if !compound.reduced {
-        compound.cname = cname.ok_or(DecodeError::NoCname)?;
-    } else if compound.arrivals.is_none() && compound.transport.is_empty() && compound.repair.is_empty() {
+    if compound.reduced && compound.arrivals.is_none() && compound.transport.is_empty() && compound.repair.is_empty() {
         return Err(DecodeError::Nothing);
     }
-    Ok(compound)
+    Ok((compound, cname))
 }
 
 /// The next packet of the compound.
@@ -113,7 +129,9 @@ fn next<'a>(rest: &mut Bytes<'a>) -> Result<Packet<'a>, DecodeError> {
     *rest = header;
     if first & 0x20 != 0 {
         let padding = content.last().map_or(0, |&count| usize::from(count));
-        if !rest.0.is_empty() || padding == 0 || padding % 4 != 0 || padding > content.len() {
+        // libwebrtc pads its transport-wide feedback by one to three bytes
+        let whole = padding % 4 == 0 || matches!(kind, RTPFB | PSFB);
+        if !rest.0.is_empty() || padding == 0 || !whole || padding > content.len() {
             return Err(DecodeError::Padding);
         }
         content = &content[..content.len() - padding];
