@@ -58,6 +58,7 @@ pub struct SentLog {
     in_flight: u64,
     /// A packet is lost once one has come that was sent so many after it: what comes later than that is told of no more.
     reordering: u32,
+    clock: ReportClock,
 }
 
 impl SentLog {
@@ -120,7 +121,7 @@ impl SentLog {
         report: &StreamArrivals,
         wire: impl Fn(u32) -> u16,
     ) -> Option<Told> {
-        let made = clock(now, reported);
+        let made = self.clock.time(now, reported);
         let arrivals = report.packets.iter().map(|arrival| match arrival {
             Arrival::Missing => None,
             Arrival::Received { ecn, offset } => {
@@ -218,11 +219,30 @@ impl SentLog {
     }
 }
 
-/// The instant on the receiver's clock that `middle` stands for: the one nearest to `now`.
-fn clock(now: Time, middle: NtpMiddle) -> Time {
-    let here = NtpMiddle::at(now);
-    let (behind, ahead) = (here.since(middle).span(), middle.since(here).span());
-    Time((now.0 + ahead.0).saturating_sub(behind.0))
+/// The receiver's clock as its reports show it, from any zero.
+#[derive(Clone, Copy, Debug, Default)]
+struct ReportClock {
+    last: Option<Time>,
+}
+
+impl ReportClock {
+    /// What the 32 bits of a report's time count modulo.
+    const PERIOD: i64 = 1_000_000_000 << 16;
+
+    /// The instant that `middle` stands for. The first is the nearest to `now`, or that a period later where it would lie before
+    /// the clock's zero; those after it are the nearest to the one before.
+    fn time(&mut self, now: Time, middle: NtpMiddle) -> Time {
+        let here = NtpMiddle::at(now);
+        let (behind, ahead) = (here.since(middle).span(), middle.since(here).span());
+        let nearest = (now.0 + ahead.0) as i64 - behind.0 as i64;
+        let periods = match self.last {
+            None => i64::from(nearest < 0),
+            Some(last) => (last.0 as i64 - nearest + Self::PERIOD / 2).div_euclid(Self::PERIOD),
+        };
+        let time = Time(u64::try_from(nearest + periods * Self::PERIOD).unwrap_or(0));
+        self.last = Some(time);
+        time
+    }
 }
 
 #[cfg(test)]

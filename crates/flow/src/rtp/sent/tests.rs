@@ -75,6 +75,29 @@ fn offsets_that_do_not_tell() {
 }
 
 #[test]
+fn a_receiver_may_have_any_clock() {
+    // hours behind our zero, hours ahead, and half of the period that the report's time has
+    for ahead in [-8.0, -1.0, 0.0, 5.0, 9.102, 9.103].map(|hours: f64| (hours * 3600.0 * 65_536.0) as i64 as u32) {
+        let mut log = log(30);
+        let mut came = Vec::new();
+        for k in 0..10 {
+            let now = ms(u64::from(k) * 30 + 70);
+            let made = NtpMiddle(NtpMiddle::at(now).0.wrapping_add(ahead));
+            let told = log.report(now, made, &report(k * 3, &[Some(40), Some(30), Some(20)]), wire).unwrap();
+            came.extend(told.packets.iter().map(|packet| match packet.fate {
+                Fate::Arrived { at: Some(at), .. } => at,
+                _ => panic!("{packet:?}"),
+            }));
+        }
+        assert_eq!(came.len(), 30);
+        for pair in came.windows(2) {
+            let apart = pair[1].since(pair[0]);
+            assert!(apart.0.abs_diff(10_000_000) < 1_000_000, "{ahead}: {apart:?}");
+        }
+    }
+}
+
+#[test]
 fn a_packet_is_lost_when_three_after_it_have_come() {
     let mut log = log(10);
     let first = tell(&mut log, 1000, &report(0, &[Some(9), None, Some(9), Some(9)]));
