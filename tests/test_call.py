@@ -47,7 +47,8 @@ def test_chromium_uses_a_path_and_obeys_a_drop(tmp_path: Path) -> None:
     numbers = iter(range(3))
 
     def measure() -> tuple[Results, float]:
-        found = paceline.call(paceline.parse(CALL), out=tmp_path / str(next(numbers)))
+        out = tmp_path / str(next(numbers))
+        found = paceline.call(paceline.parse(CALL), out=out, event_logs=tmp_path / "events")
         return found, found.records[0].summary["notes"]["host"]["steal_share"]
 
     def check(found: Results) -> None:
@@ -76,8 +77,17 @@ def test_chromium_uses_a_path_and_obeys_a_drop(tmp_path: Path) -> None:
         assert DROP_S < worst < DROP_S + 5
 
     conclusive(measure, check)
+    # The browsers' own logs can be read, at both ends; up to 5 s at the end are not written yet when a browser ends.
+    near, far = (
+        paceline.call_log(tmp_path / "events" / f"seed-1-{end}-1.rtceventlog") for end in ("near", "far")
+    )
+    assert sum(near.flows["packets_sent"]) > 0.6 * sum(far.flows["packets_delivered"]) > 200
+    allowed = near.series("rtcp")["allowed_bps"].min()
+    assert isinstance(allowed, float)
+    assert allowed < 0.4e6
+    assert near.series("feedback").height > 50
     # What was written is a run directory as others.
-    again = Results.read(next(tmp_path.iterdir()))
+    again = Results.read(tmp_path / "0")
     assert again.manifest["kind"] == "call"
     assert again.series("rate").height > 50
 

@@ -17,6 +17,7 @@ from paceline.cli import app
 from paceline.errors import PacelineError
 from paceline.fitting.packets import datagrams
 from paceline.webrtc import captured
+from paceline.webrtc.streams import measures
 
 CALL = """
 duration = "20 s"
@@ -63,7 +64,9 @@ def test_both_ends_of_a_captured_call_tell_losses_and_delays(capture: tuple[Path
     # the run's delay begins with the frame's capture, the capture's when a packet leaves: the pacer lies between
     assert 0.9 * of_run["owd_mean_s"] < came["owd_mean_s"] < of_run["owd_mean_s"]  # type: ignore[operator]
     # fillers, of a type of their own, are no media
-    fillers = sum(packet.size for packet in captured.read(path)[1].packets if packet.payload_type == 97)
+    fillers = sum(
+        packet.size for packet in captured.read(path).streams[1].packets if packet.payload_type == 97
+    )
     assert came["bytes_delivered"] - fillers == of_run["bytes_delivered"]
 
 
@@ -100,7 +103,7 @@ def test_what_is_cut_short_is_read_as_far_as_it_goes(
 
 def test_a_dump_has_no_packets_to_log(tmp_path: Path) -> None:
     (tmp_path / "dump.txt").write_text("{}")
-    with pytest.raises(PacelineError, match="no capture"):
+    with pytest.raises(PacelineError, match="neither a capture nor"):
         paceline.call_log(tmp_path / "dump.txt", rtp_logs=tmp_path / "logs")
 
 
@@ -126,7 +129,9 @@ def test_headers_are_no_payload_and_numbers_go_round() -> None:
     extension = struct.pack(">HHI", 0xBEDE, 1, 0)
     plain = [_rtp(65530 + i) for i in range(10)]
     rich = _rtp(65540, first=0x80 | 0x20 | 0x10 | 2, more=b"c" * 8 + extension, payload=b"12345\0\0\3")
-    (stream,) = captured.streams(_pcap(*plain, rich, b"\x80\xc8" + bytes(26), b"not RTP at all"))
+    capture = captured.calls(_pcap(*plain, rich, b"\x80\xc8" + bytes(26), b"not RTP at all"))
+    (stream,) = capture.streams
+    assert len(capture.controls) == 1
     assert [packet.size for packet in stream.packets] == [4] * 10 + [5]
     assert stream.numbers() == list(range(65530, 65541))
 
@@ -135,6 +140,7 @@ def test_headers_are_no_payload_and_numbers_go_round() -> None:
 @given(st.lists(st.binary(max_size=40), max_size=12), st.integers(0, 400))
 def test_garbage_is_passed_over(payloads: list[bytes], cut: int) -> None:
     text = _pcap(*payloads, *(_rtp(i, more=payload) for i, payload in enumerate(payloads))).getvalue()
-    for stream in captured.streams(io.BytesIO(text[:24] + text[24:][: len(text) - cut])):
+    capture = captured.calls(io.BytesIO(text[:24] + text[24:][: len(text) - cut]))
+    for stream in capture.streams:
         assert len(stream.packets) >= captured.LEAST
-        captured.record("garbage", [stream])
+        measures(stream)

@@ -25,8 +25,9 @@ USES: dict[str, set[str]] = {
     "path": {"engine", "random"},
     "apps": {"units", "random"},
     "sim": {"flow", "path", "apps"},
+    "calls": {"sim"},
     "live": {"sim"},
-    "python": {"live"},
+    "python": {"calls", "live"},
     "gateway": {"live"},
 }
 WITH_IO = {"live", "python", "gateway"}

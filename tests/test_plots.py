@@ -40,6 +40,7 @@ def recorded(kind: str, flows: int = 2, samples: int = 500) -> pl.DataFrame:
             "arrivals": ["owd_s", "owd_max_s", "interarrival_max_s", "jitter_s"],
             "airtime": ["airtime_share"],
             "windows": ["window_packets", "outstanding_packets"],
+            "feedback": ["delay_s", "lost_packets"],
         }[kind]
         who = {
             "queue": {"link": "b", "direction": ["backward", "forward"][i % 2]},

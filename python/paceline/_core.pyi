@@ -4,6 +4,44 @@ from collections.abc import Mapping, Sequence
 from typing import final
 
 @final
+class CallLog:
+    """What has been logged of a call at one of its ends.
+
+    A packet of RTP is a tuple: nanoseconds from the log's beginning on, whether it left, SSRC, payload type, number,
+    timestamp, marker, bytes of payload, bytes of RTP's header and padding, transport-wide number or None.
+    """
+
+    @staticmethod
+    def rtc_event_log(data: bytes) -> CallLog:
+        """Reads an event log of libwebrtc. Raises ValueError for what is none."""
+    @staticmethod
+    def of_packets(rtp: Sequence[_Rtp], rtcp: Sequence[tuple[int, bool, bytes]], overhead: int) -> CallLog:
+        """Of the packets of a capture in the order of their times; RTCP as nanoseconds, whether it left, its bytes;
+        `overhead` is the bytes of the headers below RTP. Raises ValueError if it lasts longer than a week."""
+    @property
+    def began_ms(self) -> int | None:
+        """Milliseconds since 1970 at the beginning; None if the log does not tell."""
+    @property
+    def is_cut(self) -> bool:
+        """Whether it ends in the middle of a message."""
+    @property
+    def unread_rtcp(self) -> tuple[int, int]:
+        """Packets of RTCP that could not be read, and all."""
+    def rtp(self) -> list[_Rtp]:
+        """The packets of RTP."""
+    def estimates(self) -> list[tuple[float, str, int]]:
+        """What the end's own controller thought: seconds, its part ("delay", "loss", "scream"), bits a second."""
+    def feedback(self) -> list[Series]:
+        """The feedback on arrivals over time."""
+    def reports(self) -> list[Series]:
+        """The receivers' reports over time, a table for each source and way."""
+    def replay(self, scheme: str, params: Sequence[tuple[str, float]], every_s: float) -> list[Series]:
+        """What a scheme would have thought of it: its gauges, a row each `every_s`. Raises ValueError for a scheme or a
+        parameter that there is not, or where the log has not what the scheme goes by."""
+
+_Rtp = tuple[int, bool, int, int, int, int, bool, int, int, int | None]
+
+@final
 class SendWatch:
     """A handle on `send` from another thread."""
 

@@ -135,6 +135,7 @@ KINDS: dict[str, Kind] = {
     "host": TEXT,
     "ipv4": FLAG,
     "key_file": PLACE,
+    "event_logs": PLACE,
     "log_events": PLACE,
     "max_rate": Kind('text with a unit, as "2 Mbit/s"', _is_text),
     "measures": NAMES,

@@ -30,7 +30,7 @@ from paceline import _core, files, linux, paths
 from paceline.arguments import checked
 from paceline.errors import LiveError, PacelineError, PathError, ScenarioError
 from paceline.live import live_record
-from paceline.results import ALL_SERIES, Results, RunRecord
+from paceline.results import REAL_SERIES, Results, RunRecord
 from paceline.scenario import ScenarioLike, load, toml_value, written
 from paceline.sending import PORT, listen
 from paceline.store import Store, claim
@@ -108,7 +108,7 @@ def emulate(
         )
         if ran.status == 128 + signal.SIGINT:
             raise KeyboardInterrupt
-        kept = Store(where).get("near", seed, ALL_SERIES)
+        kept = Store(where).get("near", seed, REAL_SERIES)
         if ran.status != 0 or kept is None:
             said = (where / "near.txt").read_text() if (where / "near.txt").exists() else ""
             raise PacelineError(f"{scenario.name}, in real time: {said.strip() or 'the flows did not end'}")
@@ -167,7 +167,7 @@ def run(
         **written(loaded),
         "seeds": seeds,
         "version": _core.version(),
-        "record": check_recordings(record, record_every_s, ALL_SERIES),
+        "record": check_recordings(record, record_every_s, REAL_SERIES),
         "record_every_s": record_every_s,
         **files.provenance(),
     }

@@ -56,8 +56,10 @@ Recording = Literal[
 SERIES: tuple[Recording, ...] = get_args(Recording)
 GAUGES = ("cwnd", "acks", "tfrc", "rtcp")
 """Those whose columns are the gauges of controllers and machines; null in the rows of a flow that has no such gauge."""
-ALL_SERIES = (*SERIES, "kernel", "delay")
+REAL_SERIES = (*SERIES, "kernel", "delay")
 """Also what only the kernel's TCP on real paths tells, and the delays of an emulated path."""
+ALL_SERIES = (*REAL_SERIES, "feedback", "reports")
+"""Also what the logs of others' calls tell of their feedback."""
 
 _WHOLE = frozenset(
     [

@@ -5,6 +5,7 @@
 //! is typed in `python/paceline/_core.pyi`. What runs in real time takes Linux, and is left out elsewhere
 //! (`python/paceline/linux.py` says so to the user). Look first at `run.rs`.
 
+mod calls;
 mod describe;
 #[cfg(target_os = "linux")]
 mod endpoint;
@@ -33,6 +34,7 @@ pyo3::import_exception!(paceline.errors, ScenarioError);
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     panics::keep_to_ourselves();
     module.add_class::<scenario::Scenario>()?;
+    module.add_class::<calls::CallLog>()?;
     module.add_class::<run::Watch>()?;
     module.add_class::<run::Series>()?;
     module.add_class::<run::RunOutput>()?;

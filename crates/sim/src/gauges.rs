@@ -29,7 +29,9 @@ impl Gauged {
         gauged
     }
 
-    fn empty(series: Series) -> Gauged {
+    /// An empty table, whose first column is the time and whose others come as they are told.
+    #[must_use]
+    pub fn empty(series: Series) -> Gauged {
         Gauged { series, gauges: Vec::new(), rows: 0, expected: 0 }
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,6 +25,15 @@ def call(
     runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs, one after the other.")] = 1,
     set_: Set = None,
     out: Out = None,
+    event_logs: Annotated[
+        Path | None,
+        typer.Option(
+            "--event-logs",
+            metavar="DIR",
+            help="Keep the browsers' own logs there (RtcEventLog), for call-log.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario in real time with Chromium's WebRTC as its gcc flows.
@@ -32,13 +42,15 @@ def call(
     with emulate. What is printed is what `paceline run` prints of the same file. It needs Chromium, and no network.
 
     \b
-    Example:
+    Examples:
       paceline call examples/webrtc/loss.toml --out out/call
+      paceline call examples/webrtc/loss.toml --event-logs out/events
     """
     # a run in real time has no notices that would say it
     warnings.simplefilter("default", CutShortWarning)
     scenario = read(file)
-    results = webrtc.call(scenario, seed=seed, runs=runs, set=assignments(set_ or []), out=out)
+    changes = assignments(set_ or [])
+    results = webrtc.call(scenario, seed=seed, runs=runs, set=changes, out=out, event_logs=event_logs)
     say(results, as_json, out)
     if not as_json:
         notes(results)

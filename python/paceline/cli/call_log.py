@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 
 from paceline import webrtc
+from paceline.cli import layout
+from paceline.cli.layout import Column
 from paceline.cli.options import AsJson, Out
 from paceline.cli.run import say
+from paceline.quantities import quantity
+from paceline.results import Results
 
 
 def call_log(
@@ -17,7 +22,8 @@ def call_log(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A dump of chrome://webrtc-internals (JSON, also compressed), or a capture (pcap, pcapng).",
+            help="A dump of chrome://webrtc-internals (JSON, also compressed), an event log of libwebrtc"
+            " (RtcEventLog), or a capture (pcap, pcapng).",
             show_default=False,
         ),
     ],
@@ -27,21 +33,53 @@ def call_log(
         typer.Option(
             "--rtp-logs",
             metavar="DIR",
-            help="Of a capture: write a log of each stream there, as RFC 8868 has it.",
+            help="Of an event log or a capture: write a log of each stream there, as RFC 8868 has it.",
+            show_default=False,
+        ),
+    ] = None,
+    replay: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--replay",
+            metavar="CC[:KEY=VALUE,...]",
+            help="Of an event log or a capture: show what the sender sent and heard to this controller; repeatable.",
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a browser logged of a call that was made elsewhere, or what a capture has of its RTP.
+    """Show what was logged of a call that was made elsewhere, and what other controllers make of its feedback.
 
     `call` makes calls, this reads the logs of others' as watch reads the kernel's TCP: rates, round trips, losses and
     the estimate over time, as tables and as a run directory that plot draws. Of a capture these are rates and losses of
-    each stream at each interface, and delays if it passed two of them.
+    each stream at each interface, delays if it passed two of them, and its RTCP if that is in the clear.
+
+    With --replay the recording rtcp has what a controller would have allowed with the same feedback: open loop, since
+    with its own rate other feedback would have come.
 
     \b
     Examples:
       paceline call-log webrtc_internals_dump.txt --out out/log
       paceline call-log call.pcapng --out out/log --rtp-logs out/rtp
+      paceline call-log event_log.bin --replay gcc --replay nada --out out/log
     """
-    say(webrtc.call_log(log, out=out, rtp_logs=rtp_logs), as_json, out)
+    results = webrtc.call_log(log, out=out, rtp_logs=rtp_logs, replay=replay or [])
+    say(results, as_json, out)
+    if replay and not as_json:
+        _say_replayed(results)
+
+
+def _say_replayed(results: Results) -> None:
+    """What the sender's own controller and those that were replayed have allowed."""
+    rates = results.series("rtcp").filter(pl.col("allowed_bps").is_not_null())
+    of = rates.group_by("flow", maintain_order=True).agg(
+        pl.col("allowed_bps").mean().alias("mean"),
+        pl.col("allowed_bps").quantile(0.05, "nearest").alias("low"),
+        pl.col("allowed_bps").quantile(0.95, "nearest").alias("high"),
+    )
+    columns = [Column("controller", of["flow"].to_list(), right=False, repeat=True)]
+    for head, column in (("mean", "mean"), ("5 %", "low"), ("95 %", "high")):
+        columns.append(Column(head, [quantity("allowed_bps", value) for value in of[column]]))
+    console = layout.stdout()
+    console.print()
+    layout.show(console, [layout.Layout("Allowed (replays: open loop)", columns)])

@@ -13,7 +13,7 @@ from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, S
 from paceline.cli.progress import progress
 from paceline.cli.run import read, recorded, say
 from paceline.errors import CutShortWarning
-from paceline.results import ALL_SERIES, Results
+from paceline.results import REAL_SERIES, Results
 from paceline.scenario import assignments
 from paceline.turns import is_disturbed
 
@@ -42,7 +42,7 @@ def emulate(
     # a run in real time has no notices that would say it
     warnings.simplefilter("default", CutShortWarning)
     every_s = span(record_every, "--record-every")
-    wanted = recorded(record, every_s, out, ALL_SERIES)
+    wanted = recorded(record, every_s, out, REAL_SERIES)
     scenario = read(file)
     with progress(file.stem, "s") as show_progress:
         results = realtime.run(

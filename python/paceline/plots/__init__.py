@@ -12,6 +12,7 @@ from paceline.plots import (
     airtime,
     arrivals,
     cwnd,
+    feedback,
     kernel,
     losses,
     playout,
@@ -39,6 +40,7 @@ KINDS: dict[str, Kind] = {
         queue.KIND,
         playout.KIND,
         arrivals.KIND,
+        feedback.KIND,
         airtime.KIND,
         windows.KIND,
     )

@@ -59,14 +59,22 @@ def version(program: str) -> str:
     return said.stdout.strip()
 
 
+def event_logs(where: Path, end: str) -> Path:
+    """The folder of the event logs of one end."""
+    return where / f"{end}-events"
+
+
 def start(program: str, where: Path, end: str) -> subprocess.Popen[bytes]:
-    """Begins the browser of one end, which opens the page of that end's server. It ends with the path."""
+    """Begins the browser of one end, which opens the page of that end's server and logs its connections. It ends with
+    the path."""
+    event_logs(where, end).mkdir(exist_ok=True)
     with (where / f"{end}-chromium.txt").open("wb") as log:
         command = [
             program,
             *_FLAGS,
             f"--user-data-dir={where / f'{end}-profile'}",
             f"--use-file-for-fake-video-capture={where / 'camera.y4m'}",
+            f"--webrtc-event-logging={event_logs(where, end)}",
             f"http://127.0.0.1:{PORT}/?end={end}",
         ]
         nice = ["nice", "-n", str(_NICE)] if shutil.which("nice") else []

@@ -16,7 +16,7 @@ import polars as pl
 from paceline import _core, files, linux, paths, realtime
 from paceline.arguments import checked
 from paceline.errors import LiveError
-from paceline.results import ALL_SERIES, Results, RunRecord
+from paceline.results import REAL_SERIES, Results, RunRecord
 from paceline.scenario import ScenarioLike, load, written
 from paceline.store import Store, claim
 from paceline.sweeping import seeds_from
@@ -38,6 +38,7 @@ def call(
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
     *,
     out: str | Path | None = None,
+    event_logs: str | Path | None = None,
 ) -> Results:
     """Runs a scenario in real time with Chromium's WebRTC as its `gcc` flows, one run after the other.
 
@@ -45,7 +46,8 @@ def call(
     near one sends a video of its own in each call, from the flow's start to its stop, at most at the encoder's
     `max_rate`. All other flows are as in `paceline.emulate`. Seeds are those of the path's draws. Tables and the
     recordings `rate`, `rtcp` and `queue` are those of a simulated run, null where a browser does not tell
-    (docs/chromium.md). Raises NeedsLinux, PathError, PacelineError, ScenarioError, StorageError.
+    (docs/chromium.md). `event_logs` is a folder for the browsers' own logs (RtcEventLog), one of each connection and
+    end, for `paceline.call_log`. Raises NeedsLinux, PathError, PacelineError, ScenarioError, StorageError.
     """
     linux.needed("a real call")
     loaded = load(scenario, set)
@@ -54,7 +56,8 @@ def call(
     table = tomllib.loads(loaded.to_toml())
     planned = plan.calls(table)
     with claim(out, KIND):
-        records = [_run(table, planned, program, number) for number in seeds]
+        kept = None if event_logs is None else Path(event_logs)
+        records = [_run(table, planned, program, number, kept) for number in seeds]
         manifest = {
             "kind": KIND,
             "name": loaded.name,
@@ -73,7 +76,9 @@ def call(
         return results
 
 
-def _run(table: Mapping[str, Any], planned: list[dict[str, Any]], program: str, seed: int) -> RunRecord:
+def _run(
+    table: Mapping[str, Any], planned: list[dict[str, Any]], program: str, seed: int, kept: Path | None
+) -> RunRecord:
     """One run. Raises PacelineError if a call did not come about."""
     with tempfile.TemporaryDirectory(prefix="paceline-", ignore_cleanup_errors=True) as name:
         where = Path(name)
@@ -96,7 +101,18 @@ def _run(table: Mapping[str, Any], planned: list[dict[str, Any]], program: str, 
             raise KeyboardInterrupt
         if ran.status != 0:
             raise LiveError(f"{table['name']}: {_failure(where)}")
+        if kept is not None:
+            _keep(where, kept, seed)
         return _record(where, table, planned, ran, seed)
+
+
+def _keep(where: Path, kept: Path, seed: int) -> None:
+    """Copies the event logs of both ends, in the order of their connections. Raises StorageError."""
+    files.make_directory(kept)
+    for end in ("near", "far"):
+        logs = sorted(browser.event_logs(where, end).iterdir(), key=lambda log: log.stat().st_mtime_ns)
+        for number, log in enumerate(logs, 1):
+            files.write_whole(kept / f"seed-{seed}-{end}-{number}.rtceventlog", log.read_bytes())
 
 
 def _prepare(where: Path, table: Mapping[str, Any], planned: list[dict[str, Any]]) -> float:
@@ -152,7 +168,7 @@ def _record(
         flows.append(tables.flow(one, near, far, warm))
         rates.append(tables.rate(near, far, one["start_s"]).select(*of, pl.all()))
         gauges.append(tables.rtcp(near).select(*of, pl.all()))
-    others = Store(where / ends.OTHERS).get("near", seed, ALL_SERIES)
+    others = Store(where / ends.OTHERS).get("near", seed, REAL_SERIES)
     if others is not None:
         flows += others.summary["flows"]
         rates.append(_moved(others, float((where / ends.OTHERS / ends.ZERO).read_text())))

@@ -1,47 +1,69 @@
-"""`paceline.call_log`: a call that a browser has logged, or a capture of it, as the tables and recordings of a run."""
+"""`paceline.call_log`: a call that was logged by a browser or captured, as the tables and recordings of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from paceline import _core, files
-from paceline.arguments import checked
+from paceline.arguments import NAMES, checked
 from paceline.errors import PacelineError
 from paceline.results import Results, RunRecord
+from paceline.series import series_tables
 from paceline.store import claim
-from paceline.webrtc import captured, dump
+from paceline.webrtc import captured, dump, event_log
+from paceline.webrtc.streams import Stream, measures, rate, write_logs
 
 KIND = "call-log"
 """What the manifest of such a run directory says."""
 _STREAMS = {"outbound-rtp": "out", "inbound-rtp": "in"}
+_SWITCH = {"true": 1.0, "false": 0.0}
+_EVERY_S = 0.1
+"""From one row of a replay to the next."""
 
 
-@checked()
+@checked(replay=NAMES)
 def call_log(
-    path: str | Path, *, out: str | Path | None = None, rtp_logs: str | Path | None = None
+    path: str | Path,
+    *,
+    out: str | Path | None = None,
+    rtp_logs: str | Path | None = None,
+    replay: Sequence[str] = (),
 ) -> Results:
-    """Reads what a browser logged of calls, a dump of chrome://webrtc-internals; or the RTP of a capture, pcap or
-    pcapng, of which `rtp_logs` is a folder for logs in the format of RFC 8868, section 3.1.
+    """Reads what was logged of calls: a dump of chrome://webrtc-internals, an event log of libwebrtc (RtcEventLog), or
+    a capture of RTP and RTCP, pcap or pcapng.
 
-    Each stream of RTP is a flow, named after its connection, its kind and its direction. Recordings are `rate` and
-    `rtcp`, with a row for each second; times count from the log's first row. What a log does not tell is null
-    (docs/chromium.md). Raises PacelineError for what is no log, StorageError.
+    Of the last two `rtp_logs` is a folder for logs in the format of RFC 8868, section 3.1, and `replay` names
+    controllers that are shown what the sender has sent and heard, as "nada" or "gcc:start_rate=1e6": what they would
+    have allowed, open loop.
+
+    Each stream of RTP is a flow. Recordings are `rate`, with a row for each second; `rtcp`, with what the sender's
+    controller allowed, and each controller that was replayed as a flow; of the last two formats also `feedback` and
+    `reports`. Times count from the first packet or row. What a log does not tell is null (docs/call-log.md). Raises
+    PacelineError for what is no log or cannot be replayed, StorageError.
     """
     log = Path(path)
-    if _is_capture(log):
-        streams = captured.read(log)
-        record = captured.record(log.name, streams)
-    elif rtp_logs is not None:
-        raise PacelineError(f"{log} is no capture: only of one there are packets to log")
+    start = _start(log)
+    streams: list[Stream] = []
+    if captured.is_capture(start):
+        capture = captured.read(log)
+        streams = capture.streams
+        record = _of_capture(log, capture, replay)
+    elif event_log.is_event_log(start):
+        events = event_log.read(log)
+        record, streams = _of_events(log, events, replay)
+    elif rtp_logs is not None or replay:
+        raise PacelineError(
+            f"{log} is neither a capture nor an event log of libwebrtc: only of these there are packets"
+        )
     else:
         record = _record(log.name, dump.read(log))
     with claim(out, KIND):
         if rtp_logs is not None:
-            captured.write_logs(streams, Path(rtp_logs))
+            write_logs(streams, Path(rtp_logs))
         manifest = {
             "kind": KIND,
             "name": log.name,
@@ -56,43 +78,179 @@ def call_log(
         return results
 
 
-def _is_capture(log: Path) -> bool:
+def _start(log: Path) -> bytes:
     try:
         with log.open("rb") as file:
-            return captured.is_capture(file.read(4))
+            return file.read(4)
     except OSError:
-        return False  # who reads it as a dump says why
+        return b""  # who reads it as a dump says why
+
+
+def _of_capture(log: Path, capture: captured.Capture, replay: Sequence[str]) -> RunRecord:
+    """The streams at each interface as the flows of a run, and what their senders heard."""
+    begin = min(stream.packets[0].time for stream in capture.streams)
+    end = max(stream.packets[-1].time for stream in capture.streams)
+    rows, series = [], _Series()
+    firsts: dict[int, Stream] = {}
+    for number, stream in enumerate(capture.streams):
+        first = firsts.setdefault(stream.ssrc, stream)
+        row = {"flow": stream.name, "instance": number, "group": "rtp", "cc": "unknown", "profile": "capture"}
+        rows.append(row | measures(stream, None if first is stream else first))
+        series.add("rate", stream.name, rate(stream, begin), number)
+    senders = captured.senders(capture, begin)
+    for name, sender in senders.items():
+        label = name if len(senders) > 1 else ""
+        series.heard(log, sender, replay, label=label)
+    if replay and not senders:
+        raise PacelineError(f"{log}: it has no RTCP, so that nothing that a sender heard can be replayed")
+    return _run(log.name, (end - begin) / 1e9, rows, series, list(senders.values()))
+
+
+def _of_events(log: Path, events: _core.CallLog, replay: Sequence[str]) -> tuple[RunRecord, list[Stream]]:
+    """The streams of one end as the flows of a run, what its controller thought and what it heard."""
+    found = event_log.streams(events)
+    if not found:
+        raise PacelineError(f"{log}: no packet of RTP is in it")
+    begin = min(stream.packets[0].time for stream, _ in found)
+    end = max(stream.packets[-1].time for stream, _ in found)
+    zero_s = (begin - (events.began_ms or 0) * 1_000_000) / 1e9
+    rows, series = [], _Series()
+    for stream, left in found:
+        row = {"flow": stream.name, "instance": 0, "group": "rtp", "cc": "webrtc", "profile": "log"}
+        column = "send_rate_bps" if left else "goodput_bps"
+        rows.append(row | (_sent(stream) if left else measures(stream)))
+        series.add("rate", stream.name, rate(stream, begin, column))
+    own = event_log.estimates(events, zero_s)
+    if own.height:
+        series.add("rtcp", "libwebrtc", own)
+    series.heard(log, events, replay, begin_s=zero_s)
+    return _run(log.name, (end - begin) / 1e9, rows, series, [events]), [stream for stream, _ in found]
+
+
+def _sent(stream: Stream) -> dict[str, Any]:
+    """The row of a stream at its sender, who does not know what has come of it."""
+    of = measures(stream)
+    return {
+        "from": of["from"],
+        "to": of["to"],
+        "send_rate_bps": of["goodput_bps"],
+        "packets_sent": of["packets_delivered"],
+    }
+
+
+class _Series:
+    """Recordings by their kinds."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, list[pl.DataFrame]] = {}
+
+    def add(self, kind: str, flow: str, table: pl.DataFrame, instance: int = 0) -> None:
+        """A flow's recording."""
+        of = (pl.lit(flow).alias("flow"), pl.lit(instance, pl.Int64).alias("instance"))
+        self.kinds.setdefault(kind, []).append(table.select(*of, pl.all()))
+
+    def heard(
+        self, log: Path, sender: _core.CallLog, replay: Sequence[str], label: str = "", begin_s: float = 0.0
+    ) -> None:
+        """What an end has heard of what it sent, and what controllers make of that. Raises PacelineError where it has
+        not what they go by."""
+        after = pl.col("time_s") - begin_s
+        named = f" {label}" if label else ""
+        for table in _tables(sender.feedback()).values():
+            if table.height:
+                self.add("feedback", label or "feedback", table.with_columns(after))
+        for table in _tables(sender.reports()).values():
+            for (ssrc, way), own in table.group_by(("ssrc", "way"), maintain_order=True):
+                if not label or way == "peer":
+                    flow = f"{ssrc}" if label else f"{ssrc} {'out' if way == 'peer' else 'in'}"
+                    self.add("reports", flow, own.drop("ssrc", "way").with_columns(after))
+        for text in replay:
+            scheme, params = _scheme(text)
+            try:
+                tables = _tables(sender.replay(scheme, params, _EVERY_S))
+            except ValueError as error:
+                raise PacelineError(f"{log}: {scheme}: {error}") from None
+            for table in tables.values():
+                self.add("rtcp", f"{text}{named}", table.with_columns(after))
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """All of them."""
+        return {kind: pl.concat(parts, how="diagonal") for kind, parts in self.kinds.items()}
+
+
+def _scheme(text: str) -> tuple[str, list[tuple[str, float]]]:
+    """A controller and its parameters out of CC[:KEY=VALUE,...]. Raises PacelineError."""
+    name, colon, rest = text.partition(":")
+    params = []
+    for part in rest.split(",") if colon else ():
+        key, _, value = (word.strip() for word in part.partition("="))
+        try:
+            params.append((key, _SWITCH[value] if value in _SWITCH else float(value)))
+        except ValueError:
+            raise PacelineError(
+                f"--replay {text}: after the name and a colon KEY=NUMBER,..., as in gcc:start_rate=1e6"
+            ) from None
+    return name.strip(), params
+
+
+def _tables(found: Sequence[_core.Series]) -> dict[str, pl.DataFrame]:
+    """Recordings of the core, null where they have no number."""
+    return {
+        kind: table.with_columns(pl.col(pl.Float64).fill_nan(None))
+        for kind, table in series_tables(found).items()
+    }
+
+
+def _run(
+    name: str,
+    lasts_s: float,
+    flows: list[dict[str, Any]],
+    series: _Series,
+    logs: Sequence[_core.CallLog] = (),
+) -> RunRecord:
+    summary = {
+        "name": name,
+        "seed": 1,
+        "duration_s": lasts_s,
+        "warmup_s": 0.0,
+        "end_s": lasts_s,
+        "measured_s": lasts_s,
+        "flows": flows,
+        "notices": list(_notices(logs)),
+    }
+    return RunRecord(1, summary, series.tables())
+
+
+def _notices(logs: Sequence[_core.CallLog]) -> Iterator[dict[str, Any]]:
+    """What a reader should know of what could not be read."""
+    if any(log.is_cut for log in logs):
+        yield {
+            "kind": "log-cut",
+            "text": "The log ends in the middle of a message: it was cut off, or is still written.",
+        }
+    unread, control = (sum(log.unread_rtcp[k] for log in logs) for k in (0, 1))
+    if unread:
+        text = (
+            "Packets of RTCP could not be read, as where they are encrypted (SRTCP): of them nothing is told."
+        )
+        yield {"kind": "rtcp-unread", "text": text, "cases": unread, "of": control}
 
 
 def _record(name: str, connections: dict[str, dump.Connection]) -> RunRecord:
     times = [t for reports in connections.values() for report in reports.values() for t in report.times_s]
     begin, lasts = min(times), max(times) - min(times)
     flows: list[dict[str, Any]] = []
-    rates: list[pl.DataFrame] = []
-    gauges: list[pl.DataFrame] = []
+    series = _Series()
     for connection, reports in connections.items():
         streams = [report for report in reports.values() if report.kind in _STREAMS]
         for number, stream in enumerate(streams):
             flow = f"{connection} {stream.last('kind') or 'stream'} {_STREAMS[stream.kind]}"
-            of = (pl.lit(flow).alias("flow"), pl.lit(number, pl.Int64).alias("instance"))
             seconds = [t - begin for t in stream.times_s]
             flows.append({"flow": flow, "instance": number, **_measures(stream)})
-            rates.append(_rate(stream, seconds).select(*of, pl.all()))
+            series.add("rate", flow, _rate(stream, seconds), number)
             if stream.kind == "outbound-rtp":
-                gauges.append(_gauges(stream, reports, begin).select(*of, pl.all()))
-    summary = {
-        "name": name,
-        "seed": 1,
-        "duration_s": lasts,
-        "warmup_s": 0.0,
-        "end_s": lasts,
-        "measured_s": lasts,
-        "flows": flows,
-    }
-    series = {"rate": rates, "rtcp": gauges}
-    return RunRecord(
-        1, summary, {kind: pl.concat(parts, how="diagonal") for kind, parts in series.items() if parts}
-    )
+                series.add("rtcp", flow, _gauges(stream, reports, begin), number)
+    return _run(name, lasts, flows, series)
 
 
 def _measures(stream: dump.Report) -> dict[str, Any]:

@@ -1,0 +1,261 @@
+//! What the receiver's RTCP says of the packets that an end has sent: arrivals of single packets, and reports.
+
+use crate::log::{CallLog, RtpPacket, Way};
+use paceline_control::{Fate, PacketFate, SentPacket};
+use paceline_flow::rtp::{ReferenceClock, SentLog, Told};
+use paceline_packet::rtcp::Compound;
+use paceline_packet::rtp::Ssrc;
+use paceline_packet::wire::rtcp::decode_logged;
+use paceline_sim::Series;
+use paceline_units::{Size, Span, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What is added to the log's times: a receiver's clock may be behind by half of what its field counts, and times have no sign.
+const ORIGIN: Time = Time(Span::from_secs(20 * 86_400).0);
+/// Numbers that are missing from a log between two packets, at most; beyond, the numbers have begun anew.
+const GAP: i16 = 1000;
+/// Such numbers in all, at most: beyond, every gap is taken so.
+const FILLED: usize = 1 << 20;
+/// Sender reports that are remembered until they are echoed.
+const ECHOES: usize = 1024;
+/// A round trip longer than this is none.
+const LONGEST: Span = Span::from_secs(60);
+
+/// RTCP of a log that could be read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reports {
+    /// When each passed, which way, its bytes, and what it says.
+    pub packets: Vec<(Time, Way, usize, Compound)>,
+    /// Packets that could not be read: encrypted, damaged, or of other kinds alone.
+    pub unread: usize,
+}
+
+impl Reports {
+    /// Reads what a log has.
+    #[must_use]
+    pub fn of(log: &CallLog) -> Reports {
+        let mut found = Reports { packets: Vec::with_capacity(log.rtcp.len()), unread: 0 };
+        for packet in &log.rtcp {
+            match decode_logged(&packet.bytes) {
+                Ok(compound) => found.packets.push((packet.at, packet.way, packet.bytes.len(), compound)),
+                Err(_) => found.unread += 1,
+            }
+        }
+        found
+    }
+
+    /// The packets that came and tell of single packets' arrivals.
+    pub fn feedback(&self) -> impl Iterator<Item = &(Time, Way, usize, Compound)> {
+        let tells = |compound: &Compound| !compound.transport.is_empty() || compound.arrivals.is_some();
+        self.packets.iter().filter(move |(_, way, _, compound)| *way == Way::In && tells(compound))
+    }
+
+    /// Whether arrivals are told by transport-wide numbers, not by RTP's.
+    #[must_use]
+    pub fn is_transport_wide(&self) -> bool {
+        self.feedback().any(|(.., compound)| !compound.transport.is_empty())
+    }
+}
+
+/// An instant of the log on the clock that [`Flight`] goes by.
+pub(crate) fn clock(at: Time) -> Time {
+    ORIGIN + at.since(Time::ZERO)
+}
+
+/// Packets of one numbering.
+struct Numbered {
+    sent: SentLog,
+    /// The number of the first one, and how many there are.
+    base: u16,
+    /// By their place here, what each is called ([`SentPacket::number`]).
+    names: Vec<u32>,
+}
+
+impl Numbered {
+    fn new(base: u16, reordering: u32) -> Numbered {
+        Numbered { sent: SentLog::new(reordering), base, names: Vec::new() }
+    }
+
+    fn push(&mut self, at: Time, packet: SentPacket) {
+        self.sent.push(clock(at), packet);
+        self.names.push(packet.number);
+    }
+
+    /// What was told, with the packets' own names; of those that were not logged, nothing.
+    fn named(&self, mut told: Told) -> Told {
+        told.packets.retain(|packet| packet.size() > Size(0));
+        for packet in &mut told.packets {
+            packet.packet.number = self.names[packet.packet.number as usize];
+        }
+        told
+    }
+}
+
+/// The packets on their way, by whichever numbers feedback tells of them.
+pub struct Flight {
+    transport_wide: bool,
+    /// By source; where numbers are transport-wide all are one.
+    streams: BTreeMap<u32, Numbered>,
+    clock: ReferenceClock,
+    reordering: u32,
+    filled: usize,
+}
+
+impl Flight {
+    /// None so far. A packet is lost once `reordering` that were sent after it have come.
+    #[must_use]
+    pub fn new(transport_wide: bool, reordering: u32) -> Flight {
+        Flight { transport_wide, streams: BTreeMap::new(), clock: ReferenceClock::default(), reordering, filled: 0 }
+    }
+
+    /// A packet leaves. Those without a number, and those that come twice or behind others, do not count.
+    pub fn push(&mut self, packet: &RtpPacket, sent: SentPacket) -> bool {
+        let (key, number) = match (self.transport_wide, packet.transport) {
+            (false, _) => (packet.ssrc.0, packet.number),
+            (true, Some(number)) => (0, number),
+            (true, None) => return false,
+        };
+        let reordering = self.reordering;
+        let stream = self.streams.entry(key).or_insert_with(|| Numbered::new(number, reordering));
+        let ahead = number.wrapping_sub(stream.base.wrapping_add(stream.names.len() as u16)) as i16;
+        let far = !(-GAP..=GAP).contains(&ahead) || ahead > 0 && self.filled >= FILLED;
+        if far {
+            *stream = Numbered::new(number, reordering);
+        } else if ahead < 0 {
+            return false;
+        } else {
+            // what left and was not logged has no size
+            (0..ahead).for_each(|_| stream.push(packet.at, SentPacket::default()));
+            self.filled += ahead as usize;
+        }
+        stream.push(packet.at, sent);
+        true
+    }
+
+    /// Bytes of the packets sent after the newest that feedback has covered.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.streams.values().map(|stream| stream.sent.in_flight()).sum()
+    }
+
+    /// When the oldest packet left whose fate is open.
+    #[must_use]
+    pub fn oldest(&self) -> Option<Time> {
+        self.streams.values().filter_map(|stream| stream.sent.oldest()).min()
+    }
+
+    /// What feedback tells anew, in the order of sending; `None` if nothing.
+    pub fn told(&mut self, at: Time, compound: &Compound) -> Option<Told> {
+        let now = clock(at);
+        let mut all: Vec<Told> = Vec::new();
+        if self.transport_wide {
+            let stream = self.streams.get_mut(&0)?;
+            for feedback in &compound.transport {
+                let base = self.clock.time(now, feedback.reference);
+                let first = stream.base;
+                let told = stream.sent.transport(now, base, feedback, |n| first.wrapping_add(n as u16));
+                all.extend(told.map(|told| stream.named(told)));
+            }
+        } else {
+            let arrivals = compound.arrivals.as_ref()?;
+            for report in &arrivals.streams {
+                let Some(stream) = self.streams.get_mut(&report.ssrc.0) else { continue };
+                let first = stream.base;
+                let told = stream.sent.report(now, arrivals.reported, report, |n| first.wrapping_add(n as u16));
+                all.extend(told.map(|told| stream.named(told)));
+            }
+        }
+        let newest =
+            all.iter().filter(|told| told.rtt.is_some()).max_by_key(|told| told.packets.last().map(|p| p.sent));
+        let (rtt, end) = (newest.and_then(|told| told.rtt), all.iter().map(|told| told.end).max()?);
+        let mut packets: Vec<PacketFate> = all.into_iter().flat_map(|told| told.packets).collect();
+        packets.sort_by_key(|packet| packet.sent);
+        (!packets.is_empty()).then_some(Told { packets, rtt, end })
+    }
+}
+
+/// A packet's bytes on the wire, all headers counted as far as the log tells.
+pub(crate) fn wire(log: &CallLog, packet: &RtpPacket) -> Size {
+    Size::from_bytes(u64::from(packet.payload.saturating_add(packet.beside).saturating_add(log.overhead).min(65_535)))
+}
+
+/// The feedback on arrivals over time, one row for each packet of it that tells something new: how many packets have come and
+/// how many are lost, the bytes on the wire of those that came, how long they took above the least of the whole log
+/// (`delay_s`, the mean, and `delay_max_s`: the clocks of both ends need not agree), the round trip of the newest, and the
+/// bytes of the feedback.
+#[must_use]
+pub fn table(log: &CallLog, reports: &Reports, reordering: u32) -> Series {
+    const COLUMNS: [&str; 8] = [
+        "time_s",
+        "arrived_packets",
+        "lost_packets",
+        "arrived_bytes",
+        "delay_s",
+        "delay_max_s",
+        "rtt_s",
+        "feedback_bytes",
+    ];
+    let mut flight = Flight::new(reports.is_transport_wide(), reordering);
+    let mut leaving = log.rtp.iter().filter(|packet| packet.way == Way::Out).peekable();
+    let mut rows: Vec<[f64; 8]> = Vec::new();
+    let mut least = f64::INFINITY;
+    for (at, _, bytes, compound) in reports.feedback() {
+        while let Some(packet) = leaving.next_if(|packet| packet.at <= *at) {
+            flight.push(packet, SentPacket { size: wire(log, packet), ..SentPacket::default() });
+        }
+        let Some(told) = flight.told(*at, compound) else { continue };
+        let lost = told.packets.iter().filter(|packet| packet.fate == Fate::Lost).count();
+        let (mut arrived, mut size, mut delays) = (0_u32, 0, Vec::new());
+        for packet in &told.packets {
+            let Fate::Arrived { at, .. } = packet.fate else { continue };
+            arrived += 1;
+            size += packet.size().bytes();
+            delays.extend(at.map(|at| (at.0 as i64 - packet.sent.0 as i64) as f64 / 1e9));
+        }
+        least = delays.iter().copied().fold(least, f64::min);
+        let most = delays.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+        let most = if delays.is_empty() { f64::NAN } else { most };
+        let rtt = told.rtt.map_or(f64::NAN, |rtt| rtt.as_secs_f64());
+        let time = at.as_secs_f64();
+        rows.push([time, f64::from(arrived), lost as f64, size as f64, mean, most, rtt, *bytes as f64]);
+    }
+    let mut series = Series::new("feedback", Vec::new(), &COLUMNS);
+    for mut row in rows {
+        row[4] -= least;
+        row[5] -= least;
+        series.columns.iter_mut().zip(row).for_each(|((_, column), value)| column.push(value));
+    }
+    series
+}
+
+/// The reports over time: for each source and way of the report (`ssrc` in hexadecimal, `way`: who reports, `peer` or
+/// `self`) the share lost since the report before, the round trip if the log has the sender report that it echoes, and the
+/// jitter in ticks of the source's timestamps (RFC 3550 section 6.4.1).
+#[must_use]
+pub fn receiver_reports(reports: &Reports) -> Vec<Series> {
+    let mut found: BTreeMap<(Way, Ssrc), Series> = BTreeMap::new();
+    let mut echoes: VecDeque<(Way, u32, Time)> = VecDeque::new();
+    for (at, way, _, compound) in &reports.packets {
+        if let Some(sender) = &compound.sender {
+            echoes.push_back((*way, sender.ntp.middle().0, *at));
+            if echoes.len() > ECHOES {
+                echoes.pop_front();
+            }
+        }
+        for block in &compound.reports {
+            let echoed = echoes.iter().rev().find(|(other, middle, _)| other != way && *middle == block.lsr.0);
+            let rtt = echoed
+                .map(|(_, _, left)| at.since(*left).0 as f64 / 1e9 - block.dlsr.span().as_secs_f64())
+                .filter(|rtt| (0.0..LONGEST.as_secs_f64()).contains(rtt));
+            let series = found.entry((*way, block.ssrc)).or_insert_with(|| {
+                let who = if *way == Way::In { "peer" } else { "self" };
+                let labels = vec![("ssrc", format!("{:08x}", block.ssrc.0)), ("way", who.to_owned())];
+                Series::new("reports", labels, &["time_s", "loss_rate", "rtt_s", "jitter_ticks"])
+            });
+            let row = [at.as_secs_f64(), block.fraction().0, rtt.unwrap_or(f64::NAN), f64::from(block.jitter)];
+            series.columns.iter_mut().zip(row).for_each(|((_, column), value)| column.push(value));
+        }
+    }
+    found.into_values().collect()
+}
