@@ -195,6 +195,19 @@ queue_delay_max: 40000
 """
 
 
+SENDER = 'paceline send "rtp://127.0.0.1:5004?localrtpport=6004" --cc lda-plus --max-rate 500kbit/s --for 5s'
+
+
+def log_a_call(path: Path) -> None:
+    """A log of the kind that its name says."""
+    if path.suffix == ".pcapng":
+        call = 'cc = "gcc"\napp = { kind = "encoder" }\n'
+        paceline.run(paceline.parse(BRIEF_LINK + f"[flow.call]\n{call}"), pcap=path)
+    else:
+        log = "chromium.rtceventlog" if path.suffix == ".bin" else "webrtc_internals_dump.gz"
+        shutil.copy(ROOT / "tests/calls" / log, path)
+
+
 def examples_run(command: str, where: Path, served: int) -> None:
     """The examples of a command's help run, in a directory of its own."""
     where.mkdir()
@@ -234,11 +247,10 @@ def examples_run(command: str, where: Path, served: int) -> None:
         if command == "call":
             require("namespaces", "chromium")
             brief = ' --set "duration=4 s"'
-        elif words[1] == "call-log" and words[2].endswith(".pcapng"):
-            call = 'cc = "gcc"\napp = { kind = "encoder" }\n'
-            paceline.run(paceline.parse(BRIEF_LINK + f"[flow.call]\n{call}"), pcap=where / words[2])
         elif command == "call-log":
-            shutil.copy(ROOT / "tests/calls/webrtc_internals_dump.gz", where / words[2])
+            log_a_call(where / words[2])
+        elif command == "receive":
+            line = f"(sleep 1; {SENDER} >/dev/null 2>&1) & {line}"  # noqa: PLW2901
         # Nothing is fetched from elsewhere.
         here = re.sub(r" -- curl .*", " -- true", line)
         said = printed(f"{here}{brief} || echo FAILED", where, environment)

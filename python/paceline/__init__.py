@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from paceline.merging import merge
     from paceline.paths import PathRun, path
     from paceline.realtime import run as emulate
+    from paceline.receiving import receive
     from paceline.results import Results, summarise
     from paceline.running import run
     from paceline.scenario import load, parse
@@ -78,6 +79,7 @@ _LATER = {
     "path": "paths",
     "plots": "",
     "realtime": "",
+    "receive": "receiving",
     "run": "running",
     "schema": "schemas",
     "send": "sending",
@@ -141,6 +143,7 @@ __all__ = [
     "models",
     "parse",
     "path",
+    "receive",
     "run",
     "schema",
     "send",

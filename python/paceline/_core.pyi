@@ -52,6 +52,29 @@ class SendWatch:
         """What the flows show now: a list of objects."""
 
 @final
+class ListenWatch:
+    """A handle on `receive` from another thread."""
+
+    def __init__(self) -> None: ...
+    def stop(self) -> None:
+        """Ends it soon; what it has measured is kept."""
+    def shown_json(self) -> str:
+        """What the streams show now: a list of objects."""
+
+def receive(
+    bind: str,
+    rtcp_port: int,
+    watch: ListenWatch,
+    peer_rtcp_port: int | None = None,
+    feedback: str | None = None,
+    transport_id: int = 1,
+    for_s: float | None = None,
+) -> tuple[RunOutput, str]:
+    """Hears a sender of plain RTP: `bind` is where RTP comes to, `feedback` "twcc" or "rfc8888" beside reports, `for_s`
+    how long from the first packet on. Gives what was measured, and notes as JSON. Raises ValueError for what is no
+    address, LiveError where the system refuses something, InternalError."""
+
+@final
 class Server:
     """A server of flows. Raises LiveError where the system refuses it, ValueError for what is no address."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -33,6 +33,60 @@ _OPTIONS = {"rtcpport": "rtcp_port", "localrtpport": "local_rtp_port", "localrtc
 """Of an address, by the names that FFmpeg gives them."""
 
 
+def _mistaken(address: str, known: Iterable[str], what: str) -> PacelineError:
+    options = "&".join(f"{name}={'ID' if name == 'twcc' else 'N'}" for name in sorted(known))
+    return PacelineError(f"{address} is not {what}, with ?{options} after it if needed")
+
+
+def _read(address: str, known: set[str], what: str) -> tuple[str | None, int, dict[str, int]]:
+    """Host, port and numbers of an address; the host may be missing. Raises PacelineError."""
+    mistaken = _mistaken(address, known, what)
+    try:
+        parts = urlsplit(address)
+        more = parse_qsl(parts.query, strict_parsing=True) if parts.query else []
+        numbers = {name: int(value) for name, value in more}
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise mistaken from None
+    is_more = "#" in address or len(more) > len(numbers) or parts.path or parts.username is not None
+    if is_more or not port or not known.issuperset(numbers) or not address.startswith(SCHEME):
+        raise mistaken
+    return host, port, numbers
+
+
+def _check(address: str, ports: Iterable[int], numbers: Mapping[str, int]) -> None:
+    """Raises PacelineError for a port and for the ID of an extension that there is not."""
+    for number in ports:
+        if not 1 <= number <= 65535:
+            raise PacelineError(f"{address}: there is no port {number}; ports are 1 to 65535")
+    if not 1 <= numbers.get("twcc", 1) <= 14:
+        raise PacelineError(f"twcc={numbers['twcc']}: the ID of an extension is 1 to 14 (RFC 8285)")
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where plain RTP comes to, and what is known of its sender."""
+
+    host: str | None
+    """An address of this host; None: all."""
+    port: int
+    local_rtcp_port: int
+    rtcp_port: int | None
+    """Where the sender takes RTCP; None: where its own comes from."""
+    transport_id: int | None
+    """The ID of the extension with transport-wide numbers."""
+
+    @staticmethod
+    def parse(address: str) -> Listening:
+        """Reads rtp://[HOST]:PORT, after it ?twcc=ID&rtcpport=N&localrtcpport=N. Raises PacelineError."""
+        host, port, numbers = _read(address, {"rtcpport", "localrtcpport", "twcc"}, "rtp://:PORT")
+        local, peer = numbers.get("localrtcpport", port + 1), numbers.get("rtcpport")
+        _check(address, [local, *([] if peer is None else [peer])], numbers)
+        if local == port:
+            raise PacelineError(f"{address}: RTCP needs a port of its own here, as localrtcpport={port + 1}")
+        return Listening(host, port, local, peer, numbers.get("twcc"))
+
+
 @dataclass(frozen=True, slots=True)
 class Receiver:
     """A receiver of plain RTP, and the ports of both sides: RTP has one, RTCP the next, unless they are named."""
@@ -50,28 +104,9 @@ class Receiver:
     def parse(address: str) -> Receiver:
         """Reads rtp://HOST:PORT, after it ?rtcpport=N&localrtpport=N&localrtcpport=N&pt=N&twcc=ID. Here the ports are
         those of the other side, unless they are named. Raises PacelineError."""
-        mistaken = PacelineError(
-            f"{address} is not rtp://HOST:PORT, with ?rtcpport=N&localrtpport=N&localrtcpport=N&pt=N&twcc=ID after it "
-            "if needed"
-        )
-        try:
-            parts = urlsplit(address)
-            more = parse_qsl(parts.query, strict_parsing=True) if parts.query else []
-            numbers = {name: int(value) for name, value in more}
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            raise mistaken from None
-        known = {*_OPTIONS, "pt", "twcc"}
-        is_more = "#" in address or len(more) > len(numbers)
-        if (
-            is_more
-            or not host
-            or not port
-            or parts.path
-            or parts.username is not None
-            or not known.issuperset(numbers)
-        ):
-            raise mistaken
+        host, port, numbers = _read(address, {*_OPTIONS, "pt", "twcc"}, "rtp://HOST:PORT")
+        if not host:
+            raise _mistaken(address, {*_OPTIONS, "pt", "twcc"}, "rtp://HOST:PORT")
         local = numbers.get("localrtpport", port)
         ports = {
             "rtp_port": port,
@@ -80,11 +115,7 @@ class Receiver:
             "local_rtcp_port": local + 1,
             **{_OPTIONS[name]: value for name, value in numbers.items() if name in _OPTIONS},
         }
-        for number in ports.values():
-            if not 1 <= number <= 65535:
-                raise PacelineError(f"{address}: there is no port {number}; ports are 1 to 65535")
-        if not 1 <= numbers.get("twcc", 1) <= 14:
-            raise PacelineError(f"twcc={numbers['twcc']}: the ID of an extension is 1 to 14 (RFC 8285)")
+        _check(address, [*ports.values()], numbers)
         pt = _payload_type(numbers.get("pt", PAYLOAD_TYPE))
         return Receiver(host, payload_type=pt, transport_id=numbers.get("twcc"), **ports)
 

@@ -136,7 +136,7 @@ def send(
         )
         work = _work(host, port, wanted, watch, key, logs)
         try:
-            output, notes, interrupted = _sent(work, watch, view)
+            output, notes, interrupted = attended(work, watch, view)
         except ScenarioError as error:
             raise ScenarioError(_at_options(str(error), app, rate)) from None
         record = live_record(output)
@@ -155,12 +155,15 @@ def send(
         return results
 
 
-def _sent(
-    work: Callable[[], tuple[_core.RunOutput, str]], watch: _core.SendWatch, view: View | None
+def attended(
+    work: Callable[[], tuple[_core.RunOutput, str]],
+    watch: _core.SendWatch | _core.ListenWatch,
+    view: View | None,
 ) -> tuple[_core.RunOutput, str, bool]:
-    """What came of it, and whether Ctrl-C was."""
+    """Does the work in a thread, shows meanwhile what there is, and stops it with Ctrl-C; what came of it, and whether
+    that was."""
     interrupted = False
-    with ThreadPoolExecutor(1, "paceline-send") as threads:
+    with ThreadPoolExecutor(1, "paceline-flows") as threads:
         done = threads.submit(work)
         while not done.done():
             try:

@@ -2,6 +2,7 @@
 
 use crate::run::RunOutput;
 use crate::{InternalError, LiveError, live, panics};
+use paceline_control::rtp::FeedbackFormat;
 use paceline_live::endpoint::control::{Direction, Measure, Offer};
 use paceline_live::endpoint::{self, Key, LiveRun, RtpTarget, SendError, SendOptions, ServeOptions, Wanted};
 use paceline_live::session::{Family, FlowSpec, RtpPeer};
@@ -109,6 +110,59 @@ fn told(py: Python<'_>, done: Result<Result<LiveRun, SendError>, String>) -> PyR
             Ok((live::output(py, run.output)?, notes))
         }
     }
+}
+
+/// A handle on `receive` from another thread.
+#[pyclass(frozen, module = "paceline._core")]
+#[derive(Default)]
+pub struct ListenWatch {
+    watch: Arc<endpoint::ListenWatch>,
+}
+
+#[pymethods]
+impl ListenWatch {
+    #[new]
+    fn new() -> ListenWatch {
+        ListenWatch::default()
+    }
+
+    /// Ends it soon; what it has measured is kept.
+    fn stop(&self) {
+        self.watch.stop();
+    }
+
+    /// What the streams show now, as JSON.
+    fn shown_json(&self) -> String {
+        serde_json::to_string(&self.watch.shown()).unwrap_or_else(|_| "[]".to_owned())
+    }
+}
+
+/// Hears a sender of plain RTP: `bind` is where RTP comes to, `feedback` "twcc" or "rfc8888" beside reports, `for_s` how long
+/// from the first packet on. Gives what was measured, and notes as JSON.
+#[pyfunction]
+#[pyo3(signature = (bind, rtcp_port, watch, peer_rtcp_port = None, feedback = None, transport_id = 1, for_s = None))]
+#[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+pub fn receive(
+    py: Python<'_>,
+    bind: &str,
+    rtcp_port: u16,
+    watch: Py<ListenWatch>,
+    peer_rtcp_port: Option<u16>,
+    feedback: Option<&str>,
+    transport_id: u8,
+    for_s: Option<f64>,
+) -> PyResult<(RunOutput, String)> {
+    let bind = bind.parse().map_err(|_| PyValueError::new_err(format!("{bind} is no address with a port")))?;
+    let feedback = match feedback {
+        None => None,
+        Some("twcc") => Some(FeedbackFormat::Transport),
+        Some("rfc8888") => Some(FeedbackFormat::Rfc8888),
+        Some(other) => return Err(PyValueError::new_err(format!("feedback {other} is neither twcc nor rfc8888"))),
+    };
+    let lasts = for_s.map(|seconds| Span::from_secs_f64(seconds.clamp(0.0, 864_000.0)));
+    let options = endpoint::ListenOptions { bind, rtcp_port, peer_rtcp_port, feedback, transport_id, lasts };
+    told(py, py.detach(|| panics::guarded(|| endpoint::listen(&options, &watch.get().watch))))
 }
 
 /// A server of flows.

@@ -56,6 +56,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[cfg(target_os = "linux")]
 fn in_real_time(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<endpoint::SendWatch>()?;
+    module.add_class::<endpoint::ListenWatch>()?;
+    module.add_function(wrap_pyfunction!(endpoint::receive, module)?)?;
     module.add_class::<endpoint::Server>()?;
     module.add_class::<gateway::Gateway>()?;
     module.add_function(wrap_pyfunction!(gateway::keep_gateway_privileges, module)?)?;

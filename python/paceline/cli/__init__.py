@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "run": "run",
     "serve": "serve",
     "send": "send",
+    "receive": "receive",
     "key": "key",
     "sweep": "sweep",
     "merge": "merge",

@@ -108,7 +108,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
 
     if reverse and both:
         raise PacelineError("--reverse or --both: one of them")
-    with _viewing() as view:
+    with viewing() as view:
         results = run(
             host,
             cc,
@@ -158,7 +158,7 @@ def report(results: Results, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _viewing() -> Iterator[View | None]:
+def viewing() -> Iterator[View | None]:
     """A row a flow twice a second, on a terminal; elsewhere nothing."""
     if not sys.stderr.isatty():
         yield None

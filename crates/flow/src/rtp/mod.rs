@@ -8,10 +8,12 @@
 //! the bottleneck, `participant` holds what both ends have. A controller may want to know instead, many times a second, when
 //! each packet arrived (RFC 8888): the receiver keeps an [`ArrivalLog`], the sender a [`SentLog`]. Where packets have
 //! transport-wide numbers, the receiver keeps a [`TransportLog`] of them instead; `due` says when feedback leaves.
+//! [`RtpListener`] hears senders that are not ours.
 
 mod arrivals;
 mod config;
 mod due;
+mod listener;
 mod nack;
 mod participant;
 mod probe;
@@ -24,6 +26,7 @@ mod transport;
 
 pub use arrivals::ArrivalLog;
 pub use config::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
+pub use listener::{Heard, HeardStream, MOST_STREAMS, RtpListener, SHARE as LISTENER_SHARE};
 pub use paceline_control::rtp::{FeedbackConfig, FeedbackFormat};
 pub use probe::PacketPairs;
 pub use receiver::{FeedbackSent, RtpReceiver};

@@ -432,20 +432,8 @@ impl RtpReceiver {
         let mut report = self.us.report();
         let Some(heard) = self.sender.as_mut().filter(|heard| heard.source.is_valid()) else { return report };
         if heard.fresh > 0 {
-            let interval = heard.source.take_interval();
-            let (lsr, dlsr) = match heard.report {
-                Some((lsr, came)) => (lsr, NtpSpan::nearest(now.since(came))),
-                None => (NtpMiddle::NONE, NtpSpan(0)),
-            };
-            report.reports.push(ReportBlock {
-                ssrc: heard.ssrc,
-                fraction_lost: ReportBlock::fraction_of(interval.expected, interval.received),
-                cumulative_lost: heard.source.cumulative_lost(),
-                extended_highest: heard.source.extended_highest(),
-                jitter: heard.source.jitter(),
-                lsr,
-                dlsr,
-            });
+            let (block, interval) = heard.source.block(now, heard.ssrc, heard.report);
+            report.reports.push(block);
             if self.config.loss == LossField::ThirtyTwo {
                 let fraction = Loss::fraction_of(interval.expected, interval.received);
                 report.apps.push(App::Loss(Loss { ssrc: heard.ssrc, fraction }));

@@ -2,7 +2,8 @@
 //! appendix A.1, A.3 and A.8).
 
 use paceline_packet::rtcp::ReportBlock;
-use paceline_packet::rtp::RtpData;
+use paceline_packet::rtp::{RtpData, Ssrc};
+use paceline_packet::{NtpMiddle, NtpSpan};
 use paceline_units::Time;
 
 /// A source is valid after so many packets in sequence.
@@ -181,6 +182,26 @@ impl RtpSource {
         self.expected_before = expected;
         self.received_before = self.received;
         interval
+    }
+
+    /// What a report at `now` says of the source (section 6.4.1), and the loss since the last one; `heard` is the middle of the
+    /// time stamp of its last sender report, and when that came.
+    pub fn block(&mut self, now: Time, ssrc: Ssrc, heard: Option<(NtpMiddle, Time)>) -> (ReportBlock, Loss) {
+        let interval = self.take_interval();
+        let (lsr, dlsr) = match heard {
+            Some((lsr, came)) => (lsr, NtpSpan::nearest(now.since(came))),
+            None => (NtpMiddle::NONE, NtpSpan(0)),
+        };
+        let block = ReportBlock {
+            ssrc,
+            fraction_lost: ReportBlock::fraction_of(interval.expected, interval.received),
+            cumulative_lost: self.cumulative_lost(),
+            extended_highest: self.extended_highest(),
+            jitter: self.jitter(),
+            lsr,
+            dlsr,
+        };
+        (block, interval)
     }
 
     /// A packet with this timestamp came at `now` (A.8).

@@ -3,7 +3,7 @@
 //! [`driver`] gives sessions the time and the network through [`udp`]; [`control`] is what client and server say to each other
 //! over TCP on the same port number, [`channel`] what encrypts it; `greeting` is how a server takes in who connects, `tries` what
 //! wrong keys cost; `told` checks what a server told; [`server`] and [`client`] are the two programs, `held` is what the former gives back, [`half`] what each has measured, `outcome` what a run came to, [`rtp`] sends to
-//! receivers of RTP that are no programs of ours,
+//! receivers of RTP that are no programs of ours, [`listen`] hears such senders,
 //! `kernel` runs flows of the kernel's TCP between them. Look first at [`driver::Driver::run`].
 
 pub mod budget;
@@ -16,6 +16,7 @@ mod greeting;
 pub mod half;
 mod held;
 mod kernel;
+pub mod listen;
 mod numbers;
 mod outcome;
 pub mod rtp;
@@ -28,6 +29,7 @@ pub mod udp;
 
 pub use channel::Key;
 pub use client::{SendError, SendOptions, SendWatch, Wanted, send};
+pub use listen::{ListenOptions, ListenWatch, listen};
 pub use numbers::Numbers;
 pub use outcome::LiveRun;
 pub use rtp::{RtpTarget, send_rtp};

@@ -14,7 +14,7 @@ pub mod log;
 mod outbox;
 mod receiver;
 mod replay;
-mod reports;
+pub(crate) mod reports;
 mod sender;
 mod shaper;
 mod times;

@@ -81,18 +81,27 @@ pub fn encode_with(data: &RtpData, transport_id: u8, to: &mut Vec<u8>) -> Result
 /// # Errors
 /// [`DecodeError`].
 pub fn decode(bytes: &[u8]) -> Result<(RtpData, &[u8]), DecodeError> {
+    let (mut data, mut payload) = decode_with(bytes, RtpData::TRANSPORT_ID)?;
+    if RtpData::retransmitted_type(data.payload_type).is_some() {
+        let (number, rest) = payload.split_first_chunk().ok_or(DecodeError::Truncated)?;
+        (data.original, payload) = (Some(u16::from_be_bytes(*number)), rest);
+    }
+    Ok((data, payload))
+}
+
+/// The same of a packet whose payload types mean nothing to us, with another ID of the extension, 1 to 14: none is a
+/// retransmission.
+///
+/// # Errors
+/// [`DecodeError`].
+pub fn decode_with(bytes: &[u8], transport_id: u8) -> Result<(RtpData, &[u8]), DecodeError> {
     let packet = RtpPacket::parse(bytes).map_err(|error| match error {
         RtpParseError::UnsupportedVersion(version) => DecodeError::Version(version),
         RtpParseError::PaddingInvalid(_) => DecodeError::Padding,
         RtpParseError::Truncated { .. } => DecodeError::Truncated,
     })?;
     let payload = bytes.get(packet.payload_offset()..).and_then(|rest| rest.get(..packet.payload_len()));
-    let mut payload = payload.ok_or(DecodeError::Truncated)?;
-    let mut original = None;
-    if RtpData::retransmitted_type(packet.payload_type()).is_some() {
-        let (number, rest) = payload.split_first_chunk().ok_or(DecodeError::Truncated)?;
-        (original, payload) = (Some(u16::from_be_bytes(*number)), rest);
-    }
+    let payload = payload.ok_or(DecodeError::Truncated)?;
     let data = RtpData {
         ssrc: Ssrc(packet.ssrc()),
         timestamp: packet.timestamp(),
@@ -101,16 +110,16 @@ pub fn decode(bytes: &[u8]) -> Result<(RtpData, &[u8]), DecodeError> {
         marker: packet.marker_bit(),
         transport: packet
             .extension()
-            .and_then(|(kind, elements)| (kind == ONE_BYTE).then(|| number(elements)))
+            .and_then(|(kind, elements)| (kind == ONE_BYTE).then(|| number(elements, transport_id)))
             .flatten(),
-        original,
+        original: None,
     };
     Ok((data, payload))
 }
 
 /// The transport-wide number among the elements of an extension, the first if there are several. What is no row of elements
 /// up to its end has those before (RFC 8285 section 4.2).
-fn number(mut elements: &[u8]) -> Option<u16> {
+fn number(mut elements: &[u8], transport_id: u8) -> Option<u16> {
     loop {
         let (&head, rest) = elements.split_first()?;
         if head == 0 {
@@ -124,7 +133,7 @@ fn number(mut elements: &[u8]) -> Option<u16> {
             return None;
         }
         let (content, rest) = rest.split_at_checked(len)?;
-        if id == RtpData::TRANSPORT_ID && len == NUMBER {
+        if id == transport_id && len == NUMBER {
             return content.try_into().ok().map(u16::from_be_bytes);
         }
         elements = rest;

@@ -1,0 +1,452 @@
+//! `paceline receive`: hears a sender of plain RTP that is no program of ours, and gives it feedback.
+//!
+//! Nobody has asked for that feedback by name. It goes to the address that the stream comes from, and to no other; it begins
+//! with the second packet in sequence, and takes no more than a twentieth of what has come
+//! ([`paceline_flow::rtp::RtpListener`]). The first address whose stream is valid is the sender; what comes from others is
+//! counted and left. RTCP has the next port, or RTP's own where the sender's comes there (RFC 5761).
+
+use super::client::SendError;
+use super::outcome::{LiveRun, Notes};
+use super::udp::UdpPort;
+use crate::clock::{Clock, Waiter, readable};
+use crate::host::{HostReport, HostState};
+use crate::results::{FlowRow, LiveOutput, LiveSummary};
+use crate::session::reports::is_rtcp;
+use crate::session::{EcnBits, Family, Outbox};
+use paceline_control::{Profile, RtpFeedback, RtpSettings};
+use paceline_flow::rtp::{FeedbackConfig, FeedbackFormat, Heard, HeardStream, MinInterval, RtpConfig, RtpListener};
+use paceline_flow::{Segment, Transmit};
+use paceline_packet::Extra;
+use paceline_packet::wire::{rtcp, rtp};
+use paceline_random::Stream;
+use paceline_sim::Series;
+use paceline_units::{Rate, Span, Time};
+use rustix::event::{PollFd, PollFlags};
+use serde::Serialize;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// How often somebody who watches is told, and looks whether to stop.
+const LOOK: Span = Span::from_millis(100);
+/// From one row of the recordings to the next.
+const EVERY: Span = Span::from_millis(200);
+/// A sender that has been silent for so long has gone.
+const SILENCE: Span = Span::from_secs(30);
+/// How it ended where the sender said so.
+const LEFT: &str = "peer closed";
+/// Addresses that may become the sender.
+const MOST_SENDERS: usize = 16;
+
+/// What is to be heard.
+#[derive(Clone, Debug)]
+pub struct ListenOptions {
+    /// Where RTP comes to.
+    pub bind: SocketAddr,
+    /// Where RTCP comes to.
+    pub rtcp_port: u16,
+    /// Where the sender takes RTCP; `None`: where its own comes from or, until that is known, at the port after that of its RTP.
+    pub peer_rtcp_port: Option<u16>,
+    /// What is told beside RTP's own reports.
+    pub feedback: Option<FeedbackFormat>,
+    /// The ID of the extension with transport-wide numbers, 1 to 14.
+    pub transport_id: u8,
+    /// For so long; `None`: until it is stopped, or the sender goes.
+    pub lasts: Option<Span>,
+}
+
+/// What a stream shows meanwhile.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShownStream {
+    /// Its SSRC in hexadecimal.
+    pub flow: String,
+    /// Since the first packet of all (s).
+    pub time_s: f64,
+    /// Bytes of payload so far.
+    pub bytes: u64,
+    /// Packets so far.
+    pub packets: u64,
+    /// Of those expected, the share lost.
+    pub loss: Option<f64>,
+}
+
+/// A handle on [`listen`] from another thread.
+#[derive(Debug, Default)]
+pub struct ListenWatch {
+    stop: AtomicBool,
+    shown: Mutex<Vec<ShownStream>>,
+}
+
+impl ListenWatch {
+    /// Ends it soon.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// The streams now.
+    #[must_use]
+    pub fn shown(&self) -> Vec<ShownStream> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// One address that sends.
+struct Sender {
+    from: SocketAddr,
+    /// Where its RTCP comes from, and whether that came on RTP's port.
+    control: Option<(SocketAddr, bool)>,
+    listener: RtpListener,
+}
+
+/// Reports on their way.
+#[derive(Default)]
+struct Reports(Outbox);
+
+impl Transmit for Reports {
+    fn transmit(&mut self, segment: Segment) {
+        let Some(Extra::Rtcp(report)) = &segment.extra else { return };
+        self.0.push(0, EcnBits::NotEct, |to| {
+            // what has no place in a packet is not sent
+            let _ = rtcp::encode(report, to);
+        });
+    }
+}
+
+struct Listening {
+    options: ListenOptions,
+    config: RtpConfig,
+    clock: Clock,
+    /// RTP's, RTCP's.
+    ports: [UdpPort; 2],
+    senders: Vec<Sender>,
+    /// Which of them is heard.
+    chosen: Option<usize>,
+    strangers: u64,
+    garbage: u64,
+    out: Reports,
+    recorded: Vec<Recorded>,
+}
+
+/// The rates of a stream.
+#[derive(Default)]
+struct Recorded {
+    times: Vec<f64>,
+    rates: Vec<f64>,
+    before: u64,
+}
+
+/// Hears a sender until it goes, the time is up, or the watch says stop.
+///
+/// # Errors
+/// [`SendError::System`]: what the system refused.
+pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, SendError> {
+    let clock = Clock::start();
+    let control = SocketAddr::new(options.bind.ip(), options.rtcp_port);
+    let bound = |at: SocketAddr| {
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("{error}: {at}; take another port, or end who has it"))
+        };
+        UdpPort::bind(at, clock).map_err(named)
+    };
+    let ports = [bound(options.bind)?, bound(control)?];
+    let before = HostState::now().ok();
+    let mut listening = Listening {
+        options: options.clone(),
+        config: config(options.feedback),
+        clock,
+        ports,
+        senders: Vec::new(),
+        chosen: None,
+        strangers: 0,
+        garbage: 0,
+        out: Reports::default(),
+        recorded: Vec::new(),
+    };
+    let ended = listening.run(watch)?;
+    let host = before.and_then(|before| HostReport::since(before).ok());
+    Ok(listening.results(ended, host))
+}
+
+/// Reports each second, and feedback as often as its share of what comes allows.
+fn config(feedback: Option<FeedbackFormat>) -> RtpConfig {
+    let format = feedback.unwrap_or_default();
+    let told = FeedbackConfig { format, share: Some(0.05), reduced: true, ..FeedbackConfig::PLAIN };
+    let settings = RtpSettings {
+        feedback: if feedback.is_some() { RtpFeedback::Arrivals } else { RtpFeedback::Reports },
+        feedback_config: told,
+        ..RtpSettings::default()
+    };
+    let mut config = RtpConfig::new(Profile::Rfc, settings);
+    // what the listener may send is bounded by what comes, not by a bandwidth that nobody has named
+    config.timing.bandwidth = Rate::from_bps(1_000_000_000);
+    config.timing.min_interval = MinInterval::Fixed(Span::from_secs(1));
+    config
+}
+
+impl Listening {
+    fn run(&mut self, watch: &ListenWatch) -> io::Result<&'static str> {
+        let mut waiter = Waiter::new(self.clock)?.without_spin();
+        let mut look = self.clock.now();
+        let mut row = Time::NEVER;
+        loop {
+            let now = self.clock.now();
+            if now >= look {
+                look = now + LOOK;
+                self.show(now, watch);
+                if watch.stop.load(Ordering::Relaxed) {
+                    self.leave(now)?;
+                    return Ok("stopped");
+                }
+            }
+            if let Some(ended) = self.ended(now) {
+                // to who has left there is nothing to say
+                if ended != LEFT {
+                    self.leave(now)?;
+                }
+                return Ok(ended);
+            }
+            if row == Time::NEVER && self.chosen.is_some() {
+                row = now + EVERY;
+            }
+            if now >= row {
+                self.record(now);
+                row += EVERY;
+            }
+            let due = self.chosen.map_or(Time::NEVER, |at| self.senders[at].listener.next_wake());
+            let wanted = [&self.ports[0], &self.ports[1]];
+            let mut fds = wanted.map(|port| PollFd::from_borrowed_fd(port.as_fd(), PollFlags::IN));
+            waiter.wait(&mut fds, due.min(look).min(row))?;
+            let ready = fds.each_ref().map(readable);
+            for (at, ready) in ready.into_iter().enumerate() {
+                if ready {
+                    self.receive(at)?;
+                }
+            }
+            let now = self.clock.now();
+            if let Some(at) = self.chosen.filter(|at| self.senders[*at].listener.next_wake() <= now) {
+                self.senders[at].listener.on_timer(now, &mut self.out);
+                self.send(at)?;
+            }
+        }
+    }
+
+    /// Why it is over, if it is.
+    fn ended(&self, now: Time) -> Option<&'static str> {
+        let Some(sender) = self.chosen.map(|at| &self.senders[at]) else {
+            return (self.options.lasts.is_some_and(|lasts| now.since(Time::ZERO) >= lasts)).then_some("nothing came");
+        };
+        let streams = sender.listener.streams();
+        let first = streams.iter().map(|stream| stream.first).min()?;
+        let last = streams.iter().map(|stream| stream.last).max()?;
+        if self.options.lasts.is_some_and(|lasts| now.since(first) >= lasts) {
+            Some("done")
+        } else if sender.listener.has_left() {
+            Some(LEFT)
+        } else {
+            (now.since(last) >= SILENCE).then_some("silent")
+        }
+    }
+
+    fn leave(&mut self, now: Time) -> io::Result<()> {
+        let Some(at) = self.chosen else { return Ok(()) };
+        self.senders[at].listener.leave(now, &mut self.out);
+        self.send(at)
+    }
+
+    /// Takes in what has come to one of the ports.
+    fn receive(&mut self, port: usize) -> io::Result<()> {
+        while self.ports[port].receive()? > 0 {
+            let came: Vec<_> = self.ports[port].incoming().map(|i| (i.time, i.from, i.ecn, i.bytes.to_vec())).collect();
+            for (time, from, ecn, bytes) in came {
+                if is_rtcp(&bytes) {
+                    self.control(time, from, port == 0, &bytes);
+                } else if port == 0 {
+                    self.data(time, from, ecn, &bytes);
+                } else {
+                    self.garbage += 1;
+                }
+            }
+            if let Some(at) = self.chosen {
+                self.send(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn data(&mut self, time: Time, from: SocketAddr, ecn: EcnBits, bytes: &[u8]) {
+        let Ok((data, payload)) = rtp::decode_with(bytes, self.options.transport_id) else {
+            self.garbage += 1;
+            return;
+        };
+        let known = self.senders.iter().position(|sender| sender.from == from);
+        let at = match (known, self.chosen) {
+            (Some(at), None) => at,
+            (Some(at), Some(chosen)) if at == chosen => at,
+            (None, None) => {
+                // whoever sends single packets from many addresses must not keep out who sends more
+                if self.senders.len() == MOST_SENDERS {
+                    self.senders.remove(0);
+                }
+                // who reports is drawn: its SSRC must be another's nowhere
+                let seed = self.clock.unix_at_zero() ^ u64::from(data.ssrc.0) << 32;
+                let listener = RtpListener::new(&self.config, Stream::new(seed, "receive"));
+                self.senders.push(Sender { from, control: None, listener });
+                self.senders.len() - 1
+            }
+            _ => {
+                self.strangers += 1;
+                return;
+            }
+        };
+        let size = wire(from, bytes);
+        let payload = u16::try_from(payload.len()).unwrap_or(u16::MAX);
+        let heard = Heard { data: &data, size, payload, flags: ecn.flags() };
+        self.senders[at].listener.on_data(time, heard, &mut self.out);
+        if self.chosen.is_none() && self.senders[at].listener.is_valid() {
+            self.chosen = Some(at);
+        }
+    }
+
+    fn control(&mut self, time: Time, from: SocketAddr, shared: bool, bytes: &[u8]) {
+        let Ok(compound) = rtcp::decode(bytes) else {
+            self.garbage += 1;
+            return;
+        };
+        // from the host of a sender, and in the name of one of its streams: our own may come back here
+        let is_its = |sender: &Sender| {
+            let named = sender.listener.streams().iter().any(|stream| stream.ssrc == compound.ssrc);
+            named && sender.from.ip() == from.ip()
+        };
+        let Some(sender) = self.senders.iter_mut().find(|sender| is_its(sender)) else {
+            self.strangers += 1;
+            return;
+        };
+        sender.control = Some((from, shared));
+        let size = wire(from, bytes);
+        sender.listener.on_rtcp(time, size, &compound);
+    }
+
+    /// Sends what there is to the sender.
+    fn send(&mut self, at: usize) -> io::Result<()> {
+        if self.out.0.is_empty() {
+            return Ok(());
+        }
+        let sender = &self.senders[at];
+        let (port, to) = match (self.options.peer_rtcp_port, sender.control) {
+            (Some(port), _) => (1, SocketAddr::new(sender.from.ip(), port)),
+            (None, Some((from, shared))) => (usize::from(!shared), from),
+            // the next port to RTP's (RFC 3550 section 11, RFC 4961)
+            (None, None) => (1, SocketAddr::new(sender.from.ip(), sender.from.port().saturating_add(1))),
+        };
+        let sent = self.ports[port].send(&self.out.0, to);
+        self.out.0.clear();
+        match sent {
+            // nobody takes RTCP there
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+            other => other,
+        }
+    }
+
+    fn streams(&self) -> &[HeardStream] {
+        self.chosen.map_or(&[], |at| self.senders[at].listener.streams())
+    }
+
+    /// When the first packet of all came.
+    fn begin(&self) -> Time {
+        self.streams().iter().map(|stream| stream.first).min().unwrap_or(Time::ZERO)
+    }
+
+    fn show(&self, now: Time, watch: &ListenWatch) {
+        let begin = self.begin();
+        let shown = self.streams().iter().map(|stream| ShownStream {
+            flow: format!("{:08x}", stream.ssrc.0),
+            time_s: now.since(begin).as_secs_f64(),
+            bytes: stream.bytes,
+            packets: stream.packets,
+            loss: loss(stream).map(|(_, share)| share),
+        });
+        *watch.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown.collect();
+    }
+
+    fn record(&mut self, now: Time) {
+        let time = now.since(self.begin()).as_secs_f64();
+        let bytes: Vec<u64> = self.streams().iter().map(|stream| stream.bytes).collect();
+        self.recorded.resize_with(bytes.len(), Recorded::default);
+        for (recorded, bytes) in self.recorded.iter_mut().zip(bytes) {
+            let since = time - recorded.times.last().copied().unwrap_or(0.0);
+            let rate = (bytes - recorded.before) as f64 * 8.0 / since.max(1e-9);
+            recorded.before = bytes;
+            recorded.times.push(time);
+            recorded.rates.push(rate);
+        }
+    }
+
+    fn results(self, ended: &str, host: Option<HostReport>) -> LiveRun {
+        let begin = self.begin();
+        let end = self.streams().iter().map(|stream| stream.last).max().unwrap_or(begin);
+        let from = self.chosen.map_or_else(String::new, |at| self.senders[at].from.to_string());
+        let (reports, told) = self.chosen.map_or((0, 0), |at| self.senders[at].listener.told());
+        let came: u64 = self.streams().iter().map(|stream| stream.wire_bytes).sum();
+        let row = |stream: &HeardStream| {
+            let lasts = stream.last.since(stream.first).as_secs_f64();
+            let per_second = |bytes: u64| bytes as f64 * 8.0 / lasts;
+            let lost = loss(stream);
+            FlowRow {
+                flow: format!("{:08x}", stream.ssrc.0),
+                group: "rtp".to_owned(),
+                cc: "unknown".to_owned(),
+                profile: "receive".to_owned(),
+                from: from.clone(),
+                to: "here".to_owned(),
+                start_s: stream.first.since(begin).as_secs_f64(),
+                goodput_bps: per_second(stream.bytes),
+                throughput_bps: Some(per_second(stream.wire_bytes)),
+                packets_delivered: Some(stream.packets),
+                packets_lost: lost.map(|(count, _)| count),
+                loss_rate: lost.map(|(_, share)| share),
+                receiving_ratio: lost.map(|(_, share)| 1.0 - share),
+                bytes_delivered: Some(stream.bytes),
+                ecn_marks: Some(stream.marks),
+                jitter_s: Some(stream.jitter_s()),
+                feedback_share: Some(told as f64 / came.max(1) as f64),
+                active_s: lasts,
+                ended: Some(ended.to_owned()),
+                ..FlowRow::default()
+            }
+        };
+        let rows: Vec<FlowRow> = self.streams().iter().filter(|stream| stream.is_valid()).map(row).collect();
+        let valid = self.streams().iter().zip(&self.recorded).filter(|(stream, _)| stream.is_valid());
+        let series = valid.map(|(stream, recorded)| Series {
+            table: "rate",
+            labels: vec![("flow", format!("{:08x}", stream.ssrc.0)), ("instance", "0".to_owned())],
+            columns: vec![("time_s".into(), recorded.times.clone()), ("goodput_bps".into(), recorded.rates.clone())],
+        });
+        let series = series.collect();
+        let mut summary = LiveSummary::new("receive", Time::ZERO + end.since(begin), rows);
+        summary.duration_s = self.options.lasts.map(Span::as_secs_f64);
+        summary.notes.push(format!("{ended}; {reports} packets of RTCP sent, {told} bytes"));
+        let (others, garbage) = (self.strangers, self.garbage);
+        if others + garbage > 0 {
+            summary
+                .notes
+                .push(format!("Left out: {others} packets of others, {garbage} that are neither RTP nor RTCP"));
+        }
+        let notes = Notes { server: from, host, flows: Vec::new() };
+        LiveRun { output: LiveOutput { summary, series }, notes }
+    }
+}
+
+/// Bytes of a datagram with the headers below it.
+fn wire(from: SocketAddr, bytes: &[u8]) -> u16 {
+    let family = if from.ip().to_canonical().is_ipv6() { Family::V6 } else { Family::V4 };
+    u16::try_from(bytes.len() + usize::from(family.headers())).unwrap_or(u16::MAX)
+}
+
+/// Packets lost, and their share of those expected. Copies lower the count of RFC 3550, which does not fall below zero here.
+fn loss(stream: &HeardStream) -> Option<(u64, f64)> {
+    let lost = u64::try_from(stream.lost()).unwrap_or(0);
+    let expected = stream.packets + lost;
+    stream.is_valid().then(|| (lost, lost as f64 / expected as f64))
+}

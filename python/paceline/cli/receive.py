@@ -1,0 +1,73 @@
+"""`paceline receive`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from paceline.cli import layout
+from paceline.cli.options import AsJson, Out, span
+from paceline.cli.run import say
+from paceline.cli.send import viewing
+
+
+def receive(
+    address: Annotated[
+        str,
+        typer.Argument(
+            metavar="RTP",
+            help="Where it comes to: rtp://:PORT, with ?twcc=ID&rtcpport=N&localrtcpport=N after it if needed.",
+            show_default=False,
+        ),
+    ],
+    feedback: Annotated[
+        str | None,
+        typer.Option(
+            "--feedback",
+            metavar="KIND",
+            help="reports, twcc or rfc8888. Default: twcc if the address has its ID, else reports.",
+            show_default=False,
+        ),
+    ] = None,
+    duration: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="SPAN",
+            help="How long, from the first packet on. Default: until the sender goes, or Ctrl-C.",
+            show_default=False,
+        ),
+    ] = "",
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Receive RTP from a program of others, tell it how that arrives, and show what came.
+
+    The other side of `send rtp://`: a sender with a congestion control of its own gets RTP's reports each second and,
+    if asked for, feedback on each packet. It ends with the sender's BYE, after 30 s without a packet, or with Ctrl-C,
+    and what it measured is kept. Nobody is sent more than a twentieth of what came from there.
+
+    \b
+    Examples:
+      paceline receive "rtp://:5004?twcc=5" --for 60s --out out/heard
+      paceline receive rtp://127.0.0.1:5004 --feedback rfc8888 --json
+    """
+    from paceline.receiving import receive as run
+
+    lasts = span(duration, "--for") if duration else None
+    with viewing() as show:
+        view = show and (lambda rows: show([_of_flow(row) for row in rows]))
+        results = run(address, feedback=feedback, duration_s=lasts, out=out, view=view)
+    say(results, as_json, out)
+    if not as_json:
+        layout.note(layout.stdout(), [f"{text}." for text in results.summaries[0]["notes"]])
+    if results.manifest["interrupted"]:
+        raise typer.Exit(130)
+    if not results.summaries[0]["flows"]:
+        raise typer.Exit(1)
+
+
+def _of_flow(row: dict[str, Any]) -> dict[str, Any]:
+    """A stream as a flow that comes from somewhere else."""
+    return {**row, "instance": 0, "forward": False, "rtt_s": None, "running": True, "over": False}
