@@ -144,6 +144,7 @@ COMMANDS = (
     "watch",
     "serve",
     "send",
+    "receive",
     "key",
     "path",
     "gateway",

@@ -66,6 +66,7 @@ def test_the_list_is_that_of_the_source() -> None:
         ("campaign", str(ROOT / "examples/campaigns/wide-area.toml"), "--over", "127.0.0.1"),
         ("send", "127.0.0.1", "--cc", "cubic"),
         ("send", "rtp://127.0.0.1:5004", "--cc", "lda-plus", "--max-rate", "2Mbit/s"),
+        ("receive", "rtp://:5004?twcc=5"),
         ("serve",),
         ("gateway", "--lan", "eth0"),
         ("kernel-cc", "load", "vegas"),
