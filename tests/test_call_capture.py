@@ -107,18 +107,22 @@ def test_a_dump_has_no_packets_to_log(tmp_path: Path) -> None:
         paceline.call_log(tmp_path / "dump.txt", rtp_logs=tmp_path / "logs")
 
 
-def _frame(payload: bytes) -> bytes:
+HEAD = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+"""Of a capture of raw IP."""
+
+
+def frame(payload: bytes, us: int = 0, *, back: bool = False) -> bytes:
+    """A datagram from 10.0.0.1 to 10.0.0.2, or back, so long after the capture's first second."""
+    ends = (b"\x0a\0\0\1", b"\x0a\0\0\2")
     udp = struct.pack(">HHHH", 5004, 5004, 8 + len(payload), 0) + payload
-    ip = (
-        struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
-        + udp
+    ip = struct.pack(
+        ">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, *(ends[::-1] if back else ends)
     )
-    return struct.pack("<IIII", 1, 0, len(ip), len(ip)) + ip
+    return struct.pack("<IIII", 1, us, len(ip + udp), len(ip + udp)) + ip + udp
 
 
 def _pcap(*payloads: bytes) -> io.BytesIO:
-    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
-    return io.BytesIO(head + b"".join(map(_frame, payloads)))
+    return io.BytesIO(HEAD + b"".join(map(frame, payloads)))
 
 
 def _rtp(number: int, *, first: int = 0x80, more: bytes = b"", payload: bytes = b"1234") -> bytes:

@@ -22,7 +22,7 @@ from paceline import _core
 from paceline.cli import app
 from paceline.errors import PacelineError
 from paceline.webrtc import captured, logged
-from test_call_capture import CALL
+from test_call_capture import CALL, HEAD, frame
 
 LOG = Path(__file__).parent / "calls" / "chromium.rtceventlog"
 
@@ -95,13 +95,8 @@ def test_both_ways_of_a_capture_are_told_apart(tmp_path: Path) -> None:
 
 def _capture(*datagrams: tuple[bytes, bool]) -> io.BytesIO:
     """RTP or RTCP from 10.0.0.1 to 10.0.0.2 or back, a millisecond apart."""
-    text = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
-    for number, (payload, back) in enumerate(datagrams):
-        ends = (b"\x0a\0\0\2", b"\x0a\0\0\1") if back else (b"\x0a\0\0\1", b"\x0a\0\0\2")
-        udp = struct.pack(">HHHH", 5004, 5004, 8 + len(payload), 0) + payload
-        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, *ends) + udp
-        text += struct.pack("<IIII", 1, number * 1000, len(ip), len(ip)) + ip
-    return io.BytesIO(text)
+    frames = (frame(payload, number * 1000, back=back) for number, (payload, back) in enumerate(datagrams))
+    return io.BytesIO(HEAD + b"".join(frames))
 
 
 def _numbered(number: int, transport: int, profile: int = 0xBEDE) -> bytes:

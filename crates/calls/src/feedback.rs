@@ -65,7 +65,7 @@ pub(crate) fn clock(at: Time) -> Time {
 /// Packets of one numbering.
 struct Numbered {
     sent: SentLog,
-    /// The number of the first one, and how many there are.
+    /// The number of the first one.
     base: u16,
     /// By their place here, what each is called ([`SentPacket::number`]).
     names: Vec<u32>,

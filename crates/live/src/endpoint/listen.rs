@@ -14,7 +14,9 @@ use crate::results::{FlowRow, LiveOutput, LiveSummary};
 use crate::session::reports::is_rtcp;
 use crate::session::{EcnBits, Family, Outbox};
 use paceline_control::{Profile, RtpFeedback, RtpSettings};
-use paceline_flow::rtp::{FeedbackConfig, FeedbackFormat, Heard, HeardStream, MinInterval, RtpConfig, RtpListener};
+use paceline_flow::rtp::{
+    FeedbackConfig, FeedbackFormat, Heard, HeardStream, LISTENER_SHARE, MinInterval, RtpConfig, RtpListener,
+};
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::Extra;
 use paceline_packet::wire::{rtcp, rtp};
@@ -172,7 +174,7 @@ pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, S
 /// Reports each second, and feedback as often as its share of what comes allows.
 fn config(feedback: Option<FeedbackFormat>) -> RtpConfig {
     let format = feedback.unwrap_or_default();
-    let told = FeedbackConfig { format, share: Some(0.05), reduced: true, ..FeedbackConfig::PLAIN };
+    let told = FeedbackConfig { format, share: Some(LISTENER_SHARE), reduced: true, ..FeedbackConfig::PLAIN };
     let settings = RtpSettings {
         feedback: if feedback.is_some() { RtpFeedback::Arrivals } else { RtpFeedback::Reports },
         feedback_config: told,
