@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from paceline import _core
@@ -290,6 +291,25 @@ def _flood(port: int, count: int) -> None:
     finally:
         for sender in senders:
             sender.close()
+
+
+def test_what_comes_while_the_receiver_waits_is_counted_where_it_came() -> None:
+    """A process without its processor for half a second finds what came meanwhile at once."""
+    command = [sys.executable, "-c", SERVE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            port = int(server.stdout.readline().rpartition(":")[2])
+            threading.Timer(1.0, server.send_signal, [signal.SIGSTOP]).start()
+            threading.Timer(1.5, server.send_signal, [signal.SIGCONT]).start()
+            results = send("127.0.0.1", "udp", duration_s=2.5, rate="1 Mbit/s", port=port)
+        finally:
+            server.send_signal(signal.SIGCONT)
+            server.terminate()
+    rates = results.series("rate").filter(pl.col("time_s").is_between(0.3, 2.3))["goodput_bps"]
+    # 1 Mbit/s is 8.3 packets of 1500 bytes each tenth of a second.
+    assert rates.len() > 15
+    assert rates.is_between(0.7e6, 1.3e6).all(), rates.to_list()
 
 
 def test_a_flood_leaves_a_servers_memory_as_it_was() -> None:

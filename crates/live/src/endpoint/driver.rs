@@ -337,7 +337,7 @@ impl Driver {
                     Session::Sender(_) if shown => Input::Start,
                     _ => Input::Datagram(&bytes, ecn),
                 };
-                flow.input(time, input, &mut self.out, &mut self.ports);
+                flow.datagram(time, input, &mut self.out, &mut self.ports);
                 let now = self.clock.now();
                 self.turns.charge(flow.client, now.since(before));
                 before = now;

@@ -110,8 +110,20 @@ impl Flow {
             // whoever asked for it never came: its place is another's
             self.input(now, Input::Unreachable, out, ports);
         }
+        self.measure(now, out, ports);
+    }
+
+    /// Takes the samples and passes the bounds of measuring that are due.
+    fn measure(&mut self, now: Time, out: &mut Outbox, ports: &mut [UdpPort]) {
         self.recorder.sample(now, &mut self.session);
         self.pass_bounds(now, out, ports);
+    }
+
+    /// Takes a datagram that came at `time`. A process that waited for its processor finds many at once: what was due before
+    /// they came is measured without them.
+    pub(super) fn datagram(&mut self, time: Time, input: Input<'_>, out: &mut Outbox, ports: &mut [UdpPort]) {
+        self.measure(time, out, ports);
+        self.input(time, input, out, ports);
     }
 
     /// When measuring begins or ends next, by the time of the session; never before data flow.
