@@ -224,6 +224,15 @@ impl Application {
         }
     }
 
+    /// What it could send at most at `now`, in bits a second with all headers; infinite for what has no rate of its own.
+    #[must_use]
+    pub fn demand(&self, now: Time) -> f64 {
+        match self {
+            Application::Encoder(encoder) => encoder.demand(now),
+            _ => f64::INFINITY,
+        }
+    }
+
     /// It is `at`: frames and the web's transfers count from here on. That of an FTP with a size is one, whenever it began.
     pub fn measure_from(&mut self, at: Time) {
         match self {

@@ -99,8 +99,9 @@ pub struct Encoder {
     in_burst: u32,
     /// What frames are recorded, and the next one.
     ladder: Option<(Ladder, usize)>,
-    /// When it captures nothing, the first to come last.
+    /// When it captures nothing, the first to come last; and the last of those that no frame is before.
     pauses: Vec<Period>,
+    pause: Option<Period>,
     stopped: bool,
     /// How long what waits at the sender takes to leave.
     queueing: Span,
@@ -132,6 +133,7 @@ impl Encoder {
             in_burst: 0,
             ladder: None,
             pauses: Vec::new(),
+            pause: None,
             stopped: false,
             queueing: Span::ZERO,
             skipped: 0,
@@ -164,7 +166,7 @@ impl Encoder {
             if next < pause.start {
                 return;
             }
-            self.pauses.pop();
+            self.pause = self.pauses.pop();
             if next < pause.stop {
                 let within = pause.stop.since(self.period.start).as_secs_f64() * self.model.frame_rate;
                 self.frames = (libm::ceil(within - 1e-9) as u64).max(self.frames + 1);
@@ -192,6 +194,13 @@ impl Encoder {
     #[must_use]
     pub fn rate(&self) -> Rate {
         self.rate
+    }
+
+    /// What it could send at most at `now`, in bits a second with all headers: nothing in a pause, and once it is over.
+    #[must_use]
+    pub fn demand(&self, now: Time) -> f64 {
+        let pauses = self.pause.is_some_and(|pause| pause.start <= now && now < pause.stop);
+        if pauses || self.stopped || now >= self.period.stop { 0.0 } else { self.model.max_rate.bps() }
     }
 
     /// Frames from `at` on count.

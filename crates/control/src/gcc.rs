@@ -20,6 +20,7 @@ mod send_side;
 mod throughput;
 mod trendline;
 
+use crate::coupled::CoupledRate;
 use crate::rtp::{
     Arrivals, Fate, FeedbackConfig, FeedbackFormat, MediaController, PacketFate, Probe, RtpEvent, RtpFeedback,
     RtpSettings,
@@ -223,6 +224,15 @@ impl MediaController for Gcc {
         }
         let bytes = Size::from_bytes(order.bytes as u64);
         Some(Probe { id: order.id, rate: Rate(order.rate as u64), bytes, packets: order.packets })
+    }
+
+    /// Appendix A of RFC 8699: A_hat.
+    fn coupled(&self) -> Option<CoupledRate> {
+        Some(CoupledRate { calculated: self.network.target(), most: self.network.most() })
+    }
+
+    fn share(&mut self, rate: Rate, now: Time) {
+        self.network.share(rate.bps(), now);
     }
 
     fn settings(&self) -> RtpSettings {

@@ -12,6 +12,7 @@ pub mod bbr;
 pub mod bbr3;
 pub mod c4;
 pub mod copa;
+pub mod coupled;
 pub mod cubic;
 pub mod dctcp;
 pub mod delivery;

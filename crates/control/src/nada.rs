@@ -7,10 +7,11 @@
 
 mod window;
 
+use crate::coupled::CoupledRate;
 use crate::rtp::{Arrivals, MediaController, RtpEvent, RtpFeedback, RtpSession, RtpSettings};
 use crate::tfrc::{own, own_switch, own_whole};
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme};
-use paceline_units::Rate;
+use paceline_units::{Rate, Time};
 use window::Window;
 
 /// QEPS: a queueing delay below this is none, in seconds.
@@ -231,6 +232,15 @@ impl MediaController for Nada {
 
     fn target(&self) -> Option<Rate> {
         Some(Rate(self.encoding() as u64))
+    }
+
+    /// Section 6.1 of RFC 8699: r_ref.
+    fn coupled(&self) -> Option<CoupledRate> {
+        Some(CoupledRate { calculated: self.rate, most: self.max_rate })
+    }
+
+    fn share(&mut self, rate: Rate, _now: Time) {
+        self.rate = self.bounded(rate.bps());
     }
 
     fn settings(&self) -> RtpSettings {

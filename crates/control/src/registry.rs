@@ -6,6 +6,7 @@
 //! larger than two dozen bytes is boxed.
 
 use crate::acks::{AckController, AckEvent, AckSettings};
+use crate::coupled::CoupledRate;
 use crate::gcc::Gcc;
 use crate::lda_plus::LdaPlus;
 use crate::multfrc::{Member, Rules};
@@ -132,10 +133,11 @@ registry! {
 registry! {
     /// Any of the controllers of RTP's machine, dispatched by `match`.
     RtpController: MediaController<RtpEvent>[
-        rate -> f64, target -> Option<Rate>, settings -> RtpSettings, window -> Option<Size>, filling -> f64
+        rate -> f64, target -> Option<Rate>, settings -> RtpSettings, window -> Option<Size>, filling -> f64,
+        coupled -> Option<CoupledRate>
     ](
         draw_from(stream: Stream), frames_every(period: Span), frame_time(size: Size) -> Option<FrameTime>,
-        next_probe() -> Option<Probe>
+        next_probe() -> Option<Probe>, share(rate: Rate, now: Time)
     ) {
         LdaPlus(Box<LdaPlus>),
         Nada(Box<Nada>),

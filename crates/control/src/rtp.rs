@@ -5,6 +5,7 @@
 //! and the bottleneck's rate if the receiver measures it. Arrivals (RFC 8888) come many times a second and tell of each
 //! packet when it arrived.
 
+use crate::coupled::CoupledRate;
 use crate::{Controller, Interval};
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
@@ -291,6 +292,12 @@ pub trait MediaController: Controller<Feedback = RtpEvent> {
     fn next_probe(&mut self) -> Option<Probe> {
         None
     }
+    /// What a flow state exchange is told (RFC 8699); `None` if this one cannot be coupled.
+    fn coupled(&self) -> Option<CoupledRate> {
+        None
+    }
+    /// The exchange gives it this rate in place of what it has found; its own bounds still hold.
+    fn share(&mut self, _rate: Rate, _now: Time) {}
 }
 
 impl<C: MediaController> MediaController for Box<C> {
@@ -322,5 +329,11 @@ impl<C: MediaController> MediaController for Box<C> {
     }
     fn next_probe(&mut self) -> Option<Probe> {
         (**self).next_probe()
+    }
+    fn coupled(&self) -> Option<CoupledRate> {
+        (**self).coupled()
+    }
+    fn share(&mut self, rate: Rate, now: Time) {
+        (**self).share(rate, now);
     }
 }

@@ -1,6 +1,7 @@
 //! From a [`Model`] to elements: what stands at each place of the plan.
 
 use crate::cell::CellElement;
+use crate::coupling::Coupling;
 use crate::endpoint::{Sink, Source};
 use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Taps, Unit};
 use crate::host::{Backpressure, EmissionClock, Host};
@@ -317,6 +318,7 @@ fn host(
         sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect(),
         sinks.iter().map(|&i| Sink::new(&model.flows[i], model.seed, id(i), plan.cursors[i].1)).collect(),
         EmissionClock::new(draws, backpressure, apart.map(id)),
+        Coupling::of(&sending),
         recorder,
         meter,
     )

@@ -10,6 +10,7 @@ use paceline_apps::playout::{FrameBuffer, MediaPacket, Part};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
 use paceline_apps::{Action, Application, Transfers};
 use paceline_control::Gauges;
+use paceline_control::coupled::CoupledRate;
 use paceline_flow::rtp::FeedbackSent;
 use paceline_flow::{Receiver, Sender, Transmit, Transport};
 use paceline_packet::rtp::RtpData;
@@ -112,6 +113,29 @@ impl Source {
     #[must_use]
     pub fn encoder_rate(&self) -> Option<Rate> {
         self.app.encoder_rate()
+    }
+
+    /// What a flow state exchange is told of its controller (RFC 8699), and its round-trip time; `None` if it cannot be coupled.
+    #[must_use]
+    pub fn coupled(&self) -> Option<(CoupledRate, Span)> {
+        match &self.sender {
+            Sender::Rtp(rtp) => Some((rtp.coupled()?, rtp.rtt())),
+            _ => None,
+        }
+    }
+
+    /// What its application could use at most at `now`, in bits a second: infinite if nothing limits it, zero while it sends
+    /// nothing.
+    #[must_use]
+    pub fn demand(&self, now: Time) -> f64 {
+        if self.started && !self.stopped { self.app.demand(now) } else { 0.0 }
+    }
+
+    /// The exchange gives its controller this rate.
+    pub fn share(&mut self, rate: Rate, now: Time, out: &mut impl Transmit) {
+        if let Sender::Rtp(rtp) = &mut self.sender {
+            rtp.share(rate, now, out);
+        }
     }
 
     /// What a plot should show: the sender's gauges, and the encoder's rate under RTP and where there is one.

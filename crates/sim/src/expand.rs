@@ -121,6 +121,9 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
             wishes.push(flow.rtt.as_ref().map(|rtt| (rtt, flow.count)));
         }
     }
+    if let Some(problem) = coupled_apart(&model) {
+        return Err(problem);
+    }
     let paths = routes(&model)?;
     stretch(&mut model, &paths, &wishes)?;
     delay_at_hosts(&mut model, &paths, scenario.host_delay());
@@ -277,6 +280,18 @@ impl Flow {
     }
 }
 
+/// What is wrong with the flows of a coupled group: one host is to couple what it sends.
+fn coupled_apart(model: &Model) -> Option<ExpandError> {
+    let coupled = || model.flows.iter().filter_map(|flow| Some((flow, &flow.coupled.as_ref()?.group)));
+    coupled().find_map(|(flow, group)| {
+        let (first, _) = coupled().find(|(_, other)| *other == group)?;
+        let (own, other) = (&flow.ends.0, &first.ends.0);
+        let problem =
+            format!("coupled: it begins at `{own}` and `{}` of its group at `{other}`: one host is needed", first.name);
+        (own != other).then(|| ExpandError::Controller { flow: flow.name.clone(), problem })
+    })
+}
+
 fn instance_of(
     model: &mut Model,
     flow: &Flow,
@@ -291,8 +306,19 @@ fn instance_of(
             let own = flow.access.clone().unwrap_or_default();
             let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "source");
             let at_sender = AccessTable { rate: rate.or(access.rate), ..access.clone() };
-            let source = model.host(format!("{label}.source"), from, &at_sender, None, profile);
-            model.lose("up", share);
+            let source = match &flow.coupled {
+                // one host for all of a group
+                Some(coupled) => {
+                    let name = format!("coupled {}.source", coupled.group);
+                    let known = model.nodes.iter().position(|known| *known == name);
+                    known.unwrap_or_else(|| model.host(name, from, &at_sender, None, profile))
+                }
+                None => {
+                    let source = model.host(format!("{label}.source"), from, &at_sender, None, profile);
+                    model.lose("up", share);
+                    source
+                }
+            };
             let (mut access, loss) = access.at_receivers();
             let own = own.receiver.unwrap_or_default();
             let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "sink");
@@ -327,6 +353,7 @@ fn instance_of(
         sender_delay: Span::ZERO,
         receiver_delay: Span::ZERO,
         delays: flow.delays.unwrap_or(transport.name() == "udp"),
+        coupled: flow.coupled.clone(),
         category: flow.access_category.map(AccessCategory::category),
         voice: voice(&flow.app),
         transport,

@@ -1,5 +1,6 @@
 //! Hosts: the elements in which flows begin and end.
 
+use crate::coupling::Coupling;
 use crate::endpoint::{Sink, Source};
 use crate::recorder::HostRecorder;
 use crate::timers::Timers;
@@ -24,6 +25,8 @@ pub struct Host {
     /// Receivers with their players.
     pub sinks: Vec<Sink>,
     clock: EmissionClock,
+    /// Which of its sources share their rates, if any do.
+    coupling: Option<Box<Coupling>>,
     /// Samples what was asked for.
     pub recorder: Option<Box<HostRecorder>>,
     /// Measures how much the flows vary their rates.
@@ -234,6 +237,7 @@ impl Host {
         sources: Vec<Source>,
         sinks: Vec<Sink>,
         clock: EmissionClock,
+        coupling: Option<Box<Coupling>>,
         recorder: Option<Box<HostRecorder>>,
         meter: Option<Box<RateMeter>>,
     ) -> Host {
@@ -241,7 +245,7 @@ impl Host {
         entries.extend(sinks.iter().map(|sink| sink.entry));
         entries.extend(recorder.iter().map(|recorder| recorder.next_sample()));
         entries.extend(meter.iter().map(|meter| meter.next_sample()));
-        Host { timers: Timers::new(entries), sources, sinks, clock, recorder, meter }
+        Host { timers: Timers::new(entries), sources, sinks, clock, coupling, recorder, meter }
     }
 
     /// Timers up to and including `to`, in order.
@@ -273,7 +277,23 @@ impl Host {
                 self.watchers(now, slot - sinks_from - self.sinks.len())
             };
             self.timers.set(slot, next);
+            if slot < sinks_from && self.coupling.is_some() {
+                self.exchange(slot, now, network);
+            }
         }
+    }
+
+    /// A source's controller may have found another rate, which those that are coupled with it share.
+    #[cold]
+    #[inline(never)]
+    fn exchange(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
+        let (Some(coupling), clock, timers) = (&mut self.coupling, &mut self.clock, &mut self.timers) else { return };
+        coupling.exchange(slot, now, &mut self.sources, |source, slot, rate| {
+            let (flow, cursor, delay, restamps) = (source.flow, source.cursor, source.delay, source.restamps);
+            source.share(rate, now, &mut Port::<true> { network, clock, now, flow, cursor, delay, restamps });
+            source.entry = source.next_wake();
+            timers.set(slot, source.entry);
+        });
     }
 
     /// The `n`th of recorder and meter is due; returns when it is next.
@@ -318,6 +338,9 @@ impl Host {
             if wake < source.entry {
                 source.entry = wake;
                 self.timers.earlier(endpoint, wake);
+            }
+            if packet.extra != ExtraId::NONE && self.coupling.is_some() {
+                self.exchange(endpoint, now, network);
             }
         } else {
             let sink = &mut self.sinks[endpoint];

@@ -7,6 +7,7 @@
 pub mod arrivals;
 pub mod build;
 mod cell;
+pub mod coupling;
 mod cut;
 pub mod e_model;
 pub mod endpoint;

@@ -4,6 +4,7 @@
 
 use crate::e_model::Voice;
 use crate::graph::Path;
+use crate::scenario::coupled::CoupledTable;
 use paceline_apps::playout::PlayoutModel;
 use paceline_apps::stream::StreamModel;
 use paceline_flow::Transport;
@@ -230,6 +231,8 @@ pub struct FlowModel {
     pub receiver_delay: Span,
     /// Whether delays and distances of its packets are measured where they arrive.
     pub delays: bool,
+    /// The group of its host whose rates it shares, if it does.
+    pub coupled: Option<CoupledTable>,
     /// What its packets are to cells, both ways, if it says so.
     pub category: Option<Category>,
     /// What its listener hears, if it is voice of a codec that the E-model has values of.

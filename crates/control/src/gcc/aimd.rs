@@ -103,6 +103,12 @@ impl Aimd {
         self.changed = Some(now);
     }
 
+    /// The rate is a share of what others have found, too: no change of its own, after which it would wait.
+    pub fn share(&mut self, rate: f64) {
+        self.known = true;
+        self.rate = rate.max(self.least);
+    }
+
     /// Whether the rate may fall again, as the last change has had time to show, or as half of it does not come through.
     pub fn may_reduce(&self, throughput: f64, now: Time) -> bool {
         let apart = self.rtt.clamp(APART.0, APART.1);

@@ -214,6 +214,17 @@ impl Loss {
         self.acknowledged = Some(rate);
     }
 
+    /// The rate is a share of what others have found, too; what limits it stays.
+    pub fn share(&mut self, rate: f64) {
+        let Some(best) = &mut self.best else { return };
+        let scale = rate / best.rate;
+        best.rate = rate;
+        self.result.0 = rate;
+        self.hold.rate *= scale;
+        self.padding = self.padding.map(|(until, began)| (until, began * scale));
+        self.growing = self.growing.map(|(since, limit)| (since, limit * scale));
+    }
+
     /// Feedback tells of these; the delay-based estimate, infinite if there is none; whether the application sends less than it
     /// may.
     pub fn feedback(&mut self, told: &[Told], delay_based: f64, alr: bool) {

@@ -229,6 +229,13 @@ impl Network {
         self.order(orders);
     }
 
+    /// A flow state exchange gives it this estimate, whatever limited its own. Its detector and what it knows of losses stay.
+    pub fn share(&mut self, rate: f64, now: Time) {
+        self.delay.aimd.share(rate);
+        self.send.share(rate);
+        self.changed(now);
+    }
+
     fn limit(&self) -> Limit {
         if self.delay.usage() != Usage::Normal {
             return Limit::Queue;
@@ -246,6 +253,11 @@ impl Network {
     /// The estimate.
     pub fn target(&self) -> f64 {
         self.target
+    }
+
+    /// The estimate at most.
+    pub fn most(&self) -> f64 {
+        self.options.most
     }
 
     /// What the encoder gets: pushback drops one in n frames and lowers the target by the n-th part, at most half.

@@ -132,6 +132,15 @@ impl SendSide {
         self.limit(self.target);
     }
 
+    /// The target is a share of what others have found, too: so is each estimate that limits it.
+    pub fn share(&mut self, rate: f64) {
+        if self.delay_based.is_finite() {
+            self.delay_based = rate;
+        }
+        self.loss.share(rate);
+        self.target = rate.min(self.most).max(self.least);
+    }
+
     /// What comes through, if it is known.
     pub fn set_acknowledged(&mut self, rate: Option<f64>) {
         if let Some(rate) = rate {

@@ -17,6 +17,7 @@ use super::{FeedbackFormat, RtpConfig, ticks};
 use crate::pacer::{MOST_AT_ONCE, Pacer};
 use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
+use paceline_control::coupled::CoupledRate;
 use paceline_control::{
     Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession, SentPacket, known,
 };
@@ -314,6 +315,27 @@ impl RtpSender {
     #[must_use]
     pub fn target(&self) -> Option<Rate> {
         self.controller.target()
+    }
+
+    /// What a flow state exchange is told of the controller (RFC 8699); `None` if it cannot be coupled.
+    #[must_use]
+    pub fn coupled(&self) -> Option<CoupledRate> {
+        self.controller.coupled()
+    }
+
+    /// The last round-trip time; zero before the first.
+    #[must_use]
+    pub fn rtt(&self) -> Span {
+        self.rtt
+    }
+
+    /// The exchange gives the controller this rate.
+    pub fn share(&mut self, rate: Rate, now: Time, out: &mut impl Transmit) {
+        self.account(now);
+        self.controller.share(rate, now);
+        self.ask(now);
+        self.repace(now);
+        self.run(now, out);
     }
 
     /// Whether the application has stopped.

@@ -1,6 +1,7 @@
 //! Flows in a scenario file: endpoints, TCP and its options, the application.
 
 pub use super::codec::Codec;
+use super::coupled::CoupledTable;
 use super::draw::Draw;
 pub use super::edca::AccessCategory;
 pub use super::encoder::{EncoderBurst, EncoderTrace, JitterBuffer, Pause};
@@ -58,6 +59,10 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the flow's name"))]
     pub group: Option<String>,
+    /// Other flows of its host whose rates it shares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none"))]
+    pub coupled: Option<CoupledTable>,
     /// What its packets are, both ways, to the 802.11 cells on their way. Where a flow says, others are `best-effort`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "cells know no categories"))]

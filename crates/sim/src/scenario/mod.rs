@@ -8,6 +8,7 @@
 
 pub mod cell;
 mod codec;
+pub mod coupled;
 mod docs;
 mod document;
 pub mod draw;

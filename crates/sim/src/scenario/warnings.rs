@@ -67,6 +67,7 @@ impl Scenario {
         for (name, flow) in &self.file.flow {
             warnings.flow(&join("flow", name), name, flow, model, &paths);
             warnings.category(&join("flow", name), name, flow, model, &paths);
+            warnings.coupled(&join("flow", name), flow, model);
         }
         Ok(warnings.said())
     }
