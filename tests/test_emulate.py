@@ -234,6 +234,34 @@ def test_l4s_in_both_worlds() -> None:
     conclusive(measure, check)
 
 
+@pytest.mark.parametrize("way", ["", 'from = "right"\nto = "left"\n'])
+def test_coupled_flows_share_by_priority(way: str) -> None:
+    """Camera and screen have 2 to 1 of what the link takes, whoever's host sends them (RFC 8699)."""
+    require("namespaces")
+    text = """
+    duration = "12 s"
+    warmup = "4 s"
+    [link.bottleneck]
+    rate = "2 Mbit/s"
+    delay = "20 ms"
+    queue = { limit = "40 packets" }
+    """
+    for name, priority in (("camera", 2), ("screen", 1)):
+        text += f"""
+        [flow.{name}]
+        cc = "nada"
+        params = {{ max_rate = 2e6, min_rate = 300e3 }}
+        app = {{ kind = "encoder", max_rate = "2 Mbit/s" }}
+        coupled = {{ group = "call", priority = {priority} }}
+        {way}
+        """
+    made = paceline.parse(text)
+    for flows in (paceline.run(made).flows, paceline.emulate(made).flows):
+        camera, screen = flows.sort("flow")["goodput_bps"]
+        assert camera / screen == pytest.approx(2, abs=0.15)
+        assert camera + screen > 1.4e6
+
+
 def test_a_warm_up_is_left_out_and_the_run_ends_with_its_duration() -> None:
     require("namespaces")
     # Slow to start over a long path; what waits in a second of queue at the end is not waited for.

@@ -95,6 +95,20 @@ def test_results_are_those_of_a_simulated_run(port: int, tmp_path: Path) -> None
         _core.replay(__file__)
 
 
+def test_shares_of_coupled_flows_are_in_their_event_logs(port: int, tmp_path: Path) -> None:
+    coupled = {"app.kind": "encoder", "coupled.group": "call"}
+    rows = send(
+        "127.0.0.1", "nada", duration_s=2.0, flows=2, set=coupled, port=port, log_events=tmp_path
+    ).flows.to_dicts()
+    assert rows[0]["goodput_bps"] == pytest.approx(rows[1]["goodput_bps"], rel=0.2)
+    logs = list(tmp_path.glob("*.events"))
+    assert len(logs) == 2
+    for log in logs:
+        inputs, datagrams, _ = _core.replay(str(log))
+        assert inputs > 100
+        assert datagrams > 20
+
+
 def test_a_stream_is_played(port: int) -> None:
     results = send(
         "127.0.0.1",

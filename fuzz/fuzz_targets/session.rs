@@ -11,7 +11,7 @@ use paceline_live::endpoint::control::{self, Ask, MOST_ASKED, Tell};
 use paceline_live::session::log::LogWriter;
 use paceline_live::session::{EcnBits, Input, Outbox, RtpPeer, Session, SessionSpec, Side, State, replay};
 use paceline_packet::wire::tfrc::{Accept, ConnectionId, Datagram, Ecn, Message, Nonce, RateLimit, Request};
-use paceline_units::Time;
+use paceline_units::{Rate, Time};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -92,7 +92,14 @@ fn alone(spec: &SessionSpec, mut bytes: &[u8]) {
                     end.give(now, Input::Timer);
                 }
             }
-            0x30 => end.give(now, if len & 1 == 0 { Input::Unreachable } else { Input::Start }),
+            0x30 => end.give(
+                now,
+                match len & 3 {
+                    0 => Input::Unreachable,
+                    2 => Input::Share(Rate(1 << (*ms & 63))),
+                    _ => Input::Start,
+                },
+            ),
             _ => {
                 let (datagram, rest) = rest.split_at(usize::from(*len).min(rest.len()));
                 bytes = rest;
@@ -129,7 +136,7 @@ fn both(specs: &[SessionSpec; 2], bytes: &[u8]) {
                 // 2: a timer, at its time; 3: later
                 kind @ 2..=3 => {
                     let wake = ends[end].session.next_wake().min(Time(now.0 + 1_000_000_000));
-                    now = now.max(wake) + paceline_units::Span(if kind == 3 { u64::from(what) * 1_000_000 } else { 0 });
+                    now = now.max(wake) + Span(if kind == 3 { u64::from(what) * 1_000_000 } else { 0 });
                     None
                 }
                 4 => {

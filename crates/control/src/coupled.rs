@@ -40,7 +40,7 @@ struct Entry {
     registered: bool,
 }
 
-/// The flow state exchange of one group (section 5.2). Flows go by their place among the priorities it was made with.
+/// The flow state exchange of one group (section 5.2). Flows go by the order in which they were added.
 #[derive(Clone, Debug)]
 pub struct FlowStateExchange {
     algorithm: CoupledAlgorithm,
@@ -52,12 +52,15 @@ pub struct FlowStateExchange {
 }
 
 impl FlowStateExchange {
-    /// One for flows of these priorities, each above zero, none of which is registered.
+    /// One without flows.
     #[must_use]
-    pub fn new(algorithm: CoupledAlgorithm, priorities: impl IntoIterator<Item = f64>) -> FlowStateExchange {
-        let entry = |priority| Entry { priority, rate: 0.0, desired: f64::INFINITY, registered: false };
-        let flows = priorities.into_iter().map(entry).collect();
-        FlowStateExchange { algorithm, flows, sum: 0.0, until: Time::ZERO }
+    pub fn new(algorithm: CoupledAlgorithm) -> FlowStateExchange {
+        FlowStateExchange { algorithm, flows: Vec::new(), sum: 0.0, until: Time::ZERO }
+    }
+
+    /// A flow of this priority, above zero, that is not registered yet.
+    pub fn add(&mut self, priority: f64) {
+        self.flows.push(Entry { priority, rate: 0.0, desired: f64::INFINITY, registered: false });
     }
 
     /// A flow starts with its controller's first rate (step 1).
@@ -153,6 +156,12 @@ mod tests {
         Time(ms * 1_000_000)
     }
 
+    fn exchange(algorithm: CoupledAlgorithm, priorities: &[f64]) -> FlowStateExchange {
+        let mut exchange = FlowStateExchange::new(algorithm);
+        priorities.iter().for_each(|priority| exchange.add(*priority));
+        exchange
+    }
+
     fn rates(exchange: &FlowStateExchange) -> Vec<f64> {
         (0..exchange.flows.len()).map(|flow| exchange.rate(flow)).collect()
     }
@@ -160,7 +169,7 @@ mod tests {
     /// A bulk flow of 10 Mbit/s that one of half its priority joins: the numbers of appendix C.1 up to where its passive
     /// algorithm leaves the other flow as it is.
     fn joined(algorithm: CoupledAlgorithm) -> FlowStateExchange {
-        let mut exchange = FlowStateExchange::new(algorithm, [1.0, 0.5]);
+        let mut exchange = exchange(algorithm, &[1.0, 0.5]);
         exchange.register(0, 1e6);
         exchange.update(0, 10e6, RTT, at(0));
         assert_eq!(rates(&exchange), [10e6, 0.0]);
@@ -194,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_a_flow_cannot_use_is_the_others() {
-        let mut exchange = FlowStateExchange::new(CoupledAlgorithm::Active, [1.0, 2.0, 1.0]);
+        let mut exchange = exchange(CoupledAlgorithm::Active, &[1.0, 2.0, 1.0]);
         (0..3).for_each(|flow| exchange.register(flow, 3e6));
         exchange.desire(1, 2e6);
         exchange.update(0, 3e6, RTT, at(0));
@@ -249,7 +258,7 @@ mod tests {
         ) {
             let priorities: Vec<f64> = flows.iter().map(|flow| flow.0).collect();
             let desired: Vec<f64> = flows.iter().map(|flow| if flow.2 { flow.1 } else { f64::INFINITY }).collect();
-            let mut exchange = FlowStateExchange::new(CoupledAlgorithm::Active, priorities.clone());
+            let mut exchange = exchange(CoupledAlgorithm::Active, &priorities);
             for (flow, desired) in desired.iter().enumerate() {
                 exchange.register(flow, sum / flows.len() as f64);
                 exchange.desire(flow, *desired);

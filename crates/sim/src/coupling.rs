@@ -1,96 +1,125 @@
 //! Coupled flows of a host: what one's controller finds is shared among all of its group (RFC 8699).
 
-use crate::endpoint::Source;
 use crate::model::FlowModel;
+use crate::scenario::coupled::CoupledTable;
 use paceline_control::coupled::FlowStateExchange;
-use paceline_units::{Rate, Time};
+use paceline_units::{Rate, Span, Time};
 
-/// The groups of a host.
-#[derive(Debug)]
-pub struct Coupling {
-    groups: Vec<Group>,
-    /// By source: its group and its place there.
-    of: Vec<Option<(usize, usize)>>,
+/// What a source tells its group; rates in bits a second.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Told {
+    /// The rate that its controller has found.
+    pub calculated: f64,
+    /// What its application and its controller's own bounds leave it at most; infinite if nothing does.
+    pub desired: f64,
+    /// Its round-trip time.
+    pub rtt: Span,
 }
 
-/// A group with its members.
+/// A group of sources, which its owner knows by numbers.
 #[derive(Debug)]
-struct Group {
+pub struct Group {
     exchange: FlowStateExchange,
     members: Vec<Member>,
 }
 
-/// A flow of a group.
+/// A source of a group.
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    /// Its place among the host's sources.
-    source: usize,
-    /// Its controller's first rate, in bits a second, once it has started.
+    source: u64,
+    /// Its controller's first rate, once it has started.
     first: Option<f64>,
 }
 
-impl Coupling {
-    /// Of a host with these senders; `None` if none is coupled.
+impl Group {
+    /// One without members, of the algorithm that is its first flow's.
     #[must_use]
-    pub fn of(flows: &[&FlowModel]) -> Option<Box<Coupling>> {
-        let mut names: Vec<&str> =
-            flows.iter().filter_map(|flow| Some(flow.coupled.as_ref()?.group.as_str())).collect();
-        names.sort_unstable();
-        names.dedup();
-        let mut of = vec![None; flows.len()];
-        let mut groups = Vec::with_capacity(names.len());
-        for name in names {
-            let all = flows.iter().enumerate().filter_map(|(source, flow)| Some((source, flow.coupled.as_ref()?)));
-            let own: Vec<_> = all.filter(|(_, coupled)| coupled.group == name).collect();
-            let Some((_, first)) = own.first() else { continue };
-            let exchange =
-                FlowStateExchange::new(first.algorithm.control(), own.iter().map(|(_, coupled)| coupled.priority));
-            for (place, (source, _)) in own.iter().enumerate() {
-                of[*source] = Some((groups.len(), place));
-            }
-            let members = own.iter().map(|(source, _)| Member { source: *source, first: None }).collect();
-            groups.push(Group { exchange, members });
-        }
-        (!groups.is_empty()).then(|| Box::new(Coupling { groups, of }))
+    pub fn new(first: &CoupledTable) -> Group {
+        Group { exchange: FlowStateExchange::new(first.algorithm.control()), members: Vec::new() }
     }
 
-    /// Something has happened to a source. If its controller has found another rate than it was given, all of its group have new
-    /// ones: `share` gives a source its rate.
-    pub fn exchange(
-        &mut self,
-        at: usize,
-        now: Time,
-        sources: &mut [Source],
-        mut share: impl FnMut(&mut Source, usize, Rate),
-    ) {
-        let Some((group, place)) = self.of[at] else { return };
-        let Group { exchange, members } = &mut self.groups[group];
-        for (place, member) in members.iter_mut().enumerate() {
-            let source = &sources[member.source];
-            let demand = source.demand(now);
-            let Some((rate, _)) = source.coupled().filter(|_| demand > 0.0) else {
-                exchange.remove(place);
+    /// A source is a member from now on.
+    pub fn add(&mut self, source: u64, coupled: &CoupledTable) {
+        self.exchange.add(coupled.priority);
+        self.members.push(Member { source, first: None });
+    }
+
+    /// Something has happened to a source; `told` asks any of them, and has `None` for one that sends nothing now. Whether all
+    /// have new rates: its controller has found another than it was given.
+    pub fn heard(&mut self, source: u64, now: Time, told: impl Fn(u64) -> Option<Told>) -> bool {
+        for (place, member) in self.members.iter_mut().enumerate() {
+            let Some(told) = told(member.source) else {
+                self.exchange.remove(place);
                 continue;
             };
-            exchange.desire(place, demand.min(rate.most));
-            if !exchange.has(place) {
-                exchange.register(place, *member.first.get_or_insert(rate.calculated));
+            self.exchange.desire(place, told.desired);
+            if !self.exchange.has(place) {
+                self.exchange.register(place, *member.first.get_or_insert(told.calculated));
             }
         }
-        let Some((rate, rtt)) = sources[at].coupled().filter(|_| exchange.has(place)) else { return };
-        if rate.calculated == exchange.rate(place) {
-            return;
+        let Some(place) = self.members.iter().position(|member| member.source == source) else { return false };
+        let Some(told) = told(source) else { return false };
+        let found = told.calculated != self.exchange.rate(place);
+        if found {
+            self.exchange.update(place, told.calculated, told.rtt, now);
         }
-        exchange.update(place, rate.calculated, rtt, now);
-        for (place, member) in members.iter().enumerate() {
-            if !exchange.has(place) {
-                continue;
-            }
-            let source = &mut sources[member.source];
-            share(source, member.source, Rate(exchange.rate(place) as u64));
-            if let Some((took, _)) = source.coupled() {
-                exchange.took(place, took.calculated);
-            }
+        found
+    }
+
+    /// Its members, those that have left among them.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether nobody was ever a member.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// A member and the rate that it is to have; `None` if it sends nothing now.
+    #[must_use]
+    pub fn share(&self, place: usize) -> Option<(u64, Rate)> {
+        self.exchange.has(place).then(|| (self.members[place].source, Rate(self.exchange.rate(place) as u64)))
+    }
+
+    /// The rate that a member has made of its share, within its own bounds.
+    pub fn took(&mut self, place: usize, told: Option<Told>) {
+        if let Some(told) = told {
+            self.exchange.took(place, told.calculated);
         }
+    }
+}
+
+/// The groups of a host in the simulator.
+#[derive(Debug)]
+pub struct Coupling {
+    groups: Vec<(String, Group)>,
+    /// By source: its group.
+    of: Vec<Option<usize>>,
+}
+
+impl Coupling {
+    /// Of a host with these senders, numbered from 0; `None` if none is coupled.
+    #[must_use]
+    pub fn of(flows: &[&FlowModel]) -> Option<Box<Coupling>> {
+        let mut coupling = Coupling { groups: Vec::new(), of: vec![None; flows.len()] };
+        for (source, flow) in flows.iter().enumerate() {
+            let Some(coupled) = &flow.coupled else { continue };
+            let known = coupling.groups.iter().position(|(name, _)| *name == coupled.group);
+            let at = known.unwrap_or_else(|| {
+                coupling.groups.push((coupled.group.clone(), Group::new(coupled)));
+                coupling.groups.len() - 1
+            });
+            coupling.groups[at].1.add(source as u64, coupled);
+            coupling.of[source] = Some(at);
+        }
+        (!coupling.groups.is_empty()).then(|| Box::new(coupling))
+    }
+
+    /// The group of a source.
+    pub fn group(&mut self, source: usize) -> Option<&mut Group> {
+        self.of[source].map(|at| &mut self.groups[at].1)
     }
 }

@@ -4,13 +4,13 @@
 //! live endpoint its socket's queue. Both drive the same objects.
 
 use crate::arrivals::{ArrivalMeter, ArrivalReport};
+use crate::coupling::Told;
 use crate::model::FlowModel;
 use paceline_apps::player::{Player, StreamReport};
 use paceline_apps::playout::{FrameBuffer, MediaPacket, Part};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
 use paceline_apps::{Action, Application, Transfers};
 use paceline_control::Gauges;
-use paceline_control::coupled::CoupledRate;
 use paceline_flow::rtp::FeedbackSent;
 use paceline_flow::{Receiver, Sender, Transmit, Transport};
 use paceline_packet::rtp::RtpData;
@@ -115,23 +115,17 @@ impl Source {
         self.app.encoder_rate()
     }
 
-    /// What a flow state exchange is told of its controller (RFC 8699), and its round-trip time; `None` if it cannot be coupled.
+    /// What its group is told (RFC 8699); `None` if its controller cannot be coupled, and while it sends nothing.
     #[must_use]
-    pub fn coupled(&self) -> Option<(CoupledRate, Span)> {
-        match &self.sender {
-            Sender::Rtp(rtp) => Some((rtp.coupled()?, rtp.rtt())),
-            _ => None,
-        }
+    pub fn coupled(&self, now: Time) -> Option<Told> {
+        let Sender::Rtp(rtp) = &self.sender else { return None };
+        let rate = rtp.coupled()?;
+        let demand = if self.started && !self.stopped { self.app.demand(now) } else { 0.0 };
+        let told = Told { calculated: rate.calculated, desired: demand.min(rate.most), rtt: rtp.rtt() };
+        (demand > 0.0).then_some(told)
     }
 
-    /// What its application could use at most at `now`, in bits a second: infinite if nothing limits it, zero while it sends
-    /// nothing.
-    #[must_use]
-    pub fn demand(&self, now: Time) -> f64 {
-        if self.started && !self.stopped { self.app.demand(now) } else { 0.0 }
-    }
-
-    /// The exchange gives its controller this rate.
+    /// Its group gives its controller this rate.
     pub fn share(&mut self, rate: Rate, now: Time, out: &mut impl Transmit) {
         if let Sender::Rtp(rtp) = &mut self.sender {
             rtp.share(rate, now, out);

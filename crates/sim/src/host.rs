@@ -287,13 +287,20 @@ impl Host {
     #[cold]
     #[inline(never)]
     fn exchange(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
-        let (Some(coupling), clock, timers) = (&mut self.coupling, &mut self.clock, &mut self.timers) else { return };
-        coupling.exchange(slot, now, &mut self.sources, |source, slot, rate| {
+        let (sources, clock) = (&mut self.sources, &mut self.clock);
+        let Some(group) = self.coupling.as_mut().and_then(|coupling| coupling.group(slot)) else { return };
+        if !group.heard(slot as u64, now, |slot| sources[slot as usize].coupled(now)) {
+            return;
+        }
+        for place in 0..group.len() {
+            let Some((slot, rate)) = group.share(place) else { continue };
+            let source = &mut sources[slot as usize];
             let (flow, cursor, delay, restamps) = (source.flow, source.cursor, source.delay, source.restamps);
             source.share(rate, now, &mut Port::<true> { network, clock, now, flow, cursor, delay, restamps });
             source.entry = source.next_wake();
-            timers.set(slot, source.entry);
-        });
+            self.timers.set(slot as usize, source.entry);
+            group.took(place, source.coupled(now));
+        }
     }
 
     /// The `n`th of recorder and meter is due; returns when it is next.

@@ -5,6 +5,7 @@ mod filling;
 mod frames;
 mod reports;
 mod resend;
+mod shared;
 
 use self::filling::Filling;
 use self::frames::{Frame, Needs};
@@ -17,7 +18,6 @@ use super::{FeedbackFormat, RtpConfig, ticks};
 use crate::pacer::{MOST_AT_ONCE, Pacer};
 use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
-use paceline_control::coupled::CoupledRate;
 use paceline_control::{
     Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession, SentPacket, known,
 };
@@ -315,27 +315,6 @@ impl RtpSender {
     #[must_use]
     pub fn target(&self) -> Option<Rate> {
         self.controller.target()
-    }
-
-    /// What a flow state exchange is told of the controller (RFC 8699); `None` if it cannot be coupled.
-    #[must_use]
-    pub fn coupled(&self) -> Option<CoupledRate> {
-        self.controller.coupled()
-    }
-
-    /// The last round-trip time; zero before the first.
-    #[must_use]
-    pub fn rtt(&self) -> Span {
-        self.rtt
-    }
-
-    /// The exchange gives the controller this rate.
-    pub fn share(&mut self, rate: Rate, now: Time, out: &mut impl Transmit) {
-        self.account(now);
-        self.controller.share(rate, now);
-        self.ask(now);
-        self.repace(now);
-        self.run(now, out);
     }
 
     /// Whether the application has stopped.

@@ -7,6 +7,7 @@
 use super::budget::Charge;
 use super::control::Measure;
 use super::flow::Flow;
+use super::groups::Groups;
 use super::half::Half;
 use super::turns::Turns;
 use super::udp::UdpPort;
@@ -173,6 +174,7 @@ pub struct Driver {
     looked: Time,
     out: Outbox,
     turns: Turns,
+    groups: Groups,
     quit: Arc<AtomicBool>,
 }
 
@@ -201,6 +203,7 @@ impl Driver {
             looked: Time::ZERO,
             out: Outbox::default(),
             turns: Turns::default(),
+            groups: Groups::default(),
             quit,
         };
         Ok((driver, handle, came))
@@ -282,6 +285,7 @@ impl Driver {
                 Request::Add(mut flow, answer) => {
                     flow.shows = now + SILENCE;
                     self.turns.enters(flow.client);
+                    self.groups.enters(&flow);
                     // a server's sender waits for its peer to show itself
                     if flow.new.peer.is_some() || matches!(flow.session, Session::Receiver(_)) {
                         flow.input(now, Input::Start, &mut self.out, &mut self.ports);
@@ -321,7 +325,8 @@ impl Driver {
             let came: Vec<_> = self.ports[port].incoming().map(|d| (d.time, d.from, d.ecn, d.bytes.to_vec())).collect();
             let mut before = self.clock.now();
             for (time, from, ecn, bytes) in came {
-                let Some(flow) = self.flows.iter_mut().find(|flow| flow.is_for(port, from, &bytes)) else { continue };
+                let Some(at) = self.flows.iter().position(|flow| flow.is_for(port, from, &bytes)) else { continue };
+                let flow = &mut self.flows[at];
                 if self.quit.load(Ordering::Relaxed) {
                     return Ok(());
                 }
@@ -337,9 +342,11 @@ impl Driver {
                     Session::Sender(_) if shown => Input::Start,
                     _ => Input::Datagram(&bytes, ecn),
                 };
+                let client = flow.client;
                 flow.datagram(time, input, &mut self.out, &mut self.ports);
+                self.groups.heard(at, time, &mut self.flows, &mut self.out, &mut self.ports);
                 let now = self.clock.now();
-                self.turns.charge(flow.client, now.since(before));
+                self.turns.charge(client, now.since(before));
                 before = now;
             }
         }
@@ -348,16 +355,19 @@ impl Driver {
 
     fn timers(&mut self) {
         let mut now = self.clock.now();
-        for flow in &mut self.flows {
+        for at in 0..self.flows.len() {
             if self.quit.load(Ordering::Relaxed) {
                 return;
             }
-            if flow.next() > now || self.turns.is_over(flow.client) {
+            let flow = &mut self.flows[at];
+            let client = flow.client;
+            if flow.next() > now || self.turns.is_over(client) {
                 continue;
             }
             flow.visit(now, &self.clock, &mut self.out, &mut self.ports);
+            self.groups.heard(at, now, &mut self.flows, &mut self.out, &mut self.ports);
             let after = self.clock.now();
-            self.turns.charge(flow.client, after.since(now));
+            self.turns.charge(client, after.since(now));
             now = after;
         }
     }
@@ -374,6 +384,7 @@ impl Driver {
             let flow = self.flows.remove(at);
             let id = flow.new.id;
             self.turns.leaves(flow.client);
+            self.groups.leaves(&flow, &self.flows);
             self.views.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().over = true;
             // whoever waited for it may be gone
             let _ = self.outcomes.send(flow.outcome(now, &self.clock, &self.ports));

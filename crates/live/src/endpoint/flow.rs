@@ -10,6 +10,7 @@ use crate::session::log::LogWriter;
 use crate::session::{End, Input, Outbox, Session, State};
 use hdrhistogram::Histogram;
 use paceline_packet::wire::tfrc::{self, Message};
+use paceline_sim::coupling::Told;
 use paceline_sim::model::FlowModel;
 use paceline_sim::scenario::ScenarioError;
 use paceline_units::{Span, Time};
@@ -24,7 +25,7 @@ pub(super) struct Flow {
     pub(super) new: NewFlow,
     /// Whom its visits are charged to.
     pub(super) client: Net,
-    model: FlowModel,
+    pub(super) model: FlowModel,
     pub(super) session: Session,
     recorder: Recorder,
     log: Option<Log>,
@@ -88,6 +89,14 @@ impl Flow {
             before: Before::default(),
             bounds,
         })
+    }
+
+    /// What its group is told (RFC 8699); `None` of a flow that cannot be coupled, and while it sends nothing.
+    pub(super) fn told(&self, now: Time) -> Option<Told> {
+        match &self.session {
+            Session::Sender(sender) => sender.coupled(now),
+            Session::Receiver(_) => None,
+        }
     }
 
     /// When it is to be visited next.

@@ -4,12 +4,12 @@
 //! Records follow, one an input, in which numbers are LEB128 and what is not a number is as it stands: the input's kind (a
 //! byte), the time since the last one in nanoseconds; of a datagram its ECN bits (a byte: 0 not
 //! ECN-capable, 1 ECT(0), 2 CE, 3 ECT(1)), its length, its length without the
-//! zeros at its end, its bytes without them; the number of datagrams that left, and of each its ECN bits (a byte), its header's length, its header and its payload's length; the session's state (a byte) and the figure (64 bits,
+//! zeros at its end, its bytes without them; of a share of a group's rate, that in bits a second; the number of datagrams that left, and of each its ECN bits (a byte), its header's length, its header and its payload's length; the session's state (a byte) and the figure (64 bits,
 //! little-endian, IEEE 754). A log that ends within a record ends before it: whoever was killed while writing has kept the
 //! rest.
 
 use super::{EcnBits, End, Input, Outbox, Session, SessionSpec, State};
-use paceline_units::Time;
+use paceline_units::{Rate, Time};
 use std::io::{self, Write};
 
 /// The first bytes of a log, with the version of its format.
@@ -20,6 +20,7 @@ pub(super) const DATAGRAM: u8 = 2;
 pub(super) const TIMER: u8 = 3;
 pub(super) const STOP: u8 = 4;
 pub(super) const UNREACHABLE: u8 = 5;
+pub(super) const SHARE: u8 = 6;
 
 /// Writes a session's log.
 #[derive(Debug)]
@@ -59,6 +60,9 @@ impl<W: Write> LogWriter<W> {
             number(record, stripped as u64);
             record.extend_from_slice(&bytes[..stripped]);
         }
+        if let Input::Share(rate) = input {
+            number(record, rate.0);
+        }
         number(record, out.len() as u64);
         for datagram in out.iter() {
             record.push(datagram.ecn as u8);
@@ -97,6 +101,7 @@ fn kind(input: Input<'_>) -> u8 {
         Input::Timer => TIMER,
         Input::Stop => STOP,
         Input::Unreachable => UNREACHABLE,
+        Input::Share(_) => SHARE,
     }
 }
 
@@ -141,6 +146,7 @@ pub(super) enum Logged {
     Timer,
     Stop,
     Unreachable,
+    Share(Rate),
 }
 
 impl Logged {
@@ -151,6 +157,7 @@ impl Logged {
             Logged::Timer => Input::Timer,
             Logged::Stop => Input::Stop,
             Logged::Unreachable => Input::Unreachable,
+            Logged::Share(rate) => Input::Share(*rate),
         }
     }
 }
@@ -228,6 +235,7 @@ impl<'a> LogReader<'a> {
             TIMER => Logged::Timer,
             STOP => Logged::Stop,
             UNREACHABLE => Logged::Unreachable,
+            SHARE => Logged::Share(Rate(self.number()?)),
             _ => return Err(Broken::Wrong("an input's kind")),
         };
         let mut out = Outbox::default();

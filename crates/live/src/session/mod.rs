@@ -31,7 +31,7 @@ pub use sender::SenderSession;
 use paceline_packet::Flags;
 use paceline_packet::wire::tfrc::{self, ConnectionId, Message, Nonce, RateLimit, Reason};
 use paceline_sim::scenario::ScenarioError;
-use paceline_units::{Span, Time};
+use paceline_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// How often a sender that has been accepted asks again. Each accept shows that the receiver still wants the data.
@@ -132,6 +132,8 @@ pub enum Input<'a> {
     Datagram(&'a [u8], EcnBits),
     /// The time that [`Session::next_wake`] named has come, or an earlier or later one.
     Timer,
+    /// The flows that it is coupled with leave its controller this rate (RFC 8699).
+    Share(Rate),
     /// The user wants no more.
     Stop,
     /// The network says that nobody takes datagrams at the other end (ICMP port unreachable).

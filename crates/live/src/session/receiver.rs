@@ -128,6 +128,7 @@ impl ReceiverSession {
             Input::Start => {}
             Input::Datagram(bytes, ecn) => self.datagram(now, bytes, ecn, out),
             Input::Timer => self.timer(now, out),
+            Input::Share(_) => {}
             Input::Stop => {
                 if self.state == State::Running {
                     self.close(Reason::DONE, out);

@@ -15,6 +15,7 @@ use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::Ssrc;
 use paceline_packet::wire::tfrc::{Accept, Close, Ecn, Message, RateLimit, Reason, Refuse, Request};
 use paceline_packet::{Extra, FlowId, Packet};
+use paceline_sim::coupling::Told;
 use paceline_sim::endpoint::Source;
 use paceline_sim::model::FlowModel;
 use paceline_units::{Span, Time};
@@ -197,6 +198,12 @@ impl SenderSession {
         &mut self.source
     }
 
+    /// What its group is told at `now` (RFC 8699); `None` if it cannot be coupled, and while it sends nothing.
+    #[must_use]
+    pub fn coupled(&self, now: Time) -> Option<Told> {
+        (self.state == State::Running).then(|| self.source.coupled(self.times.machine(now)))?
+    }
+
     /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
     pub(crate) fn captures(&self) -> Option<CaptureClock> {
         self.codec.captures()
@@ -260,6 +267,13 @@ impl SenderSession {
             Input::Start => {}
             Input::Datagram(bytes, ecn) => self.datagram(now, bytes, ecn, out),
             Input::Timer => self.timer(now, out),
+            Input::Share(rate) if self.state == State::Running => {
+                self.run(now, out);
+                let time = self.times.at();
+                let (source, mut port) = self.port(now, out);
+                source.share(rate, time, &mut port);
+            }
+            Input::Share(_) => {}
             Input::Stop => self.stop(now, out),
             Input::Unreachable => match self.state {
                 State::Running | State::Closing => self.state = State::Ended(End::Unreachable),

@@ -1,0 +1,62 @@
+//! The coupled flows of a driver (RFC 8699): those that were asked for together and name one group.
+
+use super::budget::Charge;
+use super::flow::Flow;
+use super::udp::UdpPort;
+use crate::session::{Input, Outbox, Session};
+use paceline_sim::coupling::Group;
+use paceline_units::Time;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Who asked, as far as a server tells them apart, and the group's name.
+type Name = (usize, String);
+
+/// The groups.
+#[derive(Default)]
+pub(super) struct Groups {
+    of: BTreeMap<Name, Group>,
+}
+
+/// The group of a flow; `None` of a receiver, and where none is named.
+fn name(flow: &Flow) -> Option<Name> {
+    let coupled = flow.model.coupled.as_ref().filter(|_| matches!(flow.session, Session::Sender(_)))?;
+    let who = flow.new.charge.as_ref().map_or(0, |charge: &Arc<Charge>| Arc::as_ptr(charge) as usize);
+    Some((who, coupled.group.clone()))
+}
+
+impl Groups {
+    /// A flow comes.
+    pub(super) fn enters(&mut self, flow: &Flow) {
+        if let (Some(name), Some(coupled)) = (name(flow), &flow.model.coupled) {
+            self.of.entry(name).or_insert_with(|| Group::new(coupled)).add(flow.new.id, coupled);
+        }
+    }
+
+    /// A flow has gone, and `left` are there. What it had is the others' when one of them is heard of.
+    pub(super) fn leaves(&mut self, flow: &Flow, left: &[Flow]) {
+        if let Some(gone) = name(flow)
+            && !left.iter().any(|flow| name(flow).as_ref() == Some(&gone))
+        {
+            self.of.remove(&gone);
+        }
+    }
+
+    /// Something has happened to flow `at`: if its controller has found another rate, all of its group have new ones.
+    pub(super) fn heard(&mut self, at: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [UdpPort]) {
+        if self.of.is_empty() {
+            return;
+        }
+        let Some(group) = name(&flows[at]).and_then(|name| self.of.get_mut(&name)) else { return };
+        let place = |id: u64, flows: &[Flow]| flows.iter().position(|flow| flow.new.id == id);
+        if !group.heard(flows[at].new.id, now, |id| flows[place(id, flows)?].told(now)) {
+            return;
+        }
+        for member in 0..group.len() {
+            let Some((id, rate)) = group.share(member) else { continue };
+            let Some(at) = place(id, flows) else { continue };
+            flows[at].input(now, Input::Share(rate), out, ports);
+            group.took(member, flows[at].told(now));
+        }
+    }
+}
