@@ -11,7 +11,7 @@ use paceline_live::endpoint::control::{self, Ask, MOST_ASKED, Tell};
 use paceline_live::session::log::LogWriter;
 use paceline_live::session::{EcnBits, Input, Outbox, RtpPeer, Session, SessionSpec, Side, State, replay};
 use paceline_packet::wire::tfrc::{Accept, ConnectionId, Datagram, Ecn, Message, Nonce, RateLimit, Request};
-use paceline_units::{Rate, Time};
+use paceline_units::{Rate, Span, Time};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
