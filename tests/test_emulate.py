@@ -262,6 +262,31 @@ def test_coupled_flows_share_by_priority(way: str) -> None:
         assert camera + screen > 1.4e6
 
 
+def test_marks_are_told_by_rfc_6679() -> None:
+    """Transport-wide feedback says nothing of marks: the counts beside it do, once the path has been tried."""
+    require("namespaces")
+    made = paceline.parse(
+        """
+        duration = "10 s"
+        warmup = "3 s"
+        [link.bottleneck]
+        rate = "500 kbit/s"
+        delay = "10 ms"
+        queue = { kind = "codel", limit = "100 packets", ecn = true, target = "1 ms", interval = "20 ms" }
+        [flow.call]
+        cc = "nada"
+        params = { min_rate = 400e3 }
+        ecn = true
+        rtp = { feedback = "twcc", ecn_reports = true }
+        app = { kind = "encoder" }
+        """
+    )
+    for results in (paceline.run(made, record=("rtcp",)), paceline.emulate(made, record=("rtcp",))):
+        (row,) = results.flows.to_dicts()
+        assert row["ecn_marks"] > 3
+        assert results.series("rtcp")["ecn"].drop_nulls()[-1] == 1
+
+
 def test_a_warm_up_is_left_out_and_the_run_ends_with_its_duration() -> None:
     require("namespaces")
     # Slow to start over a long path; what waits in a second of queue at the end is not waited for.

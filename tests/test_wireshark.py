@@ -187,8 +187,9 @@ def test_rtp_and_rtcp(tmp_path: Path) -> None:
     assert header[0][2] in ("1", "True")
     assert header[0][3] == "18000"
     expected = {
-        "pt": "200,202,204,204,204,205,203",
-        "senderssrc": "0x00000002,0x00000002",
+        "pt": "200,202,207,204,204,204,205,205,203",
+        "senderssrc": "0x00000002,0x00000002,0x00000002,0x00000002",
+        "mediassrc": "0x00000003,0x00000003",
         "timestamp.ntp.msw": "2208988801",
         "timestamp.ntp.lsw": "2147483648",
         "timestamp.rtp": "5",
@@ -204,8 +205,10 @@ def test_rtp_and_rtcp(tmp_path: Path) -> None:
         "app.name": "PCLN,PCLN,PCLN",
         "app.subtype": "1,2,3",
         "app.data": "fffe000a,000000030000000000989680,000000030083126e",
-        "rtpfb.fmt": "11",
-        "fci": "00110003e0800000e08000007e818000",
+        "rtpfb.fmt": "11,8",
+        "fci": "00110003e0800000e08000007e818000,00010007000003e800000002001e000400050006",
+        "xr.bt": "13",
+        "xr.bl": "5",
         "length_check": "1",
     }
     (row,) = fields(capture, "rtcp.pt == 200", *(f"rtcp.{name}" for name in expected))

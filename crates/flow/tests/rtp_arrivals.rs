@@ -175,6 +175,8 @@ proptest! {
                 apps: Vec::new(),
                 arrivals: Some(ArrivalFeedback { reported, streams: vec![stream] }),
                 transport: Vec::new(),
+                ecn: vec![],
+                ecn_summary: vec![],
                 repair: Vec::new(),
                 reduced: false,
                 bye: None,

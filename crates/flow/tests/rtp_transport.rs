@@ -241,6 +241,8 @@ proptest! {
                 apps: Vec::new(),
                 arrivals: None,
                 transport: vec![feedback.clone(), feedback],
+                ecn: vec![],
+                ecn_summary: vec![],
                 repair: vec![],
                 bye: None,
                 reduced: true,

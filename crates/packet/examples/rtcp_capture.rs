@@ -46,6 +46,7 @@ fn everything() -> Compound {
     let received = Arrival::Received { ecn: Ecn::Ce, offset: ArrivalOffset::nearest(Span::from_millis(125)) };
     let packets = vec![received, Arrival::Missing, received];
     let stream = StreamArrivals { ssrc: Ssrc(3), begin: 17, packets };
+    let counts = EcnCounts { ect0: 1000, ect1: 2, ce: 30, not_ect: 4, lost: 5, duplicates: 6 };
     Compound {
         ssrc: Ssrc(2),
         sender: Some(SenderInfo { ntp, rtp: 5, packets: 6, octets: 7 }),
@@ -58,6 +59,8 @@ fn everything() -> Compound {
         ],
         arrivals: Some(ArrivalFeedback { reported: ntp.middle(), streams: vec![stream] }),
         transport: vec![],
+        ecn: vec![EcnFeedback { ssrc: Ssrc(3), extended_highest: 0x0001_0007, counts }],
+        ecn_summary: vec![EcnSummary { ssrc: Ssrc(3), counts }],
         repair: vec![],
         bye: Some(Bye { sources: vec![Ssrc(2)], reason: Some("end".into()) }),
         reduced: false,
@@ -80,7 +83,16 @@ fn alone() -> Compound {
 }
 
 fn empty() -> Compound {
-    Compound { sender: None, reports: vec![], apps: vec![], arrivals: None, bye: None, ..everything() }
+    Compound {
+        sender: None,
+        reports: vec![],
+        apps: vec![],
+        arrivals: None,
+        ecn: vec![],
+        ecn_summary: vec![],
+        bye: None,
+        ..everything()
+    }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,9 +1,11 @@
-//! What an RTCP compound packet says (RFC 3550 section 6, RFC 8888, RFC 4585, RFC 5506), as plain values; [`crate::wire::rtcp`] writes
+//! What an RTCP compound packet says (RFC 3550 section 6, RFC 8888, RFC 6679, RFC 4585, RFC 5506), as plain values; [`crate::wire::rtcp`] writes
 //! and reads them.
 
+mod ecn;
 mod repair;
 mod transport;
 
+pub use ecn::{EcnCounts, EcnFeedback, EcnSummary};
 pub use repair::{Nack, Repair};
 pub use transport::{ArrivalDelta, ReferenceTime, TransportFeedback};
 
@@ -32,6 +34,10 @@ pub struct Compound {
     pub arrivals: Option<ArrivalFeedback>,
     /// The same by transport-wide numbers, in the order of their sending.
     pub transport: Vec<TransportFeedback>,
+    /// What the participant has counted of the ECN field of sources' packets (RFC 6679 section 5.1), to be told at once.
+    pub ecn: Vec<EcnFeedback>,
+    /// The same beside its report blocks (section 5.2).
+    pub ecn_summary: Vec<EcnSummary>,
     /// What the participant would have sent again, or anew (RFC 4585).
     pub repair: Vec<Repair>,
     /// That the participant leaves (BYE, section 6.6).
@@ -309,12 +315,18 @@ impl Compound {
             .as_ref()
             .map_or(0, |a| 12 + a.streams.iter().map(|stream| 8 + padded(2 * stream.packets.len())).sum::<usize>());
         let transport = self.transport.iter().map(|feedback| padded(8 + transport_len(feedback)));
+        let ecn = EcnFeedback::WIRE_LEN * self.ecn.len();
+        let summary = match self.ecn_summary.len() {
+            0 => 0,
+            // its packet's header and source, and the block's header
+            count => 12 + EcnSummary::WIRE_LEN * count,
+        };
         let repair = self.repair.iter().map(Repair::wire_len);
         let bye = self
             .bye
             .as_ref()
             .map_or(0, |bye| 4 + 4 * bye.sources.len() + bye.reason.as_ref().map_or(0, |text| padded(1 + text.len())));
-        head + apps.sum::<usize>() + arrivals + transport.sum::<usize>() + repair.sum::<usize>() + bye
+        head + summary + apps.sum::<usize>() + arrivals + transport.sum::<usize>() + ecn + repair.sum::<usize>() + bye
     }
 }
 

@@ -177,6 +177,29 @@ fn the_bytes_of_nack_and_pli() {
     assert_eq!(twice.repair, [Repair::Nack(Nack { ssrc: Ssrc(9), lost: vec![5, 6, 7, 8] })]);
 }
 
+/// RFC 6679 sections 5.1 and 5.2. A block of another kind, or with a length that no summary has, says nothing.
+#[test]
+fn the_bytes_of_ecn_feedback_and_summary() {
+    let counts = EcnCounts { ect0: 1000, ect1: 2, ce: 30, not_ect: 0x104, lost: 5, duplicates: 6 };
+    let words = [0, 0, 3, 0xe8, 0, 0, 0, 2, 0, 30, 1, 4, 0, 5, 0, 6];
+    let feedback = EcnFeedback { ssrc: Ssrc(9), extended_highest: 0x1_0007, counts };
+    let alone = Compound { ecn: vec![feedback], reduced: true, ..plain(1, "") };
+    let bytes = [&[0x88, 205, 0, 7, 0, 0, 0, 1, 0, 0, 0, 9, 0, 1, 0, 7][..], &words].concat();
+    assert_eq!(encoded(&alone), bytes);
+    assert_eq!(decode(&bytes), Ok(alone));
+    let whole = Compound { ecn_summary: vec![EcnSummary { ssrc: Ssrc(9), counts }], ..plain(1, "a") };
+    let block = [&[13, 0, 0, 5, 0, 0, 0, 9][..], &words].concat();
+    let xr = [&[0x80, 207, 0, 7, 0, 0, 0, 1][..], &block].concat();
+    assert_eq!(encoded(&whole), [&encoded(&plain(1, "a")), &xr[..]].concat());
+    assert_eq!(decode(&encoded(&whole)), Ok(whole.clone()));
+    let more =
+        [&[0x80, 207, 0, 12, 0, 0, 0, 1, 4, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 13, 0, 0, 1, 0, 0, 0, 9][..], &block]
+            .concat();
+    assert_eq!(decode(&[&encoded(&plain(1, "a")), &more[..]].concat()), Ok(whole));
+    let cut = [0x80, 207, 0, 3, 0, 0, 0, 1, 13, 0, 0, 5, 0, 0, 0, 9];
+    assert_eq!(decode(&[&encoded(&plain(1, "a")), &cut[..]].concat()), Err(DecodeError::Content(207)));
+}
+
 #[test]
 fn what_is_out_of_range_has_no_encoding() {
     let refuses = |compound: Compound, error: EncodeError| {
@@ -359,7 +382,8 @@ proptest! {
         // the reference sorts the numbers, wherever they begin
         let sorted = |repair: &Repair| !matches!(repair, Repair::Nack(nack) if !nack.lost.is_sorted());
         let repair = whole.repair.into_iter().filter(sorted).collect();
-        let whole = Compound { apps, repair, arrivals: None, transport: vec![], ..whole };
+        let (arrivals, transport, ecn, ecn_summary) = (None, vec![], vec![], vec![]);
+        let whole = Compound { apps, repair, arrivals, transport, ecn, ecn_summary, ..whole };
         let bytes = encoded(&whole);
         prop_assert_eq!(&by_reference(&bytes), &whole);
         let theirs = written_by_reference(&whole);

@@ -95,6 +95,9 @@ pub struct RtpConfig {
     pub feedback: FeedbackConfig,
     /// Whether data packets are ECN-capable.
     pub ecn: bool,
+    /// Whether the receiver counts marks and tells of them, and the sender tries the path first (RFC 6679). Not with `nack`, whose
+    /// retransmissions have a source of their own.
+    pub ecn_reports: bool,
     /// Whether each write is a video frame: its packets share a timestamp, and the last of them has the marker.
     pub frames: bool,
     /// How far apart the frames are written; zero where there are none.
@@ -125,6 +128,7 @@ impl RtpConfig {
             feedback_interval: settings.feedback_interval,
             feedback: settings.feedback_config,
             ecn: false,
+            ecn_reports: false,
             frames: false,
             frame_period: Span::ZERO,
             nack: false,

@@ -7,12 +7,14 @@
 //! [`RtpReceiver::on_data`]; `timing` says when reports are sent, `source` validates and counts packets, `probe` measures
 //! the bottleneck, `participant` holds what both ends have. A controller may want to know instead, many times a second, when
 //! each packet arrived (RFC 8888): the receiver keeps an [`ArrivalLog`], the sender a [`SentLog`]. Where packets have
-//! transport-wide numbers, the receiver keeps a [`TransportLog`] of them instead; `due` says when feedback leaves.
+//! transport-wide numbers, the receiver keeps a [`TransportLog`] of them instead; `due` says when feedback leaves, `ecn` what becomes of
+//! the ECN field (RFC 6679).
 //! [`RtpListener`] hears senders that are not ours.
 
 mod arrivals;
 mod config;
 mod due;
+mod ecn;
 mod listener;
 mod nack;
 mod participant;

@@ -58,6 +58,8 @@ impl Participant {
             apps: Vec::new(),
             arrivals: None,
             transport: Vec::new(),
+            ecn: Vec::new(),
+            ecn_summary: Vec::new(),
             repair: Vec::new(),
             bye: None,
             reduced: false,

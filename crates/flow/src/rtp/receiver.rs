@@ -2,6 +2,7 @@
 
 use super::arrivals::ArrivalLog;
 use super::due::FeedbackTimer;
+use super::ecn::EcnLog;
 use super::nack::NackLog;
 use super::participant::{self, Participant};
 use super::probe::PacketPairs;
@@ -11,7 +12,9 @@ use super::transport::TransportLog;
 use super::{FeedbackFormat, LossField, RtpConfig};
 use crate::{Arrived, ReceiverStats, Transmit};
 use paceline_control::RtpFeedback;
-use paceline_packet::rtcp::{App, ArrivalFeedback, Bottleneck, Compound, Loss, Nack, Repair, ReportBlock};
+use paceline_packet::rtcp::{
+    App, ArrivalFeedback, Bottleneck, Compound, EcnFeedback, EcnSummary, Loss, Nack, Repair, ReportBlock,
+};
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::{Extra, Flags, NtpMiddle, NtpSpan, Packet};
 use paceline_random::Stream;
@@ -51,9 +54,16 @@ struct Heard {
     /// The numbers of those packets, for as long as copies of them may come.
     early: Vec<u16>,
     nacks: NackLog,
+    ecn: EcnLog,
 }
 
 impl Heard {
+    /// What has been counted of the ECN field.
+    fn ecn_feedback(&mut self) -> EcnFeedback {
+        let counts = self.ecn.tell(self.source.cumulative_lost());
+        EcnFeedback { ssrc: self.ssrc, extended_highest: self.source.extended_highest(), counts }
+    }
+
     /// Notes when a packet has come; whether there is something to tell. What has no transport-wide number cannot be told of
     /// by such.
     fn note(&mut self, now: Time, flags: Flags, data: &RtpData, format: FeedbackFormat) -> bool {
@@ -92,6 +102,9 @@ pub struct RtpReceiver {
     /// Of feedback on arrivals.
     feedback: FeedbackTimer,
     sender: Option<Heard>,
+    /// When feedback on the ECN field is due that rides on no other, and before when the session's bandwidth allows none.
+    ecn_due: Time,
+    ecn_free: Time,
     /// Another source that may take the sender's place: it has begun anew.
     candidate: Option<(Ssrc, RtpSource)>,
     /// When anything last came.
@@ -110,6 +123,8 @@ impl RtpReceiver {
             timer: None,
             feedback: FeedbackTimer::new(),
             sender: None,
+            ecn_due: Time::NEVER,
+            ecn_free: Time::ZERO,
             candidate: None,
             heard: Time::ZERO,
             stats: ReceiverStats::default(),
@@ -122,7 +137,7 @@ impl RtpReceiver {
     #[must_use]
     pub fn next_wake(&self) -> Time {
         let again = self.sender.as_ref().map_or(Time::NEVER, |heard| heard.nacks.due());
-        self.timer.as_ref().map_or(Time::NEVER, ReportTimer::due).min(self.feedback.due()).min(again)
+        self.timer.as_ref().map_or(Time::NEVER, ReportTimer::due).min(self.feedback.due()).min(again).min(self.ecn_due)
     }
 
     /// Counts up to now. Packets and bytes on the wire include the sender's reports.
@@ -207,9 +222,20 @@ impl RtpReceiver {
             return Arrived::default();
         }
         let Some(heard) = &mut self.sender else { return Arrived::default() };
+        let lost = if self.config.ecn_reports { heard.source.cumulative_lost() } else { 0 };
         let verdict = heard.source.update(data.sequence);
         if verdict == Verdict::Stray {
             return Arrived::default();
+        }
+        if self.config.ecn_reports {
+            heard.ecn.arrived(packet.flags, verdict == Verdict::Copy);
+            if heard.source.cumulative_lost() > lost {
+                heard.ecn.lost();
+            }
+            // on feedback on arrivals it rides along
+            if heard.ecn.has_news() && self.config.settings.feedback == RtpFeedback::Reports {
+                self.ecn_due = self.ecn_due.min(now.max(self.ecn_free));
+            }
         }
         let tells = self.config.settings.feedback == RtpFeedback::Arrivals && {
             let news = heard.note(now, packet.flags, data, self.config.feedback.format);
@@ -252,10 +278,26 @@ impl RtpReceiver {
         if tells {
             self.send_feedback(now, out);
         }
+        if self.ecn_due <= now {
+            self.send_ecn(now, out);
+        }
         if asks {
             self.ask(now, out);
         }
         arrived
+    }
+
+    /// Tells at once what was counted of the ECN field (RFC 6679 section 7.3.2), as often as the session's bandwidth allows.
+    #[cold]
+    fn send_ecn(&mut self, now: Time, out: &mut impl Transmit) {
+        self.ecn_due = Time::NEVER;
+        let Some(heard) = self.sender.as_mut().filter(|heard| heard.ecn.has_news()) else { return };
+        let ecn = vec![heard.ecn_feedback()];
+        let size = self.transmit(Compound { ecn, ..self.us.report() }, now, out);
+        if let Some(timer) = &mut self.timer {
+            timer.received(size);
+        }
+        self.ecn_free = now + self.config.feedback_share(size);
     }
 
     /// A packet beside the media: one that is sent again, or a filler.
@@ -338,8 +380,8 @@ impl RtpReceiver {
     fn hear(&self, ssrc: Ssrc, source: RtpSource) -> Heard {
         let pairs = PacketPairs::new(self.config.probe);
         let (arrivals, numbered) = (ArrivalLog::default(), TransportLog::default());
-        let (report, early, nacks) = (None, Vec::new(), NackLog::default());
-        Heard { ssrc, source, pairs, arrivals, numbered, report, fresh: 0, fresh_before: 0, held: 0, early, nacks }
+        let (report, early, nacks, ecn) = (None, Vec::new(), NackLog::default(), EcnLog::default());
+        Heard { ssrc, source, pairs, arrivals, numbered, report, fresh: 0, fresh_before: 0, held: 0, early, nacks, ecn }
     }
 
     fn control(&mut self, now: Time, size: u16, report: &Compound, out: &mut impl Transmit) {
@@ -367,6 +409,7 @@ impl RtpReceiver {
         self.timer = None;
         self.feedback = FeedbackTimer::new();
         self.sender = None;
+        self.ecn_due = Time::NEVER;
         self.candidate = None;
     }
 
@@ -374,6 +417,9 @@ impl RtpReceiver {
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.feedback.due() <= now {
             self.send_feedback(now, out);
+        }
+        if self.ecn_due <= now {
+            self.send_ecn(now, out);
         }
         if self.sender.as_ref().is_some_and(|heard| heard.nacks.due() <= now) {
             self.ask(now, out);
@@ -409,6 +455,11 @@ impl RtpReceiver {
         if report.arrivals.is_none() && report.transport.is_empty() {
             return self.feedback.nothing();
         }
+        // RFC 8888 tells of marks itself
+        let marks_too = self.config.feedback.format == FeedbackFormat::Transport || !heard.ecn.has_told();
+        if self.config.ecn_reports && heard.ecn.has_news() && marks_too {
+            report.ecn.push(heard.ecn_feedback());
+        }
         let size = self.transmit(report, now, out);
         if let Some(timer) = &mut self.timer {
             // it counts for the mean size of reports, though not as one of them
@@ -437,6 +488,10 @@ impl RtpReceiver {
             if self.config.loss == LossField::ThirtyTwo {
                 let fraction = Loss::fraction_of(interval.expected, interval.received);
                 report.apps.push(App::Loss(Loss { ssrc: heard.ssrc, fraction }));
+            }
+            if self.config.ecn_reports {
+                let EcnFeedback { ssrc, counts, .. } = heard.ecn_feedback();
+                report.ecn_summary.push(EcnSummary { ssrc, counts });
             }
             if let Some(rate) = heard.pairs.estimate() {
                 report.apps.push(App::Bottleneck(Bottleneck { ssrc: heard.ssrc, rate }));

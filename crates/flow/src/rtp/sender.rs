@@ -10,6 +10,7 @@ mod shared;
 use self::filling::Filling;
 use self::frames::{Frame, Needs};
 use self::resend::{History, Kept};
+use super::ecn::EcnCheck;
 use super::participant::{self, Participant, sender_info};
 use super::sent::SentLog;
 use super::timing::ReportTimer;
@@ -129,6 +130,8 @@ struct Session {
     answered: bool,
     /// A report of ours has left.
     spoken: bool,
+    /// Whether packets may be ECN-capable, where that is tried.
+    ecn: EcnCheck,
 }
 
 impl Session {
@@ -146,6 +149,7 @@ impl Session {
             at_report: (first, first),
             answered: false,
             spoken: false,
+            ecn: EcnCheck::new(),
         }
     }
 }
@@ -497,6 +501,8 @@ impl RtpSender {
                 (ssrc, next)
             }
         };
+        let flags = self.flags(packet.number);
+        let flags = if what.original.is_some() { flags.with(Flags::RETRANSMISSION) } else { flags };
         let data = RtpData {
             ssrc,
             timestamp: self.session.numbers.1.wrapping_add(ticks(what.captured)),
@@ -510,7 +516,7 @@ impl RtpSender {
             seq: u32::from(sequence),
             stamp: Stamp::at(what.captured),
             size,
-            flags: if what.original.is_some() { self.flags().with(Flags::RETRANSMISSION) } else { self.flags() },
+            flags,
             extra: Some(Extra::Rtp(data)),
         });
     }
@@ -527,8 +533,9 @@ impl RtpSender {
 
     /// What the IP header says of marks.
     #[inline]
-    fn flags(&self) -> Flags {
-        match (self.config.ecn, self.config.settings.l4s) {
+    fn flags(&mut self, number: u32) -> Flags {
+        let capable = self.config.ecn && (!self.config.ecn_reports || self.session.ecn.mark(number));
+        match (capable, self.config.settings.l4s) {
             (false, _) => Flags::NONE,
             (true, false) => Flags::ECT,
             (true, true) => Flags::ECT.with(Flags::L4S),
@@ -595,5 +602,8 @@ impl RtpSender {
         to.seconds("rtt", known(self.rtt.as_secs_f64()));
         to.bits_per_second("target", self.target().map_or(f64::NAN, Rate::bps));
         to.packets("window", known(self.window()));
+        if self.config.ecn_reports {
+            to.number("ecn", self.session.ecn.gauge());
+        }
     }
 }

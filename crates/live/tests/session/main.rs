@@ -376,6 +376,8 @@ fn forged_reports_are_no_sign_of_life() {
                 apps: Vec::new(),
                 arrivals: None,
                 transport: Vec::new(),
+                ecn: vec![],
+                ecn_summary: vec![],
                 repair: vec![],
                 bye: None,
                 reduced: false,

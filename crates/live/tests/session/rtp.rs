@@ -139,6 +139,8 @@ pub(super) fn empty() -> Compound {
         apps: Vec::new(),
         arrivals: None,
         transport: Vec::new(),
+        ecn: vec![],
+        ecn_summary: vec![],
         repair: vec![],
         bye: None,
         reduced: false,

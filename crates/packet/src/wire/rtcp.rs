@@ -2,10 +2,11 @@
 //! APP packets of this project (`docs/wire/rtcp.md`).
 //!
 //! [`encode`] writes a compound packet in one order: SR or RR, further RRs if there are more than 31 report blocks,
-//! SDES with the CNAME, APP, RFC 8888's feedback, transport-wide feedback, NACK and PLI (RFC 4585), BYE. [`decode`] reads every order that RFC 3550
+//! SDES with the CNAME, the ECN summary (XR, RFC 6679), APP, RFC 8888's feedback, transport-wide feedback, ECN feedback (RFC 6679), NACK
+//! and PLI (RFC 4585), BYE. [`decode`] reads every order that RFC 3550
 //! allows, and leaves out what [`Compound`] has no place for: other packet types, other SDES items, profile-specific
 //! extensions, padding, and what a translator may have appended of other participants. Of packets of reduced size (RFC 5506)
-//! both know those that hold feedback on arrivals, NACK and PLI alone.
+//! both know those that hold feedback on arrivals and on the ECN field, NACK and PLI alone.
 
 mod read;
 mod transport;
@@ -14,7 +15,8 @@ pub use read::{decode, decode_logged};
 pub(crate) use transport::len as transport_len;
 
 use crate::rtcp::{
-    App, Arrival, ArrivalFeedback, Bye, Compound, Repair, ReportBlock, SenderInfo, StreamArrivals, TransportFeedback,
+    App, Arrival, ArrivalFeedback, Bye, Compound, EcnCounts, EcnSummary, Repair, ReportBlock, SenderInfo,
+    StreamArrivals, TransportFeedback,
 };
 
 const SR: u8 = 200;
@@ -32,6 +34,11 @@ const NACK: u8 = 1;
 const PLI: u8 = 1;
 /// Of RTPFB: congestion control feedback (RFC 8888 section 3.1).
 const CCFB: u8 = 11;
+/// Of RTPFB: what has been counted of the ECN field (RFC 6679 section 5.1).
+const ECN: u8 = 8;
+/// Extended reports (RFC 3611), and of them the ECN summary (RFC 6679 section 5.2).
+const XR: u8 = 207;
+const ECN_SUMMARY: u8 = 13;
 /// Of RTPFB: transport-wide feedback (section 3.1 of its draft).
 const TWCC: u8 = 15;
 const CNAME: u8 = 1;
@@ -171,15 +178,19 @@ pub fn encode(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> 
 
 fn write(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
     if compound.reduced {
-        let Compound { sender, reports, cname, apps, arrivals, transport, repair, bye, .. } = compound;
-        let beside = sender.is_some() || !reports.is_empty() || !cname.is_empty() || !apps.is_empty() || bye.is_some();
-        if beside || arrivals.is_none() && transport.is_empty() && repair.is_empty() {
+        let Compound { sender, reports, cname, apps, ecn_summary, bye, .. } = compound;
+        let named = sender.is_some() || !reports.is_empty() || !cname.is_empty();
+        let beside = named || !apps.is_empty() || !ecn_summary.is_empty() || bye.is_some();
+        if beside || !has_feedback(compound) {
             return Err(EncodeError::Reduced);
         }
     } else {
         reports(compound, to)?;
     }
     let ssrc = compound.ssrc.0;
+    if !compound.ecn_summary.is_empty() {
+        summary(ssrc, &compound.ecn_summary, to)?;
+    }
     for app in &compound.apps {
         application(ssrc, app, to)?;
     }
@@ -201,10 +212,49 @@ fn write(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
             Ok(())
         })?;
     }
+    for ecn in &compound.ecn {
+        packet(to, RTPFB, ECN, |to| {
+            put(to, ssrc);
+            put(to, ecn.ssrc.0);
+            put(to, ecn.extended_highest);
+            counts(&ecn.counts, to);
+            Ok(())
+        })?;
+    }
     for repair in &compound.repair {
         ask(ssrc, repair, to)?;
     }
     compound.bye.as_ref().map_or(Ok(()), |bye| goodbye(bye, to))
+}
+
+/// Whether it has what may stand alone (RFC 5506).
+fn has_feedback(compound: &Compound) -> bool {
+    let Compound { arrivals, transport, ecn, repair, .. } = compound;
+    arrivals.is_some() || !transport.is_empty() || !ecn.is_empty() || !repair.is_empty()
+}
+
+/// The ECN summary: one block of an extended report.
+fn summary(ssrc: u32, all: &[EcnSummary], to: &mut Vec<u8>) -> Result<(), EncodeError> {
+    packet(to, XR, 0, |to| {
+        put(to, ssrc);
+        let words = EcnSummary::WIRE_LEN / 4 * all.len();
+        let words = u16::try_from(words).map_err(|_| EncodeError::Length(4 * words))?;
+        to.extend([ECN_SUMMARY, 0]);
+        to.extend(words.to_be_bytes());
+        for one in all {
+            put(to, one.ssrc.0);
+            counts(&one.counts, to);
+        }
+        Ok(())
+    })
+}
+
+fn counts(counts: &EcnCounts, to: &mut Vec<u8>) {
+    put(to, counts.ect0);
+    put(to, counts.ect1);
+    for count in [counts.ce, counts.not_ect, counts.lost, counts.duplicates] {
+        to.extend(count.to_be_bytes());
+    }
 }
 
 /// NACK and PLI.

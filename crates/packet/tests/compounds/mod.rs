@@ -22,8 +22,20 @@ pub const BLOCK: ReportBlock = ReportBlock {
 /// A receiver report without a block.
 pub fn plain(ssrc: u32, cname: &str) -> Compound {
     let (ssrc, cname) = (Ssrc(ssrc), cname.into());
-    let (reports, apps, transport, repair) = (vec![], vec![], vec![], vec![]);
-    Compound { ssrc, sender: None, reports, cname, apps, arrivals: None, transport, repair, bye: None, reduced: false }
+    Compound {
+        ssrc,
+        sender: None,
+        reports: vec![],
+        cname,
+        apps: vec![],
+        arrivals: None,
+        transport: vec![],
+        ecn: vec![],
+        ecn_summary: vec![],
+        repair: vec![],
+        bye: None,
+        reduced: false,
+    }
 }
 
 fn text() -> impl Strategy<Value = Arc<str>> {
@@ -115,15 +127,41 @@ pub fn repair() -> impl Strategy<Value = Repair> {
     prop_oneof![nack, any::<u32>().prop_map(|ssrc| Repair::Pli(Ssrc(ssrc)))]
 }
 
+fn counts() -> impl Strategy<Value = EcnCounts> {
+    any::<(u32, u32, u16, u16, u16, u16)>().prop_map(|(ect0, ect1, ce, not_ect, lost, duplicates)| EcnCounts {
+        ect0,
+        ect1,
+        ce,
+        not_ect,
+        lost,
+        duplicates,
+    })
+}
+
+/// ECN feedback.
+pub fn ecn() -> impl Strategy<Value = EcnFeedback> {
+    (any::<(u32, u32)>(), counts()).prop_map(|((ssrc, extended_highest), counts)| EcnFeedback {
+        ssrc: Ssrc(ssrc),
+        extended_highest,
+        counts,
+    })
+}
+
+/// What stands beside report blocks.
+pub fn ecn_summary() -> impl Strategy<Value = EcnSummary> {
+    (any::<u32>(), counts()).prop_map(|(ssrc, counts)| EcnSummary { ssrc: Ssrc(ssrc), counts })
+}
+
 /// Any packet of reduced size that has an encoding.
 pub fn reduced() -> impl Strategy<Value = Compound> {
-    (any::<u32>(), prop::option::of(arrivals()), vec(transport(), 0..3), vec(repair(), 0..3))
-        .prop_filter("some feedback", |(_, arrivals, transport, repair)| {
-            arrivals.is_some() || !transport.is_empty() || !repair.is_empty()
+    (any::<u32>(), prop::option::of(arrivals()), vec(transport(), 0..3), vec(ecn(), 0..2), vec(repair(), 0..3))
+        .prop_filter("some feedback", |(_, arrivals, transport, ecn, repair)| {
+            arrivals.is_some() || !transport.is_empty() || !ecn.is_empty() || !repair.is_empty()
         })
-        .prop_map(|(ssrc, arrivals, transport, repair)| Compound {
+        .prop_map(|(ssrc, arrivals, transport, ecn, repair)| Compound {
             arrivals,
             transport,
+            ecn,
             repair,
             reduced: true,
             ..plain(ssrc, "")
@@ -149,19 +187,24 @@ pub fn compound() -> impl Strategy<Value = Compound> {
         vec(app(), 0..4),
         prop::option::of(arrivals()),
         vec(transport(), 0..3),
+        (vec(ecn(), 0..3), vec(ecn_summary(), 0..4)),
         vec(repair(), 0..3),
         prop::option::of(bye),
     )
-        .prop_map(|(ssrc, sender, reports, cname, apps, arrivals, transport, repair, bye)| Compound {
-            ssrc: Ssrc(ssrc),
-            sender,
-            reports,
-            cname,
-            apps,
-            arrivals,
-            transport,
-            repair,
-            bye,
-            reduced: false,
+        .prop_map(|(ssrc, sender, reports, cname, apps, arrivals, transport, (ecn, ecn_summary), repair, bye)| {
+            Compound {
+                ssrc: Ssrc(ssrc),
+                sender,
+                reports,
+                cname,
+                apps,
+                arrivals,
+                transport,
+                ecn,
+                ecn_summary,
+                repair,
+                bye,
+                reduced: false,
+            }
         })
 }

@@ -72,6 +72,12 @@ pub struct RtpTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "`false`; not there for `lda-plus`"))]
     pub reduced_size: Option<bool>,
+    /// The receiver counts marks and tells of them at once and with each report, a mark counts as a loss, and the sender tries the path
+    /// with two packets a report first, and stops where the field is cleared (RFC 6679). With `ecn = true`, and without `nack`. Beside
+    /// `feedback = "rfc8888"`, which tells of marks itself, it is the trial alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "`true` for `lda-plus` with `ecn = true`, else `false`"))]
+    pub ecn_reports: Option<bool>,
     /// The receiver asks for packets that have not come (NACK, RFC 4585), and they are sent again (RFC 4588), by libwebrtc's rules.
     /// With `feedback = "twcc"` alone.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -151,6 +157,7 @@ impl Default for RtpTable {
             feedback_frames: None,
             feedback_share: None,
             reduced_size: None,
+            ecn_reports: None,
             nack: false,
         }
     }
@@ -232,6 +239,7 @@ impl RtpTable {
                 share: self.feedback_share.map(|share| share.0),
                 reduced: self.reduced_size.unwrap_or_default(),
             },
+            ecn_reports: self.ecn_reports.unwrap_or(defaults.ecn && defaults.settings.feedback == RtpFeedback::Reports),
             nack: self.nack,
             ..defaults
         }

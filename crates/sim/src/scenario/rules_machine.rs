@@ -72,14 +72,13 @@ impl Rules {
             ("ecn_feedback", flow.ecn_feedback.is_some()),
             ("handshake", flow.handshake.is_some()),
         ];
-        // UDP reports nothing, RTCP's packets have the size that they have, of all these only TFRC heeds marks, and who is
-        // told of arrivals, and only the machine of per-packet acknowledgements adds to its gaps
+        // UDP reports nothing, RTCP's packets have the size that they have, of all these only TFRC and RTP heed marks, and only the machine of per-packet acknowledgements adds to its gaps
         let overhead = ("send_overhead", flow.send_overhead > Span::ZERO);
         let rare = [("ecn", flow.ecn.is_some()), overhead, ("ack_size", flow.ack_size.is_some())];
         let of_others = match scheme.machine {
             Machine::Acks => &rare[..1],
-            Machine::Rtp if wants_arrivals(scheme) => &rare[1..],
-            Machine::Rtp | Machine::Udp => &rare[..],
+            Machine::Rtp => &rare[1..],
+            Machine::Udp => &rare[..],
             Machine::Tcp(_) => &[],
             Machine::Tfrc => &rare[1..2],
         };
@@ -179,6 +178,13 @@ impl Rules {
                 false => format!("is not there for `{}`, which has no feedback on arrivals; leave the key out", scheme.name),
             };
             self.note(join(&at, "nack"), problem);
+        }
+        if rtp.ecn_reports == Some(true) && (flow.ecn != Some(true) || rtp.nack) {
+            let problem = match rtp.nack {
+                true => "goes without `nack`, whose retransmissions have a source of their own: leave one of both out",
+                false => "tells of no marks without `ecn = true`: set that, or leave it out",
+            };
+            self.note(join(&at, "ecn_reports"), problem);
         }
         if rtp.probe_burst == 1 {
             self.note(join(&at, "probe_burst"), "`1` makes no pair: it must be 0 (no probing), or from 2 to 100");

@@ -39,10 +39,11 @@ impl Warnings<'_> {
             );
             self.note(&key, problem);
         }
-        let twcc = flow.rtp.as_ref().is_some_and(|rtp| rtp.feedback == Some(FeedbackKind::Twcc));
+        let reports = flow.rtp.as_ref().is_some_and(|rtp| rtp.ecn_reports == Some(true));
+        let twcc = !reports && flow.rtp.as_ref().is_some_and(|rtp| rtp.feedback == Some(FeedbackKind::Twcc));
         if flow.ecn == Some(true) && twcc && flow.cc != "gcc" {
             let problem = "marks are not told of with `rtp.feedback = \"twcc\"`, so that the sender goes on as if there were none: leave this \
-                           out, or use `\"rfc8888\"`";
+                           out, or use `\"rfc8888\"` or `rtp.ecn_reports = true`";
             self.note(&key, problem);
         }
     }

@@ -3,10 +3,10 @@
 use super::RtpSender;
 use crate::Transmit;
 use crate::rtp::sent::Told;
-use paceline_control::{Arrivals, Controller, Fate, Interval, RtpEvent, RtpFeedback, RtpReport};
+use paceline_control::{Arrivals, Controller, Fate, Interval, PacketFate, RtpEvent, RtpFeedback, RtpReport};
 use paceline_packet::rtcp::{App, Compound, ReportBlock};
 use paceline_packet::{Extra, Ntp, Packet};
-use paceline_units::{Size, Span, Time};
+use paceline_units::{Ratio, Size, Span, Time};
 
 /// How long a first answer may take (RFC 5348 section 4.2).
 const FIRST_ROUND_TRIP: Span = Span::from_secs(2);
@@ -29,6 +29,9 @@ impl RtpSender {
         if !report.repair.is_empty() {
             self.asked(now, report);
         }
+        if self.config.ecn_reports {
+            self.counted(report);
+        }
         if self.config.settings.feedback == RtpFeedback::Arrivals {
             let told = if self.is_numbered() { self.numbered(now, report) } else { self.sequenced(now, report) };
             match told {
@@ -40,22 +43,44 @@ impl RtpSender {
         }
         let us = self.session.us.ssrc;
         let block = report.reports.iter().find(|block| block.ssrc == us);
-        if let Some((block, newest)) = block.and_then(|block| Some((block, self.newest(block)?))) {
+        let newest =
+            |block: &ReportBlock| self.sent_as(block.extended_highest).filter(|newest| *newest >= self.reported);
+        if let Some((block, newest)) = block.and_then(|block| Some((block, newest(block)?))) {
+            let since = newest + 1 - self.reported;
             self.reported = newest + 1;
-            self.heed(now, block, report, out);
+            self.heed(now, since, block, report, out);
         }
     }
 
-    /// The newest packet that a block tells of, if no report has told of it yet. The block has 16 bits of it and its own
-    /// count of cycles, which begins anew where the receiver does; it cannot be more than those behind what has been sent.
-    fn newest(&self, block: &ReportBlock) -> Option<u32> {
-        let behind = self.on_the_wire(self.supply.next()).wrapping_sub(1).wrapping_sub(block.extended_highest as u16);
-        let newest = self.supply.next().checked_sub(1)?.checked_sub(u32::from(behind))?;
-        (newest >= self.reported && newest >= self.first).then_some(newest)
+    /// The packet with this number. A receiver has 16 bits of it and its own count of cycles, which begins anew where the receiver
+    /// does; it cannot be more than those behind what has been sent.
+    fn sent_as(&self, extended: u32) -> Option<u32> {
+        let behind = self.on_the_wire(self.next()).wrapping_sub(1).wrapping_sub(extended as u16);
+        let number = self.next().checked_sub(1)?.checked_sub(u32::from(behind))?;
+        (number >= self.first).then_some(number)
     }
 
-    /// A block that tells something new.
-    fn heed(&mut self, now: Time, block: &ReportBlock, report: &Compound, out: &mut impl Transmit) {
+    /// What the receiver has counted of the ECN field, or that it says nothing of it (RFC 6679).
+    #[cold]
+    fn counted(&mut self, report: &Compound) {
+        let us = self.session.us.ssrc;
+        let block = report.reports.iter().find(|block| block.ssrc == us);
+        let highest = block.and_then(|block| self.sent_as(block.extended_highest));
+        let summary = report.ecn_summary.iter().find(|summary| summary.ssrc == us);
+        let told = summary.and_then(|summary| Some((summary.counts, highest?)));
+        let feedback = report.ecn.iter().filter(|feedback| feedback.ssrc == us);
+        let numbered: Vec<_> =
+            feedback.filter_map(|feedback| Some((feedback.counts, self.sent_as(feedback.extended_highest)?))).collect();
+        if let (true, None, Some(number)) = (numbered.is_empty(), told, highest) {
+            self.session.ecn.silent(number);
+        }
+        for (counts, number) in numbered.into_iter().chain(told) {
+            self.session.ecn.told(counts, number, self.next());
+        }
+    }
+
+    /// A block that tells something new, of so many packets.
+    fn heed(&mut self, now: Time, since: u32, block: &ReportBlock, report: &Compound, out: &mut impl Transmit) {
         self.account(now);
         let us = self.session.us.ssrc;
         let rtt = self.round_trip(now, block);
@@ -73,6 +98,9 @@ impl RtpSender {
                 _ => {}
             }
         }
+        // a mark is a loss (RFC 6679 section 7.3.3)
+        let marked = f64::from(self.session.ecn.take_marks()) / f64::from(since);
+        let loss = Ratio((loss.0 + marked).min(1.0));
         self.loss = loss.0;
         self.stats.window_cuts += u64::from(loss.0 > 0.0);
         let interval = if core::mem::take(&mut self.used) { Interval::Used } else { Interval::DataLimited };
@@ -112,8 +140,11 @@ impl RtpSender {
     }
 
     /// Feedback on the arrival of packets: what it tells anew goes to the controller.
-    fn arrivals(&mut self, now: Time, told: Told, out: &mut impl Transmit) {
+    fn arrivals(&mut self, now: Time, mut told: Told, out: &mut impl Transmit) {
         self.account(now);
+        if self.config.ecn_reports && self.is_numbered() {
+            mark(&mut told.packets, self.session.ecn.take_marks());
+        }
         let rtt = told.rtt.map(|rtt| rtt.max(LEAST_RTT));
         if let Some(rtt) = rtt {
             self.stats.round_trip(rtt);
@@ -192,4 +223,13 @@ impl RtpSender {
         }
         self.silence = now + interval.max(self.rtt);
     }
+}
+
+/// So many of these packets were marked. Which ones the counts of RFC 6679 do not say: the newest.
+fn mark(packets: &mut [PacketFate], many: u32) {
+    let came = packets.iter_mut().rev().filter_map(|packet| match &mut packet.fate {
+        Fate::Arrived { marked, .. } => Some(marked),
+        _ => None,
+    });
+    came.take(many as usize).for_each(|marked| *marked = true);
 }

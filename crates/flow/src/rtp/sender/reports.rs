@@ -39,6 +39,7 @@ impl RtpSender {
             report.apps.push(App::Probe(Probe { first: self.on_the_wire(self.supply.next()), count }));
         }
         let size = self.transmit(report, now, out);
+        self.session.ecn.reported();
         self.session.at_report = (self.supply.next(), self.session.at_report.0);
         if let Some(timer) = &mut self.session.timer {
             timer.sent(now, size);

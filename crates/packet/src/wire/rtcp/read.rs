@@ -1,12 +1,13 @@
 //! Reading RTCP compound packets.
 
 use super::{
-    APP, BOTTLENECK, BYE, CCFB, CNAME, DecodeError, LOSS, NACK, PLI, PROBE, PSFB, RR, RTPFB, SDES, SR, TWCC, transport,
+    APP, BOTTLENECK, BYE, CCFB, CNAME, DecodeError, ECN, ECN_SUMMARY, LOSS, NACK, PLI, PROBE, PSFB, RR, RTPFB, SDES,
+    SR, TWCC, XR, has_feedback, transport,
 };
 use crate::ntp::{Ntp, NtpMiddle, NtpSpan};
 use crate::rtcp::{
-    App, Arrival, ArrivalFeedback, ArrivalOffset, Bottleneck, Bye, Compound, Ecn, Loss, Nack, OtherApp, Probe, Repair,
-    ReportBlock, SenderInfo, StreamArrivals, TransportFeedback,
+    App, Arrival, ArrivalFeedback, ArrivalOffset, Bottleneck, Bye, Compound, Ecn, EcnCounts, EcnFeedback, EcnSummary,
+    Loss, Nack, OtherApp, Probe, Repair, ReportBlock, SenderInfo, StreamArrivals, TransportFeedback,
 };
 use crate::rtp::Ssrc;
 use crate::wire::bytes::Bytes;
@@ -58,6 +59,8 @@ fn read(bytes: &[u8]) -> Result<(Compound, Option<Arc<str>>), DecodeError> {
         apps: Vec::new(),
         arrivals: None,
         transport: Vec::new(),
+        ecn: Vec::new(),
+        ecn_summary: Vec::new(),
         repair: Vec::new(),
         bye: None,
         reduced: matches!(first.kind, RTPFB | PSFB),
@@ -68,7 +71,7 @@ fn read(bytes: &[u8]) -> Result<(Compound, Option<Arc<str>>), DecodeError> {
         let kind = packet.kind;
         let short = DecodeError::Content(kind);
         match kind {
-            SR | RR | SDES | APP | BYE if compound.reduced => return Err(DecodeError::Beside(kind)),
+            SR | RR | SDES | APP | BYE | XR if compound.reduced => return Err(DecodeError::Beside(kind)),
             SR | RR => report(&mut compound, packet).ok_or(short)??,
             SDES => {
                 if let Some(name) = name_of(ssrc, packet).ok_or(short)? {
@@ -96,6 +99,8 @@ fn read(bytes: &[u8]) -> Result<(Compound, Option<Arc<str>>), DecodeError> {
                     compound.transport.push(feedback);
                 }
             }
+            RTPFB if packet.count == ECN => compound.ecn.extend(counted(ssrc, packet).ok_or(short)?),
+            XR => summaries(&mut compound, packet).ok_or(short)?,
             RTPFB if packet.count == NACK => compound.repair.extend(nack(ssrc, packet).ok_or(short)?),
             PSFB if packet.count == PLI => {
                 let mut content = packet.content;
@@ -110,7 +115,7 @@ fn read(bytes: &[u8]) -> Result<(Compound, Option<Arc<str>>), DecodeError> {
         }
         packet = next(&mut rest)?;
     }
-    if compound.reduced && compound.arrivals.is_none() && compound.transport.is_empty() && compound.repair.is_empty() {
+    if compound.reduced && !has_feedback(&compound) {
         return Err(DecodeError::Nothing);
     }
     Ok((compound, cname))
@@ -250,6 +255,45 @@ fn feedback(ssrc: Ssrc, packet: Packet<'_>) -> Option<Result<Option<ArrivalFeedb
     }
     let reported = NtpMiddle(content.u32()?);
     Some(Ok(ours.then_some(ArrivalFeedback { reported, streams })))
+}
+
+fn counts(content: &mut Bytes<'_>) -> Option<EcnCounts> {
+    Some(EcnCounts {
+        ect0: content.u32()?,
+        ect1: content.u32()?,
+        ce: content.u16()?,
+        not_ect: content.u16()?,
+        lost: content.u16()?,
+        duplicates: content.u16()?,
+    })
+}
+
+/// An ECN feedback report (RFC 6679 section 5.1), if it is of `ssrc`. `None`: too short.
+fn counted(ssrc: Ssrc, packet: Packet<'_>) -> Option<Option<EcnFeedback>> {
+    let mut content = packet.content;
+    let ours = Ssrc(content.u32()?) == ssrc;
+    let (source, extended_highest) = (Ssrc(content.u32()?), content.u32()?);
+    let counts = counts(&mut content)?;
+    Some(ours.then_some(EcnFeedback { ssrc: source, extended_highest, counts }))
+}
+
+/// The ECN summaries of an extended report (RFC 3611, RFC 6679 section 5.2). `None`: a block is too short. A block whose length
+/// is no multiple of a summary's says nothing.
+fn summaries(compound: &mut Compound, packet: Packet<'_>) -> Option<()> {
+    let mut content = packet.content;
+    let ours = Ssrc(content.u32()?) == compound.ssrc;
+    while !content.0.is_empty() {
+        let (kind, _, words) = (content.u8()?, content.u8()?, usize::from(content.u16()?));
+        let mut block = Bytes(content.take(4 * words)?);
+        if !ours || kind != ECN_SUMMARY || block.0.len() % EcnSummary::WIRE_LEN != 0 {
+            continue;
+        }
+        while !block.0.is_empty() {
+            let ssrc = Ssrc(block.u32()?);
+            compound.ecn_summary.push(EcnSummary { ssrc, counts: counts(&mut block)? });
+        }
+    }
+    Some(())
 }
 
 /// A generic NACK (RFC 4585 section 6.2.1), if it is of `ssrc`. `None`: too short. What is not ahead of the numbers before it, in an
