@@ -1,17 +1,18 @@
-//! The sending end (RFC 3550 section 5). Its own reports are in `reports`, what it makes of the receiver's in `feedback`.
+//! The sending end (RFC 3550 section 5). What a session has is in `session`, its own reports are in `reports`, what it makes of the receiver's in `feedback`.
 
 mod feedback;
 mod filling;
 mod frames;
 mod reports;
 mod resend;
+mod session;
 mod shared;
 
 use self::filling::Filling;
 use self::frames::{Frame, Needs};
 use self::resend::{History, Kept};
-use super::ecn::EcnCheck;
-use super::participant::{self, Participant, sender_info};
+use self::session::Session;
+use super::participant::{self, sender_info};
 use super::sent::SentLog;
 use super::timing::ReportTimer;
 use super::transport::ReferenceClock;
@@ -23,8 +24,8 @@ use paceline_control::{
     Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession, SentPacket, known,
 };
 use paceline_packet::rtcp::Compound;
-use paceline_packet::rtp::{RtpData, Ssrc};
-use paceline_packet::{Extra, Flags, NtpMiddle, Stamp};
+use paceline_packet::rtp::RtpData;
+use paceline_packet::{Extra, Flags, Stamp};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 use std::collections::VecDeque;
@@ -110,48 +111,6 @@ struct Outgoing {
     marker: bool,
     /// Of a packet that is sent again: its number at first.
     original: Option<u16>,
-}
-
-/// What a session has of its own: a restart begins another.
-#[derive(Debug)]
-struct Session {
-    us: Participant,
-    /// The first packet's number on the wire, and what is added to the clock for timestamps.
-    numbers: (u16, u32),
-    octets: u32,
-    /// The source of retransmissions and fillers where there are any, and its next number.
-    aside: (Ssrc, u16),
-    timer: Option<ReportTimer>,
-    /// The sender reports that the receiver may still echo.
-    echoes: VecDeque<(NtpMiddle, Time)>,
-    /// Data packets sent up to the last report of ours, and up to the one before.
-    at_report: (u32, u32),
-    /// The receiver has been heard of.
-    answered: bool,
-    /// A report of ours has left.
-    spoken: bool,
-    /// Whether packets may be ECN-capable, where that is tried.
-    ecn: EcnCheck,
-}
-
-impl Session {
-    fn new(stream: Stream, first: u32) -> Session {
-        let us = Participant::new(stream);
-        let (numbers, aside) = (us.first_numbers(), us.aside());
-        let (timer, echoes) = (None, VecDeque::new());
-        Session {
-            us,
-            numbers,
-            octets: 0,
-            aside,
-            timer,
-            echoes,
-            at_report: (first, first),
-            answered: false,
-            spoken: false,
-            ecn: EcnCheck::new(),
-        }
-    }
 }
 
 impl RtpSender {
