@@ -224,6 +224,11 @@ impl Network {
         self.target = self.send.target();
         self.pushed =
             if self.options.pushback { self.pushback.step(self.target).max(self.send.least()) } else { self.target };
+        self.follow(now);
+    }
+
+    /// What goes by the target follows it.
+    fn follow(&mut self, now: Time) {
         self.alr.set_estimate(self.target);
         let orders = self.probes.set_estimate(self.target, self.limit(), now);
         self.order(orders);
@@ -233,7 +238,11 @@ impl Network {
     pub fn share(&mut self, rate: f64, now: Time) {
         self.delay.aimd.share(rate);
         self.send.share(rate);
-        self.changed(now);
+        let before = self.target;
+        self.target = self.send.target();
+        // no event of its own path, so that pushback takes no step
+        self.pushed = (self.pushed * self.target / before).max(self.send.least());
+        self.follow(now);
     }
 
     fn limit(&self) -> Limit {

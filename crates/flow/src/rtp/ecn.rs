@@ -10,6 +10,8 @@ const TRIES: u32 = 2;
 const FEW: u32 = 3;
 /// A verdict on a path in use takes so many packets. Ours: the RFC names none.
 const ENOUGH: u32 = 20;
+/// So many packets try it at most: a receiver that never reports cannot be told from a path that takes none.
+const MOST_TRIED: usize = 64;
 /// So many times it is tried anew (section 7.4.1 leaves the number open).
 const MOST_TRIALS: u32 = 2;
 
@@ -99,7 +101,7 @@ impl EcnCheck {
         match self.state {
             State::Using(_) => true,
             State::Given => false,
-            State::Trying if self.left > 0 => {
+            State::Trying if self.left > 0 && self.tried.len() < MOST_TRIED => {
                 self.left -= 1;
                 self.tried.push_back(number);
                 true
