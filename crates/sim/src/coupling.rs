@@ -47,6 +47,7 @@ impl Group {
     /// Something has happened to a source; `told` asks any of them, and has `None` for one that sends nothing now. Whether all
     /// have new rates: its controller has found another than it was given.
     pub fn heard(&mut self, source: u64, now: Time, told: impl Fn(u64) -> Option<Told>) -> bool {
+        let mut own = None;
         for (place, member) in self.members.iter_mut().enumerate() {
             let Some(told) = told(member.source) else {
                 self.exchange.remove(place);
@@ -56,9 +57,11 @@ impl Group {
             if !self.exchange.has(place) {
                 self.exchange.register(place, *member.first.get_or_insert(told.calculated));
             }
+            if member.source == source {
+                own = Some((place, told));
+            }
         }
-        let Some(place) = self.members.iter().position(|member| member.source == source) else { return false };
-        let Some(told) = told(source) else { return false };
+        let Some((place, told)) = own else { return false };
         let found = told.calculated != self.exchange.rate(place);
         if found {
             self.exchange.update(place, told.calculated, told.rtt, now);

@@ -2,7 +2,6 @@
 
 use paceline_packet::Flags;
 use paceline_packet::rtcp::EcnCounts;
-use std::collections::VecDeque;
 
 /// So many packets after each report try the path (section 7.2.1: two at least).
 const TRIES: u32 = 2;
@@ -83,7 +82,7 @@ pub(super) struct EcnCheck {
     /// Packets that may still try the path before the next report.
     left: u32,
     /// ECN-capable packets, by number, until they are judged; while all are, those from before.
-    tried: VecDeque<u32>,
+    tried: Vec<u32>,
     trials: u32,
     /// What was last told, and up to which number.
     told: Option<(EcnCounts, u32)>,
@@ -93,7 +92,7 @@ pub(super) struct EcnCheck {
 
 impl EcnCheck {
     pub(super) fn new() -> EcnCheck {
-        EcnCheck { state: State::Trying, left: TRIES, tried: VecDeque::new(), trials: 1, told: None, marks: 0 }
+        EcnCheck { state: State::Trying, left: TRIES, tried: Vec::new(), trials: 1, told: None, marks: 0 }
     }
 
     /// Packet `number` leaves: whether it is ECN-capable.
@@ -103,7 +102,7 @@ impl EcnCheck {
             State::Given => false,
             State::Trying if self.left > 0 && self.tried.len() < MOST_TRIED => {
                 self.left -= 1;
-                self.tried.push_back(number);
+                self.tried.push(number);
                 true
             }
             State::Trying => false,

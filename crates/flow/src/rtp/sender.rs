@@ -1,4 +1,5 @@
-//! The sending end (RFC 3550 section 5). What a session has is in `session`, its own reports are in `reports`, what it makes of the receiver's in `feedback`.
+//! The sending end (RFC 3550 section 5). What a session has is in `session`, its own reports are in `reports`, what it makes of
+//! the receiver's in `feedback`.
 
 mod feedback;
 mod filling;

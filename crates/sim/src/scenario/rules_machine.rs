@@ -72,7 +72,8 @@ impl Rules {
             ("ecn_feedback", flow.ecn_feedback.is_some()),
             ("handshake", flow.handshake.is_some()),
         ];
-        // UDP reports nothing, RTCP's packets have the size that they have, of all these only TFRC and RTP heed marks, and only the machine of per-packet acknowledgements adds to its gaps
+        // UDP reports nothing, RTCP's packets have the size that they have, of all these only TFRC and RTP heed marks, and
+        // only the machine of per-packet acknowledgements adds to its gaps
         let overhead = ("send_overhead", flow.send_overhead > Span::ZERO);
         let rare = [("ecn", flow.ecn.is_some()), overhead, ("ack_size", flow.ack_size.is_some())];
         let of_others = match scheme.machine {
