@@ -8,6 +8,8 @@
 //! parameters, state, update law, trait implementation, gauges.
 
 pub mod acks;
+pub mod allocation;
+mod allotted;
 pub mod bbr;
 pub mod bbr3;
 pub mod c4;
@@ -41,6 +43,7 @@ pub mod vegas;
 pub mod veno;
 
 pub use acks::{AckController, AckEvent, AckSettings, Estimator, Pacing};
+pub use allotted::Allotted;
 pub use delivery::{Ecn, LostSegment, Needs, RateSample};
 pub use parameter::{Idle, Kind, Parameter, Setting};
 pub use registry::{AcksController, RtpController, TcpController, TfrcController};

@@ -6,6 +6,7 @@
 //! larger than two dozen bytes is boxed.
 
 use crate::acks::{AckController, AckEvent, AckSettings};
+use crate::allotted::Allotted;
 use crate::coupled::CoupledRate;
 use crate::gcc::Gcc;
 use crate::lda_plus::LdaPlus;
@@ -146,6 +147,7 @@ registry! {
         ScreamEricsson(Box<scream::ericsson::Ericsson>),
         ScreamLibwebrtc(Box<scream::libwebrtc::Libwebrtc>),
         Gcc(Box<Gcc>),
+        Allotted(Box<Allotted>),
     }
 }
 

@@ -1,12 +1,14 @@
 //! From a [`Model`] to elements: what stands at each place of the plan.
 
+use crate::bundling::{Bundling, connections};
 use crate::cell::CellElement;
 use crate::coupling::Coupling;
 use crate::endpoint::{Sink, Source};
 use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Taps, Unit};
-use crate::host::{Backpressure, EmissionClock, Host};
+use crate::host::Host;
 use crate::model::{LinkDirection, Model};
 use crate::phases::hosts_apart;
+use crate::port::{Backpressure, EmissionClock};
 use crate::recorder::{HostRecorder, Recording};
 use crate::tap::Tap;
 use crate::variation::RateMeter;
@@ -171,8 +173,9 @@ pub struct Built {
 pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<Built, GraphError> {
     let measure = Measure { from: Time::ZERO + model.warmup, to: Time::ZERO + model.duration };
     let end_is_known = model.stop_after.is_empty();
+    let keys = connections(&model.flows).map_or(Keys::FlowAndDirection, |of| Keys::Connections(of.into()));
     let mut links: Vec<Option<AnyLink>> =
-        model.links.iter().map(|direction| Some(link(direction, model.seed, measure, recording))).collect();
+        model.links.iter().map(|direction| Some(link(direction, model.seed, (measure, &keys), recording))).collect();
     let graph = Graph {
         nodes: model.nodes.len(),
         arcs: model
@@ -243,7 +246,13 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
                 AnyLink::Plain(link) => Node::Link(Box::new(link)),
                 AnyLink::Managed(link) => Node::Managed(link),
             },
-            Unit::Medium(cell) => Node::Cell(Box::new(CellElement::new(model, cell, i, measure, recording))),
+            Unit::Medium(cell) => {
+                let mut element = CellElement::new(model, cell, i, measure, recording);
+                if keys != Keys::FlowAndDirection {
+                    element.cell.tell_flows_by(&keys);
+                }
+                Node::Cell(Box::new(element))
+            }
             Unit::Host(node) => {
                 hosts[node] = Some(i);
                 Node::Host(host(model, recording, &plan, node, &endpoints[node]))
@@ -254,10 +263,10 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
 }
 
 /// One direction of a link.
-fn link(direction: &LinkDirection, seed: u64, measure: Measure, recording: Recording) -> AnyLink {
+fn link(direction: &LinkDirection, seed: u64, (measure, keys): (Measure, &Keys), recording: Recording) -> AnyLink {
     let (stream, record) = (direction.stream(seed), recording.queue && direction.is_recorded());
     if direction.model.queue.decides_at_departure() {
-        let mut link = Box::new(ManagedLink::new(&direction.model, measure, Keys::FlowAndDirection, stream));
+        let mut link = Box::new(ManagedLink::new(&direction.model, measure, keys.clone(), stream));
         if record {
             link.record(recording.every);
         }
@@ -318,7 +327,7 @@ fn host(
         sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect(),
         sinks.iter().map(|&i| Sink::new(&model.flows[i], model.seed, id(i), plan.cursors[i].1)).collect(),
         EmissionClock::new(draws, backpressure, apart.map(id)),
-        Coupling::of(&sending),
+        (Coupling::of(&sending), Bundling::of(&sending, &receiving)),
         recorder,
         meter,
     )

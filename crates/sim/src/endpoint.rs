@@ -79,6 +79,18 @@ impl Source {
         self.started
     }
 
+    /// Whether the application has stopped.
+    #[must_use]
+    pub fn has_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// What its application could send at most, in bits a second with all headers; infinite for what has no rate of its own.
+    #[must_use]
+    pub fn demand(&self, now: Time) -> f64 {
+        self.app.demand(now)
+    }
+
     /// Whether all that the application will ever send has been acknowledged.
     #[must_use]
     pub fn is_done(&self) -> bool {
@@ -120,7 +132,7 @@ impl Source {
     pub fn coupled(&self, now: Time) -> Option<Told> {
         let Sender::Rtp(rtp) = &self.sender else { return None };
         let rate = rtp.coupled()?;
-        let demand = if self.started && !self.stopped { self.app.demand(now) } else { 0.0 };
+        let demand = if self.started && !self.stopped { self.demand(now) } else { 0.0 };
         let told = Told { calculated: rate.calculated, desired: demand.min(rate.most), rtt: rtp.rtt() };
         (demand > 0.0).then_some(told)
     }
@@ -286,9 +298,12 @@ impl Screen {
     fn on_packet(&mut self, packet: &Packet, extra: Option<&Extra>, bytes: u64) {
         match (&mut self.show, extra) {
             (Show::Player(player), _) => player.on_delivery(packet.time, Size(bytes)),
+            // beside retransmissions fillers have numbers of their own
+            (Show::Viewer(_) | Show::Buffer(_), Some(Extra::Rtp(data)))
+                if self.aside && data.payload_type == RtpData::FILLER => {}
             (Show::Viewer(viewer), Some(Extra::Rtp(data))) => {
                 let captured = packet.time - packet.stamp.elapsed(packet.time);
-                let (sequence, timestamp, last) = (data.sequence, data.timestamp, data.marker);
+                let (sequence, timestamp, last) = (data.original.unwrap_or(data.sequence), data.timestamp, data.marker);
                 viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last, captured });
             }
             (Show::Viewer(viewer), Some(Extra::TfrcData(_, TfrcData { more: TfrcMore::Frame(part), .. }))) => {
@@ -296,8 +311,6 @@ impl Screen {
                 let (sequence, timestamp) = (packet.seq as u16, part.captured.0);
                 viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last: part.last, captured });
             }
-            // beside retransmissions fillers have numbers of their own
-            (Show::Buffer(_), Some(Extra::Rtp(data))) if self.aside && data.payload_type == RtpData::FILLER => {}
             (Show::Buffer(buffer), Some(Extra::Rtp(data))) => buffer.on_packet(packet.time, &media(packet, data)),
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 mod app;
 
+use crate::bundling::BundleModel;
 use crate::graph::{Arc, Graph, GraphError, Path};
 use crate::links::{access_model, link_model, queue};
 use crate::model::{CellInstance, FlowModel, LinkDirection, Model, Told};
@@ -15,12 +16,15 @@ use crate::scenario::model::Profile;
 use crate::scenario::parameters::given;
 use crate::scenario::queue::Queue as QueueKey;
 use crate::scenario::repair::{NewrenoVariant, Recovery as RecoveryKey};
+use crate::scenario::rtp::RtpTable;
 use crate::scenario::values::{ClientBuffer, DelayedAck};
 use crate::scenario::windows::Windows;
 use crate::scenario::{Flow, Scenario};
 use crate::told;
 use app::{app, playout, voice};
 use paceline_apps::Period;
+use paceline_control::Allotted;
+use paceline_control::allocation::Claim;
 use paceline_control::registry::scheme;
 use paceline_control::{AckController, AcksController, Ecn};
 use paceline_control::{Machine, MediaController, RateController, RtpController, TcpController, TfrcController};
@@ -34,7 +38,7 @@ use paceline_packet::FlowId;
 use paceline_path::wifi::{Access, Category, Edca};
 use paceline_path::{FlowSet, Hosts, LinkModel, Loss as PathLoss, On, Queue};
 use paceline_random::Stream;
-use paceline_units::{Rate, Ratio, Span, Time};
+use paceline_units::{Rate, Ratio, Size, Span, Time};
 use std::collections::BTreeSet;
 
 /// Why a checked scenario still cannot be run.
@@ -110,10 +114,11 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
     }
     let mut wishes = Vec::new();
     for flow in scenario.flows() {
+        let leader = flow.leader().and_then(|leader| scenario.flows().iter().find(|flow| flow.name == leader));
         for instance in 0..flow.count {
             let index = model.flows.len();
             let access = scenario.access().map(|access| (access, scenario.profile()));
-            let made = instance_of(&mut model, flow, instance, access)?;
+            let made = instance_of(&mut model, flow, leader, instance, access)?;
             model.flows.push(made);
             if scenario.stop_after() == Some(flow.name.as_str()) {
                 model.stop_after.push(index);
@@ -280,6 +285,22 @@ impl Flow {
     }
 }
 
+/// What a flow claims in the bundle that it is of.
+fn bundle(flow: &Flow, transport: &Transport) -> Option<BundleModel> {
+    let table = flow.bundle.as_ref()?;
+    let (least, most) = match &flow.app {
+        App::Encoder { min_rate, max_rate, .. } => (min_rate.bps(), max_rate.bps()),
+        app => {
+            let (packet, interval) = app.ticks()?;
+            let packet = app::voice_packet(packet, transport) + Size::from_bytes(transport.header().into());
+            let rate = packet.bits() as f64 / interval.as_secs_f64();
+            (rate, rate)
+        }
+    };
+    let leader = table.with.clone().unwrap_or_else(|| flow.name.clone());
+    Some(BundleModel { leader, claim: Claim { least, most, priority: table.priority } })
+}
+
 /// What is wrong with the flows of a coupled group: one host is to couple what it sends.
 fn coupled_apart(model: &Model) -> Option<ExpandError> {
     let coupled = || model.flows.iter().filter_map(|flow| Some((flow, &flow.coupled.as_ref()?.group)));
@@ -292,41 +313,67 @@ fn coupled_apart(model: &Model) -> Option<ExpandError> {
     })
 }
 
+/// The host of a flow's sender, behind the node `from`.
+fn sending_host(
+    model: &mut Model,
+    flow: &Flow,
+    instance: u32,
+    from: usize,
+    (access, profile): HostAccess<'_>,
+) -> usize {
+    let own = flow.access.clone().unwrap_or_default();
+    let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "source");
+    let access = AccessTable { rate: rate.or(access.rate), ..access.clone() };
+    // one host for all of a group, or of a bundle
+    let (name, is_shared) = match &flow.coupled {
+        Some(coupled) => (format!("coupled {}.source", coupled.group), true),
+        None => (format!("{}[{instance}].source", flow.name), flow.bundle.is_some()),
+    };
+    if let Some(known) = model.nodes.iter().position(|known| is_shared && *known == name) {
+        return known;
+    }
+    let host = model.host(name, from, &access, None, profile);
+    model.lose("up", share.filter(|_| flow.coupled.is_none()));
+    host
+}
+
+/// The host of its receiver, behind the node `to`.
+fn receiving_host(
+    model: &mut Model,
+    flow: &Flow,
+    instance: u32,
+    to: usize,
+    (access, profile): HostAccess<'_>,
+) -> usize {
+    let name = format!("{}[{instance}].sink", flow.name);
+    if let Some(known) = model.nodes.iter().position(|known| flow.bundle.is_some() && *known == name) {
+        return known;
+    }
+    let (mut access, loss) = access.at_receivers();
+    let own = flow.access.clone().unwrap_or_default().receiver.unwrap_or_default();
+    let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "sink");
+    access.rate = rate.or(access.rate);
+    let shared = loss.filter(|loss| share.is_none() && loss.looks_at(&flow.name, &flow.group));
+    let host = model.host(name, to, &access, shared.as_ref(), profile);
+    model.lose("down", share);
+    host
+}
+
 fn instance_of(
     model: &mut Model,
     flow: &Flow,
+    leader: Option<&Flow>,
     instance: u32,
     access: Option<HostAccess<'_>>,
 ) -> Result<FlowModel, ExpandError> {
     let label = format!("{}[{instance}]", flow.name);
     let (from, to) = (model.node(&flow.from), model.node(&flow.to));
+    // who goes with another has that one's hosts
+    let owner = leader.unwrap_or(flow);
     let (source, sink) = match access {
         None => (from, to),
-        Some((access, profile)) => {
-            let own = flow.access.clone().unwrap_or_default();
-            let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "source");
-            let at_sender = AccessTable { rate: rate.or(access.rate), ..access.clone() };
-            let source = match &flow.coupled {
-                // one host for all of a group
-                Some(coupled) => {
-                    let name = format!("coupled {}.source", coupled.group);
-                    let known = model.nodes.iter().position(|known| *known == name);
-                    known.unwrap_or_else(|| model.host(name, from, &at_sender, None, profile))
-                }
-                None => {
-                    let source = model.host(format!("{label}.source"), from, &at_sender, None, profile);
-                    model.lose("up", share);
-                    source
-                }
-            };
-            let (mut access, loss) = access.at_receivers();
-            let own = own.receiver.unwrap_or_default();
-            let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "sink");
-            access.rate = rate.or(access.rate);
-            let shared = loss.filter(|loss| share.is_none() && loss.looks_at(&flow.name, &flow.group));
-            let sink = model.host(format!("{label}.sink"), to, &access, shared.as_ref(), profile);
-            model.lose("down", share);
-            (source, sink)
+        Some(access) => {
+            (sending_host(model, owner, instance, from, access), receiving_host(model, owner, instance, to, access))
         }
     };
     let draws = Stream::new(model.seed, &format!("start {label}"));
@@ -354,6 +401,7 @@ fn instance_of(
         receiver_delay: Span::ZERO,
         delays: flow.delays.unwrap_or(transport.name() == "udp"),
         coupled: flow.coupled.clone(),
+        bundle: bundle(flow, &transport),
         category: flow.access_category.map(AccessCategory::category),
         voice: voice(&flow.app),
         transport,
@@ -372,6 +420,10 @@ fn transport(flow: &Flow) -> Result<Transport, String> {
         }
         Machine::Rtp => {
             let controller = RtpController::new(scheme, profile, &params).map_err(|error| error.to_string())?;
+            let controller = match flow.leader() {
+                Some(_) => RtpController::Allotted(Box::new(Allotted::new(controller.settings()))),
+                None => controller,
+            };
             Transport::Rtp { config: rtp_config(flow, RtpConfig::new(profile, controller.settings())), controller }
         }
         Machine::Tcp(_) => Transport::Tcp {
@@ -416,7 +468,11 @@ fn ecn(flow: &Flow, usual: Ecn) -> Ecn {
 /// The profile's settings with what the scenario says otherwise.
 fn rtp_config(flow: &Flow, defaults: RtpConfig) -> RtpConfig {
     let session = flow.rtp.clone().unwrap_or_default();
+    let sound = flow.bundle.is_some() && matches!(flow.app, App::Voice { .. });
+    let session = RtpTable { nack: session.nack && !sound, ..session };
     session.config(RtpConfig {
+        sound,
+        bundled: flow.leader().is_some(),
         segment: flow.segment as u16,
         header: flow.header as u16,
         ecn: flow.ecn.unwrap_or(defaults.ecn),

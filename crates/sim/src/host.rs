@@ -1,19 +1,18 @@
 //! Hosts: the elements in which flows begin and end.
 
+mod bundle;
+
+use crate::build::Folded;
+use crate::bundling::Bundling;
 use crate::coupling::Coupling;
 use crate::endpoint::{Sink, Source};
+use crate::port::{EmissionClock, Port};
 use crate::recorder::HostRecorder;
 use crate::timers::Timers;
 use crate::variation::RateMeter;
 use paceline_engine::{Element, Inbox, Network};
-use paceline_flow::tcp::Burst;
-use paceline_flow::{Segment, Transmit};
-use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
-use paceline_random::Sequence;
-use paceline_units::{Span, Time};
-
-use crate::build::Folded;
-use std::collections::BTreeMap;
+use paceline_packet::{ExtraId, Flags, Packet};
+use paceline_units::Time;
 
 /// A host: its sources, its sinks, and their timers.
 #[derive(Debug)]
@@ -27,207 +26,12 @@ pub struct Host {
     clock: EmissionClock,
     /// Which of its sources share their rates, if any do.
     coupling: Option<Box<Coupling>>,
+    /// Which of its flows leave and are told of together, if any do.
+    bundling: Option<Box<Bundling>>,
     /// Samples what was asked for.
     pub recorder: Option<Box<HostRecorder>>,
     /// Measures how much the flows vary their rates.
     pub meter: Option<Box<RateMeter>>,
-}
-
-/// When a packet that an endpoint hands over really leaves: after a random delay, in the order of its flow; and how much the
-/// host's own interface holds of what has left.
-///
-/// Real hosts do not answer in the same nanosecond each time, and simulated flows whose packets meet a drop-tail queue
-/// in lock step lose or win for that reason alone (phase effects: Floyd and Jacobson 1992; docs/decisions/host-delay.md).
-#[derive(Debug)]
-pub struct EmissionClock {
-    draws: Sequence,
-    /// Of the next packet: its share of the most that its host delays it. Drawn ahead, so that who asks how full the
-    /// interface is can be told how full the next packet will find it.
-    ahead: f64,
-    /// When the last packet left.
-    last: Time,
-    /// The same of each flow that keeps an order of its own.
-    lasts: BTreeMap<FlowId, Time>,
-    /// When what was emitted last is at the far end of the host's own link: the latest there has been.
-    arrives: Time,
-    backpressure: Backpressure,
-}
-
-/// When a host's own interface holds so much that its senders wait: they are told, as by a kernel that keeps few of a
-/// socket's packets below it (docs/decisions/access-links.md).
-#[derive(Clone, Copy, Debug)]
-pub struct Backpressure {
-    /// From when a packet leaves the host to the arrival of the one before it at the far end of the host's link, if it is the
-    /// last that the interface takes; and when half of what is before it has left.
-    full: Span,
-    half: Span,
-    /// The same as `full`, if that one is the last of a burst.
-    burst: Span,
-}
-
-impl Backpressure {
-    /// An interface that takes everything.
-    pub const NONE: Backpressure =
-        Backpressure { full: Span(u64::MAX / 2), half: Span(u64::MAX / 2), burst: Span(u64::MAX / 2) };
-    /// How much may lie ahead of a packet that leaves the host: what the interface sends in a millisecond, as Linux's TCP
-    /// small queues have it (`sk_pacing_shift`), ...
-    const DEPTH: Span = Span::from_millis(1);
-    /// ... but two packets at least.
-    const PACKETS: u64 = 2;
-
-    /// For an interface that sends a full packet in `packet` and has the far end a `propagation` away, with a queue that
-    /// holds no longer than `limit`.
-    #[must_use]
-    pub fn new(packet: Span, propagation: Span, limit: Span) -> Backpressure {
-        let depth = Self::DEPTH.max(Span(packet.0.saturating_mul(Self::PACKETS))).min(limit);
-        let full = propagation + depth;
-        Backpressure {
-            full,
-            half: propagation + depth / 2,
-            burst: Span(full.0.saturating_sub(packet.0.saturating_mul(u64::from(Burst::MOST - 1)))),
-        }
-    }
-}
-
-impl EmissionClock {
-    /// Delays drawn from `draws`. Each of the flows `apart` keeps an order of its own; all others keep one.
-    #[must_use]
-    pub fn new(
-        mut draws: Sequence,
-        backpressure: Backpressure,
-        apart: impl IntoIterator<Item = FlowId>,
-    ) -> EmissionClock {
-        EmissionClock {
-            ahead: draws.unit(),
-            draws,
-            last: Time::ZERO,
-            lasts: apart.into_iter().map(|flow| (flow, Time::ZERO)).collect(),
-            arrives: Time::ZERO,
-            backpressure,
-        }
-    }
-
-    /// How long the next packet is delayed whose delay is uniform in [0, `most`) nanoseconds.
-    #[inline(always)]
-    fn delay(&self, most: u32) -> Span {
-        // less than `most`: so by way of u32, which takes less than one that may be any
-        Span(u64::from((self.ahead * f64::from(most)) as u32))
-    }
-
-    /// Whether senders are to wait: the next packet would find more before it than the interface is to hold.
-    #[inline(always)]
-    fn is_full(&self, now: Time, most: u32) -> bool {
-        // it leaves no earlier than now, and mostly nothing is full
-        self.arrives.0 > now.0 + self.backpressure.full.0 && self.is_full_then(now, most)
-    }
-
-    /// Whether a burst may be handed over without a question between its packets. Each of them is before the next by the time of
-    /// one full packet at most, or else finds the interface empty.
-    #[inline(always)]
-    fn takes_burst(&self, now: Time) -> bool {
-        self.arrives.0 <= now.0 + self.backpressure.burst.0
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn is_full_then(&self, now: Time, most: u32) -> bool {
-        debug_assert!(self.lasts.is_empty(), "an interface that pushes back serves one flow");
-        self.arrives.0 > self.last.max(now + self.delay(most)).0 + self.backpressure.full.0
-    }
-
-    /// When the next packet, handed over then, leaves as half of what is before it has left.
-    #[cold]
-    #[inline(never)]
-    fn half(&self, most: u32) -> Time {
-        Time(self.arrives.0 - self.backpressure.half.0 - self.delay(most).0)
-    }
-
-    /// When a packet of this flow leaves whose delay is uniform in [0, `most`) nanoseconds; not before the last one in
-    /// its order.
-    #[inline(always)]
-    fn leaves(&mut self, now: Time, flow: FlowId, most: u32) -> Time {
-        let mut wanted = now;
-        if most > 0 {
-            wanted += self.delay(most);
-            self.ahead = self.draws.unit();
-        }
-        if !self.lasts.is_empty() {
-            return self.leaves_apart(wanted, flow);
-        }
-        self.last = self.last.max(wanted);
-        self.last
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn leaves_apart(&mut self, wanted: Time, flow: FlowId) -> Time {
-        let last = self.lasts.get_mut(&flow).unwrap_or(&mut self.last);
-        *last = wanted.max(*last);
-        *last
-    }
-
-    /// When the last packet of this flow left, or of the host.
-    #[inline(always)]
-    fn last(&self, flow: FlowId) -> Time {
-        *self.lasts.get(&flow).unwrap_or(&self.last)
-    }
-}
-
-/// Where an endpoint's segments go: onto the flow's path, at the host's pace. A port of a source is `ASKED` how full the
-/// host's link is, and keeps account of it.
-pub struct Port<'a, const ASKED: bool> {
-    pub(crate) network: &'a mut Network<Folded>,
-    pub(crate) clock: &'a mut EmissionClock,
-    pub(crate) now: Time,
-    pub(crate) flow: FlowId,
-    pub(crate) cursor: u32,
-    pub(crate) delay: u32,
-    /// Packets are stamped as they leave, as by ns-2's `overhead_`: the host's own delay is no part of round trips.
-    pub(crate) restamps: bool,
-}
-
-impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
-    #[inline(always)]
-    fn transmit(&mut self, segment: Segment) {
-        let extra = match segment.extra {
-            None => ExtraId::NONE,
-            Some(extra) => self.network.extras.put(extra),
-        };
-        let time = self.clock.leaves(self.now, self.flow, self.delay);
-        let stamp = if self.restamps { Stamp::at(time) } else { segment.stamp };
-        let arrives = self.network.emit(Packet {
-            time,
-            flow: self.flow,
-            seq: segment.seq,
-            stamp,
-            cursor: self.cursor,
-            extra,
-            size: segment.size,
-            flags: segment.flags,
-        });
-        if ASKED {
-            // where it was dropped it is earlier
-            self.clock.arrives = self.clock.arrives.max(arrives);
-        }
-    }
-
-    #[inline(always)]
-    fn left(&self, now: Time) -> Time {
-        self.clock.last(self.flow).max(now)
-    }
-
-    #[inline(always)]
-    fn full_until(&self) -> Option<Time> {
-        if !ASKED {
-            return None;
-        }
-        self.clock.is_full(self.now, self.delay).then(|| self.clock.half(self.delay))
-    }
-
-    #[inline(always)]
-    fn takes_burst(&self) -> bool {
-        !ASKED || self.clock.takes_burst(self.now)
-    }
 }
 
 impl Host {
@@ -237,7 +41,7 @@ impl Host {
         sources: Vec<Source>,
         sinks: Vec<Sink>,
         clock: EmissionClock,
-        coupling: Option<Box<Coupling>>,
+        (coupling, bundling): (Option<Box<Coupling>>, Option<Box<Bundling>>),
         recorder: Option<Box<HostRecorder>>,
         meter: Option<Box<RateMeter>>,
     ) -> Host {
@@ -245,7 +49,10 @@ impl Host {
         entries.extend(sinks.iter().map(|sink| sink.entry));
         entries.extend(recorder.iter().map(|recorder| recorder.next_sample()));
         entries.extend(meter.iter().map(|meter| meter.next_sample()));
-        Host { timers: Timers::new(entries), sources, sinks, clock, coupling, recorder, meter }
+        let mut host =
+            Host { timers: Timers::new(entries), sources, sinks, clock, coupling, bundling, recorder, meter };
+        host.lead();
+        host
     }
 
     /// Timers up to and including `to`, in order.
@@ -257,36 +64,31 @@ impl Host {
             let sinks_from = self.sources.len();
             let next = if slot < sinks_from {
                 let source = &mut self.sources[slot];
-                let (flow, cursor, delay, restamps) = (source.flow, source.cursor, source.delay, source.restamps);
-                source.on_timer(
-                    now,
-                    &mut Port::<true> { network, clock: &mut self.clock, now, flow, cursor, delay, restamps },
-                );
+                let mut port = Port::of(source, network, &mut self.clock, now);
+                source.on_timer(now, &mut port);
                 source.entry = source.next_wake();
                 source.entry
             } else if slot < sinks_from + self.sinks.len() {
                 let sink = &mut self.sinks[slot - sinks_from];
-                let (flow, cursor, delay, restamps) = (sink.flow, sink.cursor, sink.delay, false);
-                sink.on_timer(
-                    now,
-                    &mut Port::<false> { network, clock: &mut self.clock, now, flow, cursor, delay, restamps },
-                );
+                let mut port = Port::back(sink, network, &mut self.clock, now);
+                sink.on_timer(now, &mut port);
                 sink.entry = sink.next_wake();
                 sink.entry
             } else {
                 self.watchers(now, slot - sinks_from - self.sinks.len())
             };
             self.timers.set(slot, next);
-            if slot < sinks_from && self.coupling.is_some() {
+            if slot < sinks_from && (self.coupling.is_some() || self.bundling.is_some()) {
                 self.exchange(slot, now, network);
             }
         }
     }
 
-    /// A source's controller may have found another rate, which those that are coupled with it share.
+    /// Something has happened to a source, which others of its host are to know.
     #[cold]
     #[inline(never)]
     fn exchange(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
+        self.settle(slot, now, network);
         let (sources, clock) = (&mut self.sources, &mut self.clock);
         let Some(group) = self.coupling.as_mut().and_then(|coupling| coupling.group(slot)) else { return };
         if !group.heard(slot as u64, now, |slot| sources[slot as usize].coupled(now)) {
@@ -295,8 +97,8 @@ impl Host {
         for place in 0..group.len() {
             let Some((slot, rate)) = group.share(place) else { continue };
             let source = &mut sources[slot as usize];
-            let (flow, cursor, delay, restamps) = (source.flow, source.cursor, source.delay, source.restamps);
-            source.share(rate, now, &mut Port::<true> { network, clock, now, flow, cursor, delay, restamps });
+            let mut port = Port::of(source, network, clock, now);
+            source.share(rate, now, &mut port);
             source.entry = source.next_wake();
             self.timers.set(slot as usize, source.entry);
             group.took(place, source.coupled(now));
@@ -346,7 +148,7 @@ impl Host {
                 source.entry = wake;
                 self.timers.earlier(endpoint, wake);
             }
-            if packet.extra != ExtraId::NONE && self.coupling.is_some() {
+            if packet.extra != ExtraId::NONE && (self.coupling.is_some() || self.bundling.is_some()) {
                 self.exchange(endpoint, now, network);
             }
         } else {
@@ -366,6 +168,9 @@ impl Host {
                 sink.entry = wake;
                 self.timers.earlier(self.sources.len() + endpoint, wake);
             }
+            if packet.extra != ExtraId::NONE && self.bundling.is_some() {
+                self.carry(endpoint, now, network);
+            }
         }
     }
 }
@@ -379,9 +184,8 @@ fn ack_out_of_line(
     clock: &mut EmissionClock,
 ) -> Time {
     let extra = network.extras.take(packet.extra);
-    let (now, flow, cursor) = (packet.time, source.flow, source.cursor);
-    let (delay, restamps) = (source.delay, source.restamps);
-    source.on_ack(packet, extra, &mut Port::<true> { network, clock, now, flow, cursor, delay, restamps })
+    let mut port = Port::of(source, network, clock, packet.time);
+    source.on_ack(packet, extra, &mut port)
 }
 
 #[inline(never)]
@@ -392,9 +196,8 @@ fn data_out_of_line(
     clock: &mut EmissionClock,
 ) -> Time {
     let extra = network.extras.take(packet.extra);
-    let (now, flow, cursor) = (packet.time, sink.flow, sink.cursor);
-    let (delay, restamps) = (sink.delay, false);
-    sink.on_data(packet, extra, &mut Port::<false> { network, clock, now, flow, cursor, delay, restamps })
+    let mut port = Port::back(sink, network, clock, packet.time);
+    sink.on_data(packet, extra, &mut port)
 }
 
 impl Element for Host {

@@ -6,6 +6,7 @@
 
 pub mod arrivals;
 pub mod build;
+pub mod bundling;
 mod cell;
 pub mod coupling;
 mod cut;
@@ -19,6 +20,7 @@ mod links;
 pub mod model;
 mod notices;
 mod phases;
+mod port;
 pub mod recorder;
 mod report;
 pub mod run;

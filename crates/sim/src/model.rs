@@ -2,6 +2,7 @@
 //!
 //! [`crate::expand`] makes it of a scenario and a seed; [`crate::build`] makes elements of it.
 
+use crate::bundling::BundleModel;
 use crate::e_model::Voice;
 use crate::graph::Path;
 use crate::scenario::coupled::CoupledTable;
@@ -233,6 +234,8 @@ pub struct FlowModel {
     pub delays: bool,
     /// The group of its host whose rates it shares, if it does.
     pub coupled: Option<CoupledTable>,
+    /// The bundle that it is of, if it is of one.
+    pub bundle: Option<BundleModel>,
     /// What its packets are to cells, both ways, if it says so.
     pub category: Option<Category>,
     /// What its listener hears, if it is voice of a codec that the E-model has values of.

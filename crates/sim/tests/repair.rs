@@ -72,6 +72,17 @@ fn retransmissions_repair_losses_of_2_and_10_percent() {
     }
 }
 
+/// A viewer without a buffer has the packets that are sent again, too.
+#[test]
+fn what_is_sent_again_completes_frames_without_a_buffer() {
+    let path = "loss = { kind = \"uniform\", rate = \"2 %\", on = \"data\" }";
+    let share = |rtp: &str| {
+        let flow = run(path, rtp, "", 1);
+        flow.frames_complete.unwrap() as f64 / flow.frames_sent.unwrap() as f64
+    };
+    assert!(share("") < 0.9 && share(", nack = true") > 0.99, "{} {}", share(""), share(", nack = true"));
+}
+
 /// Bursts of some 100 packets: the first frames are repaired or given up for a key frame, and the picture goes on.
 #[test]
 fn a_burst_needs_a_key_frame() {

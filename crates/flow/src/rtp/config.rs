@@ -105,6 +105,10 @@ pub struct RtpConfig {
     /// The receiver asks for what has not come (RFC 4585), and it is sent again (RFC 4588). With transport-wide feedback alone, whose
     /// numbers are those of all that a sender sends: that of RFC 8888 would need those of two sources in one order.
     pub nack: bool,
+    /// What it sends is sound, which in a bundle waits for nothing.
+    pub sound: bool,
+    /// Another flow of the same host sends its packets with its own, and is told when they arrived ([`Turn`](super::Turn)).
+    pub bundled: bool,
 }
 
 impl RtpConfig {
@@ -132,6 +136,8 @@ impl RtpConfig {
             frames: false,
             frame_period: Span::ZERO,
             nack: false,
+            sound: false,
+            bundled: false,
         };
         let config = match profile {
             Profile::Rfc | Profile::Linux => rfc,

@@ -31,8 +31,9 @@ pub use config::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing
 pub use listener::{Heard, HeardStream, MOST_STREAMS, RtpListener, SHARE as LISTENER_SHARE};
 pub use paceline_control::rtp::{FeedbackConfig, FeedbackFormat};
 pub use probe::PacketPairs;
-pub use receiver::{FeedbackSent, RtpReceiver};
+pub use receiver::{Carried, FeedbackSent, RtpReceiver};
 pub use sender::RtpSender;
+pub use sender::bundle::{Class, Grant, Turn, Waiting};
 pub use sent::{SentLog, Told};
 pub use source::{Loss, RtpSource, Verdict, ticks};
 pub use timing::{Members, ReportTimer};

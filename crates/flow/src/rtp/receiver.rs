@@ -82,6 +82,17 @@ impl Heard {
     }
 }
 
+/// A packet of a stream that is led, for the feedback of its leader's receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Carried {
+    /// Its transport-wide number.
+    pub number: u16,
+    /// Its bytes on the wire.
+    pub size: u16,
+    /// Whether it is the last of a frame.
+    pub ends_frame: bool,
+}
+
 /// What a receiver sends back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FeedbackSent {
@@ -111,6 +122,10 @@ pub struct RtpReceiver {
     heard: Time,
     stats: ReceiverStats,
     feedback_sent: FeedbackSent,
+    /// Of a stream that is led: the packet that its leader's receiver is to be told of.
+    carried: Option<Carried>,
+    /// Of a leader's receiver: when packets of others came that are to be told of once the leader's source is known.
+    early: Vec<(Time, Carried)>,
 }
 
 impl RtpReceiver {
@@ -129,6 +144,8 @@ impl RtpReceiver {
             heard: Time::ZERO,
             stats: ReceiverStats::default(),
             feedback_sent: FeedbackSent::default(),
+            carried: None,
+            early: Vec::new(),
         }
     }
 
@@ -237,10 +254,8 @@ impl RtpReceiver {
                 self.ecn_due = self.ecn_due.min(now.max(self.ecn_free));
             }
         }
-        let tells = self.config.settings.feedback == RtpFeedback::Arrivals && {
-            let news = heard.note(now, packet.flags, data, self.config.feedback.format);
-            self.feedback.arrived(now, size, data.marker, news, &self.config)
-        };
+        let tells = self.config.settings.feedback == RtpFeedback::Arrivals && self.note(now, packet, data, data.marker);
+        let Some(heard) = &mut self.sender else { return Arrived::default() };
         heard.source.arrival(data.timestamp, now);
         heard.pairs.packet(now, data.sequence, size);
         heard.fresh += 1;
@@ -287,6 +302,42 @@ impl RtpReceiver {
         arrived
     }
 
+    /// Notes that a packet has come, or that the leader's receiver is to; whether feedback is to leave now.
+    fn note(&mut self, now: Time, packet: &Packet, data: &RtpData, ends_frame: bool) -> bool {
+        if self.config.bundled {
+            self.carried = data.transport.map(|number| Carried { number, size: packet.size, ends_frame });
+            return false;
+        }
+        let Some(heard) = &mut self.sender else { return false };
+        let news = heard.note(now, packet.flags, data, self.config.feedback.format);
+        self.feedback.arrived(now, packet.size, ends_frame, news, &self.config)
+    }
+
+    /// Of a stream that is led: the packet that has come, for its leader's receiver.
+    pub fn take_carried(&mut self) -> Option<Carried> {
+        self.carried.take()
+    }
+
+    /// Of a leader's receiver: a packet of a stream that it leads has come.
+    pub fn carry(&mut self, now: Time, packet: Carried, out: &mut impl Transmit) {
+        if self.sender.is_none() {
+            if self.early.len() < MOST_EARLY {
+                self.early.push((now, packet));
+            }
+            return;
+        }
+        self.heard = now;
+        if self.tell(now, packet) {
+            self.send_feedback(now, out);
+        }
+    }
+
+    fn tell(&mut self, now: Time, packet: Carried) -> bool {
+        let Some(heard) = &mut self.sender else { return false };
+        heard.numbered.note(now, packet.number);
+        self.feedback.arrived(now, packet.size, packet.ends_frame, heard.numbered.has_news(), &self.config)
+    }
+
     /// Tells at once what was counted of the ECN field (RFC 6679 section 7.3.2), as often as the session's bandwidth allows.
     #[cold]
     fn send_ecn(&mut self, now: Time, out: &mut impl Transmit) {
@@ -302,9 +353,8 @@ impl RtpReceiver {
 
     /// A packet beside the media: one that is sent again, or a filler.
     fn aside(&mut self, now: Time, packet: &Packet, data: &RtpData, out: &mut impl Transmit) -> Arrived {
+        let tells = self.note(now, packet, data, false);
         let Some(heard) = &mut self.sender else { return Arrived::default() };
-        let news = heard.note(now, packet.flags, data, self.config.feedback.format);
-        let tells = self.feedback.arrived(now, packet.size, false, news, &self.config);
         let mut arrived = Arrived::default();
         if let Some(original) = data.original {
             if heard.nacks.repaired(now, original) && heard.source.repair(original) {
@@ -362,6 +412,9 @@ impl RtpReceiver {
     fn is_the_sender(&mut self, data: &RtpData, payload: u64) -> bool {
         if self.sender.is_none() {
             self.sender = Some(self.hear(data.ssrc, RtpSource::new(data.sequence)));
+            for (came, packet) in std::mem::take(&mut self.early) {
+                self.tell(came, packet);
+            }
             return true;
         }
         let known = self.candidate.take().filter(|(ssrc, _)| *ssrc == data.ssrc);

@@ -1,32 +1,35 @@
 //! The sending end (RFC 3550 section 5). What a session has is in `session`, its own reports are in `reports`, what it makes of
 //! the receiver's in `feedback`.
 
+pub(super) mod bundle;
 mod feedback;
 mod filling;
 mod frames;
+mod packets;
 mod reports;
 mod resend;
 mod session;
 mod shared;
 
+use self::bundle::{Bundle, Led};
 use self::filling::Filling;
 use self::frames::{Frame, Needs};
+use self::packets::Outgoing;
 use self::resend::{History, Kept};
 use self::session::Session;
+use super::RtpConfig;
 use super::participant::{self, sender_info};
 use super::sent::SentLog;
 use super::timing::ReportTimer;
 use super::transport::ReferenceClock;
-use super::{FeedbackFormat, RtpConfig, ticks};
 use crate::pacer::{MOST_AT_ONCE, Pacer};
 use crate::supply::Supply;
-use crate::{Segment, SenderStats, Transmit};
+use crate::{SenderStats, Transmit};
 use paceline_control::{
-    Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpFeedback, RtpSession, SentPacket, known,
+    Controller, Gauges, MediaController, PathView, RtpController, RtpEvent, RtpSession, SentPacket, known,
 };
 use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::RtpData;
-use paceline_packet::{Extra, Flags, Stamp};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 use std::collections::VecDeque;
@@ -102,16 +105,13 @@ pub struct RtpSender {
     stream: Stream,
     /// Sessions so far.
     sessions: u64,
-}
-
-/// What a data packet says beside its numbers.
-#[derive(Clone, Copy, Debug)]
-struct Outgoing {
-    captured: Time,
-    payload_type: u8,
-    marker: bool,
-    /// Of a packet that is sent again: its number at first.
-    original: Option<u16>,
+    /// Bytes on the wire of all frames so far.
+    written: u64,
+    /// Of one that leads others: what it knows of them, and the part of the rate that it keeps.
+    bundle: Option<Box<Bundle>>,
+    kept: Option<Rate>,
+    /// Of one that is led.
+    led: Option<Led>,
 }
 
 impl RtpSender {
@@ -152,6 +152,10 @@ impl RtpSender {
             fresh: controller,
             stream,
             sessions: 1,
+            written: 0,
+            bundle: None,
+            kept: None,
+            led: config.bundled.then(Led::default),
         }
     }
 
@@ -201,6 +205,7 @@ impl RtpSender {
         (self.filling, self.tick) = (Filling::default(), Time::NEVER);
         (self.history, self.aside, self.wants_key) = (History::default(), 0, false);
         self.sent.restart(self.first);
+        (self.bundle, self.kept) = (None, None);
         self.clock = ReferenceClock::default();
     }
 
@@ -237,6 +242,7 @@ impl RtpSender {
             let last = payload - segment * u64::from(packets.saturating_sub(1));
             let (size, last) = (payload.saturating_add(headers), last + u64::from(self.config.header));
             let end = self.supply.end();
+            self.written += size;
             let mut frame = Frame {
                 end,
                 written: now,
@@ -275,10 +281,11 @@ impl RtpSender {
         self.discard();
     }
 
-    /// What an encoder should aim at, in bits a second with all headers; `None` if the controller does not say.
+    /// What an encoder should aim at, in bits a second with all headers; `None` if the controller does not say. Of one that leads
+    /// others: its own part.
     #[must_use]
     pub fn target(&self) -> Option<Rate> {
-        self.controller.target()
+        self.kept.or_else(|| self.controller.target())
     }
 
     /// Whether the application has stopped.
@@ -301,8 +308,12 @@ impl RtpSender {
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        let waits = self.started && self.is_left() && self.is_open();
-        let due = if waits { self.pacer.due().min(self.next_frame()) } else { Time::NEVER };
+        let due = match &self.bundle {
+            _ if !self.sends() || !self.is_left() => Time::NEVER,
+            Some(bundle) if self.is_sound_next() => bundle.full,
+            _ if !self.is_open() => Time::NEVER,
+            _ => self.pacer.due().min(self.next_frame()),
+        };
         let reports = self.session.timer.as_ref().map_or(Time::NEVER, ReportTimer::due);
         due.min(reports).min(self.silence).min(self.tick).min(self.filling.due())
     }
@@ -362,13 +373,13 @@ impl RtpSender {
     /// Sends what is due: by the pace, or because it belongs to a burst that has begun.
     #[inline]
     fn run(&mut self, now: Time, out: &mut impl Transmit) {
-        if !self.started {
+        if !self.sends() {
             return;
         }
         self.fill(now, out);
         let burst = self.config.settings.burst;
         let mut left = MOST_AT_ONCE;
-        while self.is_due(now, burst) {
+        while self.sends() && self.is_due(now, burst) {
             if left == 0 {
                 self.pacer.enough(now);
                 break;
@@ -377,31 +388,53 @@ impl RtpSender {
                 && let Some(until) = out.full_until()
             {
                 self.pacer.enough(until);
+                if let Some(bundle) = &mut self.bundle {
+                    bundle.full = until;
+                }
                 break;
             }
             left -= 1;
+            if self.hands_over(None) {
+                break;
+            }
             let size = self.send(now, None, out);
-            self.paced = f64::from(size);
-            let rate = self.pace();
-            self.pacer.sent(now, CATCH_UP, self.paced, rate);
+            self.left(now, size, CATCH_UP, None);
         }
         self.used |= self.is_left();
         self.filled(now);
     }
 
+    /// Whether it sends what is due: it has started, is led by nobody, and waits for nobody's packet.
+    #[inline]
+    fn sends(&self) -> bool {
+        self.started && self.led.is_none() && !self.bundle.as_ref().is_some_and(|bundle| bundle.is_handing())
+    }
+
+    /// A packet has left, of a cluster if one is on its way; the next one follows at the pace, unused times older than `credit` are
+    /// lost.
+    #[inline]
+    fn left(&mut self, now: Time, size: u16, credit: Span, probe: Option<u32>) {
+        self.paced = f64::from(size);
+        let rate = self.pace();
+        self.pacer.sent(now, credit, self.paced, rate);
+        if probe.is_some() {
+            self.filling.count(now, size);
+        }
+    }
+
     /// Whether the next packet may leave now.
     #[inline]
     fn is_due(&mut self, now: Time, burst: Span) -> bool {
-        self.turn(now);
+        self.turn_frame(now);
         self.is_left()
-            && (self.pacer.due() <= now || self.is_in_burst() || self.pacer.due() < now + burst)
-            && self.is_open()
+            && (self.is_sound_next() || self.pacer.due() <= now || self.is_in_burst() || self.pacer.due() < now + burst)
+            && (self.is_open() || self.is_sound_next())
     }
 
     /// Whether something waits to be sent, anew or again.
     #[inline]
     fn is_left(&self) -> bool {
-        self.supply.is_left() || self.history.waits()
+        self.supply.is_left() || self.history.waits() || self.bundle.as_ref().is_some_and(|bundle| bundle.waits())
     }
 
     /// The next packet's number among all.
@@ -436,82 +469,6 @@ impl RtpSender {
         let what = Outgoing { captured, payload_type, marker: ends_frame, original: None };
         self.emit(now, what, SentPacket { number, size, payload, ends_frame, probe }, out);
         size.bytes() as u16
-    }
-
-    /// A data packet leaves.
-    #[inline]
-    fn emit(&mut self, now: Time, what: Outgoing, packet: SentPacket, out: &mut impl Transmit) {
-        let size = packet.size.bytes() as u16;
-        self.stats.sent(size);
-        let aside = self.config.nack && !matches!(what.payload_type, RtpData::PAYLOAD_TYPE | RtpData::KEY);
-        if !aside {
-            self.session.octets = self.session.octets.wrapping_add(size.saturating_sub(self.config.header).into());
-        }
-        if self.config.settings.feedback == RtpFeedback::Arrivals {
-            self.note(now, packet);
-        }
-        let (ssrc, sequence) = match (self.config.nack, aside) {
-            (false, _) => (self.session.us.ssrc, self.on_the_wire(packet.number)),
-            (true, false) => {
-                (self.session.us.ssrc, self.session.numbers.0.wrapping_add(self.history.media() as u16).wrapping_sub(1))
-            }
-            (true, true) => {
-                let (ssrc, next) = self.session.aside;
-                self.session.aside.1 = next.wrapping_add(1);
-                (ssrc, next)
-            }
-        };
-        let flags = self.flags(packet.number);
-        let flags = if what.original.is_some() { flags.with(Flags::RETRANSMISSION) } else { flags };
-        let data = RtpData {
-            ssrc,
-            timestamp: self.session.numbers.1.wrapping_add(ticks(what.captured)),
-            sequence,
-            payload_type: what.payload_type,
-            marker: what.marker,
-            transport: self.is_numbered().then(|| packet.number.wrapping_sub(self.first) as u16),
-            original: what.original,
-        };
-        out.transmit(Segment {
-            seq: u32::from(sequence),
-            stamp: Stamp::at(what.captured),
-            size,
-            flags,
-            extra: Some(Extra::Rtp(data)),
-        });
-    }
-
-    /// A packet whose fate feedback will tell.
-    #[inline]
-    fn note(&mut self, now: Time, packet: SentPacket) {
-        self.sent.push(now, packet);
-        if self.config.settings.tells_sending {
-            let in_flight = Size::from_bytes(self.sent.in_flight());
-            self.controller.on_feedback(&RtpEvent::Sent { packet, in_flight }, &self.path(now));
-        }
-    }
-
-    /// What the IP header says of marks.
-    #[inline]
-    fn flags(&mut self, number: u32) -> Flags {
-        let capable = self.config.ecn && (!self.config.ecn_reports || self.session.ecn.mark(number));
-        match (capable, self.config.settings.l4s) {
-            (false, _) => Flags::NONE,
-            (true, false) => Flags::ECT,
-            (true, true) => Flags::ECT.with(Flags::L4S),
-        }
-    }
-
-    /// Whether packets have transport-wide numbers: those of their session, from 0 on.
-    #[inline]
-    fn is_numbered(&self) -> bool {
-        self.config.feedback.format == FeedbackFormat::Transport
-            && self.config.settings.feedback == RtpFeedback::Arrivals
-    }
-
-    /// The 16 bits by which a data packet goes.
-    fn on_the_wire(&self, number: u32) -> u16 {
-        self.session.numbers.0.wrapping_add(number.wrapping_sub(self.first) as u16)
     }
 
     fn path(&self, now: Time) -> PathView {

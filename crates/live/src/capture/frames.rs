@@ -7,6 +7,7 @@ use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header};
 use paceline_flow::Transport;
 use paceline_packet::{Flags, FlowId, Packet};
 use paceline_sim::Captured;
+use paceline_sim::bundling::connections;
 use paceline_sim::model::Model;
 
 /// Payload bytes that are kept of a packet beyond its headers. All are zeros.
@@ -62,12 +63,15 @@ pub(super) struct Frames {
 
 impl Frames {
     pub(super) fn new(model: &Model) -> Frames {
+        // flows of a bundle have one connection
+        let connections = connections(&model.flows);
+        let connection = |i: usize| connections.as_ref().map_or(i as u32, |of| of[i]);
         let flows = model.flows.iter().enumerate().map(|(i, flow)| Flow {
             source: flow.source,
             sink: flow.sink,
             kind: match &flow.transport {
                 Transport::Tcp { config, .. } => Kind::Tcp(Tcp::new(config, i as u32)),
-                other => Kind::Udp(Udp::new(i as u32, other)),
+                other => Kind::Udp(Udp::new(connection(i), other)),
             },
         });
         Frames { flows: flows.collect() }

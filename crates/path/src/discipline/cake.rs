@@ -74,7 +74,7 @@ pub(super) struct Cake {
     bulk: u32,
     places: Vec<Host>,
     hosts: Hosts,
-    keys: Keys,
+    pub(super) keys: Keys,
     /// Of flows, and of hosts.
     hashes: [Stream; 2],
     draws: Stream,

@@ -5,7 +5,7 @@
 
 use super::Keys;
 use super::fifo::Waiting;
-use paceline_packet::{Flags, Packet};
+use paceline_packet::Packet;
 use paceline_random::Stream;
 use paceline_units::Size;
 use std::collections::VecDeque;
@@ -124,7 +124,7 @@ pub(super) struct Round<A> {
     packets: u32,
     bytes: u64,
     hash: Stream,
-    keys: Keys,
+    pub(super) keys: Keys,
 }
 
 impl<A: Copy> Round<A> {
@@ -160,9 +160,7 @@ impl<A: Copy> Round<A> {
     /// The queue of a packet.
     #[inline]
     pub(super) fn classify(&self, packet: &Packet) -> usize {
-        let back = self.keys == Keys::FlowAndDirection && packet.flags.has(Flags::ACK);
-        let key = u64::from(packet.flow.0) << 1 | u64::from(back);
-        let share = u128::from(self.hash.bits(key)) * self.queues.len() as u128;
+        let share = u128::from(self.hash.bits(self.keys.key(packet))) * self.queues.len() as u128;
         (share >> 64) as usize
     }
 

@@ -100,6 +100,10 @@ impl FqCoDel {
         self.limit = most;
     }
 
+    pub(super) fn tell_flows_by(&mut self, keys: &Keys) {
+        self.round.keys = keys.clone();
+    }
+
     pub(super) fn packets(&self) -> u32 {
         self.round.packets()
     }

@@ -38,6 +38,10 @@ impl FqPie {
         self.model.pie.limit = most;
     }
 
+    pub(super) fn tell_flows_by(&mut self, keys: &Keys) {
+        self.round.keys = keys.clone();
+    }
+
     pub(super) fn packets(&self) -> u32 {
         self.round.packets()
     }

@@ -37,6 +37,7 @@ use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 use pie::Pie;
+use std::sync::Arc;
 
 /// Marks a packet: sets CE. Whether it came without: one that came marked stays as it is (RFC 3168, section 5.3), and is no mark of
 /// this queue's. Linux counts it as one (`INET_ECN_set_ce`); a sum over a path's queues would then have it more than once.
@@ -48,7 +49,7 @@ pub(crate) fn mark(packet: &mut Packet) -> bool {
 }
 
 /// What a discipline is told of the interface that it stands before.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Interface {
     /// Its nominal rate: RED's automatic settings go by it.
     pub rate: Rate,
@@ -59,13 +60,33 @@ pub struct Interface {
 }
 
 /// What makes a flow, to a discipline that serves flows in turn: the 5-tuple, in one way or the other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Keys {
     /// A packet's flow and its direction (`Flags::ACK`): a sender and its receiver are one flow of a run.
     #[default]
     FlowAndDirection,
     /// A packet's flow alone, in which the direction is.
     Flow,
+    /// As the first, but by the connection that several flows may share: by flow, its number.
+    Connections(Arc<[u32]>),
+}
+
+impl Keys {
+    /// Whether a packet goes against the direction of its flow's data, as far as that is told apart.
+    #[inline]
+    fn goes_back(&self, packet: &Packet) -> bool {
+        *self != Keys::Flow && packet.flags.has(Flags::ACK)
+    }
+
+    /// What the packets of a flow have in common, and no others.
+    #[inline]
+    fn key(&self, packet: &Packet) -> u64 {
+        let flow = match self {
+            Keys::Connections(of) => of.get(packet.flow.0 as usize).copied().unwrap_or(packet.flow.0),
+            Keys::FlowAndDirection | Keys::Flow => packet.flow.0,
+        };
+        u64::from(flow) << 1 | u64::from(self.goes_back(packet))
+    }
 }
 
 /// A queue discipline at work, with the packets that wait.
@@ -135,6 +156,16 @@ impl Discipline {
             Queue::Pie(model) => Kind::Pie(Box::new(Pie::new(model, stream.fork(9)))),
         };
         Discipline { kind, marks: 0, opens: 0 }
+    }
+
+    /// What makes a flow is this, in place of what was said first. Before the first packet.
+    pub fn tell_flows_by(&mut self, keys: &Keys) {
+        match &mut self.kind {
+            Kind::Cake(queue) => queue.keys = keys.clone(),
+            Kind::FqCoDel(queue) => queue.tell_flows_by(keys),
+            Kind::FqPie(queue) => queue.tell_flows_by(keys),
+            Kind::DropTail(..) | Kind::Red(_) | Kind::CoDel(_) | Kind::DualPi2(_) | Kind::Pie(_) => {}
+        }
     }
 
     /// From the next packet on, no more than this waits. What waits already stays, but of FQ-CoDel's

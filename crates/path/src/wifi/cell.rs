@@ -10,6 +10,7 @@ use super::interface::{Hand, Interface};
 use super::model::{CellModel, StationModel};
 use super::session::Session;
 use crate::DropReason;
+use crate::discipline::Keys;
 use crate::meter::Measure;
 use paceline_engine::Ways;
 use paceline_packet::Packet;
@@ -122,6 +123,11 @@ impl Cell {
     /// Tells of each packet that leaves the access point's queue for the transmitter. To be called before the first one.
     pub fn watch(&mut self) {
         self.watched = true;
+    }
+
+    /// What makes a flow to the queues of its interfaces. Before the first packet.
+    pub fn tell_flows_by(&mut self, keys: &Keys) {
+        self.interfaces.iter_mut().for_each(|interface| interface.queue.tell_flows_by(keys));
     }
 
     /// Whether a packet that the cell hands on, or is given, is on its way to a station.

@@ -33,6 +33,11 @@ impl Queue {
         }
     }
 
+    /// What makes a flow is this.
+    pub(super) fn tell_flows_by(&mut self, keys: &Keys) {
+        self.discipline.tell_flows_by(keys);
+    }
+
     /// How many packets wait.
     pub(super) fn len(&self) -> u32 {
         self.discipline.packets()

@@ -2,7 +2,7 @@
 
 use crate::e_model::Voice;
 use crate::scenario::Flow;
-use crate::scenario::flow::{App, Pause, Playout as PlayoutKey, WebArrivals as ArrivalsKey};
+use crate::scenario::flow::{App, Pause, Playout as PlayoutKey, RTP_HEADER, WebArrivals as ArrivalsKey};
 use crate::scenario::values::ClientBuffer;
 use paceline_apps::cbr::Cbr;
 use paceline_apps::encoder::{Burst, Encoder, EncoderModel, FrameNeeds};
@@ -28,6 +28,16 @@ pub(super) fn voice(app: &App) -> Option<Voice> {
     let App::Voice { codec, packet: None, interval: None, .. } = app else { return None };
     let (codec, interval) = (codec.impairment()?, app.ticks()?.1);
     Some(Voice { codec, interval })
+}
+
+/// What voice writes for a packet: who sends RTP adds its header itself.
+pub(super) fn voice_packet(packet: Size, transport: &Transport) -> Size {
+    match transport {
+        Transport::Rtp { config, .. } if config.header > 0 => {
+            Size::from_bytes(packet.bytes().saturating_sub(RTP_HEADER))
+        }
+        _ => packet,
+    }
 }
 
 /// The receiver's jitter buffer, if it has one.
@@ -56,6 +66,7 @@ pub(super) fn app(
         }
         App::Voice { spurts, talk, pause, .. } => {
             let (packet, interval) = flow.app.ticks().unwrap_or_default();
+            let packet = voice_packet(packet, transport);
             let spurts = spurts.then_some(Spurts { talk: *talk, pause: *pause });
             timed(Timed::voice(VoiceModel { packet, interval, spurts }, stream, period))
         }

@@ -15,6 +15,7 @@ use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
 use paceline_units::{Rate, Size, Span};
+use std::collections::BTreeSet;
 
 /// Mean size of a web transfer, unless a median is given.
 pub(super) const WEB_MEAN: Size = Size::from_bytes(50_000);
@@ -38,7 +39,22 @@ pub(super) fn fill(file: &mut File, stem: &str) {
         Topology::Home => home_ends(file),
         Topology::Graph => (None, None),
     };
-    for (name, flow) in &mut file.flow {
+    let framed: BTreeSet<String> = file
+        .flow
+        .values()
+        .filter(|flow| writes_frames(flow))
+        .filter_map(|flow| flow.leader())
+        .map(str::to_owned)
+        .collect();
+    // those that lead first: the others have their sessions
+    let (leaders, led): (Vec<String>, Vec<String>) =
+        file.flow.keys().cloned().partition(|name| file.flow[name].leader().is_none());
+    for name in leaders.into_iter().chain(led) {
+        let leader = file.flow[&name].leader().and_then(|leader| file.flow.get(leader)).cloned();
+        let Some(flow) = file.flow.get_mut(&name) else { continue };
+        if let Some(leader) = leader {
+            (flow.rtp, flow.segment, flow.header) = (leader.rtp, leader.segment, leader.header);
+        }
         flow.from = flow.from.take().or_else(|| first.clone());
         flow.to = flow.to.take().or_else(|| last.clone());
         let profile = *flow.profile.get_or_insert(file.profile);
@@ -53,13 +69,14 @@ pub(super) fn fill(file: &mut File, stem: &str) {
                 }
                 Machine::Rtp => {
                     if let Ok(controller) = RtpController::new(scheme, profile, &[]) {
-                        fill_rtp(flow, RtpConfig::new(profile, controller.settings()));
+                        let frames = writes_frames(flow) || framed.contains(&name);
+                        fill_rtp(flow, RtpConfig::new(profile, controller.settings()), frames);
                     }
                 }
                 Machine::Tcp(_) => fill_tcp(flow, &TcpConfig::new(profile, scheme)),
                 Machine::Tfrc => {
                     if let Ok(controller) = TfrcController::new(scheme, profile, &[]) {
-                        let frames = matches!(flow.app, App::Encoder { .. });
+                        let frames = writes_frames(flow);
                         fill_tfrc(flow, &TfrcConfig::new(profile, controller.settings()).with_frames(frames));
                     }
                 }
@@ -100,13 +117,17 @@ pub(super) fn home_ends(file: &File) -> (Option<String>, Option<String>) {
     (only(servers), only(file.cell.values().flat_map(|cell| cell.station.keys())))
 }
 
-fn fill_rtp(flow: &mut FlowTable, rtp: RtpConfig) {
+/// Whether its application writes frames.
+fn writes_frames(flow: &FlowTable) -> bool {
+    matches!(flow.app, App::Encoder { .. })
+}
+
+fn fill_rtp(flow: &mut FlowTable, rtp: RtpConfig, writes_frames: bool) {
     let table = flow.rtp.get_or_insert_default();
     let format = table.format().unwrap_or(rtp.feedback.format);
     let rtp = rtp.with_feedback(format).with_nack(table.nack);
     flow.segment.get_or_insert(Size::from_bytes(rtp.segment.into()));
     flow.header.get_or_insert(Size::from_bytes(rtp.header.into()));
-    let writes_frames = matches!(flow.app, App::Encoder { .. });
     flow.rtp.get_or_insert_default().fill(rtp.settings, writes_frames);
     if rtp.settings.feedback == RtpFeedback::Arrivals {
         flow.ecn.get_or_insert(rtp.ecn);

@@ -1,5 +1,6 @@
 //! Flows in a scenario file: endpoints, TCP and its options, the application.
 
+use super::bundle::BundleTable;
 pub use super::codec::Codec;
 use super::coupled::CoupledTable;
 use super::draw::Draw;
@@ -63,6 +64,10 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none"))]
     pub coupled: Option<CoupledTable>,
+    /// Other flows with which it has one controller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none"))]
+    pub bundle: Option<BundleTable>,
     /// What its packets are, both ways, to the 802.11 cells on their way. Where a flow says, others are `best-effort`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "cells know no categories"))]
@@ -494,8 +499,11 @@ impl App {
     }
 }
 
+/// The scheme of a flow that names none.
+pub(super) const USUAL_CC: &str = "newreno";
+
 /// RTP's fixed header (RFC 3550 section 5.1).
-const RTP_HEADER: u64 = 12;
+pub(crate) const RTP_HEADER: u64 = 12;
 
 impl Default for App {
     fn default() -> App {
@@ -549,7 +557,7 @@ const fn one() -> u32 {
     1
 }
 fn newreno() -> String {
-    "newreno".into()
+    USUAL_CC.into()
 }
 const fn at_once() -> Draw<Span> {
     Draw::Fixed(Span::ZERO)

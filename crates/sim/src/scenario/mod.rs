@@ -6,6 +6,7 @@
 //! source, beside the registry for what controllers take ([`parameters`]): the JSON Schema and docs/scenario.md are made
 //! from it. No file is read here; trace files are asked for by name.
 
+pub mod bundle;
 pub mod cell;
 mod codec;
 pub mod coupled;

@@ -144,6 +144,7 @@ impl Scenario {
             let path = error.path().to_string();
             document.error(vec![Mistake::new(path, error.into_inner().message().to_owned())])
         })?;
+        file.inherit();
         let mut mistakes = Rules::check(&file);
         let stem = document.stem().to_owned();
         if mistakes.is_empty() {

@@ -164,6 +164,7 @@ impl Rules {
         self.endpoints(file, path, flow);
         self.times(file, path, flow);
         self.coupled(file, path, flow);
+        self.bundle(file, path, flow);
         let profile = flow.profile.unwrap_or(file.profile);
         // A controller that is not known is told of elsewhere.
         let feedback = flow.rtp.as_ref().and_then(super::rtp::RtpTable::format);

@@ -39,7 +39,7 @@ fn wants_arrivals(scheme: &Scheme) -> bool {
 }
 
 /// The feedback on arrivals that a scheme has where its flow does not say.
-fn feedback_of(scheme: &Scheme) -> Option<FeedbackFormat> {
+pub(super) fn feedback_of(scheme: &Scheme) -> Option<FeedbackFormat> {
     rtp_settings(scheme).map(|settings| settings.feedback_config.format)
 }
 

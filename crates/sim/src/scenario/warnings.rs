@@ -68,6 +68,7 @@ impl Scenario {
             warnings.flow(&join("flow", name), name, flow, model, &paths);
             warnings.category(&join("flow", name), name, flow, model, &paths);
             warnings.coupled(&join("flow", name), flow, model);
+            warnings.bundle(&join("flow", name), name, flow);
         }
         Ok(warnings.said())
     }

@@ -156,8 +156,10 @@ impl RtpSender {
         let interval = if core::mem::take(&mut self.used) { Interval::Used } else { Interval::DataLimited };
         let since = now.since(self.heard);
         self.heard = now;
-        let (backlog, in_flight) = (Size::from_bytes(self.backlog), Size::from_bytes(self.sent.in_flight()));
-        let waiting = self.frames.front().map_or(Span::ZERO, |frame| now.since(frame.written));
+        let (backlog, in_flight) = (Size::from_bytes(self.backlog_of_all()), Size::from_bytes(self.sent.in_flight()));
+        let own = self.frames.front().map_or(Time::NEVER, |frame| frame.written);
+        let oldest = self.bundle.as_ref().map_or(own, |bundle| own.min(bundle.since()));
+        let waiting = now.since(oldest);
         let packets = told.packets;
         let arrivals = Arrivals { packets, rtt, since, backlog, waiting, in_flight, interval };
         self.controller.on_feedback(&RtpEvent::Arrivals(arrivals), &self.path(now));

@@ -50,7 +50,7 @@ impl Filling {
     }
 
     /// A packet of the cluster under way leaves.
-    fn count(&mut self, now: Time, size: u16) {
+    pub(super) fn count(&mut self, now: Time, size: u16) {
         let Some(probe) = self.probes.front() else { return };
         self.begun.get_or_insert(now);
         self.packets += 1;
@@ -82,7 +82,7 @@ impl RtpSender {
             self.filling.due = Time::NEVER;
             return;
         }
-        if !self.started || self.is_over() || self.supply.end() == self.first {
+        if !self.sends() || self.is_over() || self.supply.end() == self.first {
             return;
         }
         let due = match self.filling.next(now) {
@@ -121,13 +121,11 @@ impl RtpSender {
                 return self.wait_to_fill(now);
             }
             let probe = self.filling.probes.front().map(|probe| probe.id);
-            let size = if self.is_left() { self.send(now, probe, out) } else { self.filler(now, probe, out) };
-            self.paced = f64::from(size);
-            let rate = self.pace();
-            self.pacer.sent(now, Span::ZERO, self.paced, rate);
-            if probe.is_some() {
-                self.filling.count(now, size);
+            if self.is_left() && self.hands_over(probe) {
+                return;
             }
+            let size = if self.is_left() { self.send(now, probe, out) } else { self.filler(now, probe, out) };
+            self.left(now, size, Span::ZERO, probe);
             self.wait_to_fill(now);
         }
         self.filling.full = now + Span(1);

@@ -48,7 +48,7 @@ impl RtpSender {
     /// A frame with a time of its own waits for no gap after those before it, and when it has come what is left of these leaves
     /// at once.
     #[inline]
-    pub(super) fn turn(&mut self, now: Time) {
+    pub(super) fn turn_frame(&mut self, now: Time) {
         let hurries = self.next_frame() <= now;
         let Some(frame) = self.frames.front_mut() else { return };
         if !frame.begun {

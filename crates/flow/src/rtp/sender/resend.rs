@@ -117,7 +117,15 @@ impl RtpSender {
     /// How long what waits takes to leave at the rate that the controller allows.
     #[must_use]
     pub fn queueing(&self) -> Span {
-        Span::from_secs_f64((self.backlog as f64 / self.controller.rate().max(1.0)).min(1e6))
+        if let Some(led) = &self.led {
+            return led.queueing;
+        }
+        Span::from_secs_f64((self.backlog_of_all() as f64 / self.controller.rate().max(1.0)).min(1e6))
+    }
+
+    /// Bytes on the wire that wait for their time, those of whom it leads among them.
+    pub(super) fn backlog_of_all(&self) -> u64 {
+        self.backlog + self.bundle.as_ref().map_or(0, |bundle| bundle.backlog())
     }
 
     /// What the receiver asks for in a report.

@@ -15,6 +15,8 @@ pub(super) struct Session {
     pub(super) us: Participant,
     /// The first packet's number on the wire, and what is added to the clock for timestamps.
     pub(super) numbers: (u16, u32),
+    /// The next packet's number on the wire.
+    pub(super) next: u16,
     pub(super) octets: u32,
     /// The source of retransmissions and fillers where there are any, and its next number.
     pub(super) aside: (Ssrc, u16),
@@ -39,6 +41,7 @@ impl Session {
         Session {
             us,
             numbers,
+            next: numbers.0,
             octets: 0,
             aside,
             timer,

@@ -3,8 +3,7 @@
 
 use super::model::{Hosts, Isolation};
 use super::{Cake, Set};
-use crate::discipline::Keys;
-use paceline_packet::{Flags, Packet};
+use paceline_packet::Packet;
 
 /// Queues, and as many places for hosts.
 pub(super) const QUEUES: usize = 1024;
@@ -50,11 +49,7 @@ impl Cake {
             Hosts::Of(table) => table.get(flow as usize).map_or(own, |hosts| hosts.map(u64::from)),
             Hosts::Stamped => return [stamp >> 16, stamp & 0xffff].map(u64::from),
         };
-        if self.goes_back(packet) { [to, from] } else { [from, to] }
-    }
-
-    fn goes_back(&self, packet: &Packet) -> bool {
-        self.keys == Keys::FlowAndDirection && packet.flags.has(Flags::ACK)
+        if self.keys.goes_back(packet) { [to, from] } else { [from, to] }
     }
 
     pub(super) fn hash_of_hosts(&self, packet: &Packet) -> [u32; 2] {
@@ -73,8 +68,7 @@ impl Cake {
                 from ^ to
             }
             Isolation::Flows | Isolation::DualSrcHost | Isolation::DualDstHost | Isolation::Triple => {
-                let key = u64::from(packet.flow.0) << 1 | u64::from(self.goes_back(packet));
-                (self.hashes[0].bits(key) >> 32) as u32
+                (self.hashes[0].bits(self.keys.key(packet)) >> 32) as u32
             }
         };
         let home = &self.flows[hash as usize % QUEUES];

@@ -1,0 +1,94 @@
+//! How a rate is divided among the streams of one sender, as libwebrtc divides it (`call/bitrate_allocator.cc`).
+//!
+//! Each has its least rate, though the sum be more than there is: libwebrtc stops a stream only where it may
+//! (`enforce_min_bitrate`). What is left goes by priority until a stream has its most, and what that leaves goes to the others
+//! the same way. Left out is what libwebrtc gives beyond the most, up to twice as much, for protection.
+
+/// What a stream claims; rates in bits a second.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Claim {
+    /// It has so much in any case.
+    pub least: f64,
+    /// It has no use for more.
+    pub most: f64,
+    /// Its part of what lies between, beside those of the others. Above zero.
+    pub priority: f64,
+}
+
+/// Divides `rate`; the parts are in the order of the claims.
+#[must_use]
+pub fn allocate(rate: f64, claims: &[Claim]) -> Vec<f64> {
+    let mut parts: Vec<f64> = claims.iter().map(|claim| claim.least).collect();
+    let mut left = rate - parts.iter().sum::<f64>();
+    let mut priorities: f64 = claims.iter().map(|claim| claim.priority).sum();
+    let room = |claim: &Claim| (claim.most - claim.least).max(0.0);
+    // those first that are full first
+    let mut order: Vec<usize> = (0..claims.len()).collect();
+    let full_at = |at: usize| room(&claims[at]) / claims[at].priority;
+    order.sort_by(|one, other| full_at(*one).total_cmp(&full_at(*other)));
+    for at in order {
+        if left <= 0.0 {
+            break;
+        }
+        let more = (left * claims[at].priority / priorities).min(room(&claims[at]));
+        parts[at] += more;
+        left -= more;
+        priorities -= claims[at].priority;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn claim(least: f64, most: f64, priority: f64) -> Claim {
+        Claim { least, most, priority }
+    }
+
+    #[test]
+    fn by_priority_above_the_least_until_one_is_full() {
+        let two = [claim(100e3, 2e6, 1.0), claim(200e3, 2e6, 2.0)];
+        assert_eq!(allocate(900e3, &two), [300e3, 600e3], "600 kbit/s lie above both least rates");
+        // the second is full with 1.8 Mbit/s more, which is due at 2.7 Mbit/s above the least rates
+        assert_eq!(allocate(3e6, &two), [1e6, 2e6]);
+        assert_eq!(allocate(3.6e6, &two), [1.6e6, 2e6], "and the rest is the other's");
+        assert_eq!(allocate(9e6, &two), [2e6, 2e6], "nobody has more than his most");
+        assert_eq!(allocate(250e3, &two), [100e3, 200e3], "the least is there in any case");
+    }
+
+    #[test]
+    fn sound_of_one_rate_has_it() {
+        let call = [claim(50e3, 50e3, 1.0), claim(150e3, 3e6, 1.0)];
+        assert_eq!(allocate(1e6, &call), [50e3, 950e3]);
+        assert_eq!(allocate(120e3, &call), [50e3, 150e3]);
+        assert!(allocate(1e6, &[]).is_empty());
+    }
+
+    proptest! {
+        /// Every part lies in its bounds; all is given unless everybody is full; who is not full has by his priority.
+        #[test]
+        fn nothing_is_left_over_and_priorities_hold(
+            rate in 0.0..1e7f64,
+            claims in prop::collection::vec((0.0..1e6f64, 0.0..5e6f64, 0.1..10.0f64), 1..6),
+        ) {
+            let claims: Vec<Claim> =
+                claims.into_iter().map(|(least, room, priority)| claim(least, least + room, priority)).collect();
+            let parts = allocate(rate, &claims);
+            let (least, most): (f64, f64) =
+                claims.iter().fold((0.0, 0.0), |(least, most), claim| (least + claim.least, most + claim.most));
+            let all: f64 = parts.iter().sum();
+            prop_assert!((all - rate.clamp(least, most)).abs() < 1e-3, "{} of {}", all, rate);
+            let mut level = 0.0f64;
+            for (part, claim) in parts.iter().zip(&claims) {
+                prop_assert!(*part >= claim.least && *part <= claim.most + 1e-6);
+                level = level.max((part - claim.least) / claim.priority);
+            }
+            for (part, claim) in parts.iter().zip(&claims) {
+                let full = *part >= claim.most - 1e-6;
+                prop_assert!(full || ((part - claim.least) / claim.priority - level).abs() < 1e-3);
+            }
+        }
+    }
+}

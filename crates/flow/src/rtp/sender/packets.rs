@@ -1,0 +1,96 @@
+//! A data packet as it leaves: its source, its numbers, its marks.
+
+use super::RtpSender;
+use crate::rtp::{FeedbackFormat, ticks};
+use crate::{Segment, Transmit};
+use paceline_control::{Controller, RtpEvent, RtpFeedback, SentPacket};
+use paceline_packet::rtp::RtpData;
+use paceline_packet::{Extra, Flags, Stamp};
+use paceline_units::{Size, Time};
+
+/// What a data packet says beside its numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    pub(super) captured: Time,
+    pub(super) payload_type: u8,
+    pub(super) marker: bool,
+    /// Of a packet that is sent again: its number at first.
+    pub(super) original: Option<u16>,
+}
+
+impl RtpSender {
+    /// A data packet leaves.
+    #[inline]
+    pub(super) fn emit(&mut self, now: Time, what: Outgoing, packet: SentPacket, out: &mut impl Transmit) {
+        let size = packet.size.bytes() as u16;
+        self.stats.sent(size);
+        let aside = self.config.nack && !matches!(what.payload_type, RtpData::PAYLOAD_TYPE | RtpData::KEY);
+        if !aside {
+            self.session.octets = self.session.octets.wrapping_add(size.saturating_sub(self.config.header).into());
+        }
+        let transport = match &mut self.led {
+            Some(led) => led.leaves(packet),
+            None => packet.number.wrapping_sub(self.first) as u16,
+        };
+        if self.led.is_none() && self.config.settings.feedback == RtpFeedback::Arrivals {
+            self.note(now, packet);
+        }
+        let (ssrc, next) = match aside {
+            true => (self.session.aside.0, &mut self.session.aside.1),
+            false => (self.session.us.ssrc, &mut self.session.next),
+        };
+        let sequence = *next;
+        *next = next.wrapping_add(1);
+        let flags = self.flags(packet.number);
+        let flags = if what.original.is_some() { flags.with(Flags::RETRANSMISSION) } else { flags };
+        let data = RtpData {
+            ssrc,
+            timestamp: self.session.numbers.1.wrapping_add(ticks(what.captured)),
+            sequence,
+            payload_type: what.payload_type,
+            marker: what.marker,
+            transport: self.is_numbered().then_some(transport),
+            original: what.original,
+        };
+        out.transmit(Segment {
+            seq: u32::from(sequence),
+            stamp: Stamp::at(what.captured),
+            size,
+            flags,
+            extra: Some(Extra::Rtp(data)),
+        });
+    }
+
+    /// A packet whose fate feedback will tell.
+    #[inline]
+    pub(super) fn note(&mut self, now: Time, packet: SentPacket) {
+        self.sent.push(now, packet);
+        if self.config.settings.tells_sending {
+            let in_flight = Size::from_bytes(self.sent.in_flight());
+            self.controller.on_feedback(&RtpEvent::Sent { packet, in_flight }, &self.path(now));
+        }
+    }
+
+    /// What the IP header says of marks.
+    #[inline]
+    fn flags(&mut self, number: u32) -> Flags {
+        let capable = self.config.ecn && (!self.config.ecn_reports || self.session.ecn.mark(number));
+        match (capable, self.config.settings.l4s) {
+            (false, _) => Flags::NONE,
+            (true, false) => Flags::ECT,
+            (true, true) => Flags::ECT.with(Flags::L4S),
+        }
+    }
+
+    /// Whether packets have transport-wide numbers: those of their session, from 0 on.
+    #[inline]
+    pub(super) fn is_numbered(&self) -> bool {
+        self.config.feedback.format == FeedbackFormat::Transport
+            && self.config.settings.feedback == RtpFeedback::Arrivals
+    }
+
+    /// The 16 bits by which a data packet goes.
+    pub(super) fn on_the_wire(&self, number: u32) -> u16 {
+        self.session.numbers.0.wrapping_add(number.wrapping_sub(self.first) as u16)
+    }
+}

@@ -1,0 +1,185 @@
+//! Bundles of a host: streams of several flows that leave by one's controller, pace and feedback (WebRTC's BUNDLE).
+//!
+//! Each flow keeps its source, its sink and its row. After each event at a member the host tells the leader's sender what waits
+//! there, gives members the turns that it has for them, and divides its rate among all encoders; what arrives for a member goes
+//! into the feedback of the leader's receiver. The machines' half is `paceline_flow::rtp`'s.
+
+use crate::endpoint::{Sink, Source};
+use crate::model::FlowModel;
+use paceline_control::allocation::{Claim, allocate};
+use paceline_flow::rtp::{Carried, Grant, Turn, Waiting};
+use paceline_flow::{Receiver, Sender, Transmit};
+use paceline_units::{Rate, Time};
+
+/// What a flow is in its bundle.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BundleModel {
+    /// The name of the flow that leads: another's, or its own.
+    pub leader: String,
+    /// What it claims of the rate.
+    pub claim: Claim,
+}
+
+impl FlowModel {
+    /// Whether another flow leads it.
+    #[must_use]
+    pub fn is_led(&self) -> bool {
+        self.bundle.as_ref().is_some_and(|bundle| bundle.leader != self.name)
+    }
+
+    /// Whether it is of the bundle that `leader` leads.
+    fn goes_with(&self, leader: &FlowModel) -> bool {
+        self.instance == leader.instance && self.bundle.as_ref().is_some_and(|bundle| bundle.leader == leader.name)
+    }
+}
+
+/// By flow, the number of its connection: flows of a bundle have that of the flow that leads. `None` if there is no bundle.
+#[must_use]
+pub fn connections(flows: &[FlowModel]) -> Option<Vec<u32>> {
+    let of = |(number, flow): (usize, &FlowModel)| {
+        let leader = flow.is_led().then(|| flows.iter().position(|leader| flow.goes_with(leader) && !leader.is_led()));
+        leader.flatten().unwrap_or(number) as u32
+    };
+    flows.iter().any(FlowModel::is_led).then(|| flows.iter().enumerate().map(of).collect())
+}
+
+/// How the rate of a bundle is divided; the leader is its first member.
+#[derive(Debug)]
+pub struct Division {
+    claims: Vec<Claim>,
+}
+
+impl Division {
+    /// Of members with these claims.
+    #[must_use]
+    pub fn new(claims: Vec<Claim>) -> Division {
+        Division { claims }
+    }
+
+    /// What each member has of `rate`; `None` of those that send nothing now.
+    pub fn parts(&self, rate: Rate, sends: impl Fn(usize) -> bool) -> Vec<Option<Rate>> {
+        let active: Vec<usize> = (0..self.claims.len()).filter(|member| sends(*member)).collect();
+        let claims: Vec<Claim> = active.iter().map(|member| self.claims[*member]).collect();
+        let mut parts = vec![None; self.claims.len()];
+        for (member, part) in active.into_iter().zip(allocate(rate.bps(), &claims)) {
+            parts[member] = Some(Rate(part as u64));
+        }
+        parts
+    }
+}
+
+impl Source {
+    /// Whether its application has something to send now or later, and has begun.
+    #[must_use]
+    pub fn sends(&self, now: Time) -> bool {
+        self.has_started() && !self.has_stopped() && self.demand(now) > 0.0
+    }
+
+    /// What waits here, for the leader.
+    #[must_use]
+    pub fn waiting(&self) -> Waiting {
+        match &self.sender {
+            Sender::Rtp(rtp) => rtp.waiting(),
+            _ => Waiting::NOTHING,
+        }
+    }
+
+    /// Of a leader: the turn that it has for another.
+    #[must_use]
+    pub fn turn(&self) -> Option<(usize, Turn)> {
+        match &self.sender {
+            Sender::Rtp(rtp) => rtp.turn(),
+            _ => None,
+        }
+    }
+
+    /// Of a leader: what its members may have; `None` before its controller names a rate.
+    #[must_use]
+    pub fn grant(&self) -> Option<Grant> {
+        match &self.sender {
+            Sender::Rtp(rtp) => rtp.grant(),
+            _ => None,
+        }
+    }
+}
+
+impl Sink {
+    /// The packet that has come, for the leader's receiver.
+    pub fn take_carried(&mut self) -> Option<Carried> {
+        match &mut self.receiver {
+            Receiver::Rtp(rtp) => rtp.take_carried(),
+            _ => None,
+        }
+    }
+
+    /// Of a leader's sink: a packet of a member has come.
+    pub fn carry(&mut self, now: Time, packet: Carried, out: &mut impl Transmit) {
+        if let Receiver::Rtp(rtp) = &mut self.receiver {
+            rtp.carry(now, packet, out);
+        }
+    }
+}
+
+/// A bundle among the sources of a host, by their slots; the leader's is the first.
+#[derive(Debug)]
+pub struct Bundle {
+    pub(crate) members: Vec<usize>,
+    pub(crate) division: Division,
+}
+
+/// The bundles of a host in the simulator.
+#[derive(Debug)]
+pub struct Bundling {
+    bundles: Vec<Bundle>,
+    /// By source: its bundle, and its place among those that are led.
+    of: Vec<Option<(usize, Option<usize>)>>,
+    /// By sink: the leader's, if it is led.
+    leads: Vec<Option<usize>>,
+}
+
+impl Bundling {
+    /// Of a host with these senders and receivers, numbered from 0; `None` if none is of a bundle.
+    #[must_use]
+    pub fn of(sending: &[&FlowModel], receiving: &[&FlowModel]) -> Option<Box<Bundling>> {
+        let is_any = sending.iter().chain(receiving).any(|flow| flow.is_led());
+        if !is_any {
+            return None;
+        }
+        let mut bundling = Bundling { bundles: Vec::new(), of: vec![None; sending.len()], leads: Vec::new() };
+        for (slot, leader) in sending.iter().enumerate().filter(|(_, flow)| !flow.is_led()) {
+            let led: Vec<usize> = (0..sending.len())
+                .filter(|other| sending[*other].is_led() && sending[*other].goes_with(leader))
+                .collect();
+            if led.is_empty() {
+                continue;
+            }
+            let number = bundling.bundles.len();
+            bundling.of[slot] = Some((number, None));
+            led.iter().enumerate().for_each(|(place, member)| bundling.of[*member] = Some((number, Some(place))));
+            let members: Vec<usize> = std::iter::once(slot).chain(led).collect();
+            let claims = members.iter().filter_map(|member| Some(sending[*member].bundle.as_ref()?.claim)).collect();
+            bundling.bundles.push(Bundle { members, division: Division::new(claims) });
+        }
+        let leader = |flow: &&FlowModel| {
+            receiving.iter().position(|leader| flow.is_led() && !leader.is_led() && flow.goes_with(leader))
+        };
+        bundling.leads = receiving.iter().map(leader).collect();
+        Some(Box::new(bundling))
+    }
+
+    /// The bundles.
+    pub(crate) fn bundles(&self) -> &[Bundle] {
+        &self.bundles
+    }
+
+    /// The bundle of a source, and the source's place among those that are led.
+    pub(crate) fn bundle(&self, source: usize) -> Option<(&Bundle, Option<usize>)> {
+        let (number, place) = self.of[source]?;
+        Some((&self.bundles[number], place))
+    }
+
+    /// The sink of the leader of a sink that is led.
+    pub(crate) fn leader_of_sink(&self, sink: usize) -> Option<usize> {
+        self.leads[sink]
+    }
+}

@@ -1,0 +1,70 @@
+//! What a host does for the bundles among its flows.
+
+use super::Host;
+use crate::build::Folded;
+use crate::port::Port;
+use paceline_engine::Network;
+use paceline_flow::Sender;
+use paceline_units::Time;
+
+impl Host {
+    /// Those that lead learn how many go with them.
+    pub(super) fn lead(&mut self) {
+        let bundles = self.bundling.iter().flat_map(|bundling| bundling.bundles());
+        for bundle in bundles {
+            if let Some(Sender::Rtp(leader)) = bundle.members.first().map(|slot| &mut self.sources[*slot].sender) {
+                bundle.members.iter().skip(1).for_each(|_| _ = leader.lead());
+            }
+        }
+    }
+
+    /// Of a source of a bundle: what waits there is told to its leader, turns are given, and the rate is divided anew.
+    pub(super) fn settle(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
+        let (sources, clock) = (&mut self.sources, &mut self.clock);
+        let Some((bundle, place)) = self.bundling.as_ref().and_then(|bundling| bundling.bundle(slot)) else { return };
+        let leader = bundle.members[0];
+        if let Some(place) = place {
+            let waiting = sources[slot].waiting();
+            let source = &mut sources[leader];
+            let mut port = Port::of(source, network, clock, now);
+            if let Sender::Rtp(rtp) = &mut source.sender {
+                rtp.others(place, waiting, now, &mut port);
+            }
+        }
+        while let Some((place, turn)) = sources[leader].turn() {
+            let source = &mut sources[bundle.members[place + 1]];
+            let mut out = Port::of(source, network, clock, now);
+            let Sender::Rtp(rtp) = &mut source.sender else { return };
+            let (sent, waiting) = (rtp.send_in_turn(turn, now, &mut out), rtp.waiting());
+            let source = &mut sources[leader];
+            let mut out = Port::of(source, network, clock, now);
+            let Sender::Rtp(rtp) = &mut source.sender else { return };
+            rtp.took(sent, waiting, now, &mut out);
+        }
+        if let Some(grant) = sources[leader].grant() {
+            let parts = bundle.division.parts(grant.target, |member| sources[bundle.members[member]].sends(now));
+            for (member, part) in bundle.members.iter().zip(parts) {
+                if let (Sender::Rtp(rtp), Some(part)) = (&mut sources[*member].sender, part) {
+                    rtp.allot(part, &grant, now);
+                }
+            }
+        }
+        for member in &bundle.members {
+            sources[*member].entry = sources[*member].next_wake();
+            self.timers.set(*member, sources[*member].entry);
+        }
+    }
+
+    /// A packet has come to a sink that is led, which is told of by its leader's.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn carry(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
+        let Some(leader) = self.bundling.as_ref().and_then(|bundling| bundling.leader_of_sink(slot)) else { return };
+        let Some(packet) = self.sinks[slot].take_carried() else { return };
+        let sink = &mut self.sinks[leader];
+        let mut port = Port::back(sink, network, &mut self.clock, now);
+        sink.carry(now, packet, &mut port);
+        sink.entry = sink.next_wake();
+        self.timers.set(self.sources.len() + leader, sink.entry);
+    }
+}

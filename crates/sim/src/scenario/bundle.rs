@@ -1,0 +1,180 @@
+//! Flows of one bundle, in a scenario file.
+
+use super::error::{hint, join};
+use super::flow::{App, FlowTable};
+use super::model::File;
+use super::rules::Rules;
+use super::walk::listed;
+use super::warnings::Warnings;
+use paceline_control::registry::scheme;
+use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback};
+use paceline_flow::rtp::FeedbackFormat;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Streams of one sender under one controller, as WebRTC's BUNDLE has them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BundleTable {
+    /// The flow with whose packets it sends its own: by that one's controller, pace, window, feedback and connection. Both have as many
+    /// instances and the same ends. Of the flow that leads: left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none: others go with this one"))]
+    pub with: Option<String>,
+    /// Its part of what the rate has above every stream's least rate, beside the priorities of the others.
+    #[serde(default = "one")]
+    #[schemars(range(min = 0.001, max = 1000.0))]
+    pub priority: f64,
+}
+
+const fn one() -> f64 {
+    1.0
+}
+
+impl FlowTable {
+    /// The flow whose controller it has, if that is another's.
+    #[must_use]
+    pub fn leader(&self) -> Option<&str> {
+        self.bundle.as_ref()?.with.as_deref()
+    }
+
+    /// What it may leave to its leader, it has from there.
+    fn inherit(&mut self, leader: &FlowTable) {
+        if self.cc == super::flow::USUAL_CC {
+            self.cc.clone_from(&leader.cc);
+        }
+        if self.params.is_empty() {
+            self.params.clone_from(&leader.params);
+        }
+        self.profile = self.profile.or(leader.profile);
+        self.ecn = self.ecn.or(leader.ecn);
+        self.from = self.from.take().or_else(|| leader.from.clone());
+        self.to = self.to.take().or_else(|| leader.to.clone());
+        self.rtp = self.rtp.take().or_else(|| leader.rtp.clone());
+    }
+}
+
+/// Whether a flow can lead others by this scheme: feedback tells it of single packets, and its frames have no times of their own.
+fn leads(name: &str) -> bool {
+    scheme(name).is_ok_and(|scheme| {
+        scheme.machine == Machine::Rtp
+            && RtpController::new(scheme, Profile::Rfc, &[]).is_ok_and(|controller| {
+                let settings = controller.settings();
+                settings.feedback == RtpFeedback::Arrivals && !settings.frames
+            })
+    })
+}
+
+impl File {
+    /// Flows that others lead have what is theirs, as far as they say nothing.
+    pub(super) fn inherit(&mut self) {
+        let led = self.flow.iter().filter_map(|(name, flow)| Some((name.clone(), flow.leader()?.to_owned())));
+        for (name, leader) in led.collect::<Vec<_>>() {
+            if let Some(leader) = self.flow.get(&leader).cloned()
+                && let Some(flow) = self.flow.get_mut(&name)
+            {
+                flow.inherit(&leader);
+            }
+        }
+    }
+
+    /// Whether others go with this flow.
+    pub(super) fn leads(&self, name: &str) -> bool {
+        self.flow.values().any(|flow| flow.leader() == Some(name))
+    }
+}
+
+impl Rules {
+    /// A flow that is to go with others.
+    pub(super) fn bundle(&mut self, file: &File, path: &str, flow: &FlowTable) {
+        let Some(bundle) = &flow.bundle else { return };
+        let own = join(path, "bundle");
+        if flow.coupled.is_some() {
+            let problem = "is shared among controllers, of which a bundle has one: leave one of both tables out";
+            self.note(join(path, "coupled"), problem);
+        }
+        if !matches!(flow.app, App::Encoder { .. } | App::Voice { .. }) {
+            let problem = "says no rate that a bundle could leave it: use `encoder` or `voice`";
+            self.note(join(&join(path, "app"), "kind"), problem);
+        }
+        let Some(with) = &bundle.with else { return self.leader(path, flow) };
+        let at = join(&own, "with");
+        let Some(leader) = file.flow.get(with) else {
+            let names = || file.flow.keys().map(String::as_str);
+            let (hint, known) = (hint(with, names()), listed(names()));
+            return self.note(at, format!("`{with}` must be the name of a flow{hint} (flows: {known})"));
+        };
+        if std::ptr::eq(leader, flow) {
+            return self.note(at, "names the flow itself: leave it out of the flow with which the others go");
+        }
+        if leader.leader().is_some() {
+            return self.note(at, format!("`{with}` goes with another itself: name that one"));
+        }
+        if leader.bundle.is_none() {
+            let problem = format!("`{with}` has no table `bundle`: give it one, such as `bundle = {{ priority = 1 }}`");
+            return self.note(at, problem);
+        }
+        let ends = |flow: &FlowTable| (flow.from.clone(), flow.to.clone());
+        let differs = [
+            ("cc", flow.cc != leader.cc),
+            ("params", flow.params != leader.params),
+            ("profile", flow.profile != leader.profile),
+            ("rtp", flow.rtp != leader.rtp),
+            ("ecn", flow.ecn != leader.ecn),
+            ("count", flow.count != leader.count),
+            ("from", ends(flow).0 != ends(leader).0),
+            ("to", ends(flow).1 != ends(leader).1),
+            ("segment", flow.segment.is_some() && flow.segment != leader.segment),
+            ("header", flow.header.is_some() && flow.header != leader.header),
+        ];
+        for (key, _) in differs.iter().filter(|(_, differs)| *differs) {
+            self.note(join(path, key), format!("must be that of `{with}`, with which it goes; leave it out"));
+        }
+        for (key, given) in [("rtt", flow.rtt.is_some()), ("access", flow.access.is_some())] {
+            if given {
+                self.note(join(path, key), format!("belongs to the host that it shares with `{with}`: leave it out"));
+            }
+        }
+        if flow.start.greatest() < leader.start.greatest() {
+            self.note(join(path, "start"), format!("must not be before that of `{with}`, with which it goes"));
+        }
+        let ends_later = leader.stop.is_some_and(|stop| flow.stop.is_none_or(|own| own > stop));
+        if ends_later {
+            self.note(join(path, "stop"), format!("must not be after that of `{with}`, with which it goes"));
+        }
+    }
+
+    /// A flow that leads others.
+    fn leader(&mut self, path: &str, flow: &FlowTable) {
+        if !leads(&flow.cc) {
+            let problem = format!(
+                "`{}` leads no bundle: use a scheme that is told of single packets and gives frames no times of their own, such as \
+                 `gcc`, `nada` or `scream`",
+                flow.cc
+            );
+            return self.note(join(path, "cc"), problem);
+        }
+        let usual = scheme(&flow.cc).ok().and_then(super::rules_machine::feedback_of);
+        let feedback = flow.rtp.as_ref().and_then(super::rtp::RtpTable::format).or(usual);
+        if feedback != Some(FeedbackFormat::Transport) {
+            let problem = "must be `twcc` in a bundle, whose numbers are those of all its packets";
+            self.note(join(&join(path, "rtp"), "feedback"), problem);
+        }
+        if flow.rtp.as_ref().is_some_and(|rtp| rtp.ecn_reports == Some(true)) {
+            let problem = "counts the packets of one source, and a bundle has several: leave it out";
+            self.note(join(&join(path, "rtp"), "ecn_reports"), problem);
+        }
+    }
+}
+
+impl Warnings<'_> {
+    /// A flow with which no other goes.
+    pub(super) fn bundle(&mut self, path: &str, name: &str, flow: &FlowTable) {
+        if flow.bundle.is_some() && flow.leader().is_none() && !self.file.leads(name) {
+            self.note(
+                join(path, "bundle"),
+                "has no effect: no other flow goes with this one (`bundle.with`)".to_owned(),
+            );
+        }
+    }
+}
