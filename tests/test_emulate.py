@@ -44,14 +44,15 @@ def test_flows_are_asked_for_with_their_ways_instances_and_kernels() -> None:
         3,
     )
     assert [
-        (name, instance, number, forward, kernel) for name, instance, _, number, _, forward, kernel in asked
+        (name, instance, number, forward, kernel)
+        for name, instance, _, number, _, forward, kernel, _ in asked
     ] == [
         ("a", 0, 6000, True, None),
         ("a", 1, 6000, True, None),
         ("b", 0, 4000, False, "reno"),
         ("c", 0, 6000, True, "cubic"),
     ]
-    assert len({seed for *_, seed, _, _ in asked}) == 4
+    assert len({seed for *_, seed, _, _, _ in asked}) == 4
     assert ("cc", "tfrc") in asked[0][2]
 
 
@@ -262,6 +263,41 @@ def test_coupled_flows_share_by_priority(way: str) -> None:
         assert camera + screen > 1.4e6
 
 
+@pytest.mark.parametrize("way", ["", 'from = "right"\nto = "left"'])
+def test_a_bundle_is_as_simulated(way: str) -> None:
+    """Sound, camera and screen under one controller, whoever's host sends them: rates by priority, and sound that does
+    not wait for pictures."""
+    require("namespaces")
+    made = paceline.parse(
+        f"""
+        duration = "15 s"
+        warmup = "5 s"
+        [link.bottleneck]
+        rate = "2 Mbit/s"
+        delay = "20 ms"
+        queue = {{ limit = "40 packets" }}
+        [flow.sound]
+        cc = "gcc"
+        app = {{ kind = "voice", codec = "opus" }}
+        bundle = {{}}
+        {way}
+        [flow.camera]
+        app = {{ kind = "encoder", max_rate = "2 Mbit/s" }}
+        bundle = {{ with = "sound", priority = 2 }}
+        [flow.screen]
+        app = {{ kind = "encoder", max_rate = "2 Mbit/s" }}
+        bundle = {{ with = "sound", priority = 1 }}
+        """
+    )
+    for flows in (paceline.run(made).flows, paceline.emulate(made).flows):
+        camera, screen, sound = flows.sort("flow")["goodput_bps"]
+        assert sound == pytest.approx(24e3, rel=0.03)
+        # above the least rates of both, 150 kbit/s with headers
+        assert (camera - 140e3) / (screen - 140e3) == pytest.approx(2, abs=0.25)
+        assert camera + screen > 1.3e6
+        assert flows.filter(flow="camera")["frames_complete"][0] > 280
+
+
 def test_marks_are_told_by_rfc_6679() -> None:
     """Transport-wide feedback says nothing of marks: the counts beside it do, once the path has been tried."""
     require("namespaces")
@@ -370,7 +406,7 @@ def test_a_parking_lot_from_a_template_is_a_path() -> None:
     lot = 'duration = "3 s"\ntopology = "parking-lot"\nhops = 3\n[link.hop]\nrate = "2 Mbit/s"\ndelay = "5 ms"\n'
     made = paceline.parse(lot + '[flow.a]\n[flow.b]\nfrom = "r3"\nto = "r0"\n')
     assert made.ends == ("r0", "r3")
-    assert [forward for *_, forward, _ in realtime.flows(made, 1)] == [True, False]
+    assert [forward for *_, forward, _, _ in realtime.flows(made, 1)] == [True, False]
     part = paceline.parse(lot + '[flow.a]\nto = "r2"\n')
     with pytest.raises(PacelineError, match="from r0 to r3"):
         realtime.flows(part, 1)

@@ -119,7 +119,7 @@ class Gateway:
 def send(
     host: str,
     port: int,
-    flows: list[tuple[str, int, list[tuple[str, str]], int, int, bool, str | None]],
+    flows: list[tuple[str, int, list[tuple[str, str]], int, int, bool, str | None, str | None]],
     watch: SendWatch,
     key: bytes | None = None,
     logs: str | None = None,
@@ -138,7 +138,7 @@ def send(
 
 def send_rtp(
     receiver: tuple[str, int, int, int, int, int, int],
-    flow: tuple[str, int, list[tuple[str, str]], int, int, bool, str | None],
+    flow: tuple[str, int, list[tuple[str, str]], int, int, bool, str | None, str | None],
     watch: SendWatch,
     logs: str | None = None,
 ) -> tuple[RunOutput, str]:

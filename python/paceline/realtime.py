@@ -51,15 +51,15 @@ _STARTS_S = 20.0
 STARTED = 0.9
 """The share of its mean rate at which a flow's start-up is over, as in the simulator."""
 
-Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None]
-"""What a server is asked for: name, instance, settings, milliseconds, seed, whether it is sent from here, and the
-kernel's congestion control."""
+Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None, str | None]
+"""What a server is asked for: name, instance, settings, milliseconds, seed, whether it is sent from here, the kernel's
+congestion control, and what the flows of its bundle call it."""
 
 _BEGINNING = "beginning"
 """The pipe in a run's folder by which the flows tell the path that they begin."""
 
-_OF_SCENARIO = ("count", "from", "to", "rtt", "group", "kernel", "stop", "name", "start")
-"""Keys of a flow's table that one flow by itself does not have; `start` is each instance's own."""
+_OF_SCENARIO = ("count", "from", "to", "rtt", "group", "kernel", "stop", "name", "start", "bundle")
+"""Keys of a flow's table that one flow by itself does not have; `start` and `bundle` are each instance's own."""
 _KERNELS = {"newreno": "reno", "sack": "reno"}
 """Schemes of TCP that have another name in the kernel: its Reno has SACK, and what NewReno has."""
 
@@ -311,6 +311,7 @@ def flows(scenario: _core.Scenario, seed: int) -> list[Flow]:
     if ends is None:
         raise PacelineError("topology: a path in real time is a dumbbell or a parking lot, not a graph")
     starts = {(name, instance): start for name, instance, start in scenario.starts(seed)}
+    names = list(table["flow"])
     for name, flow in table["flow"].items():
         here, there = flow.get("from", ends[0]), flow.get("to", ends[1])
         if {here, there} != set(ends):
@@ -325,7 +326,16 @@ def flows(scenario: _core.Scenario, seed: int) -> list[Flow]:
         for instance in range(flow.get("count", 1)):
             own_seed = (seed * 1_000_003 + len(found)) % 2**62
             own = [*settings, ("start", f"{starts[name, instance]} ns")]
-            found.append((name, instance, own, number, own_seed, here == ends[0], kernel))
+            bundle = flow.get("bundle")
+            called = None
+            if bundle is not None:
+                leader = f"{names.index(bundle.get('with', name))}-{instance}"
+                own.append(("bundle.priority", toml_value(bundle["priority"])))
+                if "with" in bundle:
+                    own.append(("bundle.with", toml_value(leader)))
+                else:
+                    called = leader
+            found.append((name, instance, own, number, own_seed, here == ends[0], kernel, called))
     return found
 
 

@@ -29,7 +29,7 @@ KERNEL = "kernel:"
 
 _LOOK_S = 0.5
 
-_Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None]
+_Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None, str | None]
 """A flow as the core takes it."""
 
 View = Callable[[list[dict[str, Any]]], None]
@@ -252,7 +252,7 @@ def _flows(
     number = round(duration_s * 1000)
     every = [(forward, flow, instance) for forward, flow in ways for instance in range(flows)]
     return [
-        (flow, instance, settings, number, (seed + n) % 2**62, forward, kernel)
+        (flow, instance, settings, number, (seed + n) % 2**62, forward, kernel, None)
         for n, (forward, flow, instance) in enumerate(every)
     ]
 

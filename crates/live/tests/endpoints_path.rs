@@ -57,7 +57,7 @@ fn sends() {
         let settings: Vec<(String, String)> =
             text.split(',').filter_map(|one| one.split_once('=')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
         let name = settings[0].1.clone();
-        let spec = FlowSpec { settings, for_ms, seed: 3, family: Family::V4 };
+        let spec = FlowSpec { settings, for_ms, seed: 3, family: Family::V4, name: None };
         Wanted { name, instance: 0, offer: Offer { spec, direction, kernel: None, measure: None } }
     });
     let (host, flows) = (said("PACELINE_PEER"), flows.collect());

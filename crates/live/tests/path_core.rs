@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test writes its traces")]
 
 use paceline_live::path::emulator::Counts;
-use paceline_live::path::{Emulator, Folder, OwnDelays, PathSpec, Side};
+use paceline_live::path::{Connections, Emulator, Folder, OwnDelays, PathSpec, Side};
 use paceline_live::scenario;
 use paceline_live::session::EcnBits;
 use paceline_packet::Flags;
@@ -82,6 +82,7 @@ fn spec(model: &Model) -> PathSpec {
         there: way("forward").collect(),
         back: way("backward").rev().collect(),
         own: OwnDelays::default(),
+        connections: Connections::default(),
         ports: 0..0,
         warnings: Vec::new(),
     }

@@ -38,13 +38,13 @@ impl SendWatch {
     }
 }
 
-/// A flow that Python asks for: name, instance, settings, milliseconds, seed, whether it is sent from here, and the kernel's
-/// congestion control.
-type Asked = (String, u32, Vec<(String, String)>, u64, u64, bool, Option<String>);
+/// A flow that Python asks for: name, instance, settings, milliseconds, seed, whether it is sent from here, the kernel's
+/// congestion control, and what the flows of its bundle call it.
+type Asked = (String, u32, Vec<(String, String)>, u64, u64, bool, Option<String>, Option<String>);
 
-fn wanted((name, instance, settings, for_ms, seed, forward, kernel): Asked) -> Wanted {
+fn wanted((name, instance, settings, for_ms, seed, forward, kernel, bundle): Asked) -> Wanted {
     // the family is that of the address that the host turns out to have
-    let spec = FlowSpec { settings, for_ms, seed, family: Family::V4 };
+    let spec = FlowSpec { settings, for_ms, seed, family: Family::V4, name: bundle };
     let direction = if forward { Direction::Forward } else { Direction::Reverse };
     Wanted { name, instance, offer: Offer { spec, direction, kernel, measure: None } }
 }

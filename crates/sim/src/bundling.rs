@@ -28,7 +28,8 @@ impl FlowModel {
     }
 
     /// Whether it is of the bundle that `leader` leads.
-    fn goes_with(&self, leader: &FlowModel) -> bool {
+    #[must_use]
+    pub fn goes_with(&self, leader: &FlowModel) -> bool {
         self.instance == leader.instance && self.bundle.as_ref().is_some_and(|bundle| bundle.leader == leader.name)
     }
 }
@@ -165,11 +166,6 @@ impl Bundling {
         };
         bundling.leads = receiving.iter().map(leader).collect();
         Some(Box::new(bundling))
-    }
-
-    /// The bundles.
-    pub(crate) fn bundles(&self) -> &[Bundle] {
-        &self.bundles
     }
 
     /// The bundle of a source, and the source's place among those that are led.

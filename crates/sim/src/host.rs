@@ -49,10 +49,7 @@ impl Host {
         entries.extend(sinks.iter().map(|sink| sink.entry));
         entries.extend(recorder.iter().map(|recorder| recorder.next_sample()));
         entries.extend(meter.iter().map(|meter| meter.next_sample()));
-        let mut host =
-            Host { timers: Timers::new(entries), sources, sinks, clock, coupling, bundling, recorder, meter };
-        host.lead();
-        host
+        Host { timers: Timers::new(entries), sources, sinks, clock, coupling, bundling, recorder, meter }
     }
 
     /// Timers up to and including `to`, in order.

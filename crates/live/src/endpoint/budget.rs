@@ -236,7 +236,7 @@ mod tests {
                 let app = if media { "{ kind = \"encoder\" }" } else { "{ kind = \"cbr\" }" };
                 let settings = [("cc", scheme.name), ("app", app), ("delays", "true")];
                 let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-                let flow = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4 };
+                let flow = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None };
                 let model = flow.model().unwrap_or_else(|error| panic!("{error}"));
                 let (connection, nonce, limit, announces, rtp) = (1, 1, None, false, None);
                 let spec = SessionSpec { side, flow, connection, nonce, limit, announces, rtp };

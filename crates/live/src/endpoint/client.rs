@@ -13,6 +13,8 @@ use crate::beginning::Announcer;
 use crate::clock::Clock;
 use crate::host::{HostReport, HostState};
 use crate::session::{Family, SessionSpec, Side};
+use paceline_sim::model::FlowModel;
+use paceline_sim::scenario::ScenarioError;
 use paceline_units::{Span, Time};
 use serde::Serialize;
 use std::io;
@@ -247,9 +249,17 @@ fn agree(channel: &mut Channel, offers: &[Offer]) -> Result<Opened, SendError> {
 /// # Errors
 /// [`SendError`]. A flow that ends badly is no error: the results say how it ended.
 pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendError> {
-    for wanted in options.flows.iter().filter(|wanted| wanted.offer.kernel.is_none()) {
-        // a mistake is told before anybody is asked
-        wanted.offer.spec.model().map_err(|error| SendError::Flow(error.to_string()))?;
+    // a mistake is told before anybody is asked
+    let machines = options.flows.iter().filter(|wanted| wanted.offer.kernel.is_none());
+    let models = machines.map(|wanted| Ok((wanted.offer.direction, wanted.offer.spec.model()?)));
+    let models: Vec<_> =
+        models.collect::<Result<_, _>>().map_err(|error: ScenarioError| SendError::Flow(error.to_string()))?;
+    for (direction, flow) in models.iter().filter(|(_, flow)| flow.is_led()) {
+        let leads =
+            |(way, other): &(Direction, FlowModel)| way == direction && !other.is_led() && flow.goes_with(other);
+        if !models.iter().any(leads) {
+            return Err(SendError::Flow("live: bundle.with: the flow with which it goes is not asked for".to_owned()));
+        }
     }
     let (stream, server) = connect(options)?;
     let local = canonical(stream.local_addr()?);

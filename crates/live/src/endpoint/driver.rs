@@ -5,6 +5,7 @@
 //! [`Turns`] says whose visits have to wait. Requests of other threads come through [`Handle`]. Look first at [`Driver::run`].
 
 use super::budget::Charge;
+use super::bundles::Bundles;
 use super::control::Measure;
 use super::flow::Flow;
 use super::groups::Groups;
@@ -175,6 +176,7 @@ pub struct Driver {
     out: Outbox,
     turns: Turns,
     groups: Groups,
+    bundles: Bundles,
     quit: Arc<AtomicBool>,
 }
 
@@ -204,6 +206,7 @@ impl Driver {
             out: Outbox::default(),
             turns: Turns::default(),
             groups: Groups::default(),
+            bundles: Bundles::default(),
             quit,
         };
         Ok((driver, handle, came))
@@ -286,6 +289,7 @@ impl Driver {
                     flow.shows = now + SILENCE;
                     self.turns.enters(flow.client);
                     self.groups.enters(&flow);
+                    self.bundles.enters(&flow);
                     // a server's sender waits for its peer to show itself
                     if flow.new.peer.is_some() || matches!(flow.session, Session::Receiver(_)) {
                         flow.input(now, Input::Start, &mut self.out, &mut self.ports);
@@ -345,6 +349,7 @@ impl Driver {
                 let client = flow.client;
                 flow.datagram(time, input, &mut self.out, &mut self.ports);
                 self.groups.heard(at, time, &mut self.flows, &mut self.out, &mut self.ports);
+                self.bundles.heard(at, time, &mut self.flows, &mut self.out, &mut self.ports);
                 let now = self.clock.now();
                 self.turns.charge(client, now.since(before));
                 before = now;
@@ -366,6 +371,7 @@ impl Driver {
             }
             flow.visit(now, &self.clock, &mut self.out, &mut self.ports);
             self.groups.heard(at, now, &mut self.flows, &mut self.out, &mut self.ports);
+            self.bundles.heard(at, now, &mut self.flows, &mut self.out, &mut self.ports);
             let after = self.clock.now();
             self.turns.charge(client, after.since(now));
             now = after;
@@ -385,6 +391,7 @@ impl Driver {
             let id = flow.new.id;
             self.turns.leaves(flow.client);
             self.groups.leaves(&flow, &self.flows);
+            self.bundles.leaves(&flow, &self.flows);
             self.views.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().over = true;
             // whoever waited for it may be gone
             let _ = self.outcomes.send(flow.outcome(now, &self.clock, &self.ports));

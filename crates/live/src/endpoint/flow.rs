@@ -9,6 +9,8 @@ use crate::session::is_rtcp;
 use crate::session::log::LogWriter;
 use crate::session::{End, Input, Outbox, Session, State};
 use hdrhistogram::Histogram;
+use paceline_control::SentPacket;
+use paceline_flow::rtp::{Grant, Turn, Waiting};
 use paceline_packet::wire::tfrc::{self, Message};
 use paceline_sim::coupling::Told;
 use paceline_sim::model::FlowModel;
@@ -99,8 +101,48 @@ impl Flow {
         }
     }
 
+    /// What waits at it, for the one that leads its bundle.
+    pub(super) fn waiting(&self) -> Waiting {
+        match &self.session {
+            Session::Sender(sender) => sender.waiting(),
+            Session::Receiver(_) => Waiting::NOTHING,
+        }
+    }
+
+    /// The turn that it has for another flow of its bundle.
+    pub(super) fn turn(&self) -> Option<(usize, Turn)> {
+        match &self.session {
+            Session::Sender(sender) => sender.turn(),
+            Session::Receiver(_) => None,
+        }
+    }
+
+    /// What has left in the turn that it had.
+    pub(super) fn take_sent(&mut self) -> Option<SentPacket> {
+        match &mut self.session {
+            Session::Sender(sender) => sender.take_sent(),
+            Session::Receiver(_) => None,
+        }
+    }
+
+    /// What its bundle may have, if it leads one.
+    pub(super) fn grant(&self) -> Option<Grant> {
+        match &self.session {
+            Session::Sender(sender) => sender.grant(),
+            Session::Receiver(_) => None,
+        }
+    }
+
+    /// Whether its application has something to send.
+    pub(super) fn sends(&self, now: Time) -> bool {
+        matches!(&self.session, Session::Sender(sender) if sender.sends(now))
+    }
+
     /// When it is to be visited next.
     pub(super) fn next(&self) -> Time {
+        if self.turn().is_some() {
+            return Time::ZERO; // more turns than are given at once
+        }
         let shows = if self.session.state() == State::Idle { self.shows } else { Time::NEVER };
         self.session.next_wake().min(self.recorder.next(&self.session)).min(self.next_bound()).min(shows)
     }

@@ -169,6 +169,7 @@ mod tests {
                 for_ms: 50_000,
                 seed: 1,
                 family: Family::V4,
+                name: None,
             };
             let kernel = |n| (n % 3 == 2).then(|| "reno".to_owned());
             let direction = |n| if n % 2 == 0 { Direction::Forward } else { Direction::Reverse };

@@ -7,6 +7,7 @@
 //! `kernel` runs flows of the kernel's TCP between them. Look first at [`driver::Driver::run`].
 
 pub mod budget;
+mod bundles;
 pub mod channel;
 pub mod client;
 pub mod control;

@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn tables_of_another_flow_are_refused() {
         let settings = vec![("cc".to_owned(), "udp".to_owned()), ("app".to_owned(), "{ kind = \"cbr\" }".to_owned())];
-        let spec = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4 };
+        let spec = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None };
         let offer = Offer { spec, direction: Direction::Forward, kernel: None, measure: None };
         let of = |half: Half, offer: &Offer| {
             let half = checked_of(half, offer);

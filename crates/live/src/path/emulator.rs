@@ -4,6 +4,7 @@
 //! what a simulated one does with the same packets at the same instants. Look first at [`Emulator::arrive`] and
 //! [`Emulator::poll`].
 
+use super::connections::Connections;
 use super::frame::{Shape, damage, set_ecn};
 use super::frames::Frames;
 use super::lost::Lost;
@@ -178,6 +179,8 @@ struct Event {
 pub struct Emulator {
     ways: [Way; 2],
     own: OwnDelays,
+    /// Whose connections flows share.
+    connections: Connections,
     lost: Lost,
     events: BinaryHeap<Reverse<Event>>,
     /// Events beyond the last link whose time has come, in order of time.
@@ -209,6 +212,7 @@ impl Emulator {
         Emulator {
             ways: [way(&spec.there, Side::Near), way(&spec.back, Side::Far)],
             own: spec.own.clone(),
+            connections: spec.connections.clone(),
             lost: Lost::of(spec.ports.clone()),
             events: BinaryHeap::new(),
             out: VecDeque::new(),
@@ -245,7 +249,7 @@ impl Emulator {
             size: shape.size,
             flags: shape.flags.0,
             frame: slot,
-            flow: shape.flow,
+            flow: self.connections.flow(side, frame, &shape),
             hosts: shape.hosts,
         };
         if before == Span::ZERO {

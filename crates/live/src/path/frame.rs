@@ -15,6 +15,11 @@ fn hash(all: u32, byte: u8) -> u32 {
     (all ^ u32::from(byte)).wrapping_mul(0x0100_0193)
 }
 
+/// The hash of a 5-tuple.
+fn tuple(protocol: u8, addresses: &[u8], ports: &[u8]) -> u32 {
+    addresses.iter().chain(ports).fold(hash(HASHED, protocol), |all, byte| hash(all, *byte))
+}
+
 /// 16 bits of the hash of an address (draft-eastlake-fnv, section 3: the halves are folded).
 fn folded(address: &[u8]) -> u32 {
     let all = address.iter().fold(HASHED, |all, byte| hash(all, *byte));
@@ -65,10 +70,16 @@ impl Shape {
         let ports = frame[header..size].first_chunk::<4>().filter(|_| has_ports);
         let (source, destination) = frame[addresses.clone()].split_at(addresses.len() / 2);
         let hosts = folded(source) << 16 | folded(destination);
-        let hashed = frame[addresses].iter().chain(ports.into_iter().flatten());
-        let flow = hashed.fold(hash(HASHED, protocol), |all, byte| hash(all, *byte));
+        let flow = tuple(protocol, &frame[addresses], ports.map_or(&[], |ports| ports));
         let ports = ports.map(|&[a, b, c, d]| [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])]);
         Some(Shape { size: u16::try_from(size).ok()?, flags, header, flow, hosts, ports })
+    }
+
+    /// The same hash as if `frame`, which has this shape, had these ports.
+    pub(super) fn flow_of(&self, frame: &[u8], [source, destination]: [u16; 2]) -> u32 {
+        let (protocol, addresses) = if frame[0] >> 4 == 4 { (frame[9], 12..20) } else { (frame[6], 8..40) };
+        let ([a, b], [c, d]) = (source.to_be_bytes(), destination.to_be_bytes());
+        tuple(protocol, &frame[addresses], &[a, b, c, d])
     }
 }
 

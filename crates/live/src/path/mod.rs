@@ -4,6 +4,7 @@
 //! [`Device`]s and gives a [`PathReport`]. Look first at [`relay::run`]; the page for users is docs/path-emulator.md.
 
 mod capture;
+mod connections;
 pub mod device;
 pub mod emulator;
 mod frame;
@@ -15,6 +16,7 @@ pub mod relay;
 pub mod spec;
 
 pub use capture::PathCapture;
+pub use connections::Connections;
 pub use device::{Device, Sent};
 pub use emulator::{Emulator, Release, Side};
 pub use lost::Lost;

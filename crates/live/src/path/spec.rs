@@ -5,6 +5,7 @@
 //! ends' own links and the traffic are real. Where the traffic is the file's flows ([`PathSpec::of_run`]), their own round trips
 //! are there too.
 
+use super::connections::Connections;
 use super::own::OwnDelays;
 use crate::scenario;
 use paceline_sim::expand::{ExpandError, expand};
@@ -133,6 +134,8 @@ pub struct PathSpec {
     pub back: Vec<LinkDirection>,
     /// What flows have of their own before and after the links.
     pub own: OwnDelays,
+    /// Which of its flows share a connection.
+    pub connections: Connections,
     /// Of the flows that go over it, the ports at the near end.
     pub ports: Range<u16>,
     /// What its links say to no effect, or hardly the one that is meant: a line each, with file, line and key.
@@ -199,6 +202,7 @@ impl PathSpec {
             there: way("forward").collect(),
             back: way("backward").rev().collect(),
             own: ports.map(|first| OwnDelays::of(&scenario, &model, first)).unwrap_or_default(),
+            connections: ports.map(|first| Connections::of(&model, first)).unwrap_or_default(),
             ports: ports.map_or(0..0, |first| first..first.saturating_add(model.flows.len() as u16)),
             warnings: scenario.warnings_of_links(&document),
         })

@@ -12,8 +12,10 @@ use paceline_sim::{ExpandError, expand};
 use paceline_units::Rate;
 use serde::{Deserialize, Serialize};
 
-/// The flow's name in its scenario.
+/// The flow's name in its scenario, unless it leads a bundle.
 pub const NAME: &str = "live";
+/// What a flow that goes with another has from there.
+const OF_LEADER: [&str; 9] = ["cc", "params", "profile", "rtp", "ecn", "from", "to", "segment", "header"];
 /// The most settings that a flow is given, and the most bytes of one of them.
 const MOST_SETTINGS: usize = 64;
 const MOST_TEXT: usize = 1024;
@@ -56,6 +58,9 @@ pub struct FlowSpec {
     pub seed: u64,
     /// What it goes over.
     pub family: Family,
+    /// Of one with which others go: what they call it (`bundle.with`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// A mistake in what was asked for.
@@ -88,7 +93,7 @@ impl FlowSpec {
         }
         let (header, answer) = self.headers(&asked.transport);
         let segment = asked.transport.segment().min(MTU - header);
-        let frame = frame(&self.scenario(&[])?);
+        let frame = self.app(&self.scenario(&[])?).map_or(0.0, frame);
         let packets = frame / f64::from(segment.max(1));
         if machine == "udp" && packets > MOST_AT_ONCE {
             let problem = format!("a frame of {packets:.0} packets leaves at once; {MOST_AT_ONCE} at most");
@@ -125,7 +130,7 @@ impl FlowSpec {
     pub fn writes_per_second(&self) -> Option<f64> {
         let scenario = self.scenario(&[]).ok()?;
         let segment = f64::from(self.segment()?.max(1));
-        Some(match &scenario.flows().first()?.app {
+        Some(match self.app(&scenario)? {
             App::Cbr { rate } | App::Pareto { rate, .. } => rate.bps() / 8.0 / segment,
             App::Web { gap, .. } => 1.0 / gap.as_secs_f64(),
             App::Stream { heartbeat, .. } => 1.0 / heartbeat.as_secs_f64(),
@@ -140,7 +145,7 @@ impl FlowSpec {
         let model = self.model().ok()?;
         let Transport::Udp(config) = &model.transport else { return None };
         let scenario = self.scenario(&[]).ok()?;
-        let app = &scenario.flows().first()?.app;
+        let app = self.app(&scenario)?;
         let payload = match app {
             App::Cbr { rate } | App::Pareto { rate, .. } | App::Video { rate, .. } => rate.0 as f64,
             app => app.ticks().map(|(packet, span)| packet.bytes() as f64 * 8.0 / span.as_secs_f64())?,
@@ -155,23 +160,49 @@ impl FlowSpec {
         let scenario = self.scenario(real)?;
         let seed = self.seed & i64::MAX as u64;
         let model = expand(&scenario, seed).map_err(|error: ExpandError| mistake("", &error.to_string()))?;
-        model.flows.into_iter().next().ok_or_else(|| mistake("", "there is no flow"))
+        let own = model.flows.into_iter().find(|flow| flow.name == self.name());
+        own.ok_or_else(|| mistake("", "there is no flow"))
+    }
+
+    /// Its name in its scenario.
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(NAME)
+    }
+
+    /// The name of the flow with which it goes, if it goes with one.
+    fn leader(&self) -> Option<&str> {
+        let with = self.settings.iter().rfind(|(key, _)| key == "bundle.with")?;
+        Some(with.1.trim_matches('"'))
+    }
+
+    /// What its application is.
+    fn app<'a>(&self, scenario: &'a Scenario) -> Option<&'a App> {
+        scenario.flows().iter().find(|flow| flow.name == self.name()).map(|flow| &flow.app)
     }
 
     /// The scenario of this flow alone.
     fn scenario(&self, real: &[(&str, String)]) -> Result<Scenario, ScenarioError> {
-        let text = format!(
-            "name = \"{NAME}\"\nseed = 1\nduration = \"{} ms\"\n[link.bottleneck]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\
-             [flow.{NAME}]\nstop = \"{} ms\"\n",
-            self.for_ms.saturating_add(1000),
-            self.for_ms,
-        );
-        let mut document = Document::parse(&text, NAME)?;
-        for (key, value) in &self.settings {
-            document.set(&format!("flow.{NAME}.{key}"), value)?;
+        let (name, leader) = (self.name(), self.leader());
+        if [Some(name), leader].into_iter().flatten().any(|name| !is_name(name)) || leader == Some(name) {
+            return Err(mistake("bundle", "names are up to 64 letters, digits and `-`, and a flow's own is another's"));
         }
-        for (key, value) in real {
-            document.set(&format!("flow.{NAME}.{key}"), value)?;
+        let (lasts, stops) = (self.for_ms.saturating_add(1000), self.for_ms);
+        let mut text = format!(
+            "name = \"{NAME}\"\nseed = 1\nduration = \"{lasts} ms\"\n[link.bottleneck]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\
+             [flow.{name}]\nstop = \"{stops} ms\"\n"
+        );
+        if let Some(leader) = leader {
+            // who leads is at another session: of it stands here what both have
+            text += &format!("[flow.{leader}]\nstop = \"{stops} ms\"\nbundle = {{}}\napp = {{ kind = \"voice\" }}\n");
+        }
+        let mut document = Document::parse(&text, NAME)?;
+        let settings = self.settings.iter().map(|(key, value)| (key.as_str(), value));
+        for (key, value) in settings.chain(real.iter().map(|(key, value)| (*key, value))) {
+            document.set(&format!("flow.{name}.{key}"), value)?;
+            let of = key.split('.').next().unwrap_or_default();
+            if let Some(leader) = leader.filter(|_| OF_LEADER.contains(&of)) {
+                document.set(&format!("flow.{leader}.{key}"), value)?;
+            }
         }
         let mut no_files = |_: &str| Err("a live flow reads no files".to_owned());
         let scenario = Scenario::check(&document, &mut no_files)?;
@@ -198,10 +229,15 @@ impl FlowSpec {
     }
 }
 
+/// Whether it can stand in a scenario as a key.
+fn is_name(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
 /// The bytes that a video hands over at once: its mean frame, larger by as much as a key frame may be. Of what has no frames none.
-fn frame(scenario: &Scenario) -> f64 {
-    match scenario.flows().first().map(|flow| &flow.app) {
-        Some(App::Video { rate, frame_rate, key_size, .. }) => rate.0 as f64 / 8.0 / frame_rate * key_size,
+fn frame(app: &App) -> f64 {
+    match app {
+        App::Video { rate, frame_rate, key_size, .. } => rate.0 as f64 / 8.0 / frame_rate * key_size,
         _ => 0.0,
     }
 }

@@ -4,11 +4,11 @@
 //! Records follow, one an input, in which numbers are LEB128 and what is not a number is as it stands: the input's kind (a
 //! byte), the time since the last one in nanoseconds; of a datagram its ECN bits (a byte: 0 not
 //! ECN-capable, 1 ECT(0), 2 CE, 3 ECT(1)), its length, its length without the
-//! zeros at its end, its bytes without them; of a share of a group's rate, that in bits a second; the number of datagrams that left, and of each its ECN bits (a byte), its header's length, its header and its payload's length; the session's state (a byte) and the figure (64 bits,
+//! zeros at its end, its bytes without them; of a share of a group's rate, that in bits a second; of what a bundle tells, a byte for what that is, and its numbers; the number of datagrams that left, and of each its ECN bits (a byte), its header's length, its header and its payload's length; the session's state (a byte) and the figure (64 bits,
 //! little-endian, IEEE 754). A log that ends within a record ends before it: whoever was killed while writing has kept the
 //! rest.
 
-use super::{EcnBits, End, Input, Outbox, Session, SessionSpec, State};
+use super::{Bundled, EcnBits, End, Input, Outbox, Session, SessionSpec, State};
 use paceline_units::{Rate, Time};
 use std::io::{self, Write};
 
@@ -21,6 +21,7 @@ pub(super) const TIMER: u8 = 3;
 pub(super) const STOP: u8 = 4;
 pub(super) const UNREACHABLE: u8 = 5;
 pub(super) const SHARE: u8 = 6;
+pub(super) const BUNDLED: u8 = 7;
 
 /// Writes a session's log.
 #[derive(Debug)]
@@ -63,6 +64,9 @@ impl<W: Write> LogWriter<W> {
         if let Input::Share(rate) = input {
             number(record, rate.0);
         }
+        if let Input::Bundled(bundled) = input {
+            bundled.write(record);
+        }
         number(record, out.len() as u64);
         for datagram in out.iter() {
             record.push(datagram.ecn as u8);
@@ -102,6 +106,7 @@ fn kind(input: Input<'_>) -> u8 {
         Input::Stop => STOP,
         Input::Unreachable => UNREACHABLE,
         Input::Share(_) => SHARE,
+        Input::Bundled(_) => BUNDLED,
     }
 }
 
@@ -130,7 +135,7 @@ pub(super) fn state(state: State) -> u8 {
 }
 
 /// Appends a number in LEB128.
-fn number(to: &mut Vec<u8>, mut number: u64) {
+pub(super) fn number(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         to.push(number as u8 | 0x80);
         number >>= 7;
@@ -147,6 +152,7 @@ pub(super) enum Logged {
     Stop,
     Unreachable,
     Share(Rate),
+    Bundled(Bundled),
 }
 
 impl Logged {
@@ -158,6 +164,7 @@ impl Logged {
             Logged::Stop => Input::Stop,
             Logged::Unreachable => Input::Unreachable,
             Logged::Share(rate) => Input::Share(*rate),
+            Logged::Bundled(bundled) => Input::Bundled(*bundled),
         }
     }
 }
@@ -195,6 +202,12 @@ impl<'a> LogReader<'a> {
             rest.split_at_checked(u32::from_le_bytes(*len) as usize).ok_or("it ends within its head")?;
         let spec = serde_json::from_slice(described).map_err(|error| format!("its session: {error}"))?;
         Ok((LogReader { rest, last: Time::ZERO }, spec))
+    }
+
+    /// The reader of records alone.
+    #[cfg(test)]
+    pub(super) fn of_records(rest: &'a [u8]) -> LogReader<'a> {
+        LogReader { rest, last: Time::ZERO }
     }
 
     /// The next record; none at the end.
@@ -236,6 +249,7 @@ impl<'a> LogReader<'a> {
             STOP => Logged::Stop,
             UNREACHABLE => Logged::Unreachable,
             SHARE => Logged::Share(Rate(self.number()?)),
+            BUNDLED => Logged::Bundled(Bundled::read(self)?),
             _ => return Err(Broken::Wrong("an input's kind")),
         };
         let mut out = Outbox::default();
@@ -258,11 +272,11 @@ impl<'a> LogReader<'a> {
         Ok(first)
     }
 
-    fn byte(&mut self) -> Result<u8, Broken> {
+    pub(super) fn byte(&mut self) -> Result<u8, Broken> {
         Ok(self.take(1)?[0])
     }
 
-    fn number(&mut self) -> Result<u64, Broken> {
+    pub(super) fn number(&mut self) -> Result<u64, Broken> {
         let mut number = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;

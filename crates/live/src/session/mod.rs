@@ -7,6 +7,7 @@
 //! read here and no socket opened: [`crate::endpoint`] does that. [`log`](mod@log) writes down what goes in and what comes out, and
 //! [`replay()`] runs a log through fresh machines and compares them bit for bit. Look first at [`Session::input`].
 
+mod bundle;
 mod capture_clock;
 mod codec;
 pub mod flow;
@@ -20,6 +21,7 @@ mod shaper;
 mod times;
 mod work;
 
+pub use bundle::Bundled;
 pub use flow::{Family, FlowSpec};
 pub use outbox::{Outbox, Outgoing};
 pub use receiver::ReceiverSession;
@@ -134,6 +136,8 @@ pub enum Input<'a> {
     Timer,
     /// The flows that it is coupled with leave its controller this rate (RFC 8699).
     Share(Rate),
+    /// What the flows of its bundle have for it.
+    Bundled(Bundled),
     /// The user wants no more.
     Stop,
     /// The network says that nobody takes datagrams at the other end (ICMP port unreachable).

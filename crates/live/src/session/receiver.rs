@@ -5,6 +5,7 @@ use super::codec::{Codec, Decoded};
 use super::times::{MOST, Times};
 use super::work::Work;
 use super::{Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
+use paceline_flow::rtp::Carried;
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::wire::tfrc::{Accept, Close, Message, RateLimit, Reason};
 use paceline_packet::{FlowId, Packet};
@@ -24,10 +25,10 @@ const GRACE_BYTES: u64 = 200_000;
 #[derive(Debug)]
 pub struct ReceiverSession {
     spec: SessionSpec,
-    state: State,
+    pub(super) state: State,
     codec: Codec,
-    sink: Sink,
-    times: Times,
+    pub(super) sink: Sink,
+    pub(super) times: Times,
     /// When the next announcement is due.
     due: Time,
     /// When the other end was last heard.
@@ -129,6 +130,7 @@ impl ReceiverSession {
             Input::Datagram(bytes, ecn) => self.datagram(now, bytes, ecn, out),
             Input::Timer => self.timer(now, out),
             Input::Share(_) => {}
+            Input::Bundled(bundled) => self.bundled(now, bundled, out),
             Input::Stop => {
                 if self.state == State::Running {
                     self.close(Reason::DONE, out);
@@ -143,6 +145,11 @@ impl ReceiverSession {
                 }
             }
         }
+    }
+
+    /// A packet of another stream has come, which the machine is to tell of.
+    pub(super) fn carry(&mut self, at: Time, packet: Carried, out: &mut Outbox) {
+        self.sink.carry(at, packet, &mut Port { codec: &mut self.codec, out });
     }
 
     fn announce(&mut self, now: Time, out: &mut Outbox) {
@@ -236,7 +243,7 @@ impl ReceiverSession {
     }
 
     /// Lets the machine's timers run up to now, each at the time that it asked for, as far as one input may go.
-    fn run(&mut self, now: Time, out: &mut Outbox) {
+    pub(super) fn run(&mut self, now: Time, out: &mut Outbox) {
         let to = self.times.machine(now);
         let mut work = Work::default();
         while self.sink.next_wake() <= to && out.len() < MOST && work.step() {

@@ -209,6 +209,9 @@ pub(super) fn check(spec: &SessionSpec, model: &FlowModel) -> Result<(), Scenari
     if !(1..=14).contains(&transport_id) {
         return mistake(format!("the ID {transport_id} of transport-wide numbers is not in 1 to 14 (RFC 8285)"));
     }
+    if model.bundle.is_some() {
+        return mistake("a bundle goes to `paceline serve` alone; leave `bundle` out".to_owned());
+    }
     if spec.side == Side::Receiver {
         return mistake("a receiver of plain RTP only receives".to_owned());
     }

@@ -9,7 +9,7 @@ use super::shaper::Shaper;
 use super::times::{MOST, Times};
 use super::work::{Behind, MOST_WAITING, Work};
 use super::{ASK_AGAIN, Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
-use paceline_control::{GaugeUnit, Gauges};
+use paceline_control::{GaugeUnit, Gauges, SentPacket};
 use paceline_flow::{Segment, Sender, Transmit};
 use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::Ssrc;
@@ -37,12 +37,12 @@ const REPAIR: Span = Span::from_secs(5);
 #[derive(Debug)]
 pub struct SenderSession {
     spec: SessionSpec,
-    state: State,
+    pub(super) state: State,
     codec: Codec,
     shaper: Shaper,
-    source: Source,
+    pub(super) source: Source,
     request: Request,
-    times: Times,
+    pub(super) times: Times,
     /// The machine's time at which the application stops.
     stop: Time,
     /// When the next message of the agreement is due, and how many have been sent in this state.
@@ -65,10 +65,12 @@ pub struct SenderSession {
     reports: Option<Reports>,
     /// Of a flow of RTP: the name of its stream.
     stream: Option<Ssrc>,
+    /// Of one that is led: what has left in its last turn.
+    pub(super) in_turn: Option<SentPacket>,
 }
 
 /// Where the machine's segments go.
-struct Port<'a> {
+pub(super) struct Port<'a> {
     codec: &'a mut Codec,
     shaper: &'a mut Shaper,
     counts: &'a mut Counts,
@@ -171,6 +173,7 @@ impl SenderSession {
             behind: Behind::default(),
             reports,
             stream: None,
+            in_turn: None,
             spec: spec.clone(),
         }
     }
@@ -274,6 +277,7 @@ impl SenderSession {
                 source.share(rate, time, &mut port);
             }
             Input::Share(_) => {}
+            Input::Bundled(bundled) => self.bundled(now, bundled, out),
             Input::Stop => self.stop(now, out),
             Input::Unreachable => match self.state {
                 State::Running | State::Closing => self.state = State::Ended(End::Unreachable),
@@ -439,7 +443,7 @@ impl SenderSession {
     }
 
     /// Lets the machine's timers run up to now, each at the time that it asked for, as far as one input may go.
-    fn run(&mut self, now: Time, out: &mut Outbox) {
+    pub(super) fn run(&mut self, now: Time, out: &mut Outbox) {
         let to = self.times.machine(now);
         while self.state == State::Running && self.source.next_wake() <= to && out.len() < MOST && self.work.step() {
             let due = self.times.timer(self.source.next_wake(), to);
@@ -503,7 +507,7 @@ impl SenderSession {
         self.codec.agreement(Message::Close(close), out);
     }
 
-    fn port<'a>(&'a mut self, now: Time, out: &'a mut Outbox) -> (&'a mut Source, Port<'a>) {
+    pub(super) fn port<'a>(&'a mut self, now: Time, out: &'a mut Outbox) -> (&'a mut Source, Port<'a>) {
         let (codec, shaper, counts) = (&mut self.codec, &mut self.shaper, &mut self.counts);
         let (reports, stream, work, at) = (self.reports.as_mut(), &mut self.stream, &self.work, self.times.at());
         // of the other machines, windows bound it or nothing is remembered

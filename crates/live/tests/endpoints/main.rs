@@ -73,7 +73,7 @@ impl Drop for Served {
 
 fn wanted(name: &str, settings: &[(&str, &str)], ms: u64, direction: Direction) -> Wanted {
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let spec = FlowSpec { settings, for_ms: ms, seed: 5, family: Family::V4 };
+    let spec = FlowSpec { settings, for_ms: ms, seed: 5, family: Family::V4, name: None };
     Wanted { name: name.to_owned(), instance: 0, offer: Offer { spec, direction, kernel: None, measure: None } }
 }
 
@@ -194,6 +194,53 @@ fn a_log_of_a_real_run_replays() {
         }
         std::fs::remove_dir_all(folder).unwrap();
     });
+}
+
+/// Sound that leads a camera: three flows of a bundle each way, under one controller (WebRTC's BUNDLE).
+fn bundle(direction: Direction) -> Vec<Wanted> {
+    let of = |name: &str, settings: &[(&str, &str)]| {
+        let mut flow = wanted(name, settings, 3000, direction);
+        flow.offer.spec.name = (name == "sound").then(|| "sound".to_owned());
+        flow
+    };
+    let led = |priority| {
+        [
+            ("cc", "gcc"),
+            ("bundle.with", "sound"),
+            ("bundle.priority", priority),
+            ("app.kind", "encoder"),
+            ("app.max_rate", "600 kbit/s"),
+        ]
+    };
+    let sound = of("sound", &[("cc", "gcc"), ("bundle.priority", "1"), ("app.kind", "voice")]);
+    vec![of("camera", &led("2")), of("screen", &led("1")), sound]
+}
+
+#[test]
+fn a_bundle_goes_both_ways_and_its_logs_replay() {
+    realtime::tried(|| {
+        let server = Served::new(options());
+        let logs = std::env::temp_dir().join(format!("paceline-bundle-{}", std::process::id()));
+        std::fs::create_dir_all(&logs).unwrap();
+        let mut flows = [bundle(Direction::Forward), bundle(Direction::Reverse)].concat();
+        flows[3..].iter_mut().for_each(|flow| flow.name += "-back");
+        let options = SendOptions { logs: Some(logs.clone()), ..ask(&server, flows) };
+        let run = send(&options, &SendWatch::default()).unwrap();
+        for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
+            let about = format!("{} to {}: {notes:?}", row.flow, row.to);
+            assert!(notes.well && row.packets_lost.unwrap_or(0) == 0, "{about}");
+            let least = if row.flow.starts_with("sound") { 60e3 } else { 300e3 };
+            assert!((least..620e3).contains(&row.goodput_bps), "{}: {about}", row.goodput_bps);
+            let log = std::fs::read(logs.join(format!("{}-0.events", notes.flow))).unwrap();
+            let replayed = replay(&log).unwrap_or_else(|error| panic!("{about}: {error}"));
+            assert!(replayed.inputs > 100 && replayed.unread == 0, "{about}: {replayed:?}");
+        }
+        std::fs::remove_dir_all(logs).unwrap();
+    });
+    let alone = bundle(Direction::Forward).into_iter().take(2).collect();
+    let server = Served::new(options());
+    let error = send(&ask(&server, alone), &SendWatch::default()).unwrap_err().to_string();
+    assert!(error.contains("bundle.with: the flow with which it goes is not asked for"), "{error}");
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub fn spec(settings: &[(&str, &str)], seconds: u64, side: Side) -> SessionSpec 
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     SessionSpec {
         side,
-        flow: FlowSpec { settings, for_ms: seconds * 1000, seed: 7, family: Family::V4 },
+        flow: FlowSpec { settings, for_ms: seconds * 1000, seed: 7, family: Family::V4, name: None },
         connection: 0xdead_beef,
         nonce: 0x0123_4567_89ab_cdef,
         limit: None,

@@ -8,16 +8,6 @@ use paceline_flow::Sender;
 use paceline_units::Time;
 
 impl Host {
-    /// Those that lead learn how many go with them.
-    pub(super) fn lead(&mut self) {
-        let bundles = self.bundling.iter().flat_map(|bundling| bundling.bundles());
-        for bundle in bundles {
-            if let Some(Sender::Rtp(leader)) = bundle.members.first().map(|slot| &mut self.sources[*slot].sender) {
-                bundle.members.iter().skip(1).for_each(|_| _ = leader.lead());
-            }
-        }
-    }
-
     /// Of a source of a bundle: what waits there is told to its leader, turns are given, and the rate is divided anew.
     pub(super) fn settle(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
         let (sources, clock) = (&mut self.sources, &mut self.clock);

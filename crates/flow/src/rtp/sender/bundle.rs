@@ -12,6 +12,9 @@ use crate::Transmit;
 use paceline_control::{Controller, MediaController, RtpEvent, SentPacket};
 use paceline_units::{Rate, Size, Span, Time};
 
+/// A leader leads so many at most: those of a place beyond have no turn.
+const MOST_STREAMS: usize = 4096;
+
 /// Kinds of packets, first those that go first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Class {
@@ -127,13 +130,6 @@ impl Bundle {
 }
 
 impl RtpSender {
-    /// It leads one more stream, whose place this is.
-    pub fn lead(&mut self) -> usize {
-        let bundle = self.bundle.get_or_insert_with(|| Box::new(Bundle::new()));
-        bundle.others.push(Waiting::NOTHING);
-        bundle.others.len() - 1
-    }
-
     /// What a leader is to know of a stream that it leads.
     #[must_use]
     pub fn waiting(&self) -> Waiting {
@@ -180,14 +176,18 @@ impl RtpSender {
         self.bundle.as_ref()?.turn
     }
 
-    /// Of a leader: what waits at a stream that it leads.
+    /// Of a leader: what waits at the stream of this place, from 0 on, among those that it leads.
     pub fn others(&mut self, place: usize, waiting: Waiting, now: Time, out: &mut impl Transmit) {
         self.note_others(place, waiting, now);
         self.run(now, out);
     }
 
     fn note_others(&mut self, place: usize, waiting: Waiting, now: Time) {
-        let Some(other) = self.bundle.as_mut().and_then(|bundle| bundle.others.get_mut(place)) else { return };
+        let bundle = self.bundle.get_or_insert_with(|| Box::new(Bundle::new()));
+        if place >= bundle.others.len() {
+            bundle.others.resize(place.min(MOST_STREAMS) + 1, Waiting::NOTHING);
+        }
+        let Some(other) = bundle.others.get_mut(place) else { return };
         let frames = waiting.written.saturating_sub(other.written);
         *other = waiting;
         if frames > 0 && self.started && self.config.settings.tells_sending {

@@ -1,0 +1,139 @@
+//! The bundles of a driver (WebRTC's BUNDLE): flows that were asked for together, of which one leads. What one's session is to know
+//! of another's is handed over here, as inputs, so that event logs have it.
+
+use super::budget::Charge;
+use super::flow::Flow;
+use super::udp::UdpPort;
+use crate::session::{Bundled, Input, Outbox, Session};
+use paceline_flow::rtp::{Grant, Waiting};
+use paceline_sim::bundling::Division;
+use paceline_units::{Rate, Time};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Turns that are given on account of one event at most: what is due beyond them follows at once, but after other flows.
+const MOST_TURNS: u32 = 256;
+
+/// Who asked, as far as a server tells them apart, which way data go, and the name of the flow that leads.
+type Name = (usize, bool, String);
+
+/// A bundle, by its flows' numbers: those that are led have their places for good.
+#[derive(Default)]
+struct Bundle {
+    leader: Option<u64>,
+    led: Vec<u64>,
+    /// What each flow was told last: its part and the grant, or what waits there.
+    allotted: BTreeMap<u64, (Rate, Grant)>,
+    waiting: BTreeMap<u64, Waiting>,
+}
+
+/// The bundles.
+#[derive(Default)]
+pub(super) struct Bundles {
+    of: BTreeMap<Name, Bundle>,
+}
+
+/// The bundle of a flow; `None` of one that is of none.
+fn name(flow: &Flow) -> Option<Name> {
+    let leader = flow.model.bundle.as_ref()?.leader.clone();
+    let who = flow.new.charge.as_ref().map_or(0, |charge: &Arc<Charge>| Arc::as_ptr(charge) as usize);
+    Some((who, matches!(flow.session, Session::Sender(_)), leader))
+}
+
+fn place(id: u64, flows: &[Flow]) -> Option<usize> {
+    flows.iter().position(|flow| flow.new.id == id)
+}
+
+impl Bundles {
+    /// A flow comes.
+    pub(super) fn enters(&mut self, flow: &Flow) {
+        let Some(name) = name(flow) else { return };
+        let bundle = self.of.entry(name).or_default();
+        if flow.model.is_led() {
+            bundle.led.push(flow.new.id);
+        } else {
+            bundle.leader = Some(flow.new.id);
+        }
+    }
+
+    /// A flow has gone, and `left` are there.
+    pub(super) fn leaves(&mut self, flow: &Flow, left: &[Flow]) {
+        if let Some(gone) = name(flow)
+            && !left.iter().any(|flow| name(flow).as_ref() == Some(&gone))
+        {
+            self.of.remove(&gone);
+        }
+    }
+
+    /// Something has happened to flow `at`, which others of its bundle are to know.
+    pub(super) fn heard(&mut self, at: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [UdpPort]) {
+        if self.of.is_empty() {
+            return;
+        }
+        let Some(bundle) = name(&flows[at]).and_then(|name| self.of.get_mut(&name)) else { return };
+        let Some(leader) = bundle.leader.and_then(|leader| place(leader, flows)) else { return };
+        if let Session::Receiver(receiver) = &mut flows[at].session {
+            if let Some(packet) = receiver.take_carried() {
+                flows[leader].input(now, Input::Bundled(Bundled::Carry(packet)), out, ports);
+            }
+            return;
+        }
+        bundle.wait(at, leader, now, flows, out, ports);
+        bundle.turns(leader, now, flows, out, ports);
+        bundle.divide(leader, now, flows, out, ports);
+    }
+}
+
+impl Bundle {
+    /// The leader hears what waits at flow `at`, if that is another.
+    fn wait(
+        &mut self,
+        at: usize,
+        leader: usize,
+        now: Time,
+        flows: &mut [Flow],
+        out: &mut Outbox,
+        ports: &mut [UdpPort],
+    ) {
+        let id = flows[at].new.id;
+        let Some(place) = self.led.iter().position(|led| *led == id) else { return };
+        let waiting = flows[at].waiting();
+        if self.waiting.insert(id, waiting) != Some(waiting) {
+            flows[leader].input(now, Input::Bundled(Bundled::Others(place as u32, waiting)), out, ports);
+        }
+    }
+
+    /// Gives the turns that the leader has for others.
+    fn turns(&mut self, leader: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [UdpPort]) {
+        for _ in 0..MOST_TURNS {
+            let Some((number, turn)) = flows[leader].turn() else { return };
+            let led = self.led.get(number).copied();
+            let (sent, waiting) = match led.and_then(|led| place(led, flows)) {
+                None => (None, Waiting::NOTHING),
+                Some(at) => {
+                    flows[at].input(now, Input::Bundled(Bundled::Turn(turn)), out, ports);
+                    (flows[at].take_sent(), flows[at].waiting())
+                }
+            };
+            if let Some(led) = led {
+                self.waiting.insert(led, waiting);
+            }
+            flows[leader].input(now, Input::Bundled(Bundled::Took(sent, waiting)), out, ports);
+        }
+    }
+
+    /// Divides what the leader's controller allows, and tells those whose part is another than it was.
+    fn divide(&mut self, leader: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [UdpPort]) {
+        let Some(grant) = flows[leader].grant() else { return };
+        let led = self.led.iter().filter_map(|led| place(*led, flows));
+        let members: Vec<usize> = std::iter::once(leader).chain(led).collect();
+        let claims = members.iter().filter_map(|at| Some(flows[*at].model.bundle.as_ref()?.claim)).collect();
+        let parts = Division::new(claims).parts(grant.target, |member| flows[members[member]].sends(now));
+        for (at, part) in members.iter().zip(parts) {
+            let Some(part) = part else { continue };
+            if self.allotted.insert(flows[*at].new.id, (part, grant)) != Some((part, grant)) {
+                flows[*at].input(now, Input::Bundled(Bundled::Allot(part, grant)), out, ports);
+            }
+        }
+    }
+}
