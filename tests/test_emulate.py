@@ -298,6 +298,52 @@ def test_a_bundle_is_as_simulated(way: str) -> None:
         assert flows.filter(flow="camera")["frames_complete"][0] > 280
 
 
+@pytest.mark.parametrize(
+    ("loss", "asks_for_keys"),
+    [
+        ('{ rate = "2 %" }', False),
+        (
+            '{ kind = "gilbert-elliott", to_bad = "0.3 %", to_good = "2 %", bad_rate = "95 %", on = "data" }',
+            True,
+        ),
+    ],
+)
+def test_losses_of_a_call_are_repaired_as_simulated(loss: str, asks_for_keys: bool) -> None:
+    """Retransmissions (RFC 4585, RFC 4588), the jitter buffer and key frames on request between real hosts."""
+    require("namespaces")
+    made = paceline.parse(
+        f"""
+        duration = "15 s"
+        [link.bottleneck]
+        rate = "4 Mbit/s"
+        delay = "25 ms"
+        loss = {loss}
+        queue = {{ limit = "300 ms" }}
+        [flow.call]
+        cc = "gcc"
+        rtp = {{ nack = true, reduced_size = true }}
+        [flow.call.app]
+        kind = "encoder"
+        max_rate = "2 Mbit/s"
+        key_interval = "0 s"
+        jitter_buffer = {{ key_request_after = "200 ms" }}
+        """
+    )
+    for flows in (paceline.run(made).flows, paceline.emulate(made).flows):
+        (call,) = flows.to_dicts()
+        assert call["nacks"] >= call["packets_retransmitted"] > 10
+        assert 0 < call["feedback_share"] < 0.06
+        assert call["jitter_buffer_delay_s"] > 0.02
+        if asks_for_keys:
+            assert call["plis"] > 0
+            assert call["key_frames"] > 1
+        else:
+            # what is lost is sent again, but for fillers
+            assert call["packets_retransmitted"] == pytest.approx(call["packets_lost"], rel=0.5)
+            assert call["frames_shown"] > 0.97 * call["frames_sent"]
+            assert call["freezes"] <= 1
+
+
 def test_marks_are_told_by_rfc_6679() -> None:
     """Transport-wide feedback says nothing of marks: the counts beside it do, once the path has been tried."""
     require("namespaces")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import socket
 import struct
 import subprocess
@@ -110,9 +111,6 @@ def _rtp(number: int, ssrc: int = 7) -> bytes:
 
 def test_feedback_goes_to_the_sender_alone(tmp_path: Path) -> None:
     """Over the loopback interface: the first valid stream is heard, and nobody else is told anything."""
-    port = _free()
-    words = ["receive", f"rtp://127.0.0.1:{port}?twcc=5", "--feedback", "rfc8888", "--for", "1.5s", "--json"]
-    program = subprocess.Popen([sys.executable, "-m", "paceline", *words], stdout=subprocess.PIPE, text=True)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours, _bound(0) as other:
         control = _bound(_next(ours))
         with control:
@@ -148,6 +146,34 @@ def test_feedback_goes_to_the_sender_alone(tmp_path: Path) -> None:
     assert flow["packets_lost"] == 0
     assert flow["packets_delivered"] > 50
     assert flow["ended"] == "done"
+
+
+def test_what_comes_while_it_waits_is_recorded_where_it_came(tmp_path: Path) -> None:
+    """A process without its processor for half a second finds what came meanwhile at once."""
+    port, out = _free(), tmp_path / "out"
+    words = ["receive", f"rtp://127.0.0.1:{port}", "--for", "4s", "--out", str(out)]
+    program = subprocess.Popen([sys.executable, "-m", "paceline", *words], stdout=subprocess.PIPE, text=True)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
+            begin, number, waits = time.monotonic(), 0, False
+            while program.poll() is None and time.monotonic() < begin + 30:
+                ours.sendto(_rtp(number), ("127.0.0.1", port))
+                number += 1
+                # no packet before it listens is one of the stream's
+                if number == 300:
+                    waits = True
+                    program.send_signal(signal.SIGSTOP)
+                if number == 360:
+                    program.send_signal(signal.SIGCONT)
+                time.sleep(0.01)
+        assert waits
+    finally:
+        program.send_signal(signal.SIGCONT)
+        program.communicate(timeout=20)
+    rates = Results.read(out).series("rate").filter(pl.col("time_s").is_between(0.3, 3.9))["goodput_bps"]
+    # 100 packets of 1000 bytes a second, less what a loop of Python sleeps too long
+    assert rates.len() > 15
+    assert rates.is_between(0.4e6, 1.0e6).all(), str([round(rate) for rate in rates])
 
 
 def _bound(port: int) -> socket.socket:

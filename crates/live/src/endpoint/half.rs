@@ -293,6 +293,7 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
             jitter_buffer_delay_s: seconds(playout.and_then(|playout| playout.mean_buffered())),
             nacks: feedback.map(|feedback| feedback.nacks),
             plis: feedback.map(|feedback| feedback.plis),
+            feedback_share: feedback.and_then(|sent| share(sent.bytes, sent.bytes + received.wire_bytes)),
             // The two ends' clocks have nothing to do with one another: of one-way delays only the changes are known.
             interarrival_mean_s: gap.map(|(mean, _)| mean),
             interarrival_sd_s: gap.map(|(_, deviation)| deviation),
@@ -373,6 +374,7 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
         jitter_buffer_delay_s: came.jitter_buffer_delay_s,
         nacks: came.nacks,
         plis: came.plis,
+        feedback_share: came.feedback_share,
         interarrival_mean_s: came.interarrival_mean_s,
         interarrival_sd_s: came.interarrival_sd_s,
         interarrival_p99_s: came.interarrival_p99_s,

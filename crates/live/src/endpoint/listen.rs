@@ -13,6 +13,7 @@ use crate::host::{HostReport, HostState};
 use crate::results::{FlowRow, LiveOutput, LiveSummary};
 use crate::session::reports::is_rtcp;
 use crate::session::{EcnBits, Family, Outbox};
+use paceline_apps::share;
 use paceline_control::{Profile, RtpFeedback, RtpSettings};
 use paceline_flow::rtp::{
     FeedbackConfig, FeedbackFormat, Heard, HeardStream, LISTENER_SHARE, MinInterval, RtpConfig, RtpListener,
@@ -129,6 +130,8 @@ struct Listening {
     garbage: u64,
     out: Reports,
     recorded: Vec<Recorded>,
+    /// When the next row of the recordings is due.
+    row: Time,
 }
 
 /// The rates of a stream.
@@ -165,6 +168,7 @@ pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, S
         garbage: 0,
         out: Reports::default(),
         recorded: Vec::new(),
+        row: Time::NEVER,
     };
     let ended = listening.run(watch)?;
     let host = before.and_then(|before| HostReport::since(before).ok());
@@ -191,7 +195,6 @@ impl Listening {
     fn run(&mut self, watch: &ListenWatch) -> io::Result<&'static str> {
         let mut waiter = Waiter::new(self.clock)?.without_spin();
         let mut look = self.clock.now();
-        let mut row = Time::NEVER;
         loop {
             let now = self.clock.now();
             if now >= look {
@@ -209,17 +212,15 @@ impl Listening {
                 }
                 return Ok(ended);
             }
-            if row == Time::NEVER && self.chosen.is_some() {
-                row = now + EVERY;
-            }
-            if now >= row {
-                self.record(now);
-                row += EVERY;
+            if now >= self.row {
+                // what lies at the sockets came before
+                (0..self.ports.len()).try_for_each(|port| self.receive(port))?;
+                self.record_until(now);
             }
             let due = self.chosen.map_or(Time::NEVER, |at| self.senders[at].listener.next_wake());
             let wanted = [&self.ports[0], &self.ports[1]];
             let mut fds = wanted.map(|port| PollFd::from_borrowed_fd(port.as_fd(), PollFlags::IN));
-            waiter.wait(&mut fds, due.min(look).min(row))?;
+            waiter.wait(&mut fds, due.min(look).min(self.row))?;
             let ready = fds.each_ref().map(readable);
             for (at, ready) in ready.into_iter().enumerate() {
                 if ready {
@@ -262,6 +263,8 @@ impl Listening {
         while self.ports[port].receive()? > 0 {
             let came: Vec<_> = self.ports[port].incoming().map(|i| (i.time, i.from, i.ecn, i.bytes.to_vec())).collect();
             for (time, from, ecn, bytes) in came {
+                // a process that waited for its processor finds much at once: each row has what had come by its time
+                self.record_until(time);
                 if is_rtcp(&bytes) {
                     self.control(time, from, port == 0, &bytes);
                 } else if port == 0 {
@@ -308,6 +311,7 @@ impl Listening {
         self.senders[at].listener.on_data(time, heard, &mut self.out);
         if self.chosen.is_none() && self.senders[at].listener.is_valid() {
             self.chosen = Some(at);
+            self.row = self.begin() + EVERY;
         }
     }
 
@@ -372,6 +376,14 @@ impl Listening {
         *watch.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown.collect();
     }
 
+    /// Takes the rows that are due by now.
+    fn record_until(&mut self, now: Time) {
+        while self.row <= now {
+            self.record(self.row);
+            self.row += EVERY;
+        }
+    }
+
     fn record(&mut self, now: Time) {
         let time = now.since(self.begin()).as_secs_f64();
         let bytes: Vec<u64> = self.streams().iter().map(|stream| stream.bytes).collect();
@@ -412,7 +424,7 @@ impl Listening {
                 bytes_delivered: Some(stream.bytes),
                 ecn_marks: Some(stream.marks),
                 jitter_s: Some(stream.jitter_s()),
-                feedback_share: Some(told as f64 / came.max(1) as f64),
+                feedback_share: share(told, told + came),
                 active_s: lasts,
                 ended: Some(ended.to_owned()),
                 ..FlowRow::default()
