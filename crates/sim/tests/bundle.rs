@@ -136,7 +136,7 @@ fn what_is_lost_is_sent_again_for_each_stream_but_sound() {
     for name in ["camera[0]", "screen[0]"] {
         let flow = &got[name];
         assert!(flow.packets_retransmitted > 10, "{name}: {}", flow.packets_retransmitted);
-        assert!(flow.complete_share.unwrap() > 0.998, "{name}: {:?}", flow.complete_share);
+        assert!(flow.complete_share.unwrap() > 0.995, "{name}: {:?}", flow.complete_share);
     }
     assert_eq!(got["sound[0]"].packets_retransmitted, 0);
 }

@@ -17,11 +17,14 @@ use paceline_apps::voice::{Spurts, VoiceModel};
 use paceline_apps::web::{Pareto, Web, WebArrivals, WebModel};
 use paceline_apps::{Period, Rounding};
 use paceline_flow::Transport;
-use paceline_random::Stream;
+use paceline_random::{Sequence, Stream};
 use paceline_units::{Size, Span, Time};
 
 /// With retransmissions a key frame is asked for after so long (libwebrtc's `VideoReceiveStream2`).
 const MAX_WAIT_FOR_FRAME: Span = Span::from_secs(3);
+
+/// Which of an encoder's streams its phase is drawn from.
+const PHASE: u64 = 2;
 
 /// What the listener of voice hears; packets of a size or an interval of their own are no codec's.
 pub(super) fn voice(app: &App) -> Option<Voice> {
@@ -145,6 +148,9 @@ pub(super) fn app(
                 max_queue: max_queue.unwrap_or(Span::MAX),
             };
             let pause = |p: &Pause| Period { start: Time::ZERO + p.from, stop: Time::ZERO + p.to };
+            // no camera runs in step with another: those that do would meet at a queue with each frame, for ever
+            let phase = Span::from_secs_f64(Sequence::new(stream.fork(PHASE)).unit() / frame_rate);
+            let period = Period { start: period.start + phase, ..period };
             let mut encoder = Encoder::new(model, stream, period).pausing(pauses.iter().map(pause).collect());
             if let Some(ladder) = &flow.ladder {
                 encoder = encoder.playing(ladder.clone());

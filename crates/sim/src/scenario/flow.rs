@@ -342,7 +342,8 @@ pub enum App {
         frame_rate: f64,
     },
     /// A live video encoder, for controllers on RTP and TFRC: frames whose sizes follow the rate that the controller would have it
-    /// send (RFC 8593 section 5). The receiver shows a frame when all its packets have come.
+    /// send (RFC 8593 section 5). The first is captured up to a frame's interval after the flow's start, by a draw of each run: cameras
+    /// do not run in step. The receiver shows a frame when all its packets have come.
     Encoder {
         /// Frames a second.
         #[serde(default = "thirty")]

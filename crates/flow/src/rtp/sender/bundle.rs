@@ -243,3 +243,39 @@ impl RtpSender {
         self.rtt = grant.rtt;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(next: Option<Class>) -> Waiting {
+        Waiting { next, ..Waiting::NOTHING }
+    }
+
+    /// The places whose packets are next, each served once and then as before.
+    fn served(own: Option<Class>, others: &[Option<Class>], turns: usize) -> Vec<usize> {
+        let mut bundle = Bundle { others: others.iter().map(|next| waiting(*next)).collect(), ..Bundle::new() };
+        let mut serve = || {
+            let (_, place) = bundle.next(own)?;
+            bundle.last = place;
+            Some(place)
+        };
+        (0..turns).map_while(|_| serve()).collect()
+    }
+
+    #[test]
+    fn sound_goes_first_then_what_is_sent_again_then_pictures() {
+        use Class::{Again, Picture, Sound};
+        assert_eq!(served(Some(Picture), &[Some(Again), Some(Sound)], 2), [2, 2]);
+        assert_eq!(served(Some(Picture), &[Some(Again), None], 2), [1, 1]);
+        assert_eq!(served(Some(Sound), &[Some(Again), Some(Picture)], 2), [0, 0]);
+        assert_eq!(served(None, &[None, None], 1), [0usize; 0]);
+    }
+
+    #[test]
+    fn streams_of_a_kind_take_turns() {
+        let picture = Some(Class::Picture);
+        assert_eq!(served(picture, &[picture, picture], 6), [1, 2, 0, 1, 2, 0]);
+        assert_eq!(served(None, &[picture, None, picture], 4), [1, 3, 1, 3]);
+    }
+}
