@@ -175,7 +175,8 @@ def test_frames_are_as_late_as_simulated(cc: str, more: str) -> None:
         + '[flow.b]\nfrom = "right"\nto = "left"\ncc = "nada"\napp = { kind = "encoder", max_rate = "1 Mbit/s" }\n'
     )
     names = ("frame_delay_p50_s", "frame_delay_p95_s")
-    simulated = {row["flow"]: row for row in paceline.run(scenario).flows.to_dicts()}
+    # What is drawn (sizes, the phase of a camera) is another run's in real time: it is one of many.
+    simulated = paceline.run(scenario, runs=100).flows
 
     def measure() -> tuple[RunRecord, float]:
         run = realtime.emulate(scenario, 1)
@@ -184,10 +185,12 @@ def test_frames_are_as_late_as_simulated(cc: str, more: str) -> None:
     def check(run: RunRecord) -> None:
         for real in run.summary["flows"]:
             for name in names:
-                assert real[name] == pytest.approx(simulated[real["flow"]][name], abs=0.008), (
-                    real["flow"],
-                    name,
+                least, most = (
+                    simulated.filter(flow=real["flow"])
+                    .select(pl.col(name).min().alias("least"), pl.col(name).max().alias("most"))
+                    .row(0)
                 )
+                assert least - 0.008 <= real[name] <= most + 0.008, (real["flow"], name)
 
     conclusive(measure, check)
 
