@@ -248,9 +248,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
             },
             Unit::Medium(cell) => {
                 let mut element = CellElement::new(model, cell, i, measure, recording);
-                if keys != Keys::FlowAndDirection {
-                    element.cell.tell_flows_by(&keys);
-                }
+                element.cell.tell_flows_by(&keys);
                 Node::Cell(Box::new(element))
             }
             Unit::Host(node) => {

@@ -27,10 +27,11 @@ impl FlowModel {
         self.bundle.as_ref().is_some_and(|bundle| bundle.leader != self.name)
     }
 
-    /// Whether it is of the bundle that `leader` leads.
+    /// Whether `leader` leads it.
     #[must_use]
     pub fn goes_with(&self, leader: &FlowModel) -> bool {
-        self.instance == leader.instance && self.bundle.as_ref().is_some_and(|bundle| bundle.leader == leader.name)
+        let named = self.bundle.as_ref().is_some_and(|bundle| bundle.leader == leader.name);
+        named && self.instance == leader.instance && self.is_led() && !leader.is_led()
     }
 }
 
@@ -38,8 +39,8 @@ impl FlowModel {
 #[must_use]
 pub fn connections(flows: &[FlowModel]) -> Option<Vec<u32>> {
     let of = |(number, flow): (usize, &FlowModel)| {
-        let leader = flow.is_led().then(|| flows.iter().position(|leader| flow.goes_with(leader) && !leader.is_led()));
-        leader.flatten().unwrap_or(number) as u32
+        let leads = flow.is_led().then(|| flows.iter().position(|leader| flow.goes_with(leader)));
+        leads.flatten().unwrap_or(number) as u32
     };
     flows.iter().any(FlowModel::is_led).then(|| flows.iter().enumerate().map(of).collect())
 }
@@ -73,7 +74,7 @@ impl Source {
     /// Whether its application has something to send now or later, and has begun.
     #[must_use]
     pub fn sends(&self, now: Time) -> bool {
-        self.has_started() && !self.has_stopped() && self.demand(now) > 0.0
+        self.demand(now) > 0.0
     }
 
     /// What waits here, for the leader.
@@ -147,10 +148,8 @@ impl Bundling {
             return None;
         }
         let mut bundling = Bundling { bundles: Vec::new(), of: vec![None; sending.len()], leads: Vec::new() };
-        for (slot, leader) in sending.iter().enumerate().filter(|(_, flow)| !flow.is_led()) {
-            let led: Vec<usize> = (0..sending.len())
-                .filter(|other| sending[*other].is_led() && sending[*other].goes_with(leader))
-                .collect();
+        for (slot, leader) in sending.iter().enumerate() {
+            let led: Vec<usize> = (0..sending.len()).filter(|other| sending[*other].goes_with(leader)).collect();
             if led.is_empty() {
                 continue;
             }
@@ -161,9 +160,7 @@ impl Bundling {
             let claims = members.iter().filter_map(|member| Some(sending[*member].bundle.as_ref()?.claim)).collect();
             bundling.bundles.push(Bundle { members, division: Division::new(claims) });
         }
-        let leader = |flow: &&FlowModel| {
-            receiving.iter().position(|leader| flow.is_led() && !leader.is_led() && flow.goes_with(leader))
-        };
+        let leader = |flow: &&FlowModel| receiving.iter().position(|leader| flow.goes_with(leader));
         bundling.leads = receiving.iter().map(leader).collect();
         Some(Box::new(bundling))
     }

@@ -79,16 +79,11 @@ impl Source {
         self.started
     }
 
-    /// Whether the application has stopped.
-    #[must_use]
-    pub fn has_stopped(&self) -> bool {
-        self.stopped
-    }
-
-    /// What its application could send at most, in bits a second with all headers; infinite for what has no rate of its own.
+    /// What its application could send at most, in bits a second with all headers: nothing before it has started and once it has
+    /// stopped; infinite for what has no rate of its own.
     #[must_use]
     pub fn demand(&self, now: Time) -> f64 {
-        self.app.demand(now)
+        if self.started && !self.stopped { self.app.demand(now) } else { 0.0 }
     }
 
     /// Whether all that the application will ever send has been acknowledged.
@@ -132,7 +127,7 @@ impl Source {
     pub fn coupled(&self, now: Time) -> Option<Told> {
         let Sender::Rtp(rtp) = &self.sender else { return None };
         let rate = rtp.coupled()?;
-        let demand = if self.started && !self.stopped { self.demand(now) } else { 0.0 };
+        let demand = self.demand(now);
         let told = Told { calculated: rate.calculated, desired: demand.min(rate.most), rtt: rtp.rtt() };
         (demand > 0.0).then_some(told)
     }
@@ -302,8 +297,7 @@ impl Screen {
             (Show::Viewer(_) | Show::Buffer(_), Some(Extra::Rtp(data)))
                 if self.aside && data.payload_type == RtpData::FILLER => {}
             (Show::Viewer(viewer), Some(Extra::Rtp(data))) => {
-                let captured = packet.time - packet.stamp.elapsed(packet.time);
-                let (sequence, timestamp, last) = (data.original.unwrap_or(data.sequence), data.timestamp, data.marker);
+                let (MediaPacket { sequence, captured, last, .. }, timestamp) = (media(packet, data), data.timestamp);
                 viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last, captured });
             }
             (Show::Viewer(viewer), Some(Extra::TfrcData(_, TfrcData { more: TfrcMore::Frame(part), .. }))) => {

@@ -1,15 +1,14 @@
 //! The bundles of a driver (WebRTC's BUNDLE): flows that were asked for together, of which one leads. What one's session is to know
 //! of another's is handed over here, as inputs, so that event logs have it.
 
-use super::budget::Charge;
 use super::flow::Flow;
+use super::groups::{forget, place};
 use super::udp::UdpPort;
 use crate::session::{Bundled, Input, Outbox, Session};
 use paceline_flow::rtp::{Grant, Waiting};
 use paceline_sim::bundling::Division;
 use paceline_units::{Rate, Time};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Turns that are given on account of one event at most: what is due beyond them follows at once, but after other flows.
 const MOST_TURNS: u32 = 256;
@@ -36,12 +35,7 @@ pub(super) struct Bundles {
 /// The bundle of a flow; `None` of one that is of none.
 fn name(flow: &Flow) -> Option<Name> {
     let leader = flow.model.bundle.as_ref()?.leader.clone();
-    let who = flow.new.charge.as_ref().map_or(0, |charge: &Arc<Charge>| Arc::as_ptr(charge) as usize);
-    Some((who, matches!(flow.session, Session::Sender(_)), leader))
-}
-
-fn place(id: u64, flows: &[Flow]) -> Option<usize> {
-    flows.iter().position(|flow| flow.new.id == id)
+    Some((flow.asker(), matches!(flow.session, Session::Sender(_)), leader))
 }
 
 impl Bundles {
@@ -58,11 +52,7 @@ impl Bundles {
 
     /// A flow has gone, and `left` are there.
     pub(super) fn leaves(&mut self, flow: &Flow, left: &[Flow]) {
-        if let Some(gone) = name(flow)
-            && !left.iter().any(|flow| name(flow).as_ref() == Some(&gone))
-        {
-            self.of.remove(&gone);
-        }
+        forget(&mut self.of, name, flow, left);
     }
 
     /// Something has happened to flow `at`, which others of its bundle are to know.

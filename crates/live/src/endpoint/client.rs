@@ -255,8 +255,7 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     let models: Vec<_> =
         models.collect::<Result<_, _>>().map_err(|error: ScenarioError| SendError::Flow(error.to_string()))?;
     for (direction, flow) in models.iter().filter(|(_, flow)| flow.is_led()) {
-        let leads =
-            |(way, other): &(Direction, FlowModel)| way == direction && !other.is_led() && flow.goes_with(other);
+        let leads = |(way, other): &(Direction, FlowModel)| way == direction && flow.goes_with(other);
         if !models.iter().any(leads) {
             return Err(SendError::Flow("live: bundle.with: the flow with which it goes is not asked for".to_owned()));
         }

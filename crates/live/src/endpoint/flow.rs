@@ -18,6 +18,7 @@ use paceline_sim::scenario::ScenarioError;
 use paceline_units::{Span, Time};
 use std::io::{self, BufWriter};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
 type Log = LogWriter<BufWriter<std::fs::File>>;
@@ -91,6 +92,11 @@ impl Flow {
             before: Before::default(),
             bounds,
         })
+    }
+
+    /// Who asked for it, as far as a server tells them apart.
+    pub(super) fn asker(&self) -> usize {
+        self.new.charge.as_ref().map_or(0, |charge| Arc::as_ptr(charge) as usize)
     }
 
     /// What its group is told (RFC 8699); `None` of a flow that cannot be coupled, and while it sends nothing.

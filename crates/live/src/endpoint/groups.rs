@@ -1,13 +1,11 @@
 //! The coupled flows of a driver (RFC 8699): those that were asked for together and name one group.
 
-use super::budget::Charge;
 use super::flow::Flow;
 use super::udp::UdpPort;
 use crate::session::{Input, Outbox, Session};
 use paceline_sim::coupling::Group;
 use paceline_units::Time;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Who asked, as far as a server tells them apart, and the group's name.
 type Name = (usize, String);
@@ -21,8 +19,21 @@ pub(super) struct Groups {
 /// The group of a flow; `None` of a receiver, and where none is named.
 fn name(flow: &Flow) -> Option<Name> {
     let coupled = flow.model.coupled.as_ref().filter(|_| matches!(flow.session, Session::Sender(_)))?;
-    let who = flow.new.charge.as_ref().map_or(0, |charge: &Arc<Charge>| Arc::as_ptr(charge) as usize);
-    Some((who, coupled.group.clone()))
+    Some((flow.asker(), coupled.group.clone()))
+}
+
+/// A flow has gone, and `left` are there: what is kept by name of those that belong together goes with the last of them.
+pub(super) fn forget<N: Ord, T>(of: &mut BTreeMap<N, T>, name: fn(&Flow) -> Option<N>, flow: &Flow, left: &[Flow]) {
+    if let Some(gone) = name(flow)
+        && !left.iter().any(|flow| name(flow).as_ref() == Some(&gone))
+    {
+        of.remove(&gone);
+    }
+}
+
+/// Where the flow of this number is.
+pub(super) fn place(id: u64, flows: &[Flow]) -> Option<usize> {
+    flows.iter().position(|flow| flow.new.id == id)
 }
 
 impl Groups {
@@ -35,11 +46,7 @@ impl Groups {
 
     /// A flow has gone, and `left` are there. What it had is the others' when one of them is heard of.
     pub(super) fn leaves(&mut self, flow: &Flow, left: &[Flow]) {
-        if let Some(gone) = name(flow)
-            && !left.iter().any(|flow| name(flow).as_ref() == Some(&gone))
-        {
-            self.of.remove(&gone);
-        }
+        forget(&mut self.of, name, flow, left);
     }
 
     /// Something has happened to flow `at`: if its controller has found another rate, all of its group have new ones.
@@ -48,7 +55,6 @@ impl Groups {
             return;
         }
         let Some(group) = name(&flows[at]).and_then(|name| self.of.get_mut(&name)) else { return };
-        let place = |id: u64, flows: &[Flow]| flows.iter().position(|flow| flow.new.id == id);
         if !group.heard(flows[at].new.id, now, |id| flows[place(id, flows)?].told(now)) {
             return;
         }

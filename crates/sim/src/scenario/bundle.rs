@@ -4,10 +4,10 @@ use super::error::{hint, join};
 use super::flow::{App, FlowTable};
 use super::model::File;
 use super::rules::Rules;
+use super::rules_machine::{feedback_of, wants_arrivals, wants_frames};
 use super::walk::listed;
 use super::warnings::Warnings;
 use paceline_control::registry::scheme;
-use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback};
 use paceline_flow::rtp::FeedbackFormat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,13 +56,7 @@ impl FlowTable {
 
 /// Whether a flow can lead others by this scheme: feedback tells it of single packets, and its frames have no times of their own.
 fn leads(name: &str) -> bool {
-    scheme(name).is_ok_and(|scheme| {
-        scheme.machine == Machine::Rtp
-            && RtpController::new(scheme, Profile::Rfc, &[]).is_ok_and(|controller| {
-                let settings = controller.settings();
-                settings.feedback == RtpFeedback::Arrivals && !settings.frames
-            })
-    })
+    scheme(name).is_ok_and(|scheme| wants_arrivals(scheme) && !wants_frames(scheme))
 }
 
 impl File {
@@ -154,7 +148,7 @@ impl Rules {
             );
             return self.note(join(path, "cc"), problem);
         }
-        let usual = scheme(&flow.cc).ok().and_then(super::rules_machine::feedback_of);
+        let usual = scheme(&flow.cc).ok().and_then(feedback_of);
         let feedback = flow.rtp.as_ref().and_then(super::rtp::RtpTable::format).or(usual);
         if feedback != Some(FeedbackFormat::Transport) {
             let problem = "must be `twcc` in a bundle, whose numbers are those of all its packets";

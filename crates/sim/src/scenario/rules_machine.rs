@@ -34,7 +34,7 @@ fn rtp_settings(scheme: &Scheme) -> Option<RtpSettings> {
 }
 
 /// Whether a scheme on RTP's machine wants to know when each packet arrives.
-fn wants_arrivals(scheme: &Scheme) -> bool {
+pub(super) fn wants_arrivals(scheme: &Scheme) -> bool {
     rtp_settings(scheme).is_some_and(|settings| settings.feedback == RtpFeedback::Arrivals)
 }
 
@@ -44,7 +44,7 @@ pub(super) fn feedback_of(scheme: &Scheme) -> Option<FeedbackFormat> {
 }
 
 /// Whether a scheme can do nothing with an application that writes no frames.
-fn wants_frames(scheme: &Scheme) -> bool {
+pub(super) fn wants_frames(scheme: &Scheme) -> bool {
     rtp_settings(scheme).is_some_and(|settings| settings.frames)
 }
 

@@ -30,11 +30,13 @@ impl RtpSender {
         }
         let transport = match &mut self.led {
             Some(led) => led.leaves(packet),
-            None => packet.number.wrapping_sub(self.first) as u16,
+            None => {
+                if self.config.settings.feedback == RtpFeedback::Arrivals {
+                    self.note(now, packet);
+                }
+                packet.number.wrapping_sub(self.first) as u16
+            }
         };
-        if self.led.is_none() && self.config.settings.feedback == RtpFeedback::Arrivals {
-            self.note(now, packet);
-        }
         let (ssrc, next) = match aside {
             true => (self.session.aside.0, &mut self.session.aside.1),
             false => (self.session.us.ssrc, &mut self.session.next),
