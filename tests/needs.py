@@ -62,6 +62,11 @@ def _tshark() -> str | None:
     return None if shutil.which("tshark") else "needs tshark (package tshark)"
 
 
+def _cc() -> str | None:
+    lacking = [compiler for compiler in ("cc", "c++") if shutil.which(compiler) is None]
+    return f"needs {' and '.join(lacking)} (package g++)" if lacking else None
+
+
 def _clang() -> str | None:
     return None if shutil.which("clang") else "needs clang (package clang)"
 
@@ -180,6 +185,7 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "ns": _ns,
     "chromium": _chromium,
     "tshark": _tshark,
+    "cc": _cc,
     "clang": _clang,
     "maturin": _maturin,
     "jq": _jq,

@@ -141,6 +141,8 @@ COMMANDS = (
     "model",
     "schema",
     "controllers",
+    "include",
+    "conform",
     "watch",
     "serve",
     "send",

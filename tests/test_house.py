@@ -25,12 +25,13 @@ USES: dict[str, set[str]] = {
     "path": {"engine", "random"},
     "apps": {"units", "random"},
     "sim": {"flow", "path", "apps"},
+    "library": {"control"},
     "calls": {"sim"},
     "live": {"sim"},
-    "python": {"calls", "live"},
+    "python": {"calls", "library", "live"},
     "gateway": {"live"},
 }
-WITH_IO = {"live", "python", "gateway"}
+WITH_IO = {"library", "live", "python", "gateway"}
 
 # Files of more than 600 lines, each with the reason why it is better whole.
 LONG: dict[str, str] = {}

@@ -69,7 +69,7 @@ def test_what_the_pages_name_is_there_after_the_import_alone() -> None:
         name
         for page in docs
         for name in re.findall(r"(?<![\w./-])paceline((?:\.[A-Za-z]\w*)+)\b(?!/)", page.read_text())
-        if not re.search(r"\.(toml|key|json|lua|1|md|py|html|pcapng|pid|conf)$", name)
+        if not re.search(r"\.(toml|key|json|lua|1|md|py|html|pcapng|pid|conf|h)$", name)
     }
     assert {".campaign.run", ".realtime.Emulator"} <= named
     code = (

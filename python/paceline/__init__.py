@@ -16,10 +16,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from paceline import _core
-from paceline._core import Scenario
+from paceline._core import MediaController, RateController, Scenario, WindowController
 from paceline.errors import (
     ArgumentError,
     Cancelled,
+    ControllerError,
     InternalError,
     Interrupted,
     LiveError,
@@ -33,6 +34,8 @@ from paceline.errors import (
 if TYPE_CHECKING:
     from paceline import axes as axes
     from paceline import campaign as campaign
+    from paceline import conform as conform
+    from paceline import events as events
     from paceline import interval as interval
     from paceline import models
     from paceline import plots as plots
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from paceline import suite as suite
     from paceline.comparing import Comparison, compare
     from paceline.fitting import fit
+    from paceline.foreign import parameter
     from paceline.merging import merge
     from paceline.paths import PathRun, path
     from paceline.realtime import run as emulate
@@ -67,14 +71,17 @@ _LATER = {
     "call_log": "webrtc",
     "campaign": "",
     "compare": "comparing",
+    "conform": "",
     "cov": "variation",
     "emulate": "realtime.run",
+    "events": "",
     "fit": "fitting",
     "interval": "",
     "jain_over_time": "variation",
     "load": "scenario",
     "merge": "merging",
     "models": "",
+    "parameter": "foreign",
     "parse": "scenario",
     "path": "paths",
     "plots": "",
@@ -118,17 +125,21 @@ __all__ = [
     "ArgumentError",
     "Cancelled",
     "Comparison",
+    "ControllerError",
     "InternalError",
     "Interrupted",
     "LiveError",
+    "MediaController",
     "PacelineError",
     "PacelineWarning",
     "PathError",
     "PathRun",
+    "RateController",
     "Results",
     "Scenario",
     "ScenarioError",
     "StorageError",
+    "WindowController",
     "__version__",
     "call",
     "call_log",
@@ -141,6 +152,7 @@ __all__ = [
     "load",
     "merge",
     "models",
+    "parameter",
     "parse",
     "path",
     "receive",

@@ -1,7 +1,87 @@
 """The extension module: scenarios, runs, models. Use `paceline.run` and its kin, which stand on it."""
 
+import pathlib
 from collections.abc import Mapping, Sequence
 from typing import final
+
+from paceline.events import (
+    Acked as Acked,
+)
+from paceline.events import (
+    Arrivals as Arrivals,
+)
+from paceline.events import (
+    Deflate as Deflate,
+)
+from paceline.events import (
+    Delivery as Delivery,
+)
+from paceline.events import (
+    Duplicate as Duplicate,
+)
+from paceline.events import (
+    EcnEcho as EcnEcho,
+)
+from paceline.events import (
+    Established as Established,
+)
+from paceline.events import (
+    FrameWritten as FrameWritten,
+)
+from paceline.events import (
+    Idle as Idle,
+)
+from paceline.events import (
+    Interval as Interval,
+)
+from paceline.events import (
+    Lost as Lost,
+)
+from paceline.events import (
+    LostOne as LostOne,
+)
+from paceline.events import (
+    MediaReport as MediaReport,
+)
+from paceline.events import (
+    NoFeedback as NoFeedback,
+)
+from paceline.events import (
+    PacketFate as PacketFate,
+)
+from paceline.events import (
+    PacketSent as PacketSent,
+)
+from paceline.events import (
+    PathView as PathView,
+)
+from paceline.events import (
+    RateReport as RateReport,
+)
+from paceline.events import (
+    Recovered as Recovered,
+)
+from paceline.events import (
+    Repaired as Repaired,
+)
+from paceline.events import (
+    Resumed as Resumed,
+)
+from paceline.events import (
+    SessionStarted as SessionStarted,
+)
+from paceline.events import (
+    Silence as Silence,
+)
+from paceline.events import (
+    Started as Started,
+)
+from paceline.events import (
+    Timeout as Timeout,
+)
+from paceline.events import (
+    Undo as Undo,
+)
 
 @final
 class CallLog:
@@ -87,6 +167,7 @@ class Server:
         key: bytes | None = None,
         results: str | None = None,
         max_memory_bytes: int = 1_000_000_000,
+        schemes: list[Scheme] = ...,
     ) -> None: ...
     @property
     def address(self) -> str:
@@ -127,13 +208,14 @@ def send(
     results: str | None = None,
     ports: int | None = None,
     beginning: str | None = None,
+    schemes: list[Scheme] = ...,
 ) -> tuple[RunOutput, str]:
     """Runs flows (name, instance, settings, ms, seed, whether from here, the kernel's congestion control) to their end,
     without the interpreter lock; gives what they measured, and notes as JSON. `measure` is from when to when, in ms,
     they are measured, and how often they record, in us: they end then, whatever is under way. `results` is a folder in
     which the server leaves what it measures; `ports` the port here of the first flow, of which each other one has the
-    next; `beginning` the pipe at which the path below waits for them to begin. Raises LiveError, ScenarioError,
-    InternalError.
+    next; `beginning` the pipe at which the path below waits for them to begin; `schemes` what flows may name that is
+    not compiled in. Raises LiveError, ScenarioError, ControllerError, InternalError.
     """
 
 def send_rtp(
@@ -141,6 +223,7 @@ def send_rtp(
     flow: tuple[str, int, list[tuple[str, str]], int, int, bool, str | None, str | None],
     watch: SendWatch,
     logs: str | None = None,
+    schemes: list[Scheme] = ...,
 ) -> tuple[RunOutput, str]:
     """Runs a flow, as `send` has them, to a receiver of plain RTP: host, its ports of RTP and RTCP, those here, the
     payload type, the ID of transport-wide numbers. Raises LiveError, ScenarioError, InternalError.
@@ -154,19 +237,49 @@ class Scenario:
     """A validated scenario. Immutable: `set` gives a changed copy."""
 
     @staticmethod
-    def load(path: str, values: list[tuple[str, str]] = ...) -> Scenario:
+    def load(
+        path: str, values: list[tuple[str, str]] = ..., classes: list[tuple[str, type]] = ...
+    ) -> Scenario:
         """Reads a TOML file and the trace files it names, some values replaced first. Raises ScenarioError."""
     @staticmethod
-    def parse(text: str, base_dir: str, name: str, values: list[tuple[str, str]] = ...) -> Scenario:
+    def parse(
+        text: str,
+        base_dir: str,
+        name: str,
+        values: list[tuple[str, str]] = ...,
+        classes: list[tuple[str, type]] = ...,
+    ) -> Scenario:
         """Reads TOML text; trace files are looked up from `base_dir`. Raises ScenarioError."""
     def set(self, path: str, value: object) -> Scenario:
         """A copy with the value at the TOML path replaced: a number, a list, ..., or text, read as TOML, else taken as
         text. Raises ScenarioError, ArgumentError for what no scenario can hold."""
     def set_all(self, values: Mapping[str, object] | Sequence[tuple[str, object]]) -> Scenario:
         """A copy with several values replaced, checked when all are. Raises as `set` does."""
-    def __new__(cls, text: str, base_dir: str, name: str, traces: list[tuple[str, str]]) -> Scenario:
+    def __new__(
+        cls,
+        text: str,
+        base_dir: str,
+        name: str,
+        traces: list[tuple[str, str]],
+        classes: list[tuple[str, type]] = ...,
+    ) -> Scenario:
         """What `__getnewargs__` gives, for pickles. Raises ScenarioError."""
-    def __getnewargs__(self) -> tuple[str, str, str, list[tuple[str, str]]]: ...
+    def __getnewargs__(
+        self,
+    ) -> tuple[str, str, str, list[tuple[str, str]], list[tuple[str, type]]]: ...
+    def with_classes(self, classes: list[tuple[str, type]]) -> Scenario:
+        """The same with these classes for controllers that its flows name. Raises ScenarioError."""
+    @property
+    def classes(self) -> list[tuple[str, type]]:
+        """The classes that its flows name beside those of files, by name."""
+    @property
+    def schemes(self) -> list[Scheme]:
+        """The schemes that are not compiled in."""
+    @property
+    def in_python(self) -> bool:
+        """Whether runs of it call Python: those of one process then take turns."""
+    def path_toml(self) -> str:
+        """`to_toml` for a path on which its flows are not run."""
     def to_toml(self) -> str:
         """The scenario with every default filled in."""
     def identity(self) -> str:
@@ -379,3 +492,106 @@ def model(name: str, columns: list[bytes], *, inverse: bool = False) -> list[byt
 
 def quantity(text: str, unit: str) -> float:
     """A quantity such as "50 ms" as a number of `unit`: "s", "B" or "bit/s". Raises ValueError."""
+
+@final
+class Scheme:
+    """A scheme that is not compiled in."""
+
+    def __new__(cls, of: type, description: str) -> Scheme:
+        """Of a class, by its description as JSON: `paceline.foreign.describe`. Raises ValueError."""
+    @staticmethod
+    def library(path: pathlib.Path, controller: str | None, name: str) -> Scheme:
+        """Of a controller in a shared library, whose code runs from now on. Raises ValueError."""
+    def json(self) -> str:
+        """What it is, as `paceline.controllers()` has it."""
+    @property
+    def name(self) -> str:
+        """As scenarios name it."""
+
+@final
+class Random:
+    """A controller's stream of random numbers: of the run's seed and the flow's name."""
+
+    def __new__(cls, seed: int = 0) -> Random: ...
+    def random(self) -> float:
+        """Uniform in [0, 1)."""
+    def uniform(self, least: float, most: float) -> float:
+        """Uniform from `least` to `most`."""
+    def exponential(self, mean: float) -> float:
+        """Exponential with this mean."""
+    def normal(self, mean: float = 0.0, sd: float = 1.0) -> float:
+        """Normal."""
+    def below(self, many: int) -> int:
+        """A whole number from 0 to `many` - 1. Raises ValueError for none."""
+
+class _Controller:
+    def __init__(self, *args: object, **kwargs: object) -> None: ...
+    @property
+    def random(self) -> Random:
+        """Where its draws come from, so that a run can be repeated."""
+    @property
+    def flow(self) -> str:
+        """The flow that it controls; empty for an object that somebody makes by hand."""
+    @property
+    def profile(self) -> str:
+        """Whose behaviour the flow follows: "rfc", "ns2", "ns2-linux" or "linux"."""
+
+class WindowController(_Controller):
+    """Base of controllers on TCP: they set a window. docs/your-own-controller.md has the callbacks.
+
+    Assigning what no machine can use raises ValueError.
+    """
+
+    window: float
+    """In segments: from 1 to 1e9, 1 at first."""
+    threshold: float
+    """Slow-start threshold in segments; infinite at first."""
+    pacing_bps: float
+    """Bits of payload a second at which segments leave, with `needs` pacing; infinite at first."""
+    send_quantum_bytes: float
+    """Bytes that may leave at once while it paces."""
+    base_rtt_s: float | None
+    """What it takes for the round-trip time of a path without a queue, if it has such a notion."""
+    holds_back: bool
+    """It holds its rate down itself: samples of what is sent now say nothing of the path's."""
+
+class RateController(_Controller):
+    """Base of controllers on TFRC: they set a rate by a receiver's reports.
+
+    Assigning what no machine can use raises ValueError.
+    """
+
+    rate_bps: float
+    """The allowed sending rate (X), in bits of payload a second."""
+    @property
+    def pacing_bps(self) -> float:
+        """That at which packets leave now (X_inst); None: `rate_bps`."""
+    @pacing_bps.setter
+    def pacing_bps(self, value: float | None) -> None: ...
+    in_slow_start: bool
+    """Whether no loss has been reported yet."""
+
+class MediaController(_Controller):
+    """Base of controllers of media on RTP: they set a rate, and what an encoder aims at.
+
+    Assigning what no machine can use raises ValueError.
+    """
+
+    rate_bps: float
+    """The allowed sending rate, in bits on the wire a second, all headers counted."""
+    target_bps: float | None
+    """What an encoder should aim at; None: what `rate_bps` lets it."""
+    filling_bps: float
+    """The rate up to which packets that carry nothing are sent."""
+    window_bytes: float | None
+    """Bytes on the wire that may be in flight; None: no window."""
+    @property
+    def frame_period_s(self) -> float | None:
+        """How far apart the application writes frames; None if it writes none."""
+    def probe(self, rate_bps: float, size: float, packets: int = 5) -> int:
+        """Sends a cluster of packets at a rate of its own: `size` bytes, and so many packets at least; gives the number
+        by which `PacketFate.probe` names it. Raises ValueError."""
+
+def extremes(cc: str, seed: int, events: int, own: Scheme | None = None) -> None:
+    """Tells a fresh controller so many events with extreme numbers. Raises ValueError for what no machine can use,
+    ControllerError."""

@@ -13,6 +13,7 @@ import operator
 import os
 import reprlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
@@ -108,6 +109,10 @@ KINDS: dict[str, Kind] = {
     "bin_s": SECONDS,
     "by": NAMES,
     "campaign": Kind("a campaign, as `paceline.campaign.read` gives it", lambda v: hasattr(v, "points")),
+    "executor": Kind(
+        'a concurrent.futures.Executor, or a name as "dask=ADDRESS"',
+        lambda v: isinstance(v, Executor | str),
+    ),
     "cc": TEXT,
     "changes": Kind(
         'a dict of TOML paths and their values, as {"flow.media.cc": "vegas"}',
@@ -156,6 +161,17 @@ KINDS: dict[str, Kind] = {
     "progress": CALL,
     "rate": Kind('text with a unit, as "2 Mbit/s"', _is_text),
     "rates": TABLE,
+    "checks": NAMES,
+    "params": Kind(
+        'a dict of parameters and their values, as {"alpha": 2}',
+        lambda v: isinstance(v, Mapping) and all(map(_is_text, v)),
+    ),
+    "schemes": Kind(
+        'a dict of names and classes of controllers, as {"mine": Mine}',
+        lambda v: (
+            isinstance(v, Mapping) and all(map(_is_text, v)) and all(isinstance(c, type) for c in v.values())
+        ),
+    ),
     "record": Kind('a list of names, as ["cwnd", "queue"]', _is_list_of(_is_text)),
     "record_every_s": Kind("a number, in seconds, as 0.02", _is_number, float),
     "runs": Kind("a whole number from 1; they take the seeds from `seed` on", _is_whole, operator.index),

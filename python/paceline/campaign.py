@@ -35,6 +35,7 @@ from paceline.arguments import checked
 from paceline.axes import combinations, named, short
 from paceline.carried import find
 from paceline.errors import PacelineError
+from paceline.executing import ExecutorLike
 from paceline.reproduce.paper import Settings
 from paceline.reproduce.reading import Table, read_toml, settings
 from paceline.results import Results
@@ -142,6 +143,7 @@ def run(
     record: Sequence[str] = ("rate",),
     record_every_s: float = RATE_EVERY_S,
     workers: int | None = None,
+    executor: ExecutorLike | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
     progress: Progress | None = None,
@@ -165,7 +167,7 @@ def run(
         "record_every_s": record_every_s,
     }
     run_all = (
-        functools.partial(run_points, workers=workers)
+        functools.partial(run_points, workers=workers, executor=executor)
         if runner is None
         else functools.partial(in_turn, runner=runner, over=over, rest_s=campaign.rest_s)
     )

@@ -16,10 +16,11 @@ from paceline import _core
 from paceline.arguments import checked
 from paceline.axes import Vary, combinations
 from paceline.errors import PacelineError
+from paceline.executing import ExecutorLike
 from paceline.interval import Kind
 from paceline.quantities import unit_of
 from paceline.results import IDENTITY, TABLES, Results, is_measure
-from paceline.scenario import ScenarioLike
+from paceline.scenario import ScenarioLike, Schemes
 from paceline.statistics import CONFIDENCE, Estimate, holm, paired_difference
 from paceline.sweeping import Progress, sweep
 
@@ -242,6 +243,8 @@ def compare(
     seed: int | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
     workers: int | None = None,
+    executor: ExecutorLike | None = None,
+    schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Runs alternatives with the same seeds and compares them pair by pair: see `Comparison`.
@@ -257,6 +260,16 @@ def compare(
             "a comparison needs at least two alternatives: vary a path over two values or more"
         )
     check_metrics(metrics or ())
-    results = sweep(scenario, vary, runs=runs, seed=seed, set=set, workers=workers, progress=progress)
+    results = sweep(
+        scenario,
+        vary,
+        runs=runs,
+        seed=seed,
+        set=set,
+        workers=workers,
+        executor=executor,
+        schemes=schemes,
+        progress=progress,
+    )
     results.manifest["kind"] = "comparison"
     return Comparison(differences(results, metrics), results)

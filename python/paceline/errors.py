@@ -28,6 +28,12 @@ class ScenarioError(PacelineError):
     """A mistake in a scenario; the message names the file, the key, the value, and what is allowed."""
 
 
+class ControllerError(PacelineError):
+    """A controller of your own failed: the message has its flow, the time, and what Python's traceback says."""
+
+    exit_code = 1
+
+
 class StorageError(PacelineError):
     """The system refused to read or write a file: full disk, no permission, a damaged file."""
 

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from paceline import files
+from paceline import files, foreign
 from paceline.carried import folder
 from paceline.errors import PacelineError
 from paceline.spoken import option
@@ -60,7 +60,7 @@ def copy_example(name: str, out: Path | None = None, *, force: bool = False) -> 
 def named(path: Path) -> list[str]:
     """The files beside it that a scenario or a campaign names, and those that these name."""
     found = []
-    for text in _texts(tomllib.loads(files.read_text(path))):
+    for text in map(foreign.file_of, _texts(tomllib.loads(files.read_text(path)))):
         if (path.parent / text).is_file():
             found.append(text)
             if text.endswith(".toml"):

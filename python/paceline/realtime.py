@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shlex
 import signal
 import sys
@@ -22,16 +23,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from paceline import _core, files, linux, paths
 from paceline.arguments import checked
-from paceline.errors import LiveError, PacelineError, PathError, ScenarioError
+from paceline.errors import ControllerError, LiveError, PacelineError, PathError, ScenarioError
 from paceline.live import live_record
 from paceline.results import REAL_SERIES, Results, RunRecord
-from paceline.scenario import ScenarioLike, load, toml_value, written
+from paceline.scenario import ScenarioLike, Schemes, load, toml_value, written
 from paceline.sending import PORT, listen
 from paceline.store import Store, claim
 from paceline.sweeping import Point, Progress, check_recordings, seeds_from
@@ -55,6 +57,7 @@ Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None, str | 
 """What a server is asked for: name, instance, settings, milliseconds, seed, whether it is sent from here, the kernel's
 congestion control, and what the flows of its bundle call it."""
 
+_SCENARIO = "scenario.pickle"
 _BEGINNING = "beginning"
 """The pipe in a run's folder by which the flows tell the path that they begin."""
 
@@ -82,9 +85,13 @@ def emulate(
     check(scenario, seed)
     with tempfile.TemporaryDirectory(prefix="paceline-") as name:
         where = Path(name)
-        files.write_whole(where / "scenario.toml", scenario.to_toml())
+        files.write_whole(where / "scenario.toml", scenario.path_toml())
+        # what the ends run: with controllers of the user's own, also those of a script
+        files.write_whole(where / _SCENARIO, cloudpickle.dumps(scenario))
         for trace, text in scenario.traces():
             target = where / trace
+            if not target.is_relative_to(where) or ".." in Path(trace).parts:
+                continue  # it is named by where it lies, and lies there
             files.make_directory(target.parent)
             files.write_whole(target, text)
         # Ctrl-C in a terminal is theirs too, and they have nothing to say then.
@@ -110,12 +117,20 @@ def emulate(
             raise KeyboardInterrupt
         kept = Store(where).get("near", seed, REAL_SERIES)
         if ran.status != 0 or kept is None:
-            said = (where / "near.txt").read_text() if (where / "near.txt").exists() else ""
-            raise PacelineError(f"{scenario.name}, in real time: {said.strip() or 'the flows did not end'}")
+            said = _said(where / "near.txt") or _said(where / "far.txt")
+            raise PacelineError(f"{scenario.name}, in real time: {said or 'the flows did not end'}")
         # Its files go with the directory.
         kept = replace(kept, series=dict(kept.series))
-    check_moved(kept, scenario.name)
+        far_said = _said(where / "far.txt")
+    try:
+        check_moved(kept, scenario.name)
+    except PacelineError as error:
+        raise PacelineError(f"{error}\n{far_said}".rstrip()) from None
     return _whole(kept, ran, scenario, record, record_every_s)
+
+
+def _said(file: Path) -> str:
+    return file.read_text().strip() if file.exists() else ""
 
 
 class Emulator:
@@ -151,6 +166,7 @@ def run(
     *,
     record_every_s: float = RECORD_EVERY_S,
     out: str | Path | None = None,
+    schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
     """`paceline.emulate`: runs a scenario in real time, with seeds seed, seed + 1, ..., one run after the other.
@@ -158,7 +174,7 @@ def run(
     As `paceline.run`, whose tables the results have. Raises PathError, PacelineError, ScenarioError, StorageError,
     Interrupted.
     """
-    loaded = load(scenario, set)
+    loaded = load(scenario, set, schemes)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     check(loaded, seeds[0])
     manifest = {
@@ -271,6 +287,7 @@ def _asked(
         results=folder,
         ports=ports,
         beginning=None if beginning is None else str(beginning),
+        schemes=scenario.schemes,
     )
     kept = live_record(output, seed)
     kept.summary["notes"] = json.loads(notes)
@@ -490,7 +507,7 @@ def near(folder: str, number: str, every_s: str) -> None:
     """The client at the near end of the path: asks the server for the flows of the scenario in `folder`, with the seed
     `number` and recordings every `every_s`, and leaves there what came of them."""
     where, seed = Path(folder), int(number)
-    scenario = _core.Scenario.load(str(where / "scenario.toml"))
+    scenario = _kept(where)
     until = time.monotonic() + _STARTS_S
     while True:
         try:
@@ -505,7 +522,7 @@ def near(folder: str, number: str, every_s: str) -> None:
                 beginning=where / _BEGINNING,
             )
             break
-        except (LiveError, ScenarioError) as error:
+        except (ControllerError, LiveError, ScenarioError) as error:
             # On a busy machine the server may need longer to be there than a path waits for it.
             if "does `paceline serve` run there" in str(error) and time.monotonic() < until:
                 time.sleep(0.1)
@@ -515,10 +532,21 @@ def near(folder: str, number: str, every_s: str) -> None:
     Store(where).put("near", kept)
 
 
+def _kept(where: Path) -> _core.Scenario:
+    scenario = pickle.loads((where / _SCENARIO).read_bytes())  # noqa: S301 (this program wrote it)
+    assert isinstance(scenario, _core.Scenario)
+    return scenario
+
+
 def far(folder: str) -> None:
     """The server at the far end, until it is killed. What it measures it leaves in `folder`: over the path it would
     take as long as a flow, and be in others' way."""
     results = Path(folder) / "far"
     files.make_directory(results)
     # in a network of its own, where there is nobody else
-    listen(None, PORT, 10**12, 864_000, 64, None, str(results), strangers=True).run()
+    schemes = _kept(Path(folder)).schemes
+    server = listen(None, PORT, 10**12, 864_000, 64, None, str(results), strangers=True, schemes=schemes)
+    try:
+        server.run()
+    except (ControllerError, LiveError) as error:
+        raise SystemExit(str(error)) from None

@@ -8,8 +8,9 @@ from typing import Any
 
 from paceline.arguments import checked
 from paceline.errors import PacelineError
+from paceline.executing import ExecutorLike
 from paceline.results import Recording, Results
-from paceline.scenario import ScenarioLike, load, written
+from paceline.scenario import ScenarioLike, Schemes, load, written
 from paceline.store import Kept, claim
 from paceline.sweeping import RECORD_EVERY_S, Pcap, Point, Progress, check_recordings, run_points, seeds_from
 
@@ -24,9 +25,11 @@ def run(
     *,
     record_every_s: float = RECORD_EVERY_S,
     workers: int | None = None,
+    executor: ExecutorLike | None = None,
     out: str | Path | None = None,
     pcap: str | Path | None = None,
     pcap_at: Sequence[str] = (),
+    schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
     """Runs a scenario (a TOML file's path, or a loaded one) with seeds seed, seed + 1, ..., seed + runs - 1.
@@ -35,14 +38,16 @@ def run(
     (cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, airtime, windows), every
     `record_every_s` seconds. With `out` the results are also written there; of several runs each is kept there as it
     ends, and when they were stopped the same call goes on. With `pcap`, a file, the one run's packets are written to it
-    as pcapng, as they leave and reach hosts: those named in `pcap_at`, or all.
-    Raises ScenarioError, PacelineError, StorageError, Interrupted.
+    as pcapng, as they leave and reach hosts: those named in `pcap_at`, or all. `schemes` maps names that flows have in
+    `cc` to classes of yours. `executor`, any `concurrent.futures.Executor` or a name as "dask=ADDRESS"
+    (`paceline.executing.opened`), makes the runs elsewhere.
+    Raises ScenarioError, ControllerError, PacelineError, StorageError, Interrupted.
     """
     if pcap is not None and runs != 1:
         raise PacelineError(f"a capture holds one run, not {runs}: leave out pcap, or runs")
     if pcap is None and pcap_at:
         raise PacelineError("pcap_at without pcap: name the capture's file")
-    loaded = load(scenario, set)
+    loaded = load(scenario, set, schemes)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     what = {
         "kind": "run",
@@ -61,6 +66,7 @@ def run(
             record=record,
             record_every_s=record_every_s,
             workers=workers,
+            executor=executor,
             store=kept.store,
             progress=progress,
             pcap=None if pcap is None else Pcap(Path(pcap), pcap_at),

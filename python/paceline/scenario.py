@@ -20,26 +20,37 @@ from paceline.warned import warn
 ScenarioLike = Scenario | str | Path | Mapping[str, Any]
 """A loaded one, a file, TOML text (of more than one line), or the same as a dict."""
 
+Schemes = Mapping[str, type]
+"""Classes of controllers by the names that flows have for them."""
+
 
 @checked()
-def load(scenario: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Scenario:
+def load(
+    scenario: ScenarioLike, changes: Mapping[str, Any] | None = None, schemes: Schemes | None = None
+) -> Scenario:
     """The scenario of a TOML file (or one already loaded, or TOML text, or a dict of it) with the values at some TOML
     paths replaced.
 
     `changes` maps paths such as "flow.media.cc" to values: text as it would stand in the file ("50 ms"), numbers,
     booleans, lists or tables; a file is checked when all are in place. "examples/NAME.toml" and
-    "papers/KEY/NAME.toml" are the package's where there is no such file. Raises ScenarioError for a mistake, and warns
+    "papers/KEY/NAME.toml" are the package's where there is no such file. `schemes` maps names that flows have in `cc`
+    to classes of yours (`paceline.WindowController` and its kin). Raises ScenarioError for a mistake, and warns
     (PacelineWarning) of what has no effect.
     """
     values = toml_values(changes or {})
     try:
-        return _loaded(scenario, values)
+        return _loaded(scenario, values, list((schemes or {}).items()))
     except ScenarioError as error:
         raise ScenarioError(told(str(error))) from None
 
 
-def _loaded(scenario: ScenarioLike, values: list[tuple[str, str]]) -> Scenario:
+def _loaded(
+    scenario: ScenarioLike, values: list[tuple[str, str]], classes: list[tuple[str, type]]
+) -> Scenario:
     if isinstance(scenario, Scenario):
+        if classes:
+            given = dict(scenario.classes) | dict(classes)
+            scenario = scenario.with_classes(list(given.items()))
         return _warned(scenario.set_all(values)) if values else scenario
     if isinstance(scenario, Mapping):
         # A JSON string is a TOML key.
@@ -47,10 +58,10 @@ def _loaded(scenario: ScenarioLike, values: list[tuple[str, str]]) -> Scenario:
             "\n".join(f"{json.dumps(str(key))} = {_toml(value)}" for key, value in scenario.items()) + "\n"
         )
     if isinstance(scenario, str) and "\n" in scenario:
-        return _warned(Scenario.parse(scenario, ".", "scenario", values))
+        return _warned(Scenario.parse(scenario, ".", "scenario", values, classes))
     path = find(str(scenario))
     try:
-        return _warned(Scenario.load(path, values))
+        return _warned(Scenario.load(path, values, classes))
     except ScenarioError:
         if is_campaign(path):
             raise PacelineError(

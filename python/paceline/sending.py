@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from paceline import _core, files, linux, rtp
+from paceline import _core, files, foreign, linux, rtp
 from paceline.arguments import checked
 from paceline.errors import LiveError, PacelineError, ScenarioError
 from paceline.keys import read_key
@@ -64,7 +64,7 @@ def _is_ipv6(address: str) -> bool:
 def controller_of(cc: str) -> str:
     """The name of a registered controller, which papers and ns-2 may have "tcp-" or "TCP/" before; "kernel:NAME" as it
     is. Raises PacelineError."""
-    if cc.startswith(KERNEL):
+    if cc.startswith(KERNEL) or foreign.is_own(cc):
         return cc
     known: list[str] = [entry["name"] for entry in json.loads(_core.schemes())]
     plain = re.sub(r"^tcp[-/]", "", cc.lower().replace("_", "-"))
@@ -134,7 +134,12 @@ def send(
         wanted = _flows(
             controller, _settings(controller, set, app, rate), direction, flows, duration_s, first
         )
-        work = _work(host, port, wanted, watch, key, logs)
+        schemes = [foreign.load(controller)] if foreign.is_own(controller) else []
+        if schemes and direction != "forward":
+            raise PacelineError(
+                f"{controller} runs where it is, here: the server sends with controllers that are built in"
+            )
+        work = _work(host, port, wanted, watch, key, logs, schemes)
         try:
             output, notes, interrupted = attended(work, watch, view)
         except ScenarioError as error:
@@ -203,13 +208,19 @@ def _at_options(text: str, app: str | None, rate: str | None) -> str:
 
 
 def _work(
-    host: str, port: int, wanted: list[_Flow], watch: _core.SendWatch, key: bytes | None, logs: str | None
+    host: str,
+    port: int,
+    wanted: list[_Flow],
+    watch: _core.SendWatch,
+    key: bytes | None,
+    logs: str | None,
+    schemes: list[_core.Scheme],
 ) -> Callable[[], tuple[_core.RunOutput, str]]:
     """What sends the flows to their end."""
     if host.startswith(rtp.SCHEME):
         receiver = rtp.Receiver.parse(host).ports()
-        return lambda: _core.send_rtp(receiver, wanted[0], watch, logs)
-    return lambda: _core.send(host, port, wanted, watch, key, logs)
+        return lambda: _core.send_rtp(receiver, wanted[0], watch, logs, schemes)
+    return lambda: _core.send(host, port, wanted, watch, key, logs, schemes=schemes)
 
 
 def _words(direction: str) -> Sequence[str]:
@@ -268,6 +279,7 @@ def listen(
     *,
     strangers: bool = False,
     memory: int = 1_000_000_000,
+    schemes: Sequence[_core.Scheme] = (),
 ) -> _core.Server:
     """The server at the address; without one with a key, or if it is for `strangers`, at all addresses (IPv6's takes
     IPv4 too, and where there is no IPv6, IPv4's), else at this host's own, 127.0.0.1. Its bounds are the highest rate
@@ -293,7 +305,9 @@ def listen(
         addresses = [f"[{bind}]" if ip.version == 6 else bind]
     for n, address in enumerate(addresses):
         try:
-            return _core.Server(f"{address}:{port}", rate, longest, sessions, key, results, memory)
+            return _core.Server(
+                f"{address}:{port}", rate, longest, sessions, key, results, memory, list(schemes)
+            )
         except LiveError as error:
             if n + 1 == len(addresses) or "in use" in str(error):
                 hint = (

@@ -7,10 +7,10 @@ the order of the request, so that the number of workers changes nothing.
 
 from __future__ import annotations
 
-import itertools
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,19 +19,21 @@ from typing import Any, TypeVar
 from paceline import _core, files, notebook
 from paceline.arguments import checked
 from paceline.axes import Vary, check_set, combinations, recorded
-from paceline.errors import Cancelled, Interrupted, PacelineError
-from paceline.results import SERIES, Recording, Results, RunRecord
-from paceline.scenario import ScenarioLike, identity, load, written
+from paceline.crews import Batches, Crew, Made, Threads, processes
+from paceline.errors import Cancelled, ControllerError, Interrupted, PacelineError
+from paceline.executing import ExecutorLike, Opened, opened
+from paceline.results import SERIES, TABLES, Recording, Results, RunRecord
+from paceline.scenario import ScenarioLike, Schemes, identity, load, written
 from paceline.store import Kept, Store
-from paceline.threads import THREADS
 from paceline.warned import warn
 
 RECORD_EVERY_S = 0.02
 MOST_RUNS = 1_000_000
 """Default interval of recordings, in seconds."""
 
-_GRACE_S = 10.0
-"""A cancelled run that has not ended after this is left to itself: it looks at its watch many times a second."""
+_LOOK_S = 0.1
+_WORTH_PROCESSES_S = 4.0
+"""Runs of controllers in Python that take less in all are not worth the second that processes take to start."""
 
 Job = TypeVar("Job")
 
@@ -72,6 +74,11 @@ class Shard:
 
 
 ALL = Shard(1, 1)
+
+
+def left_out(seed: int, labels: Mapping[str, Any] | None = None) -> RunRecord:
+    """The record of a run that failed: no table has a row of it."""
+    return RunRecord(seed, {table: [] for table in TABLES if table != "runs"}, {}, dict(labels or {}))
 
 
 def workers_of_machine() -> int:
@@ -193,9 +200,10 @@ def run_points(
     progress: Progress | None = None,
     pcap: Pcap | None = None,
     shard: Shard = ALL,
+    executor: ExecutorLike | None = None,
 ) -> list[RunRecord]:
     """Runs every point with every seed, or its own; records in the order of points, then seeds. Of those `shard`
-    takes its part.
+    takes its part. `executor` makes them in place of this process' threads.
 
     Runs that `store` has are taken from it, others are kept there as they finish. Raises Interrupted on Ctrl-C (running
     ones are cancelled, and waited for some seconds), and whatever a run raises (the others are cancelled likewise).
@@ -205,59 +213,126 @@ def run_points(
     workers = workers_of_machine() if workers is None else workers
     if workers < 1:
         raise PacelineError(f"the number of workers must be at least 1, not {workers}")
-    progress = progress or notebook.progress("runs")
     jobs = shard.of([(point, seed) for point in points for seed in point.seeds or seeds])
-    keys: list[str] = []
-    done: dict[int, RunRecord] = {}
-    if store:
-        keys = [Store.key(point.identity, seed, record, record_every_s) for point, seed in jobs]
-        for i, (point, seed) in enumerate(jobs):
-            if kept := store.get(keys[i], seed, record):
-                summary = kept.summary | {"name": point.scenario.name}
-                done[i] = RunRecord(seed, summary, kept.series, point.labels)
-    waiting = iter([i for i in range(len(jobs)) if i not in done])
-    watches: dict[int, _core.Watch] = {}
+    making = _Making(jobs, record, record_every_s, store, pcap, progress or notebook.progress("runs"))
+    if pcap is not None and executor is not None:
+        raise PacelineError("a capture is written by this process: leave out the executor")
+    with opened(executor, workers) as who:
+        return _made(making, making.crew(workers, who), workers)
 
-    def work(i: int) -> RunRecord:
-        point, seed = jobs[i]
-        output = simulate(point.scenario, seed, record, record_every_s, watches[i], pcap)
-        result = RunRecord.of(seed, output, point.labels)
-        return store.put(keys[i], result) if store else result
 
-    def report() -> None:
-        if progress:
-            progress(min(len(jobs), len(done) + sum(w.progress for w in watches.values())), len(jobs))
-
-    pool = ThreadPoolExecutor(workers, thread_name_prefix=THREADS)
-    running: dict[Future[RunRecord], int] = {}
+def _made(making: _Making, crew: Crew, workers: int) -> list[RunRecord]:
+    """Has a crew make the runs. Raises what `run_points` does."""
     try:
-        report()
-        while True:
-            # No more than the workers take: what is submitted early would have to be called back.
-            for i in itertools.islice(waiting, workers - len(running)):
-                watches[i] = _core.Watch()
-                running[pool.submit(work, i)] = i
-            if not running:
-                break
-            finished, _ = wait(running, timeout=0.1, return_when=FIRST_COMPLETED)
-            for future in finished:
-                i = running.pop(future)
-                del watches[i]
-                done[i] = future.result()
-            report()
+        while making.waiting or not crew.is_idle():
+            making.report(crew)
+            if making.waiting and (many := crew.wants()):
+                crew.hand(making.waiting[:many])
+                del making.waiting[:many]
+            making.take(crew.made(_LOOK_S))
+            crew = making.next_crew(crew, workers)
+        making.report(crew)
     except BaseException as error:
-        for watch in list(watches.values()):
-            watch.cancel()
-        pool.shutdown(wait=False, cancel_futures=True)
-        wait([future for future in running if not future.cancelled()], timeout=_GRACE_S)
-        done |= {
-            i: f.result() for f, i in running.items() if f.done() and not f.cancelled() and not f.exception()
-        }
+        making.take(crew.stop())
         if isinstance(error, KeyboardInterrupt | Cancelled):
-            raise Interrupted(len(done), len(jobs), str(store.directory) if store else None) from None
+            raise making.interrupted() from None
         raise
-    pool.shutdown()
-    return [done[i] for i in range(len(jobs))]
+    crew.close()
+    return making.records()
+
+
+class _Making:
+    """Runs under way: those that wait, those that are done, those whose controller failed, by their numbers."""
+
+    def __init__(
+        self,
+        jobs: Sequence[tuple[Point, int]],
+        record: Sequence[str],
+        record_every_s: float,
+        store: Store | None,
+        pcap: Pcap | None,
+        progress: Progress | None,
+    ) -> None:
+        self._jobs, self._record, self._every_s = jobs, record, record_every_s
+        self._store, self._pcap, self._progress = store, pcap, progress
+        self.done: dict[int, RunRecord] = {}
+        self._failed: dict[int, ControllerError] = {}
+        self._keys: list[str] = []
+        if store:
+            self._keys = [Store.key(point.identity, seed, record, record_every_s) for point, seed in jobs]
+            for i, (point, seed) in enumerate(jobs):
+                if kept := store.get(self._keys[i], seed, record):
+                    summary = kept.summary | {"name": point.scenario.name}
+                    self.done[i] = RunRecord(seed, summary, kept.series, point.labels)
+        self.waiting = [i for i in range(len(jobs)) if i not in self.done]
+        self._began = time.monotonic()
+        self._on_trial = False
+
+    def interrupted(self) -> Interrupted:
+        """What is to be said after Ctrl-C."""
+        return Interrupted(
+            len(self.done), len(self._jobs), str(self._store.directory) if self._store else None
+        )
+
+    def crew(self, workers: int, executor: Opened | None) -> Crew:
+        """Who makes them. Controllers in Python take turns in one process: what is long of them goes to several, and
+        how long it is the first run tells."""
+        if executor is not None:
+            return self._batches(executor.executor, executor.workers, None)
+        in_python = self._pcap is None and any(point.scenario.in_python for point, _ in self._jobs)
+        self._on_trial = in_python and workers > 1
+        return Threads(1 if in_python else workers, self._make)
+
+    def next_crew(self, crew: Crew, workers: int) -> Crew:
+        """Who makes the others, once the first is done."""
+        if not self._on_trial or not crew.is_idle():
+            return crew
+        self._on_trial = False
+        if (time.monotonic() - self._began) * len(self.waiting) < _WORTH_PROCESSES_S:
+            return crew
+        crew.close()
+        return self._batches(processes(workers), workers, lambda: processes(workers))
+
+    def _batches(self, executor: Executor, workers: int, renew: Callable[[], Executor] | None) -> Crew:
+        return Batches(executor, workers, self._job, self._keep, self._record, self._every_s, renew=renew)
+
+    def _job(self, i: int) -> tuple[_core.Scenario, int, dict[str, Any]]:
+        point, seed = self._jobs[i]
+        return point.scenario, seed, point.labels
+
+    def _keep(self, i: int, run: RunRecord) -> RunRecord:
+        return self._store.put(self._keys[i], run) if self._store else run
+
+    def _make(self, i: int, watch: _core.Watch) -> RunRecord:
+        point, seed = self._jobs[i]
+        output = simulate(point.scenario, seed, self._record, self._every_s, watch, self._pcap)
+        return self._keep(i, RunRecord.of(seed, output, point.labels))
+
+    def take(self, made: Sequence[Made]) -> None:
+        """Takes in what has ended."""
+        for one in made:
+            if isinstance(one.record, ControllerError):
+                self._failed[one.number] = one.record
+            else:
+                self.done[one.number] = one.record
+
+    def report(self, crew: Crew) -> None:
+        """Says how far it is."""
+        if self._progress:
+            over = len(self.done) + len(self._failed) + crew.share()
+            self._progress(min(len(self._jobs), over), len(self._jobs))
+
+    def records(self) -> list[RunRecord]:
+        """All of them, those that failed without rows in any table. Raises ControllerError if all did."""
+        if self._failed:
+            first = self._failed[min(self._failed)]
+            if not self.done:
+                raise first
+            warn(f"{first}\n{len(self._failed)} of {len(self._jobs)} runs failed, and are left out")
+        return [
+            self.done[i] if i in self.done else left_out(seed, point.labels)
+            for i, (point, seed) in enumerate(self._jobs)
+        ]
 
 
 @checked()
@@ -274,6 +349,8 @@ def sweep(
     out: str | Path | None = None,
     fresh: bool = False,
     shard: tuple[int, int] = (1, 1),
+    executor: ExecutorLike | None = None,
+    schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
     """Runs a scenario at every combination of the values in `vary`, each with the same `runs` seeds.
@@ -281,7 +358,8 @@ def sweep(
     `vary` maps TOML paths to values, and tuples of paths that go together to tuples of values (see `paceline.axes`);
     every table of the results has a column per path. With `out`, finished runs are kept there and a sweep that was
     stopped goes on where it was; at the end the directory holds the tables too. `shard` (k, n) makes part k of n of the
-    runs, as one of n machines does: `out` then has no tables, and `merge` makes one sweep of the parts.
+    runs, as one of n machines does: `out` then has no tables, and `merge` makes one sweep of the parts. `executor`, any
+    `concurrent.futures.Executor` or a name as "dask=ADDRESS" (`paceline.executing.opened`), makes the runs elsewhere.
     Raises ScenarioError, PacelineError, StorageError, Interrupted.
     """
     part = Shard(*shard)
@@ -290,7 +368,7 @@ def sweep(
             "a shard's runs are for others to merge: give out, the directory where they are kept"
         )
     check_set(set or {}, vary)
-    base = load(scenario, set)
+    base = load(scenario, set, schemes)
     points = grid(base, vary)
     seeds = seeds_from(base.seed if seed is None else seed, runs)
     what = {
@@ -313,5 +391,6 @@ def sweep(
             store=kept.store,
             progress=progress,
             shard=part,
+            executor=executor,
         )
         return kept.results(records) if part.parts == 1 else Results(records, kept.manifest)

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from paceline import _core, notebook
 from paceline.errors import InternalError, Interrupted, PacelineError, PathError, StorageError
 from paceline.paths import LATE_S, STEAL
-from paceline.results import TABLES, RunRecord
+from paceline.results import RunRecord
 from paceline.store import Store
-from paceline.sweeping import Point, Progress, check_recorded, workers_of_machine
+from paceline.sweeping import Point, Progress, check_recorded, left_out, workers_of_machine
 from paceline.threads import THREADS
 
 RATE_EVERY_S = 1.0
@@ -144,7 +144,7 @@ def in_turn(
         except PacelineError as error:
             # A flow that failed in the third hour must not cost what comes after it.
             warnings.warn(f"{error}; the run is left out", stacklevel=2)
-            return RunRecord(job.seed, {table: [] for table in TABLES if table != "runs"})
+            return left_out(job.seed)
         return store.put(job.key, run) if store else run
 
     def report() -> None:

@@ -324,6 +324,7 @@ impl Build for Bbr {
         source: "Linux 6.18 net/ipv4/tcp_bbr.c; Cardwell and others, ACM Queue 14(5), 2016",
         machine: Machine::Tcp([Recovery::Rack; Profile::ALL.len()]),
         parameters: &[],
+        foreign: None,
     }];
 
     fn build(_profile: Profile, _values: &[f64]) -> Bbr {

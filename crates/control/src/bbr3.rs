@@ -246,6 +246,7 @@ impl Build for Bbr3 {
         source: "draft-ietf-ccwg-bbr (August 2026)",
         machine: Machine::Tcp([Recovery::Rack; Profile::ALL.len()]),
         parameters: &[],
+        foreign: None,
     }];
 
     fn build(_profile: Profile, _values: &[f64]) -> Bbr3 {

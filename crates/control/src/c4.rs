@@ -353,6 +353,7 @@ impl Build for C4 {
         source: "draft-huitema-ccwg-c4-spec; private-octopus/picoquic c4.c",
         machine: Machine::Tcp([Recovery::Rack; Profile::ALL.len()]),
         parameters: &[],
+        foreign: None,
     }];
 
     fn build(_profile: Profile, _values: &[f64]) -> C4 {

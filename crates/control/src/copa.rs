@@ -225,6 +225,7 @@ impl Build for Copa {
         source: "Arun and Balakrishnan, NSDI 2018",
         machine: Machine::Tcp([Recovery::Rack; EACH]),
         parameters: PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Copa {

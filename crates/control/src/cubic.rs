@@ -163,6 +163,7 @@ impl Build for Cubic {
         source: "RFC 9438",
         machine: Machine::Tcp([Recovery::Sack; Profile::ALL.len()]),
         parameters: PARAMETERS,
+        foreign: None,
     }];
 
     fn build(profile: Profile, values: &[f64]) -> Cubic {

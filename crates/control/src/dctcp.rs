@@ -65,6 +65,7 @@ impl Build for Dctcp {
         source: "RFC 8257",
         machine: Machine::Tcp([Recovery::Sack; Profile::ALL.len()]),
         parameters: PARAMETERS,
+        foreign: None,
     }];
 
     fn build(profile: Profile, values: &[f64]) -> Dctcp {

@@ -137,6 +137,7 @@ impl Build for Gcc {
         source: "libwebrtc, January 2026; draft-ietf-rmcat-gcc-02",
         machine: Machine::Rtp,
         parameters: &PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Gcc {

@@ -149,6 +149,7 @@ impl Build for LdaPlus {
         source: "Sisalem and Wolisz, NOSSDAV 2000",
         machine: Machine::Rtp,
         parameters: &PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> LdaPlus {

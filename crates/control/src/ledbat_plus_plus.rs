@@ -212,6 +212,7 @@ impl Build for LedbatPlusPlus {
         source: "draft-irtf-iccrg-ledbat-plus-plus-06",
         machine: Machine::Tcp([Recovery::Sack; EACH]),
         parameters: PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> LedbatPlusPlus {

@@ -151,6 +151,7 @@ impl Build for Tfrc<Member> {
         source: "Chen and Zakhor, INFOCOM 2004",
         machine: Machine::Tfrc,
         parameters: &PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Tfrc<Member> {

@@ -176,6 +176,7 @@ impl Build for Nada {
         source: "RFC 8698",
         machine: Machine::Rtp,
         parameters: &PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Nada {

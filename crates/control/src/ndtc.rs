@@ -138,6 +138,7 @@ impl Build for Ndtc {
         source: "draft-ageneau-ccwg-ndtc",
         machine: Machine::Rtp,
         parameters: &PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Ndtc {

@@ -60,6 +60,7 @@ impl Build for Prague {
         source: "draft-briscoe-iccrg-prague-congestion-control; L4STeam/udp_prague",
         machine: Machine::Tcp([Recovery::Rack; Profile::ALL.len()]),
         parameters: PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Prague {

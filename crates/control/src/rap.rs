@@ -140,6 +140,7 @@ impl Build for Rap {
         source: "Rejaie, Handley and Estrin, INFOCOM 1999",
         machine: Machine::Acks,
         parameters: PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Rap {

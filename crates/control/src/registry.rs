@@ -8,6 +8,7 @@
 use crate::acks::{AckController, AckEvent, AckSettings};
 use crate::allotted::Allotted;
 use crate::coupled::CoupledRate;
+use crate::foreign::{ForeignMedia, ForeignRate, ForeignWindow};
 use crate::gcc::Gcc;
 use crate::lda_plus::LdaPlus;
 use crate::multfrc::{Member, Rules};
@@ -67,8 +68,8 @@ macro_rules! registry {
             /// An unknown parameter, a value out of range, or a scheme that rides on another machine.
             pub fn new(scheme: &Scheme, profile: Profile, given: &[(&str, f64)]) -> Result<Self, ParameterError> {
                 let values = scheme.values(profile, given)?;
-                $(if <$state as Build>::SCHEMES.iter().any(|s| s.name == scheme.name) {
-                    return Ok($name::$variant(<$state as Build>::build(profile, &values)));
+                $(if let Some(made) = <$state as Build>::of(scheme, profile, &values) {
+                    return Ok($name::$variant(made));
                 })+
                 Err(ParameterError::Machine { scheme: scheme.name, machine: scheme.machine.name() })
             }
@@ -108,6 +109,7 @@ registry! {
         C4(Box<c4::C4>),
         LedbatPlusPlus(Box<crate::ledbat_plus_plus::LedbatPlusPlus>),
         Copa(Box<crate::copa::Copa>),
+        Foreign(Box<ForeignWindow>),
     }
 }
 
@@ -124,10 +126,11 @@ registry! {
     /// Any of the rate controllers, dispatched by `match`.
     TfrcController: RateController<TfrcEvent>[
         rate -> f64, pacing -> f64, in_slow_start -> bool, settings -> Settings, connections -> Option<Rules>
-    ](begin_gap()) {
+    ](begin_gap(), draw_from(stream: Stream)) {
         Tfrc(Box<tfrc::Tfrc>),
         TfrcVeno(Box<tfrc::Tfrc<Veno>>),
         Multfrc(Box<tfrc::Tfrc<Member>>),
+        Foreign(Box<ForeignRate>),
     }
 }
 
@@ -148,6 +151,7 @@ registry! {
         ScreamLibwebrtc(Box<scream::libwebrtc::Libwebrtc>),
         Gcc(Box<Gcc>),
         Allotted(Box<Allotted>),
+        Foreign(Box<ForeignMedia>),
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Reno {
 const fn scheme(name: &'static str, summary: &'static str, source: &'static str, recovery: Recovery) -> Scheme {
     // TCP-Linux and the kernel have one machine only, with SACK.
     let machine = Machine::Tcp([recovery, recovery, Recovery::Sack, Recovery::Sack]);
-    Scheme { name, summary, source, machine, parameters: &[] }
+    Scheme { name, summary, source, machine, parameters: &[], foreign: None }
 }
 
 impl Reno {

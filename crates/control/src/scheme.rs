@@ -1,6 +1,7 @@
 //! Schemes: how a controller is named, parameterised, and made.
 
 use crate::Parameter;
+use crate::foreign::Foreign;
 use core::fmt;
 
 /// Whose behaviour: where the RFCs, ns-2 and Linux differ, each is a profile (docs/profiles.md).
@@ -129,6 +130,8 @@ pub struct Scheme {
     pub machine: Machine,
     /// Its parameters.
     pub parameters: &'static [Parameter],
+    /// How its controllers are made, if they are not compiled in.
+    pub foreign: Option<&'static Foreign>,
 }
 
 impl Scheme {
@@ -173,12 +176,19 @@ pub trait Build: Sized {
     const SCHEMES: &'static [Scheme];
     /// A fresh controller; `values` in the order of the scheme's parameters.
     fn build(profile: Profile, values: &[f64]) -> Self;
+    /// The same if `scheme` is one of these.
+    fn of(scheme: &Scheme, profile: Profile, values: &[f64]) -> Option<Self> {
+        Self::SCHEMES.iter().any(|own| own.name == scheme.name).then(|| Self::build(profile, values))
+    }
 }
 
 impl<C: Build> Build for Box<C> {
     const SCHEMES: &'static [Scheme] = C::SCHEMES;
     fn build(profile: Profile, values: &[f64]) -> Self {
         Box::new(C::build(profile, values))
+    }
+    fn of(scheme: &Scheme, profile: Profile, values: &[f64]) -> Option<Self> {
+        C::of(scheme, profile, values).map(Box::new)
     }
 }
 

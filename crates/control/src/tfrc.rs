@@ -14,6 +14,7 @@ use crate::multfrc::Rules;
 use crate::{Build, Controller, Gauges, Idle, Machine, Parameter, PathView, Profile, Scheme};
 use equation::{Equation, Plain, Terms};
 use ns2::Ns2;
+use paceline_random::Stream;
 use paceline_units::Span;
 use rfc::Rfc;
 
@@ -106,6 +107,8 @@ pub trait RateController: Controller<Feedback = TfrcEvent> {
     fn connections(&self) -> Option<Rules> {
         None
     }
+    /// Where its randomness comes from, if it wants any: told once, before anything else.
+    fn draw_from(&mut self, _stream: Stream) {}
 }
 
 /// What the machine around the controller is to do; parameters of the scheme as well.
@@ -208,6 +211,17 @@ pub(crate) const fn after_common<const OWN: usize, const ALL: usize>(own: [Param
 }
 
 impl Settings {
+    /// RFC 5348's machine with its usual settings.
+    pub const PLAIN: Settings = Settings {
+        law: Law::Rfc5348,
+        discounting: true,
+        overtaken: 3,
+        burst: 1.0,
+        gap_jitter: 0.0,
+        granularity: Span::ZERO,
+        several: false,
+    };
+
     /// From the values of [`COMMON`].
     fn new(values: &[f64]) -> Settings {
         Settings {
@@ -303,6 +317,7 @@ impl Build for Tfrc {
         source: "RFC 5348",
         machine: Machine::Tfrc,
         parameters: &COMMON,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Tfrc {
@@ -396,6 +411,9 @@ impl<C: RateController> RateController for Box<C> {
     }
     fn connections(&self) -> Option<Rules> {
         (**self).connections()
+    }
+    fn draw_from(&mut self, stream: Stream) {
+        (**self).draw_from(stream);
     }
 }
 

@@ -96,6 +96,7 @@ impl Build for Tfrc<Veno> {
         source: "Zhou, Fu and Li, TFRC Veno",
         machine: Machine::Tfrc,
         parameters: &PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Tfrc<Veno> {

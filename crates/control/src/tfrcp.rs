@@ -116,6 +116,7 @@ impl Build for Tfrcp {
         source: "Padhye, Kurose, Towsley and Koodli, NOSSDAV 1999",
         machine: Machine::Acks,
         parameters: PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Tfrcp {

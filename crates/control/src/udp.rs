@@ -12,4 +12,5 @@ pub const SCHEMES: &[Scheme] = &[Scheme {
     source: "RFC 768",
     machine: Machine::Udp,
     parameters: &[],
+    foreign: None,
 }];

@@ -267,6 +267,7 @@ impl Build for Vegas {
         source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
         machine: Machine::Tcp([Recovery::Vegas, Recovery::Vegas, Recovery::Sack, Recovery::Sack]),
         parameters: PARAMETERS,
+        foreign: None,
     }];
 
     fn build(profile: Profile, values: &[f64]) -> Vegas {

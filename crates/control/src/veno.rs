@@ -135,6 +135,7 @@ impl Build for Veno {
         source: "Fu and Liew, IEEE JSAC 21(2), 2003",
         machine: Machine::Tcp([Recovery::NewReno, Recovery::NewReno, Recovery::Sack, Recovery::Sack]),
         parameters: PARAMETERS,
+        foreign: None,
     }];
 
     fn build(profile: Profile, values: &[f64]) -> Veno {

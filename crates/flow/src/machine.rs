@@ -90,6 +90,27 @@ impl Transport {
         }
     }
 
+    /// Says which flow it is of, for what a foreign controller has to tell.
+    pub fn belongs_to(&mut self, flow: &str) {
+        match self {
+            Transport::Tcp { controller: TcpController::Foreign(foreign), .. } => foreign.belongs_to(flow),
+            Transport::Tfrc { controller: TfrcController::Foreign(foreign), .. } => foreign.belongs_to(flow),
+            Transport::Rtp { controller: RtpController::Foreign(foreign), .. } => foreign.belongs_to(flow),
+            _ => {}
+        }
+    }
+
+    /// Whether its controller is not compiled in.
+    #[must_use]
+    pub const fn is_foreign(&self) -> bool {
+        matches!(
+            self,
+            Transport::Tcp { controller: TcpController::Foreign(_), .. }
+                | Transport::Tfrc { controller: TfrcController::Foreign(_), .. }
+                | Transport::Rtp { controller: RtpController::Foreign(_), .. }
+        )
+    }
+
     /// The machine's name.
     #[must_use]
     pub const fn name(&self) -> &'static str {

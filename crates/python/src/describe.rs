@@ -32,46 +32,46 @@ fn no_effect(scheme: &Scheme, idle: Idle) -> String {
 /// The registered schemes as JSON.
 #[pyfunction]
 pub fn schemes() -> String {
-    let list: Vec<Value> = paceline_control::registry::schemes()
-        .map(|scheme| {
-            let parameters: Vec<Value> = scheme
-                .parameters
-                .iter()
-                .map(|p| {
-                    let default = |profile: Profile| shown(p, p.default[profile as usize]);
-                    let defaults: serde_json::Map<String, Value> =
-                        Profile::ALL.iter().map(|&profile| (profile.name().to_owned(), default(profile))).collect();
-                    let mut entry = json!({
-                        "name": p.name,
-                        "default": default(Profile::Rfc),
-                        "defaults": defaults,
-                        "unit": p.unit(),
-                        "doc": p.doc,
-                    });
-                    let (kind, bounds) = match p.kind {
-                        Kind::Number { min, max, .. } => ("number", Some((min, max))),
-                        Kind::Whole { min, max } => ("whole", Some((min, max))),
-                        Kind::Switch => ("switch", None),
-                        Kind::Choice(names) => {
-                            entry["names"] = json!(names);
-                            ("choice", None)
-                        }
-                    };
-                    entry["kind"] = json!(kind);
-                    if let Some((min, max)) = bounds {
-                        entry["min"] = json!(min);
-                        entry["max"] = json!(max);
-                    }
-                    if let Some(idle) = p.idle {
-                        entry["no_effect"] = json!(no_effect(scheme, idle));
-                    }
-                    entry
-                })
-                .collect();
-            json!({ "name": scheme.name, "summary": scheme.summary, "source": scheme.source, "params": parameters })
-        })
-        .collect();
-    Value::Array(list).to_string()
+    Value::Array(paceline_control::registry::schemes().map(described).collect()).to_string()
+}
+
+/// A scheme with its parameters.
+pub fn described(scheme: &Scheme) -> Value {
+    let parameters: Vec<Value> = scheme.parameters.iter().map(|p| parameter(scheme, p)).collect();
+    let machine = scheme.machine.name();
+    let (name, summary, source) = (scheme.name, scheme.summary, scheme.source);
+    json!({ "name": name, "summary": summary, "source": source, "machine": machine, "params": parameters })
+}
+
+fn parameter(scheme: &Scheme, p: &Parameter) -> Value {
+    let default = |profile: Profile| shown(p, p.default[profile as usize]);
+    let defaults: serde_json::Map<String, Value> =
+        Profile::ALL.iter().map(|&profile| (profile.name().to_owned(), default(profile))).collect();
+    let mut entry = json!({
+        "name": p.name,
+        "default": default(Profile::Rfc),
+        "defaults": defaults,
+        "unit": p.unit(),
+        "doc": p.doc,
+    });
+    let (kind, bounds) = match p.kind {
+        Kind::Number { min, max, .. } => ("number", Some((min, max))),
+        Kind::Whole { min, max } => ("whole", Some((min, max))),
+        Kind::Switch => ("switch", None),
+        Kind::Choice(names) => {
+            entry["names"] = json!(names);
+            ("choice", None)
+        }
+    };
+    entry["kind"] = json!(kind);
+    if let Some((min, max)) = bounds {
+        entry["min"] = json!(min);
+        entry["max"] = json!(max);
+    }
+    if let Some(idle) = p.idle {
+        entry["no_effect"] = json!(no_effect(scheme, idle));
+    }
+    entry
 }
 
 /// The measures and labels that the rows of each table can have, as JSON.

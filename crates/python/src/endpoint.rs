@@ -1,11 +1,12 @@
 //! Flows between hosts: `paceline serve` and `paceline send`.
 
+use crate::own::scheme::Scheme;
 use crate::run::RunOutput;
 use crate::{InternalError, LiveError, live, panics};
 use paceline_control::rtp::FeedbackFormat;
 use paceline_live::endpoint::control::{Direction, Measure, Offer};
 use paceline_live::endpoint::{self, Key, LiveRun, RtpTarget, SendError, SendOptions, ServeOptions, Wanted};
-use paceline_live::session::{Family, FlowSpec, RtpPeer};
+use paceline_live::session::{Brought, Family, FlowSpec, RtpPeer};
 use paceline_units::{Rate, Span};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -42,9 +43,15 @@ impl SendWatch {
 /// congestion control, and what the flows of its bundle call it.
 type Asked = (String, u32, Vec<(String, String)>, u64, u64, bool, Option<String>, Option<String>);
 
-fn wanted((name, instance, settings, for_ms, seed, forward, kernel, bundle): Asked) -> Wanted {
+/// The schemes that Python has brought.
+fn brought(schemes: &[Py<Scheme>]) -> Brought {
+    Brought { schemes: schemes.iter().map(|scheme| scheme.get().core).collect(), flow: String::new() }
+}
+
+fn wanted((name, instance, settings, for_ms, seed, forward, kernel, bundle): Asked, foreign: &Brought) -> Wanted {
     // the family is that of the address that the host turns out to have
-    let spec = FlowSpec { settings, for_ms, seed, family: Family::V4, name: bundle };
+    let foreign = Brought { flow: format!("{name}[{instance}]"), ..foreign.clone() };
+    let spec = FlowSpec { settings, for_ms, seed, family: Family::V4, name: bundle, foreign };
     let direction = if forward { Direction::Forward } else { Direction::Reverse };
     Wanted { name, instance, offer: Offer { spec, direction, kernel, measure: None } }
 }
@@ -54,7 +61,7 @@ fn wanted((name, instance, settings, for_ms, seed, forward, kernel, bundle): Ask
 /// to; `ports` the port here of the first flow; `beginning` the pipe at which the path below waits for the flows to begin.
 #[pyfunction]
 #[pyo3(signature = (host, port, flows, watch, key = None, logs = None, measure = None, results = None,
-    ports = None, beginning = None))]
+    ports = None, beginning = None, schemes = vec![]))]
 #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn send(
@@ -69,8 +76,10 @@ pub fn send(
     results: Option<PathBuf>,
     ports: Option<u16>,
     beginning: Option<PathBuf>,
+    schemes: Vec<Py<Scheme>>,
 ) -> PyResult<(RunOutput, String)> {
-    let mut flows: Vec<Wanted> = flows.into_iter().map(wanted).collect();
+    let brought = brought(&schemes);
+    let mut flows: Vec<Wanted> = flows.into_iter().map(|asked| wanted(asked, &brought)).collect();
     let measure = measure.map(|(from_ms, to_ms, every_us)| Measure { from_ms, to_ms, every_us });
     flows.iter_mut().for_each(|flow| flow.offer.measure = measure);
     let options = SendOptions { host, port, key, flows, logs, results, ports, beginning };
@@ -82,7 +91,7 @@ type Receiver = (String, u16, u16, u16, u16, u8, u8);
 
 /// Sends a flow to a receiver of plain RTP; gives what was measured, and notes as JSON.
 #[pyfunction]
-#[pyo3(signature = (receiver, flow, watch, logs = None))]
+#[pyo3(signature = (receiver, flow, watch, logs = None, schemes = vec![]))]
 #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
 pub fn send_rtp(
     py: Python<'_>,
@@ -90,11 +99,12 @@ pub fn send_rtp(
     flow: Asked,
     watch: Py<SendWatch>,
     logs: Option<PathBuf>,
+    schemes: Vec<Py<Scheme>>,
 ) -> PyResult<(RunOutput, String)> {
     let (host, rtp_port, rtcp_port, local_rtp_port, local_rtcp_port, payload_type, transport_id) = receiver;
     let peer = RtpPeer { payload_type, transport_id };
     let target = RtpTarget { host, rtp_port, rtcp_port, local_rtp_port, local_rtcp_port, peer };
-    let wanted = wanted(flow);
+    let wanted = wanted(flow, &brought(&schemes));
     told(py, py.detach(|| panics::guarded(|| endpoint::send_rtp(&target, &wanted, logs, &watch.get().watch))))
 }
 
@@ -102,6 +112,7 @@ pub fn send_rtp(
 fn told(py: Python<'_>, done: Result<Result<LiveRun, SendError>, String>) -> PyResult<(RunOutput, String)> {
     match done {
         Err(panic) => Err(InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it."))),
+        Ok(Err(SendError::Controller(failure))) => Err(crate::ControllerError::new_err(failure.to_string())),
         Ok(Err(SendError::Flow(why))) => Err(crate::ScenarioError::new_err(why)),
         Ok(Err(error)) => Err(LiveError::new_err(error.to_string())),
         Ok(Ok(run)) => {
@@ -183,7 +194,8 @@ const MOST_LINES: usize = 1000;
 impl Server {
     /// Listens on `bind`, an address with a port.
     #[new]
-    #[pyo3(signature = (bind, max_rate_bps, max_duration_s, max_sessions, key = None, results = None, max_memory_bytes = MEMORY))]
+    #[pyo3(signature = (bind, max_rate_bps, max_duration_s, max_sessions, key = None, results = None, max_memory_bytes = MEMORY, schemes = vec![]))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(
         bind: &str,
         max_rate_bps: u64,
@@ -192,13 +204,22 @@ impl Server {
         key: Option<Key>,
         results: Option<PathBuf>,
         max_memory_bytes: u64,
+        schemes: Vec<Py<Scheme>>,
     ) -> PyResult<Server> {
         let bind = bind
             .parse()
             .map_err(|_| PyValueError::new_err(format!("{bind} is no address with a port, as [::]:5050")))?;
         let (max_rate, max_duration) = (Rate::from_bps(max_rate_bps), Span::from_secs_f64(max_duration_s));
-        let options =
-            ServeOptions { bind, key, max_rate, max_duration, max_sessions, max_memory: max_memory_bytes, results };
+        let options = ServeOptions {
+            bind,
+            key,
+            max_rate,
+            max_duration,
+            max_sessions,
+            max_memory: max_memory_bytes,
+            results,
+            schemes: brought(&schemes),
+        };
         let lines = Arc::new(Mutex::new(Vec::new()));
         let theirs = Arc::clone(&lines);
         let say = Box::new(move |line: &str| {

@@ -14,6 +14,7 @@ mod gateway;
 #[cfg(target_os = "linux")]
 mod live;
 mod models;
+mod own;
 mod panics;
 #[cfg(target_os = "linux")]
 mod path;
@@ -24,6 +25,7 @@ use pyo3::prelude::*;
 
 // What goes wrong is said with the exceptions of the package, which all have one base.
 pyo3::import_exception!(paceline.errors, Cancelled);
+pyo3::import_exception!(paceline.errors, ControllerError);
 pyo3::import_exception!(paceline.errors, InternalError);
 pyo3::import_exception!(paceline.errors, LiveError);
 pyo3::import_exception!(paceline.errors, PathError);
@@ -34,6 +36,8 @@ pyo3::import_exception!(paceline.errors, ScenarioError);
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     panics::keep_to_ourselves();
     module.add_class::<scenario::Scenario>()?;
+    own::add(module)?;
+    module.add_function(wrap_pyfunction!(own::scheme::extremes, module)?)?;
     module.add_class::<calls::CallLog>()?;
     module.add_class::<run::Watch>()?;
     module.add_class::<run::Series>()?;

@@ -1,7 +1,7 @@
 //! Running a scenario.
 
 use crate::scenario::Scenario;
-use crate::{Cancelled, InternalError, ScenarioError, panics};
+use crate::{Cancelled, ControllerError, InternalError, ScenarioError, panics};
 use paceline_live::capture::{self, CaptureError, CaptureFile};
 use paceline_sim::{Recording, RunError, RunOptions};
 use paceline_units::Span;
@@ -137,6 +137,9 @@ pub fn run(
         Err(panic) => Err(defect(&panic)),
         Ok(Err(CaptureError::File(error))) => Err(error.into()),
         Ok(Err(error @ CaptureError::NoHost(..))) => Err(PyValueError::new_err(error.to_string())),
+        Ok(Err(CaptureError::Run(RunError::Controller(failure)))) => {
+            Err(ControllerError::new_err(format!("{name}, seed {seed}: {failure}")))
+        }
         Ok(Err(CaptureError::Run(RunError::Cancelled))) => Err(Cancelled::new_err("the run was cancelled")),
         Ok(Err(CaptureError::Run(error))) => Err(ScenarioError::new_err(format!("{name}: {error}"))),
         Ok(Ok((Err(error), _))) => Err(defect(&error.to_string())),

@@ -1,13 +1,25 @@
 //! Scenarios, with the files they come from.
 
+use crate::own::scheme::Scheme;
 use crate::{InternalError, ScenarioError, panics};
 use paceline_live::scenario::{open, trace};
 use paceline_sim::Recording;
-use paceline_sim::scenario::{self as core, Document};
+use paceline_sim::scenario::{self as core, Document, Mistake};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// What the names of controllers in shared libraries begin with.
+const LIBRARY: &str = core::OWN[1];
+
+/// Classes of controllers by the names that flows have for them.
+type Classes = Vec<(String, Py<PyAny>)>;
+/// Schemes that are not compiled in.
+type Foreign = Vec<&'static paceline_control::Scheme>;
+/// Files that have been read, by name.
+type Known<'a> = std::collections::BTreeMap<&'a str, &'a str>;
 
 /// A checked scenario; `set` and `set_all` give changed copies.
 #[pyclass(frozen, module = "paceline._core")]
@@ -17,6 +29,10 @@ pub struct Scenario {
     base: PathBuf,
     /// The trace files that were read: name and text.
     traces: Vec<(String, String)>,
+    /// The classes that its flows name beside those of files, by name.
+    classes: Classes,
+    /// The schemes that are not compiled in, all of its flows'.
+    foreign: Foreign,
     /// What it says to no effect.
     warnings: Vec<String>,
     /// What the end of each of its runs cuts off.
@@ -27,9 +43,16 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Checks a document. `known` are traces that have been read before: a scenario stays what it was when it was loaded.
-    fn check(document: Document, file: String, base: PathBuf, known: &[(String, String)]) -> PyResult<Scenario> {
-        let mut traces = Vec::new();
+    /// Checks a document. `known` are files that have been read before: a scenario stays what it was when it was loaded.
+    fn check(
+        py: Python<'_>,
+        document: Document,
+        file: String,
+        base: PathBuf,
+        known: &[(String, String)],
+        classes: Classes,
+    ) -> PyResult<Scenario> {
+        let (foreign, mut traces) = own_controllers(py, &document, &base, known, &classes)?;
         let mut read = |name: &str| {
             let text = match known.iter().find(|(of, _)| of == name) {
                 Some((_, text)) => text.clone(),
@@ -38,7 +61,7 @@ impl Scenario {
             traces.push((name.to_owned(), text.clone()));
             Ok(text)
         };
-        let checked = tried(|| core::Scenario::check(&document, &mut read))?;
+        let checked = tried(|| core::Scenario::check_with(&document, &mut read, &foreign))?;
         // What only the expanded scenario shows is an error now too: nothing of a sweep starts with a bad point in it.
         let (warnings, cut_short, recordable) = tried(|| {
             let wrong = |error: &dyn std::fmt::Display| format!("{file}: {error}");
@@ -49,8 +72,45 @@ impl Scenario {
             Ok::<_, String>((warnings, cut_short, Recording::possible(&model)))
         })?;
         traces.dedup();
-        Ok(Scenario { document, file, base, traces, warnings, cut_short, recordable, checked: Arc::new(checked) })
+        let checked = Arc::new(checked);
+        Ok(Scenario { document, file, base, traces, classes, foreign, warnings, cut_short, recordable, checked })
     }
+}
+
+/// The schemes that flows name as classes and files of their own, and what of those has been read: name and text.
+fn own_controllers(
+    py: Python<'_>,
+    document: &Document,
+    base: &Path,
+    known: &[(String, String)],
+    classes: &Classes,
+) -> PyResult<(Foreign, Vec<(String, String)>)> {
+    let (mut foreign, mut read) = (Foreign::new(), Vec::new());
+    for (key, cc) in document.controllers() {
+        let class = classes.iter().find(|(name, _)| *name == cc).map(|(_, class)| class);
+        let own = class.is_some() || core::OWN.iter().any(|prefix| cc.starts_with(prefix));
+        if !own || foreign.iter().any(|scheme| scheme.name == cc) {
+            continue;
+        }
+        let find = py.import("paceline.foreign")?.getattr("find")?;
+        let known: Known<'_> = known.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let found = find.call1((&cc, base.to_string_lossy(), known, class)).and_then(|found| {
+            let (scheme, files): (Py<Scheme>, Vec<(String, String)>) = found.extract()?;
+            Ok((scheme.get().core, files))
+        });
+        match found {
+            Ok((scheme, files)) => {
+                foreign.push(scheme);
+                read.extend(files);
+            }
+            Err(error) if error.is_instance_of::<PyValueError>(py) => {
+                let mistake = Mistake::new(key, error.value(py).to_string());
+                return Err(ScenarioError::new_err(document.error(vec![mistake]).to_string()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((foreign, read))
 }
 
 /// The result of `work`, its error and a panic in it as exceptions.
@@ -72,35 +132,51 @@ fn put(document: &mut Document, values: &[(String, String)]) -> PyResult<()> {
 impl Scenario {
     /// Reads a TOML file and the trace files it names, with the values at some TOML paths replaced before it is checked.
     #[staticmethod]
-    #[pyo3(signature = (path, values = vec![]))]
+    #[pyo3(signature = (path, values = vec![], classes = vec![]))]
     #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
-    fn load(path: &str, values: Vec<(String, String)>) -> PyResult<Scenario> {
+    fn load(py: Python<'_>, path: &str, values: Vec<(String, String)>, classes: Classes) -> PyResult<Scenario> {
         let mut document = tried(|| open(Path::new(path)))?;
         put(&mut document, &values)?;
         let base = Path::new(path).parent().unwrap_or(Path::new("")).to_path_buf();
-        Scenario::check(document, path.to_owned(), base, &[])
+        Scenario::check(py, document, path.to_owned(), base, &[], classes)
     }
 
     /// Reads TOML text, as `load` does a file; trace files are looked up from `base_dir`.
     #[staticmethod]
-    #[pyo3(signature = (text, base_dir, name, values = vec![]))]
+    #[pyo3(signature = (text, base_dir, name, values = vec![], classes = vec![]))]
     #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
-    fn parse(text: &str, base_dir: &str, name: &str, values: Vec<(String, String)>) -> PyResult<Scenario> {
+    fn parse(
+        py: Python<'_>,
+        text: &str,
+        base_dir: &str,
+        name: &str,
+        values: Vec<(String, String)>,
+        classes: Classes,
+    ) -> PyResult<Scenario> {
         let mut document = tried(|| Document::parse(text, name))?;
         put(&mut document, &values)?;
-        Scenario::check(document, name.to_owned(), base_dir.into(), &[])
+        Scenario::check(py, document, name.to_owned(), base_dir.into(), &[], classes)
     }
 
     /// A scenario as it was pickled.
     #[new]
-    fn new(text: &str, base_dir: &str, name: String, traces: Vec<(String, String)>) -> PyResult<Scenario> {
+    #[pyo3(signature = (text, base_dir, name, traces, classes = vec![]))]
+    fn new(
+        py: Python<'_>,
+        text: &str,
+        base_dir: &str,
+        name: String,
+        traces: Vec<(String, String)>,
+        classes: Classes,
+    ) -> PyResult<Scenario> {
         let document = tried(|| Document::parse(text, &name))?;
-        Scenario::check(document, name, base_dir.into(), &traces)
+        Scenario::check(py, document, name, base_dir.into(), &traces, classes)
     }
 
     /// What `new` makes it of: its text, with its traces, so that it can go where their files are not.
-    fn __getnewargs__(&self) -> (String, String, &str, Vec<(String, String)>) {
-        (self.document.to_toml(), self.base.to_string_lossy().into_owned(), &self.file, self.traces.clone())
+    fn __getnewargs__(&self, py: Python<'_>) -> (String, String, &str, Vec<(String, String)>, Classes) {
+        let base = self.base.to_string_lossy().into_owned();
+        (self.document.to_toml(), base, &self.file, self.traces.clone(), self.classes(py))
     }
 
     /// Whether the other says the same with every default filled in, and its traces do.
@@ -122,15 +198,23 @@ impl Scenario {
     /// A copy with several values replaced, checked when all are: what `paceline.load` takes as `changes`, or pairs of it.
     fn set_all(&self, values: &Bound<'_, PyAny>) -> PyResult<Scenario> {
         let written = values.py().import("paceline.scenario")?.call_method1("toml_values", (values,))?;
-        let values: Vec<(String, String)> = written.extract()?;
+        let changes: Vec<(String, String)> = written.extract()?;
         let mut document = self.document.clone();
-        put(&mut document, &values)?;
-        Scenario::check(document, self.file.clone(), self.base.clone(), &self.traces)
+        put(&mut document, &changes)?;
+        let py = values.py();
+        Scenario::check(py, document, self.file.clone(), self.base.clone(), &self.traces, self.classes(py))
     }
 
     /// The scenario with every default filled in.
     fn to_toml(&self) -> String {
         self.checked.to_toml()
+    }
+
+    /// The same for a path, on which its flows are not run: with other controllers in the place of those that are not compiled in.
+    fn path_toml(&self) -> PyResult<String> {
+        let mut document = tried(|| Document::parse(&self.checked.to_toml(), &self.file))?;
+        document.without(|cc| self.foreign.iter().any(|scheme| scheme.name == cc));
+        Ok(document.to_toml())
     }
 
     /// The same without name and description: what a run's result depends on beside its seed and the traces.
@@ -205,6 +289,30 @@ impl Scenario {
     #[getter]
     fn recordable(&self) -> Vec<&str> {
         self.recordable.clone()
+    }
+
+    /// The same scenario with these classes for controllers that its flows name.
+    fn with_classes(&self, py: Python<'_>, classes: Classes) -> PyResult<Scenario> {
+        let (document, file, base) = (self.document.clone(), self.file.clone(), self.base.clone());
+        Scenario::check(py, document, file, base, &self.traces, classes)
+    }
+
+    /// The classes that its flows name beside those of files, by name.
+    #[getter]
+    fn classes(&self, py: Python<'_>) -> Classes {
+        self.classes.iter().map(|(name, class)| (name.clone(), class.clone_ref(py))).collect()
+    }
+
+    /// The schemes that are not compiled in.
+    #[getter]
+    fn schemes(&self) -> Vec<Scheme> {
+        self.foreign.iter().map(|core| Scheme { core }).collect()
+    }
+
+    /// Whether runs of it call Python: those of one process then take turns.
+    #[getter]
+    fn in_python(&self) -> bool {
+        self.foreign.iter().any(|scheme| !scheme.name.starts_with(LIBRARY))
     }
 
     /// Names of the flows.

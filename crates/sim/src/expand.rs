@@ -25,7 +25,6 @@ use app::{app, playout, voice};
 use paceline_apps::Period;
 use paceline_control::Allotted;
 use paceline_control::allocation::Claim;
-use paceline_control::registry::scheme;
 use paceline_control::{AckController, AcksController, Ecn};
 use paceline_control::{Machine, MediaController, RateController, RtpController, TcpController, TfrcController};
 use paceline_flow::Transport;
@@ -379,7 +378,9 @@ fn instance_of(
     let draws = Stream::new(model.seed, &format!("start {label}"));
     let start = Time::ZERO + flow.start.of(instance, flow.count, draws);
     let profile = flow.profile.control();
-    let transport = transport(flow).map_err(|problem| ExpandError::Controller { flow: flow.name.clone(), problem })?;
+    let mut transport =
+        transport(flow).map_err(|problem| ExpandError::Controller { flow: flow.name.clone(), problem })?;
+    transport.belongs_to(&label);
     let period = Period { start, stop: flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop) };
     let (app, stream) = app(flow, &transport, period, Stream::new(model.seed, &format!("app {label}")));
     Ok(FlowModel {
@@ -410,7 +411,7 @@ fn instance_of(
 
 /// The machine that the scheme rides on, set as the scenario says.
 fn transport(flow: &Flow) -> Result<Transport, String> {
-    let scheme = scheme(&flow.cc).map_err(|error| error.to_string())?;
+    let scheme = flow.scheme().map_err(|error| error.to_string())?;
     let profile = flow.profile.control();
     let params = given(flow, scheme);
     Ok(match scheme.machine {

@@ -12,6 +12,7 @@ use crate::recorder::{Recording, SENDING, Series, WINDOWS};
 use crate::report::{self, Before};
 use crate::summary::Summary;
 use crate::tap::{Capture, Pending};
+use paceline_control::Failure;
 use paceline_path::access_point::Law;
 use paceline_path::wifi::InterfaceReport;
 use paceline_path::{Link, LinkReport, ManagedLink};
@@ -103,6 +104,9 @@ pub enum RunError {
         /// The links of the loop, of which one must change.
         links: String,
     },
+    /// A controller that is not compiled in could not go on.
+    #[error(transparent)]
+    Controller(#[from] Failure),
     /// Its recordings would not fit in memory.
     #[error(
         "the recordings would hold {values} numbers, more than {MOST_RECORDED}: record fewer kinds, or every {every} s at \
@@ -189,6 +193,17 @@ pub fn run_captured(model: &Model, options: &RunOptions<'_>, capture: &mut dyn C
 }
 
 fn run_with(model: &Model, options: &RunOptions<'_>, pending: &mut Option<Pending<'_>>) -> Result<RunOutput, RunError> {
+    if model.flows.iter().any(|flow| flow.transport.is_foreign()) {
+        return Failure::caught(|| run_to_end(model, options, pending))?;
+    }
+    run_to_end(model, options, pending)
+}
+
+fn run_to_end(
+    model: &Model,
+    options: &RunOptions<'_>,
+    pending: &mut Option<Pending<'_>>,
+) -> Result<RunOutput, RunError> {
     check_recording(model, options.recording)?;
     let mut built = build(model, options.recording, options.planning).map_err(|error| in_words(model, error))?;
     let (warm, latest) = (Time::ZERO + model.warmup, Time::ZERO + model.duration);

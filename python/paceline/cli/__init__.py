@@ -42,6 +42,7 @@ COMMANDS: dict[str, str] = {
     "sweep": "sweep",
     "merge": "merge",
     "compare": "compare",
+    "conform": "conform",
     "campaign": "campaign",
     "check": "check",
     "emulate": "emulate",
@@ -57,6 +58,7 @@ COMMANDS: dict[str, str] = {
     "kernel-cc": "kernel_cc",
     "schema": "describe",
     "controllers": "describe",
+    "include": "describe",
     "dissector": "examples",
 }
 """Each command and the module that has its function, in the order of `--help`."""

@@ -14,7 +14,7 @@ import typer
 
 from paceline import campaign as campaigns
 from paceline.cli import documents, layout, show
-from paceline.cli.options import AsJson, Set, Workers
+from paceline.cli.options import AsJson, ExecutorName, Set, Workers
 from paceline.cli.progress import progress
 from paceline.cli.sweep import Shown, tables
 from paceline.errors import CutShortWarning, PacelineError
@@ -67,6 +67,7 @@ def campaign(
     ] = False,
     as_json: AsJson = False,
     workers: Workers = None,
+    executor: ExecutorName = None,
 ) -> None:
     """Run schemes in alternation, case by case and test by test.
 
@@ -92,6 +93,7 @@ def campaign(
             runner=runner,
             tests=tests,
             workers=workers,
+            executor=executor,
             out=directory,
             fresh=fresh,
             progress=show_progress,

@@ -12,7 +12,7 @@ from paceline import files
 from paceline.axes import axes
 from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import File, Seed, Set, Vary, Workers
+from paceline.cli.options import ExecutorName, File, Seed, Set, Vary, Workers
 from paceline.cli.progress import progress
 from paceline.cli.run import read
 from paceline.comparing import Comparison
@@ -70,6 +70,7 @@ def compare(
         bool, typer.Option("--json", help="Print one JSON document instead of a table.")
     ] = False,
     workers: Workers = None,
+    executor: ExecutorName = None,
 ) -> None:
     """Compare alternatives under common seeds, and say which differences are shown.
 
@@ -93,6 +94,7 @@ def compare(
                 seed=seed,
                 set=assignments(set_ or []),
                 workers=workers,
+                executor=executor,
                 progress=show_progress,
             )
         if out:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from paceline import _core, schemas
+from paceline import _core, foreign, schemas
 from paceline.cli import layout
 from paceline.errors import PacelineError
 
@@ -32,7 +32,11 @@ def schema(
 def controllers(
     cc: Annotated[
         str | None,
-        typer.Argument(metavar="[CC]", help="One of them, with its parameters.", show_default=False),
+        typer.Argument(
+            metavar="[CC]",
+            help="One of them, with its parameters; your own too, as python:FILE:CLASS or library:FILE.",
+            show_default=False,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -42,10 +46,13 @@ def controllers(
     Examples:
       paceline controllers
       paceline controllers vegas
+      paceline controllers python:examples/controllers/nada_twin.py:NadaTwin
       paceline controllers --json
     """
     listed = json.loads(_core.schemes())
-    if cc is not None:
+    if cc is not None and foreign.is_own(cc):
+        listed = [json.loads(foreign.load(cc).json())]
+    elif cc is not None:
         known = [one["name"] for one in listed]
         if cc not in known:
             word = cc.lower().rstrip("+*")
@@ -60,6 +67,18 @@ def controllers(
         _all(listed)
     else:
         _one(listed[0])
+
+
+def include() -> None:
+    """Print the folder of paceline.h, the header of controllers in C, C++ and the like.
+
+    A library is built with, say, cc -O2 -shared -fPIC -I"$(paceline include)" mine.c -o mine.so
+
+    \b
+    Examples:
+      paceline include
+    """
+    print(foreign.include())
 
 
 def _all(listed: list[dict[str, Any]]) -> None:

@@ -42,6 +42,16 @@ Workers = Annotated[
     int | None,
     typer.Option("--workers", metavar="N", help="Runs at a time. Default: one per core.", show_default=False),
 ]
+ExecutorName = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="E",
+        help="Who makes the runs: threads (default), processes, dask=ADDRESS, mpi, or MODULE:FUNCTION that returns an "
+        "Executor.",
+        show_default=False,
+    ),
+]
 Record = Annotated[
     str,
     typer.Option(

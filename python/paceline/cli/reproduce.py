@@ -11,6 +11,7 @@ from rich.text import Text
 
 from paceline.cli import layout
 from paceline.cli.layout import Column, Layout
+from paceline.cli.options import ExecutorName
 from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
 from paceline.reproduce import loading, where
@@ -67,6 +68,7 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    executor: ExecutorName = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -118,7 +120,7 @@ def reproduce(
     if simulated and full:
         raise PacelineError("--simulated leaves out what --full is about: give one of the two")
     form = Form.FULL if full else Form.SIMULATED if simulated else Form.SHORT
-    _reproduce(loading.load(paper), figure, runs, workers, out, form)
+    _reproduce(loading.load(paper), figure, runs, workers, executor, out, form)
 
 
 class Form(Enum):
@@ -134,6 +136,7 @@ def _reproduce(
     figure: str | None,
     runs: int | None,
     workers: int | None,
+    executor: str | None,
     out: Path | None,
     form: Form,
 ) -> None:
@@ -165,7 +168,13 @@ def _reproduce(
     with alone_in(out):
         with progress(whole.key, "s" if real_time else "runs") as show:
             done = reproduction.run(
-                chosen, runs=runs, workers=workers, store=Store(out), progress=show, real_time=real_time
+                chosen,
+                runs=runs,
+                workers=workers,
+                executor=executor,
+                store=Store(out),
+                progress=show,
+                real_time=real_time,
             )
         done.figure, done.full = figure, form is Form.FULL
         page = writing.write(done, out)

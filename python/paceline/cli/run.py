@@ -10,7 +10,19 @@ from typing import Annotated, Any
 import typer
 
 from paceline.cli import documents, layout, show
-from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, Workers, kinds, span
+from paceline.cli.options import (
+    AsJson,
+    ExecutorName,
+    File,
+    Out,
+    Record,
+    RecordEvery,
+    Seed,
+    Set,
+    Workers,
+    kinds,
+    span,
+)
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
@@ -51,6 +63,7 @@ def run(
     ] = None,
     as_json: AsJson = False,
     workers: Workers = None,
+    executor: ExecutorName = None,
 ) -> None:
     """Run a scenario and print what it measured.
 
@@ -80,6 +93,7 @@ def run(
             record=wanted,
             record_every_s=every_s,
             workers=workers,
+            executor=executor,
             out=out,
             pcap=pcap,
             pcap_at=pcap_at or [],

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from paceline.cli import documents, layout
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import AsJson, Workers
+from paceline.cli.options import AsJson, ExecutorName, Workers
 from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
 
@@ -80,6 +80,7 @@ def suite(
         ),
     ] = None,
     workers: Workers = None,
+    executor: ExecutorName = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -137,7 +138,7 @@ def suite(
         _cases(chosen, checks=bool(case))
         return
     out = out or Path("out") / f"suite-{read.key}{'' if over == 'simulator' else f'-{over}'}"
-    result, page = _run(chosen, named, runs, workers, world, out, junit, case or [])
+    result, page = _run(chosen, named, runs, workers, executor, world, out, junit, case or [])
     if as_json:
         from paceline.suite import writing
 
@@ -175,6 +176,7 @@ def _run(
     named: list[str],
     runs: int | None,
     workers: int | None,
+    executor: str | None,
     world: World,
     out: Path,
     junit: Path | None,
@@ -201,6 +203,7 @@ def _run(
                 subjects,
                 runs=runs,
                 workers=workers,
+                executor=executor,
                 store=Store(out),
                 progress=show,
                 real_time=None if world is World.SIMULATED else realtime.Emulator(),

@@ -12,7 +12,19 @@ import typer
 from paceline.axes import axes, short
 from paceline.cli import documents, layout, show
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import AsJson, File, Record, RecordEvery, Seed, Set, Vary, Workers, kinds, span
+from paceline.cli.options import (
+    AsJson,
+    ExecutorName,
+    File,
+    Record,
+    RecordEvery,
+    Seed,
+    Set,
+    Vary,
+    Workers,
+    kinds,
+    span,
+)
 from paceline.cli.progress import progress
 from paceline.cli.run import NAME, read
 from paceline.errors import PacelineError
@@ -99,6 +111,7 @@ def sweep(
     ] = "1/1",  # type: ignore[assignment]  # through the parser
     as_json: AsJson = False,
     workers: Workers = None,
+    executor: ExecutorName = None,
 ) -> None:
     """Run a scenario at every combination of some values.
 
@@ -130,6 +143,7 @@ def sweep(
             record=kinds(record),
             record_every_s=every_s,
             workers=workers,
+            executor=executor,
             out=directory,
             fresh=fresh,
             shard=(shard.part, shard.parts),

@@ -14,6 +14,7 @@ import polars as pl
 
 from paceline import _core, files
 from paceline.errors import Interrupted
+from paceline.executing import ExecutorLike, opened
 from paceline.reproduce import intervals, measure, points, second_runs
 from paceline.reproduce.paper import Level, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
@@ -270,17 +271,41 @@ def run(
     *,
     runs: int = 10,
     workers: int | None = None,
+    executor: ExecutorLike | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
     runner: Callable[..., list[RunRecord]] = run_points,
     real_time: Runner | None = None,
 ) -> Reproduction:
     """Runs a paper; what is to run in real time with `real_time`, or not at all without it, as many runs side by side
-    as the machine carries and `workers` allows. Finished runs in `store` are used again. `progress` is told runs, with
-    `real_time` seconds.
+    as the machine carries and `workers` allows; `executor` makes the simulated ones. Finished runs in `store` are used
+    again. `progress` is told runs, with `real_time` seconds.
 
     Raises PaperError before anything runs, Interrupted on Ctrl-C (what had finished is in the store), StorageError.
     """
+    with opened(executor, workers or workers_of_machine()) as who:
+        return _run(
+            paper,
+            runs=runs,
+            workers=workers,
+            store=store,
+            progress=progress,
+            runner=runner if who is None else functools.partial(runner, executor=who.executor),
+            real_time=real_time,
+        )
+
+
+def _run(
+    paper: Paper,
+    *,
+    runs: int,
+    workers: int | None,
+    store: Store | None,
+    progress: Progress | None,
+    runner: Callable[..., list[RunRecord]],
+    real_time: Runner | None,
+) -> Reproduction:
+    """What `run` does, once it is known who makes the runs."""
     began = time.monotonic()
     seeds = seeds_from(points.FIRST_SEED, runs)
     planned = plan(paper, runs)

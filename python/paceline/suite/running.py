@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from paceline.errors import InternalError
+from paceline.executing import ExecutorLike
 from paceline.reproduce import measure, reproduction
 from paceline.reproduce.paper import Paper, World
 from paceline.reproduce.reproduction import Reproduction
@@ -141,6 +142,7 @@ def run(
     *,
     runs: int | None = None,
     workers: int | None = None,
+    executor: ExecutorLike | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
     real_time: Runner | None = None,
@@ -158,7 +160,13 @@ def run(
 
     def made_of(paper: Paper) -> Reproduction:
         return reproduction.run(
-            paper, runs=runs, workers=workers, store=store, progress=progress, real_time=real_time
+            paper,
+            runs=runs,
+            workers=workers,
+            executor=executor,
+            store=store,
+            progress=progress,
+            real_time=real_time,
         )
 
     try:

@@ -50,6 +50,8 @@ pub struct TfrcSender {
     stats: SenderStats,
     config: Box<TfrcConfig>,
     fresh: TfrcController,
+    /// Feeds the controller's draws.
+    stream: Stream,
 }
 
 /// What ns-2's sender keeps.
@@ -66,6 +68,9 @@ struct Ns2State {
 impl Ns2State {
     const NEW: Ns2State = Ns2State { round: 0, urgent: true, limited: false, all_idle: false, resumed: Time::ZERO };
 }
+
+/// Names the controller's stream among those forked from the sender's.
+const DRAWS: u64 = 1;
 
 impl TfrcSender {
     /// A sender that has not started. `stream` feeds the gaps' jitter, if there is any.
@@ -93,6 +98,7 @@ impl TfrcSender {
             stats: SenderStats::new(config.wire()),
             config: Box::new(config.clone()),
             fresh: controller,
+            stream: stream.fork(DRAWS),
         }
     }
 
@@ -101,6 +107,7 @@ impl TfrcSender {
         self.stats.begin(now);
         self.started = true;
         self.began = now;
+        self.controller.draw_from(self.stream);
         self.controller.on_feedback(&TfrcEvent::Started, &self.path(now));
         self.pacer.start(now);
         self.run(now, out);

@@ -190,7 +190,7 @@ pub(super) fn give_back() {
 mod tests {
     use super::super::half::{EVERY, Recorder};
     use super::*;
-    use crate::session::{Family, FlowSpec, Session, SessionSpec, Side};
+    use crate::session::{Brought, Family, FlowSpec, Session, SessionSpec, Side};
 
     fn net(name: &str) -> Net {
         Net::of(name.parse().unwrap())
@@ -236,7 +236,14 @@ mod tests {
                 let app = if media { "{ kind = \"encoder\" }" } else { "{ kind = \"cbr\" }" };
                 let settings = [("cc", scheme.name), ("app", app), ("delays", "true")];
                 let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-                let flow = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None };
+                let flow = FlowSpec {
+                    settings,
+                    for_ms: 1000,
+                    seed: 1,
+                    family: Family::V4,
+                    name: None,
+                    foreign: Brought::default(),
+                };
                 let model = flow.model().unwrap_or_else(|error| panic!("{error}"));
                 let (connection, nonce, limit, announces, rtp) = (1, 1, None, false, None);
                 let spec = SessionSpec { side, flow, connection, nonce, limit, announces, rtp };

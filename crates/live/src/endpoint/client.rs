@@ -13,6 +13,7 @@ use crate::beginning::Announcer;
 use crate::clock::Clock;
 use crate::host::{HostReport, HostState};
 use crate::session::{Family, SessionSpec, Side};
+use paceline_control::Failure;
 use paceline_sim::model::FlowModel;
 use paceline_sim::scenario::ScenarioError;
 use paceline_units::{Span, Time};
@@ -120,6 +121,9 @@ pub enum SendError {
     /// The system refused something.
     #[error("{0}")]
     System(#[from] io::Error),
+    /// A controller that is not compiled in could not go on.
+    #[error("{0}")]
+    Controller(Failure),
     /// The server takes the flow, and this end does not.
     #[error("{0}")]
     Flow(String),
@@ -237,7 +241,7 @@ type Opened = (Vec<(u32, u64)>, u32);
 
 fn agree(channel: &mut Channel, offers: &[Offer]) -> Result<Opened, SendError> {
     let Tell::Welcome { .. } = told(channel)? else { return Err(SendError::Protocol("no welcome".to_owned())) };
-    channel.write(&Ask::Open { flows: offers.to_vec() }, PATIENCE)?;
+    channel.write(&Ask::Open { flows: offers.iter().map(Offer::told).collect() }, PATIENCE)?;
     match told(channel)? {
         Tell::Opened { flows, limit } if flows.len() == offers.len() => Ok((flows, limit)),
         _ => Err(SendError::Protocol("it has not opened the flows".to_owned())),
@@ -273,11 +277,22 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     watch.begin(&run.handle, &options.flows);
     let done = run.until_done(channel, watch, longest_told(&offers));
     run.handle.quit();
-    let _ = run.driver.join();
+    let driven = run.driver.join();
     done?;
+    if let Ok(Err(error)) = driven {
+        return Err(failure(error));
+    }
     let host = before.and_then(|before| HostReport::since(before).ok());
     let unknown = run.unheard.unwrap_or_else(|| "nothing is known of the other end".to_owned());
     Ok(results(options, server, host, (&run.near, &run.far), unknown))
+}
+
+/// What a driver's error means: the system's, or that a controller which is not compiled in has ended all.
+pub(super) fn failure(error: io::Error) -> SendError {
+    match error.downcast::<Failure>() {
+        Ok(failure) => SendError::Controller(failure),
+        Err(error) => SendError::System(error),
+    }
 }
 
 /// IPv4 in IPv6 as what it is; an address of IPv6 keeps the scope without which a link-local one leads nowhere.
@@ -441,6 +456,10 @@ impl Run {
             }
             while let Ok(message) = heard.try_recv() {
                 gone = gone || !self.hears(message);
+            }
+            if self.driver.is_finished() {
+                // what has failed is said when it is joined
+                break;
             }
             let ended = self.near.iter().all(Option::is_some);
             if ended && self.results.is_some() {

@@ -84,6 +84,13 @@ pub struct Offer {
 }
 
 impl Offer {
+    /// What the other end is told of it: of one that it receives, not which controller of this end's own sends it.
+    #[must_use]
+    pub fn told(&self) -> Offer {
+        let spec = if self.direction == Direction::Forward { self.spec.for_receiver() } else { self.spec.clone() };
+        Offer { spec, ..self.clone() }
+    }
+
     /// How long the flow lasts, in milliseconds: its application, or what is measured of it.
     #[must_use]
     pub fn lasts_ms(&self) -> u64 {

@@ -15,6 +15,7 @@ use super::udp::UdpPort;
 use crate::beginning::Announcer;
 use crate::clock::{Clock, Waiter, readable};
 use crate::session::{End, Input, Outbox, SILENCE, Session, SessionSpec};
+use paceline_control::Failure;
 use paceline_units::{Span, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use serde::Serialize;
@@ -227,7 +228,8 @@ impl Driver {
                 }
                 Ok((driver, handle, outcomes)) => {
                     let _ = made.send(Ok((handle, outcomes)));
-                    driver.run()
+                    // a controller of Python's or a library's has no other way to say that it failed
+                    Failure::caught(|| driver.run()).unwrap_or_else(|failure| Err(io::Error::other(failure)))
                 }
             }
         })?;

@@ -141,7 +141,7 @@ mod tests {
     use super::super::server::{ServeOptions, Server, rest};
     use super::*;
     use crate::clock::Clock;
-    use crate::session::{Family, FlowSpec};
+    use crate::session::{Brought, Family, FlowSpec};
     use paceline_units::{Rate, Span, Time};
     use std::thread;
     use std::time::Duration;
@@ -158,6 +158,7 @@ mod tests {
                 max_sessions: 100,
                 max_memory: 1 << 30,
                 results: None,
+                schemes: Brought::default(),
             };
             let server = Server::start(options, Box::new(|_| {})).unwrap();
             let (shared, address, stop) =
@@ -170,6 +171,7 @@ mod tests {
                 seed: 1,
                 family: Family::V4,
                 name: None,
+                foreign: Brought::default(),
             };
             let kernel = |n| (n % 3 == 2).then(|| "reno".to_owned());
             let direction = |n| if n % 2 == 0 { Direction::Forward } else { Direction::Reverse };

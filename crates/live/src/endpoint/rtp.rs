@@ -3,7 +3,7 @@
 //! There is no server to ask: what its reports must show, and when the flow ends for want of them, is in
 //! [`crate::session::RtpPeer`]'s module. RTP and RTCP have a socket each, on this side as on the other.
 
-use super::client::{SendError, SendWatch, Wanted};
+use super::client::{SendError, SendWatch, Wanted, failure};
 use super::driver::{Driver, NewFlow, Running};
 use super::half::{Half, Table, joined, recordings};
 use super::numbers::Numbers;
@@ -90,7 +90,7 @@ pub fn send_rtp(
             Err(std::sync::mpsc::TryRecvError::Disconnected) => {
                 let failed = thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread has failed")));
                 let error = failed.err().unwrap_or_else(|| io::Error::other("the endpoint has ended"));
-                return Err(SendError::System(error));
+                return Err(failure(error));
             }
         }
         if watch.is_stopped() && !stopped {

@@ -15,6 +15,7 @@ use super::{Words, kernel, terms};
 use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
 use crate::peer_text::peer_text;
+use crate::session::Brought;
 use crate::session::{Family, SessionSpec, Side};
 use paceline_units::{Rate, Span, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -58,6 +59,8 @@ pub struct ServeOptions {
     pub max_memory: u64,
     /// A folder that the client reads too, for what this end measured: then it need not go over the network.
     pub results: Option<PathBuf>,
+    /// Schemes of its own that flows which it sends may name.
+    pub schemes: Brought,
 }
 
 /// What the server's threads share.
@@ -226,7 +229,10 @@ impl Shared {
         // what it says is many times as large as its text
         let Some(look) = Look::begins(self, ip) else { return Ok(()) };
         let flows = match control::parse(&text) {
-            Ok(Ask::Open { flows }) => flows,
+            Ok(Ask::Open { mut flows }) => {
+                flows.iter_mut().for_each(|offer| offer.spec.foreign = self.options.schemes.clone());
+                flows
+            }
             Ok(Ask::Stop) => return Ok(()),
             Err(error) => return self.came_to_nothing(ip, &error),
         };

@@ -377,7 +377,7 @@ impl Codec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{Family, FlowSpec};
+    use crate::session::{Brought, Family, FlowSpec};
 
     /// A machine's flags are the header's bits on the way out, and again its flags at the other end; a mark hides the class.
     #[test]
@@ -392,7 +392,10 @@ mod tests {
         }
         assert_eq!((EcnBits::of_flags(l4s.with(Flags::CE)), EcnBits::of_number(4)), (EcnBits::Ce, None));
         let settings = vec![("cc".to_owned(), "newreno".to_owned())];
-        let model = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None }.model().unwrap();
+        let model =
+            FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None, foreign: Brought::default() }
+                .model()
+                .unwrap();
         let mut ends = [(); 2].map(|()| Codec::new(ConnectionId(1), &model.transport, 28));
         let mut out = Outbox::default();
         for flags in [Flags::NONE, l4s, Flags::ECT] {
@@ -415,7 +418,10 @@ mod tests {
     #[test]
     fn stamps_are_known_again_where_they_go_round_and_not_for_ever() {
         let settings = vec![("cc".to_owned(), "tfrc".to_owned())];
-        let model = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None }.model().unwrap();
+        let model =
+            FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None, foreign: Brought::default() }
+                .model()
+                .unwrap();
         let mut codec = Codec::new(ConnectionId(1), &model.transport, 28);
         assert!(!codec.is_ours(Stamp(0)));
         // one each 18.3 / 8 minutes, three times round

@@ -1,5 +1,6 @@
 //! A live flow: a scenario's flow table, checked by the scenario's own rules, with the headers that it really has.
 
+use super::brought::Brought;
 use super::codec::AHEAD;
 use paceline_flow::Transport;
 use paceline_packet::wire::tfrc::{
@@ -61,6 +62,9 @@ pub struct FlowSpec {
     /// Of one with which others go: what they call it (`bundle.with`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The schemes that are not compiled in, of which `cc` may name one: this end's own, which no peer can bring.
+    #[serde(skip)]
+    pub foreign: Brought,
 }
 
 /// A mistake in what was asked for.
@@ -106,7 +110,9 @@ impl FlowSpec {
         if let Transport::Tcp { config, .. } = &asked.transport {
             real.push(("receive_window", config.receive_window.min(AHEAD).to_string()));
         }
-        self.with(&real)
+        let mut model = self.with(&real)?;
+        model.transport.belongs_to(&self.foreign.flow);
+        Ok(model)
     }
 
     /// Of a flow of TCP, the payload of a segment and the receiver's window in segments as they were asked for: what the
@@ -164,6 +170,15 @@ impl FlowSpec {
         own.ok_or_else(|| mistake("", "there is no flow"))
     }
 
+    /// What these keys are once the defaults are filled in.
+    pub(super) fn filled(&self, keys: &[&str]) -> Vec<(String, String)> {
+        let Ok(scenario) = self.scenario(&[]) else { return Vec::new() };
+        let own = scenario.flows().iter().find(|flow| flow.name == self.name());
+        let table = own.and_then(|flow| toml::Table::try_from(&**flow).ok()).unwrap_or_default();
+        let said = |key: &&str| Some(((*key).to_owned(), table.get(*key)?.to_string()));
+        keys.iter().filter_map(said).collect()
+    }
+
     /// Its name in its scenario.
     fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(NAME)
@@ -205,7 +220,7 @@ impl FlowSpec {
             }
         }
         let mut no_files = |_: &str| Err("a live flow reads no files".to_owned());
-        let scenario = Scenario::check(&document, &mut no_files)?;
+        let scenario = Scenario::check_with(&document, &mut no_files, &self.foreign.schemes)?;
         if scenario.flows().iter().any(|flow| flow.count != 1) {
             return Err(mistake("count", "a live flow is one flow: ask for more with --flows"));
         }

@@ -7,6 +7,7 @@
 //! read here and no socket opened: [`crate::endpoint`] does that. [`log`](mod@log) writes down what goes in and what comes out, and
 //! [`replay()`] runs a log through fresh machines and compares them bit for bit. Look first at [`Session::input`].
 
+mod brought;
 mod bundle;
 mod capture_clock;
 mod codec;
@@ -21,6 +22,7 @@ mod shaper;
 mod times;
 mod work;
 
+pub use brought::Brought;
 pub use bundle::Bundled;
 pub use flow::{Family, FlowSpec};
 pub use outbox::{Outbox, Outgoing};

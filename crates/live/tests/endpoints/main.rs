@@ -12,7 +12,7 @@ mod realtime;
 use paceline_live::endpoint::channel::{Channel, PATIENCE};
 use paceline_live::endpoint::control::{self, Ask, Direction, MOST_TOLD, Measure, Offer, Tell};
 use paceline_live::endpoint::{LiveRun, SendError, SendOptions, SendWatch, ServeOptions, Server, Wanted, Words, send};
-use paceline_live::session::{Family, FlowSpec, replay};
+use paceline_live::session::{Brought, Family, FlowSpec, replay};
 use paceline_units::{Rate, Span};
 use realtime::conclusive;
 use std::net::{SocketAddr, UdpSocket};
@@ -37,6 +37,7 @@ fn options() -> ServeOptions {
         max_sessions: 24,
         max_memory: 1 << 30,
         results: None,
+        schemes: Brought::default(),
     }
 }
 
@@ -73,7 +74,7 @@ impl Drop for Served {
 
 fn wanted(name: &str, settings: &[(&str, &str)], ms: u64, direction: Direction) -> Wanted {
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let spec = FlowSpec { settings, for_ms: ms, seed: 5, family: Family::V4, name: None };
+    let spec = FlowSpec { settings, for_ms: ms, seed: 5, family: Family::V4, name: None, foreign: Brought::default() };
     Wanted { name: name.to_owned(), instance: 0, offer: Offer { spec, direction, kernel: None, measure: None } }
 }
 

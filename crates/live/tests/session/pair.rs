@@ -1,7 +1,7 @@
 //! A sender and a receiver with a path in memory between them: delay, a rate, loss, all drawn from a stream.
 
 use paceline_live::session::log::LogWriter;
-use paceline_live::session::{EcnBits, Family, FlowSpec, Input, Outbox, Session, SessionSpec, Side, State};
+use paceline_live::session::{Brought, EcnBits, Family, FlowSpec, Input, Outbox, Session, SessionSpec, Side, State};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
@@ -58,7 +58,14 @@ pub fn spec(settings: &[(&str, &str)], seconds: u64, side: Side) -> SessionSpec 
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     SessionSpec {
         side,
-        flow: FlowSpec { settings, for_ms: seconds * 1000, seed: 7, family: Family::V4, name: None },
+        flow: FlowSpec {
+            settings,
+            for_ms: seconds * 1000,
+            seed: 7,
+            family: Family::V4,
+            name: None,
+            foreign: Brought::default(),
+        },
         connection: 0xdead_beef,
         nonce: 0x0123_4567_89ab_cdef,
         limit: None,

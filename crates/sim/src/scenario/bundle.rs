@@ -7,7 +7,6 @@ use super::rules::Rules;
 use super::rules_machine::{feedback_of, wants_arrivals, wants_frames};
 use super::walk::listed;
 use super::warnings::Warnings;
-use paceline_control::registry::scheme;
 use paceline_flow::rtp::FeedbackFormat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,8 +54,8 @@ impl FlowTable {
 }
 
 /// Whether a flow can lead others by this scheme: feedback tells it of single packets, and its frames have no times of their own.
-fn leads(name: &str) -> bool {
-    scheme(name).is_ok_and(|scheme| wants_arrivals(scheme) && !wants_frames(scheme))
+fn leads(flow: &FlowTable) -> bool {
+    flow.scheme().is_ok_and(|scheme| wants_arrivals(scheme) && !wants_frames(scheme))
 }
 
 impl File {
@@ -140,7 +139,7 @@ impl Rules {
 
     /// A flow that leads others.
     fn leader(&mut self, path: &str, flow: &FlowTable) {
-        if !leads(&flow.cc) {
+        if !leads(flow) {
             let problem = format!(
                 "`{}` leads no bundle: use a scheme that is told of single packets and gives frames no times of their own, such as \
                  `gcc`, `nada` or `scream`",
@@ -148,7 +147,7 @@ impl Rules {
             );
             return self.note(join(path, "cc"), problem);
         }
-        let usual = scheme(&flow.cc).ok().and_then(feedback_of);
+        let usual = flow.scheme().ok().and_then(feedback_of);
         let feedback = flow.rtp.as_ref().and_then(super::rtp::RtpTable::format).or(usual);
         if feedback != Some(FeedbackFormat::Transport) {
             let problem = "must be `twcc` in a bundle, whose numbers are those of all its packets";

@@ -7,7 +7,6 @@ use super::rules::Rules;
 use super::warnings::Warnings;
 use crate::model::Model;
 use paceline_control::coupled::CoupledAlgorithm;
-use paceline_control::registry::scheme;
 use paceline_control::{Machine, MediaController, Profile, RtpController, Scheme};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,7 +65,7 @@ impl Rules {
         let Some(coupled) = &flow.coupled else { return };
         let own = join(path, "coupled");
         self.name(&join(&own, "group"), &coupled.group);
-        if let Ok(scheme) = scheme(&flow.cc)
+        if let Ok(scheme) = flow.scheme()
             && !couples(scheme)
         {
             let problem =

@@ -1,6 +1,8 @@
 //! A scenario as TOML, before it is checked: it can still be changed key by key.
 
 use super::error::{Mistake, ScenarioError, hint, join};
+use super::flow::USUAL_CC;
+use super::named::OWN;
 use super::walk::{Node, listed, number_text};
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
@@ -86,6 +88,14 @@ impl Document {
         self.table.to_string()
     }
 
+    /// The controllers that its flows name: those keys and what they say.
+    #[must_use]
+    pub fn controllers(&self) -> Vec<(String, String)> {
+        let flows = self.table.get("flow").and_then(Value::as_table).into_iter().flatten();
+        let named = flows.filter_map(|(name, flow)| Some((name, flow.get("cc")?.as_str()?)));
+        named.map(|(name, cc)| (join(&join("flow", name), "cc"), cc.to_owned())).collect()
+    }
+
     /// Makes a path a whole scenario: a missing `duration` becomes the longest, and without a flow there is one that is
     /// never run.
     ///
@@ -103,17 +113,39 @@ impl Document {
         {
             flows.insert("path".into(), Value::Table(Table::new()));
         }
+        self.without(|cc| OWN.iter().any(|prefix| cc.starts_with(prefix)));
         Ok(())
     }
 
+    /// Flows whose controllers are not compiled in (`is_own` tells by the name) get others: they are never run, and only the path
+    /// below them is wanted.
+    pub fn without(&mut self, is_own: impl Fn(&str) -> bool) {
+        let Some(Value::Table(flows)) = self.table.get_mut("flow") else { return };
+        for table in flows.iter_mut().filter_map(|(_, flow)| flow.as_table_mut()) {
+            if table.get("cc").and_then(Value::as_str).is_some_and(&is_own) {
+                without_own(table);
+            }
+        }
+    }
+
     /// Gives each mistake the line of its key, or of the nearest table around it that stands in the file.
-    pub(super) fn error(&self, mut mistakes: Vec<Mistake>) -> ScenarioError {
+    pub fn error(&self, mut mistakes: Vec<Mistake>) -> ScenarioError {
         for mistake in &mut mistakes {
             mistake.line = self.line(&mistake.key);
         }
         mistakes.sort_by_key(|mistake| (mistake.line.is_none(), mistake.line));
         ScenarioError { file: self.file.clone(), mistakes }
     }
+}
+
+/// Another controller for a flow that is never run: one that takes its applications.
+fn without_own(table: &mut Table) {
+    let calls = table.contains_key("bundle") || table.contains_key("rtp") || {
+        let app = table.get("app").and_then(|app| app.get("kind")).and_then(Value::as_str);
+        app == Some("encoder")
+    };
+    table.insert("cc".into(), Value::String(if calls { "gcc" } else { USUAL_CC }.into()));
+    table.remove("params");
 }
 
 impl Document {

@@ -6,7 +6,6 @@ use super::model::{File, Topology};
 use super::parameters::ParameterValue;
 use super::repair::{EcnFeedback, NewrenoVariant, Recovery};
 use super::values::{ClientBuffer, DelayedAck, HostDelay};
-use paceline_control::registry::scheme;
 use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, RtpFeedback, TfrcController};
 use paceline_flow::acks::AcksConfig;
@@ -59,7 +58,7 @@ pub(super) fn fill(file: &mut File, stem: &str) {
         flow.to = flow.to.take().or_else(|| last.clone());
         let profile = *flow.profile.get_or_insert(file.profile);
         flow.group.get_or_insert_with(|| name.clone());
-        if let Ok(scheme) = scheme(&flow.cc) {
+        if let Ok(scheme) = flow.scheme() {
             let profile = profile.control();
             match scheme.machine {
                 Machine::Acks => {

@@ -8,6 +8,7 @@ pub use super::edca::AccessCategory;
 pub use super::encoder::{EncoderBurst, EncoderTrace, JitterBuffer, Pause};
 use super::link::FlowAccessTable;
 use super::model::Profile;
+use super::named::Named;
 use super::parameters::ParameterValue;
 use super::repair::{EcnFeedback, NewrenoVariant, Recovery};
 use super::rtp::RtpTable;
@@ -33,9 +34,12 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "right; parking lot: the last node; home: the station, if there is one; graph: required"))]
     pub to: Option<String>,
-    /// Congestion controller: `paceline controllers` lists them.
+    /// Congestion controller: `paceline controllers` lists them. Your own: `python:FILE:CLASS`, `library:FILE`
+    /// (docs/your-own-controller.md).
     #[serde(default = "newreno")]
     pub cc: String,
+    #[serde(skip)]
+    pub(super) named: Named,
     /// The controller's own parameters; `paceline controllers CC` lists them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-default" = "by controller and profile"))]

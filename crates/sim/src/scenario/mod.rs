@@ -21,6 +21,7 @@ pub mod flow;
 pub mod link;
 pub mod loss;
 pub mod model;
+mod named;
 pub mod parameters;
 pub mod queue;
 pub mod repair;
@@ -42,6 +43,7 @@ pub mod windows;
 pub use docs::reference;
 pub use document::Document;
 pub use error::{Mistake, ScenarioError};
+pub use named::OWN;
 pub use resolve::{Direction, Flow, Link, Scenario};
 
 /// The JSON Schema of a scenario file (draft 2020-12), indented.

@@ -124,6 +124,9 @@ impl Rules {
         }
         // of the pairs that have an order: Vegas's two thresholds, NADA's rates, NDTC's frame sizes, a loss's two factors; MULTFRC's alpha and beta are steps,
         // which have none
+        if scheme.foreign.is_some() {
+            return; // names mean what its author says
+        }
         let tcp = matches!(scheme.machine, Machine::Tcp(_));
         let pairs = [
             ("alpha", "beta", tcp),
@@ -144,7 +147,9 @@ impl Rules {
 /// Says in the schema which controllers there are, and of each what its parameters may be.
 pub(super) fn describe(schema: &mut Json) {
     let names: Vec<&str> = schemes().map(|scheme| scheme.name).collect();
-    let mut all = vec![json!({ "properties": { "cc": { "enum": names, "description": "Congestion controller." } } })];
+    let own = format!("^({}).", super::OWN.join("|"));
+    let cc = json!({ "anyOf": [{ "enum": names }, { "type": "string", "pattern": own }], "description": "Congestion controller." });
+    let mut all = vec![json!({ "properties": { "cc": cc } })];
     all.extend(schemes().map(|scheme| {
         let properties: Map<String, Json> =
             scheme.parameters.iter().map(|p| (p.name.to_owned(), describe_one(p))).collect();

@@ -19,6 +19,7 @@ use super::values::HostDelay;
 use super::walk::{Node, walk};
 use paceline_apps::ladder::Ladder;
 use paceline_apps::video::FramesModel;
+use paceline_control::Scheme;
 use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
 use paceline_path::wifi::Ht;
 use paceline_path::{Aggregation, DelaySpike, DelayStep, DelayVariation, PolicerModel, RateModel, Schedule};
@@ -134,6 +135,18 @@ impl Scenario {
         document: &Document,
         read: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Scenario, ScenarioError> {
+        Scenario::check_with(document, read, &[])
+    }
+
+    /// The same, of a scenario whose flows may name schemes that are not compiled in.
+    ///
+    /// # Errors
+    /// As [`Scenario::check`].
+    pub fn check_with(
+        document: &Document,
+        read: &mut dyn FnMut(&str) -> Result<String, String>,
+        foreign: &[&'static Scheme],
+    ) -> Result<Scenario, ScenarioError> {
         let mut table = Value::Table(document.table.clone());
         let mut mistakes = Vec::new();
         walk(&mut table, Node::root(), "", &mut mistakes);
@@ -145,6 +158,7 @@ impl Scenario {
             document.error(vec![Mistake::new(path, error.into_inner().message().to_owned())])
         })?;
         file.inherit();
+        file.name(foreign);
         let mut mistakes = Rules::check(&file);
         let stem = document.stem().to_owned();
         if mistakes.is_empty() {

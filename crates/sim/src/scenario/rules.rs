@@ -11,7 +11,7 @@ use super::repair::{NewrenoVariant, Recovery};
 use super::rules_machine::no_frames;
 use super::values::ClientBuffer;
 use super::walk::listed;
-use paceline_control::registry::{scheme, schemes};
+use paceline_control::registry::schemes;
 use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, Scheme, TfrcController};
 use paceline_control::{Profile as ControlProfile, Recovery as ControlRecovery, TcpController, WindowController};
@@ -168,7 +168,7 @@ impl Rules {
         let profile = flow.profile.unwrap_or(file.profile);
         // A controller that is not known is told of elsewhere.
         let feedback = flow.rtp.as_ref().and_then(super::rtp::RtpTable::format);
-        let (segment, header) = scheme(&flow.cc).map_or((0, 0), |scheme| sizes(scheme, profile.control(), feedback));
+        let (segment, header) = flow.scheme().map_or((0, 0), |scheme| sizes(scheme, profile.control(), feedback));
         let segment = flow.segment.map_or(segment.into(), Size::bytes);
         let header = flow.header.map_or(header.into(), Size::bytes);
         if segment.saturating_add(header) > MOST_PACKET {
@@ -200,11 +200,18 @@ impl Rules {
     }
 
     fn controller(&mut self, path: &str, flow: &FlowTable, profile: Profile) {
-        let Ok(scheme) = scheme(&flow.cc) else {
+        let Ok(scheme) = flow.scheme() else {
             let names = || schemes().map(|scheme| scheme.name);
             let problem = match nearest(&flow.cc, names()) {
+                _ if super::named::OWN.iter().any(|prefix| flow.cc.starts_with(prefix)) => {
+                    format!("`{}` is loaded by who runs the scenario, and nothing of that name was", flow.cc)
+                }
                 Some(name) => format!("`{}` is not known; did you mean `{name}`?", flow.cc),
-                None => format!("`{}` must be one of {}", flow.cc, listed(names())),
+                None => format!(
+                    "`{}` must be one of {}, or your own as `python:FILE:CLASS` or `library:FILE`",
+                    flow.cc,
+                    listed(names())
+                ),
             };
             return self.note(join(path, "cc"), problem);
         };

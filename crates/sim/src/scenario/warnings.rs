@@ -20,7 +20,6 @@ use super::warnings_ecn::{is_capable, is_scalable};
 use crate::expand::{ExpandError, routes};
 use crate::graph::Path;
 use crate::model::Model;
-use paceline_control::registry::scheme;
 use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback};
 use paceline_flow::Transport;
 use paceline_flow::tcp::TcpConfig;
@@ -379,7 +378,7 @@ impl Warnings<'_> {
         self.late_of_flow(path, flow);
         let ours = || model.flows.iter().zip(paths).filter(|(flow, _)| flow.name == name);
         self.ecn(path, flow, model, ours());
-        let usual = scheme(&flow.cc).ok().zip(flow.profile);
+        let usual = flow.scheme().ok().zip(flow.profile);
         let usual = usual.map(|(scheme, profile)| TcpConfig::new(profile.control(), scheme).initial_window);
         if let (Some(first), Some(most)) = (flow.initial_window, flow.receive_window)
             && first > most
@@ -389,7 +388,7 @@ impl Warnings<'_> {
             self.note(join(path, "initial_window"), problem);
         }
         if let Some(rtp) = &flow.rtp {
-            self.rtp(&join(path, "rtp"), rtp, &flow.cc);
+            self.rtp(&join(path, "rtp"), rtp, flow);
             self.feedback(path, flow, rtp);
         }
         let app = join(path, "app");
@@ -420,9 +419,10 @@ impl Warnings<'_> {
     }
 
     /// A session where there is none, and probing, of which some controllers make no use.
-    fn rtp(&mut self, path: &str, rtp: &RtpTable, cc: &str) {
+    fn rtp(&mut self, path: &str, rtp: &RtpTable, flow: &FlowTable) {
+        let cc = &flow.cc;
         let usual = RtpTable::default();
-        let controller = scheme(cc).ok().filter(|scheme| scheme.machine == Machine::Rtp);
+        let controller = flow.scheme().ok().filter(|scheme| scheme.machine == Machine::Rtp);
         let settings = controller.and_then(|scheme| RtpController::new(scheme, Profile::Rfc, &[]).ok());
         let Some(settings) = settings.map(|controller| controller.settings()) else {
             // what reports may take of the bandwidth is nobody's loss where there are none: a call has it, whatever carries it

@@ -83,6 +83,7 @@ impl Build for Draft {
         source: "draft-ietf-ccwg-rfc8298bis-screamv2",
         machine: Machine::Rtp,
         parameters: &PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Draft {

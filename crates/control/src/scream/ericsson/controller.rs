@@ -107,6 +107,7 @@ impl Build for Ericsson {
         source: "EricssonResearch/scream; draft-ietf-ccwg-rfc8298bis-screamv2",
         machine: Machine::Rtp,
         parameters: &PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Ericsson {

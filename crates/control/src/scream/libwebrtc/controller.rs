@@ -92,6 +92,7 @@ impl Build for Libwebrtc {
         source: "libwebrtc; draft-ietf-ccwg-rfc8298bis-screamv2",
         machine: Machine::Rtp,
         parameters: &PARAMETERS,
+        foreign: None,
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Libwebrtc {

@@ -1,0 +1,344 @@
+//! Controllers that are not compiled in: classes of Python, functions of a shared library.
+//!
+//! Whoever brings one makes a [`Scheme`](crate::Scheme) of it, whose [`Scheme::foreign`](crate::Scheme::foreign) says how its
+//! controllers are made; it is named in scenarios as others are, and stands in the registry's enums as the variant `Foreign`.
+//! What a machine asks before it starts is said once for the scheme, so a controller is made when its flow begins.
+
+use crate::coupled::CoupledRate;
+use crate::rtp::{FrameTime, MediaController, Probe, RtpEvent, RtpSettings};
+use crate::tfrc::{RateController, Settings, TfrcEvent};
+use crate::{
+    Build, Controller, GaugeUnit, Gauges, LostSegment, Needs, PathView, Profile, RateSample, Scheme, TcpEvent,
+    WindowController,
+};
+use core::fmt;
+use paceline_random::Stream;
+use paceline_units::{Rate, Size, Span, Time};
+use std::any::Any;
+
+/// Any controller of TCP's machine.
+pub type Window = dyn WindowController<Feedback = TcpEvent> + Send;
+/// Any controller of TFRC's machine.
+pub type Paced = dyn RateController<Feedback = TfrcEvent> + Send;
+/// Any controller of RTP's machine.
+pub type Media = dyn MediaController<Feedback = RtpEvent> + Send;
+
+/// What a controller is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Given {
+    /// The flow that it controls, as messages name it.
+    pub flow: String,
+    /// Whose behaviour.
+    pub profile: Profile,
+    /// The parameters' values, in the order of the scheme's.
+    pub values: Vec<f64>,
+}
+
+/// Makes a controller, or says why it cannot; `Stream` is where its draws come from.
+pub type Make<C> = Box<dyn Fn(&Given, Stream) -> Result<Box<C>, String> + Send + Sync>;
+
+/// How the controllers of a foreign scheme are made, and what is known of each before it is.
+pub struct Foreign {
+    /// What each tells of itself, and in which unit.
+    pub gauges: Vec<(&'static str, GaugeUnit)>,
+    /// How it is made, and what it asks of its machine.
+    pub maker: Maker,
+}
+
+/// How a controller is made, and what it asks of its machine.
+pub enum Maker {
+    /// On TCP's machine.
+    Window(Make<Window>, Needs),
+    /// On TFRC's.
+    Rate(Make<Paced>, Settings),
+    /// On RTP's.
+    Media(Make<Media>, RtpSettings),
+}
+
+impl fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings: &dyn fmt::Debug = match &self.maker {
+            Maker::Window(_, needs) => needs,
+            Maker::Rate(_, settings) => settings,
+            Maker::Media(_, settings) => settings,
+        };
+        f.debug_struct("Foreign").field("settings", settings).finish_non_exhaustive()
+    }
+}
+
+/// Why a foreign controller could not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its flow.
+    pub flow: String,
+    /// When.
+    pub at: Time,
+    /// What went wrong, in words or as a traceback.
+    pub problem: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { flow, at, problem } = self;
+        write!(f, "the controller of flow {flow} failed at {} s: {problem}", at.0 as f64 / 1e9)
+    }
+}
+
+impl core::error::Error for Failure {}
+
+impl Failure {
+    /// Ends the run. No method of a controller gives an error, as none that is compiled in has any: this unwinds, without a
+    /// panic's message, to whoever called [`Failure::caught`].
+    pub fn end_run(self) -> ! {
+        std::panic::resume_unwind(Box::new(self))
+    }
+
+    /// What `work` gives, or the failure that ended it. Another panic goes on.
+    ///
+    /// # Errors
+    /// The failure.
+    pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+        // what a failure leaves half done is dropped with the closure
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).map_err(Failure::of_panic)
+    }
+
+    /// The failure that a panic carries. Another panic goes on.
+    #[must_use]
+    pub fn of_panic(panic: Box<dyn Any + Send>) -> Failure {
+        match panic.downcast::<Failure>() {
+            Ok(failure) => *failure,
+            Err(other) => std::panic::resume_unwind(other),
+        }
+    }
+}
+
+/// A foreign controller, from before it is made: what the registry's enums hold.
+pub struct Lazy<C: ?Sized + 'static, S> {
+    make: &'static Make<C>,
+    gauges: &'static [(&'static str, GaugeUnit)],
+    settings: S,
+    given: Given,
+    stream: Stream,
+    /// How far apart frames are, if that has been told.
+    frames: Option<Span>,
+    made: Option<Box<C>>,
+}
+
+impl<C: ?Sized, S: Copy> Clone for Lazy<C, S> {
+    /// One that has not begun: machines start each time from a clone.
+    fn clone(&self) -> Self {
+        Lazy { given: self.given.clone(), made: None, ..*self }
+    }
+}
+
+impl<C: ?Sized, S: fmt::Debug> fmt::Debug for Lazy<C, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Foreign").field("given", &self.given).field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl<C: ?Sized, S> Lazy<C, S> {
+    fn new(of: &'static Foreign, (make, settings): (&'static Make<C>, S), profile: Profile, values: &[f64]) -> Self {
+        let given = Given { flow: String::new(), profile, values: values.to_vec() };
+        Lazy { make, gauges: &of.gauges, settings, given, stream: Stream::new(0, ""), frames: None, made: None }
+    }
+
+    /// Says whose controller it is.
+    pub fn belongs_to(&mut self, flow: &str) {
+        flow.clone_into(&mut self.given.flow);
+    }
+
+    #[inline(always)]
+    fn begun(&mut self, now: Time) -> &mut C {
+        if self.made.is_none() {
+            self.begin(now);
+        }
+        self.made.as_mut().expect("made above")
+    }
+
+    #[cold]
+    fn begin(&mut self, at: Time) {
+        match (self.make)(&self.given, self.stream) {
+            Ok(made) => self.made = Some(made),
+            Err(problem) => Failure { flow: self.given.flow.clone(), at, problem }.end_run(),
+        }
+    }
+
+    fn get(&self) -> Option<&C> {
+        self.made.as_deref()
+    }
+}
+
+impl<C: ?Sized + Controller, S> Lazy<C, S> {
+    /// Tells the gauges; before it is made what `begun` says of one, and of the others that they are not known.
+    fn told(&self, to: &mut dyn Gauges, begun: impl Fn(&str) -> f64) {
+        match self.get() {
+            Some(made) => made.gauges(to),
+            None => self.gauges.iter().for_each(|(name, unit)| to.gauge(name, *unit, begun(name))),
+        }
+    }
+}
+
+/// Foreign schemes have names of their own, and are made of those.
+macro_rules! of_its_scheme {
+    ($name:ty, $kind:path) => {
+        impl Build for $name {
+            const SCHEMES: &'static [Scheme] = &[];
+
+            fn build(_profile: Profile, _values: &[f64]) -> Self {
+                unreachable!("it has no schemes of its own")
+            }
+
+            fn of(scheme: &Scheme, profile: Profile, values: &[f64]) -> Option<Self> {
+                let foreign = scheme.foreign?;
+                match &foreign.maker {
+                    $kind(make, settings) => Some(Lazy::new(foreign, (make, *settings), profile, values)),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+/// Of TCP's machine.
+pub type ForeignWindow = Lazy<Window, Needs>;
+/// Of TFRC's.
+pub type ForeignRate = Lazy<Paced, Settings>;
+/// Of RTP's.
+pub type ForeignMedia = Lazy<Media, RtpSettings>;
+
+of_its_scheme!(ForeignWindow, Maker::Window);
+of_its_scheme!(ForeignRate, Maker::Rate);
+of_its_scheme!(ForeignMedia, Maker::Media);
+
+impl Controller for ForeignWindow {
+    type Feedback = TcpEvent;
+    #[inline]
+    fn on_feedback(&mut self, feedback: &TcpEvent, path: &PathView) {
+        self.begun(path.now).on_feedback(feedback, path);
+    }
+    fn gauges(&self, to: &mut dyn Gauges) {
+        self.told(to, |name| match name {
+            "cwnd" => self.window(),
+            "ssthresh" => self.threshold(),
+            _ => f64::NAN,
+        });
+    }
+}
+
+impl WindowController for ForeignWindow {
+    #[inline]
+    fn window(&self) -> f64 {
+        self.get().map_or(1.0, WindowController::window)
+    }
+    #[inline]
+    fn threshold(&self) -> f64 {
+        self.get().map_or(f64::INFINITY, WindowController::threshold)
+    }
+    fn base_rtt(&self) -> Option<f64> {
+        self.get()?.base_rtt()
+    }
+    fn needs(&self) -> Needs {
+        self.settings
+    }
+    fn on_delivery(&mut self, sample: &RateSample, path: &PathView) {
+        self.begun(path.now).on_delivery(sample, path);
+    }
+    fn on_lost(&mut self, lost: &LostSegment, path: &PathView) {
+        self.begun(path.now).on_lost(lost, path);
+    }
+    fn on_marks(&mut self, acked: u32, marked: u32, path: &PathView) {
+        self.begun(path.now).on_marks(acked, marked, path);
+    }
+    fn pacing_rate(&self) -> f64 {
+        self.get().map_or(f64::INFINITY, WindowController::pacing_rate)
+    }
+    fn send_quantum(&self) -> u32 {
+        self.get().map_or(0, WindowController::send_quantum)
+    }
+    fn holds_back(&self) -> bool {
+        self.get().is_some_and(WindowController::holds_back)
+    }
+    fn draw_from(&mut self, stream: Stream) {
+        self.stream = stream;
+    }
+}
+
+impl Controller for ForeignRate {
+    type Feedback = TfrcEvent;
+    fn on_feedback(&mut self, feedback: &TfrcEvent, path: &PathView) {
+        self.begun(path.now).on_feedback(feedback, path);
+    }
+    fn gauges(&self, to: &mut dyn Gauges) {
+        self.told(to, |_| f64::NAN);
+    }
+}
+
+impl RateController for ForeignRate {
+    fn rate(&self) -> f64 {
+        self.get().map_or(1.0, RateController::rate)
+    }
+    fn pacing(&self) -> f64 {
+        self.get().map_or(1.0, RateController::pacing)
+    }
+    fn in_slow_start(&self) -> bool {
+        self.get().is_none_or(RateController::in_slow_start)
+    }
+    fn settings(&self) -> Settings {
+        self.settings
+    }
+    fn draw_from(&mut self, stream: Stream) {
+        self.stream = stream;
+    }
+}
+
+impl Controller for ForeignMedia {
+    type Feedback = RtpEvent;
+    fn on_feedback(&mut self, feedback: &RtpEvent, path: &PathView) {
+        if self.made.is_none()
+            && let Some(period) = self.frames
+        {
+            self.begun(path.now).frames_every(period);
+        }
+        self.begun(path.now).on_feedback(feedback, path);
+    }
+    fn gauges(&self, to: &mut dyn Gauges) {
+        self.told(to, |_| f64::NAN);
+    }
+}
+
+impl MediaController for ForeignMedia {
+    fn rate(&self) -> f64 {
+        self.get().map_or(1.0, MediaController::rate)
+    }
+    fn target(&self) -> Option<Rate> {
+        self.get()?.target()
+    }
+    fn settings(&self) -> RtpSettings {
+        self.settings
+    }
+    fn window(&self) -> Option<Size> {
+        self.get()?.window()
+    }
+    fn filling(&self) -> f64 {
+        self.get().map_or(0.0, MediaController::filling)
+    }
+    fn draw_from(&mut self, stream: Stream) {
+        self.stream = stream;
+    }
+    fn frames_every(&mut self, period: Span) {
+        self.frames = Some(period);
+    }
+    fn frame_time(&mut self, size: Size) -> Option<FrameTime> {
+        self.made.as_mut()?.frame_time(size)
+    }
+    fn next_probe(&mut self) -> Option<Probe> {
+        self.made.as_mut()?.next_probe()
+    }
+    fn coupled(&self) -> Option<CoupledRate> {
+        self.get()?.coupled()
+    }
+    fn share(&mut self, rate: Rate, now: Time) {
+        self.begun(now).share(rate, now);
+    }
+}

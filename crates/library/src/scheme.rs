@@ -1,0 +1,239 @@
+//! Loading a library, and what it says of its controllers as schemes.
+
+use crate::abi::{ABI, Controller, Controllers, Gauge, Parameter as CParameter};
+use crate::state::{Known, words};
+use crate::{media, rate, window};
+use core::ffi::c_char;
+use paceline_control::foreign::{Foreign, Given, Maker};
+use paceline_control::rtp::{FeedbackConfig, FeedbackFormat, RtpFeedback};
+use paceline_control::{Ecn, GaugeUnit, Machine, Needs, Parameter, Profile, Recovery, RtpSettings, Scheme, Settings};
+use paceline_random::Stream;
+use paceline_units::Span;
+use std::path::Path;
+use std::slice;
+
+/// The most controllers of a library, parameters and gauges of one, and bytes of its state.
+const MOST: u32 = 1000;
+const MOST_STATE: u32 = 1 << 26;
+
+/// Why a library gives no controller.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The system does not load it.
+    #[error("cannot be loaded: {0}")]
+    Unloadable(String),
+    /// It has no `paceline_controllers`.
+    #[error("does not export paceline_controllers: see paceline.h (`paceline include` says where)")]
+    NoEntry,
+    /// It was built with another header.
+    #[error(
+        "has ABI {theirs} of paceline.h, and this Paceline has {ABI}: build it anew with the header that `paceline include` names"
+    )]
+    Abi {
+        /// The library's.
+        theirs: u32,
+    },
+    /// What it says of a controller cannot be.
+    #[error("controller {controller}: {problem}")]
+    Controller {
+        /// Its name.
+        controller: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// It has several, and none was named, or one that it has not.
+    #[error("has the controllers {}: name one, as library:FILE:{}", .0.join(", "), .0[0])]
+    Which(Vec<String>),
+    /// It has none.
+    #[error("has no controllers")]
+    Empty,
+}
+
+fn for_ever<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+fn text(of: *const c_char) -> &'static str {
+    for_ever(words(of))
+}
+
+/// Loads a library, and makes a scheme named `scheme` of the controller of that name in it, or of its only one. The code of the
+/// library runs in this process from now on.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn load(path: &Path, controller: Option<&str>, scheme: &str) -> Result<&'static Scheme, LoadError> {
+    // SAFETY: loading runs the library's initialisers, which is what the user asks for by naming it.
+    let library = unsafe { libloading::Library::new(path) }.map_err(|error| LoadError::Unloadable(said(&error)))?;
+    // never unloaded: schemes point into it
+    let library = for_ever(library);
+    // SAFETY: the header gives the symbol this type.
+    let entry = unsafe { library.get::<Controllers>(b"paceline_controllers\0") }.map_err(|_| LoadError::NoEntry)?;
+    let mut count = 0;
+    // SAFETY: as the header has it: it writes how many there are, and gives an array of as many.
+    let first = unsafe { entry(ABI, &raw mut count) };
+    if first.is_null() || count == 0 {
+        return Err(LoadError::Empty);
+    }
+    // SAFETY: the field `abi` is first in every version of the struct.
+    let theirs = unsafe { (*first).abi };
+    if theirs != ABI {
+        return Err(LoadError::Abi { theirs });
+    }
+    // SAFETY: an array of `count` structs of this ABI, which live as long as the library.
+    let all = unsafe { slice::from_raw_parts(first, count.min(MOST) as usize) };
+    let found = match controller {
+        None => Some(&all[0]).filter(|_| all.len() == 1),
+        Some(name) => all.iter().find(|one| words(one.name) == name),
+    };
+    let of = found.ok_or_else(|| LoadError::Which(all.iter().map(|one| words(one.name)).collect()))?;
+    described(of, scheme).map_err(|problem| LoadError::Controller { controller: words(of.name), problem })
+}
+
+/// What the system says, with its cause.
+fn said(error: &libloading::Error) -> String {
+    let source = std::error::Error::source(error);
+    source.map_or_else(|| error.to_string(), |cause| cause.to_string())
+}
+
+/// The scheme that a controller's struct tells of.
+fn described(of: &'static Controller, name: &str) -> Result<&'static Scheme, String> {
+    let name: &'static str = for_ever(name.to_owned());
+    if of.state_size > MOST_STATE {
+        return Err(format!("a state of {} B; {MOST_STATE} at most", of.state_size));
+    }
+    let own = gauges(of)?;
+    let known = for_ever(Known { of, name, gauges: own.clone() });
+    let (machine, mut gauges, maker) = match of.machine {
+        1 => {
+            needed(of.on_tcp.is_some(), "on_tcp")?;
+            let recovery = recovery(of)?;
+            let needs = needs(of)?;
+            let make = move |given: &Given, stream: Stream| Ok(window::new(known, needs, given, stream));
+            (
+                // a kernel has one machine, and so has ns-2's agent of it
+                Machine::Tcp([recovery, recovery, Recovery::Sack, Recovery::Rack]),
+                vec![("cwnd", GaugeUnit::Packets), ("ssthresh", GaugeUnit::Packets)],
+                Maker::Window(Box::new(make), needs),
+            )
+        }
+        2 => {
+            needed(of.on_tfrc.is_some(), "on_tfrc")?;
+            let settings = Settings::PLAIN;
+            let make = move |given: &Given, stream: Stream| Ok(rate::new(known, settings, given, stream));
+            (Machine::Tfrc, allowed(), Maker::Rate(Box::new(make), settings))
+        }
+        3 => {
+            needed(of.on_rtp.is_some(), "on_rtp")?;
+            let settings = rtp_settings(of);
+            let make = move |given: &Given, stream: Stream| Ok(media::new(known, settings, given, stream));
+            (Machine::Rtp, allowed(), Maker::Media(Box::new(make), settings))
+        }
+        other => return Err(format!("machine = {other}: PACELINE_TCP, PACELINE_TFRC or PACELINE_RTP")),
+    };
+    gauges.extend(own);
+    Ok(for_ever(Scheme {
+        name,
+        summary: text(of.summary),
+        source: text(of.source),
+        machine,
+        parameters: for_ever(parameters(of)?),
+        foreign: Some(for_ever(Foreign { gauges, maker })),
+    }))
+}
+
+fn allowed() -> Vec<(&'static str, GaugeUnit)> {
+    vec![("allowed", GaugeUnit::BitsPerSecond)]
+}
+
+fn needed(there: bool, name: &str) -> Result<(), String> {
+    if there { Ok(()) } else { Err(format!("{name} is NULL")) }
+}
+
+fn recovery(of: &Controller) -> Result<Recovery, String> {
+    let all = [Recovery::Sack, Recovery::NewReno, Recovery::Reno, Recovery::Tahoe, Recovery::Rack];
+    let found = all.get(of.recovery as usize).copied();
+    let recovery = found.ok_or_else(|| format!("recovery = {}: one of PACELINE_SACK to PACELINE_RACK", of.recovery))?;
+    if of.needs & 7 != 0 && recovery != Recovery::Rack {
+        return Err("needs has PACELINE_DELIVERIES or PACELINE_PACING, which want recovery = PACELINE_RACK".to_owned());
+    }
+    Ok(recovery)
+}
+
+fn needs(of: &Controller) -> Result<Needs, String> {
+    let is = |bit: u32| of.needs & bit != 0;
+    if of.needs > 15 {
+        return Err(format!("needs = {}: a sum of PACELINE_DELIVERIES to PACELINE_L4S", of.needs));
+    }
+    let ecn = [Ecn::Off, Ecn::Classic, Ecn::Dctcp, Ecn::Accurate].get(of.ecn as usize).copied();
+    let ecn = ecn.ok_or_else(|| format!("ecn = {}: one of PACELINE_ECN_OFF to PACELINE_ECN_ACCURATE", of.ecn))?;
+    Ok(Needs { deliveries: is(1), pacing: is(2) || is(4), rate_leads: is(4), ecn, l4s: is(8) })
+}
+
+fn rtp_settings(of: &Controller) -> RtpSettings {
+    let usual = RtpSettings::default();
+    let wide = of.transport_wide != 0;
+    let format = if wide { FeedbackFormat::Transport } else { FeedbackFormat::Rfc8888 };
+    let interval = Some(Span(of.feedback_interval)).filter(|span| *span > Span::ZERO);
+    RtpSettings {
+        silence: of.silence,
+        feedback: if of.wants_reports != 0 { RtpFeedback::Reports } else { RtpFeedback::Arrivals },
+        feedback_interval: interval.unwrap_or(usual.feedback_interval),
+        feedback_config: FeedbackConfig { format, ..FeedbackConfig::PLAIN },
+        tells_sending: of.tells_sending != 0,
+        tick: Span(of.timer),
+        ..usual
+    }
+}
+
+/// An array of the library's.
+fn array<T>(what: &str, first: *const T, count: u32) -> Result<&'static [T], String> {
+    if count > MOST {
+        return Err(format!("{count} {what}; {MOST} at most"));
+    }
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if first.is_null() {
+        return Err(format!("{count} {what}, and where they are is NULL"));
+    }
+    // SAFETY: the struct says that so many lie there, as long as the library is loaded, which is for ever.
+    Ok(unsafe { slice::from_raw_parts(first, count as usize) })
+}
+
+fn gauges(of: &Controller) -> Result<Vec<(&'static str, GaugeUnit)>, String> {
+    let gauge = |gauge: &Gauge| {
+        let unit = match words(gauge.unit).as_str() {
+            "" | "1" => GaugeUnit::One,
+            "packets" => GaugeUnit::Packets,
+            "bytes" => GaugeUnit::Bytes,
+            "s" => GaugeUnit::Seconds,
+            "bps" => GaugeUnit::BitsPerSecond,
+            other => {
+                return Err(format!(
+                    "gauge {}: unit `{other}` is none of 1, packets, bytes, s, bps",
+                    words(gauge.name)
+                ));
+            }
+        };
+        Ok((text(gauge.name), unit))
+    };
+    array("gauges", of.gauges, of.gauge_count)?.iter().map(gauge).collect()
+}
+
+fn parameters(of: &Controller) -> Result<Vec<Parameter>, String> {
+    let parameter = |of: &CParameter| {
+        let name = text(of.name);
+        let (least, most) = (of.least, of.most);
+        let ordered = least.is_finite() && most.is_finite() && (least..=most).contains(&of.initial);
+        if name.is_empty() || !ordered {
+            return Err(format!("parameter {name}: {} is not from {least} to {most}, two finite numbers", of.initial));
+        }
+        let default = [of.initial; Profile::ALL.len()];
+        Ok(match of.whole {
+            0 => Parameter::number(name, default, (least, most), text(of.unit), text(of.doc)),
+            _ => Parameter::whole(name, default, (least, most), text(of.doc)),
+        })
+    };
+    array("parameters", of.parameters, of.parameter_count)?.iter().map(parameter).collect()
+}

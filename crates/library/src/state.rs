@@ -1,0 +1,122 @@
+//! A controller's state: memory that this side owns and the library's functions fill.
+
+use crate::abi::{Controller, Given as CGiven, NONE, Path};
+use core::ffi::{CStr, c_char, c_void};
+use paceline_control::foreign::Given;
+use paceline_control::{Failure, GaugeUnit, Gauges, PathView};
+use paceline_random::Stream;
+use paceline_units::{Span, Time};
+use std::ffi::CString;
+
+/// What is known of a controller of a library for as long as the process lives.
+#[derive(Debug)]
+pub struct Known {
+    /// The functions, whose library is never unloaded.
+    pub of: &'static Controller,
+    /// As scenarios name it.
+    pub name: &'static str,
+    /// Its gauges.
+    pub gauges: Vec<(&'static str, GaugeUnit)>,
+}
+
+/// SAFETY: `Controller` holds pointers to constants of a library that stays loaded, and functions of which the header says that
+/// two may be called at once.
+unsafe impl Send for Known {}
+/// SAFETY: as above; nothing here is ever written.
+unsafe impl Sync for Known {}
+
+/// The state of one controller.
+#[derive(Debug)]
+pub struct State {
+    /// What it is of.
+    pub known: &'static Known,
+    /// 16 bytes aligned, as `malloc` gives it.
+    memory: Vec<u128>,
+    flow: String,
+}
+
+impl State {
+    /// Zeroed memory that the library's `begin` has filled in.
+    pub fn new(known: &'static Known, given: &Given, stream: Stream) -> State {
+        let words = (known.of.state_size as usize).div_ceil(size_of::<u128>()).max(1);
+        let mut state = State { known, memory: vec![0; words], flow: given.flow.clone() };
+        if let Some(begin) = known.of.begin {
+            let flow = CString::new(given.flow.as_str()).unwrap_or_default();
+            let c = CGiven {
+                values: given.values.as_ptr(),
+                flow: flow.as_ptr(),
+                random: stream.bits(0),
+                profile: given.profile as u32,
+                reserved: 0,
+            };
+            // SAFETY: the memory is as large as the library has said; what `c` points to outlives the call.
+            unsafe { begin(state.get(), &raw const c) };
+        }
+        state
+    }
+
+    /// Where it lies.
+    #[inline]
+    pub fn get(&mut self) -> *mut c_void {
+        self.memory.as_mut_ptr().cast()
+    }
+
+    /// Tells the gauges.
+    pub fn gauges(&self, to: &mut dyn Gauges) {
+        let Some(read) = self.known.of.read_gauges else { return };
+        let mut values = vec![f64::NAN; self.known.gauges.len()];
+        // SAFETY: there is room for as many values as the library has gauges; the state is only read.
+        unsafe { read(self.memory.as_ptr().cast(), values.as_mut_ptr()) };
+        for ((name, unit), value) in self.known.gauges.iter().zip(values) {
+            to.gauge(name, *unit, value);
+        }
+    }
+
+    /// Ends the run: with the library's own words, or because of a number that no machine can use.
+    #[cold]
+    pub fn fail(&self, at: Time, failed: *const c_char, wrong: &str) -> ! {
+        let problem = if failed.is_null() { format!("{}: {wrong}", self.known.name) } else { words(failed) };
+        Failure { flow: self.flow.clone(), at, problem }.end_run()
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if let Some(end) = self.known.of.end {
+            // SAFETY: the state has begun, and nobody calls it any more.
+            unsafe { end(self.get()) };
+        }
+    }
+}
+
+/// The text at a pointer of the library's; empty for none.
+pub fn words(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the header asks for strings that end with a zero and live as long as the library.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// A path as C has it.
+#[inline]
+pub fn path(view: &PathView) -> Path {
+    Path {
+        now: view.now.0,
+        srtt: view.srtt.0,
+        rttvar: view.rttvar.0,
+        min_rtt: view.min_rtt.0,
+        in_flight: view.in_flight,
+        acked: view.acked,
+        next: view.next,
+        receive_window: view.receive_window,
+        segment: view.segment,
+        reserved: 0,
+    }
+}
+
+/// A time that may not be known.
+#[inline]
+pub fn or_none(span: Option<Span>) -> u64 {
+    span.map_or(NONE, |span| span.0)
+}

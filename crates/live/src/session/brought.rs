@@ -1,0 +1,68 @@
+//! Controllers that are not compiled in, at flows between hosts: they are the sending end's alone.
+//!
+//! The other end is told of a flow of the same machine under a controller that is compiled in, which it never runs: code of one
+//! host is not run on another.
+
+use super::flow::FlowSpec;
+use paceline_control::{Machine, Recovery, RtpFeedback, Scheme};
+use paceline_flow::Transport;
+
+/// Keys by which a controller says what its receiver is to do, unless the flow does.
+const SHARED: [&str; 4] = ["ecn", "ecn_feedback", "recovery", "rtp"];
+
+/// The schemes that this end has beside those that are compiled in.
+#[derive(Clone, Debug, Default)]
+pub struct Brought {
+    /// The schemes.
+    pub schemes: Vec<&'static Scheme>,
+    /// What messages call the flow.
+    pub flow: String,
+}
+
+impl PartialEq for Brought {
+    fn eq(&self, other: &Brought) -> bool {
+        let same = |(own, other): (&&Scheme, &&Scheme)| std::ptr::eq(*own, *other);
+        self.schemes.len() == other.schemes.len() && self.schemes.iter().zip(&other.schemes).all(same)
+    }
+}
+
+impl Eq for Brought {}
+
+impl FlowSpec {
+    /// The scheme that it names, if that is not compiled in.
+    fn own_scheme(&self) -> Option<&'static Scheme> {
+        let (_, cc) = self.settings.iter().rfind(|(key, _)| key == "cc")?;
+        self.foreign.schemes.iter().copied().find(|scheme| scheme.name == cc.trim_matches('"'))
+    }
+
+    /// The flow as its receiver is told of it: as it is, unless its controller is this end's own.
+    #[must_use]
+    pub fn for_receiver(&self) -> FlowSpec {
+        let Some((scheme, model)) = self.own_scheme().and_then(|scheme| Some((scheme, self.model().ok()?))) else {
+            return self.clone();
+        };
+        let is_its = |key: &str| {
+            let whole = key.split('.').next().unwrap_or_default();
+            ["cc", "params"].contains(&whole) || SHARED.contains(&whole)
+        };
+        let mut settings: Vec<_> = self.settings.iter().filter(|(key, _)| !is_its(key)).cloned().collect();
+        settings.extend(self.filled(&SHARED));
+        settings.push(("cc".to_owned(), format!("\"{}\"", stand_in(scheme, &model.transport))));
+        FlowSpec { settings, foreign: Brought::default(), ..self.clone() }
+    }
+}
+
+/// A controller that is compiled in, and whose receiver does the same.
+fn stand_in(scheme: &Scheme, transport: &Transport) -> &'static str {
+    match (scheme.machine, transport) {
+        (Machine::Tcp(_), Transport::Tcp { config, .. }) => match config.recovery {
+            Recovery::Tahoe => "tahoe",
+            Recovery::NewReno => "newreno",
+            Recovery::Sack if config.profile == paceline_control::Profile::Rfc => "sack",
+            _ => "reno",
+        },
+        (Machine::Rtp, Transport::Rtp { config, .. }) if config.settings.feedback == RtpFeedback::Reports => "lda-plus",
+        (Machine::Rtp, _) => "nada",
+        _ => "tfrc",
+    }
+}

@@ -1,0 +1,338 @@
+//! What a controller in Python is told: each event a small object, times in seconds and rates in bits a second.
+
+use paceline_control::monitor::Monitored;
+use paceline_control::rtp::{Fate, RtpEvent};
+use paceline_control::{
+    Interval as Sending, LostSegment, PathView as View, RateSample, TcpEvent, TfrcEvent, Threshold,
+};
+use paceline_units::{Span, Time};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+
+fn seconds(span: Span) -> f64 {
+    span.as_secs_f64()
+}
+
+/// Seconds since the run's beginning.
+pub fn instant(time: Time) -> f64 {
+    time.0 as f64 / 1e9
+}
+
+/// Classes of events: fields, a constructor for tests of controllers, patterns for `match`, and how they show themselves.
+macro_rules! events {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident: $of:ty),* $(,)? })+) => {
+        $(
+            $(#[$doc])*
+            #[pyclass(frozen, get_all, module = "paceline.events")]
+            #[derive(Debug)]
+            pub struct $name { $($field: $of),* }
+
+            #[pymethods]
+            impl $name {
+                #[new]
+                #[allow(clippy::too_many_arguments, reason = "an event has as many fields as it has")]
+                fn new($($field: $of),*) -> $name {
+                    $name { $($field),* }
+                }
+
+                #[classattr]
+                #[pyo3(name = "__match_args__")]
+                fn match_args(py: Python<'_>) -> PyResult<Py<PyAny>> {
+                    let names: Vec<&str> = vec![$(stringify!($field)),*];
+                    pyo3::types::PyTuple::new(py, names)?.into_py_any(py)
+                }
+
+                fn __repr__(&self) -> String {
+                    let fields: Vec<String> = vec![$(format!("{}={:?}", stringify!($field), self.$field)),*];
+                    format!("{}({})", stringify!($name), fields.join(", "))
+                }
+            }
+        )+
+
+        /// Adds the classes to the module.
+        pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $(module.add_class::<$name>()?;)+
+            module.add_class::<Arrivals>()
+        }
+    };
+}
+
+events! {
+    /// What a controller may see of its path: seconds, and segments of `segment_bytes` of payload. `srtt_s` is zero
+    /// before the first sample (RFC 6298), `rttvar_s` of TCP alone; `acked` is the next segment that the receiver
+    /// expects, `next` the next to send in order; `receive_window` is 2**32 - 1 where there is none.
+    PathView {
+        now_s: f64, srtt_s: f64, rttvar_s: f64, min_rtt_s: f64, in_flight: u32, acked: u32, next: u32,
+        receive_window: u32, segment_bytes: u32,
+    }
+    /// The connection stands; `window` is the initial window in segments.
+    Established { window: f64 }
+    /// New data are acknowledged, outside of recovery: how many segments, what was in flight before, and the round-
+    /// trip time of the newest of them, unless it is ambiguous (Karn).
+    Acked { segments: u32, in_flight: u32, rtt_s: Option<f64> }
+    /// The same during recovery, under profiles ns2-linux and linux.
+    Repaired { segments: u32, rtt_s: Option<f64> }
+    /// One more duplicate in Vegas' recovery.
+    Duplicate {}
+    /// A loss, found without a timeout: at most once a window of data. `duplicates` is by how many the window is to
+    /// be inflated, zero where the machine does it; `again`: this loss is not the segment's first.
+    Lost { duplicates: u32, again: bool }
+    /// A partial acknowledgement (RFC 6582, 3.2): the window is to shrink by so many segments.
+    Deflate { segments: u32 }
+    /// Recovery is over; a window above `at_most` would let a burst out.
+    Recovered { at_most: f64 }
+    /// The last reduction was for nothing (RFC 4015), under profile linux: window and threshold before it.
+    Undo { window: f64, threshold: f64 }
+    /// The retransmission timer has expired; `cut`: the threshold is to be cut too.
+    Timeout { cut: bool }
+    /// The receiver echoes a mark (RFC 3168), at most once a window of data.
+    EcnEcho {}
+    /// Sending begins again after nothing was in flight for so long, under profile linux.
+    Resumed { idle_s: f64, app_limited: bool }
+    /// Nothing was sent for longer than the timeout (RFC 5681, 4.1); `window` is the restart window.
+    Idle { window: f64 }
+    /// A sample of the delivery rate (RS of draft-ietf-ccwg-bbr), with `needs` deliveries: volumes in bytes.
+    Delivery {
+        total: u64, newly_acked: u64, newly_lost: u64, newly_marked: u32, prior_delivered: u64, delivered: u64,
+        interval_s: f64, rtt_s: Option<f64>, tx_in_flight: u64, lost: u64, app_limited: bool, prior_in_flight: u64,
+        in_flight: u64, window_limited: bool,
+    }
+    /// A segment that was found lost, and what was known when it left, with `needs` deliveries: volumes in bytes.
+    LostOne { seq: u32, size: u64, total: u64, tx_in_flight: u64, lost: u64, app_limited: bool }
+    /// What an interval was like, with `every`: bytes acknowledged and lost, marks, timeouts, and round-trip times:
+    /// mean, least, greatest. `loss` is the share lost of what was acknowledged or lost.
+    Interval {
+        duration_s: f64, acked_bytes: u64, lost_bytes: u64, marked: u32, timeouts: u32, rtt_s: Option<f64>,
+        least_rtt_s: Option<f64>, most_rtt_s: Option<f64>, delivery_bps: f64, loss: f64, app_limited: bool,
+    }
+    /// A sender on TFRC begins, without a round-trip sample yet.
+    Started {}
+    /// A receiver's report on TFRC: R_sample, t_RTO, X_recv and p of RFC 5348.
+    RateReport {
+        rtt_s: f64, timeout_s: f64, receive_rate_bps: f64, loss_event_rate: f64, data_limited: bool,
+    }
+    /// The nofeedback timer has expired (RFC 5348, 4.4).
+    NoFeedback { data_limited: bool }
+    /// A sender on RTP begins: bytes of a full packet on the wire, and the mean time between reports.
+    SessionStarted { packet_bytes: u64, report_interval_s: f64 }
+    /// A receiver's report on RTP (RFC 3550): the share lost since the one before it, and the bottleneck's rate, if
+    /// the receiver measures it.
+    MediaReport {
+        loss: f64, rtt_s: Option<f64>, since_s: f64, bottleneck_bps: Option<f64>, data_limited: bool,
+    }
+    /// What has become of a packet of `size` bytes on the wire, of which the application wrote `payload`. `arrived_s`
+    /// is by the receiver's clock, None if it does not tell; neither `arrived` nor `lost`: its feedback was lost
+    /// itself.
+    PacketFate {
+        number: u32, sent_s: f64, size: u64, payload: u64, ends_frame: bool, probe: Option<u32>, arrived: bool,
+        lost: bool, arrived_s: Option<f64>, marked: bool,
+    }
+    /// No feedback has come for `silence` intervals, or for one more.
+    Silence {}
+    /// The application has written a frame of `size` bytes on the wire, with `tells_sending`.
+    FrameWritten { size: u64 }
+    /// A packet has left, with `tells_sending`; `in_flight` are bytes with it.
+    PacketSent { number: u32, size: u64, payload: u64, in_flight: u64 }
+}
+
+/// Feedback on single packets (RFC 8888, or transport-wide): those whose fate is known now, the round-trip time of
+/// the last one, what waits at the sender, how long its oldest frame has, and the bytes in flight.
+#[pyclass(frozen, get_all, module = "paceline.events")]
+#[derive(Debug)]
+pub struct Arrivals {
+    packets: Vec<Py<PacketFate>>,
+    rtt_s: Option<f64>,
+    since_s: f64,
+    backlog_bytes: u64,
+    waiting_s: f64,
+    in_flight_bytes: u64,
+    data_limited: bool,
+}
+
+#[pymethods]
+impl Arrivals {
+    #[new]
+    #[allow(clippy::too_many_arguments, reason = "an event has as many fields as it has")]
+    fn new(
+        packets: Vec<Py<PacketFate>>,
+        rtt_s: Option<f64>,
+        since_s: f64,
+        backlog_bytes: u64,
+        waiting_s: f64,
+        in_flight_bytes: u64,
+        data_limited: bool,
+    ) -> Arrivals {
+        Arrivals { packets, rtt_s, since_s, backlog_bytes, waiting_s, in_flight_bytes, data_limited }
+    }
+
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    fn match_args() -> (&'static str, &'static str) {
+        ("packets", "rtt_s")
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Arrivals({} packets, rtt_s={:?})", self.packets.len(), self.rtt_s)
+    }
+}
+
+impl PathView {
+    /// As the core has it.
+    #[inline]
+    pub fn of(path: &View) -> PathView {
+        PathView {
+            now_s: instant(path.now),
+            srtt_s: seconds(path.srtt),
+            rttvar_s: seconds(path.rttvar),
+            min_rtt_s: seconds(path.min_rtt),
+            in_flight: path.in_flight,
+            acked: path.acked,
+            next: path.next,
+            receive_window: path.receive_window,
+            segment_bytes: path.segment,
+        }
+    }
+}
+
+fn is_limited(interval: Sending) -> bool {
+    interval == Sending::DataLimited
+}
+
+/// An event of TCP's machine.
+pub fn of_tcp(py: Python<'_>, event: &TcpEvent) -> PyResult<Py<PyAny>> {
+    match *event {
+        TcpEvent::Acked { segments, in_flight, rtt } => {
+            Acked { segments, in_flight, rtt_s: rtt.map(seconds) }.into_py_any(py)
+        }
+        TcpEvent::Established { window } => Established { window }.into_py_any(py),
+        TcpEvent::Repaired { segments, rtt } => Repaired { segments, rtt_s: rtt.map(seconds) }.into_py_any(py),
+        TcpEvent::Duplicate => Duplicate {}.into_py_any(py),
+        TcpEvent::Lost { duplicates, again } => Lost { duplicates, again }.into_py_any(py),
+        TcpEvent::Deflate { segments } => Deflate { segments }.into_py_any(py),
+        TcpEvent::Recovered { at_most } => Recovered { at_most }.into_py_any(py),
+        TcpEvent::Undo { window, threshold } => Undo { window, threshold }.into_py_any(py),
+        TcpEvent::Timeout(threshold) => Timeout { cut: threshold == Threshold::Cut }.into_py_any(py),
+        TcpEvent::EcnEcho => EcnEcho {}.into_py_any(py),
+        TcpEvent::Resumed { idle, app_limited } => Resumed { idle_s: seconds(idle), app_limited }.into_py_any(py),
+        TcpEvent::Idle { window } => Idle { window }.into_py_any(py),
+    }
+}
+
+/// A sample of the delivery rate.
+pub fn of_delivery(sample: &RateSample) -> Delivery {
+    Delivery {
+        total: sample.total,
+        newly_acked: sample.newly_acked,
+        newly_lost: sample.newly_lost,
+        newly_marked: sample.newly_marked,
+        prior_delivered: sample.prior_delivered,
+        delivered: sample.delivered,
+        interval_s: seconds(sample.interval),
+        rtt_s: sample.rtt.map(seconds),
+        tx_in_flight: sample.tx_in_flight,
+        lost: sample.lost,
+        app_limited: sample.app_limited,
+        prior_in_flight: sample.prior_in_flight,
+        in_flight: sample.in_flight,
+        window_limited: sample.window_limited,
+    }
+}
+
+/// What an interval was like.
+pub fn of_interval(told: &Monitored) -> Interval {
+    Interval {
+        duration_s: seconds(told.duration),
+        acked_bytes: told.acked,
+        lost_bytes: told.lost,
+        marked: told.marked,
+        timeouts: told.timeouts,
+        rtt_s: told.rtt(),
+        least_rtt_s: told.least_rtt.map(seconds),
+        most_rtt_s: told.most_rtt.map(seconds),
+        delivery_bps: told.delivery_rate() * 8.0,
+        loss: told.loss(),
+        app_limited: told.app_limited,
+    }
+}
+
+/// A segment that was found lost.
+pub fn of_lost(lost: &LostSegment) -> LostOne {
+    let LostSegment { seq, size, total, tx_in_flight, lost, app_limited } = *lost;
+    LostOne { seq, size, total, tx_in_flight, lost, app_limited }
+}
+
+/// An event of TFRC's machine.
+pub fn of_tfrc(py: Python<'_>, event: &TfrcEvent) -> PyResult<Py<PyAny>> {
+    match *event {
+        TfrcEvent::Started => Started {}.into_py_any(py),
+        TfrcEvent::Report(report) => RateReport {
+            rtt_s: seconds(report.rtt),
+            timeout_s: seconds(report.timeout),
+            receive_rate_bps: report.receive_rate * 8.0,
+            loss_event_rate: report.loss_event_rate,
+            data_limited: is_limited(report.interval),
+        }
+        .into_py_any(py),
+        TfrcEvent::NoFeedback { interval } => NoFeedback { data_limited: is_limited(interval) }.into_py_any(py),
+    }
+}
+
+/// An event of RTP's machine; none for a tick, which has a method of its own.
+pub fn of_rtp(py: Python<'_>, event: &RtpEvent) -> PyResult<Option<Py<PyAny>>> {
+    Ok(Some(match event {
+        RtpEvent::Tick => return Ok(None),
+        RtpEvent::Started(session) => {
+            SessionStarted { packet_bytes: session.packet.bytes(), report_interval_s: seconds(session.interval) }
+                .into_py_any(py)?
+        }
+        RtpEvent::Report(report) => MediaReport {
+            loss: report.loss.0,
+            rtt_s: report.rtt.map(seconds),
+            since_s: seconds(report.since),
+            bottleneck_bps: report.bottleneck.map(|rate| rate.bps()),
+            data_limited: is_limited(report.interval),
+        }
+        .into_py_any(py)?,
+        RtpEvent::Arrivals(told) => {
+            let fate = |packet: &paceline_control::PacketFate| {
+                let (arrived_s, marked) = match packet.fate {
+                    Fate::Arrived { at, marked } => (at.map(instant), marked),
+                    Fate::Lost | Fate::Unknown => (None, false),
+                };
+                let of = packet.packet;
+                let fate = PacketFate {
+                    number: of.number,
+                    sent_s: instant(packet.sent),
+                    size: of.size.bytes(),
+                    payload: of.payload.bytes(),
+                    ends_frame: of.ends_frame,
+                    probe: of.probe,
+                    arrived: matches!(packet.fate, Fate::Arrived { .. }),
+                    lost: packet.fate == Fate::Lost,
+                    arrived_s,
+                    marked,
+                };
+                Py::new(py, fate)
+            };
+            Arrivals {
+                packets: told.packets.iter().map(fate).collect::<PyResult<_>>()?,
+                rtt_s: told.rtt.map(seconds),
+                since_s: seconds(told.since),
+                backlog_bytes: told.backlog.bytes(),
+                waiting_s: seconds(told.waiting),
+                in_flight_bytes: told.in_flight.bytes(),
+                data_limited: is_limited(told.interval),
+            }
+            .into_py_any(py)?
+        }
+        RtpEvent::Silence => Silence {}.into_py_any(py)?,
+        RtpEvent::Frame { size } => FrameWritten { size: size.bytes() }.into_py_any(py)?,
+        RtpEvent::Sent { packet, in_flight } => PacketSent {
+            number: packet.number,
+            size: packet.size.bytes(),
+            payload: packet.payload.bytes(),
+            in_flight: in_flight.bytes(),
+        }
+        .into_py_any(py)?,
+    }))
+}

@@ -1,0 +1,125 @@
+//! Controllers written in Python: a class becomes a scheme, an object of it a controller.
+//!
+//! The machine around a controller reads its window or rate for every packet, so these lie in the object's Rust half: the base
+//! classes [`window::WindowController`], [`rate::RateController`] and [`media::MediaController`] refuse what no machine can use
+//! where it is assigned, and Python is called for events alone. Look first at `window.rs`.
+
+pub mod events;
+pub mod media;
+pub mod random;
+pub mod rate;
+pub mod scheme;
+pub mod window;
+
+use paceline_control::foreign::Given;
+use paceline_control::{Failure, GaugeUnit, Gauges};
+use paceline_units::Time;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use random::Random;
+use std::cell::Cell;
+
+/// Adds the classes to the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    events::add(module)?;
+    module.add_class::<random::Random>()?;
+    module.add_class::<scheme::Scheme>()?;
+    module.add_class::<Base>()?;
+    module.add_class::<window::WindowController>()?;
+    module.add_class::<rate::RateController>()?;
+    module.add_class::<media::MediaController>()
+}
+
+/// What every controller's object is given before its own `__init__` runs.
+#[pyclass(subclass, get_all, name = "_Controller", module = "paceline._core")]
+#[derive(Debug)]
+pub struct Base {
+    pub random: Py<Random>,
+    pub flow: String,
+    pub profile: &'static str,
+}
+
+impl Base {
+    /// For an object that somebody makes by hand, as tests do.
+    pub fn by_hand(py: Python<'_>) -> PyResult<Base> {
+        let random = Py::new(py, Random::of(paceline_random::Stream::new(0, "controller")))?;
+        Ok(Base { random, flow: String::new(), profile: paceline_control::Profile::Rfc.name() })
+    }
+}
+
+/// A number that a controller has set, if a machine can use it.
+pub fn usable(name: &str, value: f64, least: f64, most: f64, unit: &str) -> PyResult<f64> {
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(PyValueError::new_err(format!("{name} = {value} is not from {least} to {most:e} {unit}")))
+}
+
+/// The gauges of one scheme: attributes by name and unit.
+pub type GaugeNames = &'static [(&'static str, GaugeUnit)];
+
+/// What all controllers in Python share: whose they are, and how they fail.
+#[derive(Debug)]
+pub struct Callbacks {
+    flow: String,
+    gauges: GaugeNames,
+    /// When it was last called: of what goes wrong when gauges are read.
+    now: Cell<Time>,
+}
+
+impl Callbacks {
+    pub fn new(given: &Given, gauges: GaugeNames) -> Callbacks {
+        Callbacks { flow: given.flow.clone(), gauges, now: Cell::new(Time::ZERO) }
+    }
+
+    /// Calls into Python; an exception ends the run.
+    #[inline]
+    pub fn call<T>(&self, now: Time, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
+        self.now.set(now);
+        match Python::attach(work) {
+            Ok(done) => done,
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    #[cold]
+    fn fail(&self, error: &PyErr) -> ! {
+        let problem = Python::attach(|py| traceback(py, error));
+        Failure { flow: self.flow.clone(), at: self.now.get(), problem }.end_run()
+    }
+
+    /// Tells the attributes that the class names as gauges.
+    pub fn gauges(&self, object: &Py<PyAny>, to: &mut dyn Gauges) {
+        if self.gauges.is_empty() {
+            return;
+        }
+        let values = self.call(self.now.get(), |py| {
+            let object = object.bind(py);
+            let value = |(name, _): &(&'static str, GaugeUnit)| -> PyResult<f64> {
+                Ok(object.getattr(*name)?.extract::<Option<f64>>()?.unwrap_or(f64::NAN))
+            };
+            self.gauges.iter().map(value).collect::<PyResult<Vec<f64>>>()
+        });
+        for ((name, unit), value) in self.gauges.iter().zip(values) {
+            to.gauge(name, *unit, value);
+        }
+    }
+}
+
+/// An exception as Python shows it.
+fn traceback(py: Python<'_>, error: &PyErr) -> String {
+    let value = error.value(py);
+    // PyO3 keeps the traceback beside the exception
+    let whole = value.setattr("__traceback__", error.traceback(py));
+    let lines = whole
+        .and_then(|()| py.import("traceback"))
+        .and_then(|module| module.call_method1("format_exception", (value,)))
+        .and_then(|lines| lines.extract::<Vec<String>>());
+    let text = lines.map_or_else(|_| error.to_string(), |lines| lines.concat());
+    format!("\n{}", text.trim_end())
+}
+
+/// A method of an object, if it has it.
+pub fn method(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Py<PyAny>>> {
+    Ok(object.getattr_opt(name)?.map(Bound::unbind))
+}

@@ -1,0 +1,156 @@
+"""`paceline conform`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from paceline.cli import documents, layout
+from paceline.cli.options import AsJson
+from paceline.cli.progress import progress
+
+if TYPE_CHECKING:
+    from paceline.conform import Found
+
+FAILED = 1
+
+
+def conform(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CC]",
+            help="A built-in controller, FILE.py:CLASS, FILE.so:NAME, python:MODULE:CLASS.",
+            show_default=False,
+        ),
+    ] = None,
+    check: Annotated[
+        list[str] | None,
+        typer.Option("--check", metavar="C", help="Run this check alone; repeatable.", show_default=False),
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="NAME=VALUE", help="A parameter; repeatable.", show_default=False),
+    ] = None,
+    runs: Annotated[int, typer.Option("--runs", metavar="K", help="Seeds of each check.")] = 3,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The first of them.")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Where the scenarios of what fails go. Default: out/conform-NAME.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the checks.")] = False,
+) -> None:
+    """Hold a controller to what every one must bear: loss, reordering, idle times, tiny and huge paths, silence, ...
+
+    The same for built-in controllers, classes of Python and shared libraries. Of each check that fails the scenario is
+    written, which `paceline run` runs. Exit codes: 0 all pass, 1 one fails, 2 a mistake of the request.
+
+    \b
+    Examples:
+      paceline conform --list
+      paceline conform cubic
+      paceline conform examples/controllers/reno_twin.py
+      paceline conform vegas --check loss --check outage --param alpha=2 --param beta=4
+    """
+    from paceline import conform as kit
+    from paceline import foreign
+    from paceline.errors import PacelineError
+
+    if listing:
+        _list(kit.checks())
+        return
+    if name is None:
+        raise PacelineError(
+            "which controller? A built-in one, FILE.py:CLASS or FILE.so; --list lists the checks"
+        )
+    cc = foreign.named(name)
+    with progress("conform", "checks") as show:
+        found = kit.run(
+            cc, checks=check or [], runs=runs, seed=seed, params=_parameters(param or []), progress=show
+        )
+    folder = out or Path("out") / f"conform-{_short(cc)}"
+    written = kit.write(found, folder)
+    if as_json:
+        documents.say({"cc": cc, "checks": [_entry(one, folder) for one in found]})
+    else:
+        _show(cc, found, written)
+    if any(one.wrong for one in found):
+        raise typer.Exit(FAILED)
+
+
+def _parameters(texts: list[str]) -> dict[str, Any]:
+    from paceline.scenario import assignments
+
+    def value(text: str) -> Any:
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+
+    return {name: value(text) for name, text in assignments(texts).items()}
+
+
+def _short(cc: str) -> str:
+    """A name for a folder: "python:examples/reno.py:Reno" is "reno.py-Reno"."""
+    return Path(cc.partition(":")[2] or cc).name.replace(":", "-")
+
+
+def _list(checks: dict[str, str]) -> None:
+    table = layout.plain()
+    for head in ("check", "asks"):
+        table.add_column(head, overflow="fold")
+    for name, asks in checks.items():
+        table.add_row(Text(name), Text(asks))
+    layout.stdout().print(table)
+
+
+def _verdict(one: Found) -> str:
+    if one.wrong:
+        return "fail"
+    return "left out" if one.skipped else "pass"
+
+
+def _show(cc: str, found: list[Found], written: list[Path]) -> None:
+    console = layout.stdout()
+    table = layout.plain()
+    for head in ("check", "verdict", "asks"):
+        table.add_column(head, overflow="fold")
+    for one in found:
+        table.add_row(Text(one.check), Text(_verdict(one)), Text(one.skipped or one.asks))
+    console.print(table)
+    files = {path.stem: path for path in written}
+    for one in (one for one in found if one.wrong):
+        seed, words = next(iter(one.wrong.items()))
+        seeds = ", ".join(map(str, one.wrong))
+        layout.say(console, f"\n{one.check}, seed{'s' if len(one.wrong) > 1 else ''} {seeds}: {words}")
+        again = (
+            ["paceline", "run", str(files[one.check]), "--seed", str(seed)]
+            if one.check in files
+            else ["paceline", "conform", cc, "--check", one.check, "--runs", "1", "--seed", str(seed)]
+        )
+        layout.say(console, f"  {shlex.join(again)}")
+    failed = sum(bool(one.wrong) for one in found)
+    passed = sum(_verdict(one) == "pass" for one in found)
+    layout.say(console, f"\n{cc}: {passed} pass, {failed} fail, {len(found) - passed - failed} left out")
+
+
+def _entry(one: Found, folder: Path) -> dict[str, Any]:
+    entry: dict[str, Any] = {"check": one.check, "verdict": _verdict(one), "asks": one.asks}
+    if one.skipped:
+        entry["left_out"] = one.skipped
+    if one.wrong:
+        entry["wrong"] = [{"seed": seed, "what": words} for seed, words in one.wrong.items()]
+        if one.scenario:
+            entry["scenario"] = str(folder / f"{one.check}.toml")
+    return entry

@@ -1,0 +1,562 @@
+"""`paceline.conform`: what every controller must bear, built in or your own, in Python, C or Rust.
+
+Each check is a scenario that any controller of its kind can be expected to come through (loss, reordering, idle times,
+tiny and huge paths, marks, a path that falls silent, ...) and a modest thing that is asked of it; one tells it events
+with extreme numbers. What fails leaves its scenario as a file that anyone can run. The bounds are ours: far below what
+the built-in controllers do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paceline import _core, files, foreign
+from paceline.arguments import checked
+from paceline.errors import ControllerError, InternalError, PacelineError
+from paceline.results import RunRecord
+from paceline.scenario import Schemes, toml_value
+from paceline.sweeping import Progress
+
+EVENTS = 3000
+"""Events of the check `extremes`."""
+RATE_EVERY_S = 0.5
+
+_APPS = {"rtp": '{ kind = "encoder", frame_rate = 30, max_rate = "4 Mbit/s" }'}
+"""What a flow of a machine carries; the others' is endless."""
+
+Judge = Callable[["Run"], str | None]
+"""What is wrong with a run, in words, or nothing."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a check, as it is judged."""
+
+    machine: str
+    record: RunRecord
+
+    @property
+    def flow(self) -> Mapping[str, Any]:
+        """The row of the controller's flow, the first of several."""
+        return next(row for row in self.record.summary["flows"] if row["flow"] == "own")
+
+    def sent_bps(self, from_s: float, to_s: float) -> float:
+        """The mean rate at which it sent between two instants, of payload."""
+        return self._mean("send_rate_bps", from_s, to_s)
+
+    def came_bps(self, from_s: float, to_s: float) -> float:
+        """The mean rate at which its data were delivered between two instants."""
+        return self._mean("goodput_bps", from_s, to_s)
+
+    def _mean(self, column: str, from_s: float, to_s: float) -> float:
+        rates = self.record.series["rate"]
+        own = rates.filter(
+            (rates["flow"] == "own") & (rates["time_s"] > from_s + 1e-6) & (rates["time_s"] <= to_s + 1e-6)
+        )
+        mean = own[column].fill_nan(None).mean()
+        return float(mean) if isinstance(mean, int | float) else 0.0
+
+
+def _rate(bps: float) -> str:
+    for unit, size in (("Mbit/s", 1e6), ("kbit/s", 1e3)):
+        if bps >= size:
+            return f"{bps / size:.3g} {unit}"
+    return f"{bps:.3g} bit/s"
+
+
+def moves(least_bps: float, media_bps: float | None = None) -> Judge:
+    """At least this goodput; of media at least `media_bps`."""
+
+    def judge(run: Run) -> str | None:
+        least = media_bps if run.machine == "rtp" and media_bps is not None else least_bps
+        got = run.flow["goodput_bps"] or 0.0
+        return None if got >= least else f"goodput {_rate(got)}, less than {_rate(least)}"
+
+    return judge
+
+
+def loses_less_than(share: float) -> Judge:
+    """Less than this share of its packets lost."""
+
+    def judge(run: Run) -> str | None:
+        lost = run.flow["loss_rate"] or 0.0
+        return None if lost < share else f"{lost:.1%} of its packets lost, not less than {share:.0%}"
+
+    return judge
+
+
+def recovers(before: tuple[float, float], after: tuple[float, float], share: float) -> Judge:
+    """Delivers after something at least this share of what it did before."""
+
+    def judge(run: Run) -> str | None:
+        was, now = run.came_bps(*before), run.came_bps(*after)
+        if was > 0 and now >= share * was:
+            return None
+        return f"{_rate(now)} after it, less than {share:.0%} of the {_rate(was)} before it"
+
+    return judge
+
+
+def slows_down(before: tuple[float, float], during: tuple[float, float], share: float) -> Judge:
+    """Sends at most this share of what it did before, when nothing comes back."""
+
+    def judge(run: Run) -> str | None:
+        was, now = run.sent_bps(*before), run.sent_bps(*during)
+        if now <= share * was:
+            return None
+        return (
+            f"sends {_rate(now)} while nothing comes back, more than {share:.0%} of the {_rate(was)} before"
+        )
+
+    return judge
+
+
+def both_move(least_bps: float) -> Judge:
+    """Of two flows alike each has at least this."""
+
+    def judge(run: Run) -> str | None:
+        got = [row["goodput_bps"] or 0.0 for row in run.record.summary["flows"] if row["flow"] == "own"]
+        return (
+            None
+            if min(got) >= least_bps
+            else f"one of two alike has {_rate(min(got))}, less than {_rate(least_bps)}"
+        )
+
+    return judge
+
+
+def waits_less_than(seconds: float, rate_bps: float) -> Judge:
+    """The mean queue of the bottleneck, in time at its rate."""
+
+    def judge(run: Run) -> str | None:
+        waits = max(row["mean_bytes"] for row in run.record.summary["queues"]) * 8 / rate_bps
+        if waits < seconds:
+            return None
+        return f"the mean queue is {waits * 1e3:.1f} ms, not less than {seconds * 1e3:g} ms"
+
+    return judge
+
+
+@dataclass(frozen=True)
+class Check:
+    """A scenario, and what is asked of a controller in it."""
+
+    key: str
+    asks: str
+    duration_s: float = 20.0
+    rate: str = "10 Mbit/s"
+    delay: str = "20 ms"
+    link: str = 'queue = { kind = "droptail", limit = "50 ms" }'
+    """Keys of the link beside these two."""
+    flow: str = ""
+    """Keys of the flow."""
+    more: str = ""
+    """Tables beside."""
+    judges: Sequence[Judge] = ()
+    machines: frozenset[str] = frozenset(["tcp", "tfrc", "rtp", "acks"])
+    warmup_s: float = 0.0
+
+    def text(self, cc: str, machine: str, params: Mapping[str, Any]) -> str:
+        """Its scenario."""
+        app = _APPS.get(machine)
+        own = [f"cc = {json.dumps(cc)}", self.flow]
+        if app and "app =" not in self.flow:
+            own.append(f"app = {app}")
+        if params:
+            own.append(f"params = {toml_value(params)}")
+        return "\n".join(
+            [
+                f"# paceline conform {cc}: {self.asks}.",
+                f'name = "{self.key}"',
+                f'duration = "{self.duration_s:g} s"',
+                f'warmup = "{self.warmup_s:g} s"',
+                "[link.bottleneck]",
+                f'rate = "{self.rate}"' if self.rate else "",
+                f'delay = "{self.delay}"',
+                self.link,
+                "[flow.own]",
+                *own,
+                self.more,
+            ]
+        )
+
+
+_TCP = frozenset(["tcp"])
+_MEDIA = frozenset(["rtp"])
+
+CHECKS = (
+    Check(
+        "alone",
+        "alone on 10 Mbit/s and 40 ms it fills half of it (media 100 kbit/s), and loses less than a tenth",
+        warmup_s=5,
+        judges=(moves(5e6, 1e5), loses_less_than(0.1)),
+    ),
+    Check(
+        "loss",
+        "one packet in fifty is lost: 200 kbit/s",
+        link='loss = { rate = "2 %" }',
+        judges=(moves(2e5, 5e4),),
+    ),
+    Check(
+        "heavy-loss",
+        "three packets in ten are lost: something arrives",
+        link='loss = { rate = "30 %" }',
+        judges=(moves(100),),
+    ),
+    Check(
+        "loss-of-answers",
+        "a tenth of what comes back is lost: 200 kbit/s (media 50)",
+        link='backward = { loss = { rate = "10 %" } }',
+        judges=(moves(2e5, 5e4),),
+    ),
+    Check(
+        "reordering",
+        "one packet in twenty is held back for 10 ms: 200 kbit/s",
+        link='reorder = { rate = "5 %", extra = "10 ms" }',
+        judges=(moves(2e5, 5e4),),
+    ),
+    Check(
+        "duplicates",
+        "one packet in twenty comes twice, one in a hundred is damaged: 200 kbit/s",
+        link='duplicate = { rate = "5 %" }\ncorrupt = { rate = "1 %" }',
+        judges=(moves(2e5, 5e4),),
+    ),
+    Check(
+        "jitter",
+        "delays vary by up to 40 ms: 500 kbit/s (media 50)",
+        link='queue = { kind = "droptail", limit = "100 ms" }\ndelay_variation = { max = "40 ms" }',
+        judges=(moves(5e5, 5e4),),
+    ),
+    Check(
+        "outage",
+        "the path is down for 3 s: ten seconds later a tenth of what was there",
+        duration_s=40,
+        link='queue = { kind = "droptail", limit = "50 ms" }\noutage = [{ from = "10 s", to = "13 s" }]',
+        judges=(recovers((5, 10), (25, 40), 0.1),),
+    ),
+    Check(
+        "silence",
+        "nothing comes back from 10 s on: it sends no more than before, and the run ends",
+        duration_s=60,
+        link='queue = { kind = "droptail", limit = "50 ms" }\n'
+        'backward = { outage = [{ from = "10 s", to = "60 s" }] }',
+        judges=(slows_down((5, 10), (40, 60), 1.0),),
+    ),
+    Check(
+        "rate-drop",
+        "the link falls to a twentieth at 10 s: less than two thirds are lost from there on",
+        duration_s=40,
+        rate="",
+        link='rate_schedule = [{ at = "0 s", rate = "10 Mbit/s" }, { at = "10 s", rate = "500 kbit/s" }]\n'
+        'queue = { kind = "droptail", limit = "32 kB" }',
+        warmup_s=10,
+        judges=(loses_less_than(0.67), moves(5e4, 2e4)),
+    ),
+    Check(
+        "idle",
+        "the application pauses, for 5 s and for 10 s: afterwards a tenth of what was there",
+        duration_s=40,
+        flow='app = { kind = "ftp", limited = ['
+        '{ from = "10 s", to = "15 s", rate = "8 kbit/s" }, { from = "20 s", to = "30 s", rate = "8 kbit/s" }] }',
+        judges=(recovers((5, 10), (32, 40), 0.1),),
+        machines=_TCP,
+    ),
+    Check(
+        "pauses",
+        "the encoder pauses, for 5 s and for 10 s: afterwards a tenth of what was there",
+        duration_s=40,
+        flow='app = { kind = "encoder", frame_rate = 30, max_rate = "4 Mbit/s", pauses = ['
+        '{ from = "10 s", to = "15 s" }, { from = "20 s", to = "30 s" }] }',
+        judges=(recovers((5, 10), (32, 40), 0.1),),
+        machines=_MEDIA,
+    ),
+    Check(
+        "pages",
+        "it carries web pages, connection after connection",
+        flow='app = { kind = "web", gap = "500 ms", mean_size = "50 kB" }',
+        judges=(moves(1e5),),
+        machines=_TCP,
+    ),
+    Check(
+        "tiny",
+        "20 kbit/s, a round trip of a second and room for three packets: something arrives",
+        duration_s=60,
+        rate="20 kbit/s",
+        delay="500 ms",
+        link='queue = { kind = "droptail", limit = "4500 B" }',
+        judges=(moves(500),),
+    ),
+    Check(
+        "huge",
+        "10 Gbit/s and 200 ms: the run ends",
+        duration_s=5,
+        rate="10 Gbit/s",
+        delay="100 ms",
+        link='queue = { kind = "droptail", limit = "10 ms" }',
+        judges=(moves(1e4),),
+    ),
+    Check(
+        "short",
+        "a round trip of 20 us: the run ends",
+        duration_s=2,
+        rate="100 Mbit/s",
+        delay="10 us",
+        link='queue = { kind = "droptail", limit = "1 ms" }',
+        judges=(moves(1e5, 1e4),),
+    ),
+    Check(
+        "marks",
+        "a queue that marks (CoDel) stays below three times its target of 5 ms, once it is settled",
+        duration_s=40,
+        warmup_s=20,
+        link='queue = { kind = "codel", limit = "100 packets", ecn = true }',
+        flow="ecn = true",
+        judges=(waits_less_than(0.015, 10e6),),
+        machines=_TCP,
+    ),
+    Check(
+        "small-window",
+        "the receiver's window is 4 segments: nothing is lost",
+        flow="receive_window = 4",
+        judges=(loses_less_than(1e-9), moves(2e5)),
+        machines=_TCP,
+    ),
+    Check(
+        "two",
+        "two of it share a link, one ten seconds later: neither starves",
+        duration_s=60,
+        warmup_s=30,
+        flow='count = 2\nstart = ["0 s", "10 s"]',
+        judges=(both_move(1e5),),
+    ),
+    Check(
+        "beside-cubic",
+        "beside CUBIC it is not starved: 20 kbit/s",
+        duration_s=60,
+        warmup_s=30,
+        more='[flow.other]\ncc = "cubic"',
+        judges=(moves(2e4),),
+    ),
+)
+"""The checks that are scenarios."""
+
+EXTREMES = "extremes"
+SAME = "same-bits"
+BOUNDS = "bounds"
+
+_OTHERS = {
+    EXTREMES: f"{EVENTS} events with extreme numbers: it decides nothing that no machine can use",
+    SAME: "the same seed gives the same bits: its draws are its own stream's",
+    BOUNDS: "each parameter at its least and its most: the run ends",
+}
+
+
+def checks() -> dict[str, str]:
+    """What is checked: the checks' names and what they ask."""
+    return {check.key: check.asks for check in CHECKS} | _OTHERS
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a check came to: what was wrong, seed by seed; nothing: it passes."""
+
+    check: str
+    asks: str
+    wrong: Mapping[int, str] = field(default_factory=dict)
+    skipped: str = ""
+    """Why it does not apply."""
+    scenario: str = ""
+    """The text of the scenario that shows it."""
+
+    @property
+    def passes(self) -> bool:
+        """Whether nothing was wrong."""
+        return not self.wrong
+
+
+@checked()
+def run(
+    cc: str,
+    *,
+    checks: Sequence[str] = (),
+    runs: int = 3,
+    seed: int = 1,
+    params: Mapping[str, Any] | None = None,
+    schemes: Schemes | None = None,
+    progress: Progress | None = None,
+) -> list[Found]:
+    """Holds a controller to what every one must bear, each check with `runs` seeds from `seed` on.
+
+    `cc` is a built-in controller, "python:FILE:CLASS", "library:FILE", or a name in `schemes`; `checks` names some of
+    `paceline.conform.checks()`, by default all. Raises ControllerError for what is no controller, PacelineError for an
+    unknown check, Interrupted on Ctrl-C.
+    """
+    known = _all_checks()
+    if unknown := [name for name in checks if name not in known]:
+        raise PacelineError(f"there is no check {unknown[0]}; there are {', '.join(known)}")
+    subject = Subject.of(cc, params or {}, schemes or {})
+    wanted = list(checks) or list(known)
+    found = []
+    for done, name in enumerate(wanted):
+        if progress:
+            progress(done, len(wanted))
+        found.append(subject.check(name, range(seed, seed + runs)))
+    if progress:
+        progress(len(wanted), len(wanted))
+    return found
+
+
+_all_checks = checks
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A controller that is held to it."""
+
+    cc: str
+    about: Mapping[str, Any]
+    """What `paceline.controllers()` says of one."""
+    own: _core.Scheme | None
+    params: Mapping[str, Any]
+    schemes: Schemes
+
+    @classmethod
+    def of(cls, cc: str, params: Mapping[str, Any], schemes: Schemes) -> Subject:
+        """Of its name. Raises ControllerError, PacelineError."""
+        own = None
+        if cc in schemes:
+            try:
+                own = foreign.scheme(cc, schemes[cc])
+            except ValueError as error:
+                raise ControllerError(str(error)) from None
+        elif foreign.is_own(cc):
+            own = foreign.load(cc)
+        built_in = {one["name"]: one for one in json.loads(_core.schemes())}
+        if own is None and cc not in built_in:
+            raise PacelineError(
+                f"there is no controller {cc}; your own is python:FILE:CLASS or library:FILE, and `paceline "
+                "controllers` lists the others"
+            )
+        about = built_in[cc] if own is None else json.loads(own.json())
+        if about["machine"] == "udp":
+            raise PacelineError(f"{cc} controls nothing: there is nothing to hold it to")
+        return cls(cc, about, own, params, schemes)
+
+    def check(self, name: str, seeds: Sequence[int]) -> Found:
+        """What a check comes to."""
+        if name == EXTREMES:
+            return self._extremes(seeds)
+        if name == SAME:
+            return self._same(seeds)
+        if name == BOUNDS:
+            return self._bounds(seeds[0])
+        check = next(check for check in CHECKS if check.key == name)
+        if self.about["machine"] not in check.machines:
+            return Found(name, check.asks, skipped=f"is not of a controller on {self.about['machine']}")
+        return self._scenario(check, seeds)
+
+    def _scenario(self, check: Check, seeds: Sequence[int]) -> Found:
+        text = self._text(check)
+        try:
+            loaded = self._load(text)
+        except PacelineError as error:
+            if "flow.own" not in str(error):
+                raise
+            return Found(check.key, check.asks, skipped=str(error).partition("flow.own")[2].lstrip("."))
+        wrong = {}
+        for seed in seeds:
+            try:
+                output = _core.run(loaded, seed, ["rate"], RATE_EVERY_S)
+            except (ControllerError, InternalError) as error:
+                wrong[seed] = _words(error, seed)
+                continue
+            run = Run(self.about["machine"], RunRecord.of(seed, output))
+            if said := [words for judge in check.judges if (words := judge(run))]:
+                wrong[seed] = "; ".join(said)
+        return Found(check.key, check.asks, wrong, scenario=text)
+
+    def _load(self, text: str) -> _core.Scenario:
+        """The scenario, without a word on what has no effect with this controller."""
+        return _core.Scenario.parse(text, ".", "conform", [], list(self.schemes.items()))
+
+    def _text(self, check: Check, params: Mapping[str, Any] | None = None) -> str:
+        return check.text(self.cc, self.about["machine"], {**self.params, **(params or {})})
+
+    def _extremes(self, seeds: Sequence[int]) -> Found:
+        if self.about["machine"] == "acks":
+            return Found(EXTREMES, _OTHERS[EXTREMES], skipped="is not of a controller on acks")
+        wrong = {}
+        for seed in seeds:
+            try:
+                _core.extremes(self.cc, seed, EVENTS, self.own)
+            except (ValueError, ControllerError, InternalError) as error:
+                wrong[seed] = str(error).strip()
+        return Found(EXTREMES, _OTHERS[EXTREMES], wrong)
+
+    def _same(self, seeds: Sequence[int]) -> Found:
+        text = self._text(next(check for check in CHECKS if check.key == "loss"))
+        loaded = self._load(text)
+        wrong = {}
+        for seed in seeds:
+            try:
+                first, again = (_core.run(loaded, seed, [], RATE_EVERY_S).summary_json for _ in range(2))
+            except (ControllerError, InternalError) as error:
+                wrong[seed] = _words(error, seed)
+                continue
+            if first != again:
+                wrong[seed] = "two runs of one seed differ: it draws from somewhere else, or reads a clock"
+        return Found(SAME, _OTHERS[SAME], wrong, scenario=text)
+
+    def _bounds(self, seed: int) -> Found:
+        alone = next(check for check in CHECKS if check.key == "alone")
+        wrong: dict[int, str] = {}
+        shown = ""
+        said = []
+        for parameter in self.about["params"]:
+            for value in _extreme(parameter):
+                text = self._text(alone, {parameter["name"]: value})
+                try:
+                    _core.run(self._load(text), seed, [], RATE_EVERY_S)
+                except (ControllerError, InternalError) as error:
+                    said.append(f"{parameter['name']} = {value}: {_words(error, seed)}")
+                    shown = shown or text
+                except PacelineError:
+                    continue  # a value that goes with others alone
+        if said:
+            wrong[seed] = "; ".join(said)
+        skipped = "" if self.about["params"] else "it has no parameters"
+        return Found(BOUNDS, _OTHERS[BOUNDS], wrong, skipped, shown)
+
+
+def _words(error: PacelineError, seed: int) -> str:
+    """What a run says, without its name and seed."""
+    text = str(error)
+    return text.partition(f", seed {seed}: ")[2] or text
+
+
+def _extreme(parameter: Mapping[str, Any]) -> list[Any]:
+    match parameter["kind"]:
+        case "number":
+            return [parameter["min"], parameter["max"]]
+        case "whole":
+            return [int(parameter["min"]), int(parameter["max"])]
+        case "switch":
+            return [True, False]
+        case _:
+            return list(parameter["names"])
+
+
+def write(found: Sequence[Found], out: str | Path) -> list[Path]:
+    """Writes the scenario of each check that failed, DIR/CHECK.toml; what was written. Raises StorageError."""
+    written = []
+    for one in found:
+        if one.wrong and one.scenario:
+            path = Path(out) / f"{one.check}.toml"
+            files.make_directory(path.parent)
+            files.write_whole(path, one.scenario + "\n")
+            written.append(path)
+    return written
