@@ -193,6 +193,8 @@ KINDS: dict[str, Kind] = {
     "to": TEXT,
     "to_s": SECONDS,
     "transfers": CALL,
+    "until": Kind('text as "goodput_bps 1 %", or a list of such', lambda v: _is_text(v) or _is_list(v)),
+    "most": Kind("a whole number from 20", _is_whole, operator.index),
     "vary": Kind(
         'a dict of TOML paths and lists of values, as {"flow.media.cc": ["newreno", "vegas"]}', _is_vary
     ),

@@ -22,6 +22,7 @@ import polars as pl
 from paceline import _core
 from paceline.errors import ControllerError, PacelineError
 from paceline.results import RunRecord
+from paceline.series import series_tables
 from paceline.threads import THREADS
 
 _GRACE_S = 10.0
@@ -31,7 +32,7 @@ BATCH_S = 2.0
 """How long a batch should take: handing it over then costs little, and little is lost with it."""
 _MOST_BATCH = 2000
 _AHEAD = 2
-"""Batches that each worker has, the one that it is at among them."""
+"""Runs, or batches, that each worker has, the one that it is at among them."""
 _TRIES = 3
 """How often a batch is handed over whose worker was lost."""
 
@@ -78,8 +79,8 @@ class Threads:
         self._running: dict[Future[Made], tuple[int, _core.Watch]] = {}
 
     def wants(self) -> int:
-        # No more than the workers take: what is submitted early would have to be called back.
-        return self._workers - len(self._running)
+        # one more than each worker is at: none waits for the next
+        return _AHEAD * self._workers - len(self._running)
 
     def hand(self, numbers: Sequence[int]) -> None:
         for number in numbers:
@@ -154,10 +155,8 @@ def make(batch: Batch) -> Answer:
         except ControllerError as error:
             done.append((number, None, {}, str(error)))
             continue
-        record = RunRecord.of(seed, output)
-        done.append(
-            (number, output.summary_json, {kind: _arrow(t) for kind, t in record.series.items()}, None)
-        )
+        recorded = {kind: _arrow(table) for kind, table in series_tables(output.series).items()}
+        done.append((number, output.summary_json, recorded, None))
     return Answer(done, time.monotonic() - began)
 
 
@@ -241,7 +240,10 @@ class Batches:
                 raise
             except Exception as error:
                 if not _lost_a_worker(error):
-                    raise
+                    raise PacelineError(
+                        f"a worker cannot make runs ({error}): Paceline {_core.version()} has to be installed where "
+                        "they are made"
+                    ) from error
                 if handed.tries >= _TRIES:
                     raise PacelineError(
                         f"a worker was lost {handed.tries} times at the same {len(handed.numbers)} runs ({error}): "

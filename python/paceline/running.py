@@ -9,10 +9,20 @@ from typing import Any
 from paceline.arguments import checked
 from paceline.errors import PacelineError
 from paceline.executing import ExecutorLike
+from paceline.precision import parsed, run_until
 from paceline.results import Recording, Results
 from paceline.scenario import ScenarioLike, Schemes, load, written
 from paceline.store import Kept, claim
-from paceline.sweeping import RECORD_EVERY_S, Pcap, Point, Progress, check_recordings, run_points, seeds_from
+from paceline.sweeping import (
+    MOST,
+    RECORD_EVERY_S,
+    Pcap,
+    Point,
+    Progress,
+    check_recordings,
+    run_points,
+    seeds_from,
+)
 
 
 @checked()
@@ -29,6 +39,8 @@ def run(
     out: str | Path | None = None,
     pcap: str | Path | None = None,
     pcap_at: Sequence[str] = (),
+    until: str | Sequence[str] = (),
+    most: int = MOST,
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
@@ -41,12 +53,17 @@ def run(
     as pcapng, as they leave and reach hosts: those named in `pcap_at`, or all. `schemes` maps names that flows have in
     `cc` to classes of yours. `executor`, any `concurrent.futures.Executor` or a name as "dask=ADDRESS"
     (`paceline.executing.opened`), makes the runs elsewhere.
+    With `until`, as "goodput_bps 1 %" or several, seeds are added until the 95 % intervals of those measures are that
+    narrow, `most` runs at most (`paceline.precision`).
     Raises ScenarioError, ControllerError, PacelineError, StorageError, Interrupted.
     """
     if pcap is not None and runs != 1:
         raise PacelineError(f"a capture holds one run, not {runs}: leave out pcap, or runs")
     if pcap is None and pcap_at:
         raise PacelineError("pcap_at without pcap: name the capture's file")
+    untils = parsed(until)
+    if untils and pcap is not None:
+        raise PacelineError("a capture holds one run: leave out pcap, or until")
     loaded = load(scenario, set, schemes)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     what = {
@@ -56,21 +73,25 @@ def run(
         "seeds": seeds,
         "record": check_recordings(record, record_every_s),
         "record_every_s": record_every_s,
+        **({"until": [one.text for one in untils], "most": most} if untils else {}),
     }
     # Several are kept as they end; of one the results of the run before it stay until its own are there.
-    several = runs > 1
+    several = runs > 1 or bool(untils)
     with Kept(what, out if several else None, over=True) as kept, claim(None if several else out, "run"):
-        records = run_points(
-            [Point(loaded)],
-            seeds,
-            record=record,
-            record_every_s=record_every_s,
-            workers=workers,
-            executor=executor,
-            store=kept.store,
-            progress=progress,
-            pcap=None if pcap is None else Pcap(Path(pcap), pcap_at),
-        )
+        how: dict[str, Any] = {
+            "record": record,
+            "record_every_s": record_every_s,
+            "workers": workers,
+            "executor": executor,
+            "store": kept.store,
+            "progress": progress,
+        }
+        if untils:
+            records = run_until([Point(loaded)], seeds[0], untils, least=runs, most=most, **how)
+            kept.manifest["seeds"] = [record.seed for record in records]
+        else:
+            captured = None if pcap is None else Pcap(Path(pcap), pcap_at)
+            records = run_points([Point(loaded)], seeds, pcap=captured, **how)
         results = Results(records, kept.manifest)
         if out is not None:
             results.write(out)

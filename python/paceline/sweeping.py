@@ -28,8 +28,10 @@ from paceline.store import Kept, Store
 from paceline.warned import warn
 
 RECORD_EVERY_S = 0.02
-MOST_RUNS = 1_000_000
 """Default interval of recordings, in seconds."""
+MOST_RUNS = 1_000_000
+MOST = 1000
+"""Runs of a point at most where a precision is asked for, unless told otherwise."""
 
 _LOOK_S = 0.1
 _WORTH_PROCESSES_S = 4.0
@@ -350,6 +352,8 @@ def sweep(
     fresh: bool = False,
     shard: tuple[int, int] = (1, 1),
     executor: ExecutorLike | None = None,
+    until: str | Sequence[str] = (),
+    most: int = MOST,
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
@@ -360,9 +364,15 @@ def sweep(
     stopped goes on where it was; at the end the directory holds the tables too. `shard` (k, n) makes part k of n of the
     runs, as one of n machines does: `out` then has no tables, and `merge` makes one sweep of the parts. `executor`, any
     `concurrent.futures.Executor` or a name as "dask=ADDRESS" (`paceline.executing.opened`), makes the runs elsewhere.
+    With `until`, as "goodput_bps 1 %" or several, each point gets seeds until the 95 % intervals of those measures are
+    that narrow, `most` at most: those that scatter more get more (`paceline.precision`).
     Raises ScenarioError, PacelineError, StorageError, Interrupted.
     """
-    part = Shard(*shard)
+    from paceline.precision import parsed, run_until  # noqa: PLC0415 (it stands on this module)
+
+    part, untils = Shard(*shard), parsed(until)
+    if untils and part.parts > 1:
+        raise PacelineError("a shard has the runs that it was given: leave out until, or shard")
     if part.parts > 1 and out is None:
         raise PacelineError(
             "a shard's runs are for others to merge: give out, the directory where they are kept"
@@ -380,17 +390,20 @@ def sweep(
         "record": check_recordings(record, record_every_s),
         "record_every_s": record_every_s,
         **({"shard": list(shard)} if part.parts > 1 else {}),
+        **({"until": [one.text for one in untils], "most": most} if untils else {}),
     }
     with Kept(what, out, fresh=fresh) as kept:
-        records = run_points(
-            points,
-            seeds,
-            record=record,
-            record_every_s=record_every_s,
-            workers=workers,
-            store=kept.store,
-            progress=progress,
-            shard=part,
-            executor=executor,
-        )
+        how: dict[str, Any] = {
+            "record": record,
+            "record_every_s": record_every_s,
+            "workers": workers,
+            "store": kept.store,
+            "progress": progress,
+            "executor": executor,
+        }
+        if untils:
+            records = run_until(points, seeds[0], untils, least=runs, most=most, **how)
+            kept.manifest["seeds"] = sorted({record.seed for record in records})
+        else:
+            records = run_points(points, seeds, shard=part, **how)
         return kept.results(records) if part.parts == 1 else Results(records, kept.manifest)

@@ -52,6 +52,16 @@ ExecutorName = Annotated[
         show_default=False,
     ),
 ]
+Until = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--until",
+        metavar="MEASURE PRECISION",
+        help='Add seeds until an interval is that narrow: "goodput_bps 1 %", "rtt_mean_s of film 0.5 ms"; repeatable.',
+        show_default=False,
+    ),
+]
+Most = Annotated[int, typer.Option("--most", metavar="K", help="Runs at most with --until.")]
 Record = Annotated[
     str,
     typer.Option(

@@ -37,7 +37,7 @@ REASONS = (
 """Reasons for drops, in the order in which a table has them; others follow."""
 
 
-def path(  # noqa: PLR0917 (options of a command, not arguments of a call)
+def path(
     path: Annotated[
         str | None,
         typer.Argument(

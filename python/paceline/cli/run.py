@@ -14,11 +14,13 @@ from paceline.cli.options import (
     AsJson,
     ExecutorName,
     File,
+    Most,
     Out,
     Record,
     RecordEvery,
     Seed,
     Set,
+    Until,
     Workers,
     kinds,
     span,
@@ -29,7 +31,7 @@ from paceline.quantities import quantity
 from paceline.results import SERIES, Results
 from paceline.running import run as run_scenario
 from paceline.scenario import ScenarioLike, assignments, parse
-from paceline.sweeping import check_recordings
+from paceline.sweeping import MOST, check_recordings
 
 NAME = "standard input"
 """What a scenario is called that is read from there."""
@@ -64,6 +66,8 @@ def run(
     as_json: AsJson = False,
     workers: Workers = None,
     executor: ExecutorName = None,
+    until: Until = None,
+    most: Most = MOST,
 ) -> None:
     """Run a scenario and print what it measured.
 
@@ -73,6 +77,7 @@ def run(
     Examples:
       paceline run examples/coffee-shop.toml
       paceline run examples/coffee-shop.toml --runs 10 --set flow.film.cc=vegas
+      paceline run examples/coffee-shop.toml --until "goodput_bps of film 2 %"
       paceline run examples/coffee-shop.toml --record cwnd,queue --out out/coffee
       paceline run examples/coffee-shop.toml --json > coffee.json
       paceline run examples/tfrc.toml --pcap t.pcapng --pcap-at "sack[0].sink"
@@ -94,6 +99,8 @@ def run(
             record_every_s=every_s,
             workers=workers,
             executor=executor,
+            until=until or [],
+            most=most,
             out=out,
             pcap=pcap,
             pcap_at=pcap_at or [],

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from paceline.results import Results
 
 
-def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
+def send(
     host: Annotated[
         str,
         typer.Argument(

@@ -16,10 +16,12 @@ from paceline.cli.options import (
     AsJson,
     ExecutorName,
     File,
+    Most,
     Record,
     RecordEvery,
     Seed,
     Set,
+    Until,
     Vary,
     Workers,
     kinds,
@@ -31,7 +33,7 @@ from paceline.errors import PacelineError
 from paceline.interval import Interval, interval
 from paceline.results import Results
 from paceline.scenario import assignments, load
-from paceline.sweeping import Shard
+from paceline.sweeping import MOST, Shard
 from paceline.sweeping import sweep as run_sweep
 
 _SHOWN = {
@@ -112,6 +114,8 @@ def sweep(
     as_json: AsJson = False,
     workers: Workers = None,
     executor: ExecutorName = None,
+    until: Until = None,
+    most: Most = MOST,
 ) -> None:
     """Run a scenario at every combination of some values.
 
@@ -144,6 +148,8 @@ def sweep(
             record_every_s=every_s,
             workers=workers,
             executor=executor,
+            until=until or [],
+            most=most,
             out=directory,
             fresh=fresh,
             shard=(shard.part, shard.parts),
