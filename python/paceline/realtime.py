@@ -87,7 +87,7 @@ def emulate(
         where = Path(name)
         files.write_whole(where / "scenario.toml", scenario.path_toml())
         # what the ends run: with controllers of the user's own, also those of a script
-        files.write_whole(where / _SCENARIO, cloudpickle.dumps(scenario))
+        files.write_whole(where / _SCENARIO, pickle.dumps((sys.path, cloudpickle.dumps(scenario))))
         for trace, text in scenario.traces():
             target = where / trace
             if not target.is_relative_to(where) or ".." in Path(trace).parts:
@@ -533,7 +533,10 @@ def near(folder: str, number: str, every_s: str) -> None:
 
 
 def _kept(where: Path) -> _core.Scenario:
-    scenario = pickle.loads((where / _SCENARIO).read_bytes())  # noqa: S301 (this program wrote it)
+    path, kept = pickle.loads((where / _SCENARIO).read_bytes())  # noqa: S301 (this program wrote it)
+    # modules of controllers lie where the script that brought them found them
+    sys.path += [place for place in path if place not in sys.path]
+    scenario = pickle.loads(kept)  # noqa: S301
     assert isinstance(scenario, _core.Scenario)
     return scenario
 
