@@ -145,7 +145,7 @@ def test_what_the_intervals_hold(
     draw: Draw, asked: str, least: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The share of intervals with the mean, 1, in them: 400 times stopped, within 2 of its own standard errors (0.011)
-    of what was measured over 4000 (docs/measures.md)."""
+    of what was measured over 1000 (docs/measures.md)."""
     random = np.random.default_rng(5)
     values: dict[int, float] = {}
 

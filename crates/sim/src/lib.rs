@@ -12,6 +12,7 @@ pub mod coupling;
 mod cut;
 pub mod e_model;
 pub mod endpoint;
+pub mod environment;
 pub mod expand;
 pub mod gauges;
 pub mod graph;

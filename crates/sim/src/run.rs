@@ -475,7 +475,7 @@ fn join_rates(series: Vec<Series>) -> Vec<Series> {
     series
 }
 
-fn in_words(model: &Model, error: GraphError) -> RunError {
+pub(crate) fn in_words(model: &Model, error: GraphError) -> RunError {
     match error {
         GraphError::Unreachable(from, to, flow) => ExpandError::Unreachable {
             flow: model.flows[flow].name.clone(),

@@ -117,6 +117,23 @@ impl Document {
         Ok(())
     }
 
+    /// A flow gets another controller, without the parameters of the one before.
+    ///
+    /// # Errors
+    /// If there is no such flow.
+    pub fn hand_over(&mut self, flow: &str, cc: &str) -> Result<(), ScenarioError> {
+        let flows = self.table.get_mut("flow").and_then(Value::as_table_mut);
+        let Some(table) = flows.and_then(|flows| flows.get_mut(flow)).and_then(Value::as_table_mut) else {
+            let flows = self.table.get("flow").and_then(Value::as_table);
+            let names = listed(flows.into_iter().flatten().map(|(name, _)| name.as_str()));
+            let problem = format!("there is no such flow (flows: {names})");
+            return Err(self.error(vec![Mistake::new(join("flow", flow), problem)]));
+        };
+        table.insert("cc".into(), Value::String(cc.into()));
+        table.remove("params");
+        Ok(())
+    }
+
     /// Flows whose controllers are not compiled in (`is_own` tells by the name) get others: they are never run, and only the path
     /// below them is wanted.
     pub fn without(&mut self, is_own: impl Fn(&str) -> bool) {
