@@ -9,6 +9,7 @@ mod calls;
 mod describe;
 #[cfg(target_os = "linux")]
 mod endpoint;
+mod environment;
 #[cfg(target_os = "linux")]
 mod gateway;
 #[cfg(target_os = "linux")]
@@ -37,6 +38,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     panics::keep_to_ourselves();
     module.add_class::<scenario::Scenario>()?;
     own::add(module)?;
+    module.add_class::<environment::Environments>()?;
+    module.add_function(wrap_pyfunction!(environment::features, module)?)?;
     module.add_function(wrap_pyfunction!(own::scheme::extremes, module)?)?;
     module.add_class::<calls::CallLog>()?;
     module.add_class::<run::Watch>()?;

@@ -4,6 +4,7 @@ use crate::own::scheme::Scheme;
 use crate::{InternalError, ScenarioError, panics};
 use paceline_live::scenario::{open, trace};
 use paceline_sim::Recording;
+use paceline_sim::environment::{Acts, Environment, Step};
 use paceline_sim::scenario::{self as core, Document, Mistake};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -74,6 +75,19 @@ impl Scenario {
         traces.dedup();
         let checked = Arc::new(checked);
         Ok(Scenario { document, file, base, traces, classes, foreign, warnings, cut_short, recordable, checked })
+    }
+}
+
+impl Scenario {
+    /// An environment of it, in which an agent decides for a flow.
+    pub fn environment(&self, flow: &str, acts: Acts, step: Step) -> PyResult<Environment> {
+        let mut read = |name: &str| {
+            let known = self.traces.iter().find(|(of, _)| of == name);
+            known
+                .map(|(_, text)| text.clone())
+                .ok_or_else(|| format!("{name} was not read when the scenario was loaded"))
+        };
+        tried(|| Environment::new(self.document.clone(), &mut read, &self.foreign, (flow, acts, step)))
     }
 }
 

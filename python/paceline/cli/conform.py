@@ -61,7 +61,7 @@ def conform(
       paceline conform --list
       paceline conform cubic
       paceline conform examples/controllers/reno_twin.py
-      paceline conform vegas --check loss --check outage --param alpha=2 --param beta=4
+      paceline conform vegas --check loss --param alpha=2 --param beta=4
     """
     from paceline import conform as kit
     from paceline import foreign

@@ -1,0 +1,168 @@
+//! Environments for learners: several at once, stepped without the interpreter lock, told in NumPy's memory.
+
+use crate::scenario::Scenario;
+use crate::{ControllerError, InternalError, ScenarioError, panics};
+use paceline_sim::RunError;
+use paceline_sim::environment::{Acts, Environment, FEATURES, Step, Stepped};
+use paceline_units::Span;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::{Mutex, PoisonError};
+
+/// The names of what a step tells, in order.
+#[pyfunction]
+pub fn features() -> Vec<&'static str> {
+    FEATURES.to_vec()
+}
+
+/// Several environments of one scenario, each with a run of its own.
+#[pyclass(frozen, module = "paceline._core")]
+pub struct Environments {
+    all: Mutex<Vec<Environment>>,
+    many: usize,
+    workers: usize,
+    duration_s: f64,
+}
+
+/// What a step or a reset came to.
+type Told = Result<Stepped, RunError>;
+
+#[pymethods]
+impl Environments {
+    /// `many` of a scenario, in which the agent decides for `flow`: `acts` "window" or "rate", each `step_s` seconds or
+    /// `step_segments` acknowledged segments; `workers` threads step them.
+    #[new]
+    #[pyo3(signature = (scenario, flow, acts, many = 1, step_s = None, step_segments = None, workers = 1))]
+    fn new(
+        scenario: &Scenario,
+        flow: &str,
+        acts: &str,
+        many: usize,
+        step_s: Option<f64>,
+        step_segments: Option<u32>,
+        workers: usize,
+    ) -> PyResult<Environments> {
+        let acts = match acts {
+            "window" => Acts::Window,
+            "rate" => Acts::Rate,
+            other => return Err(PyValueError::new_err(format!("acts = {other}: window or rate"))),
+        };
+        let step = match (step_s, step_segments) {
+            (Some(seconds), None) if (1e-5..=1e4).contains(&seconds) => Step::Time(Span::from_secs_f64(seconds)),
+            (None, Some(segments)) if segments > 0 => Step::Segments(segments),
+            _ => return Err(PyValueError::new_err("a step is of 10 us to 10000 s, or of one segment or more")),
+        };
+        let all: Vec<Environment> =
+            (0..many.max(1)).map(|_| scenario.environment(flow, acts, step)).collect::<PyResult<_>>()?;
+        let duration_s = all[0].duration().as_secs_f64();
+        Ok(Environments { many: all.len(), workers: workers.max(1), duration_s, all: Mutex::new(all) })
+    }
+
+    /// How many there are.
+    #[getter]
+    fn many(&self) -> usize {
+        self.many
+    }
+
+    /// How long a run is, in seconds.
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.duration_s
+    }
+
+    /// Begins runs in these environments with these seeds; their rows of `told` are what is known when the flow begins.
+    #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+    fn reset(&self, py: Python<'_>, which: Vec<usize>, seeds: Vec<u64>, told: PyBuffer<f64>) -> PyResult<()> {
+        if which.len() != seeds.len() || which.iter().any(|place| *place >= self.many) {
+            return Err(PyValueError::new_err(format!("environments 0 to {}, and a seed for each", self.many - 1)));
+        }
+        let done = self.each(py, |place, environment| {
+            let of = which.iter().position(|wanted| *wanted == place)?;
+            Some(environment.reset(seeds[of]))
+        })?;
+        self.fill(py, done, &told, None)
+    }
+
+    /// A step in each environment, but for those whose decision is not a number: `decisions` in segments or bit/s. Rows of
+    /// `told` are what it was like; of `ends` whether the flow has sent all, and whether the run is over.
+    #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+    fn step(&self, py: Python<'_>, decisions: PyBuffer<f64>, told: PyBuffer<f64>, ends: PyBuffer<u8>) -> PyResult<()> {
+        let decisions = decisions.to_vec(py)?;
+        if decisions.len() != self.many {
+            return Err(PyValueError::new_err(format!("{} decisions for {} environments", decisions.len(), self.many)));
+        }
+        let done = self.each(py, |place, environment| {
+            let decision = decisions[place];
+            (!decision.is_nan()).then(|| environment.step(decision))
+        })?;
+        self.fill(py, done, &told, Some(&ends))
+    }
+}
+
+impl Environments {
+    /// Does the same in each environment, on as many threads as there are workers.
+    fn each(
+        &self,
+        py: Python<'_>,
+        work: impl Fn(usize, &mut Environment) -> Option<Told> + Sync,
+    ) -> PyResult<Vec<Option<Told>>> {
+        let done = py.detach(|| {
+            panics::guarded(|| {
+                let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+                let share = all.len().div_ceil(self.workers.min(all.len()));
+                if share == all.len() {
+                    return all.iter_mut().enumerate().map(|(place, one)| work(place, one)).collect();
+                }
+                let work = &work;
+                std::thread::scope(|scope| {
+                    let parts = all.chunks_mut(share).enumerate().map(|(part, chunk)| {
+                        scope.spawn(move || {
+                            let places = (part * share..).zip(chunk);
+                            places.map(|(place, one)| work(place, one)).collect::<Vec<_>>()
+                        })
+                    });
+                    let parts: Vec<_> = parts.collect();
+                    let joined = parts
+                        .into_iter()
+                        .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                    joined.flatten().collect()
+                })
+            })
+        });
+        done.map_err(|panic| InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it.")))
+    }
+
+    fn fill(
+        &self,
+        py: Python<'_>,
+        done: Vec<Option<Told>>,
+        told: &PyBuffer<f64>,
+        ends: Option<&PyBuffer<u8>>,
+    ) -> PyResult<()> {
+        let width = FEATURES.len();
+        let (mut rows, mut flags) = (told.to_vec(py)?, ends.map(|ends| ends.to_vec(py)).transpose()?);
+        if rows.len() != self.many * width || flags.as_ref().is_some_and(|flags| flags.len() != 2 * self.many) {
+            let shapes = format!("told has the shape ({}, {width}), ends ({}, 2)", self.many, self.many);
+            return Err(PyValueError::new_err(shapes));
+        }
+        for (place, stepped) in done.into_iter().enumerate() {
+            let Some(stepped) = stepped else { continue };
+            let stepped = stepped.map_err(|error| match error {
+                RunError::Controller(failure) => ControllerError::new_err(failure.to_string()),
+                RunError::Cancelled => PyValueError::new_err(format!("environment {place} has no run: reset it first")),
+                other => ScenarioError::new_err(other.to_string()),
+            })?;
+            rows[place * width..][..width].copy_from_slice(&stepped.features);
+            if let Some(flags) = &mut flags {
+                flags[2 * place] = stepped.is_done.into();
+                flags[2 * place + 1] = stepped.is_over.into();
+            }
+        }
+        told.copy_from_slice(py, &rows)?;
+        if let (Some(ends), Some(flags)) = (ends, flags) {
+            ends.copy_from_slice(py, &flags)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,43 @@
+"""Learning to control congestion: any scenario as an environment of Gymnasium's, any flow the agent.
+
+    import gymnasium, paceline.gym
+    env = gymnasium.make("paceline/Scenario-v0", scenario="x.toml", flow="mine", reward={"goodput": 1, "delay": 5})
+
+Needs the extra: `pip install "paceline[gym]"`. Look first at `environment.py`; `pieces.py` has what an agent may
+see, do and be paid for.
+"""
+
+from __future__ import annotations
+
+try:
+    import gymnasium
+except ImportError as error:
+    raise ImportError('paceline.gym needs Gymnasium: pip install "paceline[gym]"') from error
+
+from paceline.gym.environment import LINK, FlowEnv, FlowVectorEnv
+from paceline.gym.pieces import ACTIONS, FEATURES, OBSERVATIONS, REWARDS, Action, Observation, Reward, Told
+
+IDS = ("paceline/Link-v0", "paceline/Scenario-v0")
+"""The environments: one flow on a link of 12 Mbit/s, and any scenario; both take the arguments of `FlowEnv`."""
+
+for _id in IDS:
+    gymnasium.register(
+        id=_id,
+        entry_point="paceline.gym.environment:FlowEnv",
+        vector_entry_point="paceline.gym.environment:FlowVectorEnv",
+    )
+
+__all__ = [
+    "ACTIONS",
+    "FEATURES",
+    "IDS",
+    "LINK",
+    "OBSERVATIONS",
+    "REWARDS",
+    "Action",
+    "FlowEnv",
+    "FlowVectorEnv",
+    "Observation",
+    "Reward",
+    "Told",
+]

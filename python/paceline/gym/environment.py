@@ -1,0 +1,295 @@
+"""Any scenario as a Gymnasium environment, alone or many at once: one flow is the agent's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from paceline import _core
+from paceline.gym import pieces
+from paceline.gym.pieces import FEATURES, Action, Array, Observation, Reward, Told
+from paceline.scenario import ScenarioLike, Schemes, load
+
+LINK = """
+name = "link"
+duration = "30 s"
+
+[link.bottleneck]
+rate = "12 Mbit/s"
+delay = "15 ms"
+queue = { kind = "droptail", limit = "50 packets" }
+
+[flow.agent]
+"""
+"""The scenario of "paceline/Link-v0": one flow on 12 Mbit/s and 30 ms."""
+
+_SEEDS = 2**62
+
+
+class _Batch:
+    """Some environments of one scenario, as both kinds of Gymnasium's stand on them."""
+
+    def __init__(
+        self,
+        many: int,
+        scenario: ScenarioLike,
+        flow: str | None,
+        *,
+        action: str | Action,
+        observation: Sequence[str | Observation],
+        history: int,
+        reward: str | Reward | Mapping[str, float],
+        step_s: float | None,
+        step_segments: int | None,
+        changes: Mapping[str, Any] | None,
+        schemes: Schemes | None,
+        workers: int,
+    ) -> None:
+        loaded = load(scenario, changes, schemes)
+        names = loaded.flow_names()
+        if flow is None:
+            flow = "agent" if "agent" in names else names[0]
+        self.action: Action = pieces.named(action, pieces.ACTIONS, "action")
+        self._seen: list[Observation] = [
+            pieces.named(one, pieces.OBSERVATIONS, "observation") for one in observation
+        ]
+        paid = reward if isinstance(reward, Mapping) else {reward: 1.0}
+        self._paid: list[tuple[Reward, float]] = [
+            (pieces.named(one, pieces.REWARDS, "reward"), weight) for one, weight in paid.items()
+        ]
+        if history < 1:
+            raise ValueError(f"history = {history}: a whole number from 1")
+        self._core = _core.Environments(
+            loaded,
+            flow,
+            self.action.acts,
+            many,
+            step_s=step_s if step_segments is None else None,
+            step_segments=step_segments,
+            workers=workers,
+        )
+        self.many = many
+        width = len(self._seen)
+        self.rows = np.zeros((many, len(FEATURES)))
+        self._before = np.zeros_like(self.rows)
+        self._ends = np.zeros((many, 2), dtype=np.uint8)
+        self._history = np.zeros((many, history, width), dtype=np.float32)
+        low = np.tile(np.array([one.low for one in self._seen], dtype=np.float32), history)
+        high = np.tile(np.array([one.high for one in self._seen], dtype=np.float32), history)
+        self.observation_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
+        self.action_space = gymnasium.spaces.Box(
+            np.float32(self.action.low), np.float32(self.action.high), (1,), dtype=np.float32
+        )
+
+    def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:
+        """Begins runs in these with these seeds."""
+        self._core.reset(list(which), list(seeds), self.rows)
+        places = list(which)
+        self._before[places] = self.rows[places]
+        self._history[places] = 0.0
+        self._observe(places)
+
+    def step(self, actions: Array, which: Sequence[int]) -> None:
+        """Takes a decision in each of these."""
+        decisions = np.full(self.many, np.nan)
+        places = list(which)
+        bounded = np.clip(actions, self.action.low, self.action.high)
+        decisions[places] = self.action.of(bounded, Told(self.rows))[places]
+        self._before[places] = self.rows[places]
+        self._core.step(decisions, self.rows, self._ends)
+        self._observe(places)
+
+    def _observe(self, places: list[int]) -> None:
+        told = Told(self.rows, self._before)
+        now = np.stack([np.broadcast_to(one.of(told), (self.many,)) for one in self._seen], axis=-1)
+        self._history[places, :-1] = self._history[places, 1:]
+        bounds = [one.low for one in self._seen], [one.high for one in self._seen]
+        self._history[places, -1] = np.clip(now[places], *bounds)
+
+    @property
+    def observations(self) -> NDArray[np.float32]:
+        """What each agent sees: the oldest step of its history first."""
+        return self._history.reshape(self.many, -1).copy()
+
+    @property
+    def rewards(self) -> Array:
+        """What each is paid for the last step."""
+        told = Told(self.rows, self._before)
+        paid = np.zeros(self.many)
+        for reward, weight in self._paid:
+            paid += weight * reward.of(told)
+        return paid
+
+    @property
+    def done(self) -> NDArray[np.bool_]:
+        """Whether each flow has sent all that it had to."""
+        return self._ends[:, 0].astype(bool)
+
+    @property
+    def over(self) -> NDArray[np.bool_]:
+        """Whether each run has come to the scenario's end."""
+        return self._ends[:, 1].astype(bool)
+
+    def told(self, place: int) -> dict[str, float]:
+        """What the last step told of one, by feature, as far as it is known."""
+        told = zip(FEATURES, self.rows[place].tolist(), strict=True)
+        return {name: value for name, value in told if not math.isnan(value)}
+
+
+class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
+    """One environment: `gymnasium.make("paceline/Scenario-v0", scenario="x.toml", flow="mine")`.
+
+    The flow's own controller is left out, and the agent decides each `step_s` seconds, or each `step_segments`
+    acknowledged segments. `action`, `observation` and `reward` name pieces of `paceline.gym.pieces`; an observation is
+    of the last `history` steps. A run is truncated at the scenario's end, and terminated where the flow has sent all.
+    `info` has what the step told, by feature. The same seed gives the same bits.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (Gymnasium's)
+
+    def __init__(
+        self,
+        scenario: ScenarioLike = LINK,
+        flow: str | None = None,
+        *,
+        action: str | Action = "rate_factor",
+        observation: Sequence[str | Observation] = pieces.AURORA,
+        history: int = 10,
+        reward: str | Reward | Mapping[str, float] = "power",
+        step_s: float = 0.03,
+        step_segments: int | None = None,
+        changes: Mapping[str, Any] | None = None,
+        schemes: Schemes | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        self.render_mode = render_mode
+        self._batch = _Batch(
+            1,
+            scenario,
+            flow,
+            action=action,
+            observation=observation,
+            history=history,
+            reward=reward,
+            step_s=step_s,
+            step_segments=step_segments,
+            changes=changes,
+            schemes=schemes,
+            workers=1,
+        )
+        self.observation_space = self._batch.observation_space
+        self.action_space = self._batch.action_space
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Begins a run with the scenario's draws of `seed`, or of one drawn by the environment's generator."""
+        super().reset(seed=seed)
+        own = int(self.np_random.integers(_SEEDS)) if seed is None else seed
+        self._batch.reset([0], [own])
+        return self._batch.observations[0], self._batch.told(0)
+
+    def step(
+        self, action: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """A decision, and what came of it."""
+        self._batch.step(np.asarray(action, dtype=np.float64).reshape(1), [0])
+        batch = self._batch
+        return (
+            batch.observations[0],
+            float(batch.rewards[0]),
+            bool(batch.done[0]),
+            bool(batch.over[0]),
+            batch.told(0),
+        )
+
+
+class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any]):
+    """Many environments at once, stepped by threads without the interpreter lock; arguments as `FlowEnv` has.
+
+    `gymnasium.make_vec("paceline/Scenario-v0", num_envs=64, ...)`. One that has ended begins anew at the next step,
+    with the next seed of its own; that step's action is of no effect (Gymnasium's next-step autoreset).
+    """
+
+    metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 (Gymnasium's)
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        scenario: ScenarioLike = LINK,
+        flow: str | None = None,
+        *,
+        action: str | Action = "rate_factor",
+        observation: Sequence[str | Observation] = pieces.AURORA,
+        history: int = 10,
+        reward: str | Reward | Mapping[str, float] = "power",
+        step_s: float = 0.03,
+        step_segments: int | None = None,
+        changes: Mapping[str, Any] | None = None,
+        schemes: Schemes | None = None,
+        workers: int = 1,
+        render_mode: str | None = None,
+    ) -> None:
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        self._batch = _Batch(
+            num_envs,
+            scenario,
+            flow,
+            action=action,
+            observation=observation,
+            history=history,
+            reward=reward,
+            step_s=step_s,
+            step_segments=step_segments,
+            changes=changes,
+            schemes=schemes,
+            workers=workers,
+        )
+        self.single_observation_space = self._batch.observation_space
+        self.single_action_space = self._batch.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._generators: list[np.random.Generator] = []
+        self._ended = np.zeros(num_envs, dtype=bool)
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Begins a run in each: with seeds seed, seed + 1, ..., or those of a list, or drawn ones."""
+        seeds = (
+            seed
+            if isinstance(seed, list)
+            else [None if seed is None else seed + n for n in range(self.num_envs)]
+        )
+        firsts = [int(np.random.default_rng().integers(_SEEDS)) if one is None else one for one in seeds]
+        self._generators = [np.random.default_rng(first) for first in firsts]
+        self._batch.reset(range(self.num_envs), firsts)
+        self._ended[:] = False
+        return self._batch.observations, self._infos()
+
+    def step(
+        self, actions: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """A decision in each, and what came of them."""
+        ended = self._ended.copy()
+        going = np.flatnonzero(~ended)
+        self._batch.step(np.asarray(actions, dtype=np.float64).reshape(self.num_envs), going.tolist())
+        anew = np.flatnonzero(ended)
+        if len(anew):
+            self._batch.reset(anew.tolist(), [int(self._generators[n].integers(_SEEDS)) for n in anew])
+        rewards = np.where(ended, 0.0, self._batch.rewards)
+        terminated = self._batch.done & ~ended
+        truncated = self._batch.over & ~ended
+        self._ended = terminated | truncated
+        return self._batch.observations, rewards, terminated, truncated, self._infos()
+
+    def _infos(self) -> dict[str, Any]:
+        return {"told": self._batch.rows.copy()}

@@ -1,0 +1,205 @@
+"""What an agent may see, do, and be paid for: named pieces, each a function of what a step tells.
+
+What a step tells is an array with a row for each environment and a column for each of `FEATURES`; see `Told`. A piece
+gives one number for each environment. Your own: `OBSERVATIONS["name"] = Observation(...)`, or pass the object in place
+of a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paceline import _core
+
+Array = NDArray[np.float64]
+FEATURES: tuple[str, ...] = tuple(_core.features())
+_PLACE = {name: place for place, name in enumerate(FEATURES)}
+
+
+class Told:
+    """What the last step told, and the one before it: `told["rtt_s"]`, `told.before["rtt_s"]`, a number for each
+    environment.
+
+    Seconds, bytes, segments and bits a second, as the names end: `time_s`, `duration_s` of the step, `acked_bytes`,
+    `lost_bytes`, `sent_bytes`, `marked_segments`, `timeouts`, `rtt_s` (the mean; not a number where nothing was
+    acknowledged), `rtt_least_s`, `rtt_most_s`, `srtt_s`, `rtt_min_s` (the least of the run), `in_flight_segments`,
+    `window_segments`, `rate_bps`, `app_limited`, `segment_bytes`, `begun`.
+    """
+
+    def __init__(self, rows: Array, before: Array | None = None) -> None:
+        self.rows = rows
+        self._before = before
+
+    def __getitem__(self, name: str) -> Array:
+        column: Array = self.rows[:, _PLACE[name]]
+        return column
+
+    @property
+    def before(self) -> Told:
+        """That of the step before; at a run's first step the same."""
+        return self if self._before is None else Told(self._before)
+
+    @property
+    def goodput_bps(self) -> Array:
+        """Bits of payload a second that were acknowledged."""
+        return _share(self["acked_bytes"] * 8, self["duration_s"])
+
+    @property
+    def sent_bps(self) -> Array:
+        """Bits of payload a second that were sent."""
+        return _share(self["sent_bytes"] * 8, self["duration_s"])
+
+    @property
+    def loss(self) -> Array:
+        """The share that was lost of what was acknowledged or lost."""
+        return _share(self["lost_bytes"], self["acked_bytes"] + self["lost_bytes"])
+
+    @property
+    def rtt(self) -> Array:
+        """The mean round-trip time in seconds; where nothing was acknowledged the smoothed one; 0 before any."""
+        return np.nan_to_num(np.where(np.isnan(self["rtt_s"]), self["srtt_s"], self["rtt_s"]))
+
+    @property
+    def queueing_s(self) -> Array:
+        """What of it is beyond the least of the run."""
+        return np.maximum(self.rtt - np.nan_to_num(self["rtt_min_s"]), 0.0)
+
+
+def _share(part: Array, whole: Array) -> Array:
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Something that an agent sees: a function of what was told, its bounds, and what it is."""
+
+    of: Callable[[Told], Array]
+    low: float
+    high: float
+    doc: str
+
+
+def _gradient(told: Told) -> Array:
+    return _share(told.rtt - told.before.rtt, told["duration_s"])
+
+
+OBSERVATIONS: dict[str, Observation] = {
+    "goodput": Observation(lambda told: told.goodput_bps / 1e7, 0.0, 1e4, "acknowledged, in 10 Mbit/s"),
+    "sent": Observation(lambda told: told.sent_bps / 1e7, 0.0, 1e4, "sent, in 10 Mbit/s"),
+    "loss": Observation(lambda told: told.loss, 0.0, 1.0, "share lost of what was acknowledged or lost"),
+    "marks": Observation(
+        lambda told: _share(told["marked_segments"] * told["segment_bytes"], told["acked_bytes"]),
+        0.0,
+        1e3,
+        "share marked of what was acknowledged",
+    ),
+    "rtt": Observation(lambda told: told.rtt, 0.0, 1e3, "mean round-trip time in seconds"),
+    "rtt_ratio": Observation(
+        lambda told: _share(told.rtt, np.nan_to_num(told["rtt_min_s"])),
+        0.0,
+        1e6,
+        "mean round-trip time by the least",
+    ),
+    "queueing": Observation(
+        lambda told: told.queueing_s, 0.0, 1e3, "round-trip time beyond the least, in seconds"
+    ),
+    "rtt_gradient": Observation(
+        _gradient, -1e6, 1e6, "change of the mean round-trip time by the step's length"
+    ),
+    "send_ratio": Observation(
+        lambda told: _share(told["sent_bytes"], told["acked_bytes"]),
+        0.0,
+        1e6,
+        "bytes sent by bytes acknowledged",
+    ),
+    "window": Observation(lambda told: told["window_segments"] / 100, 0.0, 1e5, "window in 100 segments"),
+    "in_flight": Observation(
+        lambda told: told["in_flight_segments"] / 100, 0.0, 1e6, "in flight, in 100 segments"
+    ),
+    "timeouts": Observation(lambda told: told["timeouts"], 0.0, 1e3, "retransmission timeouts"),
+}
+"""The pieces of observations, by name."""
+
+AURORA = ("rtt_gradient", "rtt_ratio", "send_ratio")
+"""What Aurora sees of each of its last ten steps (Jay and others, ICML 2019)."""
+
+
+@dataclass(frozen=True)
+class Reward:
+    """What an agent is paid for a step: a function of what was told, and what it is."""
+
+    of: Callable[[Told], Array]
+    doc: str
+
+
+def _power(told: Told) -> Array:
+    return np.log1p(told.goodput_bps / 1e6) - 0.5 * np.log1p(told.queueing_s / 0.01)
+
+
+REWARDS: dict[str, Reward] = {
+    "goodput": Reward(lambda told: told.goodput_bps / 1e7, "goodput in 10 Mbit/s"),
+    "delay": Reward(lambda told: -told.queueing_s, "minus the queueing delay, in seconds"),
+    "loss": Reward(lambda told: -told.loss, "minus the share that was lost"),
+    "power": Reward(_power, "ln(1 + goodput in Mbit/s) - ln(1 + queueing delay in 10 ms) / 2"),
+    "aurora": Reward(
+        lambda told: (
+            10 * told.goodput_bps / (8 * told["segment_bytes"].clip(1)) - 1000 * told.rtt - 2000 * told.loss
+        ),
+        "10 goodput in packets a second - 1000 round-trip time in s - 2000 loss (Jay and others, ICML 2019)",
+    ),
+}
+"""The pieces of rewards, by name; several are added up by their weights: {"goodput": 1, "delay": 5}."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """What an agent does: what its flow acts by, bounds of the number that it gives, and what that means."""
+
+    acts: str
+    """"window" or "rate"."""
+    low: float
+    high: float
+    of: Callable[[Array, Told], Array]
+    """The window in segments or the rate in bit/s that it means."""
+    doc: str
+
+
+def _factor(action: Array, now: Array) -> Array:
+    """As Aurora's: up by a share of the action, or down by it; a tenth at most."""
+    step = 0.1 * action
+    return np.where(action >= 0, now * (1 + step), now / (1 - step))
+
+
+ACTIONS: dict[str, Action] = {
+    "window": Action("window", 1.0, 1e5, lambda action, _: action, "a window in segments"),
+    "rate": Action("rate", 1e4, 1e10, lambda action, _: action, "a rate in bit/s of payload"),
+    "window_factor": Action(
+        "window",
+        -1.0,
+        1.0,
+        lambda action, told: np.maximum(_factor(action, told["window_segments"]), 1.0),
+        "the window times 1 + a / 10, or by 1 - a / 10 where a is negative",
+    ),
+    "rate_factor": Action(
+        "rate",
+        -1.0,
+        1.0,
+        lambda action, told: np.clip(_factor(action, told["rate_bps"]), 1e4, 1e10),
+        "the rate likewise",
+    ),
+}
+"""What an agent may do, by name."""
+
+
+def named(of: Any, known: Mapping[str, Any], what: str) -> Any:
+    """A piece by its name, or itself. Raises ValueError."""
+    if not isinstance(of, str):
+        return of
+    if of not in known:
+        raise ValueError(f"there is no {what} {of!r}; there are {', '.join(known)}")
+    return known[of]

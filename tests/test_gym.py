@@ -1,0 +1,241 @@
+"""Environments for learners: Gymnasium's own checks pass, the same seed gives the same bits, one or many at once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import paceline
+import paceline.gym as learning
+from paceline.errors import ControllerError, ScenarioError
+from paceline.gym import ACTIONS, FEATURES, OBSERVATIONS, REWARDS, FlowEnv, FlowVectorEnv, Observation, Told
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+SHORT = {"duration": "3 s"}
+LOSSY = learning.LINK.replace("delay =", 'loss = { rate = "1 %" }\ndelay =')
+MIDDLE = {"window": 30.0, "rate": 8e6, "window_factor": 0.3, "rate_factor": 0.3}
+
+
+def acted(env: gymnasium.Env[Any, Any], value: float, seed: int = 1, most: int = 10_000) -> list[Any]:
+    """All that a run tells under one action."""
+    observation, info = env.reset(seed=seed)
+    told: list[Any] = [(observation.tolist(), info)]
+    for _ in range(most):
+        observation, reward, terminated, truncated, info = env.step(np.array([value], dtype=np.float32))
+        told.append((observation.tolist(), reward, terminated, truncated, info))
+        if terminated or truncated:
+            break
+    return told
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_gymnasiums_own_checks_pass(action: str) -> None:
+    with warnings.catch_warnings():
+        # windows and rates are in units of their own: Gymnasium would rather have -1 to 1, which the factors are
+        warnings.filterwarnings("ignore", message=".*symmetric and normalized.*")
+        check_env(gymnasium.make("paceline/Link-v0", action=action, changes=SHORT).unwrapped)
+
+
+def test_an_episode_is_the_scenario() -> None:
+    env = gymnasium.make("paceline/Link-v0", action="rate", step_s=0.01, changes=SHORT)
+    told = acted(env, 6e6)
+    last = told[-1]
+    assert last[2:4] == (False, True)
+    assert last[4]["time_s"] == pytest.approx(3.0)
+    assert len(told) - 1 == pytest.approx(297, abs=2), "steps of 10 ms from the handshake's end on"
+    goodput = sum(step[4]["acked_bytes"] for step in told[1:]) * 8 / 3
+    assert goodput == pytest.approx(6e6, rel=0.05)
+    assert set(last[4]) <= set(FEATURES)
+
+
+def test_the_same_seed_gives_the_same_bits() -> None:
+    def one(seed: int) -> str:
+        env = gymnasium.make("paceline/Scenario-v0", scenario=LOSSY, action="window_factor", changes=SHORT)
+        return json.dumps(acted(env, 0.2, seed))
+
+    assert one(5) == one(5)
+    assert one(5) != one(6)
+
+
+def test_many_are_what_single_ones_are() -> None:
+    arguments: dict[str, Any] = {
+        "action": "rate_factor",
+        "reward": {"goodput": 1, "delay": 2},
+        "changes": SHORT,
+    }
+    many = gymnasium.make_vec(
+        "paceline/Scenario-v0", 3, "vector_entry_point", scenario=LOSSY, workers=2, **arguments
+    )
+    observation, _ = many.reset(seed=11)
+    for place in range(3):
+        single = gymnasium.make("paceline/Scenario-v0", scenario=LOSSY, **arguments)
+        own, _ = single.reset(seed=11 + place)
+        assert np.array_equal(own, observation[place])
+        if place == 0:
+            seen = [many.step(np.full((3, 1), 0.5, dtype=np.float32)) for _ in range(40)]
+        for step in seen:
+            told = single.step(np.array([0.5], dtype=np.float32))
+            assert np.array_equal(told[0], step[0][place])
+            assert told[1:4] == (step[1][place], step[2][place], step[3][place])
+
+
+def test_what_has_ended_begins_anew() -> None:
+    many = FlowVectorEnv(2, action="rate", step_s=0.1, changes=SHORT)
+    many.reset(seed=1)
+    ends = []
+    for n in range(70):
+        observation, reward, _, truncated, info = many.step(np.full((2, 1), 5e6, dtype=np.float32))
+        if truncated.any():
+            ends.append(n)
+        elif ends and n == ends[-1] + 1:
+            time_s = info["told"][:, FEATURES.index("time_s")]
+            assert (time_s < 0.1).all()
+            assert (reward == 0).all()
+            assert (observation[:, :-3] == 0).all(), "it remembers nothing of the run before"
+    assert len(ends) == 2
+    again = FlowVectorEnv(2, action="rate", step_s=0.1, changes=SHORT)
+    again.reset(seed=1)
+    for _ in range(70):
+        same = again.step(np.full((2, 1), 5e6, dtype=np.float32))
+    assert np.array_equal(same[0], observation), "the next runs' seeds follow from the first"
+
+
+def test_any_scenario_and_any_flow() -> None:
+    env = FlowEnv(EXAMPLES / "coffee-shop.toml", "film", action="window", changes={"duration": "12 s"})
+    told = acted(env, 20.0)
+    assert sum(step[4]["acked_bytes"] for step in told[1:]) > 0
+    own = FlowEnv(
+        LOSSY + '[flow.other]\ncc = "mine"\n', "agent", changes=SHORT, schemes={"mine": Fixed}, action="rate"
+    )
+    assert acted(own, 1e7)[-1][4]["rtt_s"] > 0.031, "the other one fills the queue"
+
+
+class Fixed(paceline.WindowController):
+    """A window of 60 segments"""
+
+    def on_feedback(self, event: Any, path: Any) -> None:
+        self.window = 60
+
+
+class Fails(paceline.WindowController):
+    """Fails after a second"""
+
+    def on_feedback(self, event: Any, path: Any) -> None:
+        if path.now_s > 1:
+            raise KeyError("no more")
+
+
+def test_another_flows_controller_that_fails_is_said() -> None:
+    env = FlowEnv(LOSSY + '[flow.other]\ncc = "mine"\n', "agent", changes=SHORT, schemes={"mine": Fails})
+    with pytest.raises(ControllerError, match=r"(?s)flow other\[0\] failed at .*KeyError: 'no more'"):
+        acted(env, 0.1)
+
+
+def test_a_transfer_terminates() -> None:
+    env = FlowEnv(changes={"flow.agent.app": {"kind": "ftp", "size": "200 kB"}}, action="window", step_s=0.05)
+    last = acted(env, 40.0)[-1]
+    assert last[2:4] == (True, False)
+
+
+def test_steps_by_acknowledgements() -> None:
+    env = FlowEnv(action="window", step_segments=20, changes=SHORT)
+    acked = [step[4]["acked_bytes"] / step[4]["segment_bytes"] for step in acted(env, 30.0)[1:-1]]
+    assert min(acked) >= 20
+    assert max(acked) <= 22
+
+
+@pytest.mark.parametrize("name", OBSERVATIONS)
+def test_each_observation_stays_in_its_bounds(name: str) -> None:
+    env = FlowEnv(LOSSY, observation=[name], history=2, action="rate", changes=SHORT)
+    for step in acted(env, 2e7):
+        assert env.observation_space.contains(np.array(step[0], dtype=np.float32)), step[0]
+    assert OBSERVATIONS[name].doc
+
+
+@pytest.mark.parametrize("name", REWARDS)
+def test_each_reward_is_a_number(name: str) -> None:
+    rewards = [step[1] for step in acted(FlowEnv(reward=name, action="rate", changes=SHORT), 1e7)[1:]]
+    assert np.isfinite(rewards).all()
+    assert np.std(rewards) > 0 or name in ("loss", "delay")
+
+
+def test_rewards_pay_for_what_they_say() -> None:
+    def paid(reward: str, rate: float) -> float:
+        steps = acted(FlowEnv(reward=reward, action="rate", changes=SHORT), rate)[1:]
+        return float(np.mean([step[1] for step in steps]))
+
+    assert paid("goodput", 10e6) > paid("goodput", 5e6)
+    assert paid("delay", 20e6) < paid("delay", 5e6) - 0.02
+    assert paid("loss", 20e6) < paid("loss", 5e6) == 0
+    assert paid("power", 10e6) > max(paid("power", 1e6), paid("power", 20e6))
+    assert paid("aurora", 11.5e6) > max(paid("aurora", 3e6), paid("aurora", 40e6))
+
+
+def test_pieces_of_ones_own() -> None:
+    def half(told: Told) -> Any:
+        return told["in_flight_segments"] / 2
+
+    env = FlowEnv(
+        observation=[Observation(half, 0, 1e4, "half of what is in flight")], history=1, action="window"
+    )
+    told = acted(env, 20.0, most=20)
+    assert told[-1][0][0] == pytest.approx(told[-1][4]["in_flight_segments"] / 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"flow": "nobody"}, ScenarioError, "flow.nobody: there is no such flow"),
+        ({"action": "jump"}, ValueError, "there is no action 'jump'; there are window, rate"),
+        ({"observation": ["sky"]}, ValueError, "there is no observation 'sky'"),
+        ({"reward": "money"}, ValueError, "there is no reward 'money'"),
+        ({"history": 0}, ValueError, "history = 0"),
+        ({"step_s": 0.0}, ValueError, "a step is of 10 us to 10000 s"),
+        ({"changes": {"flow.agent.count": 3}}, ScenarioError, "an agent decides for one flow"),
+    ],
+)
+def test_mistakes(arguments: dict[str, Any], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        FlowEnv(**arguments)
+
+
+def test_a_step_without_a_run_is_refused() -> None:
+    env = FlowEnv()
+    with pytest.raises(ValueError, match="environment 0 has no run: reset it first"):
+        env.step(np.array([0.0], dtype=np.float32))
+
+
+def test_the_example_trains_and_runs_what_it_learned(tmp_path: Path) -> None:
+    example = EXAMPLES / "learning" / "train.py"
+    command = [sys.executable, str(example), "--generations", "2", "--out", str(tmp_path / "policy.json")]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "generation 2: mean" in ran.stdout
+    assert [line.split()[0] for line in ran.stdout.splitlines()[-3:]] == ["learned", "cubic", "nada"]
+    kept = json.loads((tmp_path / "policy.json").read_text())
+    assert len(kept["weights"]) == 10
+    assert kept["generations"] == 2
+
+
+def test_what_was_learned_stands_with_its_numbers() -> None:
+    """docs/learning.md prints them."""
+    link = {"link.bottleneck.rate": "8 Mbit/s", "link.bottleneck.delay": "20 ms", "warmup": "5 s"}
+    queue = {"link.bottleneck.queue": {"kind": "droptail", "limit": "100 ms"}}
+    cc = {"flow.agent.cc": f"python:{EXAMPLES / 'learning' / 'policy.py'}:Learned"}
+    row = paceline.run(learning.LINK, runs=3, set=link | queue | cc).flows
+    assert row["goodput_bps"].mean() == pytest.approx(7.45e6, rel=0.01)
+    assert row["rtt_mean_s"].mean() == pytest.approx(0.0455, abs=0.0003)
+
+
+def test_without_gymnasium_the_extra_is_named() -> None:
+    code = "import sys; sys.modules['gymnasium'] = None\nimport paceline.gym"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'pip install "paceline[gym]"' in ran.stderr
