@@ -12,6 +12,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import nbclient
+import nbformat
 import numpy as np
 import polars as pl
 import pytest
@@ -301,3 +303,28 @@ def test_a_notebook_shows_progress_by_itself(monkeypatch: pytest.MonkeyPatch) ->
     paceline.run(TEXT, runs=3)
     assert shown[-1] == ""
     assert re.match(r'<progress value="\d\.\d+" max="3\.000"></progress> \d of 3 runs, 0 s', shown[0])
+
+
+@pytest.fixture
+def own_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No kernel and no settings of the user's."""
+    for name in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+
+
+@pytest.mark.usefixtures("own_kernels")
+def test_the_notebook_among_the_examples_runs_and_shows_tables_and_pictures(tmp_path: Path) -> None:
+    path = Path(__file__).parent.parent / "examples" / "notebook.ipynb"
+    book = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs for cell in code), "it is kept without outputs"
+    client = nbclient.NotebookClient(
+        book, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    )
+    client.execute()
+    for cell in code:
+        shown = [set(output.data) for output in cell.outputs if output.output_type == "execute_result"]
+        drawn = ".plot(" in cell.source or "figure(" in cell.source
+        assert len(shown) == 1, cell.source
+        assert ("image/png" if drawn else "text/html") in shown[0], (cell.source, shown)
+    assert ">gentle<" in code[-1].outputs[-1].data["text/html"], "the class of a cell led the film"

@@ -59,7 +59,7 @@ def figure(chart: Chart, width: str) -> Figure:
     per_row = min(max(1, int(across / PANEL_IN)), 3, len(chart.panels))
     rows = math.ceil(len(chart.panels) / per_row)
     with mpl.rc_context(_RC):
-        made = Figure(figsize=(across, FIRST_IN + NEXT_IN * (rows - 1)), layout="constrained")
+        made = style.Shown(figsize=(across, FIRST_IN + NEXT_IN * (rows - 1)), layout="constrained")
         FigureCanvasAgg(made)  # which measures the legends
         grid = made.subplots(rows, per_row, sharey=chart.alike, squeeze=False)
         spots: list[Axes] = list(grid.flatten())

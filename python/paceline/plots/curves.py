@@ -29,7 +29,7 @@ class Axis:
 def figure(x: Axis, y: Axis, names: Sequence[str], title: str) -> Figure:
     """The figure: points of one name make a line. An axis that spans more than a decade is logarithmic."""
     with mpl.rc_context(style.RC):
-        drawn = Figure(figsize=(6.2, 3.6), layout="constrained")
+        drawn = style.Shown(figsize=(6.2, 3.6), layout="constrained")
         axes = drawn.add_subplot()
         (x_values, x_label), (y_values, y_label) = _scaled(x), _scaled(y)
         for i, name in enumerate(dict.fromkeys(names)):

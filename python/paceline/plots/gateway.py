@@ -57,7 +57,7 @@ def figure(intervals: Sequence[Status], title: str) -> Figure:
     largest = sorted(size, key=lambda name: -size[name])
     named = largest if len(largest) <= MOST_NAMED + 1 else largest[:MOST_NAMED]
     with mpl.rc_context(style.RC):
-        made = Figure(figsize=(7.2, 6.4), layout="constrained")
+        made = style.Shown(figsize=(7.2, 6.4), layout="constrained")
         waits, rates, windows = made.subplots(3, 1, sharex=True)
         waits.plot(time, [one["delay_s"] * 1e3 for one in intervals], color="black")
         waits.set_ylabel("longest wait (ms)")

@@ -48,7 +48,7 @@ def figure(panels: Sequence[Panel]) -> Figure:
         raise PacelineError("no gauge has a value: no flow began, or its machine has none")
     width = 7.2 if len(panels) == 1 else 4.2 * len(panels)
     with mpl.rc_context(style.RC):
-        made = Figure(figsize=(width, 0.7 + 1.5 * len(names)), layout="constrained")
+        made = style.Shown(figsize=(width, 0.7 + 1.5 * len(names)), layout="constrained")
         grid = made.subplots(len(names), len(panels), sharex=True, sharey="row", squeeze=False)
         named: list[str] = []
         for row, name in zip(grid, names, strict=True):

@@ -53,7 +53,7 @@ def figure(queues: Sequence[Histogram]) -> Figure:
             f"{len(queues)} queues are too many for a figure (at most {MOST_QUEUES}): plot fewer runs or points"
         )
     with mpl.rc_context(style.RC):
-        made = Figure(figsize=(7.2, 3.0), layout="constrained")
+        made = style.Shown(figsize=(7.2, 3.0), layout="constrained")
         axes = made.subplots()
         width = 0.8 / len(queues)
         for i, queue in enumerate(queues):

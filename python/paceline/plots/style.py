@@ -46,6 +46,7 @@ RC: Any = {
 
 DOTS_PER_INCH = 160
 PRINT_DOTS_PER_INCH = 300
+_PAGE_DOTS_PER_INCH = 96
 FORMATS = ("svg", "png", "pdf")
 WIDTHS = {"column": 3.5, "page": 7.16}
 """Of figures in a paper of two columns, in inches: within one, across both (IEEE's template)."""
@@ -71,6 +72,18 @@ def inches(width: str) -> float:
 def line_of(index: int) -> dict[str, Any]:
     """Colour and line style of the index-th line: colours first, then styles."""
     return {"color": PALETTE[index % len(PALETTE)], "linestyle": STYLES[index // len(PALETTE) % len(STYLES)]}
+
+
+class Shown(Figure):
+    """A figure that a notebook shows: IPython knows matplotlib's own only where pyplot was imported."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        buffer = io.BytesIO()
+        with mpl.rc_context(RC):
+            self.savefig(buffer, format="png", dpi=DOTS_PER_INCH)
+        # sharp on dense screens: more pixels than it is shown at
+        width, height = (round(_PAGE_DOTS_PER_INCH * inches) for inches in self.get_size_inches())
+        return buffer.getvalue(), {"width": width, "height": height}
 
 
 @checked()

@@ -98,7 +98,7 @@ def figure(kind: Kind, panels: Sequence[Panel]) -> Figure:
     """The figure. Axes start at zero and are common to all panels."""
     span = max((_span(panel.data) for panel in panels), default=1.0)
     with mpl.rc_context(style.RC):
-        made = Figure(figsize=(7.2, 0.7 + 2.2 * len(panels)), layout="constrained")
+        made = style.Shown(figsize=(7.2, 0.7 + 2.2 * len(panels)), layout="constrained")
         grid = made.subplots(len(panels), 1, sharex=True, sharey=True, squeeze=False)
         named: list[str] = []
         left_out: list[str] = []
