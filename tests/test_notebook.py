@@ -324,7 +324,29 @@ def test_the_notebook_among_the_examples_runs_and_shows_tables_and_pictures(tmp_
     client.execute()
     for cell in code:
         shown = [set(output.data) for output in cell.outputs if output.output_type == "execute_result"]
-        drawn = ".plot(" in cell.source or "figure(" in cell.source
+        drawn = ".plot(" in cell.source
         assert len(shown) == 1, cell.source
         assert ("image/png" if drawn else "text/html") in shown[0], (cell.source, shown)
     assert ">gentle<" in code[-1].outputs[-1].data["text/html"], "the class of a cell led the film"
+
+
+def test_results_draw_what_they_recorded() -> None:
+    results = paceline.run(TEXT, runs=2, record=("cwnd", "queue"))
+    for seed in (None, 2):
+        axes = results.plot("cwnd", flow="media", seed=seed).axes[0]
+        drawn = results.series("cwnd").filter(seed=seed or 1)
+        assert axes.get_title(loc="left").endswith(f"seed {seed or 1}")
+        assert np.asarray(axes.lines[0].get_ydata())[-1] == drawn["cwnd_packets"][-1]
+    assert results.plot("queue").axes[0].lines
+    assert results.plot("gauges").axes[0].lines
+    for arguments, words in [
+        ({"y": "rate"}, r'rate was not recorded: run again with record=\("rate",\)'),
+        ({"y": "cwnd", "flow": "film"}, "cwnd of flow film: flows recorded: media"),
+        ({"y": "queue", "flow": "media"}, "queue of flow media: it is of no flows"),
+        ({"y": "cwnd", "seed": 9}, "no run with seed 9; there are 1, 2"),
+        ({"y": "cwnd", "x": "delay"}, "cwnd is drawn over time: x and by"),
+    ]:
+        with pytest.raises(PacelineError, match=words):
+            results.plot(**arguments)  # type: ignore[arg-type]
+    sweep = paceline.sweep(TEXT, {"link.bottleneck.delay": ["10 ms", "20 ms"]}, runs=1, record=["cwnd"])
+    assert len(sweep.plot("cwnd").axes) == 2, "a panel per point"

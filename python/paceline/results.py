@@ -545,20 +545,21 @@ class Results:
         by: str | Sequence[str] | None = None,
         flow: str | Sequence[str] | None = None,
         width: str = "column",
+        seed: int | None = None,
     ) -> Figure:
-        """A figure of a sweep: the measure `y` ("goodput_bps", "queues.mean_packets") with its intervals, over what was
-        varied.
+        """What was recorded as `y` ("cwnd", "queue", "gauges") over time, in the run with `seed`, by default the first;
+        or of a sweep the measure `y` ("goodput_bps", "queues.mean_packets") with its intervals.
 
-        `x` lies along the axis, each value of `by` has a curve: varied paths, or as much of their ends as tells them
-        apart, or what rows are of (flow, link, group). What is left has a panel each, unless `flow` names one of
-        several. By default `x` is the first path with quantities, `by` the other paths. `width` is a column of a paper
-        (3.5 in), both ("page", 7.16 in), or a length ("4in", "10cm"). `paceline.plots.save` writes the figure. Raises
-        PacelineError for what is not there.
+        Of a sweep `x` lies along the axis, each value of `by` has a curve: varied paths, or as much of their ends as
+        tells them apart, or what rows are of (flow, link, group). What is left has a panel each, unless `flow` names
+        one of several. By default `x` is the first path with quantities, `by` the other paths. `width` is a column of a
+        paper (3.5 in), both ("page", 7.16 in), or a length ("4in", "10cm"). `paceline.plots.save` writes the figure.
+        Raises PacelineError for what is not there.
         """
-        from paceline.plots import chart, sweeps  # noqa: PLC0415 (matplotlib, which few calls need)
+        from paceline.plots import recorded  # noqa: PLC0415 (matplotlib, which few calls need)
 
-        several = [[names] if isinstance(names, str) else names for names in (by, flow)]
-        return chart.figure(sweeps.chart(self, y, x, *several), width)
+        flows = [flow] if isinstance(flow, str) else flow
+        return recorded.drawn(self, y, x, [by] if isinstance(by, str) else by, flows, width, seed)
 
     @checked()
     def write(self, directory: str | Path) -> None:

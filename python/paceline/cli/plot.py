@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
 
 from paceline.cli import layout
@@ -15,9 +14,6 @@ from paceline.results import GAUGES, SERIES, Results
 
 if TYPE_CHECKING:
     from paceline.plots.occupancy import Histogram
-    from paceline.plots.timeline import Panel
-
-MOST_PANELS = 12
 
 
 def plot(
@@ -124,7 +120,7 @@ def plot(
         _measure(runs[0], y, x, by, flow, width, out)
         return
 
-    from paceline.plots import KINDS, figure, gateway, gauges, occupancy, save
+    from paceline.plots import KINDS, gateway, occupancy, recorded, save
     from paceline.plots.style import FORMATS, target
 
     files = [path for path in runs if path.is_file()]
@@ -152,10 +148,8 @@ def plot(
     for name in wanted:
         if name == "occupancy":
             drawn = occupancy.figure(histograms(directories))
-        elif name == "gauges":
-            drawn = gauges.figure(panels(directories, name, seed))
         else:
-            drawn = figure(KINDS[name], panels(directories, name, seed))
+            drawn = recorded.figure(directories, name, seed)
         named = base if out and len(wanted) == 1 else base.with_name(f"{base.name}-{name}")
         for path in save(drawn, named, formats):
             print(path)
@@ -187,6 +181,7 @@ def _measure(
 def _whole_run(directories: dict[Path, Results], seed: int | None) -> list[str]:
     """`gauges`, if all runs recorded some and there are few enough to lie side by side."""
     from paceline.plots.gauges import MOST_RUNS
+    from paceline.plots.recorded import panels
 
     told = all(any(kind in GAUGES for kind in r.recorded()) for r in directories.values())
     return ["gauges"] if told and len(panels(directories, "gauges", seed)) <= MOST_RUNS else []
@@ -205,45 +200,3 @@ def histograms(directories: dict[Path, Results]) -> list[Histogram]:
         for path, results in directories.items()
         for one in occupancy.histograms(results, label[path] if several else "")
     ]
-
-
-def panels(directories: dict[Path, Results], kind: str, seed: int | None) -> list[Panel]:
-    """A panel per run directory, or per point of a sweep, of one seed each."""
-    from paceline.plots.timeline import Panel
-
-    found = []
-    for path, results in directories.items():
-        tables = [k for k in (GAUGES if kind == "gauges" else (kind,)) if k in results.recorded()]
-        if not tables:
-            one = " or ".join(GAUGES) if kind == "gauges" else kind
-            raise PacelineError(f"{path} did not record {one}: run again with --record {one.split()[0]}")
-        chosen = results.seeds[0] if seed is None else seed
-        if chosen not in results.seeds:
-            raise PacelineError(
-                f"{path} has no run with seed {chosen}; there are {', '.join(map(str, results.seeds))}"
-            )
-        data = pl.concat([results.series(k) for k in tables], how="diagonal").filter(pl.col("seed") == chosen)
-        name = results.manifest.get("name", path.name)
-        label = f"{name} ({path})" if len(directories) > 1 else str(name)
-        # Real traffic draws from no seed.
-        numbered = "seed" if results.manifest.get("kind", "run") in ("run", "sweep", "comparison") else "run"
-        points = data.partition_by(results.axes, maintain_order=True) if results.axes else [data]
-        for point in points:
-            values = ", ".join(f"{axis} = {point[axis][0]}" for axis in results.axes)
-            title = f"{label}{': ' if values else ''}{values}, {numbered} {chosen}"
-            found.append(Panel(title, point, _warmup_s(results, point, chosen), tuple(results.axes)))
-    if len(found) > MOST_PANELS:
-        raise PacelineError(
-            f"{len(found)} panels are too many for a figure (at most {MOST_PANELS}): plot fewer runs or points"
-        )
-    return found
-
-
-def _warmup_s(results: Results, point: pl.DataFrame, seed: int) -> float:
-    """The warm-up of a point's run, in seconds."""
-    runs = results.table("runs")
-    here = [pl.col(axis).eq_missing(point[axis][0]) for axis in results.axes]
-    if "warmup_s" not in runs.columns:
-        return 0.0
-    values = runs.filter(pl.col("seed") == seed, *here)["warmup_s"]
-    return float(values[0] or 0.0) if len(values) else 0.0

@@ -1,0 +1,103 @@
+"""What runs recorded, as figures: a panel per run, or per point of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from paceline.errors import PacelineError
+from paceline.plots import KINDS, chart, gauges, sweeps, timeline
+from paceline.plots.timeline import Panel
+from paceline.results import GAUGES
+
+if TYPE_CHECKING:
+    from paceline.results import Results
+
+MOST_PANELS = 12
+
+
+def figure(
+    runs: Mapping[Path, Results], kind: str, seed: int | None = None, flows: Collection[str] = ()
+) -> Figure:
+    """A figure of one kind, one of `KINDS` or "gauges": of one seed, by default the first, and of these flows, by
+    default all. Raises PacelineError for what was not recorded."""
+    drawn = panels(runs, kind, seed, flows)
+    return gauges.figure(drawn) if kind == "gauges" else timeline.figure(KINDS[kind], drawn)
+
+
+def drawn(
+    results: Results,
+    y: str,
+    x: str | None,
+    by: Sequence[str] | None,
+    flows: Sequence[str] | None,
+    width: str,
+    seed: int | None,
+) -> Figure:
+    """What `Results.plot` gives."""
+    recorded = results.recorded()
+    if (y not in KINDS and y != "gauges") or (results.axes and y not in recorded):
+        return chart.figure(sweeps.chart(results, y, x, by, flows), width)
+    if x or by:
+        raise PacelineError(f"{y} is drawn over time: x and by are of measures of sweeps")
+    if y in KINDS and y not in recorded:
+        raise PacelineError(f'{y} was not recorded: run again with record=("{y}",)')
+    return figure({Path("results"): results}, y, seed, flows or ())
+
+
+def panels(
+    runs: Mapping[Path, Results], kind: str, seed: int | None, flows: Collection[str] = ()
+) -> list[Panel]:
+    """A panel per run, or per point of a sweep, of one seed each."""
+    found = []
+    for path, results in runs.items():
+        tables = [k for k in (GAUGES if kind == "gauges" else (kind,)) if k in results.recorded()]
+        if not tables:
+            one = " or ".join(GAUGES) if kind == "gauges" else kind
+            raise PacelineError(f"{path} did not record {one}: run again with --record {one.split()[0]}")
+        chosen = results.seeds[0] if seed is None else seed
+        if chosen not in results.seeds:
+            raise PacelineError(
+                f"{path} has no run with seed {chosen}; there are {', '.join(map(str, results.seeds))}"
+            )
+        data = pl.concat([results.series(k) for k in tables], how="diagonal").filter(pl.col("seed") == chosen)
+        data = _of_flows(data, flows, kind)
+        name = results.manifest.get("name", path.name)
+        label = f"{name} ({path})" if len(runs) > 1 else str(name)
+        # Real traffic draws from no seed.
+        numbered = "seed" if results.manifest.get("kind", "run") in ("run", "sweep", "comparison") else "run"
+        points = data.partition_by(results.axes, maintain_order=True) if results.axes else [data]
+        for point in points:
+            values = ", ".join(f"{axis} = {point[axis][0]}" for axis in results.axes)
+            title = f"{label}{': ' if values else ''}{values}, {numbered} {chosen}"
+            found.append(Panel(title, point, _warmup_s(results, point, chosen), tuple(results.axes)))
+    if len(found) > MOST_PANELS:
+        raise PacelineError(
+            f"{len(found)} panels are too many for a figure (at most {MOST_PANELS}): plot fewer runs or points"
+        )
+    return found
+
+
+def _of_flows(data: pl.DataFrame, flows: Collection[str], kind: str) -> pl.DataFrame:
+    if not flows:
+        return data
+    there = data["flow"].unique(maintain_order=True).to_list() if "flow" in data.columns else []
+    for name in flows:
+        if name not in there:
+            known = f"flows recorded: {', '.join(there)}" if there else "it is of no flows"
+            raise PacelineError(f"{kind} of flow {name}: {known}")
+    return data.filter(pl.col("flow").is_in(flows))
+
+
+def _warmup_s(results: Results, point: pl.DataFrame, seed: int) -> float:
+    """The warm-up of a point's run, in seconds."""
+    runs = results.table("runs")
+    here = [pl.col(axis).eq_missing(point[axis][0]) for axis in results.axes]
+    if "warmup_s" not in runs.columns:
+        return 0.0
+    values = runs.filter(pl.col("seed") == seed, *here)["warmup_s"]
+    return float(values[0] or 0.0) if len(values) else 0.0
