@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import math
 import pickle
 import subprocess
@@ -11,12 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import paceline
 from needs import require
 from own import LOSSY, PLAIN, ROOT, TWINS, same
-from paceline import ControllerError, ScenarioError, events, foreign, parameter
+from paceline import ControllerError, ScenarioError, _core, events, foreign, parameter
+from realtime import conclusive
 
 RENO = f"python:{TWINS / 'reno_twin.py'}:RenoTwin"
 
@@ -455,7 +458,7 @@ def test_a_failing_controller_is_said_on_the_command_line(tmp_path: Path) -> Non
 def test_the_twin_over_an_emulated_path() -> None:
     require("netns")
     text = """
-duration = "6 s"
+duration = "12 s"
 [link.bottleneck]
 rate = "8 Mbit/s"
 delay = "15 ms"
@@ -468,10 +471,18 @@ from = "right"
 to = "left"
 """
     cc = {"flow.out.cc": RENO, "flow.back.cc": RENO}
-    own, built_in = (paceline.emulate(text, set=changes).flows for changes in (cc, {}))
-    for flow in ("out", "back"):
-        rates = [table.filter(flow=flow)["goodput_bps"][0] for table in (own, built_in)]
-        assert rates[0] == pytest.approx(rates[1], rel=0.15), flow
+
+    def measure() -> tuple[list[pl.DataFrame], float]:
+        host = _core.HostWatch()
+        both = [paceline.emulate(text, set=changes).flows for changes in (cc, {})]
+        return both, json.loads(host.report())["steal_share"]
+
+    def check(both: list[pl.DataFrame]) -> None:
+        for flow in ("out", "back"):
+            rates = [table.filter(flow=flow)["goodput_bps"][0] for table in both]
+            assert rates[0] == pytest.approx(rates[1], rel=0.15), flow
+
+    conclusive(measure, check)
 
 
 @pytest.mark.realtime
