@@ -343,6 +343,7 @@ CHECKS = (
     ),
 )
 """The checks that are scenarios."""
+_BY_KEY = {check.key: check for check in CHECKS}
 
 EXTREMES = "extremes"
 SAME = "same-bits"
@@ -454,7 +455,7 @@ class Subject:
             return self._same(seeds)
         if name == BOUNDS:
             return self._bounds(seeds[0])
-        check = next(check for check in CHECKS if check.key == name)
+        check = _BY_KEY[name]
         if self.about["machine"] not in check.machines:
             return Found(name, check.asks, skipped=f"is not of a controller on {self.about['machine']}")
         return self._scenario(check, seeds)
@@ -498,7 +499,7 @@ class Subject:
         return Found(EXTREMES, _OTHERS[EXTREMES], wrong)
 
     def _same(self, seeds: Sequence[int]) -> Found:
-        text = self._text(next(check for check in CHECKS if check.key == "loss"))
+        text = self._text(_BY_KEY["loss"])
         loaded = self._load(text)
         wrong = {}
         for seed in seeds:
@@ -512,13 +513,12 @@ class Subject:
         return Found(SAME, _OTHERS[SAME], wrong, scenario=text)
 
     def _bounds(self, seed: int) -> Found:
-        alone = next(check for check in CHECKS if check.key == "alone")
         wrong: dict[int, str] = {}
         shown = ""
         said = []
         for parameter in self.about["params"]:
             for value in _extreme(parameter):
-                text = self._text(alone, {parameter["name"]: value})
+                text = self._text(_BY_KEY["alone"], {parameter["name"]: value})
                 try:
                     _core.run(self._load(text), seed, [], RATE_EVERY_S)
                 except (ControllerError, InternalError) as error:

@@ -109,9 +109,7 @@ def find(
     if not place or not name:
         raise ValueError(f"`{cc}` is not of the form python:FILE:CLASS, as python:mine.py:Mine")
     if place.endswith(".py"):
-        path = _where(base, place)
-        text = known[place] if place in known else _read(cc, path)
-        module = _module(cc, str(path), text)
+        module, text = _of_file(cc, _where(base, place), known.get(place))
     else:
         module = _imported(cc, place)
         text = _text_of(module)
@@ -144,7 +142,7 @@ def named(text: str) -> str:
     if name:
         return PYTHON + text
     try:
-        module = _module(text, str(_where(".", place)), _read(text, _where(".", place)))
+        module, _ = _of_file(text, _where(".", place))
     except ValueError as error:
         raise ControllerError(str(error)) from None
     classes = _classes(module)
@@ -156,11 +154,8 @@ def named(text: str) -> str:
 
 def function(place: str, name: str) -> Any:
     """What a file, FILE.py, or a module has by that name. Raises ValueError."""
-    if place.endswith(".py"):
-        path = _where(".", place)
-        module = _module(place, str(path), _read(place, path))
-    else:
-        module = _imported(place, place)
+    is_file = place.endswith(".py")
+    module = _of_file(place, _where(".", place))[0] if is_file else _imported(place, place)
     found = getattr(module, name, None)
     if not callable(found):
         raise ValueError(f"there is no function {name} in it")
@@ -336,6 +331,13 @@ def _read(cc: str, path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ValueError(f"`{cc}`: {path} cannot be read: {why}") from None
+
+
+def _of_file(cc: str, path: Path, text: str | None = None) -> tuple[types.ModuleType, str]:
+    """The module of a file, and its text, unless that was read before."""
+    if text is None:
+        text = _read(cc, path)
+    return _module(cc, str(path), text), text
 
 
 def _module(cc: str, path: str, text: str) -> types.ModuleType:

@@ -11,13 +11,12 @@ from matplotlib.figure import Figure
 
 from paceline.errors import PacelineError
 from paceline.plots import KINDS, chart, gauges, sweeps, timeline
+from paceline.plots.sweeps import MOST_PANELS
 from paceline.plots.timeline import Panel
 from paceline.results import GAUGES
 
 if TYPE_CHECKING:
     from paceline.results import Results
-
-MOST_PANELS = 12
 
 
 def figure(
