@@ -126,6 +126,23 @@ def test_a_lost_workers_batch_goes_to_another() -> None:
         paceline.run(SHORT, runs=4, executor=Refuses(loses_all))
 
 
+def test_an_executor_that_dies_is_named_and_finished_runs_are_kept(tmp_path: Path) -> None:
+    pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+    killed: list[int] = []
+
+    def kills(done: float, total: float) -> None:
+        if done >= 3 and not killed:
+            killed.extend(pool._processes)
+            os.kill(killed[0], signal.SIGKILL)
+
+    with pool, pytest.raises(PacelineError, match="lost a worker and makes no more runs"):
+        paceline.run(LONG, runs=40, executor=pool, out=tmp_path / "a", progress=kills)
+    assert killed
+    again: list[float] = []
+    paceline.run(LONG, runs=40, out=tmp_path / "a", progress=lambda done, _: again.append(done))
+    assert again[0] >= 1, "what had been made was made again"
+
+
 def test_a_worker_without_paceline_is_told_of() -> None:
     def lacks(number: int, batch: crews.Batch) -> crews.Answer:
         raise ModuleNotFoundError("No module named 'paceline'")

@@ -223,7 +223,16 @@ class Batches:
                 scenarios.append(scenario)
             jobs.append((number, places[id(scenario)], seed))
         batch = Batch(_core.build(), scenarios, jobs, self._record, self._every_s)
-        self._running[self._executor.submit(make, batch)] = handed
+        try:
+            future = self._executor.submit(make, batch)
+        except BrokenExecutor as error:
+            # Pools of processes take nothing more once one of them has died.
+            why = str(error).partition("\n")[0]
+            raise PacelineError(
+                f"the executor has lost a worker and makes no more runs ({why}): it may be out of memory. The same "
+                "call with out goes on where this one was"
+            ) from error
+        self._running[future] = handed
 
     def is_idle(self) -> bool:
         return not self._running
