@@ -119,7 +119,7 @@ def test_ctrl_c_is_a_keyboard_interrupt(scenario: paceline.Scenario) -> None:
     """A loop over scenarios that goes on after errors does not go on after it."""
     assert not issubclass(Interrupted, Exception)
     with pytest.raises(KeyboardInterrupt, match=r"Stopped\. [1-3] of 4 runs had finished; they are not kept"):
-        paceline.run(scenario, runs=4, progress=stop_at(1))
+        paceline.run(scenario, runs=4, workers=1, progress=stop_at(1))
 
 
 def test_a_file_with_another_name_goes_on_with_its_runs(tmp_path: Path) -> None:

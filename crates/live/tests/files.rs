@@ -10,12 +10,15 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The scenario files in a folder: those that give a network.
+/// The scenario files in a folder: those that give a network, and no controller that a front end has to load.
 fn scenarios(folder: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(root().join(folder)) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|e| e == "toml"));
-    paths.retain(|path| std::fs::read_to_string(path).unwrap().contains("[link."));
+    paths.retain(|path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.contains("[link.") && !text.contains("cc = \"python:")
+    });
     paths.sort();
     paths
 }
