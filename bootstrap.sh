@@ -21,7 +21,7 @@ find_python() {
 fingerprint() {
     {
         printf '%s\n' "$PWD"
-        find crates python papers suites examples kernel-cc tools Cargo.toml Cargo.lock pyproject.toml -type f \
+        find crates python papers suites leagues examples kernel-cc tools Cargo.toml Cargo.lock pyproject.toml -type f \
             ! -path '*/__pycache__/*' ! -name '*.so' -exec cksum {} + 2>/dev/null | LC_ALL=C sort
     } | cksum
 }

@@ -53,7 +53,7 @@ def documents() -> list[Path]:
 
 def place(where: Path) -> dict[str, str]:
     """Makes a directory as after cloning, and the environment of a screen of 80 columns."""
-    for name in ("examples", "papers", "suites"):
+    for name in ("examples", "papers", "suites", "leagues"):
         (where / name).symlink_to(ROOT / name)
     command = Path(sys.executable).with_name("paceline")
     (where / "paceline").symlink_to(command)

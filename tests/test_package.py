@@ -17,7 +17,7 @@ from needs import require
 
 ROOT = Path(__file__).resolve().parent.parent
 
-CARRIED = ("papers", "suites", "examples", "kernel-cc", "tools")
+CARRIED = ("papers", "suites", "leagues", "examples", "kernel-cc", "tools")
 """What the package carries beside its code."""
 
 # Folders that must be there whole: the lock file names every crate.

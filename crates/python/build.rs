@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use std::{env, fs, io};
 
 /// Folders at the root, and a file without which each is of no use.
-const FOLDERS: [(&str, &str); 5] = [
+const FOLDERS: [(&str, &str); 6] = [
     ("papers", "README.md"),
     ("suites", "README.md"),
+    ("leagues", "README.md"),
     ("examples", "README.md"),
     ("kernel-cc", "cc.h"),
     ("tools", "wireshark/paceline_tfrc.lua"),

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from paceline.comparing import Comparison, compare
     from paceline.fitting import fit
     from paceline.foreign import parameter
+    from paceline.leagues import league
     from paceline.merging import merge
     from paceline.paths import PathRun, path
     from paceline.realtime import run as emulate
@@ -78,6 +79,7 @@ _LATER = {
     "fit": "fitting",
     "interval": "",
     "jain_over_time": "variation",
+    "league": "leagues",
     "load": "scenario",
     "merge": "merging",
     "models": "",
@@ -149,6 +151,7 @@ __all__ = [
     "emulate",
     "fit",
     "jain_over_time",
+    "league",
     "load",
     "merge",
     "models",

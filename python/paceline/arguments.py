@@ -109,6 +109,11 @@ KINDS: dict[str, Kind] = {
     "bin_s": SECONDS,
     "by": NAMES,
     "campaign": Kind("a campaign, as `paceline.campaign.read` gives it", lambda v: hasattr(v, "points")),
+    "classes": NAMES,
+    "delay_weight": NUMBER,
+    "entrants": NAMES,
+    "rounds": WHOLE,
+    "traces": PLACE,
     "executor": Kind(
         'a concurrent.futures.Executor, or a name as "dask=ADDRESS"',
         lambda v: isinstance(v, Executor | str),

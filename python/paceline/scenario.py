@@ -76,6 +76,11 @@ def _loaded(
             raise PacelineError(
                 f"{scenario}: this is of a paper: `paceline reproduce {Path(path).parent}` runs its figures"
             ) from None
+        if is_class(path):
+            raise PacelineError(
+                f"{scenario}: this is a class of leagues, which draws scenarios: `paceline league --classes "
+                f"{scenario}` plays it"
+            ) from None
         if is_suite(path):
             raise PacelineError(
                 f"{scenario}: this is a suite: `paceline suite {Path(path).parent}` runs its cases"
@@ -104,6 +109,11 @@ def is_suite(path: str | Path) -> bool:
     """Whether a file is a suite's, not a scenario."""
     keys = _keys(path)
     return "suite" in keys and not keys & {"flow", "link"}
+
+
+def is_class(path: str | Path) -> bool:
+    """Whether a file is a class of leagues, not a scenario."""
+    return _keys(path) >= {"class", "draw", "flow"}
 
 
 def _keys(path: str | Path) -> set[str]:

@@ -43,6 +43,7 @@ COMMANDS: dict[str, str] = {
     "merge": "merge",
     "compare": "compare",
     "conform": "conform",
+    "league": "league",
     "campaign": "campaign",
     "check": "check",
     "emulate": "emulate",

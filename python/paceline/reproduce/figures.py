@@ -41,7 +41,7 @@ _WIDTH_IN = 4.0
 _AXES_POINTS = 225
 """About how wide the axes of such a figure are."""
 
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "font.size": 8.5,
     "text.color": TEXT,
     "axes.labelcolor": TEXT,
@@ -395,7 +395,7 @@ def _height_in(reproduction: Reproduction, study: Study, plot: Plot) -> float:
 
 def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Picture:
     """One plot of a study."""
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         # An SVG has 72 points an inch: where marks lie is measured in those.
         size = (_WIDTH_IN, _height_in(reproduction, study, plot))
         figure = Figure(figsize=size, dpi=POINTS_PER_INCH, layout="constrained")
@@ -479,7 +479,7 @@ def draw_all(reproduction: Reproduction) -> dict[str, Picture]:
 
 def _saved(drawn: Picture, kind: str) -> bytes:
     buffer = io.BytesIO()
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         metadata = {"Date": None} if kind == "svg" else {}
         dpi = POINTS_PER_INCH if kind == "svg" else PNG_DOTS_PER_INCH
         drawn.figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata)

@@ -1,0 +1,241 @@
+"""`paceline league`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from paceline.cli import documents, layout
+from paceline.cli.layout import Column, Layout
+from paceline.cli.options import AsJson, ExecutorName, Workers
+from paceline.cli.progress import duration, progress
+from paceline.errors import PacelineError
+
+if TYPE_CHECKING:
+    from paceline.leagues.running import League
+
+_NAMED = 3
+"""Of the schemes that are not shown to be behind so many are named."""
+_SIMULATOR, _EMULATOR = "simulator", "emulator"
+
+
+def league(
+    schemes: Annotated[
+        str | None,
+        typer.Option(
+            "--schemes",
+            metavar="CC,...",
+            help="Schemes that play: names, with values as cubic:profile=linux, or your own as python:mine.py:Mine. "
+            "Default: twelve.",
+            show_default=False,
+        ),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            "--classes",
+            metavar="CLASS,...",
+            help="Classes of scenarios (see --list), or files of your own. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    rounds: Annotated[
+        int,
+        typer.Option("--rounds", metavar="K", help="Scenarios drawn of each class; a round is one of each."),
+    ] = 30,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Of the drawing, and of the first round.")
+    ] = 1,
+    delay_weight: Annotated[
+        float,
+        typer.Option(
+            "--delay-weight", metavar="W", help="What halving the delay is worth, in doublings of the rate."
+        ),
+    ] = 1.0,
+    traces: Annotated[
+        Path | None,
+        typer.Option(
+            "--traces",
+            metavar="DIR",
+            help="Recorded rates for the cellular class (mahimahi, or seconds and Mbit/s), in place of drawn ones.",
+            show_default=False,
+        ),
+    ] = None,
+    over: Annotated[
+        str,
+        typer.Option(
+            "--over",
+            metavar="WHERE",
+            help="simulator, or emulator: the first --sample rounds in real time too, and the gap between both.",
+        ),
+    ] = _SIMULATOR,
+    sample: Annotated[
+        int, typer.Option("--sample", metavar="K", help="Rounds in real time with --over emulator.")
+    ] = 1,
+    workers: Workers = None,
+    executor: ExecutorName = None,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where everything goes.")] = Path(
+        "out/league"
+    ),
+    as_json: AsJson = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the classes, and what each draws.")] = False,
+) -> None:
+    """Let schemes play the same drawn scenarios, class by class, and say who is ahead where.
+
+    A run's score is log2 of its share of what is fair less log2 of its delay by the least possible one. Ranks hold at
+    95 %, with all others at once. Each finished run is kept: a league that was stopped goes on when the same command is
+    given again, and more schemes, classes or rounds take what is there.
+
+    \b
+    Examples:
+      paceline league --list
+      paceline league --schemes cubic,bbr,gcc --classes wired,media --rounds 5
+      paceline league --schemes cubic,examples/controllers/reno_twin.py \\
+          --classes lossy --rounds 5
+      paceline league --schemes cubic,bbr --classes cellular \\
+          --traces examples/traces --rounds 5
+    """
+    if listing:
+        _list()
+        return
+    if over not in (_SIMULATOR, _EMULATOR):
+        raise PacelineError(f"--over {over}: {_SIMULATOR} or {_EMULATOR}")
+    from paceline.leagues import emulated, running, writing
+    from paceline.store import alone_in
+
+    if over == _EMULATOR:
+        emulated.refuse(sample, rounds)
+    with alone_in(out, writing.KIND):
+        writing.begin(out)
+        with progress("league") as show:
+            found = running.league(
+                words(schemes),
+                words(classes),
+                rounds=rounds,
+                seed=seed,
+                delay_weight=delay_weight,
+                traces=traces,
+                workers=workers,
+                executor=executor,
+                out=out,
+                progress=show,
+            )
+        if over == _EMULATOR:
+            takes = duration(emulated.seconds(found, sample, workers))
+            layout.say(layout.stderr(), f"{sample} of {rounds} rounds in real time: about {takes}.")
+            with progress("league", "s") as show:
+                emulated.sample(found, sample, workers=workers, out=out, progress=show)
+        found.command = _command(found, schemes, classes, traces, over, sample)
+        page = writing.write(found, out)
+    if as_json:
+        documents.say(_document(found))
+    else:
+        _show(found, page)
+
+
+def words(text: str | None) -> list[str]:
+    """Names between commas; a comma before KEY=VALUE goes on with the values of a scheme."""
+    found: list[str] = []
+    for part in (text or "").split(","):
+        if found and "=" in part and ":" not in part.partition("=")[0]:
+            found[-1] += f",{part.strip()}"
+        elif part.strip():
+            found.append(part.strip())
+    return found
+
+
+def _command(
+    found: League, schemes: str | None, classes: str | None, traces: Path | None, over: str, sample: int
+) -> str:
+    line = ["paceline", "league"]
+    line += ["--schemes", schemes] if schemes else []
+    line += ["--classes", classes] if classes else []
+    line += ["--rounds", str(found.rounds)]
+    line += ["--seed", str(found.seed)] if found.seed != 1 else []
+    line += ["--delay-weight", f"{found.weight:g}"] if found.weight != 1 else []
+    line += ["--traces", str(traces)] if traces else []
+    line += ["--over", over, "--sample", str(sample)] if over == _EMULATOR else []
+    return shlex.join(line)
+
+
+def _list() -> None:
+    from paceline.leagues import classes
+
+    console = layout.stdout()
+    table = layout.plain()
+    for head in ("class", "what", "draws"):
+        table.add_column(head, overflow="fold")
+    for one in classes.find([]):
+        laws = "\n".join(f"{path}: {law.words}" for path, law in one.laws.items())
+        table.add_row(Text(one.key), Text(one.text), Text(laws))
+    console.print(table)
+
+
+def _document(found: League) -> dict[str, Any]:
+    from paceline.leagues import writing
+
+    return writing.manifest(found) | {
+        "standings": found.table.to_dicts(),
+        "worst": {
+            label: {
+                "class": day.game.of.key,
+                "round": day.game.draw.number,
+                "ahead": day.ahead.entrant.label,
+                "behind": day.behind,
+                "behind_afresh": day.again.estimate.mean,
+            }
+            for label, day in found.worst.items()
+        },
+        "gap": None if found.gap is None else found.gap.to_dicts(),
+    }
+
+
+def _show(found: League, page: Path) -> None:
+    console = layout.stdout()
+    layout.show(console, tables(found))
+    layout.say(
+        console,
+        f"\nIt took {duration(found.seconds)}. The page: {page}\n"
+        "Worst days, tables and figures lie beside it.",
+    )
+
+
+def tables(found: League) -> list[Layout]:
+    """Who is ahead, over all classes and in each."""
+    from paceline.reproduce.numbers import plus_minus
+
+    rows = [
+        (
+            one.scheme,
+            one.rank,
+            plus_minus(one.score),
+            "" if one.behind is None else plus_minus(one.behind.estimate),
+            f"{one.wins * 100:.0f} %",
+        )
+        for one in found.standings()
+    ]
+    heads = ("scheme", "rank", "score", "behind the first", "wins")
+    columns = [
+        Column(head, cells, right=head != "scheme")
+        for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
+    ]
+    several = "es" if len(found.classes) != 1 else ""
+    return [Layout(f"{found.rounds} rounds of {len(found.classes)} class{several}", columns), _classes(found)]
+
+
+def _classes(found: League) -> Layout:
+    rows = []
+    for of in found.classes:
+        standings = found.standings(of)
+        others = [one.scheme for one in standings[1:] if one.best == 1]
+        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+        rows.append((of.key, standings[0].scheme, ", ".join(others[:_NAMED]) + more, standings[-1].scheme))
+    heads = ("class", "first", "not shown to be behind", "last")
+    columns = [
+        Column(head, cells, right=False) for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
+    ]
+    return Layout("Class by class", columns)

@@ -1,0 +1,203 @@
+"""Classes of a league: a scenario, what of it is drawn, and what counts. Files in `leagues/`, or your own."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from paceline import carried, files
+from paceline.errors import PacelineError
+from paceline.leagues import traces
+from paceline.leagues.drawing import Die, Drawn, Law, Quantity, law, mean_rate_bps
+
+_ORDER = (
+    "wired", "bufferbloat", "shallow", "lossy", "cellular", "satellite", "low-orbit", "wifi", "policer",
+    "beside-cubic", "beside-itself", "media",
+)  # fmt: skip
+"""As they stand on a page: alone on a link first, then beside others."""
+PACKET_BITS = 1500 * 8
+"""What the least delay counts beside the way: a packet's transmission."""
+MEDIA = "media"
+"""What a class draws whose scheme carries media: their greatest rate."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One scenario of a class, without schemes."""
+
+    number: int
+    """Its round, from 1."""
+    scenario: Mapping[str, Any]
+    """As `load` takes it."""
+    drawn: Mapping[str, Drawn]
+    """What was drawn, by path."""
+    capacity_bps: float
+    media_bps: float | None
+    """What the scheme's flow wants at most; None: all there is."""
+    fair_bps: float
+    """What each flow that counts ought to have at most."""
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of scenarios."""
+
+    key: str
+    title: str
+    text: str
+    capacity: str
+    """The path of the rate that is shared."""
+    schemes: tuple[str, ...]
+    """The flows that are driven by the scheme; the first is measured."""
+    held: tuple[str, ...]
+    """The flows whose goodput is held against their share."""
+    laws: Mapping[str, Law]
+    scenario: Mapping[str, Any]
+    source: str
+    """The file."""
+
+    @property
+    def duration_s(self) -> float:
+        """How long a run is."""
+        return Quantity.read(self.scenario["duration"]).value
+
+    @property
+    def warmup_s(self) -> float:
+        """From when on it is measured."""
+        return Quantity.read(self.scenario.get("warmup", "0 s")).value
+
+    @property
+    def wanders(self) -> bool:
+        """Whether its rate wanders."""
+        return any(one.wanders for one in self.laws.values())
+
+    def draw(self, seed: int, number: int) -> Draw:
+        """Its scenario of a round: the same for each scheme."""
+        drawn: dict[str, Drawn] = {}
+        scenario = copy.deepcopy(dict(self.scenario))
+        for path, one in self.laws.items():
+            drawn[path] = one.draw(Die(seed, self.key, path, number), drawn, self.duration_s)
+            if path != MEDIA:
+                _put(scenario, path, drawn[path])
+        capacity = self._capacity(scenario)
+        many = sum(int(flow.get("count", 1)) for flow in scenario["flow"].values())
+        media = drawn.get(MEDIA)
+        media_bps = media.value if isinstance(media, Quantity) else None
+        fair = capacity / many
+        return Draw(
+            number, scenario, drawn, capacity, media_bps, fair if media_bps is None else min(media_bps, fair)
+        )
+
+    def _capacity(self, scenario: Mapping[str, Any]) -> float:
+        found = _at(scenario, self.capacity)
+        if isinstance(found, Mapping):
+            return traces.mean_bps(dict(found), self.warmup_s, self.duration_s)
+        if isinstance(found, list):
+            return mean_rate_bps(found, self.warmup_s, self.duration_s)
+        return Quantity.read(found).value
+
+
+def _at(scenario: Mapping[str, Any], path: str) -> Any:
+    found: Any = scenario
+    for key in path.split("."):
+        if not isinstance(found, Mapping) or key not in found:
+            raise PacelineError(f"capacity = {path!r}: the scenario has no such key")
+        found = found[key]
+    return found
+
+
+def _put(scenario: dict[str, Any], path: str, drawn: Drawn) -> None:
+    *tables, last = path.split(".")
+    place = scenario
+    for key in tables:
+        place = place.setdefault(key, {})
+    place[last] = drawn.written() if isinstance(drawn, Quantity) else drawn
+
+
+def keys() -> list[str]:
+    """The classes that the package carries."""
+    there = sorted(path.stem for path in carried.folder("leagues").glob("*.toml"))
+    return [key for key in _ORDER if key in there] + [key for key in there if key not in _ORDER]
+
+
+def find(named: Sequence[str]) -> list[Class]:
+    """The classes of these names and files; none: all that the package carries. Raises PacelineError."""
+    known = keys()
+    found = []
+    for name in dict.fromkeys(named or known):
+        if name in known:
+            found.append(read(carried.folder("leagues") / f"{name}.toml", f"leagues/{name}.toml"))
+        elif Path(name).is_file():
+            found.append(read(Path(name), name))
+        else:
+            raise PacelineError(
+                f"no class {name!r}: there are {', '.join(known)}; one of your own is named by its file"
+            )
+    doubles = [one.key for one in found if sum(other.key == one.key for other in found) > 1]
+    if doubles:
+        raise PacelineError(f"two classes are called {doubles[0]}: rename a file")
+    return found
+
+
+def read(file: Path, name: str) -> Class:
+    """Reads a class from its file, which errors call `name`. Raises PacelineError."""
+    try:
+        table: dict[str, Any] = tomllib.loads(files.read_text(file))
+    except tomllib.TOMLDecodeError as error:
+        raise PacelineError(f"{name}: {error}") from None
+    about, drawn = table.pop("class", None), table.pop("draw", None)
+    if not isinstance(about, Mapping) or not isinstance(drawn, Mapping) or not drawn:
+        raise PacelineError(f"{name}: a class has tables [class] and [draw] beside a scenario's")
+    if "duration" not in table or not isinstance(table.get("flow"), Mapping):
+        raise PacelineError(f"{name}: needs `duration` and a [flow.NAME] as a scenario does")
+    about = dict(about)
+    flows = list(table["flow"])
+    first = "test" if "test" in flows else flows[0]
+    schemes = _flows(about.pop("schemes", [first]), flows, f"{name}: class.schemes")
+    held = _flows(about.pop("held", [schemes[0]]), flows, f"{name}: class.held")
+    try:
+        title, text, capacity = (str(about.pop(key)) for key in ("title", "text", "capacity"))
+    except KeyError as error:
+        raise PacelineError(f"{name}: class needs {error.args[0]}") from None
+    if about:
+        raise PacelineError(f"{name}: class has no key {next(iter(about))!r}")
+    laws = {path: law(given, f"{name}: draw.{path}") for path, given in drawn.items()}
+    for path, one in laws.items():
+        before = list(laws)[: list(laws).index(path)]
+        if one.needs and one.needs not in before:
+            raise PacelineError(f"{name}: draw.{path}: times = {one.needs!r} has to be drawn before it")
+        if path != MEDIA and "." not in path:
+            raise PacelineError(f"{name}: draw.{path}: a path, as link.bottleneck.rate, or {MEDIA}")
+    made = Class(file.stem, title, text, capacity, schemes, held, laws, table, name)
+    try:
+        made.draw(1, 1)
+    except PacelineError as error:
+        raise PacelineError(f"{name}: {error}") from None
+    return made
+
+
+def with_traces(classes: Sequence[Class], recorded: Sequence[Path]) -> list[Class]:
+    """The classes, with a recorded trace drawn for each scenario where the rate would wander. Raises PacelineError if
+    it wanders in none."""
+    if not any(one.wanders for one in classes):
+        raise PacelineError("--traces: in none of these classes does the rate wander (in cellular it does)")
+    return [_traced(one, recorded) if one.wanders else one for one in classes]
+
+
+def _traced(of: Class, recorded: Sequence[Path]) -> Class:
+    path = of.capacity.removesuffix("schedule") + "trace"
+    laws = {
+        path if one.wanders else old: traces.law(recorded) if one.wanders else one
+        for old, one in of.laws.items()
+    }
+    return replace(of, laws=laws, capacity=path)
+
+
+def _flows(given: Any, flows: list[str], where: str) -> tuple[str, ...]:
+    if not isinstance(given, list) or not given or not set(given) <= set(flows):
+        raise PacelineError(f"{where}: names of flows, of {', '.join(flows)}")
+    return tuple(given)

@@ -1,0 +1,274 @@
+"""What a class of a league draws: values between bounds, whole numbers, choices, and schedules that wander.
+
+A draw depends on the league's seed, the class, the path and the round alone, so that another path or class beside it
+changes nothing. Only raw bits are taken from NumPy, which may change its laws from one version to the next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from paceline import _core
+from paceline.errors import PacelineError
+
+_UNITS = {"s": (1e-3, "ms"), "bit/s": (1e6, "Mbit/s"), "B": (1e3, "kB"), "%": (0.01, "%")}
+"""Unit, and how its values are written."""
+OUT_BPS = 1000.0
+"""The rate of a link that is out: a schedule has no zero."""
+OUT_S = 0.5
+"""How long it is out on average."""
+
+
+class Die:
+    """Uniform numbers of one path of one draw."""
+
+    def __init__(self, seed: int, *names: object) -> None:
+        digest = hashlib.sha256("\n".join(map(str, names)).encode()).digest()
+        words = np.frombuffer(digest, dtype="<u4").tolist()
+        self._bits = np.random.PCG64(np.random.SeedSequence([seed, *words]))
+
+    def __call__(self) -> float:
+        """The next, above 0 and below 1."""
+        return ((int(self._bits.random_raw()) >> 11) + 0.5) * 2.0**-53
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number with the unit that it is written in: "s", "bit/s", "B", "%", or "" for none."""
+
+    value: float
+    unit: str = ""
+
+    @classmethod
+    def read(cls, given: Any) -> Quantity:
+        """Reads 3, "20 ms", "2 Mbit/s", "64 kB" or "1 %". Raises PacelineError."""
+        if isinstance(given, int | float) and not isinstance(given, bool):
+            return cls(float(given))
+        text = str(given).strip()
+        if text.endswith("%"):
+            try:
+                return cls(float(text[:-1]) / 100, "%")
+            except ValueError:
+                raise PacelineError(f'"{text}": a number before %') from None
+        for unit in ("s", "bit/s", "B"):
+            try:
+                return cls(_core.quantity(text, unit), unit)
+            except ValueError:
+                continue
+        raise PacelineError(
+            f'"{text}": a number, or one with a unit, as "20 ms", "2 Mbit/s", "64 kB" or "1 %"'
+        )
+
+    def written(self) -> Any:
+        """As a scenario has it, to four digits."""
+        if not self.unit:
+            return int(self.value) if self.value == int(self.value) else float(_four(self.value))
+        factor, name = _UNITS[self.unit]
+        if self.unit == "B":
+            # whole bytes
+            return f"{max(1, round(self.value))} B"
+        return f"{_four(self.value / factor)} {name}"
+
+    def rounded(self) -> Quantity:
+        """What remains of it as it is written."""
+        return Quantity.read(self.written())
+
+
+def _four(value: float) -> str:
+    """A number to four digits, without an exponent."""
+    text = f"{value:.4g}"
+    return f"{float(text):.0f}" if "e+" in text else text
+
+
+def _at(seconds: float) -> str:
+    return f"{round(seconds, 6):.12g} s"
+
+
+Drawn = Quantity | str | bool | list[dict[str, Any]] | dict[str, Any]
+"""What a path gets: a quantity, a choice, a schedule, or a trace."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """How a path's value is drawn, as `words` say it."""
+
+    words: str
+    draw: Callable[[Die, Mapping[str, Drawn], float], Drawn]
+    """From a die, what was drawn before, and the seconds of a run."""
+    needs: str = ""
+    """The path that it multiplies."""
+    wanders: bool = False
+
+
+def law(given: Any, where: str) -> Law:
+    """Reads a law: `{ uniform = [a, b] }`, `{ loguniform = [a, b] }`, `{ whole = [a, b] }`, `{ choice = [...] }`, with
+    `times = PATH` and `least = VALUE`; `{ each = LAW, every = TIME }` and `{ wander = LAW, ... }` of schedules. Raises
+    PacelineError that names `where`."""
+    if not isinstance(given, Mapping):
+        raise PacelineError(f"{where}: a law, as {{ uniform = [1, 2] }}, not {given!r}")
+    table = dict(given)
+    try:
+        if "wander" in table:
+            made = _wander(table)
+        elif "each" in table:
+            made = _steps(table, "delay" if where.endswith("delay_schedule") else "rate")
+        elif "choice" in table:
+            made = _choice(table.pop("choice"))
+        else:
+            made = _between(table)
+    except KeyError as error:
+        raise PacelineError(f"{where}: needs {error.args[0]}") from None
+    except PacelineError as error:
+        raise PacelineError(f"{where}: {error}") from None
+    if table:
+        raise PacelineError(f"{where}: no key {next(iter(table))!r}")
+    return made
+
+
+def _choice(options: Any) -> Law:
+    if not isinstance(options, list) or not options:
+        raise PacelineError("choice: a list of values")
+    many = len(options)
+
+    def draw(die: Die, _before: Mapping[str, Drawn], _lasts: float) -> Drawn:
+        chosen = options[int(die() * many)]
+        return Quantity(float(chosen)) if isinstance(chosen, int | float) and chosen is not True else chosen
+
+    return Law("one of " + ", ".join(map(str, options)), draw)
+
+
+def _bounds(table: dict[str, Any], kind: str) -> tuple[Quantity, Quantity]:
+    ends = table.pop(kind)
+    if not isinstance(ends, list) or len(ends) != 2:
+        raise PacelineError(f"{kind}: two bounds, [least, greatest]")
+    low, high = map(Quantity.read, ends)
+    if low.unit != high.unit:
+        raise PacelineError(f"{kind}: {ends[0]} and {ends[1]} have not one unit")
+    if not low.value <= high.value:
+        raise PacelineError(f"{kind}: from {ends[0]} to {ends[1]} there is nothing")
+    if kind == "loguniform" and low.value <= 0:
+        raise PacelineError(f"{kind}: bounds above 0, not {ends[0]}")
+    return low, high
+
+
+def _number(table: dict[str, Any]) -> tuple[Callable[[Die], Quantity], str]:
+    kinds = [kind for kind in ("uniform", "loguniform", "whole") if kind in table]
+    if len(kinds) != 1:
+        raise PacelineError("one of uniform, loguniform, whole, choice, each, wander")
+    kind = kinds[0]
+    shown = table[kind]
+    low, high = _bounds(table, kind)
+    span = high.value - low.value
+
+    def draw(die: Die) -> Quantity:
+        if kind == "uniform":
+            return Quantity(low.value + die() * span, low.unit)
+        if kind == "whole":
+            return Quantity(math.floor(low.value + die() * (span + 1)), low.unit)
+        return Quantity(math.exp(math.log(low.value) + die() * math.log(high.value / low.value)), low.unit)
+
+    said = {"uniform": "", "loguniform": ", uniform in the logarithm", "whole": ", whole"}[kind]
+    return draw, f"{shown[0]} to {shown[1]}{said}"
+
+
+def _between(table: dict[str, Any]) -> Law:
+    number, words = _number(table)
+    times = str(table.pop("times", ""))
+    least = Quantity.read(table.pop("least", 0))
+
+    def draw(die: Die, before: Mapping[str, Drawn], _lasts: float) -> Drawn:
+        found = number(die)
+        if times:
+            other = before.get(times)
+            if not isinstance(other, Quantity):
+                raise PacelineError(f"times = {times!r}: drawn before this one, and a quantity")
+            found = Quantity(found.value * other.value, other.unit)
+        return Quantity(max(found.value, least.value), found.unit).rounded()
+
+    if times:
+        words += f", times {times}"
+    if least.value:
+        words += f", at least {least.written()}"
+    return Law(words, draw, times)
+
+
+def _inner(given: Any, word: str) -> tuple[Callable[[Die], Quantity], str]:
+    if not isinstance(given, Mapping):
+        fixed = Quantity.read(given)
+        return lambda _die: fixed, str(given)
+    table = dict(given)
+    number = _number(table)
+    if table:
+        raise PacelineError(f"{word}: no key {next(iter(table))!r}")
+    return number
+
+
+def _every(table: dict[str, Any]) -> float:
+    every = Quantity.read(table.pop("every"))
+    if every.unit != "s" or not 1e-3 <= every.value <= 1e6:
+        raise PacelineError("every: a time from 1 ms on")
+    return every.value
+
+
+def _steps(table: dict[str, Any], key: str) -> Law:
+    """A schedule of values that have nothing to do with one another."""
+    number, words = _inner(table.pop("each"), "each")
+    every = _every(table)
+
+    def draw(die: Die, _before: Mapping[str, Drawn], lasts: float) -> Drawn:
+        return [{"at": _at(n * every), key: number(die).written()} for n in range(math.ceil(lasts / every))]
+
+    return Law(f"another each {every:g} s: {words}", draw)
+
+
+def _wander(table: dict[str, Any]) -> Law:
+    """A schedule of rates whose logarithm is an Ornstein-Uhlenbeck process, with times without rate."""
+    mean, mean_words = _inner(table.pop("wander"), "wander")
+    spread, spread_words = _inner(table.pop("spread"), "spread")
+    memory, memory_words = _inner(table.pop("memory"), "memory")
+    out, out_words = _inner(table.pop("out", 0), "out")
+    every = _every(table)
+    normal = NormalDist()
+
+    def draw(die: Die, _before: Mapping[str, Drawn], lasts: float) -> Drawn:
+        middle, sd, tau, share = mean(die).value, spread(die).value, memory(die).value, out(die).value
+        keeps = math.exp(-every / tau)
+        renewed = sd * math.sqrt(1 - keeps**2)
+        ends = min(1.0, every / OUT_S)
+        begins = min(1.0, ends * share / (1 - share)) if share < 1 else 1.0
+        at, is_out, steps = sd * normal.inv_cdf(die()), die() < share, []
+        for n in range(math.ceil(lasts / every)):
+            rate = OUT_BPS if is_out else max(OUT_BPS, middle * math.exp(at - sd**2 / 2))
+            steps.append(
+                {
+                    "at": _at(n * every),
+                    "rate": Quantity(rate, "bit/s").written(),
+                }
+            )
+            at = keeps * at + renewed * normal.inv_cdf(die())
+            is_out = die() >= ends if is_out else die() < begins
+        return steps
+
+    words = (
+        f"wanders each {every:g} s about a mean of {mean_words}: standard deviation of its natural logarithm "
+        f"{spread_words}; memory {memory_words}; {out_words} of the time out"
+    )
+    return Law(words, draw, wanders=True)
+
+
+def mean_rate_bps(schedule: list[dict[str, Any]], begins: float, ends: float) -> float:
+    """The mean over time of a schedule of rates between two instants, in bit/s."""
+    times = [Quantity.read(step["at"]).value for step in schedule] + [math.inf]
+    total = 0.0
+    for n, step in enumerate(schedule):
+        since, until = max(begins, times[n]), min(ends, times[n + 1])
+        if until > since:
+            total += Quantity.read(step["rate"]).value * (until - since)
+    return total / (ends - begins)

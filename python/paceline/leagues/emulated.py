@@ -1,0 +1,117 @@
+"""A sample of a league over emulated paths, and how far it is from what is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from paceline import realtime
+from paceline.errors import PacelineError
+from paceline.leagues import playing
+from paceline.leagues.running import League
+from paceline.reproduce.reproduction import RealTime
+from paceline.store import Store
+from paceline.sweeping import Progress
+from paceline.turns import Budget, expected_s, in_turn
+
+SAMPLE = 1
+"""Rounds over emulated paths, unless told otherwise: they take as long as they last."""
+SCHEMA: dict[str, Any] = {
+    "class": pl.String,
+    "scheme": pl.String,
+    "n": pl.Int64,
+    "goodput_simulated_bps": pl.Float64,
+    "goodput_emulated_bps": pl.Float64,
+    "goodput_gap": pl.Float64,
+    "rtt_simulated_s": pl.Float64,
+    "rtt_emulated_s": pl.Float64,
+    "rtt_gap": pl.Float64,
+}
+"""Means over the sample's rounds; a gap is by how much the emulated is more, as a share of the simulated. Delays one
+way are not known between hosts: round trips are compared."""
+
+
+def refuse(rounds: int, of: int) -> None:
+    """Raises PacelineError where nothing runs in real time, and for a sample that is none."""
+    if why := realtime.refused():
+        raise PacelineError(f"over emulator: {why}")
+    if not 1 <= rounds <= of:
+        raise PacelineError(f"a sample has 1 to {of} rounds, as many as the league, not {rounds}")
+
+
+def seconds(league: League, rounds: int, workers: int | None = None) -> float:
+    """How long a sample takes, about."""
+    budget = Budget.of_machine(workers)
+    return sum(budget.seconds([game.point for game in part]) for part in _parts(league, rounds))
+
+
+def _parts(league: League, rounds: int) -> list[list[playing.Game]]:
+    return [[game for game in league.games if game.draw.number == number] for number in range(1, rounds + 1)]
+
+
+def sample(
+    league: League,
+    rounds: int = SAMPLE,
+    *,
+    workers: int | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Runs the first rounds of the league over emulated paths, and adds the gap to it. Raises PacelineError and
+    Interrupted."""
+    refuse(rounds, league.rounds)
+    budget, store = Budget.of_machine(workers), None if out is None else Store(Path(out))
+    parts = _parts(league, rounds)
+    for game in parts[0]:
+        try:
+            realtime.check(game.point.scenario, game.seed)
+        except PacelineError as error:
+            raise PacelineError(f"{game.of.key}, {game.entrant.label}: over emulator: {error}") from None
+    total = sum(expected_s(game.point) for part in parts for game in part)
+    before, tables, kept = 0.0, [], []
+    for part in parts:
+
+        def tell(done: float, _of: float, before: float = before) -> None:
+            if progress:
+                progress(before + done, total)
+
+        records = in_turn(
+            [game.point for game in part],
+            [part[0].seed],
+            realtime.Emulator(),
+            over="emulator",
+            store=store,
+            progress=tell,
+            budget=budget,
+        )
+        kept += records
+        before += sum(expected_s(game.point) for game in part)
+        tables.append(playing.table(zip(part, records, strict=True), league.weight))
+    league.gap = _gap(league, pl.concat(tables))
+    league.real = RealTime.of(kept, budget)
+
+
+def _gap(league: League, emulated: pl.DataFrame) -> pl.DataFrame:
+    keys = ["class", "round", "scheme"]
+    both = league.runs.join(emulated, on=keys, suffix="_emulated").drop_nulls("goodput_bps_emulated")
+    rows = []
+    for of in league.classes:
+        for entrant in league.entrants:
+            own = both.filter((pl.col("class") == of.key) & (pl.col("scheme") == entrant.label))
+            goodput = [_mean(own, name) for name in ("goodput_bps", "goodput_bps_emulated")]
+            rtt = [_mean(own, name) for name in ("rtt_mean_s", "rtt_mean_s_emulated")]
+            rows.append([of.key, entrant.label, len(own), *goodput, _more(goodput), *rtt, _more(rtt)])
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def _mean(rows: pl.DataFrame, column: str) -> float | None:
+    mean = rows[column].mean()
+    return float(mean) if isinstance(mean, int | float) else None
+
+
+def _more(values: Sequence[float | None]) -> float | None:
+    simulated, there = values
+    return None if simulated is None or there is None or simulated == 0 else there / simulated - 1

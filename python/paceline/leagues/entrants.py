@@ -1,0 +1,125 @@
+"""The schemes of a league, and how each is put into a scenario: a download, or a picture over RTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paceline import _core, foreign
+from paceline.errors import PacelineError
+from paceline.leagues.classes import Class, Draw
+from paceline.scenario import Schemes
+from paceline.suite.suite import Kind, Subject
+
+DEFAULT = ("newreno", "cubic", "vegas", "bbr", "bbr3", "c4", "copa", "tfrc", "gcc", "scream", "nada", "ndtc")
+"""The schemes that play unless others are named."""
+_FRAMES = 30
+_ROOM = 1.5
+"""An encoder that shall fill a link can send so many times what it carries: its ceiling is not what stops it."""
+_LEAST_BPS = 150e3
+_PART = 0.8
+"""Of the run a stream lasts so long: one in time has come to its end before."""
+_BUFFER_S = 0.1
+"""What a player of live media over TCP has before it shows something."""
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A scheme that plays."""
+
+    name: str
+    """As it was named."""
+    label: str
+    """What tables call it."""
+    subject: Subject
+    machine: str
+    ceilings: tuple[str, ...] = ()
+    """Its parameters that bound its rate."""
+
+    def enter(self, of: Class, draw: Draw) -> dict[str, str | dict[str, Any]]:
+        """What a drawn scenario gets, by path, so that it drives the flows of the class."""
+        found: dict[str, Any] = {}
+        lasts = _PART * of.duration_s
+        for flow in of.schemes:
+            table = f"flow.{flow}"
+            if self.machine == "rtp":
+                wanted = draw.media_bps or draw.capacity_bps * _ROOM
+                most = max(wanted, 4 * _LEAST_BPS)
+                found[f"{table}.app"] = _encoder(most)
+                found[f"{table}.rtp"] = {"bandwidth": _rate(min(most, draw.capacity_bps))}
+                for ceiling in self.ceilings:
+                    value = most / 8 / _FRAMES if ceiling == "max_target" else most
+                    found[f"{table}.params.{ceiling}"] = round(value)
+            elif draw.media_bps is not None:
+                if self.machine != "tcp":
+                    found[f"{table}.app"] = _encoder(draw.media_bps)
+                else:
+                    # as it is made, not as fast as it comes; what is late holds up the rest
+                    found[f"{table}.app"] = {
+                        "kind": "stream",
+                        "media_rate": _rate(draw.media_bps),
+                        "length": f"{lasts:g} s",
+                        "xfactor": 1,
+                        "heartbeat": f"{1000 / _FRAMES:.4g} ms",
+                        "playout": "stall",
+                        "buffer": _BUFFER_S / lasts,
+                    }
+            found |= dict(self.subject.settings((table,)))
+        return found
+
+
+def _encoder(most_bps: float) -> dict[str, Any]:
+    return {
+        "kind": "encoder",
+        "frame_rate": _FRAMES,
+        "min_rate": _rate(_LEAST_BPS),
+        "max_rate": _rate(most_bps),
+    }
+
+
+def _rate(bps: float) -> str:
+    return f"{bps / 1e3:.0f} kbit/s"
+
+
+def named(texts: Sequence[str], own: Schemes | None = None) -> list[Entrant]:
+    """The schemes of these names, or `DEFAULT`: built in with values ("cubic:profile=linux"), your own
+    ("python:mine.py:Mine", "library:./mine.so"), or classes by the names in `own`. Raises PacelineError."""
+    schemes = {one["name"]: one for one in json.loads(_core.schemes())}
+    for name, cls in (own or {}).items():
+        schemes[name] = json.loads(foreign.scheme(name, cls).json())
+    found = []
+    for text in dict.fromkeys([*texts, *(own or {})] or DEFAULT):
+        name = foreign.named(text)
+        if foreign.is_own(name):
+            subject = Subject(Kind.SCHEME, name, name, ())
+            about = json.loads(foreign.load(name).json())
+            label = name.rpartition(":")[2].rpartition("/")[2]
+        else:
+            subject = Subject.parse(Kind.SCHEME, text)
+            if subject.name not in schemes:
+                raise PacelineError(
+                    f"no scheme {subject.name!r}: there are {', '.join(schemes)}; one of your own is "
+                    "python:FILE:CLASS or library:FILE"
+                )
+            about, label = schemes[subject.name], text
+        if about["machine"] == "udp":
+            raise PacelineError(f"{text}: has no rate of its own to be ranked by")
+        given = {key for key, _ in subject.values}
+        ceilings = tuple(
+            parameter["name"]
+            for parameter in about["params"]
+            if parameter["name"] in ("max_rate", "max_target") and parameter["name"] not in given
+        )
+        found.append(Entrant(text, label, subject, about["machine"], ceilings))
+    labels = [one.label for one in found]
+    found = [
+        one
+        if labels.count(one.label) == 1
+        else Entrant(one.name, one.name, one.subject, one.machine, one.ceilings)
+        for one in found
+    ]
+    if len(found) < 2:
+        raise PacelineError("a league has at least two schemes")
+    return found

@@ -1,0 +1,88 @@
+"""What a run is worth, and who is ahead: scores, paired tests, and ranks with intervals.
+
+A run's score is log2(share) - weight log2(delay): an objective of this form, log throughput - delta log delay, is that
+of Winstein and Balakrishnan (*TCP ex Machina*, SIGCOMM 2013, section 3). One more is twice the rate, or half the delay.
+Ranks have confidence sets: those of Mogstad, Romano, Shaikh and Wilhelm (*Inference for Ranks*, Review of Economic
+Studies 91, 2024), from simultaneous paired tests.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from paceline.statistics import CONFIDENCE, Difference, Estimate, estimate, holm, paired_difference
+
+LEAST_SHARE = 1e-3
+"""A share below this counts as this: of what moves nothing the logarithm says no more."""
+
+
+def score(share: float, delay_ratio: float, weight: float) -> float:
+    """Of a share of what is fair (at most 1 counts) and a delay over the least possible one (at least 1)."""
+    return math.log2(max(min(share, 1.0), LEAST_SHARE)) - weight * math.log2(max(delay_ratio, 1.0))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a scheme stands among others."""
+
+    scheme: str
+    score: Estimate
+    best: int
+    """The first rank that is not excluded."""
+    worst: int
+    """The last."""
+    wins: float
+    """The share of the rounds in which it has the greatest score (several: each its part)."""
+    behind: Difference | None
+    """The score of the first by mean less its own, round by round; None of the first itself."""
+    p: float | None
+    """That this is nothing, after Holm's correction for all pairs of schemes."""
+
+    @property
+    def rank(self) -> str:
+        """ "1", or "2 to 4"."""
+        return str(self.best) if self.best == self.worst else f"{self.best} to {self.worst}"
+
+
+def standings(scores: Mapping[str, Sequence[float]], confidence: float = CONFIDENCE) -> list[Standing]:
+    """The schemes by their mean score, the greatest first. `scores` has of each one value a round, all of them in the
+    same order of rounds.
+
+    A scheme's rank lies between 1 + the number of those that are shown to be ahead of it and the number of schemes less
+    those that are shown to be behind: with `confidence` all these sets hold at once, as far as paired t tests with
+    Holm's correction do.
+    """
+    means = {name: estimate(values, confidence) for name, values in scores.items()}
+    order = sorted(scores, key=lambda name: -(means[name].mean or -math.inf))
+    pairs = list(itertools.combinations(order, 2))
+    found = [paired_difference(scores[b], scores[a], confidence) for a, b in pairs]
+    adjusted = dict(zip(pairs, holm([one.p_value for one in found]), strict=True))
+    between = dict(zip(pairs, found, strict=True))
+    # In order of means the first of a pair is ahead, if anyone is.
+    shown = {pair for pair, p in adjusted.items() if p is not None and p < 1 - confidence}
+    won = _wins(scores)
+    return [
+        Standing(
+            scheme=name,
+            score=means[name],
+            best=1 + sum(pair[1] == name for pair in shown),
+            worst=len(order) - sum(pair[0] == name for pair in shown),
+            wins=won[name],
+            behind=between.get((order[0], name)),
+            p=adjusted.get((order[0], name)),
+        )
+        for name in order
+    ]
+
+
+def _wins(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    names, won = list(scores), dict.fromkeys(scores, 0.0)
+    rounds = list(zip(*scores.values(), strict=True))
+    for values in rounds:
+        first = [name for name, value in zip(names, values, strict=True) if value == max(values)]
+        for name in first:
+            won[name] += 1 / len(first) / len(rounds)
+    return won
