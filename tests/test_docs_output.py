@@ -143,6 +143,7 @@ COMMANDS = (
     "controllers",
     "include",
     "conform",
+    "league",
     "watch",
     "serve",
     "send",

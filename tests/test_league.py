@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from paceline.errors import PacelineError
 from paceline.leagues import League, classes, drawing, emulated, entrants, scoring, traces, writing
 from paceline.leagues.drawing import Die, Quantity, law
 
+ROOT = Path(__file__).parent.parent
 ROUNDS = 6
 SCHEMES, CLASSES = ["cubic", "vegas", "gcc", "tfrc"], ["wired", "policer", "media"]
 
@@ -288,7 +290,7 @@ def test_a_controller_of_ones_own_plays_and_what_fails_is_last() -> None:
     ],
 )
 def test_mistakes(call: Callable[[], Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parent.parent)
+    monkeypatch.chdir(ROOT)
     with pytest.raises(PacelineError, match=words):
         call()
 
@@ -311,7 +313,7 @@ def test_mistakes(call: Callable[[], Any], words: str, monkeypatch: pytest.Monke
     ],
 )
 def test_mistakes_in_a_class(draw: str, words: str, tmp_path: Path) -> None:
-    text = (Path(__file__).parent.parent / "leagues" / "wired.toml").read_text()
+    text = (ROOT / "leagues" / "wired.toml").read_text()
     head, _, rest = text.partition("[draw]")
     _, _, tail = rest.partition("[link.bottleneck]")
     file = tmp_path / "mine.toml"
@@ -319,6 +321,15 @@ def test_mistakes_in_a_class(draw: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(PacelineError, match=words) as raised:
         classes.find([str(file)])
     assert str(file) in str(raised.value)
+
+
+def test_the_documents_class_plays(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "leagues.md").read_text()
+    (block,) = re.findall(r"^```toml\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    (tmp_path / "mine.toml").write_text(block)
+    found = paceline.league(["cubic", "gcc"], [str(tmp_path / "mine.toml")], rounds=3)
+    assert found.runs["share"].min() > 0.01  # type: ignore[operator]
+    assert {game.draw.drawn["link.bottleneck.queue.kind"] for game in found.games} <= {"droptail", "codel"}
 
 
 def test_the_command(tmp_path: Path) -> None:
