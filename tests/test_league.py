@@ -399,3 +399,8 @@ def test_a_sample_runs_over_emulated_paths_and_the_gap_is_told(tmp_path: Path) -
     assert "Over emulated paths" in writing.write(found, tmp_path).read_text()
     with pytest.raises(PacelineError, match="1 to 3 rounds"):
         emulated.sample(found, 4)
+
+
+def test_a_message_names_the_option_and_its_value() -> None:
+    wrong = CliRunner().invoke(app, ["league", "--rounds", "1"])
+    assert wrong.stderr.startswith("paceline: --rounds 1: a league needs at least 2")

@@ -25,7 +25,7 @@ def option(argument: str, value: object = None) -> str:
     Python. True is what a switch is given."""
     if _by_command:
         name = _OF_THE_COMMAND.get(argument, f"--{argument.replace('_', '-')}")
-        return name if value in {None, True} else f"{name} {value}"
+        return name if value is None or value is True else f"{name} {value}"
     return argument if value is None else f"{argument}={value if value is True else _quoted(value)}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +12,17 @@ from typing import Any
 import polars as pl
 
 from paceline import _core
-from paceline.errors import CutShortWarning, PacelineError
+from paceline.errors import PacelineError, PacelineWarning
 from paceline.leagues.classes import PACKET_BITS, Class, Draw
 from paceline.leagues.entrants import Entrant
 from paceline.leagues.scoring import score
 from paceline.results import RunRecord
 from paceline.scenario import Schemes, load
 from paceline.sweeping import Point
+from paceline.warned import warn
 
+_PLACE = re.compile(r"^[^ ]+:\d+: ")
+"""Where in a scenario that has no file."""
 SCHEMA: dict[str, Any] = {
     "class": pl.String,
     "round": pl.Int64,
@@ -60,14 +64,19 @@ def games(
     """All of them, round by round. Round k has seed `seed` + k - 1, whoever plays. Raises PacelineError for a scheme
     that cannot play a class."""
     found = []
-    for number in range(1, rounds + 1):
-        for of in classes:
-            draw = of.draw(seed, number)
-            for entrant in entrants:
-                scenario = _scenario(of, draw, entrant, own)
-                labels = {"class": of.key, "round": number, "scheme": entrant.label}
-                own_seed = seed + number - 1
-                found.append(Game(of, draw, entrant, own_seed, Point(scenario, labels, (own_seed,))))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PacelineWarning)
+        for number in range(1, rounds + 1):
+            for of in classes:
+                draw = of.draw(seed, number)
+                for entrant in entrants:
+                    scenario = _scenario(of, draw, entrant, own)
+                    labels = {"class": of.key, "round": number, "scheme": entrant.label}
+                    own_seed = seed + number - 1
+                    found.append(Game(of, draw, entrant, own_seed, Point(scenario, labels, (own_seed,))))
+    # each once, not once a scenario
+    for text in dict.fromkeys(_PLACE.sub("", str(one.message)) for one in caught):
+        warn(text)
     return found
 
 
@@ -75,10 +84,7 @@ def _scenario(of: Class, draw: Draw, entrant: Entrant, own: Schemes | None) -> _
     whole = copy.deepcopy(dict(draw.scenario))
     whole["name"] = f"{of.key}-{draw.number}"
     try:
-        with warnings.catch_warnings():
-            # a stream is made to last longer than the run
-            warnings.simplefilter("ignore", CutShortWarning)
-            return load(whole, entrant.enter(of, draw), own)
+        return load(whole, entrant.enter(of, draw), own)
     except PacelineError as error:
         raise PacelineError(f"{entrant.name} cannot play {of.key}: {error}") from None
 

@@ -22,6 +22,7 @@ from paceline.leagues.entrants import Entrant
 from paceline.leagues.playing import Game
 from paceline.leagues.scoring import Standing, standings
 from paceline.scenario import Schemes
+from paceline.spoken import option
 from paceline.statistics import Difference, paired_difference
 from paceline.store import Store
 from paceline.sweeping import Progress, run_points, seeds_from
@@ -148,9 +149,9 @@ def league(
     play a class; Interrupted on Ctrl-C.
     """
     if rounds < 2:
-        raise PacelineError(f"rounds = {rounds}: a league needs at least 2, one has no interval")
+        raise PacelineError(f"{option('rounds', rounds)}: a league needs at least 2, one has no interval")
     if not 0 <= delay_weight <= 100:
-        raise PacelineError(f"delay_weight = {delay_weight}: from 0 (the rate alone) to 100")
+        raise PacelineError(f"{option('delay_weight', delay_weight)}: from 0 (the rate alone) to 100")
     seeds_from(seed, rounds)
     field_ = classes_.find(classes)
     if traces is not None:
