@@ -11,17 +11,31 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import polars as pl
 import pytest
 from gymnasium.utils.env_checker import check_env
 
 import paceline
 import paceline.gym as learning
 from paceline.errors import ControllerError, ScenarioError
-from paceline.gym import ACTIONS, FEATURES, OBSERVATIONS, REWARDS, FlowEnv, FlowVectorEnv, Observation, Told
+from paceline.gym import (
+    ACTIONS,
+    FEATURES,
+    OBSERVATIONS,
+    REWARDS,
+    FlowEnv,
+    FlowVectorEnv,
+    Observation,
+    Told,
+    returns,
+)
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SHORT = {"duration": "3 s"}
+BRIEF = {"duration": "14 s", "flow.download.start": "8 s", "flow.download.stop": "13 s"}
+"""A call of which the last seconds are beside the download."""
 LOSSY = learning.LINK.replace("delay =", 'loss = { rate = "1 %" }\ndelay =')
+CALL = EXAMPLES / "call.toml"
 MIDDLE = {"window": 30.0, "rate": 8e6, "window_factor": 0.3, "rate_factor": 0.3}
 
 
@@ -37,12 +51,24 @@ def acted(env: gymnasium.Env[Any, Any], value: float, seed: int = 1, most: int =
     return told
 
 
-@pytest.mark.parametrize("action", ACTIONS)
-def test_gymnasiums_own_checks_pass(action: str) -> None:
+def checked(**arguments: Any) -> None:
     with warnings.catch_warnings():
         # windows and rates are in units of their own: Gymnasium would rather have -1 to 1, which the factors are
         warnings.filterwarnings("ignore", message=".*symmetric and normalized.*")
-        check_env(gymnasium.make("paceline/Link-v0", action=action, changes=SHORT).unwrapped)
+        check_env(gymnasium.make(**arguments).unwrapped)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_gymnasiums_own_checks_pass(action: str) -> None:
+    checked(id="paceline/Link-v0", action=action, changes=SHORT)
+
+
+def test_gymnasiums_own_checks_pass_of_baselines_and_calls() -> None:
+    checked(id="paceline/Link-v0", baseline="cubic", changes=SHORT)
+    call: dict[str, Any] = {"id": "paceline/Scenario-v0", "scenario": CALL, "flow": "call", "changes": BRIEF}
+    checked(**call, reward="call", observation=["goodput", "rate", "queueing", "sender_queue", "loss"])
+    checked(**call, action="rate")
+    checked(**call, baseline="gcc")
 
 
 def test_an_episode_is_the_scenario() -> None:
@@ -201,6 +227,17 @@ def test_pieces_of_ones_own() -> None:
         ({"history": 0}, ValueError, "history = 0"),
         ({"step_s": 0.0}, ValueError, "a step is of 10 us to 10000 s"),
         ({"changes": {"flow.agent.count": 3}}, ScenarioError, "an agent decides for one flow"),
+        (
+            {"baseline": "tfrc"},
+            ScenarioError,
+            "flow.agent.cc: as a baseline `tfrc` cannot be seen step by step",
+        ),
+        ({"baseline": "cubik"}, ScenarioError, "flow.agent.cc: `cubik` is not known; did you mean"),
+        (
+            {"scenario": CALL, "flow": "call", "action": "window"},
+            ScenarioError,
+            "on RTP an agent sets a rate",
+        ),
     ],
 )
 def test_mistakes(arguments: dict[str, Any], error: type[Exception], said: str) -> None:
@@ -233,6 +270,117 @@ def test_what_was_learned_stands_with_its_numbers() -> None:
     row = paceline.run(learning.LINK, runs=3, set=link | queue | cc).flows
     assert row["goodput_bps"].mean() == pytest.approx(7.45e6, rel=0.01)
     assert row["rtt_mean_s"].mean() == pytest.approx(0.0455, abs=0.0003)
+
+
+@pytest.mark.parametrize("cc", ["newreno", "sack", "cubic", "vegas", "bbr", "copa"])
+def test_a_baseline_is_the_run_of_its_controller(cc: str) -> None:
+    for seed in (1, 2):
+        env = FlowEnv(LOSSY, baseline=cc, changes={"duration": "10 s"})
+        told = acted(env, 0.7, seed)
+        ours = env.results()
+        its = paceline.run(LOSSY, seed=seed, set={"duration": "10 s", "flow.agent.cc": cc})
+        assert ours.flows.equals(its.flows), "every bit of every measure"
+        assert ours.queues.equals(its.queues)
+        row = its.flows.row(0, named=True)
+        total = {
+            name: sum(step[4][name] for step in told[1:])
+            for name in ("acked_bytes", "lost_bytes", "timeouts")
+        }
+        assert total["acked_bytes"] == pytest.approx(row["bytes_delivered"], rel=0.01)
+        assert total["lost_bytes"] == row["packets_retransmitted"] * told[-1][4]["segment_bytes"]
+        assert total["timeouts"] == row["timeouts"]
+        assert told[-1][4]["rtt_min_s"] == row["rtt_min_s"]
+
+
+@pytest.mark.parametrize("cc", ["nada", "gcc", "scream"])
+def test_a_calls_baseline_is_the_run_of_its_controller(cc: str) -> None:
+    env = FlowEnv(CALL, "call", baseline=cc, step_s=0.1, reward="call", changes=BRIEF)
+    told = acted(env, -0.5, 3)
+    # the scenario's own controller keeps its parameters, another has its defaults
+    other = {} if cc == "nada" else {"flow.call.cc": cc, "flow.call.params": {}}
+    its = paceline.run(CALL, seed=3, set=BRIEF | other)
+    assert env.results().flows.equals(its.flows)
+    acked = sum(step[4]["acked_bytes"] for step in told[1:] if step[4]["time_s"] > 10)
+    assert acked == pytest.approx(its.flows["bytes_delivered"][0], rel=0.05)
+    assert all(step[4]["encoder_bps"] > 0 for step in told[1:])
+
+
+def test_own_controllers_are_baselines_too() -> None:
+    twin = f"python:{EXAMPLES / 'controllers' / 'reno_twin.py'}:RenoTwin"
+    env = FlowEnv(LOSSY, baseline=twin, changes=SHORT)
+    its = [step[1] for step in acted(env, 0.0)[1:]]
+    assert its == [step[1] for step in acted(FlowEnv(LOSSY, baseline="sack", changes=SHORT), 0.0)[1:]]
+    mine = FlowEnv(
+        LOSSY + '[flow.other]\ncc = "mine"\n',
+        "agent",
+        baseline="mine",
+        changes=SHORT,
+        schemes={"mine": Fixed},
+    )
+    assert acted(mine, 0.0)[-1][4]["window_segments"] == 60
+
+
+def test_what_is_measured_is_there_once() -> None:
+    env = FlowEnv(action="rate", changes=SHORT)
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match="environment 0 has no run that is over"):
+        env.results()
+    acted(env, 5e6)
+    assert env.results().flows["goodput_bps"][0] == pytest.approx(5e6, rel=0.05)
+    with pytest.raises(ValueError, match="once, from its last step to the next reset"):
+        env.results()
+    many = FlowVectorEnv(2, action="rate", step_s=1.0, changes=SHORT)
+    many.reset(seed=7)
+    for _ in range(3):
+        many.step(np.array([[3e6], [9e6]], dtype=np.float32))
+    slow, fast = (many.results(place).flows["goodput_bps"][0] for place in range(2))
+    assert slow < 4e6
+    assert fast > 8e6
+
+
+def test_the_agent_of_a_call_sets_its_rate() -> None:
+    arguments: dict[str, Any] = {"action": "rate", "step_s": 0.1, "reward": "call", "changes": BRIEF}
+    env = FlowEnv(CALL, "call", **arguments)
+    told = acted(env, 1.2e6, 4)
+    assert json.dumps(told) == json.dumps(acted(FlowEnv(CALL, "call", **arguments), 1.2e6, 4))
+    row = env.results().flows.row(by_predicate=pl.col("flow") == "call", named=True)
+    assert row["cc"] == "agent"
+    assert row["send_rate_bps"] == pytest.approx(1.2e6, rel=0.03)
+    assert row["frame_delay_mean_s"] < 0.2
+    many = FlowVectorEnv(2, CALL, "call", workers=2, **arguments)
+    many.reset(seed=[4, 5])
+    for step in told[1:50]:
+        assert many.step(np.full((2, 1), 1.2e6, dtype=np.float32))[1][0] == step[1]
+
+
+def test_calls_are_paid_for_rate_by_delay() -> None:
+    def paid(rate: float) -> float:
+        arguments: dict[str, Any] = {"scenario": CALL, "flow": "call", "changes": BRIEF, "step_s": 0.1}
+        policy = lambda seen: np.full((len(seen), 1), rate)  # noqa: E731
+        return returns(policy, seeds=[1, 2], action="rate", reward="call", **arguments).estimate.mean or 0.0
+
+    assert paid(1.2e6) > max(paid(2e5), paid(2.5e6))
+
+
+def test_returns_hold_a_policy_against_a_baseline() -> None:
+    arguments: dict[str, Any] = {"scenario": LOSSY, "changes": SHORT, "action": "rate"}
+
+    def half(seen: Any) -> Any:
+        return np.full((len(seen), 1), 6e6)
+
+    ours, cubics = (
+        returns(half, seeds=range(3), **arguments),
+        returns(baseline="cubic", seeds=range(3), **arguments),
+    )
+    env = FlowEnv(LOSSY, action="rate", changes=SHORT)
+    assert ours.each[2] == pytest.approx(sum(step[1] for step in acted(env, 6e6, 2)[1:]))
+    assert cubics.each.keys() == {0, 1, 2}
+    assert cubics.estimate.half_width is not None
+    assert str(ours).count("±") == 1
+    both: dict[str, Any] = {"policy": half, "baseline": "cubic"}
+    for wrong in ({}, both):
+        with pytest.raises(ValueError, match="give one of both"):
+            returns(**wrong)
 
 
 def test_without_gymnasium_the_extra_is_named() -> None:

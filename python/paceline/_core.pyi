@@ -532,9 +532,11 @@ class Environments:
         step_s: float | None = None,
         step_segments: int | None = None,
         workers: int = 1,
+        baseline: str | None = None,
     ) -> Environments:
         """`many` of a scenario, in which the agent decides for `flow`: `acts` "window" or "rate", each `step_s` seconds
-        or `step_segments` acknowledged segments; `workers` threads step them. Raises ScenarioError, ValueError."""
+        or `step_segments` acknowledged segments; `workers` threads step them. With a `baseline` the controller of that
+        name drives the flow, and decisions are of no effect. Raises ScenarioError, ValueError."""
     @property
     def many(self) -> int:
         """How many there are."""
@@ -548,3 +550,6 @@ class Environments:
         """A step in each, but for those whose decision is not a number: `decisions`, float64, in segments or bit/s.
         Rows of `ends`, uint8 of (many, 2): whether the flow has sent all, and whether the run is over. Raises
         ControllerError, ValueError for one that has no run."""
+    def summary_json(self, place: int) -> str | None:
+        """What was measured of the run of this environment, which is over, or whose flow is done, as `RunOutput` has
+        it; it ends the run. None without such a run. Raises ControllerError."""

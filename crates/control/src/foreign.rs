@@ -207,6 +207,14 @@ pub type ForeignRate = Lazy<Paced, Settings>;
 /// Of RTP's.
 pub type ForeignMedia = Lazy<Media, RtpSettings>;
 
+impl ForeignMedia {
+    /// The same, that asks this of its machine whatever its scheme says.
+    #[must_use]
+    pub fn asking(self, settings: RtpSettings) -> ForeignMedia {
+        Lazy { settings, ..self }
+    }
+}
+
 of_its_scheme!(ForeignWindow, Maker::Window);
 of_its_scheme!(ForeignRate, Maker::Rate);
 of_its_scheme!(ForeignMedia, Maker::Media);

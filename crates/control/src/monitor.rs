@@ -70,11 +70,16 @@ impl Monitored {
         self.marked = self.marked.saturating_add(sample.newly_marked);
         self.app_limited |= sample.app_limited;
         if let Some(rtt) = sample.rtt {
-            self.rtts += 1;
-            self.rtt_sum += rtt.as_secs_f64();
-            self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
-            self.most_rtt = Some(self.most_rtt.map_or(rtt, |most| most.max(rtt)));
+            self.add_rtt(rtt);
         }
+    }
+
+    /// Takes in a round-trip time.
+    pub fn add_rtt(&mut self, rtt: Span) {
+        self.rtts += 1;
+        self.rtt_sum += rtt.as_secs_f64();
+        self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
+        self.most_rtt = Some(self.most_rtt.map_or(rtt, |most| most.max(rtt)));
     }
 }
 

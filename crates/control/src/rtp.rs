@@ -232,6 +232,21 @@ impl RtpSettings {
     pub const FEEDBACK_INTERVAL: Span = Span::from_millis(100);
     /// As many as TCP waits for (RFC 5681 section 3.2).
     pub const REORDERING: u32 = 3;
+    /// Reports alone, and nothing more.
+    pub const PLAIN: RtpSettings = RtpSettings {
+        probes: false,
+        silence: 0,
+        feedback: RtpFeedback::Reports,
+        feedback_interval: RtpSettings::FEEDBACK_INTERVAL,
+        feedback_config: FeedbackConfig::PLAIN,
+        reordering: RtpSettings::REORDERING,
+        tells_sending: false,
+        tick: Span::ZERO,
+        burst: Span::ZERO,
+        l4s: false,
+        even: false,
+        frames: false,
+    };
 
     /// Gaps between packets are multiplied by draws from 1 - this to 1 + this, unless the flow says otherwise.
     #[must_use]
@@ -241,22 +256,8 @@ impl RtpSettings {
 }
 
 impl Default for RtpSettings {
-    /// Reports alone, and nothing more.
     fn default() -> RtpSettings {
-        RtpSettings {
-            probes: false,
-            silence: 0,
-            feedback: RtpFeedback::Reports,
-            feedback_interval: RtpSettings::FEEDBACK_INTERVAL,
-            feedback_config: FeedbackConfig::PLAIN,
-            reordering: RtpSettings::REORDERING,
-            tells_sending: false,
-            tick: Span::ZERO,
-            burst: Span::ZERO,
-            l4s: false,
-            even: false,
-            frames: false,
-        }
+        RtpSettings::PLAIN
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::scenario::Scenario;
 use crate::{ControllerError, InternalError, ScenarioError, panics};
 use paceline_sim::RunError;
-use paceline_sim::environment::{Acts, Environment, FEATURES, Step, Stepped};
+use paceline_sim::environment::{Acts, Driver, Environment, FEATURES, Step, Stepped};
 use paceline_units::Span;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
@@ -31,10 +31,13 @@ type Told = Result<Stepped, RunError>;
 #[pymethods]
 impl Environments {
     /// `many` of a scenario, in which the agent decides for `flow`: `acts` "window" or "rate", each `step_s` seconds or
-    /// `step_segments` acknowledged segments; `workers` threads step them.
+    /// `step_segments` acknowledged segments; `workers` threads step them. With a `baseline` the controller of that name drives the flow,
+    /// and decisions are of no effect.
     #[new]
-    #[pyo3(signature = (scenario, flow, acts, many = 1, step_s = None, step_segments = None, workers = 1))]
+    #[pyo3(signature = (scenario, flow, acts, many = 1, step_s = None, step_segments = None, workers = 1, baseline = None))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
+        py: Python<'_>,
         scenario: &Scenario,
         flow: &str,
         acts: &str,
@@ -42,6 +45,7 @@ impl Environments {
         step_s: Option<f64>,
         step_segments: Option<u32>,
         workers: usize,
+        baseline: Option<String>,
     ) -> PyResult<Environments> {
         let acts = match acts {
             "window" => Acts::Window,
@@ -53,8 +57,8 @@ impl Environments {
             (None, Some(segments)) if segments > 0 => Step::Segments(segments),
             _ => return Err(PyValueError::new_err("a step is of 10 us to 10000 s, or of one segment or more")),
         };
-        let all: Vec<Environment> =
-            (0..many.max(1)).map(|_| scenario.environment(flow, acts, step)).collect::<PyResult<_>>()?;
+        let driver = baseline.map_or(Driver::Agent(acts), Driver::Baseline);
+        let all = scenario.environments(py, many.max(1), (flow, &driver, step))?;
         let duration_s = all[0].duration().as_secs_f64();
         Ok(Environments { many: all.len(), workers: workers.max(1), duration_s, all: Mutex::new(all) })
     }
@@ -98,6 +102,18 @@ impl Environments {
         })?;
         self.fill(py, done, &told, Some(&ends))
     }
+
+    /// What was measured of the run of this environment, which is over, or whose flow is done, as JSON; it ends the run. None without
+    /// such a run.
+    fn summary_json(&self, py: Python<'_>, place: usize) -> PyResult<Option<String>> {
+        let done = self.guarded(py, || {
+            let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+            all.get_mut(place).map_or(Ok(None), Environment::summary)
+        })?;
+        let written =
+            done.map_err(|error| wrong(place, error))?.map(|summary| serde_json::to_string(&summary)).transpose();
+        written.map_err(|error| InternalError::new_err(format!("Paceline has a defect: {error}. Please report it.")))
+    }
 }
 
 impl Environments {
@@ -107,29 +123,31 @@ impl Environments {
         py: Python<'_>,
         work: impl Fn(usize, &mut Environment) -> Option<Told> + Sync,
     ) -> PyResult<Vec<Option<Told>>> {
-        let done = py.detach(|| {
-            panics::guarded(|| {
-                let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-                let share = all.len().div_ceil(self.workers.min(all.len()));
-                if share == all.len() {
-                    return all.iter_mut().enumerate().map(|(place, one)| work(place, one)).collect();
-                }
-                let work = &work;
-                std::thread::scope(|scope| {
-                    let parts = all.chunks_mut(share).enumerate().map(|(part, chunk)| {
-                        scope.spawn(move || {
-                            let places = (part * share..).zip(chunk);
-                            places.map(|(place, one)| work(place, one)).collect::<Vec<_>>()
-                        })
-                    });
-                    let parts: Vec<_> = parts.collect();
-                    let joined = parts
-                        .into_iter()
-                        .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-                    joined.flatten().collect()
-                })
+        self.guarded(py, || {
+            let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+            let share = all.len().div_ceil(self.workers.min(all.len()));
+            if share == all.len() {
+                return all.iter_mut().enumerate().map(|(place, one)| work(place, one)).collect();
+            }
+            let work = &work;
+            std::thread::scope(|scope| {
+                let parts = all.chunks_mut(share).enumerate().map(|(part, chunk)| {
+                    scope.spawn(move || {
+                        let places = (part * share..).zip(chunk);
+                        places.map(|(place, one)| work(place, one)).collect::<Vec<_>>()
+                    })
+                });
+                let parts: Vec<_> = parts.collect();
+                let joined =
+                    parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                joined.flatten().collect()
             })
-        });
+        })
+    }
+
+    /// Does it without the interpreter lock; a panic in it is an exception.
+    fn guarded<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+        let done = py.detach(|| panics::guarded(work));
         done.map_err(|panic| InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it.")))
     }
 
@@ -148,11 +166,7 @@ impl Environments {
         }
         for (place, stepped) in done.into_iter().enumerate() {
             let Some(stepped) = stepped else { continue };
-            let stepped = stepped.map_err(|error| match error {
-                RunError::Controller(failure) => ControllerError::new_err(failure.to_string()),
-                RunError::Cancelled => PyValueError::new_err(format!("environment {place} has no run: reset it first")),
-                other => ScenarioError::new_err(other.to_string()),
-            })?;
+            let stepped = stepped.map_err(|error| wrong(place, error))?;
             rows[place * width..][..width].copy_from_slice(&stepped.features);
             if let Some(flags) = &mut flags {
                 flags[2 * place] = stepped.is_done.into();
@@ -164,5 +178,14 @@ impl Environments {
             ends.copy_from_slice(py, &flags)?;
         }
         Ok(())
+    }
+}
+
+/// Why the environment at this place gave nothing, as an exception.
+fn wrong(place: usize, error: RunError) -> PyErr {
+    match error {
+        RunError::Controller(failure) => ControllerError::new_err(failure.to_string()),
+        RunError::Cancelled => PyValueError::new_err(format!("environment {place} has no run: reset it first")),
+        other => ScenarioError::new_err(other.to_string()),
     }
 }

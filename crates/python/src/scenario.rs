@@ -4,7 +4,7 @@ use crate::own::scheme::Scheme;
 use crate::{InternalError, ScenarioError, panics};
 use paceline_live::scenario::{open, trace};
 use paceline_sim::Recording;
-use paceline_sim::environment::{Acts, Environment, Step};
+use paceline_sim::environment::{Driver, Environment, Step};
 use paceline_sim::scenario::{self as core, Document, Mistake};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -79,15 +79,28 @@ impl Scenario {
 }
 
 impl Scenario {
-    /// An environment of it, in which an agent decides for a flow.
-    pub fn environment(&self, flow: &str, acts: Acts, step: Step) -> PyResult<Environment> {
+    /// So many environments of it, in each of which `driver` drives a flow.
+    pub fn environments(
+        &self,
+        py: Python<'_>,
+        many: usize,
+        (flow, driver, step): (&str, &Driver, Step),
+    ) -> PyResult<Vec<Environment>> {
+        let (mut foreign, mut known) = (self.foreign.clone(), self.traces.clone());
+        if let Driver::Baseline(name) = driver {
+            // it may be a class or a file that no flow of the scenario names
+            let mut document = self.document.clone();
+            tried(|| document.hand_over(flow, name))?;
+            let (schemes, files) = own_controllers(py, &document, &self.base, &known, &self.classes)?;
+            known.extend(files);
+            foreign.extend(schemes.into_iter().filter(|own| self.foreign.iter().all(|there| there.name != own.name)));
+        }
         let mut read = |name: &str| {
-            let known = self.traces.iter().find(|(of, _)| of == name);
-            known
-                .map(|(_, text)| text.clone())
-                .ok_or_else(|| format!("{name} was not read when the scenario was loaded"))
+            let text = known.iter().find(|(of, _)| of == name).map(|(_, text)| text.clone());
+            text.ok_or_else(|| format!("{name} was not read when the scenario was loaded"))
         };
-        tried(|| Environment::new(self.document.clone(), &mut read, &self.foreign, (flow, acts, step)))
+        let mut make = || Environment::new(self.document.clone(), &mut read, &foreign, (flow, driver.clone(), step));
+        (0..many).map(|_| tried(&mut make)).collect()
     }
 }
 

@@ -4,14 +4,15 @@
 
 #[expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn main() {
-    use paceline_sim::environment::{Acts, Environment, Step};
+    use paceline_sim::environment::{Acts, Driver, Environment, Step};
     use paceline_sim::scenario::Document;
     use paceline_units::Span;
     let text = "duration = \"60 s\"\n[link.bottleneck]\nrate = \"12 Mbit/s\"\ndelay = \"15 ms\"\n[flow.own]\n";
     for (acts, decision) in [(Acts::Rate, 11e6), (Acts::Window, 40.0)] {
         let document = Document::parse(text, "steps").unwrap();
         let step = Step::Time(Span::from_millis(10));
-        let mut own = Environment::new(document, &mut |_| Err(String::new()), &[], ("own", acts, step)).unwrap();
+        let mut own =
+            Environment::new(document, &mut |_| Err(String::new()), &[], ("own", Driver::Agent(acts), step)).unwrap();
         let (mut steps, began) = (0u32, std::time::Instant::now());
         for seed in 0..50 {
             let mut told = own.reset(seed).unwrap();

@@ -1,28 +1,41 @@
 //! A run that stops for decisions: somebody outside decides for one flow, interval by interval, and sees what each was like.
 //!
 //! Learners stand on it. The flow's machine and path are those of any run; its controller only passes on what
-//! it is told, and does as it is bidden. Results are the scenario's, the seed's and the decisions'.
+//! it is told, and does as it is bidden. Results are the scenario's, the seed's and the decisions'. In the agent's place a
+//! controller of the scenario's own may drive the flow, seen the same way: a baseline.
 
-use crate::build::{Built, build};
+mod agent;
+mod baseline;
+mod seen;
+
+use crate::build::build;
 use crate::expand::expand;
 use crate::graph::Planning;
-use crate::model::Model;
 use crate::recorder::Recording;
-use crate::run::{RunError, ends, in_words};
-use crate::scenario::{Document, Mistake, Scenario, ScenarioError};
-use paceline_control::foreign::{Foreign, Given, Maker, Window};
-use paceline_control::monitor::Monitored;
-use paceline_control::{
-    Controller, Failure, GaugeUnit, Gauges, Machine, Needs, PathView, Profile, RateSample, Recovery, Scheme, TcpEvent,
-    WindowController,
-};
-use paceline_random::Stream;
+use crate::run::{RunError, in_words};
+use crate::scenario::flow::App;
+use crate::scenario::{Document, Flow, Mistake, Scenario, ScenarioError};
+use crate::summary::Summary;
+use agent::Shared;
+use baseline::{Counts, Listener};
+use paceline_control::{Machine, RtpFeedback, Scheme};
+use paceline_flow::Transport;
 use paceline_units::{Span, Time};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+pub use seen::{FEATURES, Features, Stepped};
+use seen::{Running, Seen};
+use std::sync::Arc;
 
 /// What the agent's flow has in `cc`.
 pub const AGENT: &str = "agent";
+
+/// Who drives the flow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Driver {
+    /// Whoever decides.
+    Agent(Acts),
+    /// This controller: what is decided is of no effect. The flow is the one that it is in a run with this `cc`, bit by bit.
+    Baseline(String),
+}
 
 /// What an agent sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +43,7 @@ pub enum Acts {
     /// A window in segments.
     Window,
     /// A rate in bits of payload a second, at which segments leave; a window of [`MOST_IN_FLIGHT`] segments bounds what is in flight.
+    /// Of a flow on RTP in bits on the wire a second: what an encoder aims at.
     Rate,
 }
 
@@ -49,191 +63,23 @@ pub const LONGEST_STEP: Span = Span::from_secs(1);
 /// How often it is looked whether they are there.
 const LOOK: Span = Span::from_micros(100);
 
-/// What a step tells, in this order.
-pub const FEATURES: [&str; 18] = [
-    "time_s",
-    "duration_s",
-    "acked_bytes",
-    "lost_bytes",
-    "sent_bytes",
-    "marked_segments",
-    "timeouts",
-    "rtt_s",
-    "rtt_least_s",
-    "rtt_most_s",
-    "srtt_s",
-    "rtt_min_s",
-    "in_flight_segments",
-    "window_segments",
-    "rate_bps",
-    "app_limited",
-    "segment_bytes",
-    "begun",
-];
-
-/// One step's features; not a number: not known.
-pub type Features = [f64; FEATURES.len()];
-
-/// What the controller and who decides for it have in common.
-#[derive(Debug)]
-struct Shared {
-    /// Segments, and bytes a second: numbers as their bits.
-    window: AtomicU64,
-    pacing: AtomicU64,
-    seen: Mutex<Seen>,
-}
-
-/// What the controller has been told since the last step.
-#[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    told: Monitored,
-    srtt: Span,
-    min_rtt: Span,
-    in_flight: u32,
-    segment: u32,
-    begun: bool,
-    /// Bytes after which no more is taken in: a step by acknowledgements ends there.
-    full: Option<u64>,
-}
-
-impl Shared {
-    fn new() -> Shared {
-        Shared {
-            window: AtomicU64::new(1f64.to_bits()),
-            pacing: AtomicU64::new(f64::INFINITY.to_bits()),
-            seen: Mutex::default(),
-        }
-    }
-
-    fn window(&self) -> f64 {
-        f64::from_bits(self.window.load(Ordering::Relaxed))
-    }
-
-    fn pacing(&self) -> f64 {
-        f64::from_bits(self.pacing.load(Ordering::Relaxed))
-    }
-
-    fn decide(&self, window: f64, pacing: f64) {
-        self.window.store(window.to_bits(), Ordering::Relaxed);
-        self.pacing.store(pacing.to_bits(), Ordering::Relaxed);
-    }
-
-    fn seen<T>(&self, look: impl FnOnce(&mut Seen) -> T) -> T {
-        look(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// The agent's controller.
-struct Agent {
-    shared: Arc<Shared>,
-    needs: Needs,
-}
-
-impl Agent {
-    fn at_most(&self, window: f64) {
-        let window = self.shared.window().min(window).max(1.0);
-        self.shared.decide(window, self.shared.pacing());
-    }
-
-    fn look(seen: &mut Seen, path: &PathView) {
-        (seen.srtt, seen.min_rtt, seen.in_flight, seen.segment) =
-            (path.srtt, path.min_rtt, path.in_flight, path.segment);
-    }
-}
-
-impl Controller for Agent {
-    type Feedback = TcpEvent;
-
-    fn on_feedback(&mut self, event: &TcpEvent, path: &PathView) {
-        match *event {
-            TcpEvent::Established { window } => {
-                self.shared.seen(|seen| {
-                    Agent::look(seen, path);
-                    seen.begun = true;
-                });
-                if !self.needs.rate_leads {
-                    self.shared.decide(window.max(1.0), self.shared.pacing());
-                }
-            }
-            TcpEvent::Timeout(_) => {
-                self.shared.seen(|seen| {
-                    Agent::look(seen, path);
-                    seen.told.timeouts += 1;
-                });
-                if !self.needs.rate_leads {
-                    self.at_most(1.0);
-                }
-            }
-            TcpEvent::Recovered { at_most } if !self.needs.rate_leads => self.at_most(at_most),
-            TcpEvent::Idle { window } if !self.needs.rate_leads => self.at_most(window),
-            _ => {}
-        }
-    }
-
-    fn gauges(&self, to: &mut dyn Gauges) {
-        to.packets("cwnd", self.shared.window());
-    }
-}
-
-impl WindowController for Agent {
-    fn window(&self) -> f64 {
-        self.shared.window()
-    }
-
-    fn threshold(&self) -> f64 {
-        f64::INFINITY
-    }
-
-    fn needs(&self) -> Needs {
-        self.needs
-    }
-
-    fn on_delivery(&mut self, sample: &RateSample, path: &PathView) {
-        self.shared.seen(|seen| {
-            if seen.full.is_none_or(|full| seen.told.acked < full) {
-                seen.told.add(sample);
-                Agent::look(seen, path);
-            }
-        });
-    }
-
-    fn pacing_rate(&self) -> f64 {
-        self.shared.pacing()
-    }
-}
+/// Before there is a decision a rate has to be something, in bytes a second: ten segments of 1000 B in 100 ms; of a call 300 kbit/s, as
+/// libwebrtc begins.
+const FIRST_RATE: f64 = 1e5;
+const FIRST_RATE_OF_CALL: f64 = 37_500.0;
 
 /// A scenario with an agent, of which runs are made one after the other.
 #[derive(Debug)]
 pub struct Environment {
     scenario: Scenario,
     flow: String,
-    acts: Acts,
+    driver: Driver,
+    /// It rides on RTP's machine, not on TCP's.
+    rtp: bool,
     step: Step,
     shared: Arc<Shared>,
+    listener: Option<Listener>,
     run: Option<Running>,
-}
-
-/// A run under way.
-#[derive(Debug)]
-struct Running {
-    model: Model,
-    built: Built,
-    flow: usize,
-    /// When the last step ended.
-    at: Time,
-    /// Segments sent by then.
-    sent: u64,
-}
-
-/// What a step came to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stepped {
-    /// What it was like.
-    pub features: Features,
-    /// The flow has sent all that it had to.
-    pub is_done: bool,
-    /// The scenario's duration is over.
-    pub is_over: bool,
 }
 
 /// Why there is no environment.
@@ -248,27 +94,65 @@ pub enum EnvironmentError {
 }
 
 impl Environment {
-    /// One of the scenario in `document`, in which the agent decides for `flow` each `step`. `foreign` are schemes of others.
+    /// One of the scenario in `document`, in which `driver` drives `flow`, and a step is a `step`. `foreign` are schemes of others.
     ///
     /// # Errors
-    /// Mistakes in it; a flow that is not there, or of which there are several.
+    /// Mistakes in it; a flow that is not there, of which there are several, or that shares its controller with others; a window for a
+    /// flow on RTP; a baseline whose machine does not tell what arrives.
     pub fn new(
         mut document: Document,
         read: &mut dyn FnMut(&str) -> Result<String, String>,
         foreign: &[&'static Scheme],
-        (flow, acts, step): (&str, Acts, Step),
+        (flow, driver, step): (&str, Driver, Step),
     ) -> Result<Environment, EnvironmentError> {
         let shared = Arc::new(Shared::new());
-        let scheme = scheme(&shared, acts);
-        document.hand_over(flow, AGENT)?;
-        let all: Vec<&'static Scheme> = foreign.iter().copied().chain([scheme]).collect();
-        let scenario = Scenario::check_with(&document, read, &all)?;
-        let own = scenario.flows().iter().find(|own| own.name == flow);
-        if own.is_none_or(|own| own.count != 1) {
-            let problem = "an agent decides for one flow: leave `count` out";
-            return Err(document.error(vec![Mistake::new(format!("flow.{flow}.count"), problem)]).into());
+        let mut all = foreign.to_vec();
+        // a flow that stands in the scenario with its baseline's name keeps its parameters
+        let as_it_is = Scenario::check_with(&document, read, &all)?;
+        let own = as_it_is.flows().iter().find(|own| own.name == flow);
+        match &driver {
+            Driver::Agent(acts) => {
+                let rtp = own.is_some_and(is_of_rtp);
+                if rtp && *acts == Acts::Window {
+                    let problem = "on RTP an agent sets a rate, not a window (action `rate` or `rate_factor`)";
+                    return Err(document.error(vec![Mistake::new(format!("flow.{flow}"), problem)]).into());
+                }
+                all.push(agent::scheme(&shared, *acts, rtp));
+                document.hand_over(flow, AGENT)?;
+            }
+            Driver::Baseline(name) if own.is_none_or(|own| own.cc != *name) => document.hand_over(flow, name)?,
+            Driver::Baseline(_) => {}
         }
-        Ok(Environment { scenario, flow: flow.to_owned(), acts, step, shared, run: None })
+        let scenario = Scenario::check_with(&document, read, &all)?;
+        let wrong = |key: &str, problem: String| {
+            let mistake = Mistake::new(format!("flow.{flow}.{key}"), problem);
+            EnvironmentError::from(document.error(vec![mistake]))
+        };
+        let own = scenario.flows().iter().find(|own| own.name == flow).filter(|own| own.count == 1);
+        let Some(own) = own else {
+            return Err(wrong("count", "an agent decides for one flow: leave `count` out".to_owned()));
+        };
+        if own.bundle.is_some() {
+            let problem = "has one controller with others: an agent, and a baseline, is of a flow alone; leave it out";
+            return Err(wrong("bundle", problem.to_owned()));
+        }
+        let model = expand(&scenario, scenario.seed()).map_err(RunError::from)?;
+        let transport = model.flows.iter().find(|model| model.name == flow).map(|model| &model.transport);
+        let told = match transport {
+            Some(Transport::Rtp { config, .. }) => config.settings.feedback == RtpFeedback::Arrivals,
+            transport => matches!(transport, Some(Transport::Tcp { .. })),
+        };
+        if !told {
+            let problem = format!(
+                "as a baseline `{}` cannot be seen step by step, for its sender is not told what arrived: it must be a \
+                 controller of TCP, or one of RTP that is told of arrivals (all but `lda-plus`)",
+                own.cc
+            );
+            return Err(wrong("cc", problem));
+        }
+        let rtp = matches!(transport, Some(Transport::Rtp { .. }));
+        let listener = (rtp && matches!(driver, Driver::Baseline(_))).then(|| Listener::new(&shared));
+        Ok(Environment { scenario, flow: flow.to_owned(), driver, rtp, step, shared, listener, run: None })
     }
 
     /// How long a run is.
@@ -282,121 +166,112 @@ impl Environment {
     /// # Errors
     /// What only the whole graph shows, and what a controller of others failed with.
     pub fn reset(&mut self, seed: u64) -> Result<Stepped, RunError> {
-        let model = expand(&self.scenario, seed)?;
-        let built = build(&model, Recording::NOTHING, Planning::default()).map_err(|error| in_words(&model, error))?;
+        let mut model = expand(&self.scenario, seed)?;
         let flow = model.flows.iter().position(|flow| flow.name == self.flow).unwrap_or(0);
-        let window = if self.acts == Acts::Rate { MOST_IN_FLIGHT } else { 1.0 };
-        // a rate has to be something before there is a decision: ten segments of 1000 B in 100 ms
-        let pacing = if self.acts == Acts::Rate { 1e5 } else { f64::INFINITY };
+        let (window, pacing) = match self.driver {
+            Driver::Agent(Acts::Rate) if self.rtp => (MOST_IN_FLIGHT, FIRST_RATE_OF_CALL),
+            Driver::Agent(Acts::Rate) => (MOST_IN_FLIGHT, FIRST_RATE),
+            _ => (1.0, f64::INFINITY),
+        };
         self.shared.decide(window, pacing);
         self.shared.seen(|seen| *seen = Seen::default());
-        let mut run = Running { model, built, flow, at: Time::ZERO, sent: 0 };
-        let end = Time::ZERO + self.scenario.duration();
-        while !self.shared.seen(|seen| seen.begun) && run.at < end {
+        let label = model.flows[flow].label();
+        if let (Some(listener), Transport::Rtp { controller, .. }) = (&self.listener, &mut model.flows[flow].transport)
+        {
+            listener.listen(controller, &label);
+        }
+        let built = build(&model, Recording::NOTHING, Planning::default()).map_err(|error| in_words(&model, error))?;
+        let mut run = Running::new(model, built, flow);
+        if matches!(self.driver, Driver::Baseline(_)) && !self.rtp {
+            run.counts = Counts::of(&run, None);
+        }
+        let end = run.end();
+        while !self.has_begun(&run) && run.at < end {
             run.advance((run.at + LOOK).min(end))?;
         }
-        self.shared.seen(|seen| seen.told = Monitored::default());
-        run.sent = run.sent_so_far();
-        let told = self.told(&run, run.at);
+        let now = run.at;
+        self.end_step(&mut run, now); // what came before is of no step
+        let told = self.end_step(&mut run, now);
         self.run = Some(run);
         Ok(told)
     }
 
-    /// Takes a decision, in segments or bits a second, and simulates a step.
+    /// Takes a decision, in segments or bits a second, and simulates a step. A baseline takes none.
     ///
     /// # Errors
     /// What a controller of others failed with. Without a run there is nothing to do: see [`Environment::reset`].
     pub fn step(&mut self, decision: f64) -> Result<Stepped, RunError> {
         let Some(mut run) = self.run.take() else { return Err(RunError::Cancelled) };
-        match self.acts {
-            Acts::Window => self.shared.decide(decision.clamp(1.0, MOST_IN_FLIGHT), f64::INFINITY),
-            Acts::Rate => self.shared.decide(MOST_IN_FLIGHT, (decision / 8.0).clamp(1.0, 1e14)),
+        match self.driver {
+            Driver::Agent(Acts::Window) => self.shared.decide(decision.clamp(1.0, MOST_IN_FLIGHT), f64::INFINITY),
+            Driver::Agent(Acts::Rate) => self.shared.decide(MOST_IN_FLIGHT, (decision / 8.0).clamp(1.0, 1e14)),
+            Driver::Baseline(_) => {}
         }
-        let began = run.at;
-        let end = Time::ZERO + self.scenario.duration();
+        let (began, end) = (run.at, run.end());
         match self.step {
             Step::Time(span) => run.advance((began + span).min(end))?,
             Step::Segments(many) => {
-                let full = self.shared.seen(|seen| {
-                    let full = u64::from(many) * u64::from(seen.segment.max(1));
-                    seen.full = Some(full);
-                    full
-                });
+                let segment = run.model.flows[run.flow].transport.segment().max(1);
+                let full = u64::from(many) * u64::from(segment);
+                self.shared.seen(|seen| seen.full = Some(full));
                 let last = (began + LONGEST_STEP).min(end);
-                while run.at < last && self.shared.seen(|seen| seen.told.acked) < full {
+                while run.at < last && self.acked(&run) < full {
                     run.advance((run.at + LOOK).min(last))?;
                 }
             }
         }
-        let told = self.told(&run, began);
-        run.sent = run.sent_so_far();
-        self.shared.seen(|seen| seen.told = Monitored::default());
+        let told = self.end_step(&mut run, began);
         self.run = Some(run);
         Ok(told)
     }
 
-    fn told(&self, run: &Running, began: Time) -> Stepped {
-        let seen = self.shared.seen(|seen| *seen);
-        let (told, known) = (seen.told, |span: Span| if span == Span::ZERO { f64::NAN } else { span.as_secs_f64() });
-        let optional = |span: Option<Span>| span.map_or(f64::NAN, Span::as_secs_f64);
-        let segment = f64::from(seen.segment);
-        let sent = (run.sent_so_far() - run.sent) as f64 * segment;
-        let is_done = ends(&run.model, &run.built, run.flow).source.is_done();
-        Stepped {
-            features: [
-                run.at.since(Time::ZERO).as_secs_f64(),
-                run.at.since(began).as_secs_f64(),
-                told.acked as f64,
-                told.lost as f64,
-                sent,
-                f64::from(told.marked),
-                f64::from(told.timeouts),
-                told.rtt().unwrap_or(f64::NAN),
-                optional(told.least_rtt),
-                optional(told.most_rtt),
-                known(seen.srtt),
-                known(seen.min_rtt),
-                f64::from(seen.in_flight),
-                self.shared.window(),
-                self.shared.pacing() * 8.0,
-                f64::from(u8::from(told.app_limited)),
-                segment,
-                f64::from(u8::from(seen.begun)),
-            ],
-            is_done,
-            is_over: run.at >= Time::ZERO + self.scenario.duration(),
+    /// What was measured of a run that is over, or whose flow is done: then the others go on to the end first. It is what [`crate::run()`]
+    /// measures, but for a scenario that ends with a flow, which here goes on; it ends the run. `None` without one.
+    ///
+    /// # Errors
+    /// What a controller of others failed with.
+    pub fn summary(&mut self) -> Result<Option<Summary>, RunError> {
+        let Some(mut run) = self.run.take_if(|run| run.at >= run.end() || run.ends().source.is_done()) else {
+            return Ok(None);
+        };
+        run.advance(run.end())?;
+        Ok(run.finish())
+    }
+
+    /// What the step was like that began then and ends now; the next begins.
+    fn end_step(&self, run: &mut Running, began: Time) -> Stepped {
+        let heard = self.shared.seen(|seen| {
+            let heard = *seen;
+            seen.anew();
+            heard
+        });
+        let counts = run.counts.as_ref().and_then(|before| Counts::of(run, Some(before)));
+        let counted = run.counts.as_ref().zip(counts.as_ref()).map(|(before, now)| now.since(before, run));
+        let agent = matches!(self.driver, Driver::Agent(_));
+        let set = agent.then(|| (self.shared.window(), self.shared.pacing()));
+        let told = run.told(began, &counted.unwrap_or(heard), set);
+        run.counts = counts;
+        run.sent = run.sent_so_far();
+        told
+    }
+
+    fn has_begun(&self, run: &Running) -> bool {
+        match &run.counts {
+            Some(_) => Counts::has_begun(run),
+            None => self.shared.seen(|seen| seen.begun),
+        }
+    }
+
+    /// What the step has of it until now.
+    fn acked(&self, run: &Running) -> u64 {
+        match &run.counts {
+            Some(before) => before.acked_since(run),
+            None => self.shared.seen(|seen| seen.told.acked),
         }
     }
 }
 
-impl Running {
-    fn advance(&mut self, to: Time) -> Result<(), RunError> {
-        Failure::caught(|| self.built.engine.run(to))?;
-        self.at = to;
-        Ok(())
-    }
-
-    fn sent_so_far(&self) -> u64 {
-        ends(&self.model, &self.built, self.flow).source.sender.stats().packets_sent
-    }
-}
-
-/// The scheme of one environment's agent. It stays as long as the process: environments are few, and are reset for each run.
-fn scheme(shared: &Arc<Shared>, acts: Acts) -> &'static Scheme {
-    let rate = acts == Acts::Rate;
-    let needs = Needs { deliveries: true, pacing: rate, rate_leads: rate, ..Needs::NONE };
-    let shared = Arc::clone(shared);
-    let make = move |_: &Given, _: Stream| -> Result<Box<Window>, String> {
-        Ok(Box::new(Agent { shared: Arc::clone(&shared), needs }))
-    };
-    let gauges = vec![("cwnd", GaugeUnit::Packets)];
-    let foreign = Box::leak(Box::new(Foreign { gauges, maker: Maker::Window(Box::new(make), needs) }));
-    Box::leak(Box::new(Scheme {
-        name: AGENT,
-        summary: "Decides outside of the simulator, interval by interval",
-        source: "an environment's agent",
-        machine: Machine::Tcp([Recovery::Rack; Profile::ALL.len()]),
-        parameters: &[],
-        foreign: Some(foreign),
-    }))
+/// Whether an agent rides on RTP in this flow's place: one of RTP, and whatever carries a call.
+fn is_of_rtp(flow: &Flow) -> bool {
+    flow.scheme().is_ok_and(|scheme| scheme.machine == Machine::Rtp) || matches!(flow.app, App::Encoder { .. })
 }

@@ -24,6 +24,7 @@ use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 
 /// The counts of all endpoints at the end of the warm-up.
+#[derive(Debug)]
 pub struct Before {
     at: Time,
     flows: Vec<(SenderStats, ReceiverStats)>,

@@ -215,13 +215,17 @@ fn run_to_end(
     } else {
         until_done(&mut built, model, options, pending, latest)?
     };
-    let links = finish_links(model, &mut built, end);
-    let cells = cells(&mut built).into_iter().map(|(cell, element)| (cell, element.cell.finish(end))).collect();
-    let places = Places { links, cells };
-    check_identity(&built);
-    let summary = report::summary(model, &mut built, &before, &places, end);
+    let summary = summary_of(model, &mut built, &before, end);
     let series = take_series(model, built, options.recording, end);
     Ok(RunOutput { summary, series })
+}
+
+/// What was measured of a run that ends at `end`.
+pub(crate) fn summary_of(model: &Model, built: &mut Built, before: &Before, end: Time) -> Summary {
+    let links = finish_links(model, built, end);
+    let cells = cells(built).into_iter().map(|(cell, element)| (cell, element.cell.finish(end))).collect();
+    check_identity(built);
+    report::summary(model, built, before, &Places { links, cells }, end)
 }
 
 /// Whether a model can run at all: what only its whole graph shows.

@@ -1,7 +1,8 @@
 //! A run that stops for decisions: steps are as long as asked, the same decisions give the same bits, and what is told is true.
 
-use paceline_sim::environment::{Acts, Environment, FEATURES, Features, MOST_IN_FLIGHT, Step, Stepped};
+use paceline_sim::environment::{Acts, Driver, Environment, FEATURES, Features, MOST_IN_FLIGHT, Step, Stepped};
 use paceline_sim::scenario::Document;
+use paceline_sim::{RunOptions, Scenario, Summary, simulate};
 use paceline_units::Span;
 
 const LINK: &str = r#"
@@ -15,9 +16,14 @@ cc = "cubic"
 params = { beta = 0.7 }
 "#;
 
-fn environment(text: &str, acts: Acts, step: Step) -> Environment {
+fn driven(text: &str, driver: Driver, step: Step) -> Result<Environment, String> {
     let document = Document::parse(text, "link.toml").unwrap();
-    Environment::new(document, &mut |_| Err("no files".to_owned()), &[], ("own", acts, step)).unwrap()
+    let made = Environment::new(document, &mut |_| Err("no files".to_owned()), &[], ("own", driver, step));
+    made.map_err(|error| error.to_string())
+}
+
+fn environment(text: &str, acts: Acts, step: Step) -> Environment {
+    driven(text, Driver::Agent(acts), step).unwrap()
 }
 
 fn ms(many: u64) -> Step {
@@ -91,16 +97,15 @@ fn the_same_decisions_give_the_same_bits() {
         let window = of(told, "window_segments");
         if of(told, "lost_bytes") > 0.0 { (window * 0.8).max(2.0) } else { window + 0.5 }
     };
-    let bits =
-        |told: &[Stepped]| -> Vec<u64> { told.iter().flat_map(|step| step.features.map(f64::to_bits)).collect() };
+    let all = |told: &[Stepped]| -> Vec<u64> { told.iter().flat_map(|step| step.features.map(f64::to_bits)).collect() };
     let mut own = environment(&lossy, Acts::Window, ms(20));
     let first = run(&mut own, 3, rule);
     let other = run(&mut own, 4, rule);
     let again = run(&mut own, 3, rule);
     let fresh = run(&mut environment(&lossy, Acts::Window, ms(20)), 3, rule);
-    assert_eq!(bits(&first), bits(&again));
-    assert_eq!(bits(&first), bits(&fresh));
-    assert_ne!(bits(&first), bits(&other));
+    assert_eq!(all(&first), all(&again));
+    assert_eq!(all(&first), all(&fresh));
+    assert_ne!(all(&first), all(&other));
     assert!(sum(&first, "lost_bytes") > 0.0);
 }
 
@@ -139,10 +144,147 @@ fn it_begins_when_the_flow_does() {
 fn mistakes_are_named() {
     let made = |text: &str, flow: &str| {
         let document = Document::parse(text, "link.toml").unwrap();
-        let found = Environment::new(document, &mut |_| Err(String::new()), &[], (flow, Acts::Window, ms(10)));
+        let found =
+            Environment::new(document, &mut |_| Err(String::new()), &[], (flow, Driver::Agent(Acts::Window), ms(10)));
         found.unwrap_err().to_string()
     };
     assert_eq!(made(LINK, "other"), "link.toml:7: flow.other: there is no such flow (flows: `own`)");
     let many = LINK.replace("params =", "count = 3\nparams =");
     assert!(made(&many, "own").contains("an agent decides for one flow: leave `count` out"), "{}", made(&many, "own"));
+}
+
+const CALL: &str = r#"
+duration = "20 s"
+warmup = "3 s"
+[link.bottleneck]
+rate = "2 Mbit/s"
+delay = "25 ms"
+queue = { kind = "droptail", limit = "100 ms" }
+[flow.own]
+cc = "nada"
+params = { max_rate = 2.5e6 }
+rtp = { feedback_interval = "50 ms" }
+app = { kind = "encoder", frame_rate = 30, max_rate = "2.5 Mbit/s" }
+[flow.rival]
+cc = "cubic"
+start = "8 s"
+"#;
+
+/// What the same scenario gives without anybody who looks; numbers as their text, in which all their bits stand.
+fn undisturbed(text: &str, cc: &str, seed: u64) -> Summary {
+    let mut document = Document::parse(text, "link.toml").unwrap();
+    let scenario = Scenario::check(&document, &mut |_| Err(String::new())).unwrap();
+    if scenario.flows()[0].cc != cc {
+        document.hand_over("own", cc).unwrap();
+    }
+    let scenario = Scenario::check(&document, &mut |_| Err(String::new())).unwrap();
+    simulate(&scenario, seed, &RunOptions::default()).unwrap().summary
+}
+
+fn bits(summary: &Summary) -> String {
+    let Summary { flows, queues, groups, engine, .. } = summary;
+    format!("{flows:?} {queues:?} {groups:?} {engine:?}")
+}
+
+/// A run of a baseline, in steps of a length that fits nothing, and what it was held against itself.
+fn baseline(text: &str, cc: &str, seed: u64) -> (Vec<Stepped>, Summary) {
+    let mut own = driven(text, Driver::Baseline(cc.to_owned()), Step::Time(Span::from_micros(33_333))).unwrap();
+    let told = run(&mut own, seed, |_| 1.0);
+    let summary = own.summary().unwrap().unwrap();
+    assert_eq!(bits(&summary), bits(&undisturbed(text, cc, seed)), "{cc}");
+    assert!(own.summary().unwrap().is_none(), "the run is over");
+    (told, summary)
+}
+
+#[test]
+fn a_baseline_is_the_flow_that_it_is_without_anybody_looking() {
+    let lossy = LINK.replace("delay =", "loss = { rate = \"1 %\" }\ndelay =");
+    for cc in ["newreno", "sack", "cubic", "vegas", "veno", "bbr", "bbr3", "dctcp", "c4", "copa", "ledbat-plus-plus"] {
+        let (told, summary) = baseline(&lossy, cc, 2);
+        let flow = &summary.flows[0];
+        let segment = of(&told[1].features, "segment_bytes");
+        let acked = sum(&told, "acked_bytes");
+        // at the end a path's full of it is not acknowledged, or is reported beyond a hole
+        let delivered = flow.bytes_delivered as f64;
+        assert!((acked - delivered).abs() < 160.0 * segment, "{cc}: {acked} of {delivered}");
+        assert_eq!(sum(&told, "lost_bytes"), flow.packets_retransmitted as f64 * segment, "{cc}");
+        assert_eq!(sum(&told, "timeouts"), flow.timeouts as f64, "{cc}");
+        // the SYN and the first window left before the first step
+        let before = flow.packets_sent as f64 - sum(&told, "sent_bytes") / segment;
+        assert!((1.0..=11.0).contains(&before), "{cc}: {before}");
+        let rtts = told.iter().map(|step| of(&step.features, "rtt_s")).filter(|rtt| !rtt.is_nan());
+        let (least, most) = (flow.rtt_min_s.unwrap(), flow.rtt_max_s.unwrap());
+        assert!(rtts.clone().all(|rtt| (least..=most).contains(&rtt)) && rtts.count() > 100, "{cc}");
+        assert_eq!(of(&told.last().unwrap().features, "rtt_min_s"), least, "{cc}");
+        assert!(told.iter().all(|step| of(&step.features, "window_segments") >= 1.0), "{cc}");
+    }
+}
+
+#[test]
+fn a_baseline_that_is_done_is_measured_to_the_end() {
+    let short = LINK.replace("params =", "app = { kind = \"ftp\", size = \"1 MB\" }\nparams =");
+    let mut own = driven(&short, Driver::Baseline("cubic".to_owned()), ms(50)).unwrap();
+    own.reset(1).unwrap();
+    while !own.step(0.0).unwrap().is_done {}
+    assert_eq!(bits(&own.summary().unwrap().unwrap()), bits(&undisturbed(&short, "cubic", 1)));
+}
+
+#[test]
+fn the_controller_of_a_call_is_heard_and_not_changed() {
+    for cc in ["nada", "gcc", "scream", "scream-ericsson", "scream-libwebrtc", "ndtc"] {
+        let (told, summary) = baseline(CALL, cc, 3);
+        let (flow, early) = (&summary.flows[0], |step: &&Stepped| of(&step.features, "time_s") < 3.0);
+        let measured: Vec<Stepped> = told.iter().filter(|step| !early(step)).copied().collect();
+        let (acked, delivered) = (sum(&measured, "acked_bytes"), flow.bytes_delivered as f64);
+        assert!((acked / delivered - 1.0).abs() < 0.03, "{cc}: {acked} of {delivered}");
+        let seen: Vec<f64> = told.iter().map(|step| of(&step.features, "one_way_queueing_s")).collect();
+        let most = seen.iter().copied().filter(|waited| !waited.is_nan()).fold(0.0, f64::max);
+        assert!((0.02..0.13).contains(&most), "{cc}: {most}, of a queue of 100 ms");
+        assert!(told.iter().all(|step| of(&step.features, "encoder_bps") > 0.0), "{cc}");
+    }
+}
+
+#[test]
+fn the_agent_of_a_call_sets_what_its_encoder_aims_at() {
+    let alone = CALL.replace("start = \"8 s\"", "start = \"19.9 s\"");
+    let mut own = environment(&alone, Acts::Rate, ms(100));
+    let told = run(&mut own, 1, |told| if of(told, "time_s") < 10.0 { 1e6 } else { 1.5e6 });
+    let part = |from: f64, to: f64| -> Vec<Stepped> {
+        told.iter().filter(|step| (from..to).contains(&of(&step.features, "time_s"))).copied().collect()
+    };
+    for (rate, part) in [(1e6, part(4.0, 9.9)), (1.5e6, part(11.0, 19.0))] {
+        let seconds = sum(&part, "duration_s");
+        let goodput = sum(&part, "acked_bytes") * 8.0 / seconds;
+        assert!((0.92..1.0).contains(&(goodput / rate)), "{goodput} of {rate}, of which headers take a part");
+        assert!(part.iter().all(|step| of(&step.features, "rate_bps") == rate));
+        assert!(sum(&part, "one_way_queueing_s") / (part.len() as f64) < 0.03);
+        assert_eq!(sum(&part, "lost_bytes"), 0.0);
+    }
+    let flow = own.summary().unwrap().unwrap().flows.remove(0);
+    assert!(flow.frame_delay_mean_s.unwrap() < 0.08, "{flow:?}");
+    // more than the link carries: a queue, and losses
+    let told = run(&mut own, 1, |_| 2.4e6);
+    assert!(sum(&told, "lost_bytes") > 0.0);
+    assert!(of(&told[150].features, "one_way_queueing_s") > 0.08, "{:?}", told[150]);
+}
+
+#[test]
+fn a_call_through_an_outage_goes_on() {
+    let dead = CALL.replace("delay =", "outage = [{ from = \"5 s\", to = \"9 s\" }]\ndelay =");
+    let told = run(&mut environment(&dead, Acts::Rate, ms(100)), 1, |_| 5e5);
+    assert!(sum(&told, "timeouts") >= 1.0);
+    assert!(sum(&told[120..], "acked_bytes") > 1e5);
+}
+
+#[test]
+fn what_cannot_be_a_baseline_is_named() {
+    let wrong = |text: &str, driver: Driver| driven(text, driver, ms(10)).unwrap_err();
+    let named = |cc: &str| Driver::Baseline(cc.to_owned());
+    let tfrc = wrong(LINK, named("tfrc"));
+    assert!(tfrc.contains("flow.own.cc: as a baseline `tfrc` cannot be seen step by step"), "{tfrc}");
+    assert!(wrong(CALL, named("cubic")).contains("`encoder` writes video frames"));
+    let window = wrong(CALL, Driver::Agent(Acts::Window));
+    assert!(window.contains("flow.own: on RTP an agent sets a rate, not a window"), "{window}");
+    let led = CALL.replace("rtp = { ", "bundle = { priority = 2 }\nrtp = { feedback = \"twcc\", ");
+    assert!(wrong(&led, named("nada")).contains("flow.own.bundle"), "{}", wrong(&led, named("nada")));
 }

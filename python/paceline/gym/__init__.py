@@ -4,7 +4,7 @@
     env = gymnasium.make("paceline/Scenario-v0", scenario="x.toml", flow="mine", reward={"goodput": 1, "delay": 5})
 
 Needs the extra: `pip install "paceline[gym]"`. Look first at `environment.py`; `pieces.py` has what an agent may
-see, do and be paid for.
+see, do and be paid for, `returning.py` what policies and baselines are paid over whole runs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ except ImportError as error:
 
 from paceline.gym.environment import LINK, FlowEnv, FlowVectorEnv
 from paceline.gym.pieces import ACTIONS, FEATURES, OBSERVATIONS, REWARDS, Action, Observation, Reward, Told
+from paceline.gym.returning import Returns, returns
 
 IDS = ("paceline/Link-v0", "paceline/Scenario-v0")
 """The environments: one flow on a link of 12 Mbit/s, and any scenario; both take the arguments of `FlowEnv`."""
@@ -38,6 +39,8 @@ __all__ = [
     "FlowEnv",
     "FlowVectorEnv",
     "Observation",
+    "Returns",
     "Reward",
     "Told",
+    "returns",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from paceline import _core
 from paceline.gym import pieces
 from paceline.gym.pieces import FEATURES, Action, Array, Observation, Reward, Told
+from paceline.results import Results, RunRecord
 from paceline.scenario import ScenarioLike, Schemes, load
 
 LINK = """
@@ -50,6 +52,7 @@ class _Batch:
         step_segments: int | None,
         changes: Mapping[str, Any] | None,
         schemes: Schemes | None,
+        baseline: str | None,
         workers: int,
     ) -> None:
         loaded = load(scenario, changes, schemes)
@@ -74,7 +77,10 @@ class _Batch:
             step_s=step_s if step_segments is None else None,
             step_segments=step_segments,
             workers=workers,
+            baseline=baseline,
         )
+        self._baseline = baseline
+        self._seeds = [0] * many
         self.many = many
         width = len(self._seen)
         self.rows = np.zeros((many, len(FEATURES)))
@@ -92,6 +98,8 @@ class _Batch:
         """Begins runs in these with these seeds."""
         self._core.reset(list(which), list(seeds), self.rows)
         places = list(which)
+        for place, seed in zip(which, seeds, strict=True):
+            self._seeds[place] = seed
         self._before[places] = self.rows[places]
         self._history[places] = 0.0
         self._observe(places)
@@ -100,8 +108,11 @@ class _Batch:
         """Takes a decision in each of these."""
         decisions = np.full(self.many, np.nan)
         places = list(which)
-        bounded = np.clip(actions, self.action.low, self.action.high)
-        decisions[places] = self.action.of(bounded, Told(self.rows))[places]
+        if self._baseline is None:
+            bounded = np.clip(actions, self.action.low, self.action.high)
+            decisions[places] = self.action.of(bounded, Told(self.rows))[places]
+        else:
+            decisions[places] = 0.0  # a number, so that there is a step: it is of no effect
         self._before[places] = self.rows[places]
         self._core.step(decisions, self.rows, self._ends)
         self._observe(places)
@@ -142,6 +153,16 @@ class _Batch:
         told = zip(FEATURES, self.rows[place].tolist(), strict=True)
         return {name: value for name, value in told if not math.isnan(value)}
 
+    def results(self, place: int) -> Results:
+        """What was measured of a run that is over; it ends the run."""
+        summary = self._core.summary_json(place)
+        if summary is None:
+            raise ValueError(
+                f"environment {place} has no run that is over: its results are there once, from its last step to "
+                "the next reset"
+            )
+        return Results([RunRecord(self._seeds[place], json.loads(summary))], {})
+
 
 class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     """One environment: `gymnasium.make("paceline/Scenario-v0", scenario="x.toml", flow="mine")`.
@@ -150,6 +171,15 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     acknowledged segments. `action`, `observation` and `reward` name pieces of `paceline.gym.pieces`; an observation is
     of the last `history` steps. A run is truncated at the scenario's end, and terminated where the flow has sent all.
     `info` has what the step told, by feature. The same seed gives the same bits.
+
+    A flow on RTP, and any `encoder`, is a call: the agent sets the rate that its encoder aims at (`action` "rate" or
+    "rate_factor").
+
+    With a `baseline`, the name of a controller, that one drives the flow and actions are of no effect: observations,
+    rewards and `info` are those of the same pieces, and each bit of the run is that of `paceline.run` with this `cc`.
+    The flow's `params` hold where its `cc` in the scenario is the baseline; another has its defaults.
+
+    Raises ScenarioError, ValueError.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (Gymnasium's)
@@ -167,6 +197,7 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         step_segments: int | None = None,
         changes: Mapping[str, Any] | None = None,
         schemes: Schemes | None = None,
+        baseline: str | None = None,
         render_mode: str | None = None,
     ) -> None:
         self.render_mode = render_mode
@@ -182,6 +213,7 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
             step_segments=step_segments,
             changes=changes,
             schemes=schemes,
+            baseline=baseline,
             workers=1,
         )
         self.observation_space = self._batch.observation_space
@@ -210,6 +242,12 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
             batch.told(0),
         )
 
+    def results(self) -> Results:
+        """What was measured of a run that is over, of all its flows, as `paceline.run` has it (where the scenario does
+        not end with a flow): once, from the last step to the next reset. Where the flow is done the others go on to the
+        scenario's end first. Raises ValueError, ControllerError."""
+        return self._batch.results(0)
+
 
 class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any]):
     """Many environments at once, stepped by threads without the interpreter lock; arguments as `FlowEnv` has.
@@ -234,6 +272,7 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any]):
         step_segments: int | None = None,
         changes: Mapping[str, Any] | None = None,
         schemes: Schemes | None = None,
+        baseline: str | None = None,
         workers: int = 1,
         render_mode: str | None = None,
     ) -> None:
@@ -251,6 +290,7 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any]):
             step_segments=step_segments,
             changes=changes,
             schemes=schemes,
+            baseline=baseline,
             workers=workers,
         )
         self.single_observation_space = self._batch.observation_space
@@ -290,6 +330,11 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any]):
         truncated = self._batch.over & ~ended
         self._ended = terminated | truncated
         return self._batch.observations, rewards, terminated, truncated, self._infos()
+
+    def results(self, place: int) -> Results:
+        """What was measured of the run of this environment that has just ended, as `FlowEnv.results`. Raises
+        ValueError, ControllerError."""
+        return self._batch.results(place)
 
     def _infos(self) -> dict[str, Any]:
         return {"told": self._batch.rows.copy()}

@@ -29,6 +29,16 @@ class Told:
     `lost_bytes`, `sent_bytes`, `marked_segments`, `timeouts`, `rtt_s` (the mean; not a number where nothing was
     acknowledged), `rtt_least_s`, `rtt_most_s`, `srtt_s`, `rtt_min_s` (the least of the run), `in_flight_segments`,
     `window_segments`, `rate_bps`, `app_limited`, `segment_bytes`, `begun`.
+
+    On RTP they are what its receiver's feedback told in the step, of payload: `rate_bps` is what the encoder is to aim
+    at, on the wire; `window_segments` what the pace sends in a round trip; `timeouts` how often feedback stayed out.
+    Of calls alone are `one_way_queueing_s`, the mean one-way delay of the packets that arrived beyond the least of the
+    run (the two clocks need not agree), `sender_queue_s`, how long what waits at the sender takes to leave, and
+    `encoder_bps`, the encoder's rate with headers; the last two need an `encoder`.
+
+    Of a baseline on TCP they are its sender's counts, to whom nothing more is told than in any run: `lost_bytes` is
+    what was sent again; `app_limited` whether all that was written had been sent at the step's end; `rtt_least_s` and
+    `rtt_most_s` are known to 0.2 %; without SACK what came after a hole counts when that is filled.
     """
 
     def __init__(self, rows: Array, before: Array | None = None) -> None:
@@ -66,8 +76,16 @@ class Told:
 
     @property
     def queueing_s(self) -> Array:
-        """What of it is beyond the least of the run."""
-        return np.maximum(self.rtt - np.nan_to_num(self["rtt_min_s"]), 0.0)
+        """What of it is beyond the least of the run; of a call, that of the way there, where it is known."""
+        there = self["one_way_queueing_s"]
+        both = np.maximum(self.rtt - np.nan_to_num(self["rtt_min_s"]), 0.0)
+        waited: Array = np.where(np.isnan(there), both, there)
+        return waited
+
+    @property
+    def waiting_s(self) -> Array:
+        """The queueing delay with that at a call's sender."""
+        return self.queueing_s + np.nan_to_num(self["sender_queue_s"])
 
 
 def _share(part: Array, whole: Array) -> Array:
@@ -122,6 +140,18 @@ OBSERVATIONS: dict[str, Observation] = {
         lambda told: told["in_flight_segments"] / 100, 0.0, 1e6, "in flight, in 100 segments"
     ),
     "timeouts": Observation(lambda told: told["timeouts"], 0.0, 1e3, "retransmission timeouts"),
+    "rate": Observation(
+        lambda told: np.nan_to_num(told["rate_bps"], posinf=0.0) / 1e7,
+        0.0,
+        1e4,
+        "the rate that is set, in 10 Mbit/s; 0: none is",
+    ),
+    "sender_queue": Observation(
+        lambda told: np.nan_to_num(told["sender_queue_s"]),
+        0.0,
+        1e6,
+        "of a call: what waits at its sender, in seconds",
+    ),
 }
 """The pieces of observations, by name."""
 
@@ -146,6 +176,10 @@ REWARDS: dict[str, Reward] = {
     "delay": Reward(lambda told: -told.queueing_s, "minus the queueing delay, in seconds"),
     "loss": Reward(lambda told: -told.loss, "minus the share that was lost"),
     "power": Reward(_power, "ln(1 + goodput in Mbit/s) - ln(1 + queueing delay in 10 ms) / 2"),
+    "call": Reward(
+        lambda told: np.log1p(told.goodput_bps / 1e5) - 10 * np.minimum(told.waiting_s, 1) - 10 * told.loss,
+        "ln(1 + goodput in 100 kbit/s) - 10 queueing delay in s, the sender's too, 1 s at most - 10 loss",
+    ),
     "aurora": Reward(
         lambda told: (
             10 * told.goodput_bps / (8 * told["segment_bytes"].clip(1)) - 1000 * told.rtt - 2000 * told.loss
@@ -177,7 +211,13 @@ def _factor(action: Array, now: Array) -> Array:
 
 ACTIONS: dict[str, Action] = {
     "window": Action("window", 1.0, 1e5, lambda action, _: action, "a window in segments"),
-    "rate": Action("rate", 1e4, 1e10, lambda action, _: action, "a rate in bit/s of payload"),
+    "rate": Action(
+        "rate",
+        1e4,
+        1e10,
+        lambda action, _: action,
+        "a rate in bit/s: of payload, or of a call what its encoder aims at, with all headers",
+    ),
     "window_factor": Action(
         "window",
         -1.0,

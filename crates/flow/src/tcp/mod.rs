@@ -21,6 +21,7 @@ mod ring;
 mod rtt;
 mod sender;
 mod sent;
+mod view;
 
 #[cfg(test)]
 mod fast_paths;
@@ -29,3 +30,4 @@ pub use config::{PartialAcks, TcpConfig};
 pub use in_order::Burst;
 pub use receiver::TcpReceiver;
 pub use sender::TcpSender;
+pub use view::TcpView;

@@ -1,0 +1,170 @@
+//! A flow that goes on under a controller of its own, and is seen as an agent's is, without a change of any bit of it.
+//!
+//! On TCP's machine its sender's counts are compared from step to step: to be told of deliveries would change how losses are repaired.
+//! On RTP's, what the controller is told is heard on its way there.
+
+use super::agent::{Shared, named};
+use super::seen::{Running, Seen};
+use paceline_control::coupled::CoupledRate;
+use paceline_control::foreign::{Foreign, ForeignMedia, Given, Maker, Media};
+use paceline_control::monitor::Monitored;
+use paceline_control::{
+    Build, Controller, FrameTime, Gauges, Machine, MediaController, PathView, Probe, Profile, RtpController, RtpEvent,
+    RtpSettings, Scheme,
+};
+use paceline_flow::tcp::{TcpSender, TcpView};
+use paceline_flow::{Sender, SenderStats};
+use paceline_random::Stream;
+use paceline_units::{Rate, Size, Span, Time};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What TCP's sender has counted.
+#[derive(Clone, Debug)]
+pub(super) struct Counts {
+    stats: SenderStats,
+    view: TcpView,
+    /// The most that was ever known to be delivered.
+    delivered: u64,
+}
+
+impl Counts {
+    /// As they are now, after those `before`; `None` of another machine.
+    pub(super) fn of(run: &Running, before: Option<&Counts>) -> Option<Counts> {
+        let tcp = sender(run)?;
+        let view = tcp.view();
+        let delivered = before.map_or(0, |before| before.delivered).max(view.delivered);
+        Some(Counts { stats: tcp.stats().clone(), view, delivered })
+    }
+
+    /// Whether the connection stands.
+    pub(super) fn has_begun(run: &Running) -> bool {
+        sender(run).is_some_and(|tcp| tcp.view().established)
+    }
+
+    /// Bytes acknowledged since.
+    pub(super) fn acked_since(&self, run: &Running) -> u64 {
+        sender(run).map_or(0, |tcp| tcp.view().delivered.saturating_sub(self.delivered))
+    }
+
+    /// What a step was like that ends with these and began with those `before`.
+    pub(super) fn since(&self, before: &Counts, run: &Running) -> Seen {
+        let (stats, view) = (self.stats.since(&before.stats), self.view);
+        let segment = u32::from(run.model.flows[run.flow].transport.segment().max(1));
+        let told = Monitored {
+            acked: self.delivered - before.delivered,
+            lost: stats.retransmitted * u64::from(segment),
+            marked: view.marked.saturating_sub(before.view.marked),
+            timeouts: stats.timeouts as u32,
+            app_limited: view.sent_all,
+            rtts: stats.rtt_count as u32,
+            rtt_sum: stats.rtt_sum.as_secs_f64(),
+            least_rtt: stats.rtt_min(),
+            most_rtt: (stats.rtt_count > 0).then_some(stats.rtt_max),
+            ..Monitored::default()
+        };
+        Seen {
+            told,
+            srtt: sender(run).map_or(Span::ZERO, TcpSender::srtt),
+            min_rtt: self.stats.rtt_min().unwrap_or(Span::ZERO),
+            in_flight: view.in_flight,
+            segment,
+            begun: view.established,
+            ..Seen::default()
+        }
+    }
+}
+
+fn sender(run: &Running) -> Option<&TcpSender> {
+    match &run.ends().source.sender {
+        Sender::Tcp(tcp) => Some(tcp),
+        _ => None,
+    }
+}
+
+/// How the controllers of calls are heard.
+#[derive(Debug)]
+pub(super) struct Listener {
+    /// Whose it is, ready to start: that of the run under way.
+    heard: Arc<Mutex<Option<RtpController>>>,
+    scheme: &'static Scheme,
+}
+
+impl Listener {
+    pub(super) fn new(shared: &Arc<Shared>) -> Listener {
+        let heard = Arc::new(Mutex::new(None));
+        let (shared, fresh) = (Arc::clone(shared), Arc::clone(&heard));
+        let make = move |_: &Given, stream: Stream| -> Result<Box<Media>, String> {
+            let fresh: &Mutex<Option<RtpController>> = &fresh;
+            let of = fresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let mut of = of.ok_or("there is no run")?;
+            of.draw_from(stream);
+            Ok(Box::new(Heard { of, shared: Arc::clone(&shared) }))
+        };
+        let maker = Maker::Media(Box::new(make), RtpSettings::PLAIN);
+        Listener { heard, scheme: named("baseline", Machine::Rtp, Foreign { gauges: Vec::new(), maker }) }
+    }
+
+    /// Puts an ear in the place of this controller, which has not started, of the flow of this name.
+    pub(super) fn listen(&self, controller: &mut RtpController, flow: &str) {
+        let Some(ear) = ForeignMedia::of(self.scheme, Profile::Rfc, &[]) else { return };
+        let mut ear = ear.asking(controller.settings());
+        ear.belongs_to(flow);
+        let fresh = core::mem::replace(controller, RtpController::Foreign(Box::new(ear)));
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh);
+    }
+}
+
+/// A controller of which all that it is told is heard.
+struct Heard {
+    of: RtpController,
+    shared: Arc<Shared>,
+}
+
+impl Controller for Heard {
+    type Feedback = RtpEvent;
+
+    fn on_feedback(&mut self, event: &RtpEvent, path: &PathView) {
+        self.shared.seen(|seen| seen.hear(event, path));
+        self.of.on_feedback(event, path);
+    }
+
+    fn gauges(&self, to: &mut dyn Gauges) {
+        self.of.gauges(to);
+    }
+}
+
+impl MediaController for Heard {
+    fn rate(&self) -> f64 {
+        self.of.rate()
+    }
+    fn target(&self) -> Option<Rate> {
+        self.of.target()
+    }
+    fn settings(&self) -> RtpSettings {
+        self.of.settings()
+    }
+    fn window(&self) -> Option<Size> {
+        self.of.window()
+    }
+    fn filling(&self) -> f64 {
+        self.of.filling()
+    }
+    fn draw_from(&mut self, stream: Stream) {
+        self.of.draw_from(stream);
+    }
+    fn frames_every(&mut self, period: Span) {
+        self.of.frames_every(period);
+    }
+    fn frame_time(&mut self, size: Size) -> Option<FrameTime> {
+        self.of.frame_time(size)
+    }
+    fn next_probe(&mut self) -> Option<Probe> {
+        self.of.next_probe()
+    }
+    fn coupled(&self) -> Option<CoupledRate> {
+        self.of.coupled()
+    }
+    fn share(&mut self, rate: Rate, now: Time) {
+        self.of.share(rate, now);
+    }
+}

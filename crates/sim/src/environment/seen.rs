@@ -1,0 +1,231 @@
+//! What a step was like: what a controller is told in it, or what its sender has counted; and the row of numbers made of that.
+
+use super::baseline::Counts;
+use crate::build::Built;
+use crate::model::Model;
+use crate::report::Before;
+use crate::run::{Ends, ends, summary_of};
+use crate::summary::Summary;
+use paceline_control::monitor::Monitored;
+use paceline_control::{Failure, Fate, Interval, MediaController, PathView, RtpController, RtpEvent, WindowController};
+use paceline_flow::{Sender, SenderStats};
+use paceline_units::{Rate, Span, Time};
+
+/// What a step tells, in this order.
+pub const FEATURES: [&str; 21] = [
+    "time_s",
+    "duration_s",
+    "acked_bytes",
+    "lost_bytes",
+    "sent_bytes",
+    "marked_segments",
+    "timeouts",
+    "rtt_s",
+    "rtt_least_s",
+    "rtt_most_s",
+    "srtt_s",
+    "rtt_min_s",
+    "in_flight_segments",
+    "window_segments",
+    "rate_bps",
+    "app_limited",
+    "segment_bytes",
+    "begun",
+    "one_way_queueing_s",
+    "sender_queue_s",
+    "encoder_bps",
+];
+
+/// One step's features; not a number: not known.
+pub type Features = [f64; FEATURES.len()];
+
+/// What has been told since the last step.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    pub(super) told: Monitored,
+    pub(super) one_way: OneWay,
+    pub(super) srtt: Span,
+    pub(super) min_rtt: Span,
+    pub(super) in_flight: u32,
+    pub(super) segment: u32,
+    pub(super) begun: bool,
+    /// Bytes after which no more is taken in: a step by acknowledgements ends there.
+    pub(super) full: Option<u64>,
+}
+
+/// One-way delays by two clocks, of which nobody knows how far apart they are: their differences alone say something.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OneWay {
+    /// Of the step: how many, and their sum in nanoseconds.
+    many: u32,
+    sum: i64,
+    /// Of the run.
+    least: Option<i64>,
+}
+
+impl OneWay {
+    fn add(&mut self, sent: Time, arrived: Time) {
+        let delay = arrived.0 as i64 - sent.0 as i64;
+        self.many += 1;
+        self.sum += delay;
+        self.least = Some(self.least.map_or(delay, |least| least.min(delay)));
+    }
+
+    /// What the step's mean has beyond the run's least, in seconds; `None` without a packet.
+    fn beyond_least(&self) -> Option<f64> {
+        let least = self.least.filter(|_| self.many > 0)?;
+        Some((self.sum as f64 / f64::from(self.many) - least as f64) * 1e-9)
+    }
+}
+
+impl Seen {
+    /// Another step begins.
+    pub(super) fn anew(&mut self) {
+        self.told = Monitored::default();
+        self.one_way = OneWay { least: self.one_way.least, ..OneWay::default() };
+    }
+
+    pub(super) fn look(&mut self, path: &PathView) {
+        (self.srtt, self.min_rtt, self.in_flight, self.segment) =
+            (path.srtt, path.min_rtt, path.in_flight, path.segment);
+    }
+
+    /// Takes in what RTP's machine tells a controller.
+    pub(super) fn hear(&mut self, event: &RtpEvent, path: &PathView) {
+        match event {
+            RtpEvent::Started(_) => self.begun = true,
+            RtpEvent::Arrivals(arrivals) => {
+                for packet in &arrivals.packets {
+                    let payload = packet.packet.payload.bytes();
+                    match packet.fate {
+                        Fate::Arrived { at, marked } => {
+                            self.told.acked += payload;
+                            self.told.marked += u32::from(marked);
+                            at.into_iter().for_each(|at| self.one_way.add(packet.sent, at));
+                        }
+                        Fate::Lost => self.told.lost += payload,
+                        Fate::Unknown => {}
+                    }
+                }
+                arrivals.rtt.into_iter().for_each(|rtt| self.told.add_rtt(rtt));
+                self.told.app_limited |= arrivals.interval == Interval::DataLimited;
+            }
+            RtpEvent::Silence => self.told.timeouts += 1,
+            RtpEvent::Report(_) | RtpEvent::Tick | RtpEvent::Frame { .. } | RtpEvent::Sent { .. } => {}
+        }
+        self.look(path);
+    }
+}
+
+/// A run under way.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) model: Model,
+    pub(super) built: Built,
+    pub(super) flow: usize,
+    /// When the last step ended.
+    pub(super) at: Time,
+    /// Payload bytes sent by then.
+    pub(super) sent: u64,
+    /// What its sender had counted by then, where no controller is told of each packet.
+    pub(super) counts: Option<Counts>,
+    /// What all had counted at the end of the warm-up, once that is over.
+    before: Option<Before>,
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stepped {
+    /// What it was like.
+    pub features: Features,
+    /// The flow has sent all that it had to.
+    pub is_done: bool,
+    /// The scenario's duration is over.
+    pub is_over: bool,
+}
+
+impl Running {
+    pub(super) fn new(model: Model, built: Built, flow: usize) -> Running {
+        Running { model, built, flow, at: Time::ZERO, sent: 0, counts: None, before: None }
+    }
+
+    pub(super) fn end(&self) -> Time {
+        Time::ZERO + self.model.duration
+    }
+
+    pub(super) fn advance(&mut self, to: Time) -> Result<(), Failure> {
+        let warm = Time::ZERO + self.model.warmup;
+        if self.before.is_none() && to >= warm {
+            Failure::caught(|| self.built.engine.run(warm))?;
+            self.before = Some(Before::take(&self.model, &mut self.built, warm));
+        }
+        Failure::caught(|| self.built.engine.run(to))?;
+        self.at = to;
+        Ok(())
+    }
+
+    pub(super) fn ends(&self) -> Ends<'_> {
+        ends(&self.model, &self.built, self.flow)
+    }
+
+    /// Payload bytes; TCP's are segments, each counted as a full one.
+    pub(super) fn sent_so_far(&self) -> u64 {
+        let sender = &self.ends().source.sender;
+        let stats: &SenderStats = sender.stats();
+        match sender {
+            Sender::Tcp(_) => stats.packets_sent * u64::from(self.model.flows[self.flow].transport.segment()),
+            _ => stats.bytes_acked, // of a machine that sends nothing twice, sent
+        }
+    }
+
+    /// What was measured of it; `None` before its warm-up is over.
+    pub(super) fn finish(mut self) -> Option<Summary> {
+        let before = self.before.take()?;
+        Some(summary_of(&self.model, &mut self.built, &before, self.at))
+    }
+
+    /// The step from `began` to now; `set` is what an agent has set, a window in segments and bytes a second.
+    pub(super) fn told(&self, began: Time, seen: &Seen, set: Option<(f64, f64)>) -> Stepped {
+        let known = |span: Span| if matches!(span, Span::ZERO | Span::MAX) { f64::NAN } else { span.as_secs_f64() };
+        let optional = |span: Option<Span>| span.map_or(f64::NAN, Span::as_secs_f64);
+        let (told, source) = (&seen.told, self.ends().source);
+        let (window, rate) = match &source.sender {
+            Sender::Tcp(tcp) => set.unwrap_or_else(|| (tcp.controller().window(), tcp.controller().pacing_rate())),
+            Sender::Rtp(rtp) => (rtp.window(), set.map_or_else(|| aim(rtp.controller()), |(_, rate)| rate)),
+            _ => (f64::NAN, f64::NAN),
+        };
+        let encoder = source.encoder_rate();
+        Stepped {
+            features: [
+                self.at.since(Time::ZERO).as_secs_f64(),
+                self.at.since(began).as_secs_f64(),
+                told.acked as f64,
+                told.lost as f64,
+                (self.sent_so_far() - self.sent) as f64,
+                f64::from(told.marked),
+                f64::from(told.timeouts),
+                told.rtt().unwrap_or(f64::NAN),
+                optional(told.least_rtt),
+                optional(told.most_rtt),
+                known(seen.srtt),
+                known(seen.min_rtt),
+                f64::from(seen.in_flight),
+                window,
+                rate * 8.0,
+                f64::from(u8::from(told.app_limited)),
+                f64::from(seen.segment),
+                f64::from(u8::from(seen.begun)),
+                seen.one_way.beyond_least().unwrap_or(f64::NAN),
+                encoder.map_or(f64::NAN, |_| source.sender.queueing().as_secs_f64()),
+                encoder.map_or(f64::NAN, Rate::bps),
+            ],
+            is_done: source.is_done(),
+            is_over: self.at >= self.end(),
+        }
+    }
+}
+
+/// What an encoder should aim at, or else the rate, in bytes on the wire a second.
+fn aim(controller: &RtpController) -> f64 {
+    controller.target().map_or_else(|| controller.rate(), |target| target.bps() / 8.0)
+}
