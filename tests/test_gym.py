@@ -383,6 +383,13 @@ def test_returns_hold_a_policy_against_a_baseline() -> None:
             returns(**wrong)
 
 
+@pytest.mark.parametrize(("cc", "mean"), [("nada", 1798), ("scream", 1575)])
+def test_returns_of_calls_stand_with_their_numbers(cc: str, mean: float) -> None:
+    """docs/learning.md prints them."""
+    ours = returns(baseline=cc, scenario=CALL, flow="call", reward="call", step_s=0.1)
+    assert ours.estimate.mean == pytest.approx(mean, abs=0.5)
+
+
 def test_without_gymnasium_the_extra_is_named() -> None:
     code = "import sys; sys.modules['gymnasium'] = None\nimport paceline.gym"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -98,7 +98,7 @@ impl Environment {
     ///
     /// # Errors
     /// Mistakes in it; a flow that is not there, of which there are several, or that shares its controller with others; a window for a
-    /// flow on RTP; a baseline whose machine does not tell what arrives.
+    /// flow on RTP; a baseline of a machine that does not tell what arrived in a step.
     pub fn new(
         mut document: Document,
         read: &mut dyn FnMut(&str) -> Result<String, String>,
@@ -144,8 +144,8 @@ impl Environment {
         };
         if !told {
             let problem = format!(
-                "as a baseline `{}` cannot be seen step by step, for its sender is not told what arrived: it must be a \
-                 controller of TCP, or one of RTP that is told of arrivals (all but `lda-plus`)",
+                "as a baseline `{}` cannot be seen step by step: it must be a controller of TCP, or one of RTP that is told when \
+                 each packet arrived (all but `lda-plus`)",
                 own.cc
             );
             return Err(wrong("cc", problem));
