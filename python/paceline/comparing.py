@@ -82,10 +82,15 @@ class Comparison:
         return notebook.tables(compare.tables(self, sys.maxsize), said)
 
 
+def measures_by_table() -> dict[str, list[str]]:
+    """The measures that each table can have."""
+    columns: dict[str, list[str]] = json.loads(_core.columns_json())
+    return {table: [c for c in names if c not in IDENTITY[table]] for table, names in columns.items()}
+
+
 def check_metrics(metrics: Sequence[str]) -> None:
     """Raises PacelineError for a metric that no scenario has."""
-    columns: dict[str, list[str]] = json.loads(_core.columns_json())
-    known = {table: [c for c in names if c not in IDENTITY[table]] for table, names in columns.items()}
+    known = measures_by_table()
     for name in metrics:
         _matches(name, known)
 

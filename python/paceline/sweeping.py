@@ -203,9 +203,11 @@ def run_points(
     pcap: Pcap | None = None,
     shard: Shard = ALL,
     executor: ExecutorLike | None = None,
+    failures: dict[int, ControllerError] | None = None,
 ) -> list[RunRecord]:
     """Runs every point with every seed, or its own; records in the order of points, then seeds. Of those `shard`
-    takes its part. `executor` makes them in place of this process' threads.
+    takes its part. `executor` makes them in place of this process' threads. Where `failures` are given, the errors of
+    runs whose controller failed go there, by their places in that order, and nothing is warned of or raised for them.
 
     Runs that `store` has are taken from it, others are kept there as they finish. Raises Interrupted on Ctrl-C (running
     ones are cancelled, and waited for some seconds), and whatever a run raises (the others are cancelled likewise).
@@ -220,10 +222,12 @@ def run_points(
     if pcap is not None and executor is not None:
         raise PacelineError("a capture is written by this process: leave out the executor")
     with opened(executor, workers) as who:
-        return _made(making, making.crew(workers, who), workers)
+        return _made(making, making.crew(workers, who), workers, failures)
 
 
-def _made(making: _Making, crew: Crew, workers: int) -> list[RunRecord]:
+def _made(
+    making: _Making, crew: Crew, workers: int, failures: dict[int, ControllerError] | None
+) -> list[RunRecord]:
     """Has a crew make the runs. Raises what `run_points` does."""
     try:
         while making.waiting or not crew.is_idle():
@@ -240,7 +244,7 @@ def _made(making: _Making, crew: Crew, workers: int) -> list[RunRecord]:
             raise making.interrupted() from None
         raise
     crew.close()
-    return making.records()
+    return making.records(failures)
 
 
 class _Making:
@@ -324,9 +328,12 @@ class _Making:
             over = len(self.done) + len(self._failed) + crew.share()
             self._progress(min(len(self._jobs), over), len(self._jobs))
 
-    def records(self) -> list[RunRecord]:
-        """All of them, those that failed without rows in any table. Raises ControllerError if all did."""
-        if self._failed:
+    def records(self, failures: dict[int, ControllerError] | None) -> list[RunRecord]:
+        """All of them, those that failed without rows in any table. Unless their errors are taken: raises
+        ControllerError if all did."""
+        if failures is not None:
+            failures.update(self._failed)
+        elif self._failed:
             first = self._failed[min(self._failed)]
             if not self.done:
                 raise first
