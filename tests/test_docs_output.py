@@ -144,6 +144,7 @@ COMMANDS = (
     "include",
     "conform",
     "league",
+    "hunt",
     "watch",
     "serve",
     "send",

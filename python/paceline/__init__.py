@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from paceline.comparing import Comparison, compare
     from paceline.fitting import fit
     from paceline.foreign import parameter
+    from paceline.hunting import hunt
     from paceline.leagues import league
     from paceline.merging import merge
     from paceline.paths import PathRun, path
@@ -77,6 +78,7 @@ _LATER = {
     "emulate": "realtime.run",
     "events": "",
     "fit": "fitting",
+    "hunt": "hunting",
     "interval": "",
     "jain_over_time": "variation",
     "league": "leagues",
@@ -150,6 +152,7 @@ __all__ = [
     "cov",
     "emulate",
     "fit",
+    "hunt",
     "jain_over_time",
     "league",
     "load",

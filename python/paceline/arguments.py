@@ -103,10 +103,12 @@ TABLE = Kind("a Polars table (polars.DataFrame)", lambda v: hasattr(v, "partitio
 ARRAY = Kind("a number, or an array of numbers", _is_array)
 
 KINDS: dict[str, Kind] = {
+    "again": WHOLE,
     "algorithm": TEXT,
     "app": TEXT,
     "base_dir": PLACE,
     "bin_s": SECONDS,
+    "budget_s": SECONDS,
     "by": NAMES,
     "campaign": Kind("a campaign, as `paceline.campaign.read` gives it", lambda v: hasattr(v, "points")),
     "classes": NAMES,
@@ -136,6 +138,7 @@ KINDS: dict[str, Kind] = {
     "everything": FLAG,
     "far": TEXT,
     "figure": Kind("a figure of matplotlib", lambda v: hasattr(v, "savefig")),
+    "finds": WHOLE,
     "flow": TEXT.or_several(),
     "flows": WHOLE,
     "formats": NAMES,
@@ -144,6 +147,7 @@ KINDS: dict[str, Kind] = {
     "from_s": SECONDS,
     "host": TEXT,
     "ipv4": FLAG,
+    "keep": NUMBER,
     "key_file": PLACE,
     "event_logs": PLACE,
     "log_events": PLACE,
@@ -198,6 +202,7 @@ KINDS: dict[str, Kind] = {
     "to": TEXT,
     "to_s": SECONDS,
     "transfers": CALL,
+    "tries": WHOLE,
     "until": Kind('text as "goodput_bps 1 %", or a list of such', lambda v: _is_text(v) or _is_list(v)),
     "most": Kind("a whole number from 20", _is_whole, operator.index),
     "vary": Kind(
@@ -205,6 +210,7 @@ KINDS: dict[str, Kind] = {
     ),
     "view": CALL,
     "width": TEXT,
+    "worst": TEXT,
     "workers": Kind("a whole number from 1", _is_whole, operator.index),
     "x": TEXT,
     "y": TEXT,

@@ -75,3 +75,14 @@ class Interrupted(KeyboardInterrupt):
         where = f"kept in {kept}. Give the same command again to go on." if kept else "not kept."
         some = f"Stopped. {finished} of {total} runs had finished; they are {where}"
         super().__init__(some if finished else "Stopped before a run had finished.")
+
+
+class HuntStopped(Interrupted):
+    """Ctrl-C during a hunt. What it had found lies where it would have at the end, as far as it had come."""
+
+    def __init__(self, tries: int, finds: int, kept: str | None = None) -> None:
+        found = f"{finds} {'find' if finds == 1 else 'finds'} so far, not yet run on other seeds to the end"
+        where = f"as {kept}/find-N.toml" if kept else "not kept"
+        some = f"Stopped after {tries} tries. {found}: {where}."
+        KeyboardInterrupt.__init__(self, some if tries else "Stopped before a try had ended.")
+        self.finished, self.total, self.finds = tries, tries, finds

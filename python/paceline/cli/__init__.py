@@ -44,6 +44,7 @@ COMMANDS: dict[str, str] = {
     "compare": "compare",
     "conform": "conform",
     "league": "league",
+    "hunt": "hunt",
     "campaign": "campaign",
     "check": "check",
     "emulate": "emulate",
