@@ -16,7 +16,7 @@ import polars as pl
 
 from paceline import _core, files, foreign
 from paceline.hunting.goal import Goal
-from paceline.hunting.ranges import Axis, Candidate, Value
+from paceline.hunting.ranges import Axis, Candidate, Choices, Value
 from paceline.hunting.searching import Try
 from paceline.scenario import load, toml_value
 from paceline.statistics import Estimate
@@ -173,7 +173,7 @@ def own_values(base: _core.Scenario, axes: Sequence[Axis]) -> list[Value]:
         texts = [_at(table, path) for path in axis.paths]
         known = [text for text in texts if text is not None]
         whole = len(known) == len(texts)
-        joined = ":".join(known) if hasattr(axis, "steps") else known[0] if len(set(known)) == 1 else None
+        joined = ":".join(known) if isinstance(axis, Choices) else known[0] if len(set(known)) == 1 else None
         found.append(joined if whole else None)
     return found
 

@@ -120,8 +120,8 @@ def hunt(
     controller fails is worse than any value. With `out`, the directory gets a scenario file for each find, the tries
     and a figure.
 
-    Raises ScenarioError, PacelineError (also where Optuna is not installed), StorageError; HuntStopped on Ctrl-C, when
-    what was found so far is in `out`.
+    Raises ScenarioError, PacelineError (also where Optuna is not installed), StorageError; HuntStopped on Ctrl-C. What
+    was found before a hunt ended so is in `out`.
     """
     began = time.monotonic()
     least = {"runs": (runs, 1), "again": (again, 2), "finds": (finds, 1), "tries": (tries, 1)}
@@ -181,12 +181,14 @@ def hunt(
                 hunting.check()
                 hunting.smaller()
                 hunting.confirm()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, PacelineError) as error:
             if not hunting.found and tried:
                 hunting.pick()
             stopped = hunting.result(manifest)
             if out is not None and tried:
                 stopped = _write(stopped, Path(out))
+            if isinstance(error, PacelineError):
+                raise
             raise HuntStopped(len(tried), len(stopped.finds), None if out is None else str(out)) from None
         result = hunting.result(manifest)
         return result if out is None else _write(result, Path(out))

@@ -147,10 +147,14 @@ def _score(one: Try, met: dict[str, int]) -> float:
     return _NOTHING if met[words] > SEEN_ENOUGH else _WORST * failing
 
 
+def kind_of(crash: str) -> str:
+    """What kind of crash it is: the last line of what it said, without its numbers."""
+    return "".join("N" if letter.isdigit() else letter for letter in crash.strip().splitlines()[-1])
+
+
 def said(outcome: Outcome) -> str:
-    """What kind of crash it is: the last line of what the first one said, without its numbers."""
-    last = outcome.crashes[0].strip().splitlines()[-1] if outcome.crashes else ""
-    return "".join("N" if letter.isdigit() else letter for letter in last)
+    """The kind of the first crash; empty without one."""
+    return kind_of(outcome.crashes[0]) if outcome.crashes else ""
 
 
 def distinct(tries: Sequence[Try], axes: Sequence[Axis], least: float, most: int, far: float) -> list[Try]:

@@ -13,7 +13,7 @@ from paceline.hunting.finds import Find, Hunt, changes
 from paceline.hunting.goal import Goal
 from paceline.hunting.minimising import minimise
 from paceline.hunting.ranges import Axis, Candidate, apart
-from paceline.hunting.searching import Sampler, Try, distinct, search
+from paceline.hunting.searching import Sampler, Try, distinct, kind_of, said, search
 from paceline.hunting.trying import Outcome, TimeIsUp, Trying
 from paceline.scenario import load
 from paceline.spoken import option
@@ -50,8 +50,11 @@ class Found:
         return outcome.marks if self.crashes else outcome.values
 
     def level(self, outcome: Outcome) -> float:
-        """How bad an outcome is: the share of failed runs, or the mean."""
-        return outcome.failing if self.crashes else outcome.mean
+        """How bad an outcome is: the share of runs that failed as the search saw it, or the mean."""
+        if not self.crashes:
+            return outcome.mean
+        alike = [crash for crash in outcome.crashes if kind_of(crash) == said(self.seen.outcome)]
+        return len(alike) / len(outcome.values) if outcome.values else 0.0
 
 
 @dataclass
@@ -168,7 +171,8 @@ class Stages:
                 one.left = candidate
         kept: list[Found] = []
         for one in self.found:
-            if any(one.crashes == other.crashes and self._apart(one, other) < FAR for other in kept):
+            kind = said(one.seen.outcome)
+            if any(kind == said(other.seen.outcome) and self._apart(one, other) < FAR for other in kept):
                 continue
             kept.append(one)
         if merged := len(self.found) - len(kept):
@@ -239,7 +243,7 @@ class Stages:
         if one.crashes:
             last = one.fresh or one.seen.outcome
             crash = (last.crashes or one.seen.outcome.crashes)[0]
-            if 1.0 in last.marks[1:] and not last.marks[0]:
+            if {0.0, 1.0} <= {*last.marks}:
                 # whoever runs the file is to see it
                 seed = self.seeds["fresh" if one.fresh else "search"][last.marks.index(1.0)]
                 scenario = load(scenario, {"seed": seed})
