@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from gymnasium.utils.env_checker import check_env
 
 import paceline
 import paceline.gym as learning
-from paceline.errors import ControllerError, ScenarioError
+from paceline.errors import ControllerError
 from paceline.gym import (
     ACTIONS,
     FEATURES,
@@ -135,6 +133,57 @@ def test_what_has_ended_begins_anew() -> None:
     assert np.array_equal(same[0], observation), "the next runs' seeds follow from the first"
 
 
+def test_the_runs_after_the_first_follow_from_the_seed() -> None:
+    """One at a time or many at once, begun anew by their end or by hand."""
+    arguments: dict[str, Any] = {"scenario": LOSSY, "action": "rate", "step_s": 0.5, "changes": SHORT}
+    still = np.full((2, 1), 2e7, dtype=np.float32)
+
+    def singles(seed: int) -> list[list[float]]:
+        env = FlowEnv(**arguments)
+        env.reset(seed=seed)
+        told = []
+        for _ in range(3):
+            told.append([float(env.step(still[0])[1]) for _ in range(4)])
+            env.reset()
+        return told
+
+    def many(**how: Any) -> list[Any]:
+        env = FlowVectorEnv(2, **arguments)
+        env.reset(**how)
+        told = []
+        for _ in range(3):
+            told.append(np.stack([env.step(still)[1] for _ in range(4)]).T.tolist())
+            env.reset()
+        return [list(one) for one in zip(*told, strict=True)]
+
+    first, second = singles(1), singles(2)
+    assert first[0] != first[1] != first[2]
+    assert many(seed=1) == [first, second]
+    assert many(seed=(1, 2)) == many(seed=[1, 2]) == [first, second]
+
+    env = FlowVectorEnv(2, **arguments)
+    env.reset(seed=1)
+    env.reset(seed=[None, 7])
+    mixed = np.stack([env.step(still)[1] for _ in range(4)]).T.tolist()
+    assert mixed == [first[1], singles(7)[0]]
+    over = FlowVectorEnv(2, **arguments)
+    over.reset(seed=1)
+    while not over.step(still)[3].all():
+        pass
+    over.step(still)
+    assert np.stack([over.step(still)[1] for _ in range(4)]).T.tolist() == [first[1], second[1]]
+
+
+def test_gymnasiums_generator_is_made_from_the_seed() -> None:
+    many, one = FlowVectorEnv(2, changes=SHORT), FlowEnv(changes=SHORT)
+    many.reset(seed=5)
+    one.reset(seed=5)
+    assert many.np_random_seed == one.np_random_seed == 5
+    never = FlowVectorEnv(2, changes=SHORT)
+    never.reset()
+    never.reset()
+
+
 def test_any_scenario_and_any_flow() -> None:
     env = FlowEnv(EXAMPLES / "coffee-shop.toml", "film", action="window", changes={"duration": "12 s"})
     told = acted(env, 20.0)
@@ -217,61 +266,6 @@ def test_pieces_of_ones_own() -> None:
     assert told[-1][0][0] == pytest.approx(told[-1][4]["in_flight_segments"] / 2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "said"),
-    [
-        ({"flow": "nobody"}, ScenarioError, "flow.nobody: there is no such flow"),
-        ({"action": "jump"}, ValueError, "there is no action 'jump'; there are window, rate"),
-        ({"observation": ["sky"]}, ValueError, "there is no observation 'sky'"),
-        ({"reward": "money"}, ValueError, "there is no reward 'money'"),
-        ({"history": 0}, ValueError, "history = 0"),
-        ({"step_s": 0.0}, ValueError, "a step is of 10 us to 10000 s"),
-        ({"changes": {"flow.agent.count": 3}}, ScenarioError, "an agent decides for one flow"),
-        (
-            {"baseline": "tfrc"},
-            ScenarioError,
-            "flow.agent.cc: as a baseline `tfrc` cannot be seen step by step",
-        ),
-        ({"baseline": "cubik"}, ScenarioError, "flow.agent.cc: `cubik` is not known; did you mean"),
-        (
-            {"scenario": CALL, "flow": "call", "action": "window"},
-            ScenarioError,
-            "on RTP an agent sets a rate",
-        ),
-    ],
-)
-def test_mistakes(arguments: dict[str, Any], error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
-        FlowEnv(**arguments)
-
-
-def test_a_step_without_a_run_is_refused() -> None:
-    env = FlowEnv()
-    with pytest.raises(ValueError, match="environment 0 has no run: reset it first"):
-        env.step(np.array([0.0], dtype=np.float32))
-
-
-def test_the_example_trains_and_runs_what_it_learned(tmp_path: Path) -> None:
-    example = EXAMPLES / "learning" / "train.py"
-    command = [sys.executable, str(example), "--generations", "2", "--out", str(tmp_path / "policy.json")]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "generation 2: mean" in ran.stdout
-    assert [line.split()[0] for line in ran.stdout.splitlines()[-3:]] == ["learned", "cubic", "nada"]
-    kept = json.loads((tmp_path / "policy.json").read_text())
-    assert len(kept["weights"]) == 10
-    assert kept["generations"] == 2
-
-
-def test_what_was_learned_stands_with_its_numbers() -> None:
-    """docs/learning.md prints them."""
-    link = {"link.bottleneck.rate": "8 Mbit/s", "link.bottleneck.delay": "20 ms", "warmup": "5 s"}
-    queue = {"link.bottleneck.queue": {"kind": "droptail", "limit": "100 ms"}}
-    cc = {"flow.agent.cc": f"python:{EXAMPLES / 'learning' / 'policy.py'}:Learned"}
-    row = paceline.run(learning.LINK, runs=3, set=link | queue | cc).flows
-    assert row["goodput_bps"].mean() == pytest.approx(7.45e6, rel=0.01)
-    assert row["rtt_mean_s"].mean() == pytest.approx(0.0455, abs=0.0003)
-
-
 @pytest.mark.parametrize("cc", ["newreno", "sack", "cubic", "vegas", "bbr", "copa"])
 def test_a_baseline_is_the_run_of_its_controller(cc: str) -> None:
     for seed in (1, 2):
@@ -303,6 +297,15 @@ def test_a_calls_baseline_is_the_run_of_its_controller(cc: str) -> None:
     acked = sum(step[4]["acked_bytes"] for step in told[1:] if step[4]["time_s"] > 10)
     assert acked == pytest.approx(its.flows["bytes_delivered"][0], rel=0.05)
     assert all(step[4]["encoder_bps"] > 0 for step in told[1:])
+
+
+def test_the_same_changes_give_a_baseline_the_runs_params() -> None:
+    changes = BRIEF | {"flow.call.cc": "gcc", "flow.call.params": {"max_rate": 5e5}}
+    env = FlowEnv(CALL, "call", baseline="gcc", step_s=0.1, changes=changes)
+    acted(env, 0.0, 3)
+    ours = env.results().flows
+    assert ours.equals(paceline.run(CALL, seed=3, set=changes).flows)
+    assert ours["send_rate_bps"][0] < 5.5e5
 
 
 def test_own_controllers_are_baselines_too() -> None:
@@ -381,16 +384,3 @@ def test_returns_hold_a_policy_against_a_baseline() -> None:
     for wrong in ({}, both):
         with pytest.raises(ValueError, match="give one of both"):
             returns(**wrong)
-
-
-@pytest.mark.parametrize(("cc", "mean"), [("nada", 1798), ("scream", 1575)])
-def test_returns_of_calls_stand_with_their_numbers(cc: str, mean: float) -> None:
-    """docs/learning.md prints them."""
-    ours = returns(baseline=cc, scenario=CALL, flow="call", reward="call", step_s=0.1)
-    assert ours.estimate.mean == pytest.approx(mean, abs=0.5)
-
-
-def test_without_gymnasium_the_extra_is_named() -> None:
-    code = "import sys; sys.modules['gymnasium'] = None\nimport paceline.gym"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert 'pip install "paceline[gym]"' in ran.stderr

@@ -3,8 +3,9 @@
     import gymnasium, paceline.gym
     env = gymnasium.make("paceline/Scenario-v0", scenario="x.toml", flow="mine", reward={"goodput": 1, "delay": 5})
 
-Needs the extra: `pip install "paceline[gym]"`. Look first at `environment.py`; `pieces.py` has what an agent may
-see, do and be paid for, `returning.py` what policies and baselines are paid over whole runs.
+Needs the extra: `pip install "paceline[gym]"`, in a clone `.venv/bin/python -m pip install gymnasium`. Look first at
+`environment.py`; `pieces.py` has what an agent may see, do and be paid for, `returning.py` what policies and baselines
+are paid over whole runs, `asked.py` what callers may ask for.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from __future__ import annotations
 try:
     import gymnasium
 except ImportError as error:
-    raise ImportError('paceline.gym needs Gymnasium: pip install "paceline[gym]"') from error
+    raise ImportError(
+        'paceline.gym needs Gymnasium: pip install "paceline[gym]", '
+        "or in a clone .venv/bin/python -m pip install gymnasium"
+    ) from error
 
 from paceline.gym.environment import LINK, FlowEnv, FlowVectorEnv
 from paceline.gym.pieces import ACTIONS, FEATURES, OBSERVATIONS, REWARDS, Action, Observation, Reward, Told

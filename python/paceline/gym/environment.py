@@ -11,10 +11,10 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from paceline import _core
-from paceline.gym import pieces
+from paceline.gym import asked, pieces
 from paceline.gym.pieces import FEATURES, Action, Array, Observation, Reward, Told
 from paceline.results import Results, RunRecord
 from paceline.scenario import ScenarioLike, Schemes, load
@@ -55,20 +55,25 @@ class _Batch:
         baseline: str | None,
         workers: int,
     ) -> None:
+        asked.whole("num_envs", many)
+        asked.whole("history", history)
+        asked.whole("workers", workers)
+        if step_segments is None:
+            asked.step_s(step_s)
+        else:
+            asked.whole("step_segments", step_segments)
         loaded = load(scenario, changes, schemes)
         names = loaded.flow_names()
         if flow is None:
             flow = "agent" if "agent" in names else names[0]
         self.action: Action = pieces.named(action, pieces.ACTIONS, "action")
         self._seen: list[Observation] = [
-            pieces.named(one, pieces.OBSERVATIONS, "observation") for one in observation
+            pieces.named(one, pieces.OBSERVATIONS, "observation") for one in asked.pieces(observation)
         ]
-        paid = reward if isinstance(reward, Mapping) else {reward: 1.0}
         self._paid: list[tuple[Reward, float]] = [
-            (pieces.named(one, pieces.REWARDS, "reward"), weight) for one, weight in paid.items()
+            (pieces.named(one, pieces.REWARDS, "reward"), weight)
+            for one, weight in asked.weights(reward).items()
         ]
-        if history < 1:
-            raise ValueError(f"history = {history}: a whole number from 1")
         self._core = _core.Environments(
             loaded,
             flow,
@@ -104,13 +109,15 @@ class _Batch:
         self._history[places] = 0.0
         self._observe(places)
 
-    def step(self, actions: Array, which: Sequence[int]) -> None:
-        """Takes a decision in each of these."""
+    def step(self, actions: ArrayLike | None, which: Sequence[int]) -> None:
+        """Takes a decision in each of these. Raises ValueError, before any has taken one."""
         decisions = np.full(self.many, np.nan)
         places = list(which)
         if self._baseline is None:
-            bounded = np.clip(actions, self.action.low, self.action.high)
-            decisions[places] = self.action.of(bounded, Told(self.rows))[places]
+            given = asked.numbers(actions, self.many, places)
+            bounded = np.clip(given, self.action.low, self.action.high)
+            meant = self.action.of(bounded, Told(self.rows))
+            decisions[places] = asked.numbers(meant, self.many, places, "what the actions mean,")[places]
         else:
             decisions[places] = 0.0  # a number, so that there is a step: it is of no effect
         self._before[places] = self.rows[places]
@@ -176,8 +183,8 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     "rate_factor").
 
     With a `baseline`, the name of a controller, that one drives the flow and actions are of no effect: observations,
-    rewards and `info` are those of the same pieces, and each bit of the run is that of `paceline.run` with this `cc`.
-    The flow's `params` hold where its `cc` in the scenario is the baseline; another has its defaults.
+    rewards and `info` are those of the same pieces. The flow's `params` hold where its `cc`, after `changes`, is the
+    baseline; another has its defaults. Each bit is that of `paceline.run` with the same `cc` and `params`.
 
     Raises ScenarioError, ValueError.
     """
@@ -218,29 +225,31 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         )
         self.observation_space = self._batch.observation_space
         self.action_space = self._batch.action_space
+        self._ended = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begins a run with the scenario's draws of `seed`, or of one drawn by the environment's generator."""
-        super().reset(seed=seed)
-        own = int(self.np_random.integers(_SEEDS)) if seed is None else seed
+        """Begins a run with the scenario's draws of `seed`, or of one drawn by the environment's generator, which is
+        made from the last seed given. Raises ValueError, ControllerError."""
+        given = None if seed is None else asked.seed(seed)
+        super().reset(seed=given)
+        own = int(self.np_random.integers(_SEEDS)) if given is None else given
         self._batch.reset([0], [own])
+        self._ended = False
         return self._batch.observations[0], self._batch.told(0)
 
     def step(
         self, action: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """A decision, and what came of it."""
-        self._batch.step(np.asarray(action, dtype=np.float64).reshape(1), [0])
+        """A decision, and what came of it. Raises ValueError, after the run's end too; ControllerError."""
+        if self._ended:
+            raise ValueError("the run of environment 0 has ended: reset it first")
         batch = self._batch
-        return (
-            batch.observations[0],
-            float(batch.rewards[0]),
-            bool(batch.done[0]),
-            bool(batch.over[0]),
-            batch.told(0),
-        )
+        batch.step(action, [0])
+        terminated, truncated = bool(batch.done[0]), bool(batch.over[0])
+        self._ended = terminated or truncated
+        return batch.observations[0], float(batch.rewards[0]), terminated, truncated, batch.told(0)
 
     def results(self) -> Results:
         """What was measured of a run that is over, of all its flows, as `paceline.run` has it (where the scenario does
@@ -301,16 +310,21 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any]):
         self._ended = np.zeros(num_envs, dtype=bool)
 
     def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begins a run in each: with seeds seed, seed + 1, ..., or those of a list, or drawn ones."""
-        seeds = (
-            seed
-            if isinstance(seed, list)
-            else [None if seed is None else seed + n for n in range(self.num_envs)]
-        )
-        firsts = [int(np.random.default_rng().integers(_SEEDS)) if one is None else one for one in seeds]
-        self._generators = [np.random.default_rng(first) for first in firsts]
+        """Begins a run in each: with seeds seed, seed + 1, ..., or those of a list; where there is none, with one drawn
+        by that environment's own generator, which is made from the last seed that it was given. So each has the runs of
+        a `FlowEnv` with its seed. Raises ValueError, ControllerError."""
+        given = asked.seeds(seed, self.num_envs)
+        # Gymnasium's own generator takes one number; here it is of use for environments that never had a seed
+        super().reset(seed=given[0] if isinstance(seed, (int, np.integer)) else None)
+        if not self._generators:
+            drawn = self.np_random.integers(_SEEDS, size=self.num_envs)
+            self._generators = [np.random.default_rng(int(one)) for one in drawn]
+        for place, one in enumerate(given):
+            if one is not None:
+                self._generators[place] = np.random.default_rng(one)
+        firsts = [self._drawn(place) if one is None else one for place, one in enumerate(given)]
         self._batch.reset(range(self.num_envs), firsts)
         self._ended[:] = False
         return self._batch.observations, self._infos()
@@ -318,13 +332,13 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any]):
     def step(
         self, actions: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """A decision in each, and what came of them."""
+        """A decision in each, and what came of them. Raises ValueError, ControllerError."""
         ended = self._ended.copy()
         going = np.flatnonzero(~ended)
-        self._batch.step(np.asarray(actions, dtype=np.float64).reshape(self.num_envs), going.tolist())
+        self._batch.step(actions, going.tolist())
         anew = np.flatnonzero(ended)
         if len(anew):
-            self._batch.reset(anew.tolist(), [int(self._generators[n].integers(_SEEDS)) for n in anew])
+            self._batch.reset(anew.tolist(), [self._drawn(n) for n in anew.tolist()])
         rewards = np.where(ended, 0.0, self._batch.rewards)
         terminated = self._batch.done & ~ended
         truncated = self._batch.over & ~ended
@@ -335,6 +349,9 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any]):
         """What was measured of the run of this environment that has just ended, as `FlowEnv.results`. Raises
         ValueError, ControllerError."""
         return self._batch.results(place)
+
+    def _drawn(self, place: int) -> int:
+        return int(self._generators[place].integers(_SEEDS))
 
     def _infos(self) -> dict[str, Any]:
         return {"told": self._batch.rows.copy()}

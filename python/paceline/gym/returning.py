@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paceline.gym import asked
 from paceline.gym.environment import FlowVectorEnv
 from paceline.statistics import Estimate, estimate
 
@@ -37,17 +38,18 @@ def returns(policy: Policy | None = None, *, seeds: Iterable[int] = range(10), *
         returns(baseline="cubic", scenario="x.toml", reward="power").estimate
 
     With the same seeds both meet the same draws. A run's return is the sum of its rewards: let steps be as long on both
-    sides. Raises ValueError without a policy and a baseline, or with both; ScenarioError.
+    sides. Raises ValueError without a policy and a baseline, or with both, without seeds, or with one more than once;
+    ScenarioError.
     """
     if (policy is None) == (arguments.get("baseline") is None):
         raise ValueError("returns are of a policy or of a baseline: give one of both")
-    own = list(seeds)
+    own = asked.distinct(list(seeds))
     env = FlowVectorEnv(len(own), **arguments)
-    observations, _ = env.reset(seed=list(own))
+    observations, _ = env.reset(seed=own)
     idle = np.zeros((len(own), 1), dtype=np.float32)
     sums, going = np.zeros(len(own)), np.ones(len(own), dtype=bool)
     while going.any():
-        actions = idle if policy is None else np.asarray(policy(observations), dtype=np.float32)
+        actions = idle if policy is None else policy(observations)
         observations, rewards, terminated, truncated, _ = env.step(actions)
         sums += np.where(going, rewards, 0.0)  # one that has ended begins anew, and is paid no more
         going &= ~(terminated | truncated)
