@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paceline import models
-from paceline.reproduce.expression import Array, Column, Expression, ExpressionError
+from paceline.reproduce.expression import FUNCTIONS, RUNS_ABOVE, Array, Column, Expression, ExpressionError
 from paceline.reproduce.verdict import ABOUT_SHARE, Kind, Outcome, Published, judge
 from paceline.statistics import Estimate, estimate, t_quantile
 
@@ -218,7 +218,7 @@ def test_the_share_of_runs_in_which_one_is_above_the_other() -> None:
     assert found.mean == 0.5  # 3 and 5 lie above 2; 2 does not
     indicator = estimate([1.0, 0.0, 1.0, 0.0])
     assert found.half_width == pytest.approx(indicator.half_width)
-    with pytest.raises(ExpressionError, match="one expression"):
+    with pytest.raises(ExpressionError, match="takes 1 argument, not 2"):
         Expression("runs_above(x, x)")
 
 
@@ -258,3 +258,11 @@ def test_crossing_of_a_noisy_fall() -> None:
 def test_nothing_but_arithmetic(text: str) -> None:
     with pytest.raises(ExpressionError):
         Expression(text)
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, RUNS_ABOVE])
+def test_a_function_says_how_many_arguments_it_takes(name: str) -> None:
+    with pytest.raises(ExpressionError, match=rf"{name}\(.+\) takes [1-5] arguments?, not 0"):
+        Expression(f"{name}()")
+    with pytest.raises(ExpressionError, match=r"takes [1-5] arguments?, not 6"):
+        Expression(f"{name}(1, 2, 3, 4, 5, x)")

@@ -14,6 +14,8 @@ study share their seeds, so a difference or a ratio of two points is paired. For
 from __future__ import annotations
 
 import ast
+import functools
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -101,7 +103,13 @@ def _modelled(model: Callable[..., Array]) -> Callable[..., Array]:
         except ValueError:
             return math.nan
 
-    return np.vectorize(one, otypes=[float])
+    each = np.vectorize(one, otypes=[float])
+
+    @functools.wraps(model)
+    def over(*arguments: Array) -> Array:
+        return np.asarray(each(*arguments))
+
+    return over
 
 
 FUNCTIONS: dict[str, Callable[..., Array]] = {
@@ -132,6 +140,13 @@ and (16), in seconds, packets and packets/s."""
 
 RUNS_ABOVE = "runs_above"
 """The one function that looks at each run by itself: the share of the runs in which its argument is more than zero."""
+
+
+def _arguments(name: str) -> list[str]:
+    """The arguments of a function of the expressions."""
+    parameters = inspect.signature(_share_above if name == RUNS_ABOVE else FUNCTIONS[name]).parameters
+    return [key for key, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+
 
 _OPERATORS: dict[type[ast.operator], Callable[[Array, Array], Array]] = {
     ast.Add: np.add,
@@ -172,10 +187,12 @@ class Expression:
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
                 if name not in (known := sorted([*FUNCTIONS, RUNS_ABOVE])):
                     raise self._fail(f"no function {name!r}; there are {', '.join(known)}")
-                if name == RUNS_ABOVE and len(args) != 1:
-                    raise self._fail(f"{RUNS_ABOVE}(x) takes one expression")
                 for arg in args:
                     self._check(arg)
+                takes = _arguments(name)
+                if len(args) != len(takes):
+                    many = f"{len(takes)} argument{'' if len(takes) == 1 else 's'}"
+                    raise self._fail(f"{name}({', '.join(takes)}) takes {many}, not {len(args)}")
             case ast.Subscript(value=ast.Name(id=name), slice=key):
                 self.names.add(name)
                 self.selections.append((name, *self._key(key)))
