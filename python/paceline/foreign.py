@@ -109,7 +109,7 @@ def find(
     if not place or not name:
         raise ValueError(f"`{cc}` is not of the form python:FILE:CLASS, as python:mine.py:Mine")
     if place.endswith(".py"):
-        module, text = _of_file(cc, _where(base, place), known.get(place))
+        module, text = _of_file(cc, where(base, place), known.get(place))
     else:
         module = _imported(cc, place)
         text = _text_of(module)
@@ -142,7 +142,7 @@ def named(text: str) -> str:
     if name:
         return PYTHON + text
     try:
-        module, _ = _of_file(text, _where(".", place))
+        module, _ = _of_file(text, where(".", place))
     except ValueError as error:
         raise ControllerError(str(error)) from None
     classes = _classes(module)
@@ -155,7 +155,7 @@ def named(text: str) -> str:
 def function(place: str, name: str) -> Any:
     """What a file, FILE.py, or a module has by that name. Raises ValueError."""
     is_file = place.endswith(".py")
-    module = _of_file(place, _where(".", place))[0] if is_file else _imported(place, place)
+    module = _of_file(place, where(".", place))[0] if is_file else _imported(place, place)
     found = getattr(module, name, None)
     if not callable(found):
         raise ValueError(f"there is no function {name} in it")
@@ -168,7 +168,7 @@ def file_of(text: str) -> str:
     return text if found is None else found[1] or found[2]
 
 
-def _where(base: str, place: str) -> Path:
+def where(base: str, place: str) -> Path:
     """A file that a scenario names: from its folder on, or else from the current directory, as commands name it."""
     path = Path(base, place)
     return (path if path.exists() or not Path(place).exists() else Path(place)).absolute()
@@ -425,7 +425,7 @@ def _source(cls: type) -> str:
 def _of_library(cc: str, base: str, known: Mapping[str, str]) -> tuple[_core.Scheme, list[tuple[str, str]]]:
     """The scheme of a shared library, and the file's hash in the place of its text: it stays where it is."""
     place, _, name = cc.removeprefix(LIBRARY).partition(":")
-    path = _where(base, place)
+    path = where(base, place)
     try:
         digest = f"sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
     except OSError as error:
