@@ -16,7 +16,7 @@ import paceline
 from paceline.errors import ControllerError, HuntStopped, InternalError, Interrupted, PacelineError
 from paceline.hunting import Hunt, hunt
 from paceline.hunting.goal import Goal
-from paceline.hunting.searching import SEEN_ENOUGH
+from paceline.hunting.searching import SEEN_ENOUGH, kind_of
 from paceline.scenario import load
 from paceline.sweeping import Point, run_points
 
@@ -134,7 +134,8 @@ def test_a_find_is_a_file_that_runs_from_anywhere(stuck: tuple[Hunt, Path, float
     assert math.log2(flows["sound"] / flows["mine"]) == pytest.approx(value.mean, abs=4)
     text = (out / "find-1.toml").read_text()
     assert "link.bottleneck.queue.limit: 50 packets ->" in text
-    assert "which the search had not used" in text
+    assert "which the search had not used. Its seed is the first of these." in " ".join(text.split("\n# "))
+    assert load(out / "find-1.toml").seed == found.seeds["fresh"][0]
 
 
 def test_a_hunt_leaves_its_tries_and_a_figure(stuck: tuple[Hunt, Path, float]) -> None:
@@ -290,7 +291,7 @@ def test_an_error_on_the_way_leaves_what_was_found_so_far(
 
 def test_without_optuna_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(PacelineError, match=r'pip install "paceline\[hunt\]"'):
+    with pytest.raises(PacelineError, match=r'"paceline\[hunt\]", in a clone .*pip install optuna'):
         hunt(LINK, {"link.bottleneck.rate": "1 Mbit/s..2 Mbit/s"}, "goodput_bps[mine]", tries=8)
 
 
@@ -306,6 +307,10 @@ def test_without_optuna_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         (
             {"over": {"flow.mine.cc": ["sack", "none"]}, "set": {"flow.mine.cc": "vegas"}},
             "leave one of them out",
+        ),
+        (
+            {"over": {"flow.mine.count": "1..4"}},
+            r"has 4 rows: name one .*, least or most \(with flow.mine.count=4\)",
         ),
         ({"worst": "flows.frame_delay_p95_s[mine]"}, "no run of the file itself has a value; coalesce"),
     ],
@@ -386,6 +391,10 @@ def test_failures_of_two_kinds_are_two_finds_and_the_file_has_a_seed_that_fails(
     kinds = {find.crash.strip().splitlines()[-1].partition(":")[0] for find in found.finds if find.crash}
     assert kinds == {"IndexError", "RuntimeError"}
     for find in found.finds:
-        if find.crash and find.value and find.value.mean:
-            with pytest.raises(ControllerError):
+        if find.crash:
+            with pytest.raises(ControllerError) as failure:
                 paceline.run(str(find.file), workers=1)
+            assert kind_of(str(failure.value)) == kind_of(find.crash)
+            assert f"With its seed, {find.scenario.seed}, it fails." in " ".join(
+                find.file.read_text().split("\n# ") if find.file else []
+            )

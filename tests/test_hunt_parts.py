@@ -10,10 +10,12 @@ import pytest
 
 import paceline
 from paceline.errors import PacelineError
+from paceline.hunting import hunt
 from paceline.hunting.goal import GREATEST, Goal
 from paceline.hunting.minimising import minimise
 from paceline.hunting.ranges import Candidate, Range, apart, axes_of, over_of
 from paceline.hunting.searching import Try, distinct, said
+from paceline.hunting.stages import Found
 from paceline.hunting.trying import Outcome
 from paceline.results import Results
 
@@ -116,6 +118,8 @@ def test_options_read_as_those_of_a_sweep() -> None:
         ({"a": ["x"]}, "one value leaves nothing to search"),
         ({"a": 3}, "a range as"),
         ({"seed": "1..9"}, "seed is not varied"),
+        ({"name": ["a", "b"]}, 'name": no result depends on it'),
+        ({("link.x.delay", "description"): "1..9"}, 'description": no result depends on it'),
         ({"a.b": "1..9", "a": ["x", "y"]}, "is varied"),
         ({}, "nothing to search"),
     ],
@@ -170,6 +174,10 @@ def test_a_division_by_zero_is_the_greatest_and_what_is_null_has_no_value(ran: R
         ("queues.mean_packets[other]", "there are bottleneck"),
         ("streams.late_share[mine]", "a run has no streams"),
         ("goodput_bps[other]", "has 2 rows.*mean, least or most"),
+        ("flows.goodput_bps[mine", r'bracket is missing: "flows.goodput_bps\[mine" has "\[" without "\]"'),
+        ("goodput_bps[mine / goodput_bps[other]", r'"goodput_bps\[mine /" has "\["'),
+        ("1 - goodput_bps mine]", r'has "\]" without "\["'),
+        ("log2(goodput_bps[mine], 2)", r"log2\(y\) takes 1 argument, not 2"),
         ("most", "is a function"),
         ("1 +", "invalid syntax"),
         ("sine(goodput_bps[mine])", "no function 'sine'"),
@@ -246,3 +254,32 @@ def test_finds_differ_and_crashes_come_first_each_kind_once() -> None:
     found = distinct(tries, axes, least=20.0, most=5, far=0.25)
     assert [one.candidate[0] for one in found] == ["3", "99", "50"]
     assert said(tries[4].outcome) == said(tries[5].outcome)
+
+
+def test_of_two_kinds_of_failures_a_find_counts_its_own() -> None:
+    find = Found(Try(("3",), outcome(0.0, "IndexError: 7")))
+    both = Outcome(
+        (math.nan, 1.0, math.nan, math.nan),
+        ("ValueError: x", "IndexError: 8", "IndexError: 9"),
+        (1.0, 0.0, 1.0, 1.0),
+    )
+    assert find.numbers(both) == (0.0, 0.0, 1.0, 1.0)
+    assert find.level(both) == 0.5
+    assert find.level(Outcome((), refused="no scenario")) == 0.0
+
+
+def test_a_candidate_with_more_rows_than_the_file_ends_no_hunt(monkeypatch: pytest.MonkeyPatch) -> None:
+    # as where the run fails that would have shown it before the search
+    monkeypatch.setattr("paceline.hunting.stages.Stages._check_ends", lambda _: None)
+    found = hunt(
+        LINK,
+        {"flow.mine.count": ["1", "3"], "link.bottleneck.delay": "10 ms..100 ms"},
+        "flows.rtt_mean_s[mine]",
+        tries=16,
+        again=2,
+        workers=1,
+        set={"duration": "1 s"},
+    )
+    assert len(found.tried) == 16
+    assert any("tries have no single value" in note and "has 3 rows" in note for note in found.notes)
+    assert found.finds[0].is_checked

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import paceline
+from paceline.hunting import hunt
 from paceline.relocated import text_from
 from paceline.scenario import load
 
@@ -42,6 +43,17 @@ skip_frames = 0
 traces = [{ rate = "300 kbit/s", file = "frames" }, { rate = "1 Mbit/s", file = "sack" }]
 [flow.other]
 cc = "sack"
+"""
+LINK = """
+duration = "1.5 s"
+[link.bottleneck]
+rate = "2 Mbit/s"
+delay = "10 ms"
+queue = { kind = "droptail", limit = "30 packets" }
+[flow.mine]
+cc = "sack"
+[flow.other]
+cc = "cubic"
 """
 WORDS = ("droptail", "sack", "udp", "2 s", "gcc")
 
@@ -123,3 +135,17 @@ def test_a_text_of_a_table_says_the_same(name: str) -> None:
         "a": {},
         "b": {"c d": {}},
     }
+
+
+def test_a_find_beside_files_with_the_names_of_its_words_runs_from_there(tmp_path: Path) -> None:
+    for word in ("droptail", "sack", "cubic", "1.5 s"):
+        (tmp_path / word).write_text("")
+    (tmp_path / "x.toml").write_text(LINK)
+    over = {"link.bottleneck.delay": "10 ms..100 ms"}
+    found = hunt(
+        tmp_path / "x.toml", over, "rtt_mean_s[mine]", tries=8, again=2, workers=1, out=tmp_path / "out"
+    )
+    assert (
+        load(str(found.finds[0].file)).to_toml()
+        == load(found.finds[0].scenario, {"name": "x-find-1"}).to_toml()
+    )

@@ -1,7 +1,7 @@
 """Adversarial search: `paceline hunt` looks for the scenario in which a measure is worst.
 
-`ranges` says where, `goal` what is worst, `searching` proposes (with Optuna, an extra: `pip install "paceline[hunt]"`),
-`trying` runs, `minimising` puts finds back towards the file, `finds` has what comes out. Look first at `running.py`.
+`ranges` says where, `goal` what is worst, `searching` proposes (with Optuna, an extra), `trying` runs,
+`minimising` puts finds back towards the file, `finds` has what comes out. Look first at `running.py`.
 """
 
 from __future__ import annotations

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import textwrap
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from paceline import _core, files, foreign
+from paceline import _core, files
 from paceline.hunting.goal import Goal
 from paceline.hunting.ranges import Axis, Candidate, Choices, Value
 from paceline.hunting.searching import Try
+from paceline.relocated import text_from
 from paceline.scenario import load, toml_value
 from paceline.statistics import Estimate
 
@@ -42,7 +42,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Find:
-    """A scenario in which the expression is worse than in the file; of a crash the values are shares of failed runs."""
+    """A scenario in which the expression is worse than in the file; of a crash the values are shares of the runs that
+    fail alike."""
 
     number: int
     candidate: Candidate
@@ -64,6 +65,7 @@ class Find:
     p_holm: float | None
     """Of the paired t test that they do not differ, corrected for the number of finds (Holm 1979)."""
     scenario: _core.Scenario
+    """Its seed is the first on which it was checked; of a crash one that fails."""
     file: Path | None = None
 
     @property
@@ -202,9 +204,6 @@ def changes(
 def text_of(find: Find, hunt: Hunt, directory: Path) -> str:
     """The scenario file of a find, for that directory: files that it names are named from there."""
     named = load(find.scenario, {"name": json.dumps(f"{hunt.base.name}-find-{find.number}")})
-    text, base, *_ = named.__getnewargs__()
-    for old, new in _moved(text, Path(base), directory):
-        text = text.replace(json.dumps(old, ensure_ascii=False), json.dumps(new, ensure_ascii=False))
     said = [f"Found by `paceline hunt` in {hunt.base.name}: {hunt.worst}", *_said(find, hunt)]
     changed = [
         f"  {change.path}: {change.own or 'none'} -> {change.to}"
@@ -214,46 +213,26 @@ def text_of(find: Find, hunt: Hunt, directory: Path) -> str:
     lines = [
         line for words in said for line in textwrap.wrap(" ".join(words.split()), 116, break_on_hyphens=False)
     ]
-    return "".join(f"# {line}\n" for line in [*lines, "Changed:", *changed]) + "\n" + text
+    return (
+        "".join(f"# {line}\n" for line in [*lines, "Changed:", *changed]) + "\n" + text_from(named, directory)
+    )
 
 
 def _said(find: Find, hunt: Hunt) -> list[str]:
+    fails = f"With its seed, {find.scenario.seed}, it fails."
     if find.value is None:
-        return [
+        stopped = (
             "The hunt was stopped: this is what the search saw, neither made smaller nor run on other seeds."
-        ]
+        )
+        return [stopped] if find.crash is None else [f"{stopped} {fails}"]
     seeds = hunt.seeds["fresh"]
     on = f"on {len(seeds)} seeds from {seeds[0]} on, which the search had not used"
     if find.crash is not None:
-        return [f"{round((find.value.mean or 0) * len(seeds))} of {len(seeds)} runs fail, {on}."]
+        return [
+            f"{round((find.value.mean or 0) * len(seeds))} of {len(seeds)} runs fail alike, {on}. {fails}"
+        ]
     own = hunt.goal.shown(None if find.own is None else find.own.mean)
     return [
-        f"{hunt.goal.shown(find.value.mean, find.value.half_width)} here, {own} in the file itself, {on}."
+        f"{hunt.goal.shown(find.value.mean, find.value.half_width)} here, {own} in the file itself, {on}. Its seed is "
+        "the first of these."
     ]
-
-
-def _moved(text: str, base: Path, directory: Path) -> Iterator[tuple[str, str]]:
-    """Texts of a scenario that name a file, and what they are from another directory on."""
-    for value in set(_texts(tomllib.loads(text))):
-        file = foreign.file_of(value)
-        # what is not beside the scenario is looked for from the current directory on, where it is a controller
-        where = next(
-            (p for p in (base / file, *([Path(file)] if foreign.is_own(value) else [])) if p.is_file()), None
-        )
-        if where is None or Path(file).is_absolute():
-            continue
-        try:
-            now = Path(os.path.relpath(where.resolve(), directory.resolve())).as_posix()
-        except ValueError:  # another drive, on Windows
-            now = str(where.resolve())
-        if foreign.is_own(value) and not now.startswith(("/", ".")):
-            now = f"./{now}"
-        yield value, value.replace(file, now)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)

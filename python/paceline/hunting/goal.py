@@ -92,6 +92,7 @@ class Goal:
         if not self.text:
             raise PacelineError(f"{option('worst')} is empty: give an expression, as 1 - groups.jain")
         self._terms: dict[str, Term] = {}
+        self._check_brackets()
         written = _TERM.sub(self._name, self.text)
         try:
             self._expression = Expression(written)
@@ -99,6 +100,24 @@ class Goal:
             raise self._mistake(self._shown(str(error))) from None
         if not self._terms:
             raise self._mistake("it has no measure, as flows.goodput_bps[film]")
+
+    def _check_brackets(self) -> None:
+        """Words in brackets name rows; where a bracket is missing they would be taken for measures."""
+        opened: int | None = None
+        for found in re.finditer(r"[\w.]*\[|\]", self.text):
+            if found[0] == "]":
+                if opened is None:
+                    raise self._unmatched(self.text[: found.end()], "]", "[")
+                opened = None
+            elif opened is None:
+                opened = found.start()
+            else:
+                raise self._unmatched(self.text[opened : found.start()], "[", "]")
+        if opened is not None:
+            raise self._unmatched(self.text[opened:], "[", "]")
+
+    def _unmatched(self, part: str, one: str, other: str) -> PacelineError:
+        return self._mistake(f'a bracket is missing: "{part.strip()}" has "{one}" without "{other}"')
 
     def _mistake(self, what: str) -> PacelineError:
         return PacelineError(f'{option("worst")} "{self.text}": {what}')

@@ -31,6 +31,9 @@ _FIGURES = 3
 _STEPS = 100.0
 """A range that is searched as it is has this many steps at least, and at most ten times as many."""
 
+_IDLE = ("name", "description")
+"""Paths on which no result depends."""
+
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)", re.DOTALL)
 
 Value = str | None
@@ -188,6 +191,10 @@ def axes_of(over: Mapping[Any, Any], changes: Mapping[str, Any]) -> list[Axis]:
     found: list[Axis] = []
     for key, given in over.items():
         paths = (key,) if isinstance(key, str) else tuple(key)
+        if idle := [path for path in paths if path in _IDLE]:
+            raise PacelineError(
+                f"{option('over', idle[0])}: no result depends on it, so that it is not searched"
+            )
         value = plain(given)
         if isinstance(value, str):
             found.append(_range(paths, value))

@@ -50,7 +50,9 @@ class Tpe:
         try:
             import optuna  # noqa: PLC0415 (an extra, and slow to import)
         except ImportError:
-            raise PacelineError('hunting takes Optuna: pip install "paceline[hunt]"') from None
+            raise PacelineError(
+                'hunting takes Optuna: pip install "paceline[hunt]", in a clone .venv/bin/python -m pip install optuna'
+            ) from None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._spaces: dict[str, Any] = {
             str(place): optuna.distributions.CategoricalDistribution(range(len(axis.steps)))

@@ -12,7 +12,7 @@ from paceline.errors import PacelineError
 from paceline.hunting.finds import Find, Hunt, changes
 from paceline.hunting.goal import Goal
 from paceline.hunting.minimising import minimise
-from paceline.hunting.ranges import Axis, Candidate, apart
+from paceline.hunting.ranges import Axis, Candidate, Range, apart
 from paceline.hunting.searching import Sampler, Try, distinct, kind_of, said, search
 from paceline.hunting.trying import Outcome, TimeIsUp, Trying
 from paceline.scenario import load
@@ -46,15 +46,22 @@ class Found:
         return bool(self.seen.outcome.crashes)
 
     def numbers(self, outcome: Outcome) -> tuple[float, ...]:
-        """What counts of an outcome: which runs failed, or the values."""
-        return outcome.marks if self.crashes else outcome.values
+        """What counts of an outcome, run by run: which failed as the search saw it, or the values."""
+        if not self.crashes:
+            return outcome.values
+        words = iter(outcome.crashes)
+        return tuple(float(mark > 0 and self.alike(next(words))) for mark in outcome.marks)
+
+    def alike(self, crash: str) -> bool:
+        """Whether it is of the kind that the search saw."""
+        return kind_of(crash) == said(self.seen.outcome)
 
     def level(self, outcome: Outcome) -> float:
         """How bad an outcome is: the share of runs that failed as the search saw it, or the mean."""
         if not self.crashes:
             return outcome.mean
-        alike = [crash for crash in outcome.crashes if kind_of(crash) == said(self.seen.outcome)]
-        return len(alike) / len(outcome.values) if outcome.values else 0.0
+        marks = self.numbers(outcome)
+        return sum(marks) / len(marks) if marks else 0.0
 
 
 @dataclass
@@ -101,6 +108,34 @@ class Stages:
                 f'{option("worst")} "{self.goal.text}": no run of the file itself has a value; coalesce(MEASURE, '
                 "NUMBER) says what one without counts as"
             )
+        self._check_ends()
+
+    def _check_ends(self) -> None:
+        """Holds the expression against a run at each end of an axis, and with each choice, where its flows are others
+        than the file's: it may have more rows. Raises PacelineError."""
+        self.until(SEARCHING)
+        flows = self._flows(self.itself)
+        ends: list[tuple[str, Candidate]] = []
+        for place, axis in enumerate(self.axes):
+            for value in axis.ends_text() if isinstance(axis, Range) else axis.values():
+                candidate = (*self.itself[:place], value, *self.itself[place + 1 :])
+                if self._flows(candidate) not in (flows, None):
+                    ends.append((f"{', '.join(axis.paths)}={value}", candidate))
+        try:
+            outcomes = self.trying.outcomes([candidate for _, candidate in ends], self.seeds["search"][:1])
+        except TimeIsUp:
+            return
+        for (words, _), outcome in zip(ends, outcomes, strict=True):
+            if outcome.unfit:
+                raise PacelineError(f"{outcome.unfit} (with {words})")
+
+    def _flows(self, candidate: Candidate) -> list[tuple[str, int]] | None:
+        try:
+            starts = self.trying.scenario(candidate).starts(self.seeds["search"][0])
+        except PacelineError:
+            # no scenario is so; the search counts those
+            return None
+        return [(name, instance) for name, instance, _ in starts]
 
     def search(self, sampler: Sampler, tries: int | None, tell: Callable[[], None]) -> None:
         """Tries candidates until time or tries are up. Raises PacelineError if there was time for none."""
@@ -198,7 +233,8 @@ class Stages:
     def result(self, manifest: dict[str, Any]) -> Hunt:
         """All as far as it has come."""
         without = sum(
-            math.isnan(one.outcome.mean) and not one.outcome.crashes and not one.outcome.refused
+            math.isnan(one.outcome.mean)
+            and not (one.outcome.crashes or one.outcome.refused or one.outcome.unfit)
             for one in self.tried
         )
         if without:
@@ -210,6 +246,12 @@ class Stages:
         if refused:
             self.notes.append(
                 f"{len(refused)} of {len(self.tried)} tries were no scenario; the first: {refused[0]}"
+            )
+        unfit = [one.outcome.unfit for one in self.tried if one.outcome.unfit]
+        if unfit:
+            self.notes.append(
+                f"{len(unfit)} of {len(self.tried)} tries have no single value, and count as the least; the first: "
+                f"{unfit[0]}"
             )
         finds = [self._find(n, one) for n, one in enumerate(self.found, 1)]
         corrected = holm([None if find.crash is not None else find.p_holm for find in finds])
@@ -238,15 +280,10 @@ class Stages:
             found = paired_difference(*pairs)
             difference, p = found.estimate, found.p_value
             above = sum(there > own for own, there in zip(*pairs, strict=True))
-        crash = None
+        crash, seed = self._shown_by(one)
         scenario = self.trying.scenario(one.left)
-        if one.crashes:
-            last = one.fresh or one.seen.outcome
-            crash = (last.crashes or one.seen.outcome.crashes)[0]
-            if {0.0, 1.0} <= {*last.marks}:
-                # whoever runs the file is to see it
-                seed = self.seeds["fresh" if one.fresh else "search"][last.marks.index(1.0)]
-                scenario = load(scenario, {"seed": seed})
+        if seed is not None:
+            scenario = load(scenario, {"seed": seed})
         return Find(
             number=number,
             candidate=one.left,
@@ -261,3 +298,16 @@ class Stages:
             p_holm=p,
             scenario=scenario,
         )
+
+    def _shown_by(self, one: Found) -> tuple[str | None, int | None]:
+        """What the controller says in a find that fails, and the seed with which the find's file shows it: of those by
+        which it was not chosen, if one does. None: the file's own seed."""
+        if not one.crashes:
+            return None, None if one.fresh is None else self.seeds["fresh"][0]
+        # what is left has been run on the seeds of the check: nothing runs here
+        again = None if one.again is None else self.trying.outcomes([one.left], self.seeds["again"])[0]
+        for outcome, seeds in ((one.fresh, "fresh"), (again, "again"), (one.seen.outcome, "search")):
+            if outcome is not None and 1.0 in (marks := one.numbers(outcome)):
+                crash = next(words for words in outcome.crashes if one.alike(words))
+                return crash, self.seeds[seeds][marks.index(1.0)]
+        raise AssertionError("a find that fails was seen to fail in the search")

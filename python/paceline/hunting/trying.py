@@ -15,6 +15,7 @@ from paceline.errors import Cancelled, ControllerError, Interrupted, PacelineErr
 from paceline.executing import PROCESSES, ExecutorLike, opened
 from paceline.hunting.goal import Goal, known_mean
 from paceline.hunting.ranges import Axis, Candidate
+from paceline.results import RunRecord
 from paceline.scenario import load
 from paceline.sweeping import Point, run_points, workers_of_machine
 
@@ -25,7 +26,7 @@ class TimeIsUp(Exception):  # noqa: N818 (not an error: the budget is spent)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a candidate."""
+    """What came of a candidate, or of one run of it."""
 
     values: tuple[float, ...]
     """The value of each run, in the order of the seeds; nan of one that has none."""
@@ -35,6 +36,8 @@ class Outcome:
     """1 of each run that failed, in the order of the seeds, 0 of the others."""
     refused: str = ""
     """Why no run of it was made: no scenario is so."""
+    unfit: str = ""
+    """Why the expression is no number in its runs, as where it names several rows."""
 
     @property
     def mean(self) -> float:
@@ -67,7 +70,7 @@ class Trying:
         self._executor: ExecutorLike | None = executor
         self.ends_s = ends_s
         self._held = ExitStack()
-        self._known: dict[tuple[str, int], tuple[float, str | None]] = {}
+        self._known: dict[tuple[str, int], Outcome] = {}
         self._spent = False
 
     def __enter__(self) -> Trying:
@@ -111,9 +114,12 @@ class Trying:
 
     def _outcome(self, key: str, seeds: Sequence[int]) -> Outcome:
         found = [self._known[key, seed] for seed in seeds]
-        crashes = tuple(words for _, words in found if words is not None)
-        marks = tuple(float(words is not None) for _, words in found)
-        return Outcome(tuple(value for value, _ in found), crashes, marks)
+        return Outcome(
+            tuple(value for one in found for value in one.values),
+            tuple(words for one in found for words in one.crashes),
+            tuple(mark for one in found for mark in one.marks),
+            unfit=next((one.unfit for one in found if one.unfit), ""),
+        )
 
     def _run(self, points: dict[str, Point], seeds: Sequence[int]) -> None:
         jobs = [
@@ -144,8 +150,18 @@ class Trying:
         where = [(key, seed) for key, point in jobs for seed in point.seeds or ()]
         for place, (key, seed) in enumerate(where):
             failure = failures.get(place)
-            value = math.nan if failure else self._goal.of(records[place])
-            self._known[key, seed] = (value, None if failure is None else str(failure))
+            self._known[key, seed] = (
+                self._measured(records[place])
+                if failure is None
+                else Outcome((math.nan,), (str(failure),), (1.0,))
+            )
+
+    def _measured(self, record: RunRecord) -> Outcome:
+        try:
+            return Outcome((self._goal.of(record),), (), (0.0,))
+        except PacelineError as error:
+            # a candidate may have more rows than the file: no reason to lose what else was found
+            return Outcome((math.nan,), (), (0.0,), unfit=str(error))
 
     def _progress(self, done: float, total: float) -> None:
         self._tell(done / max(total, 1.0))
