@@ -138,6 +138,83 @@ def test_every_class_draws_scenarios_that_every_scheme_plays() -> None:
                 assert scenario.unreal() is None, "it can run over an emulated path"
 
 
+RATE = '"link.bottleneck.rate" = { uniform = ["8 Mbit/s", "8.1 Mbit/s"] }'
+
+
+def written(where: Path, link: str, flows: str = "", *, draw: str = RATE, about: str = "") -> str:
+    """A class of 20 s on 8 Mbit/s, as a file."""
+    where.write_text(
+        f"""duration = "20 s"
+warmup = "5 s"
+[class]
+title = "A link"
+text = "One"
+capacity = "link.bottleneck.rate"
+{about}
+[draw]
+{draw}
+[link.bottleneck]
+rate = "8 Mbit/s"
+{link}
+{flows}
+[flow.test]
+"""
+    )
+    return str(where)
+
+
+def test_the_least_delay_is_that_of_the_way_there(tmp_path: Path) -> None:
+    """5 ms and 1500 B at 8 and twice at 100 Mbit/s: a long way back is nobody's delay."""
+    back = 'delay = "5 ms"\nqueue.limit = "150 ms"\nbackward = { rate = "10 Mbit/s", delay = "200 ms" }'
+    found = paceline.league(["cubic", "vegas"], [written(tmp_path / "back.toml", back)], rounds=2)
+    assert found.runs["least_delay_s"].to_list() == pytest.approx([0.00674] * 4, rel=0.01)
+    assert [one.scheme for one in found.standings()] == ["vegas", "cubic"]
+    policed = paceline.league(["cubic", "scream"], ["policer"], rounds=4).runs
+    assert (policed["delay_s"] >= policed["least_delay_s"] * 0.98).all()
+
+
+def test_each_of_several_flows_counts(tmp_path: Path) -> None:
+    flows = '[flow.bulk]\ncount = 4\ncc = "vegas"'
+    about = 'held = ["bulk", "test"]'
+    name = written(tmp_path / "many.toml", 'delay = "20 ms"', flows, about=about)
+    runs = paceline.league(["cubic", "bbr"], [name], rounds=2).runs
+    assert runs["fair_bps"].to_list() == pytest.approx([8.05e6 / 5] * 4, rel=0.01)
+    assert runs["share"].max() < 1  # type: ignore[operator]
+
+
+def test_a_picture_on_an_idle_link_is_as_late_as_the_way_is_long(tmp_path: Path) -> None:
+    draw = 'media = { uniform = ["1 Mbit/s", "1.1 Mbit/s"] }'
+    name = written(tmp_path / "idle.toml", 'delay = "50 ms"', draw=draw)
+    for row in paceline.league(["cubic", "bbr", "scream", "tfrc"], [name], rounds=2).runs.iter_rows(
+        named=True
+    ):
+        assert row["delay_s"] == pytest.approx(row["least_delay_s"], abs=0.02), row["scheme"]
+        assert row["share"] > 0.9
+
+
+def test_an_encoder_may_send_more_than_a_link_ever_carries() -> None:
+    (cellular,) = classes.find(["cellular"])
+    draw = cellular.draw(1, 1)
+    steps = draw.drawn["link.bottleneck.rate_schedule"]
+    assert isinstance(steps, list)
+    most = max(Quantity.read(step["rate"]).value for step in steps)
+    assert draw.peak_bps == most
+    (gcc, _) = entrants.named(["gcc", "scream"])
+    app = gcc.enter(cellular, draw)["flow.test.app"]
+    assert isinstance(app, dict)
+    assert Quantity.read(app["max_rate"]).value > 1.4 * most
+
+
+def test_rounds_are_played_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = paceline.league(["cubic", "vegas"], ["shallow"], rounds=5)
+    told: list[tuple[float, float]] = []
+    monkeypatch.setattr("paceline.leagues.running._AT_ONCE", 6)
+    parts = paceline.league(["cubic", "vegas"], ["shallow"], rounds=5, progress=lambda *at: told.append(at))
+    assert parts.runs.equals(whole.runs)
+    assert told[-1] == (15, 15)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
 def test_scores() -> None:
     assert scoring.score(1, 1, 1) == 0
     assert scoring.score(0.5, 1, 1) == -1
@@ -190,8 +267,9 @@ def test_all_play_the_same_scenarios_with_the_same_seeds(played: tuple[League, P
     )
     assert (fair["fair_bps"] == 1).all()
     assert (fair["scheme"] == len(SCHEMES)).all()
-    game = next(g for g in found.games if (g.of.key, g.entrant.label, g.draw.number) == ("wired", "cubic", 4))
-    row = found.runs.row(found.games.index(game), named=True)
+    game = next(g for g in found.games(4) if (g.of.key, g.label) == ("wired", "cubic"))
+    this = (pl.col("class") == "wired") & (pl.col("scheme") == "cubic") & (pl.col("round") == 4)
+    row = found.runs.row(by_predicate=this, named=True)
     alone = paceline.run(paceline.load(dict(game.draw.scenario), {"flow.test.cc": "cubic"}), seed=4)
     assert alone.summaries[0]["flows"][0]["goodput_bps"] == row["goodput_bps"]
     least = row["least_delay_s"]
@@ -234,6 +312,30 @@ def test_the_worst_day_is_a_scenario_that_anyone_can_run(played: tuple[League, P
         assert day.again.estimate.n == 10
 
 
+def test_the_worst_day_of_ones_own_runs_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two whose names differ by a slash alone have a file each, and each names its controller from there."""
+    for name in ("a/b.py", "a-b.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    schemes = ["python:a/b.py:Mine", "python:a-b.py:Mine", "cubic"]
+    (tmp_path / "old").mkdir()
+    found = paceline.league(schemes, ["wired"], rounds=3)
+    (tmp_path / "out" / "worst").mkdir(parents=True)
+    (tmp_path / "out" / "worst" / "gone.toml").write_text("")
+    found.write(tmp_path / "out")
+    files = sorted(path.name for path in (tmp_path / "out" / "worst").iterdir())
+    assert len(files) == len(found.worst) >= 2
+    monkeypatch.chdir(tmp_path / "old")
+    for label, day in found.worst.items():
+        (file,) = (p for p in (tmp_path / "out" / "worst").iterdir() if f"day of {label} in" in p.read_text())
+        row = paceline.run(file).summaries[0]["flows"][0]
+        this = (pl.col("round") == day.game.draw.number) & (pl.col("scheme") == label)
+        assert found.runs.row(by_predicate=this, named=True)["goodput_bps"] == row["goodput_bps"]
+
+
 def test_a_league_goes_on_where_it_was(played: tuple[League, Path]) -> None:
     found, out = played
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").iterdir()}
@@ -252,6 +354,19 @@ def test_the_page_has_it_all(played: tuple[League, Path]) -> None:
     assert {"figure-overall.svg", "figure-media.png"} <= names
     assert pl.read_csv(out / "standings.csv").height == found.table.height
     assert json.loads((out / "manifest.json").read_text())["schemes"] == SCHEMES
+
+
+MINE = """
+import paceline
+from paceline import events
+
+
+class Mine(paceline.WindowController):
+    \"\"\"A window that never grows\"\"\"
+
+    def on_feedback(self, event, path):
+        self.window = 2
+"""
 
 
 class Silent(paceline.WindowController):
@@ -276,7 +391,8 @@ def test_a_controller_of_ones_own_plays_and_what_fails_is_last() -> None:
     ("call", "words"),
     [
         (lambda: paceline.league(["cubic"]), "at least two"),
-        (lambda: paceline.league(["cubic", "qbic"]), "no scheme 'qbic'"),
+        (lambda: paceline.league(["cubic", "qubic"]), "no scheme 'qubic' \\(did you mean cubic"),
+        (lambda: paceline.league(["cubic", "bbr"], seed=2**63 - 10), "seeds lie between"),
         (lambda: paceline.league(["cubic", "udp"]), "udp: has no rate of its own"),
         (lambda: paceline.league(["cubic", "bbr"], ["wierd"]), "no class 'wierd'"),
         (lambda: paceline.league(["cubic", "bbr"], rounds=1), "at least 2"),
@@ -295,6 +411,12 @@ def test_mistakes(call: Callable[[], Any], words: str, monkeypatch: pytest.Monke
         call()
 
 
+WANDERS = (
+    '"link.x.rate_schedule" = {{ wander = "1 Mbit/s", spread = 1, memory = "{memory}", out = {out}, '
+    'every = "1 s" }}'
+)
+
+
 @pytest.mark.parametrize(
     ("draw", "words"),
     [
@@ -310,6 +432,14 @@ def test_mistakes(call: Callable[[], Any], words: str, monkeypatch: pytest.Monke
             "needs memory",
         ),
         ('rate = { uniform = ["1 Mbit/s", "2 Mbit/s"] }', "a path, as"),
+        ('"link.bottleneck.rate" = { uniform = [1, inf] }', "a number, or one with a unit"),
+        ('"link.bottleneck.rate" = { loguniforn = [1, 2] }', "did you mean loguniform"),
+        ('"link.bottleneck.rate" = { uniform = ["1 s", "2 s"] }', "is no rate"),
+        ('"link.bottleneck.rate.foo" = { uniform = [1, 2] }', "rate is a value, not a table"),
+        ('"flow.test.count" = { choice = ["two"] }', "whole numbers from 1"),
+        (WANDERS.format(memory="0 s", out=0), "memory: 0 s lies beyond"),
+        (WANDERS.format(memory="1 s", out=-3), "out: -3 lies beyond"),
+        (WANDERS.format(memory="1 Mbit/s", out=0), "memory: 1 Mbit/s is not in s"),
     ],
 )
 def test_mistakes_in_a_class(draw: str, words: str, tmp_path: Path) -> None:
@@ -329,7 +459,9 @@ def test_the_documents_class_plays(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(block)
     found = paceline.league(["cubic", "gcc"], [str(tmp_path / "mine.toml")], rounds=3)
     assert found.runs["share"].min() > 0.01  # type: ignore[operator]
-    assert {game.draw.drawn["link.bottleneck.queue.kind"] for game in found.games} <= {"droptail", "codel"}
+    assert {
+        game.draw.drawn["link.bottleneck.queue.kind"] for number in (1, 2, 3) for game in found.games(number)
+    } <= {"droptail", "codel"}
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from paceline.arguments import checked
 from paceline.errors import ControllerError, InternalError, PacelineError
 from paceline.results import RunRecord
 from paceline.scenario import Schemes, toml_value
+from paceline.spoken import meant
 from paceline.sweeping import Progress
 
 EVENTS = 3000
@@ -439,8 +440,8 @@ class Subject:
         built_in = {one["name"]: one for one in json.loads(_core.schemes())}
         if own is None and cc not in built_in:
             raise PacelineError(
-                f"there is no controller {cc}; your own is python:FILE:CLASS or library:FILE, and `paceline "
-                "controllers` lists the others"
+                f"there is no controller {cc}{meant(cc, built_in)}; your own is python:FILE:CLASS or library:FILE, and "
+                "`paceline controllers` lists the others"
             )
         about = built_in[cc] if own is None else json.loads(own.json())
         if about["machine"] == "udp":

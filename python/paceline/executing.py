@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 
 from paceline import foreign
 from paceline.errors import PacelineError
+from paceline.spoken import meant
 
 THREADS, PROCESSES, DASK, MPI = "threads", "processes", "dask", "mpi"
 NAMES = (
@@ -77,8 +79,11 @@ def _workers(executor: Executor, usual: int) -> int:
 def _module(name: str, package: str, of: str) -> Any:
     try:
         return importlib.import_module(name)
-    except ImportError as error:
-        raise PacelineError(f"the executor {of} needs {package}: pip install {package} ({error})") from None
+    except (ImportError, RuntimeError) as error:
+        # mpi4py without an MPI beside it is a RuntimeError
+        raise PacelineError(
+            f"the executor {of} needs {package}: {sys.executable} -m pip install {package} ({error})"
+        ) from None
 
 
 def _dask(address: str, held: contextlib.ExitStack) -> Opened:
@@ -98,9 +103,11 @@ def _dask(address: str, held: contextlib.ExitStack) -> Opened:
 
 def _own(of: str) -> Executor:
     place, _, name = of.rpartition(":")
+    if "=" in place:
+        raise PacelineError(f"there is no executor {of}{meant(of.partition('=')[0], (DASK,))}: {NAMES}")
     try:
         made = foreign.function(place, name)()
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         raise PacelineError(f"executor {of}: {error}") from None
     if not isinstance(made, Executor):
         raise PacelineError(f"executor {of}: {name}() gives {made!r}, and not a concurrent.futures.Executor")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterable, Iterator
 
 _OF_THE_COMMAND = {"duration_s": "--for"}
 _by_command = False
@@ -31,3 +32,9 @@ def option(argument: str, value: object = None) -> str:
 
 def _quoted(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """What was probably meant, " (did you mean cubic?)"; "" where nothing is near."""
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f" (did you mean {near[0]}?)" if near else ""

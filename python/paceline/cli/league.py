@@ -45,7 +45,7 @@ def league(
     ] = None,
     rounds: Annotated[
         int,
-        typer.Option("--rounds", metavar="K", help="Scenarios drawn of each class; a round is one of each."),
+        typer.Option("--rounds", metavar="K", help="Scenarios drawn of each class."),
     ] = 30,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="Of the drawing, and of the first round.")
@@ -88,7 +88,8 @@ def league(
 
     A run's score is log2 of its share of what is fair less log2 of its delay by the least possible one. Ranks hold at
     95 %, with all others at once. Each finished run is kept: a league that was stopped goes on when the same command is
-    given again, and more schemes, classes or rounds take what is there.
+    given again, and more schemes, classes or rounds take what is there. Beside the page lie tables, figures, and
+    worst/SCHEME.toml, the scenario in which each scheme was furthest behind.
 
     \b
     Examples:
@@ -102,6 +103,9 @@ def league(
     if listing:
         _list()
         return
+    for text, option in ((schemes, "--schemes"), (classes, "--classes")):
+        if text is not None and not words(text):
+            raise PacelineError(f"{option} {text}: names between commas")
     if over not in (_SIMULATOR, _EMULATOR):
         raise PacelineError(f"--over {over}: {_SIMULATOR} or {_EMULATOR}")
     from paceline.leagues import emulated, running, writing
@@ -184,7 +188,7 @@ def _document(found: League) -> dict[str, Any]:
             label: {
                 "class": day.game.of.key,
                 "round": day.game.draw.number,
-                "ahead": day.ahead.entrant.label,
+                "ahead": day.ahead.label,
                 "behind": day.behind,
                 "behind_afresh": day.again.estimate.mean,
             }
@@ -233,7 +237,15 @@ def _classes(found: League) -> Layout:
         standings = found.standings(of)
         others = [one.scheme for one in standings[1:] if one.best == 1]
         more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        rows.append((of.key, standings[0].scheme, ", ".join(others[:_NAMED]) + more, standings[-1].scheme))
+        last = standings[-1]
+        rows.append(
+            (
+                of.key,
+                standings[0].scheme,
+                ", ".join(others[:_NAMED]) + more,
+                last.scheme if last.best > 1 else "",
+            )
+        )
     heads = ("class", "first", "not shown to be behind", "last")
     columns = [
         Column(head, cells, right=False) for head, cells in zip(heads, zip(*rows, strict=True), strict=True)

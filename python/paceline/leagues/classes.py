@@ -13,14 +13,13 @@ from paceline import carried, files
 from paceline.errors import PacelineError
 from paceline.leagues import traces
 from paceline.leagues.drawing import Die, Drawn, Law, Quantity, law, mean_rate_bps
+from paceline.spoken import meant
 
 _ORDER = (
     "wired", "bufferbloat", "shallow", "lossy", "cellular", "satellite", "low-orbit", "wifi", "policer",
     "beside-cubic", "beside-itself", "media",
 )  # fmt: skip
 """As they stand on a page: alone on a link first, then beside others."""
-PACKET_BITS = 1500 * 8
-"""What the least delay counts beside the way: a packet's transmission."""
 MEDIA = "media"
 """What a class draws whose scheme carries media: their greatest rate."""
 
@@ -36,6 +35,9 @@ class Draw:
     drawn: Mapping[str, Drawn]
     """What was drawn, by path."""
     capacity_bps: float
+    """The rate that is shared, in the mean over the measured time."""
+    peak_bps: float
+    """The most that it ever is."""
     media_bps: float | None
     """What the scheme's flow wants at most; None: all there is."""
     fair_bps: float
@@ -83,22 +85,36 @@ class Class:
             drawn[path] = one.draw(Die(seed, self.key, path, number), drawn, self.duration_s)
             if path != MEDIA:
                 _put(scenario, path, drawn[path])
-        capacity = self._capacity(scenario)
-        many = sum(int(flow.get("count", 1)) for flow in scenario["flow"].values())
+        capacity, peak = self._capacity(scenario)
+        counts = [flow.get("count", 1) for flow in scenario["flow"].values()]
+        if not all(isinstance(count, int) and count > 0 for count in counts):
+            raise PacelineError(f"count: whole numbers from 1, not {counts}")
+        many = sum(counts)
         media = drawn.get(MEDIA)
         media_bps = media.value if isinstance(media, Quantity) else None
         fair = capacity / many
         return Draw(
-            number, scenario, drawn, capacity, media_bps, fair if media_bps is None else min(media_bps, fair)
+            number,
+            scenario,
+            drawn,
+            capacity,
+            peak,
+            media_bps,
+            fair if media_bps is None else min(media_bps, fair),
         )
 
-    def _capacity(self, scenario: Mapping[str, Any]) -> float:
+    def _capacity(self, scenario: Mapping[str, Any]) -> tuple[float, float]:
+        """Mean and greatest of the rate that is shared. Raises PacelineError for what is no rate."""
         found = _at(scenario, self.capacity)
         if isinstance(found, Mapping):
-            return traces.mean_bps(dict(found), self.warmup_s, self.duration_s)
+            return traces.mean_bps(dict(found), self.warmup_s, self.duration_s), traces.peak_bps(dict(found))
         if isinstance(found, list):
-            return mean_rate_bps(found, self.warmup_s, self.duration_s)
-        return Quantity.read(found).value
+            peak = max(Quantity.read(step.get("rate")).value for step in found)
+            return mean_rate_bps(found, self.warmup_s, self.duration_s), peak
+        rate = Quantity.read(found)
+        if rate.unit != "bit/s" or rate.value <= 0:
+            raise PacelineError(f"capacity = {self.capacity!r}: {found} is no rate")
+        return rate.value, rate.value
 
 
 def _at(scenario: Mapping[str, Any], path: str) -> Any:
@@ -115,6 +131,8 @@ def _put(scenario: dict[str, Any], path: str, drawn: Drawn) -> None:
     place = scenario
     for key in tables:
         place = place.setdefault(key, {})
+        if not isinstance(place, dict):
+            raise PacelineError(f"draw.{path}: {key} is a value, not a table")
     place[last] = drawn.written() if isinstance(drawn, Quantity) else drawn
 
 
@@ -135,7 +153,8 @@ def find(named: Sequence[str]) -> list[Class]:
             found.append(read(Path(name), name))
         else:
             raise PacelineError(
-                f"no class {name!r}: there are {', '.join(known)}; one of your own is named by its file"
+                f"no class {name!r}{meant(name, known)}: there are {', '.join(known)}; one of your own is named by its "
+                "file"
             )
     doubles = [one.key for one in found if sum(other.key == one.key for other in found) > 1]
     if doubles:
@@ -152,15 +171,22 @@ def read(file: Path, name: str) -> Class:
     about, drawn = table.pop("class", None), table.pop("draw", None)
     if not isinstance(about, Mapping) or not isinstance(drawn, Mapping) or not drawn:
         raise PacelineError(f"{name}: a class has tables [class] and [draw] beside a scenario's")
-    if "duration" not in table or not isinstance(table.get("flow"), Mapping):
+    flow = table.get("flow")
+    if (
+        "duration" not in table
+        or not isinstance(flow, Mapping)
+        or not all(isinstance(one, Mapping) for one in flow.values())
+    ):
         raise PacelineError(f"{name}: needs `duration` and a [flow.NAME] as a scenario does")
     about = dict(about)
-    flows = list(table["flow"])
+    flows = list(flow)
     first = "test" if "test" in flows else flows[0]
     schemes = _flows(about.pop("schemes", [first]), flows, f"{name}: class.schemes")
     held = _flows(about.pop("held", [schemes[0]]), flows, f"{name}: class.held")
     try:
-        title, text, capacity = (str(about.pop(key)) for key in ("title", "text", "capacity"))
+        title, text, capacity = (
+            " ".join(str(about.pop(key)).split()) for key in ("title", "text", "capacity")
+        )
     except KeyError as error:
         raise PacelineError(f"{name}: class needs {error.args[0]}") from None
     if about:
@@ -189,15 +215,20 @@ def with_traces(classes: Sequence[Class], recorded: Sequence[Path]) -> list[Clas
 
 
 def _traced(of: Class, recorded: Sequence[Path]) -> Class:
-    path = of.capacity.removesuffix("schedule") + "trace"
+    def moved(path: str) -> str:
+        return path.removesuffix("schedule") + "trace"
+
     laws = {
-        path if one.wanders else old: traces.law(recorded) if one.wanders else one
-        for old, one in of.laws.items()
+        moved(path) if one.wanders else path: traces.law(recorded) if one.wanders else one
+        for path, one in of.laws.items()
     }
-    return replace(of, laws=laws, capacity=path)
+    wanders = of.capacity in of.laws and of.laws[of.capacity].wanders
+    return replace(of, laws=laws, capacity=moved(of.capacity) if wanders else of.capacity)
 
 
 def _flows(given: Any, flows: list[str], where: str) -> tuple[str, ...]:
     if not isinstance(given, list) or not given or not set(given) <= set(flows):
-        raise PacelineError(f"{where}: names of flows, of {', '.join(flows)}")
+        strange = [name for name in given if name not in flows] if isinstance(given, list) else []
+        hint = f"{strange[0]!r} is none{meant(str(strange[0]), flows)}; " if strange else ""
+        raise PacelineError(f"{where}: {hint}names of flows, of {', '.join(flows)}")
     return tuple(given)

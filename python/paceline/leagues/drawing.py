@@ -17,6 +17,7 @@ import numpy as np
 
 from paceline import _core
 from paceline.errors import PacelineError
+from paceline.spoken import meant
 
 _UNITS = {"s": (1e-3, "ms"), "bit/s": (1e6, "Mbit/s"), "B": (1e3, "kB"), "%": (0.01, "%")}
 """Unit, and how its values are written."""
@@ -49,7 +50,7 @@ class Quantity:
     @classmethod
     def read(cls, given: Any) -> Quantity:
         """Reads 3, "20 ms", "2 Mbit/s", "64 kB" or "1 %". Raises PacelineError."""
-        if isinstance(given, int | float) and not isinstance(given, bool):
+        if isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given):
             return cls(float(given))
         text = str(given).strip()
         if text.endswith("%"):
@@ -132,14 +133,21 @@ def law(given: Any, where: str) -> Law:
     return made
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _choice(options: Any) -> Law:
     if not isinstance(options, list) or not options:
         raise PacelineError("choice: a list of values")
+    for option in options:
+        if not isinstance(option, str | bool):
+            Quantity.read(option)
     many = len(options)
 
     def draw(die: Die, _before: Mapping[str, Drawn], _lasts: float) -> Drawn:
         chosen = options[int(die() * many)]
-        return Quantity(float(chosen)) if isinstance(chosen, int | float) and chosen is not True else chosen
+        return Quantity(float(chosen)) if _is_number(chosen) else chosen
 
     return Law("one of " + ", ".join(map(str, options)), draw)
 
@@ -161,7 +169,10 @@ def _bounds(table: dict[str, Any], kind: str) -> tuple[Quantity, Quantity]:
 def _number(table: dict[str, Any]) -> tuple[Callable[[Die], Quantity], str]:
     kinds = [kind for kind in ("uniform", "loguniform", "whole") if kind in table]
     if len(kinds) != 1:
-        raise PacelineError("one of uniform, loguniform, whole, choice, each, wander")
+        known = ("uniform", "loguniform", "whole", "choice", "each", "wander")
+        strange = next((key for key in table if key not in (*known, "times", "least")), None)
+        hint = "" if strange is None else f"{strange!r} is no law{meant(strange, known)}; "
+        raise PacelineError(f"{hint}one of {', '.join(known)}")
     kind = kinds[0]
     shown = table[kind]
     low, high = _bounds(table, kind)
@@ -187,9 +198,11 @@ def _between(table: dict[str, Any]) -> Law:
         found = number(die)
         if times:
             other = before.get(times)
-            if not isinstance(other, Quantity):
-                raise PacelineError(f"times = {times!r}: drawn before this one, and a quantity")
+            if not isinstance(other, Quantity) or found.unit:
+                raise PacelineError(f"times = {times!r}: a quantity drawn before, by numbers without a unit")
             found = Quantity(found.value * other.value, other.unit)
+        if least.value and least.unit != found.unit:
+            raise PacelineError(f"least = {least.written()}: what is drawn is in {found.unit or 'no unit'}")
         return Quantity(max(found.value, least.value), found.unit).rounded()
 
     if times:
@@ -199,15 +212,29 @@ def _between(table: dict[str, Any]) -> Law:
     return Law(words, draw, times)
 
 
-def _inner(given: Any, word: str) -> tuple[Callable[[Die], Quantity], str]:
-    if not isinstance(given, Mapping):
+def _inner(
+    given: Any, word: str, unit: str | None = None, least: float = -math.inf, most: float = math.inf
+) -> tuple[Callable[[Die], Quantity], str]:
+    """A law or a value within a law, of this unit (a share may be a number too), from `least` to `most`."""
+    if isinstance(given, Mapping):
+        table = dict(given)
+        ends = [Quantity.read(end) for kind in table.values() if isinstance(kind, list) for end in kind]
+        number, words = _number(table)
+        if table:
+            raise PacelineError(f"{word}: no key {next(iter(table))!r}")
+    else:
         fixed = Quantity.read(given)
-        return lambda _die: fixed, str(given)
-    table = dict(given)
-    number = _number(table)
-    if table:
-        raise PacelineError(f"{word}: no key {next(iter(table))!r}")
-    return number
+        ends, words = [fixed], str(given)
+
+        def number(_die: Die) -> Quantity:
+            return fixed
+
+    for end in ends:
+        if unit is not None and end.unit != unit and not (unit == "%" and not end.unit):
+            raise PacelineError(f"{word}: {given} is not in {unit or 'a number without a unit'}")
+        if not least <= end.value <= most:
+            raise PacelineError(f"{word}: {given} lies beyond {least:g} to {most:g}")
+    return number, words
 
 
 def _every(table: dict[str, Any]) -> float:
@@ -230,10 +257,10 @@ def _steps(table: dict[str, Any], key: str) -> Law:
 
 def _wander(table: dict[str, Any]) -> Law:
     """A schedule of rates whose logarithm is an Ornstein-Uhlenbeck process, with times without rate."""
-    mean, mean_words = _inner(table.pop("wander"), "wander")
-    spread, spread_words = _inner(table.pop("spread"), "spread")
-    memory, memory_words = _inner(table.pop("memory"), "memory")
-    out, out_words = _inner(table.pop("out", 0), "out")
+    mean, mean_words = _inner(table.pop("wander"), "wander", "bit/s", 1.0)
+    spread, spread_words = _inner(table.pop("spread"), "spread", "", 0.0)
+    memory, memory_words = _inner(table.pop("memory"), "memory", "s", 1e-3)
+    out, out_words = _inner(table.pop("out", 0), "out", "%", 0.0, 0.99)
     every = _every(table)
     normal = NormalDist()
 

@@ -45,11 +45,9 @@ def refuse(rounds: int, of: int) -> None:
 def seconds(league: League, rounds: int, workers: int | None = None) -> float:
     """How long a sample takes, about."""
     budget = Budget.of_machine(workers)
-    return sum(budget.seconds([game.point for game in part]) for part in _parts(league, rounds))
-
-
-def _parts(league: League, rounds: int) -> list[list[playing.Game]]:
-    return [[game for game in league.games if game.draw.number == number] for number in range(1, rounds + 1)]
+    return sum(
+        budget.seconds([game.point for game in league.games(number)]) for number in range(1, rounds + 1)
+    )
 
 
 def sample(
@@ -64,13 +62,15 @@ def sample(
     Interrupted."""
     refuse(rounds, league.rounds)
     budget, store = Budget.of_machine(workers), None if out is None else Store(Path(out))
-    parts = _parts(league, rounds)
+    parts = [league.games(number) for number in range(1, rounds + 1)]
     for game in parts[0]:
         try:
             realtime.check(game.point.scenario, game.seed)
         except PacelineError as error:
-            raise PacelineError(f"{game.of.key}, {game.entrant.label}: over emulator: {error}") from None
+            raise PacelineError(f"{game.of.key}, {game.label}: over emulator: {error}") from None
     total = sum(expected_s(game.point) for part in parts for game in part)
+    days = league.runs.select("class", "round", "least_delay_s").unique().iter_rows()
+    least = {(key, number): delay for key, number, delay in days}
     before, tables, kept = 0.0, [], []
     for part in parts:
 
@@ -89,7 +89,7 @@ def sample(
         )
         kept += records
         before += sum(expected_s(game.point) for game in part)
-        tables.append(playing.table(zip(part, records, strict=True), league.weight))
+        tables.append(playing.table(zip(part, records, strict=True), league.weight, least))
     league.gap = _gap(league, pl.concat(tables))
     league.real = RealTime.of(kept, budget)
 

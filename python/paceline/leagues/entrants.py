@@ -11,18 +11,17 @@ from paceline import _core, foreign
 from paceline.errors import PacelineError
 from paceline.leagues.classes import Class, Draw
 from paceline.scenario import Schemes
+from paceline.spoken import meant
 from paceline.suite.suite import Kind, Subject
 
 DEFAULT = ("newreno", "cubic", "vegas", "bbr", "bbr3", "c4", "copa", "tfrc", "gcc", "scream", "nada", "ndtc")
 """The schemes that play unless others are named."""
-_FRAMES = 30
+FRAMES = 30
 _ROOM = 1.5
-"""An encoder that shall fill a link can send so many times what it carries: its ceiling is not what stops it."""
+"""An encoder that shall fill a link can send so many times the most that it carries: its ceiling does not stop it."""
 _LEAST_BPS = 150e3
-_PART = 0.8
+LASTING = 0.8
 """Of the run a stream lasts so long: one in time has come to its end before."""
-_BUFFER_S = 0.1
-"""What a player of live media over TCP has before it shows something."""
 
 
 @dataclass(frozen=True)
@@ -40,32 +39,32 @@ class Entrant:
 
     def enter(self, of: Class, draw: Draw) -> dict[str, str | dict[str, Any]]:
         """What a drawn scenario gets, by path, so that it drives the flows of the class."""
-        found: dict[str, Any] = {}
-        lasts = _PART * of.duration_s
+        found: dict[str, Any] = {f"flow.{of.schemes[0]}.delays": True}
+        lasts = LASTING * of.duration_s
         for flow in of.schemes:
             table = f"flow.{flow}"
             if self.machine == "rtp":
-                wanted = draw.media_bps or draw.capacity_bps * _ROOM
+                wanted = draw.media_bps or draw.peak_bps * _ROOM
                 most = max(wanted, 4 * _LEAST_BPS)
                 found[f"{table}.app"] = _encoder(most)
                 found[f"{table}.rtp"] = {"bandwidth": _rate(min(most, draw.capacity_bps))}
                 for ceiling in self.ceilings:
-                    value = most / 8 / _FRAMES if ceiling == "max_target" else most
+                    value = most / 8 / FRAMES if ceiling == "max_target" else most
                     found[f"{table}.params.{ceiling}"] = round(value)
             elif draw.media_bps is not None:
                 if self.machine != "tcp":
                     found[f"{table}.app"] = _encoder(draw.media_bps)
                 else:
-                    # as it is made, not as fast as it comes; what is late holds up the rest
+                    # as it is made, not as fast as it comes
                     found[f"{table}.app"] = {
                         "kind": "stream",
                         "media_rate": _rate(draw.media_bps),
                         "length": f"{lasts:g} s",
                         "xfactor": 1,
-                        "heartbeat": f"{1000 / _FRAMES:.4g} ms",
-                        "playout": "stall",
-                        "buffer": _BUFFER_S / lasts,
+                        "heartbeat": f"{1000 / FRAMES:.4g} ms",
                     }
+                    # a call's connection stands before its first picture
+                    found[f"{table}.handshake"] = False
             found |= dict(self.subject.settings((table,)))
         return found
 
@@ -73,7 +72,7 @@ class Entrant:
 def _encoder(most_bps: float) -> dict[str, Any]:
     return {
         "kind": "encoder",
-        "frame_rate": _FRAMES,
+        "frame_rate": FRAMES,
         "min_rate": _rate(_LEAST_BPS),
         "max_rate": _rate(most_bps),
     }
@@ -91,8 +90,10 @@ def named(texts: Sequence[str], own: Schemes | None = None) -> list[Entrant]:
         schemes[name] = json.loads(foreign.scheme(name, cls).json())
     found = []
     for text in dict.fromkeys([*texts, *(own or {})] or DEFAULT):
-        name = foreign.named(text)
-        if foreign.is_own(name):
+        name = text if text in (own or {}) else foreign.named(text)
+        if text in (own or {}):
+            subject, about, label = Subject(Kind.SCHEME, text, text, ()), schemes[text], text
+        elif foreign.is_own(name):
             subject = Subject(Kind.SCHEME, name, name, ())
             about = json.loads(foreign.load(name).json())
             label = name.rpartition(":")[2].rpartition("/")[2]
@@ -100,8 +101,8 @@ def named(texts: Sequence[str], own: Schemes | None = None) -> list[Entrant]:
             subject = Subject.parse(Kind.SCHEME, text)
             if subject.name not in schemes:
                 raise PacelineError(
-                    f"no scheme {subject.name!r}: there are {', '.join(schemes)}; one of your own is "
-                    "python:FILE:CLASS or library:FILE"
+                    f"no scheme {subject.name!r}{meant(subject.name, schemes)}: there are {', '.join(schemes)}; one of "
+                    "your own is python:FILE:CLASS or library:FILE"
                 )
             about, label = schemes[subject.name], text
         if about["machine"] == "udp":

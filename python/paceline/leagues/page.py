@@ -124,7 +124,7 @@ def _matrix(
             mean = standing.score.mean or 0.0
             cells.append(
                 {
-                    "text": f"{mean:.2f}",
+                    "text": f"{mean:.2f}".replace("-", "−"),
                     "rank": standing.rank,
                     "part": f"{(mean - low) / (high - low) if high > low else 1.0:.2f}",
                     "first": standing.best == 1,
@@ -142,7 +142,7 @@ def _worst(league: League, label: str, day: WorstDay, file: str) -> dict[str, st
         "class": day.game.of.title,
         "key": day.game.of.key,
         "round": str(day.game.draw.number),
-        "ahead": day.ahead.entrant.label,
+        "ahead": day.ahead.label,
         "behind": f"{day.behind:.2f}",
         "again": plus_minus(day.again.estimate),
         "drawn": "; ".join(drawn),

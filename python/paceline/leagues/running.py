@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from paceline.arguments import checked
-from paceline.errors import PacelineError
-from paceline.executing import ExecutorLike
+from paceline.errors import ControllerError, Interrupted, PacelineError, PacelineWarning
+from paceline.executing import ExecutorLike, opened
 from paceline.leagues import classes as classes_
 from paceline.leagues import entrants as entrants_
 from paceline.leagues import playing
@@ -21,11 +24,13 @@ from paceline.leagues.classes import Class
 from paceline.leagues.entrants import Entrant
 from paceline.leagues.playing import Game
 from paceline.leagues.scoring import Standing, standings
+from paceline.results import RunRecord
 from paceline.scenario import Schemes
 from paceline.spoken import option
 from paceline.statistics import Difference, paired_difference
 from paceline.store import Store
-from paceline.sweeping import Progress, run_points, seeds_from
+from paceline.sweeping import Progress, run_points, seeds_from, workers_of_machine
+from paceline.warned import warn
 
 if TYPE_CHECKING:
     from paceline.reproduce.reproduction import RealTime
@@ -36,6 +41,9 @@ AFRESH = 10
 """Seeds with which a scheme's worst day is run again."""
 _FAR = 1_000_000
 """Seeds of these begin so far from the league's."""
+_AT_ONCE = 500
+"""About so many games are in memory at a time: a drawn schedule is long."""
+_PLACE = re.compile(r"^scenario:\d+: ")
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,7 @@ class League:
     rounds: int
     seed: int
     weight: float
-    games: list[Game]
+    schemes: Schemes | None
     runs: pl.DataFrame
     """A row for each run: see `playing.SCHEMA`."""
     worst: dict[str, WorstDay] = field(default_factory=dict)
@@ -81,6 +89,17 @@ class League:
         from paceline.cli import league  # noqa: PLC0415
 
         return notebook.tables(league.tables(self))
+
+    def write(self, out: str | Path) -> Path:
+        """Writes the page, tables, figures and worst days into a folder; the page's path. Raises StorageError."""
+        from paceline.leagues import writing  # noqa: PLC0415 (matplotlib is slow to import)
+
+        return writing.write(self, Path(out))
+
+    def games(self, number: int) -> list[Game]:
+        """Those of a round, class by class in the order of the schemes."""
+        found = playing.round_of(self.classes, self.entrants, number, self.seed, self.schemes)
+        return [game for game in found if game.entrant is not None]
 
     def scores(self, of: Class | None = None) -> dict[str, list[float]]:
         """Of each scheme its score in each round: in a class, or the mean over all classes."""
@@ -153,54 +172,123 @@ def league(
     if not 0 <= delay_weight <= 100:
         raise PacelineError(f"{option('delay_weight', delay_weight)}: from 0 (the rate alone) to 100")
     seeds_from(seed, rounds)
+    seeds_from(seed + _FAR, AFRESH)
     field_ = classes_.find(classes)
     if traces is not None:
         field_ = classes_.with_traces(field_, recorded.found(Path(traces)))
     players = entrants_.named(entrants, schemes)
-    games = playing.games(field_, players, rounds, seed, schemes)
-    store = None if out is None else Store(Path(out))
     began = time.monotonic()
+    found = League(field_, players, rounds, seed, delay_weight, schemes, pl.DataFrame(schema=playing.SCHEMA))
+    workers = workers_of_machine() if workers is None else workers
+    with opened(executor, workers) as who, _each_warning_once():
+        store = None if out is None else Store(Path(out))
 
-    def play(what: Sequence[Game], told: Progress | None) -> pl.DataFrame:
-        points = [game.point for game in what]
-        records = run_points(points, [], workers=workers, executor=executor, store=store, progress=told)
-        return playing.table(zip(what, records, strict=True), delay_weight)
+        def run(games: Sequence[Game], told: Progress | None) -> list[RunRecord]:
+            made: dict[int, RunRecord] = {}
+            before = 0
+            for is_recorded in (False, True):
+                chosen = [place for place, game in enumerate(games) if game.is_recorded == is_recorded]
+                failures: dict[int, ControllerError] = {}
 
-    found = League(field_, players, rounds, seed, delay_weight, games, play(games, progress))
-    found.worst = _worst(found, play)
+                def tell(done: float, _of: float, before: int = before) -> None:
+                    if told:
+                        told(before + done, len(games))
+
+                records = run_points(
+                    [games[place].point for place in chosen],
+                    [],
+                    record=("rate",) if is_recorded else (),
+                    record_every_s=playing.RATE_EVERY_S,
+                    workers=workers,
+                    executor=who.executor if who else None,
+                    store=store,
+                    progress=tell,
+                    failures=failures,
+                )
+                made |= zip(chosen, records, strict=True)
+                before += len(chosen)
+                for place, error in failures.items():
+                    failed.setdefault(games[chosen[place]].label, str(error))
+            return [made[place] for place in range(len(games))]
+
+        failed: dict[str, str] = {}
+        least = _play(found, run, progress, str(out) if out else None)
+        _tell_failures(found, failed)
+        found.worst = _worst(found, run, least)
     found.seconds = time.monotonic() - began
     return found
 
 
-Play = Callable[[Sequence[Game], Progress | None], pl.DataFrame]
+Run = Callable[[Sequence[Game], Progress | None], list[RunRecord]]
 
 
-def _worst(of: League, play: Play) -> dict[str, WorstDay]:
+@contextmanager
+def _each_warning_once() -> Iterator[None]:
+    """Says what is to be warned of once, not once for each drawn scenario."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PacelineWarning)
+        yield
+    for text in dict.fromkeys(_PLACE.sub("", str(one.message)) for one in caught):
+        warn(text)
+
+
+def _tell_failures(of: League, failed: dict[str, str]) -> None:
+    for label, error in failed.items():
+        own = of.runs.filter(pl.col("scheme") == label)["failed"]
+        warn(
+            f"{error}\n{own.sum()} of {len(own)} runs of {label} failed: each counts as one that delivers nothing"
+        )
+
+
+def _play(of: League, run: Run, progress: Progress | None, kept: str | None) -> dict[tuple[str, int], float]:
+    """Plays all rounds, some at a time, and gives the least delay of each day."""
+    a_round = len(of.classes) * (1 + len(of.entrants))
+    total, at_once = a_round * of.rounds, max(1, _AT_ONCE // a_round)
+    tables: list[pl.DataFrame] = []
+    least: dict[tuple[str, int], float] = {}
+    for first in range(1, of.rounds + 1, at_once):
+        numbers = range(first, min(first + at_once, of.rounds + 1))
+        games = [
+            game
+            for number in numbers
+            for game in playing.round_of(of.classes, of.entrants, number, of.seed, of.schemes)
+        ]
+        before = (first - 1) * a_round
+
+        def tell(done: float, _of: float, before: int = before) -> None:
+            if progress:
+                progress(before + done, total)
+
+        try:
+            played = list(zip(games, run(games, tell), strict=True))
+        except Interrupted as stop:
+            raise Interrupted(before + stop.finished, total, kept) from None
+        least |= playing.least_delays(played)
+        tables.append(playing.table(played, of.weight, least))
+    of.runs = pl.concat(tables)
+    return least
+
+
+def _worst(of: League, run: Run, least: dict[tuple[str, int], float]) -> dict[str, WorstDay]:
     """Each scheme's worst day, and what it is with other seeds: the greatest of many is too great."""
-    scores = of.runs["score"].to_list()
-    best: dict[tuple[str, int], int] = {}
-    for n, game in enumerate(of.games):
-        day = (game.of.key, game.draw.number)
-        if day not in best or scores[n] > scores[best[day]]:
-            best[day] = n
-    days: dict[str, tuple[float, Game, Game]] = {}
-    for n, game in enumerate(of.games):
-        ahead = best[game.of.key, game.draw.number]
-        behind = scores[ahead] - scores[n]
-        if game.entrant.label not in days or behind > days[game.entrant.label][0]:
-            days[game.entrant.label] = (behind, game, of.games[ahead])
-    again = [
-        replace(game, seed=seed, point=replace(game.point, seeds=(seed,)))
-        for behind, *both in days.values()
-        for game in both
-        for seed in range(_FAR + of.seed, _FAR + of.seed + AFRESH)
-        if behind > 0
-    ]
-    fresh = play(again, None)["score"].to_list() if again else []
-    found, at = {}, 0
-    for label, (behind, game, first) in days.items():
-        if behind > 0:
-            own, others = fresh[at : at + AFRESH], fresh[at + AFRESH : at + 2 * AFRESH]
-            at += 2 * AFRESH
-            found[label] = WorstDay(game, first, behind, paired_difference(own, others))
+    best = pl.col("score").max().over("class", "round")
+    behind = of.runs.with_columns(behind=best - pl.col("score"))
+    days = []
+    for entrant in of.entrants:
+        own = behind.filter(pl.col("scheme") == entrant.label).sort("behind", maintain_order=True)
+        worst = own.row(-1, named=True)
+        if worst["behind"] > 0:
+            first = of.runs.filter((pl.col("class") == worst["class"]) & (pl.col("round") == worst["round"]))
+            ahead = first.sort("score", maintain_order=True).row(-1, named=True)["scheme"]
+            games = {game.label: game for game in of.games(worst["round"]) if game.of.key == worst["class"]}
+            days.append((worst["behind"], games[entrant.label], games[ahead]))
+    seeds = range(_FAR + of.seed, _FAR + of.seed + AFRESH)
+    again = [game.afresh(seed) for _, *both in days for game in both for seed in seeds]
+    records = run(again, None) if again else []
+    fresh = playing.table(zip(again, records, strict=True), of.weight, least)["score"].to_list()
+    found = {}
+    for n, (much, game, leader) in enumerate(days):
+        at = 2 * AFRESH * n
+        own_, others = fresh[at : at + AFRESH], fresh[at + AFRESH : at + 2 * AFRESH]
+        found[game.label] = WorstDay(game, leader, much, paired_difference(own_, others))
     return found

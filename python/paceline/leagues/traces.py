@@ -38,7 +38,8 @@ def law(traces: Sequence[Path]) -> Law:
         file = traces[int(die() * many)]
         return {"file": str(file.resolve()), "format": _format(file)}
 
-    return Law(f"one of {many} recorded traces", draw)
+    names = ", ".join(file.name for file in traces)
+    return Law(f"one of {many} recorded traces: {names}", draw)
 
 
 def _format(file: Path) -> str:
@@ -50,6 +51,14 @@ def _format(file: Path) -> str:
     except ValueError:
         return ""
     return {1: "mahimahi", 2: "seconds-mbit"}.get(len(first), "")
+
+
+def peak_bps(trace: dict[str, Any]) -> float:
+    """The greatest rate of a trace, of mahimahi's over a second, in bit/s."""
+    numbers = np.array(files.read_text(Path(trace["file"])).split(), dtype=float)
+    if trace["format"] == "mahimahi":
+        return float(np.bincount((numbers // 1000).astype(int)).max()) * _BITS
+    return float(numbers[1::2].max()) * 1e6
 
 
 def mean_bps(trace: dict[str, Any], begins_s: float, ends_s: float) -> float:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
 from paceline import files
+from paceline.errors import PacelineWarning
 from paceline.leagues import clouds, page
 from paceline.leagues.running import League
+from paceline.relocated import text_from
 from paceline.reproduce import figures
+from paceline.scenario import load
 
 KIND = "league"
 """What the manifest of such a folder says."""
@@ -25,6 +29,11 @@ def write(league: League, out: Path) -> Path:
     Raises StorageError."""
     for folder in ("figures", "worst"):
         files.make_directory(out / folder)
+        # of another league that was there
+        for old in (out / folder).iterdir():
+            if old.suffix in (".toml", ".svg", ".png"):
+                files.remove(old)
+    files.remove(out / "gap.csv")
     files.write_parquet(out / "runs.parquet", league.runs)
     files.write_csv(out / "runs.csv", league.runs)
     files.write_csv(out / "standings.csv", league.table)
@@ -54,18 +63,33 @@ def manifest(league: League) -> dict[str, Any]:
 
 def _write_worst(league: League, folder: Path) -> dict[str, str]:
     """Writes each scheme's worst day as a scenario; the files by scheme."""
-    found = {}
+    found: dict[str, str] = {}
     for label, day in league.worst.items():
-        path = folder / f"{re.sub(r'[^A-Za-z0-9.+-]+', '-', label)}.toml"
+        path = folder / f"{_free(label, found)}.toml"
         game = day.game
         head = (
             f"# The worst day of {label} in a league: {game.of.title}, round {game.draw.number}. Its score is "
-            f"{day.behind:.2f} behind\n# that of {day.ahead.entrant.label}, and with other seeds {_mean(day)}.\n"
+            f"{day.behind:.2f} behind\n# that of {day.ahead.label}, and with other seeds {_mean(day)}.\n"
         )
-        text = game.point.scenario.to_toml().replace("seed = 1\n", f"seed = {game.seed}\n", 1)
-        files.write_whole(path, head + text)
+        # laid out as a file, which a drawn scenario is not
+        with warnings.catch_warnings():
+            # what is to be warned of was said before they played
+            warnings.simplefilter("ignore", PacelineWarning)
+            whole = load(game.point.scenario.to_toml(), None, league.schemes)
+        files.write_whole(path, head + text_from(whole, folder))
         found[label] = str(path)
     return found
+
+
+def _free(label: str, taken: dict[str, str]) -> str:
+    """A name for the file of a scheme that no other has, also where capitals make no difference."""
+    plain = re.sub(r"[^A-Za-z0-9.+-]+", "-", label)
+    there = {Path(path).stem.lower() for path in taken.values()}
+    name, n = plain, 1
+    while name.lower() in there:
+        n += 1
+        name = f"{plain}-{n}"
+    return name
 
 
 def _mean(day: Any) -> str:
