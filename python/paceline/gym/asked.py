@@ -64,7 +64,7 @@ def distinct(given: Sequence[Any]) -> list[int]:
 def step_s(value: Any) -> float:
     """How long a step is. Raises ValueError."""
     if not isinstance(value, Real) or not 1e-5 <= float(value) <= 1e4:
-        raise ValueError(f"step_s = {value!r}: a step is of 10 us to 10000 s")
+        raise ValueError(f"step_s = {value!r}: seconds, as 0.03; a step is of 10 us to 10000 s")
     return float(value)
 
 
