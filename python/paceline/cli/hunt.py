@@ -93,8 +93,7 @@ def hunt(
 
     What the search finds is run again on seeds that it has not used, put back towards the file's own values as far as
     it stays, run on fresh seeds once more, and written as a scenario file. A run whose controller fails is worse than
-    any value. Takes the extra: pip install "paceline[hunt]", in a
-    clone .venv/bin/python -m pip install optuna.
+    any value. Takes Optuna, the extra "hunt" of the package; without it the command says how to install it.
 
     \b
     Examples:

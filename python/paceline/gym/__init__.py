@@ -10,12 +10,13 @@ are paid over whole runs, `asked.py` what callers may ask for.
 
 from __future__ import annotations
 
+import sys
+
 try:
     import gymnasium
 except ImportError as error:
     raise ImportError(
-        'paceline.gym needs Gymnasium: pip install "paceline[gym]", '
-        "or in a clone .venv/bin/python -m pip install gymnasium"
+        f'paceline.gym needs Gymnasium, the extra "gym" of paceline: {sys.executable} -m pip install gymnasium'
     ) from error
 
 from paceline.gym.environment import LINK, FlowEnv, FlowVectorEnv

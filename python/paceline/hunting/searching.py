@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class Tpe:
             import optuna  # noqa: PLC0415 (an extra, and slow to import)
         except ImportError:
             raise PacelineError(
-                'hunting takes Optuna: pip install "paceline[hunt]", in a clone .venv/bin/python -m pip install optuna'
+                f'hunting takes Optuna, the extra "hunt" of paceline: {sys.executable} -m pip install optuna'
             ) from None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._spaces: dict[str, Any] = {
