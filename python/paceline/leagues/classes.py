@@ -107,7 +107,7 @@ class Class:
         """Mean and greatest of the rate that is shared. Raises PacelineError for what is no rate."""
         found = _at(scenario, self.capacity)
         if isinstance(found, Mapping):
-            return traces.mean_bps(dict(found), self.warmup_s, self.duration_s), traces.peak_bps(dict(found))
+            return traces.mean_bps(found, self.warmup_s, self.duration_s), traces.peak_bps(found)
         if isinstance(found, list):
             peak = max(Quantity.read(step.get("rate")).value for step in found)
             return mean_rate_bps(found, self.warmup_s, self.duration_s), peak

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from paceline import _core, foreign
@@ -115,12 +115,7 @@ def named(texts: Sequence[str], own: Schemes | None = None) -> list[Entrant]:
         )
         found.append(Entrant(text, label, subject, about["machine"], ceilings))
     labels = [one.label for one in found]
-    found = [
-        one
-        if labels.count(one.label) == 1
-        else Entrant(one.name, one.name, one.subject, one.machine, one.ceilings)
-        for one in found
-    ]
+    found = [one if labels.count(one.label) == 1 else replace(one, label=one.name) for one in found]
     if len(found) < 2:
         raise PacelineError("a league has at least two schemes")
     return found

@@ -24,8 +24,6 @@ from paceline.sweeping import Point
 
 RATE_EVERY_S = 0.005
 SEGMENT_BYTES = 1460
-_PLACE = re.compile(r"\bscenario:\d+: ")
-"""Where in a scenario that has no file."""
 _LONE: Mapping[str, Any] = {"cc": "udp", "delays": True, "app": {"kind": "cbr", "rate": "160 kbit/s"}}
 """A flow of packets that meet no other: the least of their delays is the least that there is."""
 _OF_THE_WAY = ("from", "to", "rtt", "access")
@@ -100,7 +98,12 @@ class Game:
             return load(whole, changes, self.own)
         except PacelineError as error:
             who = self.of.source if self.entrant is None else f"{self.entrant.name} cannot play {self.of.key}"
-            raise PacelineError(f"{who}: {_PLACE.sub('', str(error))}") from None
+            raise PacelineError(f"{who}: {without_place(error)}") from None
+
+
+def without_place(said: object) -> str:
+    """A message without the line of a scenario that has no file."""
+    return re.sub(r"\bscenario:\d+: ", "", str(said))
 
 
 def round_of(

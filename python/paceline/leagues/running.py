@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +42,6 @@ _FAR = 1_000_000
 """Seeds of these begin so far from the league's."""
 _AT_ONCE = 500
 """About so many games are in memory at a time: a drawn schedule is long."""
-_PLACE = re.compile(r"^scenario:\d+: ")
 
 
 @dataclass(frozen=True)
@@ -228,7 +226,7 @@ def _each_warning_once() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PacelineWarning)
         yield
-    for text in dict.fromkeys(_PLACE.sub("", str(one.message)) for one in caught):
+    for text in dict.fromkeys(playing.without_place(one.message) for one in caught):
         warn(text)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paceline import files
 from paceline.errors import PacelineError
@@ -53,21 +54,24 @@ def _format(file: Path) -> str:
     return {1: "mahimahi", 2: "seconds-mbit"}.get(len(first), "")
 
 
-def peak_bps(trace: dict[str, Any]) -> float:
-    """The greatest rate of a trace, of mahimahi's over a second, in bit/s."""
-    numbers = np.array(files.read_text(Path(trace["file"])).split(), dtype=float)
+def _numbers(trace: Mapping[str, Any]) -> NDArray[np.float64]:
+    try:
+        return np.array(files.read_text(Path(trace["file"])).split(), dtype=float)
+    except ValueError as error:
+        raise PacelineError(f"{trace['file']}: {error}") from None
+
+
+def peak_bps(trace: Mapping[str, Any]) -> float:
+    """The greatest rate of a trace, of mahimahi's over a second, in bit/s. Raises PacelineError."""
+    numbers = _numbers(trace)
     if trace["format"] == "mahimahi":
         return float(np.bincount((numbers // 1000).astype(int)).max()) * _BITS
     return float(numbers[1::2].max()) * 1e6
 
 
-def mean_bps(trace: dict[str, Any], begins_s: float, ends_s: float) -> float:
+def mean_bps(trace: Mapping[str, Any], begins_s: float, ends_s: float) -> float:
     """The mean rate between two instants of a trace that begins again at its end, in bit/s. Raises PacelineError."""
-    lines = files.read_text(Path(trace["file"])).split()
-    try:
-        numbers = np.array(lines, dtype=float)
-    except ValueError as error:
-        raise PacelineError(f"{trace['file']}: {error}") from None
+    numbers = _numbers(trace)
     if trace["format"] == "mahimahi":
         period = numbers[-1] / 1e3
 
