@@ -18,19 +18,7 @@ from paceline.hunting.searching import Try, distinct, said
 from paceline.hunting.stages import Found
 from paceline.hunting.trying import Outcome
 from paceline.results import Results
-
-LINK = """
-duration = "5 s"
-[link.bottleneck]
-rate = "2 Mbit/s"
-delay = "10 ms"
-queue = { kind = "droptail", limit = "30 packets" }
-[flow.mine]
-cc = "sack"
-[flow.other]
-cc = "cubic"
-count = 2
-"""
+from test_hunt import LINK
 
 
 def span(text: str) -> Range:
