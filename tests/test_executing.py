@@ -21,7 +21,7 @@ import paceline
 from own import TWINS
 from paceline import _core, crews
 from paceline.errors import ControllerError, Interrupted, PacelineError
-from paceline.executing import opened
+from paceline.executing import Opened, opened
 
 LINK = """
 duration = "{} s"
@@ -316,3 +316,12 @@ def test_no_cluster_and_no_workers(cluster: Cluster) -> None:
     with pytest.raises(PacelineError, match="which cluster"):
         paceline.run(SHORT, runs=2, executor="dask")
     assert _core.build()
+
+
+def test_what_is_open_already_serves_several_calls_with_its_workers() -> None:
+    """A cluster's workers are not those of this machine: a second look at the executor alone could not tell."""
+    with ThreadPoolExecutor(1) as pool:
+        once = Opened(pool, 7)
+        with opened(once, 2) as who:
+            assert who is once
+        assert pool.submit(int).result() == 0, "it stays open"

@@ -23,9 +23,6 @@ NAMES = (
     f"{THREADS}, {PROCESSES}, {DASK}=ADDRESS, {MPI}, or MODULE:FUNCTION of your own that returns an Executor"
 )
 
-ExecutorLike = Executor | str
-"""An executor, or its name: see `opened`."""
-
 
 @dataclass(frozen=True)
 class Opened:
@@ -35,16 +32,23 @@ class Opened:
     workers: int
 
 
+ExecutorLike = Executor | str | Opened
+"""An executor, its name, or one that is open already: see `opened`."""
+
+
 @contextlib.contextmanager
 def opened(of: ExecutorLike | None, workers: int) -> Iterator[Opened | None]:
     """The executor of that name for as long as the block lasts; None for this process' threads.
 
     "processes" are `workers` of this machine; "dask=ADDRESS" is a cluster of Dask's `distributed`; "mpi" are the ranks
-    of `mpi4py`'s pool; "MODULE:FUNCTION", or "FILE.py:FUNCTION", is called and returns one. One that was made before
-    stays open. Raises PacelineError for what there is not.
+    of `mpi4py`'s pool; "MODULE:FUNCTION", or "FILE.py:FUNCTION", is called and returns one. One that was made before,
+    or opened for several calls, stays open. Raises PacelineError for what there is not.
     """
     if of is None or of == THREADS:
         yield None
+        return
+    if isinstance(of, Opened):
+        yield of
         return
     if isinstance(of, Executor):
         yield Opened(of, _workers(of, workers))

@@ -177,8 +177,5 @@ class Trying:
             and self._workers > 1
             and any(p.scenario.in_python for p in points.values())
         ):
-            held = self._held.enter_context(opened(self._executor or PROCESSES, self._workers))
-            self._executor = held.executor if held else None
-            if held is not None:
-                self._workers = held.workers
+            self._executor = self._held.enter_context(opened(self._executor or PROCESSES, self._workers))
         return self._executor

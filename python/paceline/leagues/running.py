@@ -198,7 +198,7 @@ def league(
                     record=("rate",) if is_recorded else (),
                     record_every_s=playing.RATE_EVERY_S,
                     workers=workers,
-                    executor=who.executor if who else None,
+                    executor=who,
                     store=store,
                     progress=tell,
                     failures=failures,

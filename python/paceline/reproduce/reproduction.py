@@ -290,7 +290,7 @@ def run(
             workers=workers,
             store=store,
             progress=progress,
-            runner=runner if who is None else functools.partial(runner, executor=who.executor),
+            runner=runner if who is None else functools.partial(runner, executor=who),
             real_time=real_time,
         )
 
