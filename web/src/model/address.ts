@@ -1,0 +1,70 @@
+/** The address holds the whole scenario: the fragment is `toml=...`, deflated and in base64url, or `preset=NAME`. */
+
+export interface Address {
+  preset?: string;
+  toml?: string;
+  files?: Record<string, string>;
+  runs?: number;
+  embed?: boolean;
+}
+
+/** A link stays short enough for chats and mail programs. */
+const MOST_FILES = 24_000;
+
+async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformStream): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
+}
+
+/** Raw deflate in base64url, without padding. */
+export async function packed(text: string): Promise<string> {
+  const deflated = await through(new TextEncoder().encode(text), new CompressionStream("deflate-raw"));
+  let letters = "";
+  for (const byte of deflated) letters += String.fromCharCode(byte);
+  return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** What `packed` made. Throws if it is damaged. */
+export async function unpacked(code: string): Promise<string> {
+  const letters = atob(code.replaceAll("-", "+").replaceAll("_", "/"));
+  const deflated = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+  const bytes = await through(deflated, new DecompressionStream("deflate-raw"));
+  return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+}
+
+/** Reads a fragment. Throws an error in words if it is damaged. */
+export async function readAddress(hash: string): Promise<Address> {
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  const address: Address = {};
+  const preset = given.get("preset");
+  if (preset) address.preset = preset;
+  const runs = Number(given.get("runs"));
+  if (Number.isInteger(runs) && runs >= 1) address.runs = runs;
+  if (given.get("embed") === "1") address.embed = true;
+  try {
+    const toml = given.get("toml");
+    if (toml) address.toml = await unpacked(toml);
+    const files = given.get("files");
+    if (files) address.files = JSON.parse(await unpacked(files));
+  } catch {
+    throw new Error("The link is damaged: part of it was lost on the way. Ask for it again, or begin with a preset.");
+  }
+  return address;
+}
+
+/** The fragment of a scenario, and whether its files are in it. */
+export async function writeAddress(
+  toml: string,
+  files: Record<string, string>,
+  runs: number,
+): Promise<{ fragment: string; whole: boolean }> {
+  const fields = new URLSearchParams();
+  fields.set("toml", await packed(toml));
+  if (runs > 1) fields.set("runs", String(runs));
+  let whole = true;
+  if (Object.keys(files).length > 0) {
+    const code = await packed(JSON.stringify(files));
+    whole = code.length <= MOST_FILES;
+    if (whole) fields.set("files", code);
+  }
+  return { fragment: `#${fields}`, whole };
+}

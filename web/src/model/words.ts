@@ -1,0 +1,207 @@
+/** What the runs showed, in sentences: what became of each flow, and of the narrowest queue. */
+import type { Described, Row, Run, Table } from "../core/protocol.ts";
+import { bufferSeconds } from "./controls.ts";
+import { bitsPerSecond, digits, rateText, shareText, spanText } from "./quantities.ts";
+import { type Interval, interval, median } from "./statistics.ts";
+
+/** What goes wrong for a flow, as a number that is the smaller the better. */
+export interface Hurt {
+  flow: string;
+  /** Of the rows of a run: the number, if the flow has it. */
+  of(run: { flows: Row[]; streams: Row[] }): number | undefined;
+  value: number;
+  show(value: number): string;
+}
+
+export interface Sentence {
+  /** The flow that it is about; none: the network. */
+  flow: string | undefined;
+  text: string;
+  hurt?: Hurt;
+}
+
+/** A share of this much that is late or lost is worth asking why. */
+const WORTH_ASKING = 0.01;
+/** One-way delay up to which a conversation is not disturbed (ITU-T G.114). */
+const CONVERSATION_S = 0.15;
+
+type Rows = { flows: Row[]; streams: Row[] };
+
+const meanOf = (rows: Row[], measure: string): number | undefined => {
+  const there = rows.map((row) => row[measure]).filter((value): value is number => typeof value === "number");
+  return there.length === 0 ? undefined : there.reduce((sum, value) => sum + value, 0) / there.length;
+};
+
+/** Of a flow's instances the mean, of each run. */
+const measured = (table: "flows" | "streams", flow: string, measure: string) => (rows: Rows) =>
+  meanOf(rows[table].filter((row) => row.flow === flow), measure);
+
+class Over {
+  constructor(private readonly runs: Run[]) {}
+
+  values(of: (rows: Rows) => number | undefined): number[] {
+    return this.runs.map((run) => of(run.summary)).filter((value): value is number => value !== undefined);
+  }
+
+  /** "1.74 Mbit/s", with several seeds "1.74 (1.6 to 1.9) Mbit/s": the mean, and its 95 % interval. */
+  mean(of: (rows: Rows) => number | undefined, show: (value: number) => string): string | undefined {
+    return this.said(this.values(of), show, interval);
+  }
+
+  /** The same of what rare events make: the median, and an interval that holds whatever the distribution. */
+  median(of: (rows: Rows) => number | undefined, show: (value: number) => string): string | undefined {
+    return this.said(this.values(of), show, median);
+  }
+
+  private said(values: number[], show: (value: number) => string, how: (values: number[]) => Interval): string | undefined {
+    if (values.length === 0) return undefined;
+    const found = how(values);
+    const middle = show(found.mean);
+    if (values.length === 1) return middle;
+    if (values.every((value) => show(value) === middle)) return middle;
+    if (Number.isNaN(found.low)) return `${middle} (${show(Math.min(...values))} to ${show(Math.max(...values))} in ${values.length} runs)`;
+    return `${middle} (${show(Math.max(0, found.low))} to ${show(found.high)})`;
+  }
+}
+
+function filmWords(name: string, app: Table, over: Over): Sentence {
+  const late = measured("streams", name, "late_share");
+  const stalled = measured("streams", name, "stall_share");
+  const goodput = over.mean(measured("flows", name, "goodput_bps"), rateText);
+  const fill = over.median(measured("streams", name, "fill_s"), spanText);
+  const needs = bitsPerSecond(app.media_rate);
+  const clock = over.values(late).length > 0;
+  const of = clock ? late : stalled;
+  const values = over.values(of);
+  const value = values.length > 0 ? median(values).mean : 0;
+  const began = over.values((rows) => {
+    const ours = rows.streams.filter((row) => row.flow === name);
+    return ours.length === 0 ? undefined : ours.filter((row) => row.began === true).length / ours.length;
+  });
+  const parts: string[] = [];
+  if (began.length > 0 && began.every((share) => share === 0)) parts.push("never begins to play: its buffer does not fill before the end");
+  else if (value === 0 && values.every((one) => one === 0)) parts.push(`plays without a gap${fill ? `, after ${fill} of waiting` : ""}`);
+  else {
+    const said = over.median(of, shareText);
+    parts.push(clock ? `${said} of the film comes too late to be shown` : `stands still for ${said} of the time`);
+  }
+  if (needs !== undefined && goodput) parts.push(`it needs ${rateText(needs)} and got ${goodput}`);
+  const sentence: Sentence = { flow: name, text: `${parts.join("; ")}.` };
+  if (value >= WORTH_ASKING) sentence.hurt = { flow: name, of, value, show: shareText };
+  return sentence;
+}
+
+function callWords(name: string, app: Table, over: Over): Sentence {
+  const delay = measured("flows", name, "frame_delay_p95_s");
+  const froze = measured("flows", name, "freeze_s");
+  const parts: string[] = [];
+  const sent = over.mean(measured("flows", name, "send_rate_bps"), rateText);
+  const most = bitsPerSecond(app.max_rate);
+  if (sent && most !== undefined) parts.push(`sends at ${sent} of at most ${rateText(most)}`);
+  const complete = over.median(measured("flows", name, "complete_share"), shareText);
+  const within = over.median(delay, spanText);
+  if (complete && within) parts.push(`${complete} of its frames arrive, 95 % of these within ${within}`);
+  const still = over.values(froze);
+  if (still.some((value) => value > 0)) parts.push(`its picture freezes for ${over.median(froze, spanText)} in all`);
+  else if (still.length > 0) parts.push("its picture never freezes");
+  const values = over.values(delay);
+  const value = values.length > 0 ? median(values).mean : 0;
+  const sentence: Sentence = { flow: name, text: `${parts.join("; ")}.` };
+  const frozen = still.length > 0 ? median(still).mean : 0;
+  if (frozen > 0) sentence.hurt = { flow: name, of: froze, value: frozen, show: (s) => `${spanText(s)} frozen` };
+  else if (value > CONVERSATION_S) sentence.hurt = { flow: name, of: delay, value, show: (s) => `95 % within ${spanText(s)}` };
+  return sentence;
+}
+
+function datagramWords(name: string, kind: string, over: Over): Sentence {
+  const delay = measured("flows", name, "owd_p95_s");
+  const least = over.median(measured("flows", name, "owd_min_s"), spanText);
+  const within = over.median(delay, spanText);
+  const lost = over.values(measured("flows", name, "loss_rate"));
+  const rating = over.mean(measured("flows", name, "voice_mos"), (value) => digits(value, 2));
+  const parts: string[] = [];
+  if (within && least) parts.push(`95 % of its packets arrive within ${within}, the fastest in ${least}`);
+  else parts.push(`gets ${over.mean(measured("flows", name, "goodput_bps"), rateText) ?? "nothing"}`);
+  parts.push(lost.every((share) => share === 0) ? "none is lost" : `${over.median(measured("flows", name, "loss_rate"), shareText)} are lost`);
+  if (kind === "voice" && rating) parts.push(`a listener would give it ${rating} of 5 (ITU-T G.107)`);
+  const values = over.values(delay);
+  const value = values.length > 0 ? median(values).mean : 0;
+  const quickest = over.values(measured("flows", name, "owd_min_s"));
+  const sentence: Sentence = { flow: name, text: `${parts.join("; ")}.` };
+  if (quickest.length > 0 && value > 2 * Math.min(...quickest) && value > 0.02) {
+    sentence.hurt = { flow: name, of: delay, value, show: (s) => `95 % within ${spanText(s)}` };
+  }
+  return sentence;
+}
+
+function bulkWords(name: string, count: number, over: Over): Sentence {
+  const goodput = over.mean(measured("flows", name, "goodput_bps"), rateText) ?? "nothing";
+  const lost = over.median(measured("flows", name, "loss_rate"), shareText);
+  const trip = over.mean(measured("flows", name, "rtt_mean_s"), spanText);
+  const each = count > 1 ? " each, on average" : "";
+  const parts = [`gets ${goodput}${each}`];
+  if (lost) parts.push(lost === "0 %" ? "loses nothing" : `${lost} of its packets are lost`);
+  if (trip) parts.push(`its round trips take ${trip} on average`);
+  return { flow: name, text: `${parts.join("; ")}.` };
+}
+
+/** How evenly greedy flows share. */
+function sharing(names: string[], over: Over): Sentence[] {
+  if (names.length < 2) return [];
+  const rates = names.map((name) => {
+    const values = over.values(measured("flows", name, "goodput_bps"));
+    return { name, rate: values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length) };
+  });
+  rates.sort((a, b) => b.rate - a.rate);
+  const [most, least] = [rates[0], rates.at(-1)];
+  if (!most || !least || most.rate === 0) return [];
+  const times = most.rate / least.rate;
+  const text =
+    times < 1.1
+      ? `${names.join(" and ")} share evenly.`
+      : `${most.name} gets ${Number.isFinite(times) ? `${digits(times, 2)} times what ${least.name} gets` : `all, ${least.name} nothing`}.`;
+  return [{ flow: undefined, text }];
+}
+
+function queueWords(described: Described, runs: Run[], over: Over): Sentence[] {
+  const [first] = runs;
+  const worst = [...(first?.summary.queues ?? [])].sort((a, b) => Number(b.mean_packets) - Number(a.mean_packets))[0];
+  if (!worst) return [];
+  const of = (measure: string) => (rows: Rows) => {
+    const found = (rows as unknown as Run["summary"]).queues.find((row) => row.link === worst.link && row.direction === worst.direction);
+    return typeof found?.[measure] === "number" ? (found[measure] as number) : undefined;
+  };
+  const link = ((described.filled.link ?? {}) as Table)[String(worst.link)] as Table | undefined;
+  const rate = bitsPerSecond(link?.rate);
+  const parts: string[] = [];
+  const used = over.mean(of("utilisation"), shareText);
+  if (rate !== undefined) {
+    const held = over.mean((rows) => {
+      const size = of("mean_bytes")(rows);
+      return size === undefined ? undefined : (size * 8) / rate;
+    }, spanText);
+    const queue = (worst.direction === "forward" ? link?.queue : ((link?.backward as Table | undefined)?.queue ?? link?.queue)) as Table | undefined;
+    const full = bufferSeconds(queue?.limit, rate);
+    parts.push(`what enters the queue of ${worst.link} waits ${held} on average${full === undefined ? "" : `; a full one takes ${spanText(full)}`}`);
+  } else parts.push(`the queue of ${worst.link} holds ${over.mean(of("mean_packets"), (value) => `${digits(value)} packets`)} on average`);
+  if (used) parts.push(`the link is used to ${used}`);
+  const text = `${parts.join("; ")}.`;
+  return [{ flow: undefined, text: text.charAt(0).toUpperCase() + text.slice(1) }];
+}
+
+/** All sentences, in the order of the scenario's flows. */
+export function wordsOf(described: Described, runs: Run[]): Sentence[] {
+  const over = new Over(runs);
+  const flows = Object.entries(described.filled.flow as Table) as [string, Table][];
+  const greedy: string[] = [];
+  const sentences = flows.map(([name, flow]) => {
+    const app = (flow.app ?? { kind: "ftp" }) as Table;
+    const kind = String(app.kind);
+    if (kind === "stream") return filmWords(name, app, over);
+    if (kind === "encoder") return callWords(name, app, over);
+    if (["game", "voice", "cbr", "video", "video-trace", "pareto"].includes(kind)) return datagramWords(name, kind, over);
+    if (kind === "ftp") greedy.push(name);
+    return bulkWords(name, Number(flow.count ?? 1), over);
+  });
+  return [...sentences, ...sharing(greedy, over), ...queueWords(described, runs, over)];
+}

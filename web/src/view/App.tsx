@@ -1,0 +1,104 @@
+/** The page: controls, plots with what they show in words, and the text. */
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { described, embedded, latency_ms, link, panels, preset, status, zoom } from "../model/state.ts";
+import { Chart } from "./Chart.tsx";
+import { Controls } from "./Controls.tsx";
+import { Editor } from "./Editor.tsx";
+import { Header } from "./Header.tsx";
+import { State, takeFiles } from "./State.tsx";
+import { theme } from "./theme.ts";
+import { Words } from "./Words.tsx";
+
+const HEIGHT = 112;
+const EMBEDDED_HEIGHT = 104;
+
+function Intro() {
+  const from = preset.value;
+  const words = from ? `${from.question} ${from.tryThis}` : String(described.value?.filled.description ?? "");
+  return words ? <p class="intro">{words}</p> : null;
+}
+
+function Plots() {
+  return (
+    <section class="plots" aria-label="Curves over time" data-latency={Math.round(latency_ms.value)}>
+      {panels.value.map((panel) => (
+        <Chart key={panel.id} panel={panel} height={embedded.value ? EMBEDDED_HEIGHT : HEIGHT} />
+      ))}
+      {zoom.value && (
+        <button
+          type="button"
+          class="reset small"
+          onClick={() => {
+            zoom.value = undefined;
+          }}
+        >
+          Show the whole run
+        </button>
+      )}
+    </section>
+  );
+}
+
+function OpenOutside() {
+  const address = useSignal("");
+  const names = [preset.value, described.value];
+  useEffect(() => {
+    void link().then(({ fragment }) => {
+      address.value = location.href.replace(/#.*$/, "") + fragment;
+    });
+  }, names);
+  return (
+    <p class="outside">
+      <a href={address.value} target="_blank" rel="noopener">
+        Open in the playground
+      </a>
+    </p>
+  );
+}
+
+export function App() {
+  const over = useSignal(false);
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme.value;
+  }, [theme.value]);
+  const wanted = status.value.kind === "wants-files" ? status.value.files : [];
+  const layout = embedded.value ? "page embedded" : "page";
+  return (
+    <div
+      class={over.value ? `${layout} over` : layout}
+      onDragOver={(event) => {
+        event.preventDefault();
+        over.value = true;
+      }}
+      onDragLeave={() => {
+        over.value = false;
+      }}
+      onDrop={(event) => {
+        event.preventDefault();
+        over.value = false;
+        void takeFiles(event.dataTransfer?.files, wanted);
+      }}
+    >
+      {!embedded.value && <Header />}
+      <main>
+        <div class="left">
+          <Controls />
+        </div>
+        <div class="middle">
+          {!embedded.value && <Intro />}
+          <State />
+          <Plots />
+          <Words />
+          {embedded.value && <OpenOutside />}
+        </div>
+        {!embedded.value && (
+          <details class="right" open>
+            <summary>The scenario as text</summary>
+            <Editor />
+          </details>
+        )}
+      </main>
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+/** The left column: the network, the flows, and how often it is run. */
+import { ADDITIONS, addition, type Group, key } from "../model/controls.ts";
+import { change, described, embedded, groups, runs, setRuns } from "../model/state.ts";
+import { Control } from "./Control.tsx";
+import { colourOf } from "./theme.ts";
+
+/** Groups beyond these are folded. */
+const OPEN_LINKS = 2;
+const OPEN_FLOWS = 4;
+
+function Section({ group, open, colour, onRemove }: { group: Group; open: boolean; colour?: string; onRemove?: () => void }) {
+  return (
+    <details class="group" open={open} key={group.path}>
+      <summary>
+        {colour && <span class="swatch" style={{ background: colour }} aria-hidden="true" />}
+        <b>{group.title}</b> <span class="quiet">{group.detail}</span>
+        {onRemove && (
+          <button
+            type="button"
+            class="small"
+            aria-label={`Remove the flow ${group.title}`}
+            title="Remove this flow"
+            onClick={(event) => {
+              event.preventDefault();
+              onRemove();
+            }}
+          >
+            ×
+          </button>
+        )}
+      </summary>
+      {group.controls.map((control) => (
+        <Control key={control.path} control={control} />
+      ))}
+    </details>
+  );
+}
+
+function Repetition() {
+  const seed = described.value?.seed ?? "1";
+  return (
+    <div class="repetition">
+      <label>
+        Seed{" "}
+        <input
+          type="number"
+          min={0}
+          step={1}
+          value={seed}
+          data-path="seed"
+          onChange={(event) => {
+            const to = event.currentTarget.value;
+            if (/^\d+$/.test(to)) change([["seed", Number(to)]]);
+          }}
+        />
+      </label>
+      <label>
+        Runs{" "}
+        <select value={runs.value} data-path="runs" onChange={(event) => setRuns(Number(event.currentTarget.value))}>
+          {[...new Set([1, 5, 10, 20, 50, runs.value])]
+            .sort((a, b) => a - b)
+            .map((many) => (
+              <option key={many} value={many} selected={many === runs.value}>
+                {many === 1 ? "1" : `${many} seeds`}
+              </option>
+            ))}
+        </select>
+      </label>
+    </div>
+  );
+}
+
+function AddFlow() {
+  return (
+    <select
+      class="add"
+      aria-label="Add a flow"
+      value=""
+      onChange={(event) => {
+        const index = Number(event.currentTarget.value);
+        event.currentTarget.value = "";
+        if (described.value) change([addition(described.value, index)]);
+      }}
+    >
+      <option value="" disabled selected>
+        Add a flow …
+      </option>
+      {ADDITIONS.map((flow, index) => (
+        <option key={flow.label} value={index}>
+          {flow.label}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+export function Controls() {
+  const { network, flows } = groups.value;
+  const alone = flows.length === 1;
+  return (
+    <section class="controls" aria-label="The scenario's controls">
+      {network.map((group, index) => (
+        <Section key={group.path} group={group} open={index < OPEN_LINKS} />
+      ))}
+      {flows.map((group, index) => {
+        const colour = colourOf(group.title);
+        const remove = () => change([[`flow.${key(group.title)}`, null]]);
+        const more = { ...(colour ? { colour } : {}), ...(alone ? {} : { onRemove: remove }) };
+        return <Section key={group.path} group={group} open={index < OPEN_FLOWS} {...more} />;
+      })}
+      {!embedded.value && <AddFlow />}
+      <Repetition />
+    </section>
+  );
+}

@@ -1,0 +1,78 @@
+/** The top: which scenario, and what one can take away from the page. */
+import { useSignal } from "@preact/signals";
+import { save } from "../model/export.ts";
+import { described, files, link, openPreset, preset, runs, text, version } from "../model/state.ts";
+import { PRESETS, presetOf } from "../model/presets.ts";
+import { switchTheme, theme } from "./theme.ts";
+
+const fileName = () => `${(described.value?.name ?? "scenario").replace(/[^A-Za-z0-9_-]+/g, "-")}.toml`;
+
+/** The command that gives the same numbers in a terminal. */
+function command(): string {
+  const seeds = runs.value > 1 ? ` --runs ${runs.value}` : "";
+  return `paceline run ${fileName()}${seeds}`;
+}
+
+export function Header() {
+  const said = useSignal("");
+  const copy = async (what: string, words: string) => {
+    try {
+      await navigator.clipboard.writeText(what);
+      said.value = words;
+    } catch {
+      said.value = what;
+    }
+    setTimeout(() => {
+      said.value = "";
+    }, 4000);
+  };
+  const share = async () => {
+    const { fragment, whole } = await link();
+    const address = location.href.replace(/#.*$/, "") + fragment;
+    await copy(address, whole ? "Link copied: it holds the whole scenario." : "Link copied, without the trace files: they are too large for one.");
+  };
+  return (
+    <header>
+      <h1>
+        Paceline <span class="quiet">playground</span>
+      </h1>
+      <label class="preset">
+        <span class="hidden">Preset</span>
+        <select
+          value={preset.value?.name ?? ""}
+          data-path="preset"
+          onChange={(event) => {
+            const chosen = presetOf(event.currentTarget.value);
+            if (chosen) openPreset(chosen);
+          }}
+        >
+          {!preset.value && <option value="">{described.value?.name ?? "a scenario of your own"}</option>}
+          {PRESETS.map((one) => (
+            <option key={one.name} value={one.name} selected={one.name === preset.value?.name}>
+              {one.title}
+            </option>
+          ))}
+        </select>
+      </label>
+      <nav aria-label="Take it away">
+        <button type="button" onClick={share}>
+          Copy link
+        </button>
+        <button type="button" onClick={() => save(fileName(), text.value, "application/toml")}>
+          Download TOML
+        </button>
+        <button type="button" onClick={() => copy(command(), `Copied: ${command()}`)} title={command()}>
+          Copy command
+        </button>
+        <button type="button" onClick={switchTheme} aria-label={theme.value === "dark" ? "Light colours" : "Dark colours"}>
+          {theme.value === "dark" ? "☀" : "☾"}
+        </button>
+        <span class="version quiet">{version.value}</span>
+      </nav>
+      <p role="status" class="said">
+        {said.value}
+        {said.value.startsWith("Copied: paceline run") && Object.keys(files.value).length === 0 ? ` (beside ${fileName()}, which Download TOML gives)` : ""}
+      </p>
+    </header>
+  );
+}

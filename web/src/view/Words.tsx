@@ -1,0 +1,140 @@
+/** What the runs showed, in words and as a table. */
+import { useState } from "preact/hooks";
+import type { Row } from "../core/protocol.ts";
+import { digits, rateText, shareText, spanText } from "../model/quantities.ts";
+import { embedded, reasons, sentences, shown } from "../model/state.ts";
+import { median, interval } from "../model/statistics.ts";
+import { save } from "../model/export.ts";
+import { colourOf } from "./theme.ts";
+
+interface Column {
+  title: string;
+  measure: string;
+  table: "flows" | "streams";
+  show(value: number): string;
+  /** What rare events make has no interval of its mean (docs/measures.md). */
+  rare?: true;
+}
+
+const COLUMNS: Column[] = [
+  { title: "goodput", measure: "goodput_bps", table: "flows", show: rateText },
+  { title: "loss", measure: "loss_rate", table: "flows", show: shareText, rare: true },
+  { title: "RTT", measure: "rtt_mean_s", table: "flows", show: spanText },
+  { title: "RTT 95 %", measure: "rtt_p95_s", table: "flows", show: spanText, rare: true },
+  { title: "one-way 95 %", measure: "owd_p95_s", table: "flows", show: spanText, rare: true },
+  { title: "window", measure: "cwnd_mean_packets", table: "flows", show: (value) => digits(value) },
+  { title: "late", measure: "late_share", table: "streams", show: shareText, rare: true },
+  { title: "frames 95 %", measure: "frame_delay_p95_s", table: "flows", show: spanText, rare: true },
+  { title: "frozen", measure: "freeze_s", table: "flows", show: spanText, rare: true },
+];
+
+function valueIn(rows: Row[], flow: Row, measure: string): number | undefined {
+  const row = rows.find((one) => one.flow === flow.flow && one.instance === flow.instance);
+  const value = row?.[measure];
+  return typeof value === "number" ? value : undefined;
+}
+
+/** A cell: the value of one run; of several the mean and half its interval, or the median and its interval. */
+function cellOf(values: number[], column: Column): string {
+  if (values.length === 0) return "";
+  if (values.length === 1) return column.show(values[0] as number);
+  if (!column.rare) {
+    const { mean, high } = interval(values);
+    return `${column.show(mean)} ± ${column.show(high - mean)}`;
+  }
+  const { mean, low, high } = median(values);
+  return Number.isNaN(low) ? `${column.show(mean)}, no interval` : `${column.show(mean)} [${column.show(low)} to ${column.show(high)}]`;
+}
+
+const MOST_ROWS = 12;
+
+function Numbers() {
+  const [all, showAll] = useState(false);
+  const now = shown.value;
+  if (!now) return null;
+  const flows = now.runs[0]?.summary.flows ?? [];
+  const cells = flows.map((flow) =>
+    COLUMNS.map((column) => {
+      const values = now.runs.map((run) => valueIn(run.summary[column.table], flow, column.measure));
+      return cellOf(values.filter((value): value is number => value !== undefined), column);
+    }),
+  );
+  const used = COLUMNS.map((_, index) => cells.some((row) => row[index] !== ""));
+  const many = new Set(flows.map((flow) => flow.flow)).size < flows.length;
+  return (
+    <div class="scrolled" tabIndex={0} role="region" aria-label="Numbers of each flow">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">flow</th>
+            <th scope="col">control</th>
+            {COLUMNS.filter((_, index) => used[index]).map((column) => (
+              <th scope="col" key={column.title} title={column.measure}>
+                {column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {flows.slice(0, all ? undefined : MOST_ROWS).map((flow, row) => (
+            <tr key={`${flow.flow}[${flow.instance}]`}>
+              <th scope="row">{many ? `${flow.flow}[${flow.instance}]` : String(flow.flow)}</th>
+              <td>{String(flow.cc)}</td>
+              {cells[row]?.filter((_, index) => used[index]).map((cell, index) => <td key={index}>{cell}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {!all && flows.length > MOST_ROWS && (
+        <button type="button" class="small" onClick={() => showAll(true)}>
+          all {flows.length} flows
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function Words() {
+  const now = shown.value;
+  if (!now) return null;
+  const { described, runs } = now;
+  const notices = [...new Set(runs.flatMap((run) => run.summary.notices ?? []).map((notice) => notice.text))];
+  const several = runs.length > 1;
+  return (
+    <section class="words" aria-label="What it shows" aria-live="polite">
+      <ul>
+        {sentences.value.map((sentence) => (
+          <li key={sentence.flow ?? sentence.text}>
+            {sentence.flow && (
+              <>
+                <span class="swatch" style={{ background: colourOf(sentence.flow) ?? "var(--text)" }} aria-hidden="true" />
+                <b>{sentence.flow}</b>{" "}
+              </>
+            )}
+            {sentence.text} {sentence.flow && reasons.value[sentence.flow] && <span class="why">{reasons.value[sentence.flow]}</span>}
+          </li>
+        ))}
+      </ul>
+      {!embedded.value && (
+        <>
+          <Numbers />
+          <p class="quiet">
+            {several
+              ? `${runs.length} seeds from ${runs[0]?.seed}: means ± half of their 95 % interval, of rare events medians [and where they lie]. Curves: the mean, and in colour its 95 % interval.`
+              : `One run, seed ${runs[0]?.seed}: it says little of chance; take several seeds.`}{" "}
+            Measured from {spanText(described.warmup_s)} to {spanText(runs[0]?.summary.end_s ?? described.duration_s)}; curves sampled every {spanText(now.every_s)}
+            {now.thinned ? ", more rarely than usual, since so many flows would not fit in memory" : ""}.{" "}
+            <button type="button" class="small" onClick={() => save(`${described.name}.json`, `${several ? `[${runs.map((run) => run.json).join(",\n")}]` : runs[0]?.json}\n`, "application/json")}>
+              All measures (JSON)
+            </button>
+          </p>
+          {[...described.warnings, ...described.cut_short, ...notices].map((notice) => (
+            <p class="notice" key={notice}>
+              {notice}
+            </p>
+          ))}
+        </>
+      )}
+    </section>
+  );
+}
