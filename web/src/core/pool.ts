@@ -50,7 +50,7 @@ class Hand {
     this.worker.onerror = (event) => {
       event.preventDefault();
       const message = `The simulator stopped: ${event.message}`;
-      heard(this, { kind: "refused", job: this.busy?.job ?? -1, refused: { message, mistakes: [], missing: [], defect: true } });
+      heard(this, { kind: "refused", job: this.busy?.job ?? -1, refused: { message, mistakes: [], missing: [], spent: true } });
     };
     this.ask({ kind: "load", module });
   }
@@ -180,7 +180,7 @@ export class Pool {
         job.listener.refused(told.refused);
       }
     }
-    if (told.kind === "refused" && told.refused.defect) this.replace(hand);
+    if (told.kind === "refused" && told.refused.spent) this.replace(hand);
     else this.next();
   }
 }

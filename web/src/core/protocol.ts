@@ -2,6 +2,8 @@
 
 /** A scenario as it is written, with the files that it names. */
 export interface Source {
+  /** The file's name, from which a scenario without `name` has its own. */
+  file: string;
   text: string;
   files: Record<string, string>;
 }
@@ -17,8 +19,8 @@ export interface Mistake {
 /** A checked scenario. */
 export interface Described {
   name: string;
-  /** Beyond what a number of JavaScript holds to the last digit, so as a text. */
-  seed: string;
+  /** A text where a number of JavaScript does not hold it to the last digit. */
+  seed: number | string;
   duration_s: number;
   warmup_s: number;
   warnings: string[];
@@ -87,8 +89,8 @@ export interface Refused {
   message: string;
   mistakes: Mistake[];
   missing: string[];
-  /** A fault of the simulator, not of the scenario. */
-  defect: boolean;
+  /** The worker cannot go on. */
+  spent: boolean;
 }
 
 export type Told =

@@ -8,38 +8,26 @@ let known: { source: Source; scenario: Scenario } | undefined;
 
 /** The scenario of these texts, the last one if it is the same. */
 function scenarioOf(source: Source): Scenario {
-  const same = known && known.source.text === source.text && JSON.stringify(known.source.files) === JSON.stringify(source.files);
-  if (known && same) return known.scenario;
+  if (known && JSON.stringify(known.source) === JSON.stringify(source)) return known.scenario;
   known?.scenario.free();
   known = undefined;
-  const scenario = new Scenario(source.text, "scenario.toml", source.files, []);
+  const scenario = new Scenario(source.text, source.file, source.files, []);
   known = { source, scenario };
   return scenario;
 }
 
-let panic: string | undefined;
-
-/** The simulator says here what went wrong, before it stops for good. */
-(globalThis as { paceline_panic?: (message: string) => void }).paceline_panic = (message) => {
-  panic = message;
-};
-
-/** What was thrown, in words. A trap is the simulator's own fault: nothing that it holds can be used afterwards. */
+/** What was thrown, in words. After a defect, or without memory, nothing that the simulator holds can be used. */
 function refusal(thrown: unknown): Refused {
-  if (thrown instanceof WebAssembly.RuntimeError) {
-    const what = panic ?? thrown.message;
-    const memory = /memory|unreachable/.test(thrown.message) && panic === undefined;
-    const message = memory
-      ? "The simulator ran out of memory, or has a defect: make the scenario smaller, or run it in a terminal."
-      : `Paceline has a defect: ${what}. Please report it with the scenario.`;
-    return { message, mistakes: [], missing: [], defect: true };
-  }
-  const said = thrown as Partial<Refused> | undefined;
+  const said = (thrown ?? {}) as Partial<Refused> & { spent?: boolean };
+  const trapped = thrown instanceof WebAssembly.RuntimeError;
+  const message = trapped
+    ? `Paceline has a defect: ${thrown.message}. Please report it with the scenario.`
+    : (said.message ?? String(thrown));
   return {
-    message: said?.message ?? String(thrown),
-    mistakes: said?.mistakes ?? [],
-    missing: said?.missing ?? [],
-    defect: false,
+    message: message.charAt(0).toUpperCase() + message.slice(1),
+    mistakes: said.mistakes ?? [],
+    missing: said.missing ?? [],
+    spent: trapped || said.spent === true,
   };
 }
 

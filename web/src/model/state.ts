@@ -22,8 +22,7 @@ export type Status =
   | { kind: "ready" }
   | { kind: "running"; done: number; of: number; share: number }
   | { kind: "asks"; expected_s: number }
-  | { kind: "wants-files"; files: string[] }
-  | { kind: "failed"; message: string };
+  | { kind: "wants-files"; files: string[] };
 
 /** The scenario as it is written. */
 export const text = signal("");
@@ -37,12 +36,14 @@ export const embedded = signal(false);
 /** What is wrong with the text as it stands; the plots keep what they had. */
 export const mistakes = signal<Mistake[]>([]);
 export const status = signal<Status>({ kind: "loading" });
+/** What went wrong beside that, until something is changed. */
+export const trouble = signal("");
 /** The last scenario that was whole, and its runs. */
 export const shown = signal<{ described: Described; runs: Run[]; every_s: number; thinned: boolean; text: string } | undefined>(undefined);
 /** The last scenario that was whole, whether or not it has been run. */
 export const described = signal<Described | undefined>(undefined);
-/** From a change to its new curves, the last time: to the results' arrival. */
-export const latency_ms = signal(0);
+/** When the change was made whose curves are shown. */
+export const changed_at = signal(0);
 
 /** The part of the time axis that is shown; all of it if undefined. */
 export const zoom = signal<[number, number] | undefined>(undefined);
@@ -90,12 +91,12 @@ async function follow(): Promise<void> {
   try {
     const address = await readAddress(location.hash);
     const named = address.preset === undefined ? undefined : presetOf(address.preset);
-    if (address.preset !== undefined && !named) {
-      fail(`There is no preset "${address.preset}". There are ${PRESETS.map((one) => one.name).join(", ")}.`);
-    }
     const first = named ?? (address.toml === undefined ? PRESETS[0] : undefined);
     embedded.value = address.embed ?? false;
     open(address.toml ?? first?.text ?? "", first, address.files ?? {}, address.runs ?? 1);
+    if (address.preset !== undefined && !named) {
+      fail(`There is no preset "${address.preset}". There are ${PRESETS.map((one) => one.name).join(", ")}.`);
+    }
   } catch (error) {
     open(PRESETS[0]?.text ?? "", PRESETS[0], {}, 1);
     fail(String(error instanceof Error ? error.message : error));
@@ -106,6 +107,7 @@ async function follow(): Promise<void> {
 export function open(scenario: string, from: Preset | undefined, with_files: Record<string, string>, seeds: number): void {
   batch(() => {
     text.value = scenario;
+    trouble.value = "";
     preset.value = from;
     files.value = with_files;
     runs.value = seeds;
@@ -123,6 +125,7 @@ export function openPreset(from: Preset): void {
 export function write(scenario: string): void {
   if (scenario === text.value) return;
   text.value = scenario;
+  trouble.value = "";
   ask();
 }
 
@@ -158,12 +161,15 @@ export function stop(): void {
 }
 
 function fail(message: string): void {
-  status.value = { kind: "failed", message };
+  trouble.value = message;
 }
+
+/** What the scenario's file is called when it is downloaded. */
+export const fileName = () => `${preset.peek()?.name ?? "scenario"}.toml`;
 
 /** Asks for the runs of the scenario as it now is. */
 function ask(): void {
-  const source = { text: text.value, files: files.value };
+  const source = { file: fileName(), text: text.value, files: files.value };
   const seeds = runs.value;
   const began = performance.now();
   const wait = patient;
@@ -197,7 +203,7 @@ function ask(): void {
       batch(() => {
         shown.value = { described: current, runs: sorted, every_s: recording.every_s, thinned: recording.thinned, text: source.text };
         status.value = whole ? { kind: "ready" } : { kind: "running", done: done.length, of: seeds, share: 0 };
-        latency_ms.value = performance.now() - began;
+        changed_at.value = began;
       });
     },
     progress(share, elapsed_ms) {
@@ -217,8 +223,10 @@ function refuse(refused: Refused): void {
   batch(() => {
     mistakes.value = refused.mistakes;
     if (refused.missing.length > 0) status.value = { kind: "wants-files", files: refused.missing };
-    else if (refused.mistakes.length > 0) status.value = { kind: "ready" };
-    else fail(refused.message);
+    else {
+      status.value = { kind: "ready" };
+      if (refused.mistakes.length === 0) fail(refused.message);
+    }
   });
 }
 
@@ -228,7 +236,7 @@ async function askWhy(): Promise<void> {
   const [first] = now?.runs ?? [];
   if (!now || !first || !pool || embedded.peek()) return;
   reasons.value = {};
-  const source = { text: now.text, files: files.peek() };
+  const source = { file: fileName(), text: now.text, files: files.peek() };
   for (const { hurt } of sentences.peek()) {
     const harm = hurt?.of(first.summary);
     if (!hurt || harm === undefined) continue;

@@ -50,7 +50,7 @@ export function reason(hurt: Hurt, found: Found[]): string {
 /** The scenario with a change; undefined if it cannot be made. */
 export function changed(source: Source, edit: (text: string, changes: string) => string, alternative: Alternative): Source | undefined {
   try {
-    return { text: edit(source.text, JSON.stringify(alternative.changes)), files: source.files };
+    return { ...source, text: edit(source.text, JSON.stringify(alternative.changes)) };
   } catch {
     return undefined;
   }

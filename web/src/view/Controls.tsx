@@ -4,40 +4,34 @@ import { change, described, embedded, groups, runs, setRuns } from "../model/sta
 import { Control } from "./Control.tsx";
 import { colourOf } from "./theme.ts";
 
-/** Groups beyond these are folded. */
-const OPEN_LINKS = 2;
-const OPEN_FLOWS = 4;
+/** Groups beyond these are folded; on a phone, where the plots are below, all but the first. */
+const PHONE = matchMedia("(max-width: 720px)").matches;
+const OPEN_LINKS = PHONE ? 1 : 2;
+const OPEN_FLOWS = PHONE ? 0 : 4;
 
 function Section({ group, open, colour, onRemove }: { group: Group; open: boolean; colour?: string; onRemove?: () => void }) {
   return (
-    <details class="group" open={open} key={group.path}>
-      <summary>
-        {colour && <span class="swatch" style={{ background: colour }} aria-hidden="true" />}
-        <b>{group.title}</b> <span class="quiet">{group.detail}</span>
-        {onRemove && (
-          <button
-            type="button"
-            class="small"
-            aria-label={`Remove the flow ${group.title}`}
-            title="Remove this flow"
-            onClick={(event) => {
-              event.preventDefault();
-              onRemove();
-            }}
-          >
-            ×
-          </button>
-        )}
-      </summary>
-      {group.controls.map((control) => (
-        <Control key={control.path} control={control} />
-      ))}
-    </details>
+    <div class="group">
+      <details open={open}>
+        <summary>
+          {colour && <span class="swatch" style={{ background: colour }} aria-hidden="true" />}
+          <b>{group.title}</b> <span class="quiet">{group.detail}</span>
+        </summary>
+        {group.controls.map((control) => (
+          <Control key={control.path} control={control} />
+        ))}
+      </details>
+      {onRemove && (
+        <button type="button" class="small remove" aria-label={`Remove the flow ${group.title}`} title="Remove this flow" onClick={onRemove}>
+          ×
+        </button>
+      )}
+    </div>
   );
 }
 
 function Repetition() {
-  const seed = described.value?.seed ?? "1";
+  const seed = String(described.value?.seed ?? 1);
   return (
     <div class="repetition">
       <label>

@@ -1,11 +1,9 @@
 /** The top: which scenario, and what one can take away from the page. */
 import { useSignal } from "@preact/signals";
 import { save } from "../model/export.ts";
-import { described, files, link, openPreset, preset, runs, text, version } from "../model/state.ts";
+import { described, fileName, files, link, openPreset, preset, runs, text, version } from "../model/state.ts";
 import { PRESETS, presetOf } from "../model/presets.ts";
 import { switchTheme, theme } from "./theme.ts";
-
-const fileName = () => `${(described.value?.name ?? "scenario").replace(/[^A-Za-z0-9_-]+/g, "-")}.toml`;
 
 /** The command that gives the same numbers in a terminal. */
 function command(): string {

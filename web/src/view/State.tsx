@@ -1,5 +1,5 @@
 /** What the page is doing, and what it asks for. */
-import { addFile, files, mistakes, runAnyway, status, stop } from "../model/state.ts";
+import { addFile, files, mistakes, runAnyway, status, stop, trouble } from "../model/state.ts";
 import { digits } from "../model/quantities.ts";
 
 function duration(seconds: number): string {
@@ -19,7 +19,7 @@ export function State() {
   const now = status.value;
   const wrong = mistakes.value;
   return (
-    <div class="state" role="status">
+    <div class="state" role="status" data-status={now.kind}>
       {wrong.length > 0 && (
         <div class="mistakes">
           <b>The text has a mistake; the curves are those from before it.</b>
@@ -61,7 +61,7 @@ export function State() {
           {Object.keys(files.value).length > 0 && <p class="quiet">There already: {Object.keys(files.value).join(", ")}</p>}
         </div>
       )}
-      {now.kind === "failed" && <p class="failed">{now.message}</p>}
+      {trouble.value && <p class="failed">{trouble.value}</p>}
     </div>
   );
 }
