@@ -190,6 +190,7 @@ function ask(): void {
       return { seeds: Array.from({ length: seeds }, (_, index) => first + BigInt(index)), recording: recordingOf(checked, seeds) };
     },
     ran(run) {
+      performance.measure("paceline: a run", { start: performance.now() - run.took_ms, duration: run.took_ms });
       done.push(run);
       if (!found) return;
       const whole = done.length === seeds;
