@@ -28,6 +28,7 @@ USES: dict[str, set[str]] = {
     "library": {"control"},
     "calls": {"sim"},
     "live": {"sim"},
+    "web": {"sim"},
     "python": {"calls", "library", "live"},
     "gateway": {"live"},
 }
@@ -36,7 +37,7 @@ WITH_IO = {"library", "live", "python", "gateway"}
 # Files of more than 600 lines, each with the reason why it is better whole.
 LONG: dict[str, str] = {}
 
-_SKIPPED = {"target", "out", "node_modules", "__pycache__", "build", "dist"}
+_SKIPPED = {"target", "out", "node_modules", "pkg", "__pycache__", "build", "dist"}
 _CODE = {".rs", ".py", ".pyi", ".tcl", ".sh", ".js", ".css"}
 _TEXT = _CODE | {".md", ".toml", ".html", ".yml", ".yaml", ""}
 

@@ -4,7 +4,6 @@ use crate::scenario::Scenario;
 use crate::{Cancelled, ControllerError, InternalError, ScenarioError, panics};
 use paceline_live::capture::{self, CaptureError, CaptureFile};
 use paceline_sim::{Recording, RunError, RunOptions};
-use paceline_units::Span;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -105,20 +104,13 @@ pub fn run(
     watch: Option<Py<Watch>>,
     pcap: Option<(PathBuf, Vec<String>)>,
 ) -> PyResult<RunOutput> {
-    // At most once a nanosecond, at least once in a hundred years.
-    if !(1e-9..=3.2e9).contains(&record_every_s) {
-        return Err(PyValueError::new_err(format!("record_every_s = {record_every_s} is not in 1e-9 to 3.2e9")));
-    }
-    let names: Vec<&str> = record.iter().map(String::as_str).collect();
-    let recording = Recording::of(&names, Span::from_secs_f64(record_every_s)).map_err(|unknown| {
-        let known = Recording::NAMES.join(", ");
-        PyValueError::new_err(format!("record: there is no `{unknown}`; there are {known}"))
-    })?;
+    let names = record.iter().map(String::as_str);
+    let recording = Recording::sampled(names, record_every_s).map_err(PyValueError::new_err)?;
     let checked = Arc::clone(&scenario.checked);
     let finished = py.detach(|| {
         panics::guarded(|| {
             let options =
-                RunOptions { recording, watch: watch.as_ref().map(|w| &*w.get().watch), ..RunOptions::default() };
+                RunOptions { recording, watch: watch.as_ref().map(|w| &*w.get().watch as _), ..RunOptions::default() };
             let output = match &pcap {
                 None => paceline_sim::simulate(&checked, seed, &options).map_err(CaptureError::Run)?,
                 Some((path, hosts)) => capture::simulate(&checked, seed, &options, &CaptureFile { path, hosts })?,

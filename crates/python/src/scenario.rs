@@ -3,7 +3,7 @@
 use crate::own::scheme::Scheme;
 use crate::{InternalError, ScenarioError, panics};
 use paceline_live::scenario::{open, trace};
-use paceline_sim::Recording;
+use paceline_sim::Loaded;
 use paceline_sim::environment::{Driver, Environment, Step};
 use paceline_sim::scenario::{self as core, Document, Mistake};
 use pyo3::exceptions::PyValueError;
@@ -62,18 +62,11 @@ impl Scenario {
             traces.push((name.to_owned(), text.clone()));
             Ok(text)
         };
-        let checked = tried(|| core::Scenario::check_with(&document, &mut read, &foreign))?;
         // What only the expanded scenario shows is an error now too: nothing of a sweep starts with a bad point in it.
-        let (warnings, cut_short, recordable) = tried(|| {
-            let wrong = |error: &dyn std::fmt::Display| format!("{file}: {error}");
-            let model = paceline_sim::expand(&checked, checked.seed()).map_err(|error| wrong(&error))?;
-            paceline_sim::run::check(&model).map_err(|error| wrong(&error))?;
-            let warnings = checked.warnings(&document, &model).map_err(|error| wrong(&error))?;
-            let cut_short = checked.cut_short(&document, &model).map_err(|error| wrong(&error))?;
-            Ok::<_, String>((warnings, cut_short, Recording::possible(&model)))
-        })?;
+        let loaded = tried(|| Loaded::check(&document, &mut read, &foreign))?;
         traces.dedup();
-        let checked = Arc::new(checked);
+        let Loaded { scenario, warnings, cut_short, recordable } = loaded;
+        let checked = Arc::new(scenario);
         Ok(Scenario { document, file, base, traces, classes, foreign, warnings, cut_short, recordable, checked })
     }
 }

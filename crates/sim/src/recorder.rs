@@ -91,6 +91,21 @@ impl Recording {
         Ok(recording)
     }
 
+    /// Records the series of these names, a row every `every_s` seconds: what a front end was asked for.
+    ///
+    /// # Errors
+    /// In words: an unknown name, or an interval shorter than a nanosecond or longer than a hundred years.
+    pub fn sampled<'a>(names: impl IntoIterator<Item = &'a str>, every_s: f64) -> Result<Recording, String> {
+        if !(1e-9..=3.2e9).contains(&every_s) {
+            return Err(format!("record_every_s = {every_s} is not in 1e-9 to 3.2e9"));
+        }
+        let names: Vec<&str> = names.into_iter().collect();
+        Recording::of(&names, Span::from_secs_f64(every_s)).map_err(|unknown| {
+            let known = Recording::NAMES.join(", ");
+            format!("record: there is no `{unknown}`; there are {known}")
+        })
+    }
+
     /// The series of which a run of this model has any.
     #[must_use]
     pub fn possible(model: &Model) -> Vec<&'static str> {

@@ -17,9 +17,18 @@ use paceline_path::access_point::Law;
 use paceline_path::wifi::InterfaceReport;
 use paceline_path::{Link, LinkReport, ManagedLink};
 use paceline_units::{Span, Time};
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A run's link to the outside: how far it is, and a way to end it.
+/// Who watches a run. It is asked and told some hundred times a run, and costs a run without it nothing.
+pub trait Watching: fmt::Debug {
+    /// Whether the run shall end now, without a result.
+    fn is_cancelled(&self) -> bool;
+    /// Told the share of the duration that has been simulated.
+    fn progress(&self, share: f64);
+}
+
+/// A run's link to another thread: how far it is, and a way to end it.
 #[derive(Debug, Default)]
 pub struct Watch {
     cancelled: AtomicBool,
@@ -40,13 +49,23 @@ impl Watch {
     }
 }
 
+impl Watching for Watch {
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    fn progress(&self, share: f64) {
+        self.progress.store((share * 1e6) as u64, Ordering::Relaxed);
+    }
+}
+
 /// How to run a model.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions<'a> {
     /// What to record.
     pub recording: Recording,
     /// Who watches.
-    pub watch: Option<&'a Watch>,
+    pub watch: Option<&'a dyn Watching>,
     /// How to arrange elements; the default is the fast way.
     pub planning: Planning,
     /// How to schedule them; the default is the fast way.
@@ -85,7 +104,7 @@ pub struct RunOutput {
 /// Why a run gave nothing.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum RunError {
-    /// Its [`Watch`] was told to cancel.
+    /// Who watched it ended it.
     #[error("the run was cancelled")]
     Cancelled,
     /// What took its packets wanted no more.
@@ -258,7 +277,7 @@ fn advance(
     let longest = Span((model.duration.0 / 500).max(SHORTEST_STEP.0));
     let mut step = SHORTEST_STEP;
     while built.engine.now() < to {
-        if options.watch.is_some_and(|watch| watch.cancelled.load(Ordering::Relaxed)) {
+        if options.watch.is_some_and(Watching::is_cancelled) {
             return Err(RunError::Cancelled);
         }
         let before = built.engine.network.totals().sent;
@@ -266,9 +285,8 @@ fn advance(
         hand_over(built, pending)?;
         let sent = built.engine.network.totals().sent - before;
         step = if sent < 100_000 { Span(step.0 * 2).min(longest) } else { Span(step.0 / 2).max(SHORTEST_STEP) };
-        let share = built.engine.now().0 as f64 / model.duration.0 as f64;
         if let Some(watch) = options.watch {
-            watch.progress.store((share * 1e6) as u64, Ordering::Relaxed);
+            watch.progress(built.engine.now().0 as f64 / model.duration.0 as f64);
         }
     }
     Ok(())
@@ -288,7 +306,7 @@ fn hand_over(built: &mut Built, pending: &mut Option<Pending<'_>>) -> Result<(),
     if pending.hand_over(taps, now).is_break() { Err(RunError::CaptureEnded) } else { Ok(()) }
 }
 
-/// The least time that is simulated between two looks at a [`Watch`].
+/// The least time that is simulated between two looks at who watches.
 const SHORTEST_STEP: Span = Span::from_millis(10);
 
 /// How often a run that waits for a flow looks at it.

@@ -232,6 +232,40 @@ pub const MODELS: &[Model] = &[
     },
 ];
 
+/// Evaluates the model of this name, or its inverse, row by row: a column for each argument, all of one length, gives one
+/// for each result.
+///
+/// # Errors
+/// In words: there is no such model, it has no inverse, the columns do not fit, or a row's argument is out of its domain.
+pub fn over(name: &str, columns: &[Vec<f64>], inverse: bool) -> Result<Vec<Vec<f64>>, String> {
+    let model = model(name).ok_or_else(|| {
+        let known: Vec<&str> = MODELS.iter().map(|m| m.name).collect();
+        format!("there is no model `{name}`; there are {}", known.join(", "))
+    })?;
+    let (evaluate, results) = match (inverse, model.inverse) {
+        (false, _) => (model.evaluate, model.results.len()),
+        (true, Some(function)) => (function, 1),
+        (true, None) => return Err(format!("model `{name}` has no inverse")),
+    };
+    let wanted = model.arguments.len();
+    if columns.len() != wanted || columns.iter().any(|c| c.len() != columns[0].len()) {
+        return Err(format!("model `{name}` wants {wanted} columns of one length"));
+    }
+    let rows = columns[0].len();
+    let mut found = vec![Vec::with_capacity(rows); results];
+    let (mut row, mut to) = (vec![0.0; wanted], vec![0.0; results]);
+    for i in 0..rows {
+        for (slot, column) in row.iter_mut().zip(columns) {
+            *slot = column[i];
+        }
+        evaluate(&row, &mut to).map_err(|error| error.to_string())?;
+        for (column, value) in found.iter_mut().zip(&to) {
+            column.push(*value);
+        }
+    }
+    Ok(found)
+}
+
 /// The model of that name.
 #[must_use]
 pub fn model(name: &str) -> Option<&'static Model> {

@@ -238,7 +238,7 @@ impl Scheme {
 
     /// What it is, as `paceline.controllers()` has it, in JSON.
     fn json(&self) -> String {
-        crate::describe::described(self.core).to_string()
+        paceline_sim::describe::scheme(self.core).to_string()
     }
 
     /// As scenarios name it.

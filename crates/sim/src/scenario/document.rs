@@ -74,12 +74,14 @@ impl Document {
         if let Value::Table(table) = table {
             self.table = table;
         }
-        let key = steps.iter().fold(String::new(), |path, step| match step {
-            Step::Key(key) => join(&path, key),
-            Step::Index(index) => format!("{path}[{index}]"),
-        });
-        self.set.push(key);
+        self.set.push(steps.iter().fold(String::new(), |path, step| joined(&path, step)));
         Ok(())
+    }
+
+    /// The file's name, as messages have it.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.file
     }
 
     /// Its text, without comments.
@@ -300,14 +302,29 @@ fn beyond_number(value: &DeValue<'_>, node: Option<Node<'_>>, path: &str, found:
     }
 }
 
-#[derive(Debug, PartialEq)]
-enum Step {
+/// A step of a path into a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// To what a table has under this name.
     Key(String),
+    /// To what an array has at this place, counted from 0.
     Index(usize),
 }
 
+/// The path with one more step, as messages write it.
+#[must_use]
+pub fn joined(path: &str, step: &Step) -> String {
+    match step {
+        Step::Key(key) => join(path, key),
+        Step::Index(index) => format!("{path}[{index}]"),
+    }
+}
+
 /// Splits `a."b c".d[0]` into its steps.
-fn split(path: &str) -> Result<Vec<Step>, String> {
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn split(path: &str) -> Result<Vec<Step>, String> {
     let mut steps = Vec::new();
     let mut rest = path.trim();
     loop {

@@ -41,7 +41,7 @@ mod warnings_late;
 pub mod windows;
 
 pub use docs::reference;
-pub use document::Document;
+pub use document::{Document, Step, joined, split};
 pub use error::{Mistake, ScenarioError};
 pub use named::OWN;
 pub use resolve::{Direction, Flow, Link, Scenario};

@@ -1,0 +1,41 @@
+//! A scenario that has been checked in full: by itself, and as the network that it makes.
+
+use crate::recorder::Recording;
+use crate::scenario::{Document, Scenario, ScenarioError};
+use crate::{expand, run};
+use paceline_control::Scheme;
+use std::fmt::Display;
+
+/// A checked scenario, and what a front end says about it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// What it says to no effect: a line each, with file, line and key.
+    pub warnings: Vec<String>,
+    /// What the end of each of its runs cuts off, likewise.
+    pub cut_short: Vec<String>,
+    /// The series that a run of it can record.
+    pub recordable: Vec<&'static str>,
+}
+
+impl Loaded {
+    /// Checks a document. `read` gives the text of a trace file by its name, or says why it cannot; `foreign` are
+    /// schemes that are not compiled in.
+    ///
+    /// # Errors
+    /// Every mistake found in it, or the first of those that only the expanded scenario shows.
+    pub fn check(
+        document: &Document,
+        read: &mut dyn FnMut(&str) -> Result<String, String>,
+        foreign: &[&'static Scheme],
+    ) -> Result<Loaded, ScenarioError> {
+        let scenario = Scenario::check_with(document, read, foreign)?;
+        let wrong = |error: &dyn Display| ScenarioError::of_file(document.file(), &error.to_string());
+        let model = expand(&scenario, scenario.seed()).map_err(|error| wrong(&error))?;
+        run::check(&model).map_err(|error| wrong(&error))?;
+        let warnings = scenario.warnings(document, &model).map_err(|error| wrong(&error))?;
+        let cut_short = scenario.cut_short(document, &model).map_err(|error| wrong(&error))?;
+        Ok(Loaded { scenario, warnings, cut_short, recordable: Recording::possible(&model) })
+    }
+}
