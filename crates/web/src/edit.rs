@@ -1,8 +1,12 @@
 //! Edits of scenario text: a key is set or removed, and all else stays as it was written, comments and layout too.
 //!
 //! What an edit makes anew is written as the files of `examples/` are: tables of the root, and those with names of the
-//! file's own (links, flows, cells), under headers; within them tables stand inline, or dotted where others are.
+//! file's own (links, flows, cells), under headers; within them tables stand inline, or dotted where others are. What a path
+//! means is as `--set` has it, but that names may be new.
 
+mod layout;
+
+use layout::Remains;
 use paceline_sim::scenario::{Document, Step, joined, split};
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
@@ -25,120 +29,104 @@ pub fn edit(text: &str, changes: &[Change]) -> Result<String, String> {
     })?;
     for (path, value) in changes {
         let steps = split(path).map_err(|problem| format!("{path}: {problem}"))?;
-        let value = if value.is_null() { None } else { Some(value) };
-        change(document.as_item_mut(), "", &steps, value)?;
+        let mut remains = Remains::default();
+        match value {
+            Json::Null => remove(document.as_item_mut(), &steps, &mut remains),
+            value => put(document.as_item_mut(), "", &steps, value)?,
+        }
+        remains.put_down(&mut document);
     }
     Ok(document.to_string())
 }
 
-/// Sets what lies at the end of `steps`, or removes it.
-fn change(at: &mut Item, path: &str, steps: &[Step], value: Option<&Json>) -> Result<(), String> {
-    let Some((step, rest)) = steps.split_first() else { return Ok(()) };
-    let here = joined(path, step);
-    match step {
-        Step::Index(index) => change_entry(at, &here, *index, rest, value),
-        Step::Key(key) => change_key(at, (path, &here), key, rest, value),
+/// Removes what lies at the end of `steps`, if it is there.
+fn remove(at: &mut Item, steps: &[Step], remains: &mut Remains) {
+    remains.enter(at);
+    match (steps, at) {
+        ([Step::Key(key)], table) => layout::remove(table, key, remains),
+        ([Step::Index(index)], Item::Value(Value::Array(array))) => layout::remove_entry(array, *index),
+        ([Step::Index(index)], Item::ArrayOfTables(tables)) if *index < tables.len() => {
+            tables.remove(*index);
+        }
+        ([Step::Key(key), rest @ ..], table) => {
+            if let Some(child) = table.as_table_like_mut().and_then(|table| table.get_mut(key)) {
+                remove(child, rest, remains);
+            }
+        }
+        ([Step::Index(index), rest @ ..], array) => {
+            // an entry is a value or a table, not an item that could be handed on
+            let _ = in_entry(array, *index, |entry| {
+                remove(entry, rest, remains);
+                Ok(())
+            });
+        }
+        _ => {}
     }
 }
 
-fn change_key(
-    at: &mut Item,
-    (path, here): (&str, &str),
-    key: &str,
-    rest: &[Step],
-    value: Option<&Json>,
-) -> Result<(), String> {
-    let header = path.is_empty() || NAMED.contains(&path);
+/// Sets what lies at the end of `steps`, which `path` leads to.
+fn put(at: &mut Item, path: &str, steps: &[Step], value: &Json) -> Result<(), String> {
+    let Some((step, rest)) = steps.split_first() else { return set(at, path, value) };
+    let here = joined(path, step);
+    match step {
+        Step::Key(key) => put_key(at, (path, &here), key, rest, value),
+        Step::Index(index) => {
+            let count = at.as_array().map(Array::len).or_else(|| at.as_array_of_tables().map(ArrayOfTables::len));
+            let Some(count) = count else { return Err(format!("{here}: there is no array here")) };
+            if *index >= count {
+                return Err(format!("{here}: the array has {count} entries, counted from 0"));
+            }
+            in_entry(at, *index, |entry| put(entry, &here, rest, value))
+        }
+    }
+}
+
+fn put_key(at: &mut Item, (path, here): (&str, &str), key: &str, rest: &[Step], value: &Json) -> Result<(), String> {
     if at.as_table_like().is_none() {
-        if value.is_none() {
-            return Ok(());
-        }
-        // as `--set` does: what is no table gives way to one
-        replace(at, Item::Value(InlineTable::new().into()));
+        // what is no table gives way to one
+        replace(at, InlineTable::new().into());
     }
-    let root = path.is_empty();
-    let inline = at.is_inline_table();
-    let dotted = at.as_table().is_some_and(Table::is_dotted);
-    let Some(table) = at.as_table_like_mut() else { return Err(format!("{here}: there is no table here")) };
-    let Some(value) = value else {
-        if rest.is_empty() {
-            remove(at, key);
-            return Ok(());
-        }
-        return table.get_mut(key).map_or(Ok(()), |child| change(child, here, rest, None));
-    };
-    if let Some(child) = table.get_mut(key).filter(|child| !child.is_none()) {
-        return if rest.is_empty() { set(child, here, value) } else { change(child, here, rest, Some(value)) };
+    let under_headers = path.is_empty() || NAMED.contains(&path);
+    let (inline, dotted) = (at.is_inline_table(), at.as_table().is_some_and(Table::is_dotted));
+    let there = at.as_table_like_mut().and_then(|table| table.get_mut(key)).filter(|child| !child.is_none());
+    if let Some(child) = there {
+        return put(child, here, rest, value);
     }
-    // what is not there yet
-    let mut child = if let Some(Step::Index(_)) = rest.first() {
-        return Err(format!("{here}: there is no array here"));
-    } else if rest.is_empty() && !(header && value.is_object()) {
+    let mut child = if rest.is_empty() && !(under_headers && !inline && !dotted && value.is_object()) {
         Item::Value(of_json(here, value)?)
-    } else if inline || !(header || dotted) {
+    } else if inline || !(under_headers || dotted) {
         Item::Value(InlineTable::new().into())
     } else {
         let mut table = Table::new();
         table.set_dotted(dotted);
-        // of `[flow.a]` the table `flow` has no header of its own
-        table.set_implicit(root && NAMED.contains(&key));
+        // `[flow.a]` needs no `[flow]`
+        table.set_implicit(path.is_empty() && NAMED.contains(&key));
         Item::Table(table)
     };
-    if rest.is_empty() {
-        if child.is_table() {
-            set(&mut child, here, value)?;
-        }
-    } else {
-        change(&mut child, here, rest, Some(value))?;
-    }
-    insert(at, key, child);
+    put(&mut child, here, rest, value)?;
+    layout::insert(at, key, child);
     Ok(())
 }
 
-fn change_entry(at: &mut Item, here: &str, index: usize, rest: &[Step], value: Option<&Json>) -> Result<(), String> {
-    let count = at.as_array().map(Array::len).or_else(|| at.as_array_of_tables().map(ArrayOfTables::len));
-    let Some(count) = count else {
-        return if value.is_none() { Ok(()) } else { Err(format!("{here}: there is no array here")) };
-    };
-    if index >= count {
-        return if value.is_none() {
-            Ok(())
-        } else {
-            Err(format!("{here}: the array has {count} entries, counted from 0"))
-        };
-    }
-    match at {
+/// Does something to an entry of an array.
+fn in_entry(array: &mut Item, index: usize, work: impl FnOnce(&mut Item) -> Result<(), String>) -> Result<(), String> {
+    match array {
         Item::Value(Value::Array(array)) => {
-            if rest.is_empty() && value.is_none() {
-                remove_entry(array, index);
-                return Ok(());
-            }
             let Some(slot) = array.get_mut(index) else { return Ok(()) };
             let mut entry = Item::Value(slot.clone());
-            match value {
-                Some(value) if rest.is_empty() => set(&mut entry, here, value)?,
-                value => change(&mut entry, here, rest, value)?,
-            }
-            if let Ok(value) = entry.into_value() {
+            work(&mut entry)?;
+            if let Item::Value(value) = entry {
                 *slot = value;
             }
         }
         Item::ArrayOfTables(tables) => {
-            if rest.is_empty() && value.is_none() {
-                tables.remove(index);
-                return Ok(());
-            }
             let Some(slot) = tables.get_mut(index) else { return Ok(()) };
-            let mut entry = Item::Table(std::mem::take(slot));
-            let done = match value {
-                Some(Json::Object(_)) if rest.is_empty() => value.map_or(Ok(()), |value| set(&mut entry, here, value)),
-                Some(_) if rest.is_empty() => Err(format!("{here}: a table under a header of its own must stay one")),
-                value => change(&mut entry, here, rest, value),
-            };
-            if let Item::Table(table) = entry {
-                *slot = table;
+            let mut entry = Item::Table(slot.clone());
+            work(&mut entry)?;
+            match entry {
+                Item::Table(table) => *slot = table,
+                _ => return Err("an entry under a header of its own must be a table".to_owned()),
             }
-            done?;
         }
         _ => {}
     }
@@ -147,34 +135,59 @@ fn change_entry(at: &mut Item, here: &str, index: usize, rest: &[Step], value: O
 
 /// Gives a place another value, in the layout of the one that it has.
 fn set(at: &mut Item, here: &str, value: &Json) -> Result<(), String> {
-    if let (Some(table), Json::Object(entries)) = (at.as_table_like(), value) {
-        let gone: Vec<String> =
-            table.iter().map(|(key, _)| key.to_owned()).filter(|key| !entries.contains_key(key)).collect();
-        for key in gone {
-            remove(at, &key);
-        }
-        for (key, value) in entries {
-            if value.is_null() {
-                return Err(no_null(&joined(here, &Step::Key(key.clone()))));
+    match value {
+        Json::Null => return Err(format!("{here}: TOML has no null")),
+        Json::Object(entries) if at.is_table_like() => {
+            let table = at.as_table_like().into_iter().flat_map(toml_edit::TableLike::iter);
+            let gone: Vec<String> =
+                table.map(|(key, _)| key.to_owned()).filter(|key| !entries.contains_key(key)).collect();
+            for key in gone {
+                layout::remove(at, &key, &mut Remains::default());
             }
-            change_key(at, (here, &joined(here, &Step::Key(key.clone()))), key, &[], Some(value))?;
+            for (key, value) in entries {
+                put(at, here, &[Step::Key(key.clone())], value)?;
+            }
+            return Ok(());
         }
-        return Ok(());
+        Json::Array(entries) => {
+            if let Some(array) = at.as_array_mut() {
+                return set_array(array, here, entries);
+            }
+        }
+        _ => {}
     }
-    if at.as_value().is_some_and(|there| is_same(there, value)) {
-        return Ok(());
+    if !at.as_value().is_some_and(|there| is_same(there, value)) {
+        replace(at, of_json(here, value)?);
     }
-    let value = of_json(here, value)?;
-    replace(at, Item::Value(value));
     Ok(())
 }
 
-/// Puts something in the place of what stands there, with the comment beside it.
-fn replace(at: &mut Item, mut with: Item) {
-    if let (Item::Value(old), Item::Value(new)) = (&*at, &mut with) {
-        *new.decor_mut() = old.decor().clone();
+/// Gives an array other entries, in the layout of those that it has.
+fn set_array(array: &mut Array, here: &str, entries: &[Json]) -> Result<(), String> {
+    for index in (entries.len()..array.len()).rev() {
+        layout::remove_entry(array, index);
     }
-    *at = with;
+    for (index, value) in entries.iter().enumerate() {
+        let here = joined(here, &Step::Index(index));
+        if let Some(slot) = array.get_mut(index) {
+            let mut entry = Item::Value(slot.clone());
+            set(&mut entry, &here, value)?;
+            if let Item::Value(value) = entry {
+                *slot = value;
+            }
+        } else {
+            layout::push_entry(array, of_json(&here, value)?);
+        }
+    }
+    Ok(())
+}
+
+/// Puts a value in the place of what stands there, with the comment beside it.
+fn replace(at: &mut Item, mut with: Value) {
+    if let Some(there) = at.as_value() {
+        *with.decor_mut() = there.decor().clone();
+    }
+    *at = Item::Value(with);
 }
 
 /// Whether a value is written already, in whatever way.
@@ -188,22 +201,18 @@ fn is_same(there: &Value, value: &Json) -> bool {
     }
 }
 
-fn no_null(here: &str) -> String {
-    format!("{here}: TOML has no null")
-}
-
 /// A value, tables inline.
 fn of_json(here: &str, value: &Json) -> Result<Value, String> {
     Ok(match value {
-        Json::Null => return Err(no_null(here)),
+        Json::Null => return Err(format!("{here}: TOML has no null")),
         Json::Bool(on) => (*on).into(),
         Json::String(text) => text.as_str().into(),
-        Json::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
-            (Some(whole), ..) => whole.into(),
-            (None, Some(_), _) => {
+        Json::Number(number) => match (number.as_i64(), number.is_u64()) {
+            (Some(whole), _) => whole.into(),
+            (None, true) => {
                 return Err(format!("{here}: `{number}` must be a number from {} to {}", i64::MIN, i64::MAX));
             }
-            (None, None, number) => number.unwrap_or(f64::NAN).into(),
+            (None, false) => number.as_f64().unwrap_or(f64::NAN).into(),
         },
         Json::Array(entries) => {
             let entry = |(index, value)| of_json(&joined(here, &Step::Index(index)), value);
@@ -219,31 +228,4 @@ fn inline(here: &str, entries: &Map<String, Json>) -> Result<InlineTable, String
         table.insert(key, of_json(&joined(here, &Step::Key(key.clone())), value)?);
     }
     Ok(table)
-}
-
-/// Adds a key behind those that a table has.
-fn insert(at: &mut Item, key: &str, child: Item) {
-    match at {
-        Item::Table(table) => {
-            table.insert(key, child);
-        }
-        Item::Value(Value::InlineTable(table)) => {
-            if let Ok(value) = child.into_value() {
-                table.insert(key, value);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Removes a key.
-fn remove(at: &mut Item, key: &str) {
-    if let Some(table) = at.as_table_like_mut() {
-        table.remove(key);
-    }
-}
-
-/// Removes an entry of an array.
-fn remove_entry(array: &mut Array, index: usize) {
-    array.remove(index);
 }
