@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from paceline import events as events
     from paceline import interval as interval
     from paceline import models
+    from paceline import playground as playground
     from paceline import plots as plots
     from paceline import realtime as realtime
     from paceline import statistics as statistics
@@ -88,6 +89,7 @@ _LATER = {
     "parameter": "foreign",
     "parse": "scenario",
     "path": "paths",
+    "playground": "",
     "plots": "",
     "realtime": "",
     "receive": "receiving",
