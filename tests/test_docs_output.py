@@ -27,7 +27,7 @@ import pytest
 
 import paceline
 from needs import require
-from paceline import _core
+from paceline import _core, playground
 
 ROOT = Path(__file__).resolve().parent.parent
 BLESS = os.environ.get("PACELINE_BLESS") == "1"
@@ -133,6 +133,7 @@ COMMANDS = (
     "examples",
     "dissector",
     "run",
+    "explore",
     "sweep",
     "merge",
     "compare",
@@ -213,6 +214,23 @@ def log_a_call(path: Path) -> None:
         shutil.copy(ROOT / "tests/calls" / log, path)
 
 
+def briefly(words: list[str]) -> str:
+    """What makes an example short that would take minutes, or go on until Ctrl-C."""
+    given = set(words)
+    match words[1]:
+        case "reproduce" if not {"--figure", "--list"} & given:
+            return " --figure 3 --runs 1"
+        case "suite" if "--specs" in given:
+            return " --runs 2"
+        case "suite" if "--over" in given:
+            return " --list"  # in real time it may be undecided too
+        case "suite" if not {"--list", "--case"} & given:
+            return f" --runs 2 --case {'wired' if words[2] == 'rfc9743' else 'flood'}"
+        case "explore" if "--list" not in given:
+            return " --no-open --for 10ms"
+    return ""
+
+
 def examples_run(command: str, where: Path, served: int) -> None:
     """The examples of a command's help run, in a directory of its own."""
     where.mkdir()
@@ -238,18 +256,11 @@ def examples_run(command: str, where: Path, served: int) -> None:
             # An interface in a namespace of its own, which ends with the command.
             made = "ip link add lan0 type veth peer name sta0; ip link set lan0 up;"
             line = f"unshare --net sh -c {shlex.quote(f'{made} {line}')}"  # noqa: PLW2901
-        # Of a whole paper one figure: all of it takes a minute.
-        whole = words[1] == "reproduce" and not {"--figure", "--list"} & set(words)
-        brief = " --figure 3 --runs 1" if whole else ""
+        brief = briefly(words)
         if words[1] == "suite" and "--specs" in words:
             (where / "sim_specs").mkdir()
             (where / "sim_specs/one.txt").write_text(SPECIFICATION)
-            brief = " --runs 2"
-        elif words[1] == "suite" and "--over" in words:
-            brief = " --list"  # in real time it takes minutes, and may be undecided
-        elif words[1] == "suite" and not {"--list", "--case"} & set(words):
-            brief = f" --runs 2 --case {'wired' if words[2] == 'rfc9743' else 'flood'}"
-        if command == "call":
+        elif command == "call":
             require("namespaces", "chromium")
             brief = ' --set "duration=4 s"'
         elif command == "call-log":
@@ -259,6 +270,9 @@ def examples_run(command: str, where: Path, served: int) -> None:
         # Nothing is fetched from elsewhere.
         here = re.sub(r" -- curl .*", " -- true", line)
         said = printed(f"{here}{brief} || echo FAILED", where, environment)
+        if command == "explore" and "--list" not in words and playground.page() is None:
+            assert "playground" in said, "what to do where the page was not built"
+            continue
         assert "FAILED" not in said, f"{line}: {said}"
 
 

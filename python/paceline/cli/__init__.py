@@ -35,6 +35,7 @@ COMMANDS: dict[str, str] = {
     "init": "examples",
     "examples": "examples",
     "run": "run",
+    "explore": "explore",
     "serve": "serve",
     "send": "send",
     "receive": "receive",

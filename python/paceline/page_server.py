@@ -1,0 +1,162 @@
+"""One page for the browser of this host: a server that knows a single address with a secret in it.
+
+It listens at 127.0.0.1 alone. A request must name the secret (a page of elsewhere cannot guess it), this host by its
+own names (a name of elsewhere that was made to mean 127.0.0.1 gets nothing), and be GET or HEAD. There is one file,
+read before the first request; no path leads to another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hmac
+import re
+import secrets
+import threading
+from collections.abc import Iterator
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+
+HOST = "127.0.0.1"
+_NAMES = (HOST, "localhost")
+_TIMEOUT_S = 10
+"""How long a client may take for its request."""
+
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        # the page's own, in it; WebAssembly is compiled there and in its workers, which are made of blobs
+        "script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:",
+        "style-src 'unsafe-inline'",
+        "worker-src blob:",
+        "img-src data: blob:",
+        "font-src data:",
+        "connect-src data: blob:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+"""What the browser lets the page do: nothing beyond itself, no request to anywhere."""
+
+
+class PageServer(ThreadingHTTPServer):
+    """Serves a page at `address`, from the start of the `with` block `running` to its end. Raises OSError if the system
+    gives no port."""
+
+    daemon_threads = True
+    # The port is a free one; on Windows this would let another program take it as well.
+    allow_reuse_address = False
+
+    def __init__(self, page: bytes) -> None:
+        self.page = page
+        self.packed = gzip.compress(page, 6, mtime=0)
+        self.token = secrets.token_urlsafe(24)
+        super().__init__((HOST, 0), _Handler)
+
+    def server_bind(self) -> None:
+        """Binds, and asks no name server for this host's name, as its base does."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = HOST, self.server_address[1]
+
+    @property
+    def address(self) -> str:
+        """Where the page is."""
+        return f"http://{HOST}:{self.server_port}/{self.token}/"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away is no matter of the terminal."""
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[PageServer]:
+        """While it lasts, requests are answered."""
+        thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.shutdown()
+            thread.join()
+            self.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request, and closes: HTTP/1.0."""
+
+    server: PageServer
+    timeout = _TIMEOUT_S
+
+    def version_string(self) -> str:
+        """The header Server, without versions."""
+        return "paceline"
+
+    def log_message(self, *_: object) -> None:
+        """The terminal is not for requests."""
+
+    def parse_request(self) -> bool:
+        """Reads the head of a request; one that is not for this page gets its refusal here."""
+        if not super().parse_request():
+            return False
+        refusal = self._refusal()
+        if refusal is None:
+            return True
+        self.send_response(refusal)
+        if refusal is HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", "GET, HEAD")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        return False
+
+    def _refusal(self) -> HTTPStatus | None:
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1 or hosts[0].lower() not in {f"{n}:{self.server.server_port}" for n in _NAMES}:
+            return HTTPStatus.FORBIDDEN
+        if self.command not in ("GET", "HEAD"):
+            return HTTPStatus.METHOD_NOT_ALLOWED
+        path = self.path.partition("?")[0]
+        # in a time that does not tell how much of it is right
+        if not hmac.compare_digest(path.encode(), f"/{self.server.token}/".encode()):
+            return HTTPStatus.NOT_FOUND
+        return None
+
+    def do_GET(self) -> None:
+        """The page."""
+        packed = accepts_gzip(",".join(self.headers.get_all("Accept-Encoding", [])))
+        body = self.server.packed if packed else self.server.page
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        if packed:
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Vary", "Accept-Encoding")
+        self.send_header("Content-Security-Policy", POLICY)
+        self.end_headers()
+        if self.command == "GET":
+            with contextlib.suppress(OSError):  # the client has had enough
+                self.wfile.write(body)
+
+    def do_HEAD(self) -> None:
+        """The head of the page."""
+        self.do_GET()
+
+    def end_headers(self) -> None:
+        """Ends the head of any answer, after what all have."""
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        super().end_headers()
+
+
+def accepts_gzip(header: str) -> bool:
+    """Whether Accept-Encoding names gzip, or anything, with a weight above zero (RFC 9110, section 12.5.3)."""
+    weights: dict[str, float] = {}
+    for one in header.lower().split(","):
+        name, _, parameters = one.partition(";")
+        found = re.search(r"\bq\s*=\s*([\d.]+)", parameters)
+        try:
+            weights[name.strip()] = float(found[1]) if found else 1.0
+        except ValueError:
+            weights[name.strip()] = 0.0
+    return weights.get("gzip", weights.get("*", 0.0)) > 0
