@@ -22,7 +22,7 @@ from paceline.errors import PacelineError, StorageError
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(paceline.__file__).resolve().parent
-FOLDERS = ("papers", "suites", "examples", "kernel-cc", "tools")
+FOLDERS = ("papers", "suites", "examples", "kernel-cc", "tools", "web/presets")
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,17 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from needs import require
+from paceline import playground
 
 ROOT = Path(__file__).resolve().parent.parent
 
-CARRIED = ("papers", "suites", "leagues", "examples", "kernel-cc", "tools")
+CARRIED = ("papers", "suites", "leagues", "examples", "kernel-cc", "tools", "web/presets")
 """What the package carries beside its code."""
 
 # Folders that must be there whole: the lock file names every crate.
@@ -123,3 +125,75 @@ def test_a_build_without_a_folder_fails_and_names_it(build_script: Path, clone: 
     (error,) = [line for line in ran.stdout.splitlines() if line.startswith("cargo::error=")]
     assert str(Path(folder)) in error
     assert "is missing" in error
+
+
+MANIFEST = """[package]
+name = "core"
+version = "0.1.0"
+edition = "2024"
+"""
+
+
+@pytest.fixture
+def small(clone: Path) -> Path:
+    """A clone whose simulator is an empty program, so that it is built in seconds; all else that packs is as it is."""
+    for name in (
+        "pyproject.toml",
+        ".gitignore",
+        *(f for f in FILES if not f.startswith(("Cargo", "pyproject"))),
+    ):
+        shutil.copy(ROOT / name, clone)
+    options = (ROOT / "pyproject.toml").read_text()
+    for ours, instead in (
+        ('module-name = "paceline._core"', 'bindings = "bin"\nmodule-name = "paceline"'),
+        ('[project.scripts]\npaceline = "paceline.cli:main"\n', ""),
+    ):
+        assert ours in options
+        options = options.replace(ours, instead)
+    (clone / "pyproject.toml").write_text(options)
+    (clone / "Cargo.toml").write_text('[workspace]\nresolver = "3"\nmembers = ["crates/*"]\n')
+    (clone / "crates/python/src").mkdir()
+    (clone / "crates/python/Cargo.toml").write_text(MANIFEST)
+    (clone / "crates/python/src/main.rs").write_text("fn main() {}\n")
+    shutil.copy(ROOT / "crates/python/build.rs", clone / "crates/python")
+    shutil.copytree(ROOT / "python/data", clone / "python/data")
+    (clone / "python/paceline").mkdir()
+    (clone / "python/paceline/__init__.py").touch()
+    subprocess.run(["cargo", "generate-lockfile", "--offline"], cwd=clone, check=True, capture_output=True)
+    # what git ignores maturin leaves out, but for what is named in `include`
+    subprocess.run(["git", "init", "--quiet"], cwd=clone, check=True)
+    return clone
+
+
+def packed(small: Path) -> tuple[set[str], set[str]]:
+    """The files of the wheel and of the source distribution, in each as from the package's folder."""
+    environment = {k: v for k, v in os.environ.items() if k != "CARGO_TARGET_DIR"}
+    command = [sys.executable, "-m", "maturin", "build", "--offline", "--sdist", "--out", "dist"]
+    made = subprocess.run(command, cwd=small, env=environment, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    (wheel,), (archive,) = small.glob("dist/*.whl"), small.glob("dist/*.tar.gz")
+    with zipfile.ZipFile(wheel) as zipped:
+        in_wheel = zipped.namelist()
+    with tarfile.open(archive) as tarred:
+        in_sdist = [name.partition("/")[2] for name in tarred.getnames()]
+    for names in (in_wheel, in_sdist):
+        assert len(set(names)) == len(names), "a file stands in it twice"
+    return set(in_wheel), set(in_sdist)
+
+
+def test_the_page_that_git_ignores_is_in_wheel_and_sources_where_it_was_built(small: Path) -> None:
+    require("maturin")
+    page = f"python/paceline/{playground.NAME}"
+    ignored = subprocess.run(["git", "check-ignore", page], cwd=small, check=False, capture_output=True)
+    assert ignored.returncode == 0, "it is no source"
+    wheel, sdist = packed(small)
+    assert "paceline/web/presets/presets.json" in wheel
+    assert {"web/presets/presets.json", "python/paceline/__init__.py"} <= sdist
+    assert not [name for name in wheel | sdist if name.endswith(playground.NAME)], (
+        "it builds without the page"
+    )
+    (small / page).write_text("<!doctype html>")
+    shutil.rmtree(small / "dist")
+    wheel, sdist = packed(small)
+    assert f"paceline/{playground.NAME}" in wheel
+    assert page in sdist

@@ -1,18 +1,19 @@
-//! Puts papers, suites, examples, the kernel's congestion controls and the dissector where the wheel is packed from, so that an
-//! installed package has them as a clone has; and gives the sources of the core a number, by which results of two of them
-//! are told apart.
+//! Puts papers, suites, leagues, examples, the playground's presets, the kernel's congestion controls and the dissector
+//! where the wheel is packed from, so that an installed package has them as a clone has; and gives the sources of the core
+//! a number, by which results of two of them are told apart.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, io};
 
 /// Folders at the root, and a file without which each is of no use.
-const FOLDERS: [(&str, &str); 6] = [
+const FOLDERS: [(&str, &str); 7] = [
     ("papers", "README.md"),
     ("suites", "README.md"),
     ("leagues", "README.md"),
     ("examples", "README.md"),
     ("kernel-cc", "cc.h"),
+    ("web/presets", "presets.json"),
     ("tools", "wireshark/paceline_tfrc.lua"),
 ];
 
