@@ -21,7 +21,7 @@ find_python() {
 fingerprint() {
     {
         printf '%s\n' "$PWD"
-        find crates python papers suites leagues examples kernel-cc tools Cargo.toml Cargo.lock pyproject.toml -type f \
+        find crates python papers suites leagues examples kernel-cc tools web/presets Cargo.toml Cargo.lock pyproject.toml -type f \
             ! -path '*/__pycache__/*' ! -name '*.so' -exec cksum {} + 2>/dev/null | LC_ALL=C sort
     } | cksum
 }
@@ -38,6 +38,15 @@ make_venv() {
     "$python" -c 'import ensurepip, venv' 2>/dev/null ||
         stop "$python has no venv module: install it (on Debian and Ubuntu the package python3-venv)."
     "$python" -m venv --clear .venv || stop "the virtual environment .venv could not be made."
+}
+
+# Builds the playground's page into python/paceline, where the machine can; all but `paceline explore` do without it, and
+# that says what is missing.
+build_page() {
+    [ -x web/build ] && command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || return 0
+    web/build >&2 && return
+    [ -f python/paceline/playground.html ] || return 0
+    echo "The playground's page could not be built anew: this is one of older sources." >&2
 }
 
 # install release: makes .venv hold a release of these sources; returns at once if it does.

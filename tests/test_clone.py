@@ -95,3 +95,57 @@ def test_a_build_that_fails_runs_nothing(clone: Path) -> None:
     assert not ran.stdout
     assert "the build failed" in ran.stderr
     assert "dev build" not in ran.stderr
+
+
+# Makes the page, as web/build does, or says why it cannot.
+BUILD = """#!/bin/sh
+echo "web/build" >>"$LOG"
+[ -z "${NO_PAGE:-}" ] || { echo 'the target is missing'; exit 1; }
+mkdir -p python/paceline && [ -f python/paceline/playground.html ] || echo page >python/paceline/playground.html
+"""
+
+
+def test_the_page_is_built_for_explore_alone_where_node_is(clone: Path) -> None:
+    """The clone's own environment is rebuilt when the page has changed, as for any other file of the package."""
+    page = clone / "python/paceline/playground.html"
+
+    def log() -> list[str]:
+        path = clone / "log"
+        found = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return found
+
+    program(clone / "web/build", BUILD)
+    bare = clone.parent / "bare"
+    bare.mkdir()
+    for tool in ("sh", "dirname", "find", "cksum", "sort", "cat", "rm"):
+        (bare / tool).symlink_to(str(shutil.which(tool)))
+    ran = call(clone, "explore", PATH=str(bare))
+    assert (ran.stdout, log()) == ("release explore\n", []), (
+        "without node the command itself says what is missing"
+    )
+
+    for name in ("node", "npm"):
+        program(clone.parent / f"bin/{name}", "#!/bin/sh\n")
+    assert call(clone, "run").stdout == "release run\n"
+    assert log() == [], "nobody else waits for it"
+
+    ran = call(clone, "explore", NO_PAGE="1")
+    assert ran.stdout == "release explore\n"
+    assert "the target is missing" in ran.stderr
+    assert "older" not in ran.stderr
+    assert log() == ["web/build"]
+
+    ran = call(clone, "explore", "--no-open")
+    assert ran.stdout == "release explore --no-open\n"
+    assert page.read_text() == "page\n"
+    first, *then = log()
+    assert first == "web/build"
+    assert any("pip install" in line for line in then), "the page is in the package"
+
+    ran = call(clone, "explore", NO_PAGE="1")
+    assert "of older sources" in ran.stderr
+    assert ran.stdout == "release explore\n"
+    assert log() == ["web/build"]
+    assert call(clone, "--dev", "explore").returncode == 0
+    assert log()[0] == "web/build"

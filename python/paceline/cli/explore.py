@@ -150,7 +150,7 @@ def _has_browser() -> bool:
 def _clone() -> Path | None:
     """The clone that this runs in, from its sources or from its environment .venv; None if there is none."""
     for root in (Path(__file__).resolve().parents[3], Path(sys.prefix).parent):
-        if root.joinpath("bootstrap.sh").is_file() and root.joinpath("crates").is_dir():
+        if all(root.joinpath(name).is_dir() for name in ("crates", "papers", "python")):
             return root
     return None
 
