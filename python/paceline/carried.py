@@ -12,7 +12,10 @@ _OF_SCENARIOS = ("examples", "papers", "suites")
 
 
 def folder(name: str) -> Path:
-    """Where "papers", "suites", "leagues", "examples", "web/presets", "kernel-cc" or "tools" lies. Raises StorageError."""
+    """Where "papers", "suites", "leagues", "examples", "web/presets", "kernel-cc" or "tools" lies.
+
+    Raises StorageError.
+    """
     here = Path(__file__).resolve().parent
     for candidate in (here.parents[1] / name, here / name):
         if candidate.is_dir():
