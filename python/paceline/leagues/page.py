@@ -13,7 +13,7 @@ from paceline.leagues.classes import Class
 from paceline.leagues.running import AFRESH, League, WorstDay
 from paceline.leagues.scoring import Standing
 from paceline.quantities import digits
-from paceline.reproduce import inline, parts
+from paceline.reproduce import inline, opening, parts
 from paceline.reproduce.numbers import plus_minus
 from paceline.reproduce.picture import Picture
 from paceline.statistics import CONFIDENCE
@@ -21,8 +21,11 @@ from paceline.statistics import CONFIDENCE
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render(league: League, pictures: dict[str, Picture], worst_files: dict[str, str]) -> str:
-    """The whole page. `worst_files` has for schemes the name of the file of their worst day."""
+def render(
+    league: League, pictures: dict[str, Picture], worst_files: dict[str, str], *, opened: bool = False
+) -> str:
+    """The whole page. `worst_files` has for schemes the name of the file of their worst day; those are links into the
+    playground too, if that lies beside the page (`opened`)."""
     styles = inline.Styles()
     overall = league.standings()
     by_class = {of.key: league.standings(of) for of in league.classes}
@@ -46,12 +49,13 @@ def render(league: League, pictures: dict[str, Picture], worst_files: dict[str, 
             for of in league.classes
         ],
         worst=[
-            _worst(league, label, day, worst_files[label])
+            _worst(day, label, worst_files[label], opened)
             for label, day in sorted(league.worst.items(), key=lambda pair: -pair[1].behind)
         ],
         gap=_gap(league),
         real_time=parts.real_words(league.real),
         afresh=AFRESH,
+        opened=opened,
         seeds=[league.seed, league.seed + league.rounds - 1],
         provenance=files.provenance(),
         **parts.frame(pictures, {}, styles),
@@ -134,9 +138,9 @@ def _matrix(
     return rows
 
 
-def _worst(league: League, label: str, day: WorstDay, file: str) -> dict[str, str]:
-    scenario = day.game.draw.drawn
-    drawn = [f"{path} = {_short(value)}" for path, value in scenario.items()]
+def _worst(day: WorstDay, label: str, file: str, opened: bool) -> dict[str, str]:
+    drawn = [f"{path} = {_short(value)}" for path, value in day.game.draw.drawn.items()]
+    link = opening.of_scenario(day.game.point.scenario) if opened else opening.Opening()
     return {
         "scheme": label,
         "class": day.game.of.title,
@@ -148,6 +152,8 @@ def _worst(league: League, label: str, day: WorstDay, file: str) -> dict[str, st
         "drawn": "; ".join(drawn),
         "file": file,
         "command": f"paceline run {file}",
+        "href": link.href,
+        "closed": link.why,
     }
 
 

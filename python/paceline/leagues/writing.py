@@ -12,7 +12,7 @@ from paceline.errors import PacelineWarning
 from paceline.leagues import clouds, page
 from paceline.leagues.running import League
 from paceline.relocated import text_from
-from paceline.reproduce import figures
+from paceline.reproduce import figures, opening
 from paceline.scenario import load
 
 KIND = "league"
@@ -25,8 +25,8 @@ def begin(out: Path) -> None:
 
 
 def write(league: League, out: Path) -> Path:
-    """Writes tables, figures, the scenarios of the worst days, manifest.json and the page; returns the page's path.
-    Raises StorageError."""
+    """Writes tables, figures, the scenarios of the worst days, manifest.json and the page, with the playground beside
+    it where that was built; returns the page's path. Raises StorageError."""
     for folder in ("figures", "worst"):
         files.make_directory(out / folder)
         # of another league that was there
@@ -44,7 +44,7 @@ def write(league: League, out: Path) -> Path:
     worst = _write_worst(league, out / "worst")
     files.write_json(out / "manifest.json", manifest(league) | files.provenance())
     path = out / "index.html"
-    files.write_whole(path, page.render(league, pictures, worst))
+    files.write_whole(path, page.render(league, pictures, worst, opened=opening.put_beside(out)))
     return path
 
 

@@ -102,6 +102,7 @@ def _study_view(
     pictures: dict[str, Picture],
     names: dict[Place, str],
     styles: Styles,
+    opened: bool,
 ) -> dict[str, Any]:
     labels = {s.key: s.label for s in study.series}
     claims = [_claim_row(r, labels) for r in reproduction.results if r.claim.study == study.key]
@@ -122,7 +123,7 @@ def _study_view(
         "counts": _counts(claims),
         "axis": study.axis_label,
         "metrics": parts.metric_heads(reproduction, shown),
-        "points": parts.point_rows(reproduction, study, shown, names),
+        **parts.point_rows(reproduction, study, shown, names, opened=opened),
         "gaps": _gap_rows(reproduction, study),
     }
 
@@ -153,13 +154,18 @@ def _key_figure(
     return None
 
 
-def render(reproduction: Reproduction, pictures: dict[str, Picture] | None = None) -> str:
-    """The whole page, with figures that are drawn already or drawn for it."""
+def render(
+    reproduction: Reproduction, pictures: dict[str, Picture] | None = None, *, opened: bool = False
+) -> str:
+    """The whole page, with figures that are drawn already or drawn for it; with links into the playground if that lies
+    beside it (`opened`)."""
     paper = reproduction.paper
     drawn = figures.draw_all(reproduction) if pictures is None else pictures
     names = parts.row_names(reproduction)
     styles = inline.Styles()
-    studies = [_study_view(reproduction, study, drawn, names, styles) for study in reproduction.studies()]
+    studies = [
+        _study_view(reproduction, study, drawn, names, styles, opened) for study in reproduction.studies()
+    ]
     # What runs in real time alone has nothing on a page without it.
     studies = [s for s in studies if s["plots"] or s["claims"] or s["points"]]
     main, others = _parted(studies)
@@ -189,5 +195,6 @@ def render(reproduction: Reproduction, pictures: dict[str, Picture] | None = Non
         real_time=parts.real_words(reproduction.real),
         workers=reproduction.workers,
         figure=reproduction.figure,
+        opened=opened,
         **parts.frame(drawn, names, styles),
     )

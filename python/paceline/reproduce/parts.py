@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from paceline.reproduce import figures, inline, measure, points
+from paceline.reproduce import figures, inline, measure, opening, points
 from paceline.reproduce.inline import Styles
 from paceline.reproduce.numbers import number, plus_minus
 from paceline.reproduce.paper import Plot, Study
@@ -35,13 +35,18 @@ def row_names(reproduction: Reproduction) -> dict[Place, str]:
 
 
 def point_rows(
-    reproduction: Reproduction, study: Study, metrics: list[str], names: dict[Place, str]
-) -> list[dict[str, Any]]:
-    """The points of a study that were run, with these metrics and the command of each."""
+    reproduction: Reproduction, study: Study, metrics: list[str], names: dict[Place, str], *, opened: bool
+) -> dict[str, Any]:
+    """`points`, those of a study that were run, with these metrics and the command of each; and of a page with the
+    playground beside it, where the points are `opened`, their links, and `closed`, why some have none."""
     rows = []
+    closed: dict[str, None] = {}
     for place, series, level in points.places(study):
         measured = reproduction.values.get(place)
         if measured:
+            link = opening.of_point(reproduction, study, place) if opened else opening.Opening()
+            if link.why:
+                closed[link.why] = None
             rows.append(
                 {
                     "name": names[place],
@@ -49,9 +54,10 @@ def point_rows(
                     "series": series.label,
                     "cells": [plus_minus(measure.mean(measured[key])) for key in metrics],
                     "command": points.command(reproduction.paper, study, place, reproduction.runs),
+                    "href": link.href,
                 }
             )
-    return rows
+    return {"points": rows, "closed": list(closed)}
 
 
 def shown_metrics(reproduction: Reproduction, study: Study) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paceline import files
 from paceline.errors import PacelineError
-from paceline.reproduce import figures, page, tables
+from paceline.reproduce import figures, opening, page, tables
 from paceline.reproduce.paper import Paper
 from paceline.reproduce.reproduction import Reproduction
 from paceline.spoken import option
@@ -47,8 +47,8 @@ def check_whole(out: Path, paper: Paper, figure: str | None, runs: int, *, real:
 
 
 def write(reproduction: Reproduction, out: Path) -> Path:
-    """Writes figures (SVG, PNG), tables (Parquet, CSV), manifest.json and the page; returns the page's path.
-    Raises StorageError."""
+    """Writes figures (SVG, PNG), tables (Parquet, CSV), manifest.json and the page, with the playground beside it
+    where that was built; returns the page's path. Raises StorageError."""
     for folder in ("figures", "tables"):
         files.make_directory(out / folder)
     tables.write(reproduction, out / "tables")
@@ -70,5 +70,5 @@ def write(reproduction: Reproduction, out: Path) -> Path:
         },
     )
     path = out / "index.html"
-    files.write_whole(path, page.render(reproduction, pictures))
+    files.write_whole(path, page.render(reproduction, pictures, opened=opening.put_beside(out)))
     return path

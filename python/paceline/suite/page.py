@@ -16,8 +16,9 @@ from paceline.suite.verdict import Outcome
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render(result: Result, pictures: dict[str, Picture] | None = None) -> str:
-    """The whole page, with figures that are drawn already or drawn for it."""
+def render(result: Result, pictures: dict[str, Picture] | None = None, *, opened: bool = False) -> str:
+    """The whole page, with figures that are drawn already or drawn for it; with links into the playground if that lies
+    beside it (`opened`)."""
     suite, made = result.suite, result.made
     drawn = figures.draw_all(made) if pictures is None else pictures
     names, styles = parts.row_names(made), inline.Styles()
@@ -28,7 +29,7 @@ def render(result: Result, pictures: dict[str, Picture] | None = None) -> str:
             "asks": section.asks,
             "later": section.later,
             "cases": [
-                _case(result, case, drawn, names, styles)
+                _case(result, case, drawn, names, styles, opened)
                 for case in suite.cases
                 if case.section == section.key
             ],
@@ -50,12 +51,18 @@ def render(result: Result, pictures: dict[str, Picture] | None = None) -> str:
         workers=made.workers,
         scenarios=made.scenarios,
         real_time=parts.real_words(made.real),
+        opened=opened,
         **parts.frame(drawn, names, styles),
     )
 
 
 def _case(
-    result: Result, case: Case, drawn: dict[str, Picture], names: dict[Place, str], styles: inline.Styles
+    result: Result,
+    case: Case,
+    drawn: dict[str, Picture],
+    names: dict[Place, str],
+    styles: inline.Styles,
+    opened: bool,
 ) -> dict[str, Any]:
     study = result.made.paper.studies.get(case.key)
     answers = result.of(case)
@@ -80,7 +87,11 @@ def _case(
         "rows": _rows(answers),
         "axis": study.axis_label if study else "",
         "metrics": parts.metric_heads(result.made, metrics),
-        "points": parts.point_rows(result.made, study, metrics, names) if study else [],
+        **(
+            parts.point_rows(result.made, study, metrics, names, opened=opened)
+            if study
+            else {"points": [], "closed": []}
+        ),
         "commands": [answer.command for answer in answers],
     }
 

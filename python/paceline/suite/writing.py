@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paceline import files
-from paceline.reproduce import figures, tables
+from paceline.reproduce import figures, opening, tables
 from paceline.suite import junit, page, report
 from paceline.suite.running import Result
 from paceline.suite.suite import Subject, Suite
@@ -34,8 +34,8 @@ def _manifest(suite: Suite, subjects: Sequence[Subject], runs: int) -> dict[str,
 
 
 def write(result: Result, out: Path) -> Path:
-    """Writes figures, tables, report.md, junit.xml, verdicts.json, manifest.json and the page; returns the page's path.
-    Raises StorageError."""
+    """Writes figures, tables, report.md, junit.xml, verdicts.json, manifest.json and the page, with the playground
+    beside it where that was built; returns the page's path. Raises StorageError."""
     for folder in ("figures", "tables"):
         files.make_directory(out / folder)
     tables.write(result.made, out / "tables")
@@ -51,7 +51,7 @@ def write(result: Result, out: Path) -> Path:
         | result.made.provenance,
     )
     path = out / "index.html"
-    files.write_whole(path, page.render(result, pictures))
+    files.write_whole(path, page.render(result, pictures, opened=opening.put_beside(out)))
     return path
 
 

@@ -102,7 +102,9 @@
       name.textContent = `${text.split(": ")[0]}: `;
       const command = document.createElement("code");
       command.textContent = code.textContent;
-      picked.replaceChildren(name, command);
+      const link = document.querySelector(`#${row} a.to-playground`);
+      const parts = link ? [name, command, " ", link.cloneNode(true)] : [name, command];
+      picked.replaceChildren(...parts);
     }
 
     // Right and left along a line, down and up from line to line.
