@@ -336,6 +336,7 @@ def test_the_command_prints_and_ends_as_others_do(tmp_path: Path) -> None:
     assert shown.returncode == 0, shown.stderr
     assert "made smaller" in shown.stdout
     assert "Shown at 5 %" in shown.stdout
+    assert "  paceline explore out/hunt-x/find-1.toml\n" in shown.stdout
     assert (tmp_path / "out" / "hunt-x" / "find-1.toml").is_file()
     document = json.loads(called(*over, "--worst", "rtt_mean_s[mine]", "--json").stdout)
     assert document["finds"][0]["shown"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paceline import playground
 from paceline.cli import documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import AsJson, ExecutorName, File, Set, Workers, span
@@ -154,7 +155,9 @@ def show(found: Hunt, directory: Path) -> None:
         layout.show(console, tables(found, find))
         layout.say(console, verdict(found, find))
         if find.file is not None:
-            layout.say(console, f"  {shlex.join(['paceline', 'run', str(find.file)])}")
+            commands = ["run"] if playground.unplayable(find.scenario) else ["run", "explore"]
+            for command in commands:
+                layout.say(console, f"  {shlex.join(['paceline', command, str(find.file)])}")
     layout.note(console, found.notes)
     layout.say(console, f"\nTries (Parquet, CSV) and hunt.svg are in {directory}.")
 
