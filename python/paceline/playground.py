@@ -62,6 +62,8 @@ class Preset:
     title: str
     question: str
     """What it answers."""
+    file: Path
+    """Its scenario: one of its own, an example, or a point of a paper."""
 
 
 def page() -> Path | None:
@@ -75,15 +77,18 @@ def presets() -> dict[str, Preset]:
     path = folder("web/presets") / "presets.json"
     try:
         listed: Any = json.loads(files.read_text(path))
-        found = [Preset(one["name"], one["title"], one["question"]) for one in listed]
+        found = [Preset(one["name"], one["title"], one["question"], _file(one)) for one in listed]
     except (ValueError, KeyError, TypeError) as error:
         raise StorageError(f"{path}: a list of tables with name, title and question is needed") from error
     return {one.name: one for one in found}
 
 
-def preset_file(name: str) -> Path:
-    """The scenario file of a preset. Raises StorageError where presets are not installed."""
-    return folder("web/presets") / f"{name}.toml"
+def _file(preset: Mapping[str, str]) -> Path:
+    elsewhere = preset.get("file")
+    if elsewhere is None:
+        return folder("web/presets") / f"{preset['name']}.toml"
+    top, _, rest = elsewhere.partition("/")
+    return folder(top) / rest
 
 
 @checked(traces=FLAG)

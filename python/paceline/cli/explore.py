@@ -109,7 +109,7 @@ def _fragment(what: str | None, runs: int, changes: dict[str, str]) -> str:
             )
         if not changes:
             return playground.of_preset(what, runs)
-        return _of_scenario(load(playground.preset_file(what), changes), runs)
+        return _of_scenario(load(known[what].file, changes), runs)
     return _of_scenario(_changed(Path(what), changes), runs)
 
 
