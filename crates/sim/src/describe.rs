@@ -1,5 +1,6 @@
 //! What can be written in a scenario, and which models there are, as JSON: for every front end the same.
 
+use crate::scenario::rules_machine::tells_frames;
 use paceline_control::models::catalog::{Argument, Default, MODELS, Model};
 use paceline_control::{Idle, Kind, Parameter, Profile, Scheme, Setting};
 use serde_json::{Value, json};
@@ -20,7 +21,15 @@ pub fn scheme(scheme: &Scheme) -> Value {
     let parameters: Vec<Value> = scheme.parameters.iter().map(|p| parameter(scheme, p)).collect();
     let machine = scheme.machine.name();
     let (name, summary, source) = (scheme.name, scheme.summary, scheme.source);
-    json!({ "name": name, "summary": summary, "source": source, "machine": machine, "params": parameters })
+    let frames = tells_frames(scheme);
+    json!({
+        "name": name,
+        "summary": summary,
+        "source": source,
+        "machine": machine,
+        "frames": frames,
+        "params": parameters,
+    })
 }
 
 /// A parameter's value as a scenario has it.

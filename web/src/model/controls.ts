@@ -47,6 +47,8 @@ export interface Scheme {
   summary: string;
   source: string;
   machine: string;
+  /** Whether it can carry an encoder's frames. */
+  frames: boolean;
 }
 
 const FULL_PACKET_BITS = 1500 * 8;
@@ -193,12 +195,11 @@ const MACHINES: Record<string, string> = {
   udp: "no control",
 };
 
-/** On which machines an application can ride. */
-function machinesFor(app: string): string[] {
-  if (app === "web" || app === "stream") return ["tcp"];
-  if (app === "encoder") return ["rtp", "tfrc"];
-  if (app === "ftp") return ["tcp", "tfrc", "acks"];
-  return ["udp", "tcp", "tfrc", "acks"];
+/** Whether an application can ride on a scheme. */
+function fits(app: string, { machine, frames }: Scheme): boolean {
+  if (app === "web" || app === "stream") return machine === "tcp";
+  if (app === "encoder") return frames;
+  return machine !== "rtp" && (app !== "ftp" || machine !== "udp");
 }
 
 /** The rate that an application has of its own. */
@@ -215,8 +216,7 @@ function flowGroup(name: string, flow: Table, duration: number, schemes: Scheme[
   const app = table(flow.app) ?? {};
   const kind = String(app.kind ?? "ftp");
   const cc = String(flow.cc);
-  const fits = machinesFor(kind);
-  const offered = schemes.filter((scheme) => fits.includes(scheme.machine) || scheme.name === cc);
+  const offered = schemes.filter((scheme) => fits(kind, scheme) || scheme.name === cc);
   const controls: Control[] = [];
   controls.push({
     kind: "choice",

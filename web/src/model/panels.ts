@@ -23,6 +23,8 @@ export interface Panel {
   lines: Line[];
   /** Levels to compare with: a link's rate, a queue's limit. */
   marks: { label: string; value: number }[];
+  /** Lines of curves that are held, to compare with. */
+  held: Line[];
 }
 
 /** More lines than these are drawn together, one for all flows alike. */
@@ -290,7 +292,18 @@ export function panelsOf(described: Described, runs: Run[], every_s: number): Pa
     if (lines.length === 0 || !lines.some((line) => line.y.some((value) => !Number.isNaN(value)))) continue;
     lines.sort((a, b) => (a.colour ?? -1) - (b.colour ?? -1));
     const time_s = new Float64Array(lines[0]?.y.length ?? 0).map((_, row) => row * every_s * bin);
-    panels.push({ id: spec.id, title: spec.title, unit: spec.unit, time_s, lines, marks: marksOf(described, spec.id) });
+    panels.push({ id: spec.id, title: spec.title, unit: spec.unit, time_s, lines, marks: marksOf(described, spec.id), held: [] });
   }
   return panels;
+}
+
+/** The panels with the curves of others behind theirs, at their times. */
+export function behind(panels: Panel[], held: Panel[]): Panel[] {
+  return panels.map((panel) => {
+    const other = held.find((one) => one.id === panel.id);
+    if (!other) return panel;
+    const step = (other.time_s[1] ?? 1) - (other.time_s[0] ?? 0);
+    const moved = (values: Float64Array) => panel.time_s.map((time) => values[Math.round(time / step)] ?? Number.NaN);
+    return { ...panel, held: other.lines.map(({ label, colour, dashed, y }) => ({ label, colour, dashed, y: moved(y) })) };
+  });
 }

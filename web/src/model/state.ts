@@ -6,7 +6,7 @@ import { Pool } from "../core/pool.ts";
 import type { Described, Mistake, Refused, Run } from "../core/protocol.ts";
 import { readAddress, writeAddress } from "./address.ts";
 import { type Change, groupsOf, queueKinds, type Scheme } from "./controls.ts";
-import { panelsOf, recordingOf } from "./panels.ts";
+import { behind, type Panel, panelsOf, recordingOf } from "./panels.ts";
 import { PRESETS, type Preset, presetOf } from "./presets.ts";
 import { alternatives, changed, type Found, reason } from "./why.ts";
 import { wordsOf } from "./words.ts";
@@ -57,7 +57,15 @@ export const version = signal("");
 export const groups = computed(() =>
   described.value ? groupsOf(described.value, schemes.value, queueKinds(schema.value)) : { network: [], flows: [] },
 );
-export const panels = computed(() => (shown.value ? panelsOf(shown.value.described, shown.value.runs, shown.value.every_s) : []));
+/** Curves that are held behind the others, to compare with. */
+export const held = signal<Panel[]>([]);
+const drawn = computed(() => (shown.value ? panelsOf(shown.value.described, shown.value.runs, shown.value.every_s) : []));
+export const panels = computed(() => behind(drawn.value, held.value));
+
+/** Holds the curves as they are, or lets them go. */
+export function hold(): void {
+  held.value = held.value.length > 0 ? [] : drawn.value;
+}
 
 export const sentences = computed(() => (shown.value ? wordsOf(shown.value.described, shown.value.runs) : []));
 /** Why a flow fares badly, by its name, once that is known. */
@@ -111,6 +119,7 @@ export function open(scenario: string, from: Preset | undefined, with_files: Rec
     preset.value = from;
     files.value = with_files;
     runs.value = seeds;
+    held.value = [];
     zoom.value = undefined;
     cursor_s.value = undefined;
   });

@@ -1,7 +1,7 @@
 /** The page: controls, plots with what they show in words, and the text. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { changed_at, described, embedded, link, panels, preset, status, zoom } from "../model/state.ts";
+import { changed_at, described, embedded, held, hold, link, panels, preset, status, zoom } from "../model/state.ts";
 import { Chart } from "./Chart.tsx";
 import { Controls } from "./Controls.tsx";
 import { Editor } from "./Editor.tsx";
@@ -31,6 +31,11 @@ function Plots() {
       {panels.value.map((panel) => (
         <Chart key={panel.id} panel={panel} height={embedded.value ? EMBEDDED_HEIGHT : HEIGHT} />
       ))}
+      {!embedded.value && panels.value.length > 0 && (
+        <button type="button" class="hold small" aria-pressed={held.value.length > 0} onClick={hold} title="Keeps these curves behind those to come, to compare with">
+          {held.value.length > 0 ? "Let the held curves go" : "Hold these curves"}
+        </button>
+      )}
       {zoom.value && (
         <button
           type="button"

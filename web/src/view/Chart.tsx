@@ -20,7 +20,8 @@ function dataOf(panel: Panel): uPlot.AlignedData {
   const blank = (values: Float64Array) => Array.from(values, (value) => (Number.isNaN(value) ? null : value));
   const edges = panel.lines.flatMap((line) => (line.low && line.high ? [blank(line.high), blank(line.low)] : []));
   const marks = panel.marks.map((mark) => Array.from(panel.time_s, () => mark.value));
-  return [Array.from(panel.time_s), ...panel.lines.map((line) => blank(line.y)), ...edges, ...marks] as uPlot.AlignedData;
+  const held = panel.held.map((line) => blank(line.y));
+  return [Array.from(panel.time_s), ...panel.lines.map((line) => blank(line.y)), ...edges, ...marks, ...held] as uPlot.AlignedData;
 }
 
 function optionsOf(panel: Panel, from: Look, width: number, height: number): uPlot.Options {
@@ -37,10 +38,13 @@ function optionsOf(panel: Panel, from: Look, width: number, height: number): uPl
   for (const mark of panel.marks) {
     series.push({ label: mark.label, stroke: from.text, width: 1, dash: [2, 4], points: { show: false }, scale: "y" });
   }
+  for (const line of panel.held) {
+    series.push({ stroke: `${strokeOf(line, from)}80`, width: 1, dash: [3, 3], points: { show: false } });
+  }
   const last = panel.time_s.at(-1) ?? 1;
   const axis = { stroke: from.text, grid: { stroke: from.grid, width: 1 }, ticks: { stroke: from.grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
   // A limit that nothing comes near would press the curves onto the floor.
-  const most = panel.lines.reduce((top, line) => Math.max(top, ...finite(line.high ?? line.y)), 0);
+  const most = [...panel.lines, ...panel.held].reduce((top, line) => Math.max(top, greatest(line.high ?? line.y)), 0);
   const marked = panel.marks.reduce((top, mark) => (mark.value <= 3 * most ? Math.max(top, mark.value) : top), most);
   // What had waited for a lost packet is delivered in one instant, at many times the link's rate: that peak leaves the plot.
   const [link] = panel.id === "rate" ? panel.marks : [];
@@ -90,15 +94,15 @@ function optionsOf(panel: Panel, from: Look, width: number, height: number): uPl
   };
 }
 
-function finite(values: Float64Array): number[] {
+function greatest(values: Float64Array): number {
   let top = 0;
   for (const value of values) if (value > top) top = value;
-  return [top];
+  return top;
 }
 
 /** What makes a new plot necessary: other lines, other colours. */
 const shapeOf = (panel: Panel, from: Look) =>
-  JSON.stringify([panel.lines.map((line) => [line.label, line.colour, line.dashed, line.low !== undefined]), panel.marks.map((mark) => mark.label), from.page]);
+  JSON.stringify([panel.lines.map((line) => [line.label, line.colour, line.dashed, line.low !== undefined]), panel.marks.map((mark) => mark.label), panel.held.map((line) => line.colour ?? -1), from.page]);
 
 function Values({ panel }: { panel: Panel }) {
   const at = cursor_s.value;

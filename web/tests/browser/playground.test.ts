@@ -91,6 +91,27 @@ test("every control of a preset leads to a scenario that runs", async () => {
   await page.context().close();
 }, 90_000);
 
+test("held curves stay behind the new ones", async () => {
+  const { page } = await opened(browser, "#preset=two-tcps");
+  const step = () =>
+    changing(page, async () => {
+      await page.locator('[data-path="link.bottleneck.delay"]').focus();
+      await page.keyboard.press("ArrowRight");
+    });
+  await step();
+  const alone = await picture(page, "window");
+  await changing(page, () => page.locator('[data-path="preset"]').selectOption("film"));
+  await changing(page, () => page.locator('[data-path="preset"]').selectOption("two-tcps"));
+  await page.getByRole("button", { name: "Hold these curves" }).click();
+  await step();
+  expect(await picture(page, "window")).not.toBe(alone);
+  await page.getByRole("button", { name: "Let the held curves go" }).click();
+  await page.waitForFunction(() => document.querySelector(".hold")?.textContent === "Hold these curves");
+  await page.locator("h1").click();
+  expect(await picture(page, "window")).toBe(alone);
+  await page.context().close();
+});
+
 test("flows are added and removed", async () => {
   const { page } = await opened(browser, "#preset=two-tcps");
   const add = page.getByLabel("Add a flow");

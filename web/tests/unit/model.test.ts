@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { packed, readAddress, unpacked, writeAddress } from "../../src/model/address.ts";
 import { bufferSeconds, key } from "../../src/model/controls.ts";
 import { csvOf, svgOf, ticks } from "../../src/model/export.ts";
-import type { Panel } from "../../src/model/panels.ts";
+import { behind, type Panel } from "../../src/model/panels.ts";
 import { bitsPerSecond, bytes, digits, packets, rateText, seconds, share, shareText, spanText } from "../../src/model/quantities.ts";
 import { interval, median, tOf } from "../../src/model/statistics.ts";
 import { about, at, type Node, placeIn } from "../../src/view/schema.ts";
@@ -95,6 +95,7 @@ const panel: Panel = {
   time_s: new Float64Array([0, 1, 2]),
   lines: [{ label: 'a, "b" & c', colour: 0, dashed: false, y: new Float64Array([1, Number.NaN, 3]) }],
   marks: [],
+  held: [],
 };
 const look = { colours: ["#123456"], text: "#000", grid: "#eee", page: "#fff" };
 
@@ -105,6 +106,12 @@ test("a panel's files have its numbers, with their letters escaped", () => {
   // two strokes: the row without a value parts them
   expect(svg.match(/fill="none" stroke="#123456"/g)).toHaveLength(1);
   expect(/<path d="(M[^"]*)" fill="none"/.exec(svg)?.[1]?.match(/M/g)).toHaveLength(2);
+});
+
+test("held curves are moved to the times of the new ones", () => {
+  const coarse = { ...panel, time_s: new Float64Array([0, 2]), lines: [{ ...(panel.lines[0] as (typeof panel.lines)[0]), y: new Float64Array([5, 7]) }] };
+  expect([...(behind([panel], [coarse])[0]?.held[0]?.y ?? [])]).toEqual([5, 7, 7]);
+  expect(behind([panel], [{ ...coarse, id: "queue" }])[0]?.held).toEqual([]);
 });
 
 test("ticks are round and inside", () => {

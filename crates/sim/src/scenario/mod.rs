@@ -29,7 +29,7 @@ mod resolve;
 pub mod rtp;
 mod rules;
 mod rules_cell;
-mod rules_machine;
+pub(crate) mod rules_machine;
 mod rules_network;
 pub mod values;
 mod walk;

@@ -22,8 +22,8 @@ pub(super) fn no_frames(scheme: &Scheme) -> String {
     )
 }
 
-/// Whether a scheme's machine tells which packets are a video frame's.
-fn tells_frames(scheme: &Scheme) -> bool {
+/// Whether a scheme's machine tells which packets are a video frame's, so that it can carry an `encoder`.
+pub(crate) fn tells_frames(scheme: &Scheme) -> bool {
     let one = || TfrcController::new(scheme, Profile::Rfc, &[]).is_ok_and(|tfrc| !tfrc.settings().several);
     scheme.machine == Machine::Rtp || scheme.machine == Machine::Tfrc && one()
 }
