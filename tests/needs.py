@@ -83,6 +83,21 @@ def _maturin() -> str | None:
     return None if importlib.util.find_spec("maturin") else "needs maturin (pip install maturin)"
 
 
+def _node() -> str | None:
+    if shutil.which("node") is None:
+        return "needs node (package nodejs)"
+    asked = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False)
+    version = asked.stdout.strip().removeprefix("v").split(".")[0]
+    return (
+        None if version.isdigit() and int(version) >= 20 else f"needs node 20, and has {asked.stdout.strip()}"
+    )
+
+
+def _wasm() -> str | None:
+    built = Path(__file__).resolve().parent.parent / "web/pkg/paceline_web_bg.wasm"
+    return None if built.exists() else "needs the simulator for browsers (web/build --wasm)"
+
+
 def unprivileged(*command: str) -> list[str]:
     """The command as a user without privileges runs it: a name of one's own in a user namespace is enough for root."""
     if os.geteuid() != 0:
@@ -190,6 +205,8 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "maturin": _maturin,
     "jq": _jq,
     "groff": _groff,
+    "node": _node,
+    "wasm": _wasm,
     "iperf3": _iperf3,
     "shaper": _shaper,
     "namespaces": _namespaces,

@@ -92,9 +92,10 @@ fn put_key(at: &mut Item, (path, here): (&str, &str), key: &str, rest: &[Step], 
     if let Some(child) = there {
         return put(child, here, rest, value);
     }
-    let mut child = if rest.is_empty() && !(under_headers && !inline && !dotted && value.is_object()) {
+    let header = under_headers && !inline && !dotted;
+    let mut child = if rest.is_empty() && (!value.is_object() || !header) {
         Item::Value(of_json(here, value)?)
-    } else if inline || !(under_headers || dotted) {
+    } else if !header && !dotted {
         Item::Value(InlineTable::new().into())
     } else {
         let mut table = Table::new();
