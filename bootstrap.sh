@@ -42,7 +42,7 @@ make_venv() {
 
 # Builds the playground's page into python/paceline, where the machine can; all but `paceline explore` do without it, and
 # that says what is missing.
-build_page() {
+build_playground() {
     [ -x web/build ] && command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || return 0
     web/build >&2 && return
     [ -f python/paceline/playground.html ] || return 0
