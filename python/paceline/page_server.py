@@ -2,7 +2,7 @@
 
 It listens at 127.0.0.1 alone. A request must name the secret (a page of elsewhere cannot guess it), this host by its
 own names (a name of elsewhere that was made to mean 127.0.0.1 gets nothing), and be GET or HEAD. There is one file,
-read before the first request; no path leads to another.
+read before the first request, and a second address that leads to it; no path leads to another.
 """
 
 from __future__ import annotations
@@ -42,15 +42,17 @@ POLICY = "; ".join(
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves a page at `address`, from the start of the `with` block `running` to its end. Raises OSError if the system
-    gives no port."""
+    """Serves a page at `address`, from the start of the `with` block `running` to its end. `opening` leads there too,
+    and on to a fragment of the page: it is short, as systems want it of an address to open. Raises OSError if the
+    system gives no port."""
 
     daemon_threads = True
     # The port is a free one; on Windows this would let another program take it as well.
     allow_reuse_address = False
 
-    def __init__(self, page: bytes) -> None:
+    def __init__(self, page: bytes, fragment: str = "") -> None:
         self.page = page
+        self.fragment = fragment
         self.packed = gzip.compress(page, 6, mtime=0)
         self.token = secrets.token_urlsafe(24)
         super().__init__((HOST, 0), _Handler)
@@ -64,6 +66,11 @@ class PageServer(ThreadingHTTPServer):
     def address(self) -> str:
         """Where the page is."""
         return f"http://{HOST}:{self.server_port}/{self.token}/"
+
+    @property
+    def opening(self) -> str:
+        """What leads to the fragment."""
+        return f"{self.address}open"
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away is no matter of the terminal."""
@@ -114,14 +121,23 @@ class _Handler(BaseHTTPRequestHandler):
             return HTTPStatus.FORBIDDEN
         if self.command not in ("GET", "HEAD"):
             return HTTPStatus.METHOD_NOT_ALLOWED
-        path = self.path.partition("?")[0]
         # in a time that does not tell how much of it is right
-        if not hmac.compare_digest(path.encode(), f"/{self.server.token}/".encode()):
+        path, known = self._path().encode(), f"/{self.server.token}/"
+        if not any(hmac.compare_digest(path, f"{known}{last}".encode()) for last in ("", "open")):
             return HTTPStatus.NOT_FOUND
         return None
 
+    def _path(self) -> str:
+        return self.path.partition("?")[0]
+
     def do_GET(self) -> None:
-        """The page."""
+        """The page, or the way to it."""
+        if self._path().endswith("/open"):
+            self.send_response(HTTPStatus.FOUND)
+            self.send_header("Location", f"/{self.server.token}/#{self.server.fragment}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         packed = accepts_gzip(",".join(self.headers.get_all("Accept-Encoding", [])))
         body = self.server.packed if packed else self.server.page
         self.send_response(HTTPStatus.OK)

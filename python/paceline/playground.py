@@ -27,7 +27,7 @@ from paceline.scenario import ScenarioLike, load
 NAME = "playground.html"
 """What the page is called, in the package and beside the pages that link to it."""
 LONGEST = 64_000
-"""The most characters of a link: what a browser takes, also as an argument of its command."""
+"""The most characters of a link: browsers take some more."""
 MOST_RUNS = 1000
 _LARGEST = 64 << 20
 """The most bytes that a link may unfold to."""

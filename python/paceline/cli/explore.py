@@ -70,11 +70,11 @@ def explore(
     if page is None:
         raise StorageError(missing(_clone()))
     try:
-        server = PageServer(page.read_bytes())
+        server = PageServer(page.read_bytes(), fragment)
     except OSError as error:
         raise StorageError(f"the playground cannot be served: {error.strerror or error}") from error
     with server.running():
-        _open(server.address + (f"#{fragment}" if fragment else ""), server.address, no_open)
+        _open(server, no_open)
         end = None if until_s is None else time.monotonic() + until_s
         while end is None or time.monotonic() < end:
             time.sleep(_STEP_S if end is None else max(0.0, min(_STEP_S, end - time.monotonic())))
@@ -130,11 +130,13 @@ def _of_scenario(scenario: ScenarioLike, runs: int) -> str:
         return playground.link(scenario, runs=runs, traces=False)
 
 
-def _open(whole: str, short: str, no_open: bool) -> None:
+def _open(server: PageServer, no_open: bool) -> None:
+    whole = server.address + (f"#{server.fragment}" if server.fragment else "")
     if no_open:
         print(whole, flush=True)
-    elif _has_browser() and webbrowser.open(whole):
-        print(f"paceline: the playground is open, from {short}; Ctrl-C ends", file=sys.stderr, flush=True)
+    elif _has_browser() and webbrowser.open(server.opening):
+        said = f"the playground is open, from {server.address}; Ctrl-C ends"
+        print(f"paceline: {said}", file=sys.stderr, flush=True)
     else:
         said = "no browser could be opened here; open this in one, Ctrl-C ends:"
         print(f"paceline: {said}\n{whole}", file=sys.stderr, flush=True)
