@@ -2,8 +2,8 @@
 
 A ```console block holds commands, each after "$ " (with a backslash at the end of a line that goes on), and what they
 print on a screen of 80 columns; "..." as the last line stands for the rest. The blocks of a document run one after the
-other in a directory that has `examples`, `papers` and `suites` in it, and each scenario that the document shows under
-its name (a ```toml block whose first line is "# NAME.toml: ..."). After a change of the output
+other in a directory that has `examples`, `papers` and `suites` in it, and each file that the document shows under its
+name (a ```toml block whose first line is "# NAME.toml: ...", or a ```python one likewise). After a change of the output
 
     PACELINE_BLESS=1 .venv/bin/python -m pytest tests/test_docs_output.py
 
@@ -33,7 +33,9 @@ ROOT = Path(__file__).resolve().parent.parent
 BLESS = os.environ.get("PACELINE_BLESS") == "1"
 COLUMNS = 80
 BLOCK = re.compile(r"^```console\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
-SCENARIO = re.compile(r"^```toml\n# ([\w-]+\.toml)(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+SCENARIO = re.compile(
+    r"^```(?:toml|python)[^\n]*\n# ([\w-]+\.(?:toml|py))(.*?)^```", flags=re.DOTALL | re.MULTILINE
+)
 
 UNSTEADY = (
     # How long it took, and will take.
